@@ -1,0 +1,44 @@
+# rbpx: `make demo` prints the scaling laws of the bundled models; `make check` is what a change has to pass.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check clean
+.DELETE_ON_ERROR:
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(STAMP) ## rbpx and its tools in .venv, at the tested versions (PYTHON=python3.12 to choose the Python)
+
+# The stamp is written last: with it in place no other target needs pip or a network.
+$(STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install -c constraints.txt torch==2.13.0
+	$(PIP) install -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; (3, 11) <= v < (3, 14) or sys.exit( \
+	  f"rbpx needs Python 3.11 to 3.13, $(PYTHON) is {v.major}.{v.minor}. Name another: make install PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+
+demo: $(STAMP) ## measure the bundled ladder on two datasets and print its laws
+	$(BIN)/python -m rbpx -m model=ladder dataset=pydoc,stdlib
+
+test: $(STAMP) ## the tests
+	$(BIN)/python -m pytest
+
+check: $(STAMP) ## format, lint, types, import directions, then the tests
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(MAKE) --no-print-directory test
+
+clean: ## remove caches and build outputs; .venv and the store stay
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -path ./$(VENV) -prune -o -type d -name __pycache__ -exec rm -rf {} +

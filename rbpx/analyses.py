@@ -1,0 +1,216 @@
+"""Runs of a store in, the laws of each family on each dataset side by side out; what was fitted lands in the store."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from rbpx.config import Request
+from rbpx.content import digest
+from rbpx.errors import RbpxError
+from rbpx.evidence import Curves, Evidence, weigh
+from rbpx.laws.lognormal import RankFit
+from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
+from rbpx.queries import ask
+from rbpx.resample import document_weights
+from rbpx.status import Status
+from rbpx.store import Record, Store, now
+from rbpx.ties import Ties
+
+METHOD = "ols"
+LAWS = (
+    "rbp",
+    "cross_entropy",
+    "lognormal_rbp1",
+    "lognormal_cross_entropy",
+    "error_entropy",
+    "self_alignment",
+    "confidence",
+)
+_GROUP = ("source", "family", "dataset", "text_hash", "protocol", "dtype", "revision")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One measured size, as query `runs` returns it."""
+
+    cell_key: str
+    run_id: str
+    source: str
+    family: str
+    size: str
+    dataset: str
+    text_hash: str
+    protocol: str
+    dtype: str
+    revision: str | None
+    non_embedding_params: int
+    vocab_size: int
+    n_documents: int
+    n_skipped: int
+    n_tokens: int
+    cross_entropy_nats: float
+
+
+@dataclass(frozen=True)
+class Law:
+    """One fitted law of a group; `k` is None where the law has none."""
+
+    law: str
+    k: int | None
+    fit: PowerLawFit
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """The laws of one family on one dataset, and what each run says; runs in order of S."""
+
+    runs: tuple[Run, ...]
+    evidence: tuple[Evidence, ...]
+    laws: tuple[Law, ...]
+    k_grid: tuple[int, ...]
+    ties: Ties
+    resamples: int
+
+
+def select_runs(connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None) -> list[Run]:
+    """The runs that a request means: those of the grid's cells, or all in the store that fit its choices.
+
+    Raises:
+        RbpxError: the store holds none.
+    """
+    model, dataset, protocol = request.model, request.dataset, request.protocol
+    table = ask(
+        connection,
+        "runs",
+        families=None if model is None or cell_keys is not None else [family_name(request)],
+        sizes=request.sizes(),
+        datasets=None if dataset is None else [dataset.name],
+        protocols=None if protocol is None else [protocol.name],
+        dtypes=None,
+        revision=None if model is None else model.revision,
+        cell_keys=None if cell_keys is None else list(cell_keys),
+    )
+    return [Run(**row) for row in table.to_pylist()]
+
+
+def family_name(request: Request) -> str:
+    """The family that a request names.
+
+    Raises:
+        RbpxError: it names a model, not a family.
+    """
+    model = request.model
+    if model is None or model.family is None:
+        raise RbpxError("model=hub stands for no family in the store; name it with model.family=NAME")
+    return model.family
+
+
+def groups(runs: Iterable[Run]) -> list[list[Run]]:
+    """Runs that may enter one fit: alike in source, drawn text, protocol, dtype and revision; never pooled."""
+
+    def alike(run: Run) -> tuple[str, ...]:
+        return tuple(str(getattr(run, name)) for name in _GROUP)
+
+    ordered = sorted(runs, key=lambda r: (alike(r), r.non_embedding_params, r.size))
+    return [list(members) for _, members in groupby(ordered, key=alike)]
+
+
+def fit_laws(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run], request: Request) -> Laws:
+    """Fit every law to one group of runs, its documents resampled, the same ones for every size.
+
+    Raises:
+        RbpxError: two runs of the group have the same S, so that a law in S has no meaning.
+    """
+    k_grid = request.k_grid(min(run.vocab_size for run in runs))
+    sizes = [run.non_embedding_params for run in runs]
+    if len(set(sizes)) < len(sizes):
+        twice = next(run for run in runs if sizes.count(run.non_embedding_params) > 1)
+        raise RbpxError(
+            f"family {twice.family} has two models with S = {twice.non_embedding_params:,} on {twice.dataset}; "
+            "choose one of them with size='[...]'"
+        )
+    n_documents = runs[0].n_documents + runs[0].n_skipped
+    weights_BD = document_weights(n_documents, request.resamples, request.seed)
+    evidence = []
+    for run in runs:
+        counts = ask(connection, "document_ranks", run_id=run.run_id, ties=request.ties.value)
+        evidence.append(weigh(counts, weights_BD, k_grid, run.vocab_size))
+    chosen = _chosen_laws(request.laws)
+    laws = [
+        Law("rbp", k, _fit(sizes, evidence, "rbp", i)) for i, k in enumerate(k_grid) if "rbp" in chosen
+    ]
+    laws += [Law(name, None, _fit(sizes, evidence, name)) for name in LAWS[1:] if name in chosen]
+    return Laws(tuple(runs), tuple(evidence), tuple(laws), tuple(k_grid), request.ties, request.resamples)
+
+
+def _chosen_laws(asked: Any) -> set[str]:
+    names = asked if isinstance(asked, list) else [asked]
+    unknown = [name for name in names if name not in (*LAWS, "all")]
+    if unknown:
+        raise RbpxError(f"laws={unknown[0]} is unknown; known: all, {', '.join(LAWS)}")
+    return set(LAWS) if "all" in names else set(names)
+
+
+def _fit(sizes: Sequence[int], evidence: Sequence[Evidence], law: str, k_index: int | None = None) -> PowerLawFit:
+    def curve(curves: Curves) -> Any:
+        value = getattr(curves, law)
+        if k_index is None:
+            return value
+        with np.errstate(divide="ignore"):  # a share of 0 has no finite -ln; the fit says not_positive
+            return -np.log(value[..., k_index])
+
+    y_N = np.array([curve(e.measured) for e in evidence])
+    y_BN = np.column_stack([curve(e.resampled) for e in evidence])
+    if law.startswith("lognormal"):
+        return _with_rank_status(fit_power_law(sizes, y_N, None if np.isnan(y_BN).any() else y_BN), evidence, y_N)
+    fit = fit_signed_power_law if law in ("error_entropy", "self_alignment", "confidence") else fit_power_law
+    return fit(sizes, y_N, y_BN)
+
+
+def _with_rank_status(fit: PowerLawFit, evidence: Sequence[Evidence], y_N: Any) -> PowerLawFit:
+    """A law of derived curves is in as much doubt as the worst rank model that it is derived from."""
+    if fit.status is Status.too_few_sizes:
+        return fit
+    doubts = [e.paper.status for e in evidence if e.paper.status is not Status.ok]
+    return replace(fit, status=doubts[0]) if doubts else fit
+
+
+def fit_record(group: Laws, law: Law) -> Record:
+    """A row of the relation `fits`."""
+    first, run_ids = group.runs[0], [run.run_id for run in group.runs]
+    fit = asdict(law.fit)
+    params = fit.pop("params") | {"resamples": group.resamples, "sizes": [run.size for run in group.runs]}
+    return {
+        "fit_id": digest([law.law, METHOD, group.ties.value, law.k, first.family, first.dataset, sorted(run_ids)]),
+        "law": law.law,
+        **{name: getattr(first, name) for name in _GROUP},
+        "size": None,
+        "dataset_b": None,
+        "k": law.k,
+        "ties": group.ties.value,
+        "method": METHOD,
+        **fit,
+        "params": params,
+        "run_ids": run_ids,
+        "created_at": now(),
+    }
+
+
+def rank_fit_record(run: Run, fit: RankFit, ties: Ties) -> Record:
+    """A row of the relation `rank_fits`."""
+    return {"run_id": run.run_id, "ties": ties.value, **asdict(fit), "created_at": now()}
+
+
+def keep_laws(store: Store, group: Laws) -> None:
+    """Write the fits and the rank distributions of a group; a refit replaces its own rows."""
+    for law in group.laws:
+        record = fit_record(group, law)
+        store.write_record("fits", record["fit_id"], record)
+    for run, evidence in zip(group.runs, group.evidence, strict=True):
+        for fit in (evidence.paper, evidence.full):
+            record = rank_fit_record(run, fit, group.ties)
+            store.write_record("rank_fits", f"{run.run_id}-{group.ties.value}-{fit.distribution}", record)

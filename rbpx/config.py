@@ -1,0 +1,137 @@
+"""What a user may ask for: the shape of the YAML, its checks, and one typed value per command."""
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from rbpx.errors import RbpxError
+from rbpx.ties import Ties
+
+DEFAULT_K = (1, 10, 100, 500, 1000, 2500, 10000)
+
+
+class Dtype(Enum):
+    """Precision of the weights and activations; logits are float32 in each."""
+
+    float32 = "float32"
+    bfloat16 = "bfloat16"
+    float16 = "float16"
+
+
+class Device(Enum):
+    """Where the model runs; `auto` takes an accelerator if there is one."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+class Format(Enum):
+    """How results are printed."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+@dataclass
+class SizeConfig:
+    """One size of a family: where it is, and S as published (recounted on load)."""
+
+    id: str
+    non_embedding_params: int | None = None
+
+
+@dataclass
+class ModelConfig:
+    """A family of models (conf/model/*.yaml)."""
+
+    family: str | None = None
+    id: Any = None
+    revision: Any = None
+    sizes: dict[str, SizeConfig] = field(default_factory=dict)
+
+
+@dataclass
+class DatasetConfig:
+    """A dataset (conf/dataset/*.yaml)."""
+
+    name: str = "file"
+    kind: str = "file"
+    path: str | None = None
+    fields: list[str] = field(default_factory=lambda: ["text"])
+
+
+@dataclass
+class ProtocolConfig:
+    """How documents become windows (conf/protocol/*.yaml)."""
+
+    name: str = "paper"
+    window: int = 512
+
+
+@dataclass
+class Request:
+    """Everything that the verbs other than `train` can be asked; contract of keys in `python -m rbpx --help`."""
+
+    model: ModelConfig | None = None
+    dataset: DatasetConfig | None = None
+    protocol: ProtocolConfig | None = None
+    study: Any = None
+    size: Any = "all"
+    dtype: Dtype = Dtype.float32
+    device: Device = Device.auto
+    tokens_per_batch: int = 4096
+    seed: int = 42
+    k: Any = field(default_factory=lambda: list(DEFAULT_K))
+    ties: Ties = Ties.pessimistic
+    limit: int = 1000
+    resamples: int = 1000
+    laws: Any = "all"
+    store: str = "${oc.env:RBPX_STORE,store}"
+    output: str | None = None
+    format: Format = Format.table
+
+    def __post_init__(self) -> None:
+        """Refuse values that no run could mean.
+
+        Raises:
+            RbpxError: a count below 1, or a size, revision or k that is not what it looks like.
+        """
+        for name in ("tokens_per_batch", "limit", "resamples"):
+            if getattr(self, name) < 1:
+                raise RbpxError(f"{name}={getattr(self, name)} is below 1; give a positive whole number")
+        if self.model is not None:
+            _check_name("model.revision", self.model.revision)
+
+    def sizes(self) -> list[str] | None:
+        """The sizes asked for, in order; None means all."""
+        asked = self.size if isinstance(self.size, list) else [self.size]
+        for one in asked:
+            _check_name("size", one)
+        return None if asked == ["all"] else list(dict.fromkeys(asked))
+
+    def k_grid(self, vocab_size: int) -> list[int]:
+        """The k asked for, in order, those below V; `log` is log-spaced from 1 to V with the powers of ten.
+
+        Raises:
+            RbpxError: a k that is not a whole number of at least 1, or none below `vocab_size`.
+        """
+        if self.k == "log":
+            steps = round(8 * math.log10(vocab_size))
+            grid = {round(10 ** (i / 8)) for i in range(steps + 1)}
+            return sorted(k for k in grid if k < vocab_size)
+        asked = self.k if isinstance(self.k, list) else [self.k]
+        for k in asked:
+            if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+                raise RbpxError(f"k={k} is no rank; give whole numbers from 1, as in k='[1,10,100]', or k=log")
+        below = sorted({k for k in asked if k < vocab_size})
+        if not below:
+            raise RbpxError(f"k={min(asked)} is not below the vocabulary of {vocab_size:,}; give a smaller k")
+        return below
+
+
+def _check_name(key: str, value: Any) -> None:
+    if value is not None and not isinstance(value, str):
+        raise RbpxError(f"{key}={value} was read as a number; quote it to keep it as typed: '{key}=\"...\"'")

@@ -1,0 +1,139 @@
+"""A request in, the cells of its grid out: one family, size and dataset each, with the key by which they are found."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rbpx.config import ModelConfig, Request
+from rbpx.content import digest
+from rbpx.errors import RbpxError
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measurement as asked for.
+
+    Attributes:
+        family: name of the family.
+        size: label of the size.
+        model: hub id, folder or bundled name.
+        model_hash: of a local model's contents; None for a hub id, whose revision is asked instead.
+        revision: as asked; None is the hub's default.
+        non_embedding_params: S as published, None where nothing is.
+        dataset: name of the dataset.
+        text_hash: of the drawn documents.
+        protocol: name of the protocol.
+        window: tokens of a window at most.
+        dtype: precision of the model.
+        limit: documents at most.
+        seed: of the draw.
+    """
+
+    family: str
+    size: str
+    model: str
+    model_hash: str | None
+    revision: str | None
+    non_embedding_params: int | None
+    dataset: str
+    text_hash: str
+    protocol: str
+    window: int
+    dtype: str
+    limit: int
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """Hash of the request: what is done is looked up by it, without loading anything."""
+        asked = asdict(self)
+        del asked["non_embedding_params"]
+        if self.model_hash is not None:
+            del asked["model"]  # a folder that moved holds the same model
+        return digest(asked)
+
+    def __str__(self) -> str:
+        """As people name it."""
+        return f"{self.family} {self.size} on {self.dataset}"
+
+    def facts(self) -> dict[str, Any]:
+        """The request as a record."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Member:
+    """One model of a family."""
+
+    size: str
+    model: str
+    non_embedding_params: int | None
+
+
+def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list[Member]]:
+    """Family name and its models, those of the wanted sizes, in the order of the family's file.
+
+    Raises:
+        RbpxError: the family has no such size, or nothing says which model is meant.
+    """
+    if model.id is not None:
+        found = _members_by_id(model.id)
+        family = model.family or (found[0].size if len(found) == 1 else None)
+        if family is None:
+            raise RbpxError(f"model.id lists {len(found)} models; name the family they make with model.family=NAME")
+    else:
+        found = [Member(size, s.id, s.non_embedding_params) for size, s in model.sizes.items()]
+        family = model.family or "unnamed"
+    known = [m.size for m in found]
+    unknown = [size for size in wanted or [] if size not in known]
+    if unknown:
+        raise RbpxError(f"size={unknown[0]} is unknown in family {family}; known: {', '.join(known)}, or size=all")
+    return family, [m for m in found if wanted is None or m.size in wanted]
+
+
+def _members_by_id(ids: Any) -> list[Member]:
+    names = ids if isinstance(ids, list) else [ids]
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise RbpxError(f"model.id={name} is no hub id ORG/NAME and no folder; quote it if it looks like a number")
+    if len(set(names)) < len(names):
+        raise RbpxError("model.id names a model twice; a family has each model once")
+    labels = [Path(name).name for name in names]
+    if len(set(labels)) < len(labels):
+        labels = names
+    return [Member(label, name, None) for label, name in zip(labels, names, strict=True)]
+
+
+def cells(request: Request, text_hash: str, model_hashes: dict[str, str | None]) -> list[Cell]:
+    """The grid of a request: one cell for each model of the family.
+
+    Args:
+        request: what the user asked, with model, dataset and protocol chosen.
+        text_hash: of the drawn documents.
+        model_hashes: of each model that lies in a folder; None for hub ids.
+    """
+    model, dataset, protocol = request.model, request.dataset, request.protocol
+    if model is None or dataset is None or protocol is None:
+        raise RbpxError("a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help")
+    family, chosen = members(model, request.sizes())
+    return [
+        Cell(
+            family=family,
+            size=member.size,
+            model=member.model,
+            model_hash=model_hashes[member.model],
+            revision=None if model_hashes[member.model] is not None else model.revision,
+            non_embedding_params=member.non_embedding_params,
+            dataset=dataset.name,
+            text_hash=text_hash,
+            protocol=protocol.name,
+            window=protocol.window,
+            dtype=request.dtype.value,
+            limit=request.limit,
+            seed=request.seed,
+        )
+        for member in chosen
+    ]
+
+

@@ -1,0 +1,169 @@
+"""One cell in, one run in the store out: load, cut, rank, write; or a link to the same run measured before."""
+
+import platform
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from rbpx import __version__, schema
+from rbpx.content import digest
+from rbpx.corpus import Document
+from rbpx.crew import Crew
+from rbpx.errors import RbpxError
+from rbpx.extract import TokenRows, measure_windows
+from rbpx.grid import Cell
+from rbpx.models import LoadedModel, load_model
+from rbpx.store import Record, Store, now
+from rbpx.tokens import SHORTEST, Window, cut_windows
+
+_VERSIONED = ("torch", "transformers", "tokenizers", "accelerate", "numpy", "pyarrow", "duckdb")
+
+Begin = Callable[[int], Callable[[int], None]]  # scored tokens to come -> called with the tokens just scored
+
+
+def measure_cell(
+    cell: Cell, documents: Sequence[Document], store: Store, crew: Crew, tokens_per_batch: int, config: Record, begin: Begin
+) -> Record:
+    """Measure one cell that the store does not hold yet, and return the record that links it to its run.
+
+    Args:
+        cell: what is asked.
+        documents: the drawn documents of its dataset.
+        store: where the run goes.
+        crew: the processes that measure it together.
+        tokens_per_batch: padded tokens in a batch.
+        config: the whole request, kept with the run.
+        begin: called once with the number of tokens to score; what it returns is told the progress.
+
+    Raises:
+        RbpxError: the model, its size, its tokenizer or the dataset is not what was asked for.
+        MeasureError: measuring failed.
+    """
+    started_at = now()
+    loaded = load_model(cell.model, cell.revision, cell.dtype, crew.device, store.root / "hashes.json")
+    if cell.non_embedding_params not in (None, loaded.non_embedding_params):
+        raise RbpxError(
+            f"{cell.model} has S = {loaded.non_embedding_params:,} non-embedding parameters, its family's file says "
+            f"{cell.non_embedding_params:,}; check the size or the file"
+        )
+    window = min(cell.window, loaded.context or cell.window)
+    windows = cut_windows(documents, loaded.tokenizer, window)
+    n_tokens = sum(w.n_scored for w in windows)
+    if n_tokens == 0:
+        raise RbpxError(
+            f"dataset {cell.dataset} has nothing to score: none of its {len(documents)} document(s) has "
+            f"{SHORTEST} tokens in a row; give it other texts"
+        )
+    run_id = digest(
+        [
+            schema.FORMAT,
+            loaded.weights_hash,
+            loaded.tokenizer_hash,
+            cell.text_hash,
+            cell.protocol,
+            window,
+            cell.dtype,
+            f"float32 logits, {loaded.head.after}",
+        ]
+    )
+    if not crew.share(store.has_run(run_id)):
+        advance = begin(n_tokens)
+        wall_from = time.monotonic()
+        rows = measure_windows(loaded, windows, crew, tokens_per_batch, advance)
+        wall_s = time.monotonic() - wall_from
+        if crew.leads:
+            facts = {
+                "run_id": run_id,
+                "protocol": cell.protocol,
+                "window": window,
+                "dtype": cell.dtype,
+                "head": loaded.head.after,
+                "non_embedding_params": loaded.non_embedding_params,
+                "total_params": loaded.total_params,
+                "vocab_size": loaded.head.vocab_size,
+                "n_documents": sum(w.n_scored > 0 for w in windows),
+                "n_skipped": sum(w.n_scored == 0 for w in windows),
+                "n_tokens": n_tokens,
+                "n_bytes": sum(w.n_bytes for w in windows if w.n_scored),
+                "cross_entropy_nats": -float(rows.columns["logprob"].mean(dtype=np.float64)),
+                "text_hash": cell.text_hash,
+                "tokenizer_hash": loaded.tokenizer_hash,
+                "weights_hash": loaded.weights_hash,
+                "device": _device_name(crew.device),
+                "n_processes": crew.world,
+                "tokens_per_s": n_tokens / wall_s,
+                "wall_s": wall_s,
+                "peak_mib": _peak_mib(crew.device),
+                "started_at": started_at,
+                "versions": _versions(),
+            }
+            store.write_vocab(loaded.tokenizer_hash, _vocab_table(loaded))
+            store.write_run(run_id, facts, _run_tables(run_id, rows, windows, documents))
+    record = {
+        "cell_key": cell.key,
+        "run_id": run_id,
+        "family": cell.family,
+        "size": cell.size,
+        "model": cell.model,
+        "revision": cell.revision,
+        "commit": loaded.commit,
+        "dataset": cell.dataset,
+        "asked_at": started_at,
+        "config": config,
+    }
+    if crew.leads:
+        store.write_record("cells", cell.key, record)
+        store.drop_record("failures", cell.key)
+    return crew.share(record)
+
+
+def _run_tables(
+    run_id: str, rows: TokenRows, windows: Sequence[Window], documents: Sequence[Document]
+) -> dict[str, pa.Table]:
+    ids = pa.array([run_id], pa.string())
+    tokens = pa.table({"run_id": ids.take(pa.array(np.zeros(len(rows), np.int32))), **rows.columns}, schema=schema.TOKENS)
+    wide = tokens.set_column(6, "logprob", tokens["logprob"].cast(pa.float64()))
+    counts = wide.group_by(["run_id", "greater", "ties"]).aggregate([("logprob", "count"), ("logprob", "sum")])
+    counts = counts.rename_columns(["run_id", "greater", "ties", "n_tokens", "sum_logprob"])
+    counts = counts.sort_by([("greater", "ascending"), ("ties", "ascending")]).cast(schema.RANK_COUNTS)
+    table = {
+        "run_id": [run_id] * len(windows),
+        "doc_id": [w.doc_id for w in windows],
+        "source_id": [d.source_id for d in documents],
+        "n_bytes": [w.n_bytes for w in windows],
+        "n_tokens": [len(w.ids) for w in windows],
+        "n_scored": [w.n_scored for w in windows],
+    }
+    return {"tokens": tokens, "rank_counts": counts, "documents": pa.table(table, schema=schema.DOCUMENTS)}
+
+
+def _vocab_table(loaded: LoadedModel) -> pa.Table:
+    n_ids = len(loaded.tokenizer)
+    texts = loaded.tokenizer.batch_decode([[i] for i in range(n_ids)])
+    columns = {"tokenizer_hash": [loaded.tokenizer_hash] * n_ids, "token_id": list(range(n_ids)), "text": texts}
+    return pa.table(columns, schema=schema.VOCAB)
+
+
+def _versions() -> Record:
+    return {
+        "rbpx": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in _VERSIONED},
+    }
+
+
+def _device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+def _peak_mib(device: torch.device) -> float:
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 2**20
+    in_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return in_kib / (2**20 if sys.platform == "darwin" else 2**10)

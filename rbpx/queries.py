@@ -1,0 +1,76 @@
+"""Questions to the store: the name of an .sql file and its parameters in, an Arrow table out."""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from rbpx import relations
+from rbpx.errors import RbpxError
+from rbpx.store import Store
+
+_SQL = Path(__file__).resolve().parent / "sql"
+
+
+@cache
+def read_sql(name: str) -> str:
+    """The text of one question, header included."""
+    return (_SQL / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def connect(store: Store) -> duckdb.DuckDBPyConnection:
+    """The relations of a store in memory, closed off: no statement can reach a file, an extension or a setting.
+
+    The Parquet files are given as Arrow datasets, so that DuckDB itself needs no access to any path.
+    """
+    connection = duckdb.connect(":memory:")
+    for name in ("runs", *relations.BY_RECORD):
+        connection.register(f"{name}_arrow", relations.table(store, name))
+        connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
+        connection.unregister(f"{name}_arrow")
+    for name in (*relations.BY_FILE, "vocab"):
+        connection.register(name, relations.dataset(store, name))
+    connection.execute(read_sql("relations"))
+    connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
+    connection.execute("SET python_enable_replacements = false; SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:
+    """The answer to one question of rbpx/sql, its `$parameters` bound."""
+    return connection.sql(read_sql(name), params=parameters).to_arrow_table()
+
+
+def ask_user(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
+    """The answer to a user's question: one SELECT over the relations, reading only.
+
+    Raises:
+        RbpxError: it is no SELECT, it would change something, or DuckDB refuses it.
+    """
+    try:
+        statements = connection.extract_statements(query)
+    except duckdb.Error as problem:
+        raise RbpxError(f"this SQL is wrong: {_one_line(problem)}") from None
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise RbpxError(f"sql takes one SELECT and only reads, got: {query.strip()[:80]!r}; the store is not changed")
+    try:
+        connection.execute("BEGIN TRANSACTION READ ONLY")
+        return connection.sql(query).to_arrow_table()
+    except duckdb.Error as problem:
+        raise RbpxError(f"this SQL is wrong: {_one_line(problem)}; relations: {', '.join(RELATIONS)}") from None
+    finally:
+        connection.execute("ROLLBACK")
+
+
+RELATIONS = (
+    "runs", "tokens", "rank_counts", "documents", "vocab", "observations", "fits", "rank_fits", "failures"
+)  # fmt: skip
+
+
+def _one_line(problem: Exception) -> str:
+    text = re.split(r"\n\s*\n|\nLINE ", str(problem))[0]
+    return " ".join(text.split())

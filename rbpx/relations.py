@@ -1,0 +1,54 @@
+"""Records and files of a store in, Arrow tables and datasets by relation name out."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset
+
+from rbpx import schema
+from rbpx.store import Record, Store
+
+BY_FILE = {"tokens": schema.TOKENS, "rank_counts": schema.RANK_COUNTS, "documents": schema.DOCUMENTS}
+BY_RECORD = {"fits": schema.FITS, "rank_fits": schema.RANK_FITS, "failures": schema.FAILURES}
+
+
+def files(store: Store, relation: str) -> list[str]:
+    """Parquet files of `tokens`, `rank_counts`, `documents` or `vocab`."""
+    return [str(p) for p in (store.vocab_files() if relation == "vocab" else store.run_files(relation))]
+
+
+def dataset(store: Store, relation: str) -> Any:
+    """The files of a relation as one Arrow dataset; empty, but with its columns, where there are none."""
+    columns = {**BY_FILE, "vocab": schema.VOCAB}[relation]
+    paths = files(store, relation)
+    return pyarrow.dataset.dataset(paths, schema=columns) if paths else columns.empty_table()
+
+
+def table(store: Store, relation: str) -> pa.Table:
+    """`runs`, `fits`, `rank_fits` or `failures` as a table."""
+    if relation == "runs":
+        return _table(_run_rows(store), schema.RUNS)
+    return _table(list(store.records(relation)), BY_RECORD[relation])
+
+
+def _run_rows(store: Store) -> list[Record]:
+    """A row for each request that was answered: the facts of its run, with the names it was asked under."""
+    rows = []
+    for cell in store.records("cells"):
+        if store.has_run(cell["run_id"]):
+            rows.append(store.manifest(cell["run_id"]) | cell)
+    return rows
+
+
+def _table(rows: list[Record], columns: pa.Schema) -> pa.Table:
+    def value(row: Record, column: pa.Field) -> Any:
+        found = row.get(column.name)
+        if found is not None and pa.types.is_timestamp(column.type):
+            return datetime.fromisoformat(found)
+        if found is not None and pa.types.is_string(column.type) and not isinstance(found, str):
+            return json.dumps(found)
+        return found
+
+    return pa.table([pa.array([value(row, c) for row in rows], c.type) for c in columns], schema=columns)

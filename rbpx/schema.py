@@ -1,0 +1,128 @@
+"""Columns, types and units of what the store holds."""
+
+import pyarrow as pa
+
+FORMAT = 1  # of the run folders; part of run_id, so that a new format measures anew
+
+TOKENS = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("doc_id", pa.int32()),
+        ("position", pa.int32()),
+        ("token_id", pa.int32()),
+        ("greater", pa.int32()),
+        ("ties", pa.int32()),
+        ("logprob", pa.float32()),
+    ]
+)
+RANK_COUNTS = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("greater", pa.int32()),
+        ("ties", pa.int32()),
+        ("n_tokens", pa.int64()),
+        ("sum_logprob", pa.float64()),
+    ]
+)
+DOCUMENTS = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("doc_id", pa.int32()),
+        ("source_id", pa.string()),
+        ("n_bytes", pa.int64()),
+        ("n_tokens", pa.int32()),
+        ("n_scored", pa.int32()),
+    ]
+)
+VOCAB = pa.schema([("tokenizer_hash", pa.string()), ("token_id", pa.int32()), ("text", pa.string())])
+RUNS = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("cell_key", pa.string()),
+        ("family", pa.string()),
+        ("size", pa.string()),
+        ("model", pa.string()),
+        ("revision", pa.string()),
+        ("dataset", pa.string()),
+        ("protocol", pa.string()),
+        ("window", pa.int32()),
+        ("dtype", pa.string()),
+        ("head", pa.string()),
+        ("non_embedding_params", pa.int64()),
+        ("total_params", pa.int64()),
+        ("vocab_size", pa.int32()),
+        ("n_documents", pa.int32()),
+        ("n_skipped", pa.int32()),
+        ("n_tokens", pa.int64()),
+        ("n_bytes", pa.int64()),
+        ("cross_entropy_nats", pa.float64()),
+        ("text_hash", pa.string()),
+        ("tokenizer_hash", pa.string()),
+        ("weights_hash", pa.string()),
+        ("device", pa.string()),
+        ("n_processes", pa.int32()),
+        ("tokens_per_s", pa.float64()),
+        ("wall_s", pa.float64()),
+        ("peak_mib", pa.float64()),
+        ("started_at", pa.timestamp("us")),
+        ("asked_at", pa.timestamp("us")),
+        ("config", pa.string()),
+        ("versions", pa.string()),
+    ]
+)
+FITS = pa.schema(
+    [
+        ("fit_id", pa.string()),
+        ("law", pa.string()),
+        ("source", pa.string()),
+        ("family", pa.string()),
+        ("size", pa.string()),
+        ("dataset", pa.string()),
+        ("dataset_b", pa.string()),
+        ("text_hash", pa.string()),
+        ("protocol", pa.string()),
+        ("dtype", pa.string()),
+        ("revision", pa.string()),
+        ("k", pa.int32()),
+        ("ties", pa.string()),
+        ("method", pa.string()),
+        ("n_points", pa.int32()),
+        ("C", pa.float64()),
+        ("alpha", pa.float64()),
+        ("alpha_stderr", pa.float64()),
+        ("alpha_lo", pa.float64()),
+        ("alpha_hi", pa.float64()),
+        ("r2", pa.float64()),
+        ("aic", pa.float64()),
+        ("bic", pa.float64()),
+        ("backtest_error", pa.float64()),
+        ("status", pa.string()),
+        ("params", pa.string()),
+        ("run_ids", pa.list_(pa.string())),
+        ("created_at", pa.timestamp("us")),
+    ]
+)
+RANK_FITS = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("distribution", pa.string()),
+        ("ties", pa.string()),
+        ("params", pa.string()),
+        ("loglik", pa.float64()),
+        ("aic", pa.float64()),
+        ("bic", pa.float64()),
+        ("distance", pa.float64()),
+        ("status", pa.string()),
+        ("created_at", pa.timestamp("us")),
+    ]
+)
+FAILURES = pa.schema(
+    [
+        ("cell_key", pa.string()),
+        ("family", pa.string()),
+        ("size", pa.string()),
+        ("dataset", pa.string()),
+        ("error", pa.string()),
+        ("at", pa.timestamp("us")),
+    ]
+)

@@ -1,0 +1,46 @@
+-- Relations that are questions over the others: `observations` and the macro `rbp_at`.
+-- returns: nothing; creates both, in memory and in the index alike.
+
+CREATE OR REPLACE MACRO rank_under(greater, n_ties, ties) AS
+    CASE ties
+        WHEN 'pessimistic' THEN greater + n_ties + 1
+        WHEN 'optimistic' THEN greater + 1
+        WHEN 'mid' THEN greater + n_ties / 2 + 1
+        ELSE error('ties is ''' || ties || '''; known: pessimistic, optimistic, mid')
+    END;
+
+-- RBP_k = Pr(rank <= k) of every run, at any k under any tie rule: FROM rbp_at(42, 'mid').
+CREATE OR REPLACE MACRO rbp_at(k, ties) AS TABLE
+    WITH hits AS (
+        SELECT
+            c.run_id,
+            sum(c.n_tokens) FILTER (WHERE rank_under(c.greater, c.ties, ties) <= k)::BIGINT AS n_hits,
+            sum(c.n_tokens)::BIGINT AS n_tokens
+        FROM rank_counts AS c
+        GROUP BY c.run_id
+    )
+    SELECT
+        'measured' AS source, r.family, r.size, r.model, r.revision, r.non_embedding_params, r.dataset, r.text_hash,
+        r.protocol, r.dtype, k::INTEGER AS k, 1 AS n, ties AS ties,
+        coalesce(h.n_hits, 0) / h.n_tokens AS rbp, h.n_tokens, r.cross_entropy_nats, r.run_id
+    FROM runs AS r
+    JOIN hits AS h USING (run_id);
+
+CREATE OR REPLACE VIEW observations AS
+    WITH rules AS (SELECT unnest(['pessimistic', 'optimistic', 'mid']) AS ties),
+    grid AS (SELECT unnest([1, 10, 100, 500, 1000, 2500, 10000]) AS k),
+    hits AS (
+        SELECT
+            c.run_id, g.k, t.ties,
+            sum(CASE WHEN rank_under(c.greater, c.ties, t.ties) <= g.k THEN c.n_tokens ELSE 0 END)::BIGINT AS n_hits,
+            sum(c.n_tokens)::BIGINT AS n_tokens
+        FROM rank_counts AS c, rules AS t, grid AS g
+        GROUP BY ALL
+    )
+    SELECT
+        'measured' AS source, r.family, r.size, r.model, r.revision, r.non_embedding_params, r.dataset, r.text_hash,
+        r.protocol, r.dtype, h.k, 1 AS n, h.ties, h.n_hits / h.n_tokens AS rbp, h.n_tokens, r.cross_entropy_nats,
+        r.run_id
+    FROM runs AS r
+    JOIN hits AS h USING (run_id)
+    WHERE h.k < r.vocab_size;

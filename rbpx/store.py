@@ -1,0 +1,147 @@
+"""The store of evidence: one run in, a folder of immutable Parquet files and a manifest out, whole or absent.
+
+    runs/<run_id>/        tokens, rank_counts, documents (Parquet) and manifest.json, renamed into place together
+    cells/<cell_key>.json which run answers which request
+    vocab/<hash>.parquet  the texts of a tokenizer's ids
+    fits/ rank_fits/ failures/   one JSON record a file
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rbpx.content import write_whole
+from rbpx.errors import RbpxError
+
+Record = dict[str, Any]
+_RUN_TABLES = ("tokens", "rank_counts", "documents")
+
+
+def now() -> str:
+    """This moment in UTC, ISO 8601 without a zone, as all times in the store."""
+    return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
+
+
+class Store:
+    """A folder of evidence. Any number of processes may write different runs at once."""
+
+    def __init__(self, root: Path) -> None:
+        """Open a store; its folder appears with the first thing written.
+
+        Raises:
+            RbpxError: the path is a file, or cannot be written.
+        """
+        self.root = root.expanduser().resolve()
+        if self.root.exists() and not self.root.is_dir():
+            raise RbpxError(f"store={root} is a file; give the path of a folder")
+
+    def run_folder(self, run_id: str) -> Path:
+        """Where a run lies or would lie."""
+        return self.root / "runs" / run_id
+
+    def has_run(self, run_id: str) -> bool:
+        """Whether the run is there; its folder appears in one rename, manifest included."""
+        return (self.run_folder(run_id) / "manifest.json").is_file()
+
+    def write_run(self, run_id: str, facts: Record, tables: dict[str, pa.Table]) -> None:
+        """Write a run beside its place and rename it there. A run that another process wrote meanwhile stays."""
+        parts = self.root / "runs" / f".{run_id}.{uuid.uuid4().hex[:8]}.tmp"
+        try:
+            parts.mkdir(parents=True)
+            files = {}
+            for name in _RUN_TABLES:
+                path = parts / f"{name}.parquet"
+                pq.write_table(tables[name], path, compression="zstd")
+                files[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+                _sync(path)
+            write_whole(parts / "manifest.json", json.dumps(facts | {"files": files}, indent=1))
+            os.rename(parts, self.run_folder(run_id))
+        except OSError as problem:
+            if not self.has_run(run_id):
+                raise RbpxError(f"the run cannot be written to store={self.root}: {problem}; nothing was kept") from None
+        finally:
+            shutil.rmtree(parts, ignore_errors=True)
+
+    def manifest(self, run_id: str) -> Record:
+        """The facts of a run."""
+        facts: Record = json.loads((self.run_folder(run_id) / "manifest.json").read_text())
+        return facts
+
+    def write_vocab(self, tokenizer_hash: str, table: pa.Table) -> None:
+        """Keep the texts of a tokenizer's ids, once."""
+        path = self.root / "vocab" / f"{tokenizer_hash}.parquet"
+        if not path.is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            parts = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+            pq.write_table(table, parts, compression="zstd")
+            os.replace(parts, path)
+
+    def write_record(self, kind: str, name: str, record: Record) -> None:
+        """Keep one record of `cells`, `fits`, `rank_fits` or `failures`; a record of the same name is replaced."""
+        try:
+            write_whole(self.root / kind / f"{name}.json", json.dumps(record, allow_nan=False))
+        except OSError as problem:
+            raise RbpxError(f"store={self.root} cannot be written: {problem}") from None
+
+    def drop_record(self, kind: str, name: str) -> None:
+        """Forget one record, if it is there."""
+        (self.root / kind / f"{name}.json").unlink(missing_ok=True)
+
+    def records(self, kind: str) -> Iterator[Record]:
+        """All records of a kind, in name order."""
+        for path in sorted((self.root / kind).glob("*.json")):
+            try:
+                yield json.loads(path.read_text())
+            except FileNotFoundError:  # dropped by another process since it was listed
+                continue
+
+    def cell(self, cell_key: str) -> Record | None:
+        """The record of a request whose run is there, else None."""
+        path = self.root / "cells" / f"{cell_key}.json"
+        if not path.is_file():
+            return None
+        record: Record = json.loads(path.read_text())
+        return record if self.has_run(record["run_id"]) else None
+
+    def run_ids(self) -> list[str]:
+        """Runs that are whole, in name order."""
+        return sorted(path.parent.name for path in self.root.glob("runs/[!.]*/manifest.json"))
+
+    def run_files(self, table: str) -> list[Path]:
+        """The Parquet files of one relation over all runs."""
+        return [self.run_folder(run_id) / f"{table}.parquet" for run_id in self.run_ids()]
+
+    def vocab_files(self) -> list[Path]:
+        """The Parquet files of the relation `vocab`."""
+        return sorted(self.root.glob("vocab/[!.]*.parquet"))
+
+    def state(self) -> str:
+        """A digest of what the store lists; it changes when anything is added, replaced or removed."""
+        digest = hashlib.sha256(str(self.root).encode())
+        for path in [*(self.run_folder(r) / "manifest.json" for r in self.run_ids()), *self.vocab_files()]:
+            digest.update(path.as_posix().encode())
+        for kind in ("cells", "fits", "rank_fits", "failures"):
+            for path in sorted((self.root / kind).glob("*.json")):
+                stat = path.stat()
+                digest.update(f"{path.name} {stat.st_size} {stat.st_mtime_ns}".encode())
+        return digest.hexdigest()
+
+    def sweep_leftovers(self, older_than_s: float = 24 * 3600.0) -> None:
+        """Remove the unfinished folders of processes that were killed long ago."""
+        for parts in self.root.glob("runs/.*.tmp"):
+            if datetime.now().timestamp() - parts.stat().st_mtime > older_than_s:
+                shutil.rmtree(parts, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

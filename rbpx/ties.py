@@ -1,0 +1,48 @@
+"""How ties in the logits count: numbers of greater and of equal logits in, ranks out.
+
+Source: RBP paper (arXiv 2510.20387), eq. 3, which is the pessimistic rule.
+"""
+
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Ties", "rank_of"]
+
+
+class Ties(StrEnum):
+    """Where the ground-truth token stands among the tokens that have exactly its logit."""
+
+    pessimistic = "pessimistic"
+    optimistic = "optimistic"
+    mid = "mid"
+
+
+_SHARE_OF_TIES_AHEAD = {Ties.pessimistic: 1.0, Ties.optimistic: 0.0, Ties.mid: 0.5}
+
+
+def rank_of(greater: ArrayLike, ties: ArrayLike, rule: Ties) -> NDArray[np.float64]:
+    """Rank of the ground-truth token, 1 being the best.
+
+    rank = greater + share * ties + 1, with share 1 (pessimistic), 0 (optimistic), 1/2 (mid).
+
+    Args:
+        greater: number of tokens with a greater logit, any shape.
+        ties: number of other tokens with an equal logit, same shape (or one that broadcasts).
+        rule: the tie rule.
+
+    Returns:
+        Ranks in float64, because the mid rule gives halves; exact, the counts being below 2^52.
+
+    Raises:
+        ValueError: if a count is negative.
+
+    Source:
+        RBP paper, eq. 3 (pessimistic); the authors' code uses the optimistic rule for its distributions of ranks.
+    """
+    greater_f64 = np.asarray(greater, dtype=np.float64)
+    ties_f64 = np.asarray(ties, dtype=np.float64)
+    if np.any(greater_f64 < 0) or np.any(ties_f64 < 0):
+        raise ValueError("greater and ties are counts and cannot be negative")
+    return np.asarray(greater_f64 + _SHARE_OF_TIES_AHEAD[Ties(rule)] * ties_f64 + 1.0, dtype=np.float64)

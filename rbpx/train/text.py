@@ -1,0 +1,161 @@
+"""Training text: installed packages in, token windows out, without a span of any evaluation document."""
+
+import hashlib
+import json
+import random
+import sys
+from dataclasses import dataclass
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from rbpx.corpus import read_pydoc, read_stdlib
+from rbpx.errors import RbpxError
+from rbpx.train.recipe import Recipe
+from rbpx.train.vocabulary import END_OF_TEXT, train_tokenizer
+
+Ids = np.ndarray
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One Python file of an installed package."""
+
+    package: str
+    path: str
+    text: str
+
+
+def find_packages(recipe: Recipe) -> dict[str, Distribution]:
+    """The installed distribution of each package of the recipe; a missing one or another version is an error."""
+    search = {} if recipe.site is None else {"path": [str(recipe.site)]}
+    installed = {d.metadata["Name"].lower().replace("_", "-"): d for d in distributions(**search)}
+    wrong = [
+        f"{name} {recipe.versions.get(name, '')}".strip()
+        for name in recipe.packages
+        if name not in installed or recipe.versions.get(name, installed[name].version) != installed[name].version
+    ]
+    if wrong:
+        raise RbpxError(
+            f"the training text needs {len(wrong)} package(s) that are not installed as the recipe says: "
+            f"{', '.join(wrong[:5])}{' ...' if len(wrong) > 5 else ''}; install them with "
+            "pip install --no-deps --target FOLDER -r experiments/ladder_text.txt and pass text.site=FOLDER"
+        )
+    return {name: installed[name] for name in recipe.packages}
+
+
+def _looks_written(text: str) -> bool:
+    """False for generated tables: very long lines, or more than a fifth of the characters digits."""
+    lines = text.count("\n") + 1
+    digits = sum(map(text.count, "0123456789"))
+    return 200 <= len(text) <= 100_000 and len(text) / lines <= 100 and digits <= len(text) / 5
+
+
+def read_sources(name: str, package: Distribution, recipe: Recipe) -> list[SourceFile]:
+    """Python files of one package, in a seeded order, up to `package_bytes`, without tests and generated tables."""
+    paths = sorted(str(path) for path in package.files or [] if str(path).endswith(".py"))
+    random.Random(f"{recipe.seed} {name}").shuffle(paths)
+    taken, kept = 0, []
+    for path in paths:
+        if set(recipe.exclude_parts).intersection(path.split("/")) or path.split("/")[-1].startswith("test_"):
+            continue
+        raw = Path(str(package.locate_file(path))).read_bytes()
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError:
+            continue
+        if not _looks_written(text) or taken + len(raw) > recipe.package_bytes:
+            continue
+        taken += len(raw)
+        kept.append(SourceFile(name, path, text))
+    return kept
+
+
+def _span_hashes(ids: Ids, span: int) -> np.ndarray:
+    """One 64-bit hash for each run of `span` tokens; equal runs have equal hashes."""
+    if len(ids) < span:
+        return np.empty(0, np.uint64)
+    prime = np.uint64(0x9E3779B97F4A7C15)
+    powers = np.cumprod(np.full(span, prime, np.uint64))[::-1]
+    windows = np.lib.stride_tricks.sliding_window_view(ids.astype(np.uint64) + np.uint64(1), span)
+    return windows @ powers
+
+
+def drop_shared(
+    encoded: list[Ids], evaluation: list[Ids], span: int
+) -> list[bool]:
+    """Which files to keep: those that share no run of `span` tokens with an evaluation document."""
+    seen = np.unique(np.concatenate([_span_hashes(ids, span) for ids in evaluation]))
+    keep = []
+    for ids in encoded:
+        hashes = _span_hashes(ids, span)
+        at = np.searchsorted(seen, hashes)
+        at[at == len(seen)] = 0
+        keep.append(not bool((seen[at] == hashes).any()))
+    return keep
+
+
+def _encode(tokenizer: Tokenizer, texts: list[str]) -> list[Ids]:
+    return [np.asarray(e.ids, np.uint16) for e in tokenizer.encode_batch(texts, add_special_tokens=False)]
+
+
+def prepare_text(recipe: Recipe, folder: Path) -> None:
+    """Write `windows.npy` [n_windows, context + 1], `tokenizer.json` and `text.json` (provenance) into `folder`.
+
+    Raises:
+        RbpxError: a package is missing, or the text holds fewer tokens than the recipe asks for.
+    """
+    packages = find_packages(recipe)
+    files, seen = [], set()
+    for name, package in packages.items():
+        for source in read_sources(name, package, recipe):
+            digest = hashlib.sha256(source.text.encode()).digest()
+            if digest not in seen:  # packages vendor each other
+                seen.add(digest)
+                files.append(source)
+    random.Random(recipe.seed).shuffle(files)
+    tokenizer = train_tokenizer([f.text for f in files], recipe.vocab_size)
+    encoded = _encode(tokenizer, [f.text for f in files])
+    evaluation = _encode(tokenizer, [text for _, text in read_stdlib() + read_pydoc()])
+    keep = drop_shared(encoded, evaluation, recipe.span)
+    kept = [(f, ids) for f, ids, good in zip(files, encoded, keep, strict=True) if good]
+
+    end = np.asarray([tokenizer.token_to_id(END_OF_TEXT)], np.uint16)
+    stream = np.concatenate([part for _, ids in kept for part in (ids, end)])
+    width = recipe.context + 1
+    n_windows = recipe.n_steps * recipe.windows_per_step
+    if len(stream) // width < n_windows:
+        raise RbpxError(
+            f"the packages give {len(stream):,} tokens, the recipe asks for {n_windows * width:,}; "
+            "name more packages, raise text.package_bytes or lower tokens"
+        )
+    windows = stream[: len(stream) // width * width].reshape(-1, width)
+    order = np.random.default_rng(recipe.seed).permutation(len(windows))[:n_windows]
+
+    digest = hashlib.sha256()
+    for source, _ in kept:
+        digest.update(f"{source.package}\0{source.path}\0{source.text}\0".encode())
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / "windows.npy", windows[order])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    provenance = {
+        "text_hash": digest.hexdigest()[:16],
+        "windows_hash": hashlib.sha256(np.ascontiguousarray(windows[order]).tobytes()).hexdigest()[:16],
+        "files": len(kept),
+        "files_dropped_for_shared_spans": len(files) - len(kept),
+        "bytes": sum(len(f.text.encode()) for f, _ in kept),
+        "tokens_available": len(stream),
+        "tokens_used": int(n_windows * recipe.context),
+        "evaluation_python": sys.version.split()[0],
+        "packages": [_package_facts(name, package) for name, package in packages.items()],
+    }
+    (folder / "text.json").write_text(json.dumps(provenance, indent=1) + "\n")
+
+
+def _package_facts(name: str, package: Distribution) -> dict[str, str]:
+    meta = package.metadata
+    classifiers = [c.split("::")[-1].strip() for c in meta.get_all("Classifier") or [] if c.startswith("License ::")]
+    licence = meta["License-Expression"] or ", ".join(classifiers) or (meta["License"] or "").split("\n")[0]
+    return {"name": name, "version": package.version, "licence": licence}

@@ -1,0 +1,92 @@
+"""Where a model lies: a hub id, a folder or a bundled name in, a local folder of safetensors out."""
+
+from pathlib import Path
+
+from rbpx.errors import MeasureError, RbpxError
+
+BUNDLED = "rbpx:"
+_PACKAGE = Path(__file__).resolve().parent
+_TOP_LEVEL = ["*.safetensors", "*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken"]
+
+
+def local_folder(model: str) -> Path | None:
+    """The folder that a model id names on this machine; None for a hub id.
+
+    Raises:
+        RbpxError: the id looks like a path, and there is no model in it.
+    """
+    if model.startswith(BUNDLED):
+        return _checked(_PACKAGE / model.removeprefix(BUNDLED), model)
+    path = Path(model).expanduser()
+    if path.exists():
+        return _checked(path, model)
+    if path.is_absolute() or model.startswith((".", "~")) or model.count("/") != 1:
+        hint = "" if "/" in model else f", or conf/model/ for a family named '{model}'"
+        raise RbpxError(f"model.id={model} is neither a folder nor a hub id ORG/NAME; check the path{hint}")
+    return None
+
+
+def _checked(path: Path, model: str) -> Path:
+    if not path.is_dir():
+        raise RbpxError(f"model.id={model} is a file, not a model folder; give the folder that holds config.json")
+    if not (path / "config.json").is_file():
+        raise RbpxError(f"model.id={model} is no model: {path} has no config.json; give a Hugging Face model folder")
+    weight_files(path, model)
+    return path.resolve()
+
+
+def weight_files(folder: Path, model: str) -> list[Path]:
+    """The safetensors files of a model folder, in name order.
+
+    Raises:
+        RbpxError: there are none; pickled weights are not opened, since they can run code.
+    """
+    found = sorted(folder.glob("*.safetensors"))
+    if not found:
+        others = sorted(p.name for p in folder.glob("*.bin"))
+        have = f"only {others[0]}, a pickle, which is never opened" if others else "none"
+        raise RbpxError(f"model.id={model} needs weights in safetensors, {folder} has {have}; convert them first")
+    return found
+
+
+def fetch(model: str, revision: str | None) -> tuple[Path, str | None]:
+    """The local folder of a model and, for a hub id, the commit that `revision` names.
+
+    Raises:
+        RbpxError: no such repository or revision, or it holds no safetensors.
+        MeasureError: the hub does not answer and its cache here does not hold the model.
+    """
+    folder = local_folder(model)
+    if folder is not None:
+        return folder, None
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HFValidationError,
+        HfHubHTTPError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    at = f" at revision {revision}" if revision else ""
+    try:
+        snapshot = Path(
+            snapshot_download(
+                model, revision=revision, allow_patterns=_TOP_LEVEL, ignore_patterns=["*/*"], etag_timeout=5
+            )
+        )
+    except GatedRepoError:
+        raise RbpxError(f"model.id={model} is gated; accept its terms on the hub and log in with `hf auth login`") from None
+    except RevisionNotFoundError:
+        raise RbpxError(f"model.revision={revision} does not exist in {model}; check the branch, tag or commit") from None
+    except (RepositoryNotFoundError, HFValidationError):
+        raise RbpxError(f"model.id={model} is unknown to the hub; check the spelling, or log in if it is private") from None
+    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as problem:
+        reason = str(problem).split("\n")[0][:160]
+        raise MeasureError(
+            f"the hub did not deliver {model}{at} ({type(problem).__name__}: {reason}); "
+            "check the network, or give a local folder as model.id"
+        ) from None
+    weight_files(snapshot, model)
+    return snapshot, snapshot.name

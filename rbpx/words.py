@@ -1,0 +1,97 @@
+"""The words of a command line in; verb, Hydra's overrides and flags, and what is left over out."""
+
+import difflib
+import re
+from dataclasses import dataclass
+
+from rbpx.errors import RbpxError
+
+VERBS = ("run", "measure", "fit", "sql", "show", "status", "store", "train")
+_OURS = ("format", "store", "output")
+_SWITCHES = {"-m", "--multirun", "-r", "--run", "--resolve", "-sc", "--shell-completion"}
+_VALUED = {"-c", "--cfg", "-p", "--package", "-cd", "--config-dir", "-cp", "--config-path", "-cn", "--config-name"}
+_INFO = {"all", "config", "defaults", "defaults-tree", "plugins", "searchpath"}
+_TAKES_WORDS = {"sql", "show", "store"}
+_OVERRIDE = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@:-]*=")
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """What was typed, sorted.
+
+    Attributes:
+        verb: what to do.
+        words: a verb's own words: the query of sql, the id of show, the action of store.
+        hydra: overrides and flags for Hydra.
+        help: whether help was asked for.
+        version: whether the version was asked for.
+    """
+
+    verb: str
+    words: tuple[str, ...]
+    hydra: tuple[str, ...]
+    help: bool
+    version: bool
+
+    @property
+    def sweeps(self) -> bool:
+        """Whether several jobs are asked for."""
+        return bool({"-m", "--multirun"} & set(self.hydra))
+
+
+def quoted(value: str) -> str:
+    """A value as Hydra's grammar takes it literally, whatever characters it holds."""
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def parse(argv: list[str]) -> CommandLine:
+    """Sort the words of a command line; our own flags become overrides, under every verb.
+
+    Raises:
+        RbpxError: an unknown verb or flag, a flag without its value, or a word where none belongs.
+    """
+    verb: str | None = None
+    words: list[str] = []
+    hydra: list[str] = []
+    asked: set[str] = set()
+    rest = list(argv)
+    while rest:
+        word = rest.pop(0)
+        flag, _, value = word.partition("=")
+        if flag.startswith("--") and flag[2:] in _OURS:
+            if not value and not rest:
+                raise RbpxError(f"{flag} needs a value, as in {flag} {'json' if flag == '--format' else 'PATH'}")
+            hydra.append(f"{flag[2:]}={quoted(value or rest.pop(0))}")
+        elif word in ("-h", "--help", "--version"):
+            asked.add(word)
+        elif flag in _VALUED:
+            hydra.append(word)
+            if not value and rest:
+                hydra.append(rest.pop(0))
+        elif word in ("-i", "--info"):
+            hydra.append(word)
+            if rest and rest[0] in _INFO:
+                hydra.append(rest.pop(0))
+        elif word in _SWITCHES or word.startswith("--hydra-help"):
+            hydra.append(word)
+        elif word.startswith("-") and len(word) > 1 and not word[1:2].isspace() and verb != "sql":
+            raise RbpxError(f"unknown flag {word}; see python -m rbpx --help")
+        elif _OVERRIDE.match(word) or re.match(r"~[A-Za-z]", word) or any(s in hydra for s in ("-sc", "--shell-completion")):
+            hydra.append(word)
+        elif verb is None:
+            verb = _known_verb(word)
+        elif verb in _TAKES_WORDS:
+            words.append(word)
+        else:
+            raise RbpxError(f"{word!r} is no key=value; {verb} takes overrides such as model=ladder size=25k")
+    return CommandLine(
+        verb or "run", tuple(words), tuple(hydra), bool(asked & {"-h", "--help"}), "--version" in asked
+    )
+
+
+def _known_verb(word: str) -> str:
+    if word in VERBS:
+        return word
+    near = difflib.get_close_matches(word, VERBS, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(VERBS)}"
+    raise RbpxError(f"unknown verb {word!r}; {hint} Overrides look like key=value; see python -m rbpx --help")
