@@ -118,12 +118,12 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
 
     mean_t = float(n_R @ np.log(rank_R)) / n
     beta_limit = 1.0 + 1.0 / max(mean_t - _T_FLOOR, 1e-3)
-    limit, limit_converged = _maximise(objective, np.array([beta_limit, 0.0]), free=[0])
+    limit, limit_converged = _maximise(objective, np.array([beta_limit, 0.0]), free=[0], to_infinity=True)
     theta, converged, status = limit, limit_converged, Status.power_law_limit
     if objective(limit)[1][1] > 0:
         var_t = float(n_R @ np.log(rank_R) ** 2) / n - mean_t**2
         start = np.array([1.0 - mean_t / var_t, 0.5 / var_t])
-        theta, converged = _maximise(objective, start, free=[0, 1])
+        theta, converged = _maximise(objective, start, free=[0, 1], to_infinity=True)
         status = Status.ok
     if not converged:
         return _without_numbers("lognormal_paper", Status.not_converged, {"n_tokens": round(n)})
@@ -219,13 +219,13 @@ def fit_full(rank: ArrayLike, n_tokens: ArrayLike, V: int) -> RankFit:
         ln_lik = -float(theta @ seen_2) - float(model.ln_z)
         return n * ln_lik, n * (model.mean_2 - seen_2), -n * model.cov_22
 
-    free, converged = _maximise(objective, np.array([1.0, 0.0]), free=[0, 1], gamma_floor=None)
+    free, converged_free = _maximise(objective, np.array([1.0, 0.0]), free=[0, 1], to_infinity=False)
+    theta, converged, status = free, converged_free, Status.ok
+    if converged_free and free[1] <= 0:
+        theta, converged = _maximise(objective, np.array([1.0, 0.0]), free=[0], to_infinity=False)
+        status = Status.power_law_limit
     if not converged:
         return _without_numbers("lognormal_full", Status.not_converged, {"V": V, "n_tokens": round(n)})
-    theta, status = free, Status.ok
-    if free[1] <= 0:
-        theta, converged = _maximise(objective, np.array([1.0, 0.0]), free=[0])
-        status = Status.power_law_limit if converged else Status.not_converged
     ln_p_V = -(theta[0] * t_V + theta[1] * t_V**2)
     ln_p_V -= float(_moments(t_V, ln_p_V).ln_z)
     seen_V = np.bincount(rank_R.astype(np.int64) - 1, weights=n_R, minlength=V) / n
@@ -370,9 +370,13 @@ def _maximise(
     objective: Callable[[Floats], tuple[float, Floats, Floats]],
     theta: Floats,
     free: list[int],
-    gamma_floor: float | None = 0.0,
+    *,
+    to_infinity: bool,
 ) -> tuple[Floats, bool]:
-    """Newton's method with step halving over the free parameters; True if the gradient has vanished."""
+    """Newton's method with step halving over the free parameters; True if the gradient has vanished.
+
+    With `to_infinity` the law runs over all ranks, and steps to where its sum diverges are halved too.
+    """
     value, gradient, hessian = objective(theta)
     for _ in range(200):
         curvature = -hessian[np.ix_(free, free)]
@@ -386,8 +390,7 @@ def _maximise(
         for _ in range(60):
             candidate = theta.copy()
             candidate[free] += step
-            allowed = _integrable(candidate, 1 in free) if gamma_floor is not None else True
-            if allowed:
+            if not to_infinity or _integrable(candidate, 1 in free):
                 new_value, new_gradient, new_hessian = objective(candidate)
                 if new_value > value or (gain < 1e-6 and new_value > value - 1e-9 * abs(value)):
                     break

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from rbpx.config import Device
 
 
 @dataclass(frozen=True)
@@ -58,3 +61,57 @@ class Recipe:
     def n_steps(self) -> int:
         """Optimizer steps that consume `tokens`, rounded down."""
         return self.tokens // (self.context * self.windows_per_step)
+
+
+@dataclass
+class TextConfig:
+    """Where the training text comes from; keys as in `Recipe`."""
+
+    site: str | None = None
+    packages: dict[str, str] = field(default_factory=dict)
+    package_bytes: int = 3_000_000
+    exclude_parts: list[str] = field(default_factory=list)
+    span: int = 50
+
+
+@dataclass
+class TrainRequest:
+    """What `python -m rbpx train` can be asked; keys as in `Recipe`."""
+
+    family: str = "ladder"
+    text: TextConfig = field(default_factory=TextConfig)
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    vocab_size: int = 4096
+    tokens: int = 10_000_000
+    context: int = 512
+    windows_per_step: int = 16
+    learning_rate: float = 0.04
+    warmup_steps: int = 100
+    weight_decay: float = 0.1
+    seed: int = 42
+    size: Any = "all"
+    output: str = "ladder"
+    device: Device = Device.auto
+    threads: int = 0
+    study: Any = None
+
+    def recipe(self) -> Recipe:
+        """The part that decides the weights."""
+        return Recipe(
+            family=self.family,
+            packages=tuple(self.text.packages),
+            versions=dict(self.text.packages),
+            shapes=dict(self.shapes),
+            site=None if self.text.site is None else Path(self.text.site),
+            package_bytes=self.text.package_bytes,
+            exclude_parts=tuple(self.text.exclude_parts),
+            span=self.text.span,
+            vocab_size=self.vocab_size,
+            tokens=self.tokens,
+            context=self.context,
+            windows_per_step=self.windows_per_step,
+            learning_rate=self.learning_rate,
+            warmup_steps=self.warmup_steps,
+            weight_decay=self.weight_decay,
+            seed=self.seed,
+        )

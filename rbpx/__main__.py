@@ -1,0 +1,51 @@
+"""`python -m rbpx`: from the words of a command line to an exit status."""
+
+import json
+import os
+import sys
+
+from rbpx import __version__
+from rbpx.errors import MeasureError, RbpxError
+
+
+def main(argv: list[str]) -> int:
+    """Do what was typed. Returns 0 done, 1 something failed while running, 2 the request is wrong."""
+    from rbpx.words import parse
+
+    try:
+        line = parse(argv)
+        if line.version:
+            print(f"rbpx {__version__}")
+            return 0
+        if line.help:
+            from rbpx.help import help_text
+
+            print(help_text(line.verb if line.verb in argv else None))
+            return 0
+        return _launch(line.verb, line.words, line.hydra, line.sweeps)
+    except RbpxError as problem:
+        print(f"rbpx: {problem}", file=sys.stderr)
+        return 1 if isinstance(problem, MeasureError) else 2
+    except KeyboardInterrupt:
+        print("rbpx: stopped; what was finished is kept, and the same command continues", file=sys.stderr)
+        return 130
+
+
+def _launch(verb: str, words: tuple[str, ...], hydra: tuple[str, ...], sweeps: bool) -> int:
+    from rbpx import commands
+    from rbpx.launch import launch
+
+    os.environ[commands.VERB], os.environ[commands.WORDS] = verb, json.dumps(words)
+    outcomes = launch(verb, hydra, commands.perform)
+    if sweeps and not outcomes:
+        raise RbpxError("the sweep has no jobs; check its lists and globs with --cfg job for one of them")
+    return commands.finish(verb, outcomes)
+
+
+def cli() -> None:
+    """The console script."""
+    sys.exit(main(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    cli()

@@ -1,0 +1,269 @@
+"""The verbs: a typed request in, work on the store and printed results out; each verb is thin."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rbpx.config import Format, Request
+from rbpx.errors import MeasureError, RbpxError
+from rbpx.outcome import Failure, Outcome, leave
+from rbpx.store import Store, now
+
+VERB, WORDS = "RBPX_VERB", "RBPX_WORDS"  # how the jobs of a sweep learn what they are for, in other processes too
+
+
+def leads() -> bool:
+    """Whether this is the process that prints."""
+    return int(os.environ.get("RANK", "0")) == 0
+
+
+def perform(config: Any) -> None:
+    """One job: Hydra calls it, in this process or another. It never raises for a user's mistake, it leaves an outcome."""
+    from omegaconf import OmegaConf
+
+    verb, words = os.environ[VERB], json.loads(os.environ[WORDS])
+    try:
+        request = OmegaConf.to_object(config)
+        outcome = JOBS[verb](request, words)
+    except MeasureError as problem:
+        outcome = Outcome(error=str(problem), status=1)
+    except RbpxError as problem:
+        outcome = Outcome(error=str(problem), status=2)
+    leave(outcome)
+
+
+def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
+    """What comes after the last job: the laws over all of the sweep, and what failed. Returns the exit status."""
+    errors = [(o.error, o.status) for o in outcomes if o.error is not None]
+    failures = [f for o in outcomes for f in o.failures]
+    done = [key for o in outcomes for key in o.cell_keys]
+    if not leads():
+        return 1 if errors or failures else 0
+    if verb == "run" and done:
+        request = next(o.request for o in outcomes if o.cell_keys and o.request is not None)
+        _print_laws(request, done)
+    for failure in failures:
+        print(f"rbpx: {failure.cell} failed: {failure.error}", file=sys.stderr)
+    for error in dict.fromkeys(error for error, _ in errors):
+        print(f"rbpx: {error}", file=sys.stderr)
+    if not errors and not failures:
+        return 0
+    wrong = all(f.request_is_wrong for f in failures) and all(status == 2 for _, status in errors)
+    return 2 if wrong and not done else 1
+
+
+# ------------------------------------------------------------------------------------------------------ measuring
+
+
+def measure(request: Request, words: Sequence[str]) -> Outcome:
+    """Measure every cell of the grid that the store does not hold yet."""
+    from rbpx.corpus import draw, read_source, text_hash
+    from rbpx.crew import assemble, disband
+    from rbpx.grid import cells, members
+    from rbpx.models import hash_model
+    from rbpx.progress import GridProgress
+    from rbpx.weights import local_folder
+
+    store = Store(Path(request.store))
+    model, dataset = request.model, request.dataset
+    if model is None or dataset is None:
+        raise RbpxError("a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help")
+    source = read_source(dataset.kind, None if dataset.path is None else Path(dataset.path), dataset.fields)
+    if not source:
+        raise RbpxError(f"dataset {dataset.name} ({dataset.path}) is empty; give one with at least one document")
+    documents = draw(source, request.limit, request.seed)
+    hashes = {}
+    for member in members(model, request.sizes())[1]:
+        place = local_folder(member.model)
+        hashes[member.model] = None if place is None else hash_model(place, member.model, store.root / "hashes.json")
+    grid = cells(request, text_hash(documents), hashes)
+    missing = [cell for cell in grid if store.cell(cell.key) is None]
+    outcome = Outcome(request=request, cell_keys=[cell.key for cell in grid if cell not in missing])
+    if not missing:
+        return outcome
+
+    from rbpx.measure import measure_cell
+
+    store.sweep_leftovers()
+    crew = assemble(request.device.value)
+    missing = crew.share(missing)
+    config = json.loads(json.dumps(_plain(request)))
+    measured = 0
+    with GridProgress(f"{grid[0].family} on {dataset.name}", len(missing), quiet=not crew.leads) as progress:
+        for cell in missing:
+            try:
+                record = measure_cell(
+                    cell, documents, store, crew, request.tokens_per_batch, config,
+                    lambda n, cell=cell: progress.begin(f"{cell.family} {cell.size}", n, crew.world),
+                )  # fmt: skip
+            except RbpxError as problem:
+                _keep_failure(store, cell.key, cell.facts(), str(problem), crew.leads)
+                outcome.failures.append(Failure(str(cell), str(problem), not isinstance(problem, MeasureError)))
+                progress.finish(f"{cell} failed")
+                continue
+            measured += 1
+            outcome.cell_keys.append(record["cell_key"])
+            facts = store.manifest(record["run_id"])
+            progress.finish(f"{cell}: {facts['n_tokens']:,} tokens at {facts['tokens_per_s']:,.0f} tokens/s")
+    if crew.leads:
+        _refresh(store)
+    disband()
+    return Outcome(request, outcome.cell_keys, measured, outcome.failures)
+
+
+def _plain(value: Any) -> Any:
+    from dataclasses import asdict
+    from enum import Enum
+
+    def simple(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {key: item.value if isinstance(item, Enum) else item for key, item in items}
+
+    return asdict(value, dict_factory=simple)
+
+
+def _keep_failure(store: Store, key: str, facts: dict[str, Any], error: str, leads: bool) -> None:
+    if leads:
+        named = {name: facts[name] for name in ("family", "size", "dataset")}
+        store.write_record("failures", key, {"cell_key": key, **named, "error": error, "at": now()})
+
+
+def _refresh(store: Store) -> None:
+    from rbpx.index import refresh_index
+
+    refresh_index(store)
+
+
+# ------------------------------------------------------------------------------------------------------ analyses
+
+
+def _print_laws(request: Request, cell_keys: Sequence[str] | None) -> int:
+    """Fit, keep and print the laws of a grid, or of what the store holds; returns how many groups have a law."""
+    from rbpx import analyses, tables
+    from rbpx.queries import connect
+
+    store = Store(Path(request.store))
+    with connect(store) as connection:
+        runs = analyses.select_runs(connection, request, cell_keys)
+        found = [analyses.fit_laws(connection, group, request) for group in analyses.groups(runs)]
+    for group in found:
+        analyses.keep_laws(store, group)
+    if found:
+        _refresh(store)
+    records = [analyses.fit_record(group, law) for group in found for law in group.laws]
+    if request.format is Format.table:
+        tables.print_laws(found)
+    else:
+        tables.print_records(records, request.format)
+    return sum(len(group.runs) >= 3 for group in found)
+
+
+def fit(request: Request, words: Sequence[str]) -> Outcome:
+    """Fit every law to what the store holds."""
+    store = _open(request)
+    n_laws = _print_laws(request, None)
+    if n_laws == 0:
+        n_runs = sum(1 for _ in store.records("cells"))
+        raise RbpxError(
+            f"no group of runs in store={request.store} has the 3 sizes that a power law needs "
+            f"({n_runs} run(s) in all); measure more: python -m rbpx model=ladder dataset=stdlib size=all"
+        )
+    return Outcome(request)
+
+
+def _open(request: Request) -> Store:
+    store = Store(Path(request.store))
+    if not any(store.records("cells")):
+        raise RbpxError(f"store={request.store} holds no runs; measure first: python -m rbpx model=ladder dataset=stdlib")
+    return store
+
+
+def sql(request: Request, words: Sequence[str]) -> Outcome:
+    """Answer one question in SQL."""
+    from rbpx import tables
+    from rbpx.queries import ask_user, connect
+
+    if len(words) != 1:
+        raise RbpxError(f'sql takes one query in quotes, got {len(words)}: python -m rbpx sql "SELECT * FROM runs"')
+    store = Store(Path(request.store))
+    if not store.root.is_dir():
+        raise RbpxError(f"store={request.store} does not exist; measure first, or name the store with --store DIR")
+    with connect(store) as connection:
+        answer = ask_user(connection, words[0])
+    tables.print_table(answer, request.format, request.output)
+    return Outcome(request)
+
+
+def show(request: Request, words: Sequence[str]) -> Outcome:
+    """Print where a run or a fit comes from."""
+    store = _open(request)
+    if len(words) != 1:
+        raise RbpxError("show takes the id of one run or fit, as `sql` and --format json print them: rbpx show ID")
+    found: list[Any] = [c | store.manifest(c["run_id"]) for c in store.records("cells") if words[0] in (c["run_id"], c["cell_key"])]
+    found += [f for f in store.records("fits") if f["fit_id"] == words[0]]
+    if not found:
+        raise RbpxError(f"{words[0]} is no run_id, cell_key or fit_id in store={request.store}; see rbpx status")
+    print(json.dumps(found[0] if len(found) == 1 else found, indent=2))
+    return Outcome(request)
+
+
+def status(request: Request, words: Sequence[str]) -> Outcome:
+    """Print what the store holds, and what failed."""
+    from rbpx import tables
+
+    tables.print_status(Store(Path(request.store)), request)
+    return Outcome(request)
+
+
+def store(request: Request, words: Sequence[str]) -> Outcome:
+    """Keep house: rebuild the index, drop what points nowhere, remove a run."""
+    kept = _open(request)
+    action, *rest = words or [""]
+    if action == "rebuild" and not rest:
+        (kept.root / "rbpx.duckdb").unlink(missing_ok=True)
+    elif action == "gc" and not rest:
+        print(f"dropped {_collect_garbage(kept)} fit(s) whose runs are gone", file=sys.stderr)
+    elif action == "rm" and len(rest) == 1:
+        if not kept.has_run(rest[0]) or Path(rest[0]).name != rest[0]:
+            raise RbpxError(f"{rest[0]} is no run_id in store={request.store}; see rbpx status")
+        for cell in [c for c in kept.records("cells") if c["run_id"] == rest[0]]:
+            kept.drop_record("cells", cell["cell_key"])
+        shutil.rmtree(kept.run_folder(rest[0]))
+        _collect_garbage(kept)
+    else:
+        raise RbpxError(f"store {' '.join(words)!r} is unknown; known: store rebuild, store gc, store rm RUN")
+    _refresh(kept)
+    return Outcome(request)
+
+
+def _collect_garbage(kept: Store) -> int:
+    whole = set(kept.run_ids())
+    gone = [f["fit_id"] for f in kept.records("fits") if not whole.issuperset(f["run_ids"])]
+    for fit_id in gone:
+        kept.drop_record("fits", fit_id)
+    for fit_ in [f for f in kept.records("rank_fits") if f["run_id"] not in whole]:
+        kept.drop_record("rank_fits", f"{fit_['run_id']}-{fit_['ties']}-{fit_['distribution']}")
+    return len(gone)
+
+
+def train(request: Any, words: Sequence[str]) -> Outcome:
+    """Train a ladder of small models."""
+    from rbpx.train.run import train_ladder
+
+    train_ladder(request)
+    return Outcome()
+
+
+JOBS = {
+    "run": measure,
+    "measure": measure,
+    "fit": fit,
+    "sql": sql,
+    "show": show,
+    "status": status,
+    "store": store,
+    "train": train,
+}

@@ -1,0 +1,77 @@
+"""Progress of a grid on standard error: bars on a terminal, plain lines on a pipe."""
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+_PLAIN_EVERY_S = 15.0
+
+
+class GridProgress:
+    """Tells how many cells are done and left, the tokens scored each second and the time left for the cell."""
+
+    def __init__(self, title: str, n_cells: int, quiet: bool = False) -> None:
+        """Start telling about `n_cells`; `quiet` is for processes that do not lead."""
+        console = Console(stderr=True)
+        self._bars = None
+        self._title, self._n_cells, self._done = title, n_cells, 0
+        self._say: Callable[[str], None] = (lambda text: None) if quiet else (lambda text: console.print(text, highlight=False, soft_wrap=True))
+        if console.is_terminal and not quiet:
+            self._bars = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=24),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[rate]}"),
+                TimeRemainingColumn(),
+                console=console,
+                transient=True,
+            )
+            self._say = lambda text: self._bars.console.print(text, highlight=False, soft_wrap=True)  # type: ignore[union-attr]
+            self._grid = self._bars.add_task(f"{title}: cells", total=n_cells, rate="")
+
+    def __enter__(self) -> "GridProgress":
+        """Show the bars."""
+        if self._bars is not None:
+            self._bars.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        """Take the bars away."""
+        if self._bars is not None:
+            self._bars.stop()
+
+    def begin(self, what: str, n_tokens: int, processes: int = 1) -> Callable[[int], None]:
+        """Tell that a cell of `n_tokens` begins; returns what is called with the tokens just scored."""
+        started, told, scored = time.monotonic(), time.monotonic(), 0
+        bar: TaskID | None = None
+        if self._bars is not None:
+            bar = self._bars.add_task(f"  {what}", total=n_tokens, rate="")
+            self._bar = bar
+
+        def advance(n: int) -> None:
+            nonlocal told, scored
+            scored = min(n_tokens, scored + n * processes)
+            rate = scored / max(time.monotonic() - started, 1e-3)
+            if self._bars is not None and bar is not None:
+                self._bars.update(bar, completed=scored, rate=f"{rate:,.0f} tokens/s")
+            elif time.monotonic() - told > _PLAIN_EVERY_S and scored < n_tokens:
+                told = time.monotonic()
+                left_s = (n_tokens - scored) / rate
+                self._say(f"{self._place()} {what}: {scored / n_tokens:.0%}, {rate:,.0f} tokens/s, {left_s:.0f} s left")
+
+        return advance
+
+    def finish(self, text: str) -> None:
+        """Tell how a cell ended."""
+        self._done += 1
+        if self._bars is not None:
+            for task in self._bars.task_ids[1:]:
+                self._bars.remove_task(task)
+            self._bars.update(self._grid, completed=self._done)
+        self._say(f"{self._place(done=True)} {text}")
+
+    def _place(self, done: bool = False) -> str:
+        return f"[{self._done if done else self._done + 1}/{self._n_cells}]".replace("[", r"\[")

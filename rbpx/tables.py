@@ -1,0 +1,259 @@
+"""Results in, tables out: for people on a terminal, as CSV or JSON for programs."""
+
+import csv
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+import pyarrow as pa
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from rbpx.analyses import Laws
+from rbpx.config import Format, Request
+from rbpx.errors import RbpxError
+from rbpx.laws.power import PowerLawFit
+from rbpx import relations
+from rbpx.status import Status
+from rbpx.store import Store
+
+_LAW_NAMES = {
+    "rbp": "-ln RBP_",
+    "cross_entropy": "cross-entropy",
+    "lognormal_rbp1": "lognormal RBP_1",
+    "lognormal_cross_entropy": "lognormal CE",
+    "error_entropy": "error-entropy",
+    "self_alignment": "self-alignment",
+    "confidence": "confidence",
+}
+_ROWS_SHOWN = 40
+UNKNOWN = "–"
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number with so many decimals, or a dash where it is unknown."""
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
+
+
+def _table(title: str, columns: Sequence[str], left: int = 1) -> Table:
+    """A table of which the first `left` columns hold names; two spaces stand between columns."""
+    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    table.padding, table.pad_edge = (0, 1, 0, 0), False
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="left" if place < left else "right", no_wrap=place >= left, overflow="fold")
+    return table
+
+
+def _console() -> Console:
+    return Console(highlight=False)
+
+
+def _title(group: Laws) -> str:
+    first = group.runs[0]
+    revision = f", revision {first.revision}" if first.revision else ""
+    return f"{first.family} on {first.dataset}{revision}"
+
+
+def print_laws(found: Sequence[Laws]) -> None:
+    """Print what each model does, its rank distribution and its error-entropy, then every law side by side."""
+    console = _console()
+    for group in found:
+        _print_models(console, group)
+    fitted = [group for group in found if len(group.runs) >= 3]
+    for group in found:
+        if group not in fitted:
+            names = ", ".join(run.size for run in group.runs)
+            console.print(f"{_title(group)}: {len(group.runs)} size(s) ({names}); a law needs at least 3.", soft_wrap=True)
+    if not fitted:
+        return
+    wide = console.width >= 100
+    table = _table("Scaling laws: y = C · S^-alpha, least squares of ln y on ln S", _law_columns(wide))
+    table.columns[0].min_width, table.columns[0].max_width = 16, 24
+    table.columns[-1].justify = "left"
+    for group in fitted:
+        table.add_section()
+        table.add_row(f"[bold]{escape(_title(group))}[/bold]")
+        for law in group.laws:
+            table.add_row(*_law_row(law.law, law.k, law.fit, wide))
+    console.print(table)
+    console.print(_footnote(fitted), soft_wrap=True)
+
+
+def _law_columns(wide: bool) -> list[str]:
+    return ["law", "alpha", "95 % interval", "R2", *(["C", "stderr"] if wide else []), "backtest", "sizes", "status"]
+
+
+def _law_row(law: str, k: int | None, fit: PowerLawFit, wide: bool) -> list[str]:
+    interval = UNKNOWN if fit.alpha_lo is None else f"{fit.alpha_lo:.4f}..{fit.alpha_hi:.4f}"
+    backtest = UNKNOWN if fit.backtest_error is None else f"{fit.backtest_error:+.1%}"
+    status = _short(fit.status) if fit.status is Status.ok else f"[yellow]{_short(fit.status)}[/yellow]"
+    more = [UNKNOWN if fit.C is None else f"{fit.C:.4g}", number(fit.alpha_stderr)] if wide else []
+    name = f" {_LAW_NAMES[law]}{'' if k is None else k}"
+    return [name, number(fit.alpha), interval, number(fit.r2, 3), *more, backtest, str(fit.n_points), status]
+
+
+def _footnote(groups: Sequence[Laws]) -> str:
+    group = groups[0]
+    doubts = {law.fit.status for g in groups for law in g.laws} - {Status.ok}
+    lines = [
+        f"RBP_k = Pr(rank <= k), ties {group.ties.value}; y is -ln RBP_k, or nats. Intervals of alpha: "
+        f"{group.resamples:,} resamples of the documents, the same for all sizes; they hold the uncertainty from the "
+        "text, not the scatter of the models about the law. Backtest: error of the largest size, predicted from the others.",
+        *(f"{_short(doubt)}: {doubt.remedy}" for doubt in sorted(doubts)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _print_models(console: Console, group: Laws) -> None:
+    first = group.runs[0]
+    tokens = sorted({run.n_tokens for run in group.runs})
+    span = f"{tokens[0]:,}" + (f" to {tokens[-1]:,}" if len(tokens) > 1 else "")
+    skipped = f", {first.n_skipped} shorter than 2 tokens skipped" if first.n_skipped else ""
+    title = (
+        f"{_title(group)}: {span} tokens a model, {first.n_documents:,} documents{skipped}; "
+        f"{first.protocol} protocol, {first.dtype}, text {first.text_hash[:8]}"
+    )
+    console.print(f"[bold]{escape(title)}[/bold]", soft_wrap=True)
+    shown = [k for k in group.k_grid if k in (1, 10, 100)] or list(group.k_grid[:3])
+    places = [group.k_grid.index(k) for k in shown]
+    table = _table("", ["size", "S", *(f"RBP_{k}" for k in shown), "CE", "H(P)", "KL", "-ln ΣS"])
+    for run, evidence in zip(group.runs, group.evidence, strict=True):
+        m = evidence.measured
+        terms = (m.cross_entropy, m.error_entropy, m.self_alignment, m.confidence)
+        shares = [number(float(m.rbp[i])) for i in places]
+        table.add_row(escape(run.size), f"{run.non_embedding_params:,}", *shares, *(number(float(t), 3) for t in terms))
+    console.print(table)
+    columns = ["size", "mu", "sigma", "-ln RBP_1", "derived", "CE", "derived", "paper", "full (gamma)"]
+    table = _table("Lognormal of the ranks from 2 up (paper) and of all (full); derived from the former", columns)
+    for run, evidence in zip(group.runs, group.evidence, strict=True):
+        m, paper, full = evidence.measured, evidence.paper, evidence.full
+        at_1 = group.k_grid.index(1) if 1 in group.k_grid else None
+        measured = None if at_1 is None or m.rbp[at_1] == 0 else -math.log(m.rbp[at_1])
+        table.add_row(
+            escape(run.size),
+            number(paper.params["mu"], 2),
+            number(paper.params["sigma"], 2),
+            number(measured, 3),
+            number(float(m.lognormal_rbp1), 3),
+            number(float(m.cross_entropy), 3),
+            number(float(m.lognormal_cross_entropy), 3),
+            _short(paper.status),
+            f"{_short(full.status)} ({number(full.params.get('gamma_unconstrained'), 3)})",
+        )
+    console.print(table)
+
+
+def _short(status: Status) -> str:
+    return {"power_law_limit": "limit"}.get(status.value, status.value.replace("_", " "))
+
+
+def print_status(store: Store, request: Request) -> None:
+    """Print what a store holds, a row a family, dataset and protocol, and what failed."""
+    runs = relations.table(store, "runs").to_pylist()
+    failures = relations.table(store, "failures").to_pylist()
+    if request.format is not Format.table:
+        print_records([*({"state": "done"} | r for r in runs), *({"state": "failed"} | f for f in failures)], request.format)
+        return
+    console = _console()
+    grid: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
+    for run in sorted(runs, key=lambda r: r["non_embedding_params"]):
+        grid.setdefault((run["family"], run["dataset"], run["protocol"], run["dtype"]), []).append(run)
+    shown = _table(f"store {store.root}", ["family", "dataset", "protocol", "dtype", "sizes", "tokens"], left=5)
+    for names, members in sorted(grid.items()):
+        sizes = ", ".join(run["size"] for run in members)
+        shown.add_row(*map(escape, names), escape(sizes), f"{sum(run['n_tokens'] for run in members):,}")
+    console.print(shown)
+    for failure in failures:
+        console.print(
+            f"failed: {failure['family']} {failure['size']} on {failure['dataset']} at {failure['at']:%Y-%m-%d %H:%M}: "
+            f"{failure['error']}",
+            markup=False,
+            soft_wrap=True,
+        )
+
+
+# --------------------------------------------------------------------------------------------- any table, any format
+
+
+@contextmanager
+def _opened(output: str | None) -> Any:
+    if output is None:
+        yield sys.stdout
+        return
+    try:
+        with Path(output).open("w", encoding="utf-8", newline="") as file:
+            yield file
+    except OSError as problem:
+        raise RbpxError(f"output={output} cannot be written: {problem.strerror}; name another file") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def print_records(records: Iterable[dict[str, Any]], format: Format, output: str | None = None) -> None:
+    """Print records as a JSON array of objects, null for missing, or as CSV, empty for missing."""
+    rows = [{key: _plain(value) for key, value in record.items()} for record in records]
+    with _opened(output) as file:
+        if format is Format.json:
+            json.dump(rows, file, indent=1, default=str)
+            file.write("\n")
+        else:
+            _write_csv(rows, file)
+
+
+def _write_csv(rows: Sequence[dict[str, Any]], file: TextIO) -> None:
+    if not rows:
+        return
+    writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({k: json.dumps(v) if isinstance(v, dict | list) else v for k, v in row.items()})
+
+
+def print_table(table: pa.Table, format: Format, output: str | None = None) -> None:
+    """Print the answer to a query; a table for people shows its first rows and says how many there are."""
+    if format is not Format.table or output is not None:
+        fallback = Format.json if str(output).endswith(".json") else Format.csv
+        names = _distinct(table.column_names)
+        if format is Format.csv and table.num_rows == 0:
+            with _opened(output) as file:
+                csv.writer(file, lineterminator="\n").writerow(names)
+            return
+        print_records(table.rename_columns(names).to_pylist(), fallback if format is Format.table else format, output)
+        return
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        right = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
+        shown.add_column(escape(name), justify="right" if right else "left", overflow="fold")
+    for row in zip(*(column.to_pylist() for column in table.slice(0, _ROWS_SHOWN).columns), strict=True):
+        shown.add_row(*(_cell(value) for value in row))
+    _console().print(shown)
+    if table.num_rows > _ROWS_SHOWN:
+        print(f"{table.num_rows:,} rows, the first {_ROWS_SHOWN} shown; --format csv prints all", file=sys.stderr)
+
+
+def _distinct(names: list[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    out = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        out.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return out
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return escape(value.isoformat(" ") if isinstance(value, datetime) else str(value))
