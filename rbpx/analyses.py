@@ -140,9 +140,7 @@ def fit_laws(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run], request
         counts = ask(connection, "document_ranks", run_id=run.run_id, ties=request.ties.value)
         evidence.append(weigh(counts, weights_BD, k_grid, run.vocab_size))
     chosen = _chosen_laws(request.laws)
-    laws = [
-        Law("rbp", k, _fit(sizes, evidence, "rbp", i)) for i, k in enumerate(k_grid) if "rbp" in chosen
-    ]
+    laws = [Law("rbp", k, _fit(sizes, evidence, "rbp", i)) for i, k in enumerate(k_grid) if "rbp" in chosen]
     laws += [Law(name, None, _fit(sizes, evidence, name)) for name in LAWS[1:] if name in chosen]
     return Laws(tuple(runs), tuple(evidence), tuple(laws), tuple(k_grid), request.ties, request.resamples)
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
+from rbpx.laws.derived import derived_approximation, derived_power_law
 from rbpx.laws.error_entropy import Terms, decompose
-from rbpx.laws.lognormal import RankFit, derived_approximation, derived_power_law, fit_full, fit_paper
-from rbpx.laws.lognormal import resample_paper
+from rbpx.laws.lognormal import RankFit, fit_full, fit_paper, resample_paper
 from rbpx.status import Status
 
 Floats = npt.NDArray[np.float64]
@@ -69,7 +69,7 @@ def weigh(counts: pa.Table, weights_BD: npt.NDArray[np.int64], k_grid: list[int]
     at = (counts["doc_id"].to_numpy(), column)
     tokens_DR = csr_array((counts["n_tokens"].to_numpy().astype(np.float64), at), shape)
     logprob_DR = csr_array((counts["sum_logprob"].to_numpy(), at), shape)
-    tokens_R, logprob_R = np.asarray(tokens_DR.sum(axis=0)), np.asarray(logprob_DR.sum(axis=0))
+    tokens_R, logprob_R = (np.asarray(counts_DR.sum(axis=0), float) for counts_DR in (tokens_DR, logprob_DR))
 
     paper, full = fit_paper(rank_R, tokens_R), fit_full(rank_R, tokens_R, vocab_size)
     theta = (_parameter(paper, "beta"), _parameter(paper, "gamma"))

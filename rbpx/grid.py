@@ -135,5 +135,3 @@ def cells(request: Request, text_hash: str, model_hashes: dict[str, str | None])
         )
         for member in chosen
     ]
-
-

@@ -119,7 +119,8 @@ def _float32_product(head: nn.Module, dtype: torch.dtype) -> Map:
     if dtype == torch.float32:
         return lambda hidden_ND: head(hidden_ND).float()
     if isinstance(head, nn.Linear) and head.weight.is_cuda:
-        weight_DV, bias = head.weight.T, head.bias
+        weight_DV = head.weight.T
+        bias: Tensor | None = head.bias
 
         def on_gpu(hidden_ND: Tensor) -> Tensor:  # no float32 copy of the head; addmm with out_dtype is broken
             logits_NV = torch.mm(hidden_ND, weight_DV, out_dtype=torch.float32)

@@ -7,8 +7,8 @@ from rbpx.launch import folder
 _VERBS = {
     "run": (
         "measure the cells that are missing, then print the laws side by side",
-        """Measures every cell of the grid (family x size x dataset) that the store does not hold yet, then fits and prints
-the scaling laws of that grid: -ln RBP_k = C S^-alpha (arXiv 2510.20387, eq. 5), cross-entropy, the laws derived from
+        """Measures every cell of the grid (family x size x dataset) that the store does not hold yet, then fits and
+prints the scaling laws of that grid: -ln RBP_k = C S^-alpha (arXiv 2510.20387, eq. 5), cross-entropy, the laws derived from
 a lognormal of the ranks, and the error-entropy decomposition (arXiv 2510.04067). Stop it and start it again: what is
 measured stays measured.""",
         (
@@ -26,8 +26,8 @@ measured stays measured.""",
     ),
     "fit": (
         "fit every law to what the store holds",
-        """Fits every law to the runs in the store, narrowed by model, size, dataset, k, ties and laws, prints them side by
-side and keeps them in `fits`. A law joins one run per size, all alike in text, protocol, dtype and revision.""",
+        """Fits every law to the runs in the store, narrowed by model, size, dataset, k, ties and laws, prints them side
+by side and keeps them in `fits`. A law joins one run per size, all alike in text, protocol, dtype and revision.""",
         (
             "python -m rbpx fit",
             "python -m rbpx fit model=ladder dataset=stdlib k='[1,2,5]' ties=mid",
@@ -43,8 +43,16 @@ observations, fits, rank_fits and failures; rbp_at(k, ties) gives RBP at any k."
             "python -m rbpx sql \"SELECT size, rbp FROM rbp_at(42, 'mid')\" --format csv",
         ),
     ),
-    "show": ("print where one run or fit comes from", "Takes a run_id, cell_key or fit_id.", ("python -m rbpx show ID",)),
-    "status": ("print what the store holds and what failed", "Counts runs, tokens, fits and failures.", ("python -m rbpx status",)),
+    "show": (
+        "print where one run or fit comes from",
+        "Takes a run_id, cell_key or fit_id.",
+        ("python -m rbpx show ID",),
+    ),
+    "status": (
+        "print what the store holds and what failed",
+        "Counts runs, tokens, fits and failures.",
+        ("python -m rbpx status",),
+    ),
     "store": (
         "keep house in the store",
         "`rebuild` makes the index rbpx.duckdb anew, `gc` drops fits whose runs are gone, `rm RUN` removes a run.",

@@ -6,7 +6,7 @@ from pathlib import Path
 import duckdb
 from filelock import FileLock
 
-from rbpx import relations
+from rbpx import relations, schema
 from rbpx.queries import read_sql
 from rbpx.store import Store
 
@@ -46,11 +46,13 @@ def _rebuild(store: Store, path: Path, state: str) -> None:
             for name in ("runs", *relations.BY_RECORD):
                 connection.register(f"{name}_arrow", relations.table(store, name))
                 connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
-            for name, columns in {**relations.BY_FILE, "vocab": relations.schema.VOCAB}.items():
+            for name, columns in {**relations.BY_FILE, "vocab": schema.VOCAB}.items():
                 paths = relations.files(store, name)
                 if paths:
                     listed = ", ".join(map(_quoted, paths))
-                    connection.execute(f"CREATE VIEW {name} AS FROM read_parquet([{listed}], hive_partitioning = false)")
+                    connection.execute(
+                        f"CREATE VIEW {name} AS FROM read_parquet([{listed}], hive_partitioning = false)"
+                    )
                 else:
                     connection.register(f"{name}_arrow", columns.empty_table())
                     connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")

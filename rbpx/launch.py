@@ -63,7 +63,7 @@ def _register() -> None:
     from hydra.core.config_store import ConfigStore
     from omegaconf import OmegaConf
 
-    from rbpx.train.recipe import TrainRequest
+    from rbpx.recipe import TrainRequest
 
     store = ConfigStore.instance()
     store.store(name="request", node=Request)
@@ -78,14 +78,22 @@ def explain(problem: Exception, primary: str) -> str:
     missing = re.search(r"Could not find '(\w+)/([^']*)'", text)
     if missing:
         return _unknown_option(missing[1], missing[2])
-    key = re.search(r"Could not override '([^']+)'|Key '([^']+)' (?:is )?not in|Could not delete from config. '([^']+)'", text)
+    key = re.search(
+        r"Could not override '([^']+)'|Key '([^']+)' (?:is )?not in|Could not delete from config. '([^']+)'", text
+    )
     if key:
         return _unknown_key(next(k for k in key.groups() if k), primary)
     ambiguous = re.search(r"Ambiguous value for argument '([^']+)'", text)
     if ambiguous:
-        return f"{ambiguous[1]} lists several values; sweep over them with -m {ambiguous[1]}, or write a list as '[a,b]'"
+        return (
+            f"{ambiguous[1]} lists several values; sweep over them with -m {ambiguous[1]}, or write a list as '[a,b]'"
+        )
     group = re.search(r"(?:group|override for|key) '?(\w+)'?.*(?:list|sequence)", text)
-    line = " ".join(part.strip() for part in text.split("\n") if part.strip() and "object_type" not in part and "full_key" not in part)
+    line = " ".join(
+        part.strip()
+        for part in text.split("\n")
+        if part.strip() and "object_type" not in part and "full_key" not in part
+    )
     where = re.search(r"full_key: (\S+)", text)
     if group and "[" in text:
         line = f"{line}; to sweep, write -m {group[1]}=a,b"
@@ -104,7 +112,7 @@ def _unknown_option(group: str, option: str) -> str:
 
 
 def _unknown_key(key: str, primary: str) -> str:
-    from rbpx.train.recipe import TrainRequest
+    from rbpx.recipe import TrainRequest
 
     known = list((TrainRequest if primary == "train" else Request).__dataclass_fields__)
     near = get_close_matches(key.split(".")[0], known, n=1)

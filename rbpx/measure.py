@@ -28,7 +28,13 @@ Begin = Callable[[int], Callable[[int], None]]  # scored tokens to come -> calle
 
 
 def measure_cell(
-    cell: Cell, documents: Sequence[Document], store: Store, crew: Crew, tokens_per_batch: int, config: Record, begin: Begin
+    cell: Cell,
+    documents: Sequence[Document],
+    store: Store,
+    crew: Crew,
+    tokens_per_batch: int,
+    config: Record,
+    begin: Begin,
 ) -> Record:
     """Measure one cell that the store does not hold yet, and return the record that links it to its run.
 
@@ -127,7 +133,9 @@ def _run_tables(
     run_id: str, rows: TokenRows, windows: Sequence[Window], documents: Sequence[Document]
 ) -> dict[str, pa.Table]:
     ids = pa.array([run_id], pa.string())
-    tokens = pa.table({"run_id": ids.take(pa.array(np.zeros(len(rows), np.int32))), **rows.columns}, schema=schema.TOKENS)
+    tokens = pa.table(
+        {"run_id": ids.take(pa.array(np.zeros(len(rows), np.int32))), **rows.columns}, schema=schema.TOKENS
+    )
     wide = tokens.set_column(6, "logprob", tokens["logprob"].cast(pa.float64()))
     counts = wide.group_by(["run_id", "greater", "ties"]).aggregate([("logprob", "count"), ("logprob", "sum")])
     counts = counts.rename_columns(["run_id", "greater", "ties", "n_tokens", "sum_logprob"])

@@ -104,7 +104,9 @@ def load_model(
     model = model.to(device).eval()
     head = open_head(model)
     if head.logits is None and dtype != "float32":
-        raise RbpxError(f"{name} changes its logits after the head in a way unknown here; measure it with dtype=float32")
+        raise RbpxError(
+            f"{name} changes its logits after the head in a way unknown here; measure it with dtype=float32"
+        )
     return LoadedModel(
         model=model,
         tokenizer=tokenizer,

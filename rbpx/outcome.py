@@ -1,4 +1,4 @@
-"""What a job leaves for the end of its sweep: written by the job, in whatever process it ran, read by the one that asked."""
+"""What a job leaves for the end of its sweep: written in whatever process it ran, read by the one that asked."""
 
 import os
 import pickle
@@ -27,7 +27,6 @@ class Outcome:
     Attributes:
         request: what it was asked.
         cell_keys: cells that the store now holds, measured now or before.
-        measured: how many of them were measured now.
         failures: cells that were not.
         error: why the job did nothing at all, None if it did something.
         status: exit status that the error stands for.
@@ -35,7 +34,6 @@ class Outcome:
 
     request: Request | None = None
     cell_keys: list[str] = field(default_factory=list)
-    measured: int = 0
     failures: list[Failure] = field(default_factory=list)
     error: str | None = None
     status: int = 0

@@ -18,7 +18,9 @@ class GridProgress:
         console = Console(stderr=True)
         self._bars = None
         self._title, self._n_cells, self._done = title, n_cells, 0
-        self._say: Callable[[str], None] = (lambda text: None) if quiet else (lambda text: console.print(text, highlight=False, soft_wrap=True))
+        self._say: Callable[[str], None] = (
+            (lambda text: None) if quiet else (lambda text: console.print(text, highlight=False, soft_wrap=True))
+        )
         if console.is_terminal and not quiet:
             self._bars = Progress(
                 TextColumn("{task.description}"),
@@ -38,7 +40,9 @@ class GridProgress:
             self._bars.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Take the bars away."""
         if self._bars is not None:
             self._bars.stop()

@@ -1,9 +1,9 @@
 """The store of evidence: one run in, a folder of immutable Parquet files and a manifest out, whole or absent.
 
-    runs/<run_id>/        tokens, rank_counts, documents (Parquet) and manifest.json, renamed into place together
-    cells/<cell_key>.json which run answers which request
-    vocab/<hash>.parquet  the texts of a tokenizer's ids
-    fits/ rank_fits/ failures/   one JSON record a file
+runs/<run_id>/        tokens, rank_counts, documents (Parquet) and manifest.json, renamed into place together
+cells/<cell_key>.json which run answers which request
+vocab/<hash>.parquet  the texts of a tokenizer's ids
+fits/ rank_fits/ failures/   one JSON record a file
 """
 
 import hashlib
@@ -67,7 +67,9 @@ class Store:
             os.rename(parts, self.run_folder(run_id))
         except OSError as problem:
             if not self.has_run(run_id):
-                raise RbpxError(f"the run cannot be written to store={self.root}: {problem}; nothing was kept") from None
+                raise RbpxError(
+                    f"the run cannot be written to store={self.root}: {problem}; nothing was kept"
+                ) from None
         finally:
             shutil.rmtree(parts, ignore_errors=True)
 

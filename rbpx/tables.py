@@ -16,11 +16,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rbpx import relations
 from rbpx.analyses import Laws
 from rbpx.config import Format, Request
 from rbpx.errors import RbpxError
 from rbpx.laws.power import PowerLawFit
-from rbpx import relations
 from rbpx.status import Status
 from rbpx.store import Store
 
@@ -70,7 +70,9 @@ def print_laws(found: Sequence[Laws]) -> None:
     for group in found:
         if group not in fitted:
             names = ", ".join(run.size for run in group.runs)
-            console.print(f"{_title(group)}: {len(group.runs)} size(s) ({names}); a law needs at least 3.", soft_wrap=True)
+            console.print(
+                f"{_title(group)}: {len(group.runs)} size(s) ({names}); a law needs at least 3.", soft_wrap=True
+            )
     if not fitted:
         return
     wide = console.width >= 100
@@ -105,7 +107,8 @@ def _footnote(groups: Sequence[Laws]) -> str:
     lines = [
         f"RBP_k = Pr(rank <= k), ties {group.ties.value}; y is -ln RBP_k, or nats. Intervals of alpha: "
         f"{group.resamples:,} resamples of the documents, the same for all sizes; they hold the uncertainty from the "
-        "text, not the scatter of the models about the law. Backtest: error of the largest size, predicted from the others.",
+        "text, not the scatter of the models about the law. "
+        "Backtest: error of the largest size, predicted from the others.",
         *(f"{_short(doubt)}: {doubt.remedy}" for doubt in sorted(doubts)),
     ]
     return "\n".join(lines) + "\n"
@@ -159,7 +162,9 @@ def print_status(store: Store, request: Request) -> None:
     runs = relations.table(store, "runs").to_pylist()
     failures = relations.table(store, "failures").to_pylist()
     if request.format is not Format.table:
-        print_records([*({"state": "done"} | r for r in runs), *({"state": "failed"} | f for f in failures)], request.format)
+        print_records(
+            [*({"state": "done"} | r for r in runs), *({"state": "failed"} | f for f in failures)], request.format
+        )
         return
     console = _console()
     grid: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
@@ -233,7 +238,9 @@ def print_table(table: pa.Table, format: Format, output: str | None = None) -> N
         return
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, column in zip(table.column_names, table.columns, strict=True):
-        right = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
+        right = (
+            pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
+        )
         shown.add_column(escape(name), justify="right" if right else "left", overflow="fold")
     for row in zip(*(column.to_pylist() for column in table.slice(0, _ROWS_SHOWN).columns), strict=True):
         shown.add_row(*(_cell(value) for value in row))

@@ -62,8 +62,8 @@ def fetch(model: str, revision: str | None) -> tuple[Path, str | None]:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import (
         GatedRepoError,
-        HFValidationError,
         HfHubHTTPError,
+        HFValidationError,
         LocalEntryNotFoundError,
         RepositoryNotFoundError,
         RevisionNotFoundError,
@@ -77,11 +77,17 @@ def fetch(model: str, revision: str | None) -> tuple[Path, str | None]:
             )
         )
     except GatedRepoError:
-        raise RbpxError(f"model.id={model} is gated; accept its terms on the hub and log in with `hf auth login`") from None
+        raise RbpxError(
+            f"model.id={model} is gated; accept its terms on the hub and log in with `hf auth login`"
+        ) from None
     except RevisionNotFoundError:
-        raise RbpxError(f"model.revision={revision} does not exist in {model}; check the branch, tag or commit") from None
+        raise RbpxError(
+            f"model.revision={revision} does not exist in {model}; check the branch, tag or commit"
+        ) from None
     except (RepositoryNotFoundError, HFValidationError):
-        raise RbpxError(f"model.id={model} is unknown to the hub; check the spelling, or log in if it is private") from None
+        raise RbpxError(
+            f"model.id={model} is unknown to the hub; check the spelling, or log in if it is private"
+        ) from None
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as problem:
         reason = str(problem).split("\n")[0][:160]
         raise MeasureError(

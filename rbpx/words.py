@@ -76,7 +76,11 @@ def parse(argv: list[str]) -> CommandLine:
             hydra.append(word)
         elif word.startswith("-") and len(word) > 1 and not word[1:2].isspace() and verb != "sql":
             raise RbpxError(f"unknown flag {word}; see python -m rbpx --help")
-        elif _OVERRIDE.match(word) or re.match(r"~[A-Za-z]", word) or any(s in hydra for s in ("-sc", "--shell-completion")):
+        elif (
+            _OVERRIDE.match(word)
+            or re.match(r"~[A-Za-z]", word)
+            or any(s in hydra for s in ("-sc", "--shell-completion"))
+        ):
             hydra.append(word)
         elif verb is None:
             verb = _known_verb(word)
@@ -84,9 +88,7 @@ def parse(argv: list[str]) -> CommandLine:
             words.append(word)
         else:
             raise RbpxError(f"{word!r} is no key=value; {verb} takes overrides such as model=ladder size=25k")
-    return CommandLine(
-        verb or "run", tuple(words), tuple(hydra), bool(asked & {"-h", "--help"}), "--version" in asked
-    )
+    return CommandLine(verb or "run", tuple(words), tuple(hydra), bool(asked & {"-h", "--help"}), "--version" in asked)
 
 
 def _known_verb(word: str) -> str:

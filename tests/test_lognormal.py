@@ -8,15 +8,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
-from rbpx.laws.lognormal import (
-    RankFit,
-    derived,
-    derived_approximation,
-    derived_power_law,
-    fit_full,
-    fit_paper,
-    resample_paper,
-)
+from rbpx.laws.derived import derived, derived_approximation, derived_power_law
+from rbpx.laws.lognormal import RankFit, fit_full, fit_paper, resample_paper
 from rbpx.status import Status
 
 # RBP paper (arXiv 2510.20387): pythia 14m, 160m, 1.4b, 12b on Wikipedia.

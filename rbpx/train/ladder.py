@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from transformers import GPTNeoXConfig, GPTNeoXForCausalLM, PreTrainedTokenizerFast
 
+from rbpx.recipe import Recipe, Shape
 from rbpx.train.loss import chunked_cross_entropy
-from rbpx.train.recipe import Recipe, Shape
 from rbpx.train.vocabulary import END_OF_TEXT
 
 _CHECKPOINT_S = 60.0
@@ -116,24 +116,23 @@ def train_size(recipe: Recipe, size: str, text: Path, folder: Path, device: str,
         "tokens": step * recipe.windows_per_step * recipe.context,
         "final_loss_nats": float(np.mean(losses[-50:])),
         "wall_s": round(wall_s, 1),
-        "curve_nats": [
-            round(float(np.mean(losses[i : i + _CURVE_STEPS])), 4) for i in range(0, step, _CURVE_STEPS)
-        ],
+        "curve_nats": [round(float(np.mean(losses[i : i + _CURVE_STEPS])), 4) for i in range(0, step, _CURVE_STEPS)],
     }
     _write_model(model, text / "tokenizer.json", folder, recipe.context, facts)
     checkpoint.unlink(missing_ok=True)
     return facts
 
 
-def _write_model(
-    model: GPTNeoXForCausalLM, tokenizer: Path, folder: Path, context: int, facts: dict[str, Any]
-) -> None:
+def _write_model(model: GPTNeoXForCausalLM, tokenizer: Path, folder: Path, context: int, facts: dict[str, Any]) -> None:
     """Everything beside the target first, then one rename: a model folder is whole or absent."""
     parts = folder.with_name(f"{folder.name}.tmp")
     model.to(torch.bfloat16).save_pretrained(parts)
     (parts / "generation_config.json").unlink(missing_ok=True)
     PreTrainedTokenizerFast(
-        tokenizer_file=str(tokenizer), eos_token=END_OF_TEXT, model_max_length=context, clean_up_tokenization_spaces=False
+        tokenizer_file=str(tokenizer),
+        eos_token=END_OF_TEXT,
+        model_max_length=context,
+        clean_up_tokenization_spaces=False,
     ).save_pretrained(parts)
     (parts / "training.json").write_text(json.dumps(facts) + "\n")
     os.rename(parts, folder)

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeRemainingColumn
 
 from rbpx.errors import RbpxError
+from rbpx.recipe import Recipe, TrainRequest
 from rbpx.train.ladder import train_size
-from rbpx.train.recipe import Recipe, TrainRequest
 from rbpx.train.text import prepare_text
 
 
@@ -51,9 +51,7 @@ def _device(request: TrainRequest) -> str:
     return "cuda" if asked != "cpu" and torch.cuda.is_available() else "cpu"
 
 
-def _train_with_progress(
-    console: Console, recipe: Recipe, size: str, text: Path, folder: Path, device: str
-) -> float:
+def _train_with_progress(console: Console, recipe: Recipe, size: str, text: Path, folder: Path, device: str) -> float:
     columns = (TextColumn("{task.description}"), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
         bar = bars.add_task(size, total=recipe.n_steps)
@@ -61,7 +59,9 @@ def _train_with_progress(
         def report(step: int, loss_nats: float) -> None:
             bars.update(bar, completed=step, description=f"{size}: loss {loss_nats:.3f} nats")
             if not console.is_terminal and step % 100 == 0:
-                print(f"{size}: step {step} of {recipe.n_steps}, loss {loss_nats:.3f} nats", file=sys.stderr, flush=True)
+                print(
+                    f"{size}: step {step} of {recipe.n_steps}, loss {loss_nats:.3f} nats", file=sys.stderr, flush=True
+                )
 
         facts = train_size(recipe, size, text, folder, device, report)
     return float(facts["final_loss_nats"])

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 from rbpx.corpus import read_pydoc, read_stdlib
 from rbpx.errors import RbpxError
-from rbpx.train.recipe import Recipe
+from rbpx.recipe import Recipe
 from rbpx.train.vocabulary import END_OF_TEXT, train_tokenizer
 
 Ids = np.ndarray
@@ -30,8 +30,8 @@ class SourceFile:
 
 def find_packages(recipe: Recipe) -> dict[str, Distribution]:
     """The installed distribution of each package of the recipe; a missing one or another version is an error."""
-    search = {} if recipe.site is None else {"path": [str(recipe.site)]}
-    installed = {d.metadata["Name"].lower().replace("_", "-"): d for d in distributions(**search)}
+    found = distributions() if recipe.site is None else distributions(path=[str(recipe.site)])
+    installed = {d.metadata["Name"].lower().replace("_", "-"): d for d in found}
     wrong = [
         f"{name} {recipe.versions.get(name, '')}".strip()
         for name in recipe.packages
@@ -83,9 +83,7 @@ def _span_hashes(ids: Ids, span: int) -> np.ndarray:
     return windows @ powers
 
 
-def drop_shared(
-    encoded: list[Ids], evaluation: list[Ids], span: int
-) -> list[bool]:
+def drop_shared(encoded: list[Ids], evaluation: list[Ids], span: int) -> list[bool]:
     """Which files to keep: those that share no run of `span` tokens with an evaluation document."""
     seen = np.unique(np.concatenate([_span_hashes(ids, span) for ids in evaluation]))
     keep = []
@@ -111,14 +109,14 @@ def prepare_text(recipe: Recipe, folder: Path) -> None:
     files, seen = [], set()
     for name, package in packages.items():
         for source in read_sources(name, package, recipe):
-            digest = hashlib.sha256(source.text.encode()).digest()
-            if digest not in seen:  # packages vendor each other
-                seen.add(digest)
+            content = hashlib.sha256(source.text.encode()).digest()
+            if content not in seen:  # packages vendor each other
+                seen.add(content)
                 files.append(source)
     random.Random(recipe.seed).shuffle(files)
     tokenizer = train_tokenizer([f.text for f in files], recipe.vocab_size)
     encoded = _encode(tokenizer, [f.text for f in files])
-    evaluation = _encode(tokenizer, [text for _, text in read_stdlib() + read_pydoc()])
+    evaluation = _encode(tokenizer, [text for _, text in (*read_stdlib(), *read_pydoc())])
     keep = drop_shared(encoded, evaluation, recipe.span)
     kept = [(f, ids) for f, ids, good in zip(files, encoded, keep, strict=True) if good]
 

@@ -7,7 +7,7 @@ from typing import Any
 from rbpx.config import Device
 
 
-@dataclass(frozen=True)
+@dataclass  # not frozen: OmegaConf would refuse to fill it in
 class Shape:
     """The shape of one GPT-NeoX model; its feed-forward width is four times `hidden`."""
 

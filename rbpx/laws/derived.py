@@ -1,0 +1,130 @@
+"""Curves derived from a rank model: (mu, sigma) or (beta, gamma) in, -ln RBP_1 and cross-entropy out.
+
+Shapes: B is the number of parameter pairs, V the width of the vocabulary.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
+
+__all__ = ["Derived", "derived", "derived_approximation", "derived_power_law"]
+
+Floats = NDArray[np.float64]
+
+_BLOCK_BYTES: Final = 48 * 2**20
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What a rank model says about the two measured curves, in nats; arrays of the shape of its parameters.
+
+    neg_ln_rbp_1 is -ln p_1; cross_entropy_nats is -sum_x p_x ln p_x, the entropy of the rank model.
+    """
+
+    neg_ln_rbp_1: Floats
+    cross_entropy_nats: Floats
+
+
+def derived(mu: ArrayLike, sigma: ArrayLike, V: int) -> Derived:
+    """-ln RBP_1 and cross-entropy of the rank model, by exact sums over the ranks 1..V.
+
+    c = sum_x psi(x), p_x = psi(x) / c, -ln p_1 = ln c + ln(sqrt(2 pi) sigma) + mu^2 / (2 sigma^2),
+    CE = -sum_x p_x ln p_x.
+
+    Args:
+        mu: of ln R, any shape.
+        sigma: of ln R, positive, a shape that broadcasts with mu.
+        V: width of the vocabulary.
+
+    Returns:
+        Derived, nats, arrays of the broadcast shape.
+
+    Raises:
+        ValueError: if a number is not finite or a sigma is not positive.
+
+    Source:
+        RBP paper (arXiv 2510.20387), eq. 9 and appendix D, which sums to infinity and approximates.
+    """
+    mu_f64, sigma_f64 = _checked_parameters(mu, sigma)
+    return derived_power_law(1.0 - mu_f64 / sigma_f64**2, 0.5 / sigma_f64**2, V)
+
+
+def derived_power_law(beta: ArrayLike, gamma: ArrayLike, V: int) -> Derived:
+    """-ln RBP_1 and cross-entropy of p_x = x^(-beta) exp(-gamma ln^2 x) / Z over 1..V, for any real beta and gamma.
+
+    -ln p_1 = ln Z, CE = ln Z + beta E[ln x] + gamma E[ln^2 x].
+
+    Args:
+        beta: any shape.
+        gamma: a shape that broadcasts with beta; 0 is the truncated power law.
+        V: width of the vocabulary.
+
+    Returns:
+        Derived, nats, arrays of the broadcast shape. The sums run in blocks below 64 MB.
+
+    Raises:
+        ValueError: if a number is not finite.
+
+    Source:
+        RBP paper (arXiv 2510.20387), eq. 9, in natural parameters.
+    """
+    beta_f64, gamma_f64 = np.broadcast_arrays(np.asarray(beta, np.float64), np.asarray(gamma, np.float64))
+    if not np.all(np.isfinite(beta_f64) & np.isfinite(gamma_f64)):
+        raise ValueError("beta and gamma must be finite")
+    theta_B2 = np.column_stack([beta_f64.ravel(), gamma_f64.ravel()])
+    t_V = np.log(np.arange(1, V + 1, dtype=np.float64))
+    t_2V = np.stack([t_V, t_V**2])
+    statistics_V3 = np.column_stack([np.ones(V), t_V, t_V**2])
+    out_B2 = np.empty((len(theta_B2), 2))
+    rows = max(1, _BLOCK_BYTES // (8 * V))
+    for begin in range(0, len(theta_B2), rows):
+        block = slice(begin, begin + rows)
+        weight_bV = -(theta_B2[block] @ t_2V)
+        top_b1 = weight_bV.max(axis=1, keepdims=True)
+        weight_bV -= top_b1
+        sums_b3 = np.exp(weight_bV, out=weight_bV) @ statistics_V3
+        ln_z_b = top_b1[:, 0] + np.log(sums_b3[:, 0])
+        mean_b2 = sums_b3[:, 1:] / sums_b3[:, :1]
+        out_B2[block] = np.column_stack([ln_z_b, ln_z_b + np.sum(theta_B2[block] * mean_b2, axis=1)])
+    return Derived(out_B2[:, 0].reshape(beta_f64.shape), out_B2[:, 1].reshape(beta_f64.shape))
+
+
+def derived_approximation(mu: ArrayLike, sigma: ArrayLike) -> Derived:
+    """-ln RBP_1 and cross-entropy of the rank model as the paper approximates them.
+
+    a = -mu / sigma, P = Phi(mu / sigma), c ~ P + phi(a) / (2 sigma),
+    -ln p_1 = ln c + ln(sqrt(2 pi) sigma) + mu^2 / (2 sigma^2),
+    CE ~ -ln p_1 + (1/c) [P ((sigma^2 - mu^2) / (2 sigma^2) + mu) + phi(a) (sigma - mu / (2 sigma))].
+
+    Args:
+        mu: of ln R, any shape.
+        sigma: of ln R, positive, a shape that broadcasts with mu.
+
+    Returns:
+        Derived, nats, arrays of the broadcast shape.
+
+    Raises:
+        ValueError: if a number is not finite or a sigma is not positive.
+
+    Source:
+        RBP paper (arXiv 2510.20387), eq. 22 (its eq. 19 has a misprint).
+    """
+    mu_f64, sigma_f64 = _checked_parameters(mu, sigma)
+    share = ndtr(mu_f64 / sigma_f64)
+    phi = np.exp(-(mu_f64**2) / (2 * sigma_f64**2)) / math.sqrt(2 * math.pi)
+    c = share + phi / (2 * sigma_f64)
+    neg_ln_p_1 = np.log(c) + np.log(math.sqrt(2 * math.pi) * sigma_f64) + mu_f64**2 / (2 * sigma_f64**2)
+    body = share * ((sigma_f64**2 - mu_f64**2) / (2 * sigma_f64**2) + mu_f64)
+    edge = phi * (sigma_f64 - mu_f64 / (2 * sigma_f64))
+    return Derived(np.asarray(neg_ln_p_1), np.asarray(neg_ln_p_1 + (body + edge) / c))
+
+
+def _checked_parameters(mu: ArrayLike, sigma: ArrayLike) -> tuple[Floats, Floats]:
+    mu_f64, sigma_f64 = np.asarray(mu, dtype=np.float64), np.asarray(sigma, dtype=np.float64)
+    if not (np.all(np.isfinite(mu_f64)) and np.all((sigma_f64 > 0) & np.isfinite(sigma_f64))):
+        raise ValueError("mu must be finite and sigma positive and finite")
+    return mu_f64, sigma_f64
