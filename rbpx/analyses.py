@@ -12,6 +12,7 @@ from rbpx.config import Request
 from rbpx.content import digest
 from rbpx.errors import RbpxError
 from rbpx.evidence import Curves, Evidence, weigh
+from rbpx.laws import LAWS
 from rbpx.laws.lognormal import RankFit
 from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
 from rbpx.queries import ask
@@ -21,15 +22,6 @@ from rbpx.store import Record, Store, now
 from rbpx.ties import Ties
 
 METHOD = "ols"
-LAWS = (
-    "rbp",
-    "cross_entropy",
-    "lognormal_rbp1",
-    "lognormal_cross_entropy",
-    "error_entropy",
-    "self_alignment",
-    "confidence",
-)
 _GROUP = ("source", "family", "dataset", "text_hash", "protocol", "dtype", "revision")
 
 
@@ -139,18 +131,10 @@ def fit_laws(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run], request
     for run in runs:
         counts = ask(connection, "document_ranks", run_id=run.run_id, ties=request.ties.value)
         evidence.append(weigh(counts, weights_BD, k_grid, run.vocab_size))
-    chosen = _chosen_laws(request.laws)
+    chosen = request.chosen_laws()
     laws = [Law("rbp", k, _fit(sizes, evidence, "rbp", i)) for i, k in enumerate(k_grid) if "rbp" in chosen]
     laws += [Law(name, None, _fit(sizes, evidence, name)) for name in LAWS[1:] if name in chosen]
     return Laws(tuple(runs), tuple(evidence), tuple(laws), tuple(k_grid), request.ties, request.resamples)
-
-
-def _chosen_laws(asked: Any) -> set[str]:
-    names = asked if isinstance(asked, list) else [asked]
-    unknown = [name for name in names if name not in (*LAWS, "all")]
-    if unknown:
-        raise RbpxError(f"laws={unknown[0]} is unknown; known: all, {', '.join(LAWS)}")
-    return set(LAWS) if "all" in names else set(names)
 
 
 def _fit(sizes: Sequence[int], evidence: Sequence[Evidence], law: str, k_index: int | None = None) -> PowerLawFit:

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any
 
 from rbpx.errors import RbpxError
+from rbpx.laws import LAWS
 from rbpx.ties import Ties
 
 DEFAULT_K = (1, 10, 100, 500, 1000, 2500, 10000)
@@ -104,32 +105,47 @@ class Request:
                 raise RbpxError(f"{name}={getattr(self, name)} is below 1; give a positive whole number")
         if self.model is not None:
             _check_name("model.revision", self.model.revision)
+        self.sizes()
+        self.chosen_laws()
+        if self.k != "log":
+            for k in _listed(self.k):
+                if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+                    raise RbpxError(f"k={k} is no rank; give whole numbers from 1, as in k='[1,10,100]', or k=log")
 
     def sizes(self) -> list[str] | None:
         """The sizes asked for, in order; None means all."""
-        asked = self.size if isinstance(self.size, list) else [self.size]
+        asked = _listed(self.size)
         for one in asked:
             _check_name("size", one)
         return None if asked == ["all"] else list(dict.fromkeys(asked))
+
+    def chosen_laws(self) -> set[str]:
+        """The laws asked for."""
+        names = _listed(self.laws)
+        unknown = [name for name in names if name not in (*LAWS, "all")]
+        if unknown:
+            raise RbpxError(f"laws={unknown[0]} is unknown; known: all, {', '.join(LAWS)}")
+        return set(LAWS) if "all" in names else set(names)
 
     def k_grid(self, vocab_size: int) -> list[int]:
         """The k asked for, in order, those below V; `log` is log-spaced from 1 to V with the powers of ten.
 
         Raises:
-            RbpxError: a k that is not a whole number of at least 1, or none below `vocab_size`.
+            RbpxError: none is below `vocab_size`.
         """
         if self.k == "log":
             steps = round(8 * math.log10(vocab_size))
             grid = {round(10 ** (i / 8)) for i in range(steps + 1)}
             return sorted(k for k in grid if k < vocab_size)
-        asked = self.k if isinstance(self.k, list) else [self.k]
-        for k in asked:
-            if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-                raise RbpxError(f"k={k} is no rank; give whole numbers from 1, as in k='[1,10,100]', or k=log")
+        asked = _listed(self.k)
         below = sorted({k for k in asked if k < vocab_size})
         if not below:
             raise RbpxError(f"k={min(asked)} is not below the vocabulary of {vocab_size:,}; give a smaller k")
         return below
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _check_name(key: str, value: Any) -> None:

@@ -135,8 +135,8 @@ def _measure_batch(loaded: LoadedModel, batch: list[Window]) -> npt.NDArray[Any]
     except NonFiniteLogits as problem:
         doc_id, position = out["doc_id"][problem.row], out["position"][problem.row]
         raise MeasureError(
-            f"logits that are no finite numbers at document {doc_id}, position {position}: a rank would be false; "
-            "check the weights, or measure in dtype=float32"
+            f"{loaded.name} gives logits that are no finite numbers at document {doc_id}, position {position}, so a "
+            "rank would be false; check its weights, or measure it with dtype=float32"
         ) from None
     out["greater"], out["ties"], out["logprob"] = ranks.greater, ranks.ties, ranks.logprob
     return out

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from rbpx.launch import folder
+from rbpx.launch import experiments, folder
 
 _VERBS = {
     "run": (
         "measure the cells that are missing, then print the laws side by side",
         """Measures every cell of the grid (family x size x dataset) that the store does not hold yet, then fits and
-prints the scaling laws of that grid: -ln RBP_k = C S^-alpha (arXiv 2510.20387, eq. 5), cross-entropy, the laws derived from
-a lognormal of the ranks, and the error-entropy decomposition (arXiv 2510.04067). Stop it and start it again: what is
-measured stays measured.""",
+prints the scaling laws of that grid: -ln RBP_k = C S^-alpha (arXiv 2510.20387, eq. 5), cross-entropy, the laws
+derived from a lognormal of the ranks, and the error-entropy decomposition (arXiv 2510.04067). Stop it and start it
+again: what is measured stays.""",
         (
             "python -m rbpx",
             "python -m rbpx model=ladder dataset=stdlib size='[3k,25k,200k]'",
@@ -116,7 +116,7 @@ def _keys() -> str:
     return _KEYS.format(
         models=", ".join(_names(conf / "model")),
         datasets=", ".join(_names(conf / "dataset")),
-        experiments=", ".join(_names(folder("experiments"))),
+        experiments=", ".join(path.stem for path in experiments("measure")),
     )
 
 

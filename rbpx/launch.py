@@ -36,11 +36,12 @@ def launch(verb: str, overrides: Sequence[str], task: Callable[[Any], None]) -> 
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
-    _register()
+    primary = _PRIMARY.get(verb, "analyse")
+    _refuse_lists(overrides)
+    _register(primary)
     with tempfile.TemporaryDirectory(prefix="rbpx-") as sweep:
         os.environ[ENVIRONMENT] = sweep
         sys.argv = ["rbpx", *overrides]
-        primary = _PRIMARY.get(verb, "analyse")
         try:
             hydra.main(version_base="1.3", config_path=str(folder("conf")), config_name=primary)(task)()
         except (HydraException, OmegaConfBaseException, ValueError) as problem:
@@ -48,6 +49,15 @@ def launch(verb: str, overrides: Sequence[str], task: Callable[[Any], None]) -> 
                 raise
             raise RbpxError(explain(problem, primary)) from None
         return collect(Path(sweep))
+
+
+def _refuse_lists(overrides: Sequence[str]) -> None:
+    """Hydra would quietly merge the files of a list into one."""
+    for override in overrides:
+        listed = re.fullmatch(r"(model|dataset|protocol|experiment)=\[(.*)\]", override)
+        if listed:
+            names = listed[2].replace(" ", "")
+            raise RbpxError(f"{override} is a list where one {listed[1]} is meant; sweep with -m {listed[1]}={names}")
 
 
 def _is_ours(problem: BaseException) -> bool:
@@ -58,8 +68,8 @@ def _is_ours(problem: BaseException) -> bool:
     return trace is not None and Path(trace.tb_frame.f_code.co_filename).is_relative_to(_PACKAGE)
 
 
-def _register() -> None:
-    """The schema, and one option of the group `experiment` for each file in experiments/."""
+def _register(primary: str) -> None:
+    """The schema, and one option of the group `experiment` for each study of this kind."""
     from hydra.core.config_store import ConfigStore
     from omegaconf import OmegaConf
 
@@ -68,8 +78,19 @@ def _register() -> None:
     store = ConfigStore.instance()
     store.store(name="request", node=Request)
     store.store(name="train_request", node=TrainRequest)
-    for path in sorted(folder("experiments").glob("*.yaml")):
+    for path in experiments(primary):
         store.store(group="experiment", name=path.stem, node=OmegaConf.load(path), package="_global_")
+
+
+def experiments(primary: str) -> list[Path]:
+    """The named studies for a primary configuration; a first line `# verb: train` marks those of `train`."""
+    found = []
+    for path in sorted(folder("experiments").glob("*.yaml")):
+        with path.open(encoding="utf-8") as file:
+            trains = file.readline().strip() == "# verb: train"
+        if trains == (primary == "train"):
+            found.append(path)
+    return found
 
 
 def explain(problem: Exception, primary: str) -> str:
@@ -77,7 +98,7 @@ def explain(problem: Exception, primary: str) -> str:
     text = str(problem)
     missing = re.search(r"Could not find '(\w+)/([^']*)'", text)
     if missing:
-        return _unknown_option(missing[1], missing[2])
+        return _unknown_option(missing[1], missing[2], primary)
     key = re.search(
         r"Could not override '([^']+)'|Key '([^']+)' (?:is )?not in|Could not delete from config. '([^']+)'", text
     )
@@ -88,21 +109,15 @@ def explain(problem: Exception, primary: str) -> str:
         return (
             f"{ambiguous[1]} lists several values; sweep over them with -m {ambiguous[1]}, or write a list as '[a,b]'"
         )
-    group = re.search(r"(?:group|override for|key) '?(\w+)'?.*(?:list|sequence)", text)
-    line = " ".join(
-        part.strip()
-        for part in text.split("\n")
-        if part.strip() and "object_type" not in part and "full_key" not in part
-    )
-    where = re.search(r"full_key: (\S+)", text)
-    if group and "[" in text:
-        line = f"{line}; to sweep, write -m {group[1]}=a,b"
-    return f"{f'{where[1]}: ' if where and where[1] not in line else ''}{line[:300]}; see python -m rbpx --help"
+    lines = [str(problem.__cause__ or ""), text]  # Hydra names the override, OmegaConf below it says what is wrong
+    kept = [part.strip() for whole in reversed(lines) for part in whole.split("\n") if part.strip()]
+    line = "; ".join(dict.fromkeys(part for part in kept if not part.startswith(("object_type", "full_key"))))
+    return f"{line.replace('Error merging override ', '')[:300]}; see python -m rbpx --help"
 
 
-def _unknown_option(group: str, option: str) -> str:
+def _unknown_option(group: str, option: str, primary: str) -> str:
     if group == "experiment":
-        known = sorted(path.stem for path in folder("experiments").glob("*.yaml"))
+        known = [path.stem for path in experiments(primary)]
     else:
         known = sorted(path.stem for path in (folder("conf") / group).glob("*.yaml"))
     near = get_close_matches(option, known, n=1)

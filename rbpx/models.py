@@ -23,6 +23,7 @@ class LoadedModel:
     """A causal language model ready to be measured.
 
     Attributes:
+        name: as asked.
         model: the transformers model, in evaluation mode on its device.
         tokenizer: its tokenizer.
         head: hidden states to float32 logits.
@@ -34,6 +35,7 @@ class LoadedModel:
         tokenizer_hash: of the vocabulary, the merges and the special tokens.
     """
 
+    name: str
     model: Any
     tokenizer: Any
     head: Head
@@ -108,6 +110,7 @@ def load_model(
             f"{name} changes its logits after the head in a way unknown here; measure it with dtype=float32"
         )
     return LoadedModel(
+        name=name,
         model=model,
         tokenizer=tokenizer,
         head=head,

@@ -11,8 +11,18 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-CHUNK_BYTES = 16 * 1024**2
 _BYTES_PER_LOGIT = 4
+_CACHE_BYTES = 1 << 20  # a chunk this small stays in a core's cache between its passes
+_FEWEST_ROWS = 64  # below it, reading the head again for every chunk costs more than the cache saves
+_CPU_BYTES = 16 << 20
+_GPU_BYTES = 256 << 20
+
+
+def chunk_bytes_for(device: torch.device, vocab_size: int) -> int:
+    """A good size of one chunk of logits: within a CPU core's cache where that is worth it, larger on a GPU."""
+    if device.type != "cpu":
+        return _GPU_BYTES
+    return min(_CPU_BYTES, max(_CACHE_BYTES, _FEWEST_ROWS * _BYTES_PER_LOGIT * vocab_size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +76,7 @@ def rank_hidden(
     targets_N: Tensor,
     head: Callable[[Tensor], Tensor],
     vocab_size: int,
-    chunk_bytes: int = CHUNK_BYTES,
+    chunk_bytes: int | None = None,
 ) -> TokenRanks:
     """Do what `rank_logits` does, a chunk of positions at a time, so that [N, V] logits never exist.
 
@@ -75,7 +85,7 @@ def rank_hidden(
         targets_N: token ids, integers in [0, V).
         head: hidden states of n positions to their float32 logits [n, V].
         vocab_size: V, the width that `head` emits.
-        chunk_bytes: size of one chunk of logits; a chunk holds one position at least.
+        chunk_bytes: size of one chunk of logits, None for `chunk_bytes_for`; a chunk holds one position at least.
 
     Raises:
         NonFiniteLogits: a row of logits holds NaN, +inf or -inf; its `row` counts from the first of all N.
@@ -83,7 +93,8 @@ def rank_hidden(
     """
     if len(hidden_ND) != len(targets_N):
         raise ValueError(f"{len(hidden_ND)} hidden states for {len(targets_N)} targets")
-    rows = max(1, chunk_bytes // (_BYTES_PER_LOGIT * vocab_size))
+    size = chunk_bytes_for(hidden_ND.device, vocab_size) if chunk_bytes is None else chunk_bytes
+    rows = max(1, size // (_BYTES_PER_LOGIT * vocab_size))
     chunks = []
     with torch.no_grad():
         for hidden_nD, targets_n in zip(torch.split(hidden_ND, rows), torch.split(targets_N, rows), strict=True):

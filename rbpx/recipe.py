@@ -93,6 +93,7 @@ class TrainRequest:
     output: str = "ladder"
     device: Device = Device.auto
     threads: int = 0
+    checkpoint_s: float = 60.0
     study: Any = None
 
     def recipe(self) -> Recipe:

@@ -28,7 +28,8 @@ def local_folder(model: str) -> Path | None:
 
 def _checked(path: Path, model: str) -> Path:
     if not path.is_dir():
-        raise RbpxError(f"model.id={model} is a file, not a model folder; give the folder that holds config.json")
+        what = "is a file, not a model folder" if path.exists() else f"is missing: there is no folder {path}"
+        raise RbpxError(f"model.id={model} {what}; give the folder that holds config.json")
     if not (path / "config.json").is_file():
         raise RbpxError(f"model.id={model} is no model: {path} has no config.json; give a Hugging Face model folder")
     weight_files(path, model)

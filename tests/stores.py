@@ -1,6 +1,7 @@
 """What the tests of the command line work on: a family of four tiny models, measured once a session into a store.
 
-A plugin, so that all test modules share one store: `pytest_plugins = ["tests.stores"]`.
+A plugin, so that all test modules share one store: `pytest_plugins = ["tests.stores"]`. They also import its functions,
+before pytest could rewrite its assertions, hence PYTEST_DONT_REWRITE.
 """
 
 import json
@@ -18,9 +19,9 @@ from tests.commands import Answer, rbpx
 from tests.conftest import TINY_TEXT, build_checkpoint
 
 FAMILY = "mine"
-# size -> hidden width, layers, and how strongly the frequent tokens are raised: the larger, the better, as in real life
-SHAPES = {"xs": (8, 1, 0.3), "s": (16, 1, 0.5), "m": (24, 2, 0.7), "l": (32, 3, 0.9)}
-TWINS = 8  # the letters a to h each tie with a row that has no token, so the tie rules differ
+# size -> hidden width, layers, and how well the frequent tokens are known: the larger, the better, as in real life
+SHAPES = {"xs": (8, 1, 0.2), "s": (16, 1, 0.4), "m": (24, 2, 0.6), "l": (32, 3, 0.8)}
+TWINS = "abcdefghefgh"  # each stands for a row without a token that ties with this letter, so the tie rules differ
 RESAMPLES = "resamples=50"  # enough for an interval
 
 
@@ -48,18 +49,24 @@ class Measured:
 
 
 def build_member(folder: Path, size: str, seed: int = 0) -> Path:
-    """One model of the family: random, but for a final bias towards the tokens that the text is made of."""
+    """One model of the family: random, but its logits rise with the counts of the tokens that the text is made of.
+
+    The counts stand along the diagonal of the embedding, which layer norms cannot see; a final bias reads them there.
+    """
     from safetensors.numpy import load_file, save_file
     from transformers import AutoTokenizer
 
     hidden, layers, strength = SHAPES[size]
-    build_checkpoint("gpt2", folder, seed, hidden_size=hidden, layers=layers, twins=TWINS)
+    build_checkpoint("gpt2", folder, seed, hidden_size=hidden, layers=layers)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     often = Counter(token for text in TINY_TEXT for token in tokenizer(text)["input_ids"])
     weights = load_file(folder / "model.safetensors")
     rows_VD = weights["transformer.wte.weight"]
-    mean_D = sum(n * rows_VD[token] for token, n in often.items()) / often.total()
-    weights["transformer.ln_f.bias"] += np.float32(strength / np.square(mean_D).sum() ** 0.5) * mean_D
+    for token, n in often.items():
+        rows_VD[token] += np.float32(np.log1p(n) / hidden**0.5)
+    assert len(tokenizer) <= len(rows_VD) - len(TWINS), "a twin would be a token of its own"
+    rows_VD[-len(TWINS) :] = rows_VD[[tokenizer.convert_tokens_to_ids(letter) for letter in TWINS]]
+    weights["transformer.ln_f.bias"] += np.float32(strength / hidden**0.5)
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     return folder
 

@@ -94,7 +94,8 @@ def assert_one_line(answer: Answer, names: Sequence[str]) -> None:
     assert not absent, f"{absent} not in: {lines[0]}"
 
 
-# What is typed, and what the one line must say (regular expressions): the wrong value, and what to do.
+# What is typed, and what the one line must say (regular expressions): the wrong value, and what to do. @NAME is a place
+# of the fixture `places`, @tiny names a model in full.
 UNKNOWN = {
     "family": ("model=nosuch", ["model=nosuch", "ladder"]),
     "size": ("dataset=pydoc size=13z", ["size=13z", "3k"]),
@@ -123,10 +124,10 @@ MALFORMED = {
     "k beyond the vocabulary": ("fit k=[320,1000] --store @store", ["320", "smaller"]),
     "size read as a number": ("dataset=pydoc size=1e3", ["size=1000.0", "quote"]),
     "revision read as a number": ("model.revision=1e5", [r"model\.revision", "quote"]),
-    "list of families": ("model=[ladder,hub]", ["model", "-m model=ladder,hub"]),
-    "list of datasets": ("dataset=[pydoc,stdlib]", ["dataset", "-m dataset=pydoc,stdlib"]),
+    "list of families": ("model=[ladder,hub] dataset=pydoc", ["model", "-m model=ladder,hub"]),
+    "list of datasets": ("@tiny dataset=[pydoc,stdlib]", ["dataset", "-m dataset=pydoc,stdlib"]),
     "values without a sweep": ("model=ladder,hub", ["model", "-m model="]),
-    "flag without its value": ("fit --format", ["--format", "json"]),
+    "flag without its value": ("fit --store @store --format", ["--format", "json"]),
     "store flag without its value": ("fit --store", ["--store", "PATH|DIR"]),
     "word where none belongs": ("fit limit", ["limit", "key=value"]),
     "two ways of running": ("-m limit=3,5 --cfg job", ["--cfg"]),
@@ -147,14 +148,14 @@ MODELS = {
     "configuration cut short": ("model=hub model.id=@cut dataset=pydoc", ["cut", r"config\.json"]),
 }
 TEXTS = {
-    "file that is missing": ("dataset=file dataset.path=/nosuch.jsonl", [r"/nosuch\.jsonl", "path"]),
-    "path left out": ("dataset=file", [r"dataset\.path"]),
-    "file without documents": ("dataset=file dataset.path=@empty", [r"empty\.jsonl", "document"]),
-    "field that no row has": ("dataset=file dataset.path=@text dataset.fields=[body]", ["body", "text"]),
-    "fields that are no list": ("dataset=file dataset.path=@text dataset.fields=text", ["fields", "list|List"]),
-    "file that is not what its name says": ("dataset=file dataset.path=@broken", [r"broken\.jsonl"]),
-    "comma in a path": ("dataset=file dataset.path=/x/a,b.jsonl", [r"dataset\.path", "quote|\"'"]),
-    "bracket in a path": ("dataset=file dataset.path=/x/a(b.jsonl", [r"a\(b", "quote|\"'"]),
+    "file that is missing": ("@tiny dataset=file dataset.path=/nosuch.jsonl", [r"/nosuch\.jsonl", "path"]),
+    "path left out": ("@tiny dataset=file", [r"dataset\.path"]),
+    "file without documents": ("@tiny dataset=file dataset.path=@empty", [r"empty\.jsonl", "document"]),
+    "field that no row has": ("@tiny dataset=file dataset.path=@text dataset.fields=[body]", ["body", "text"]),
+    "fields that are no list": ("@tiny dataset=file dataset.path=@text dataset.fields=text", ["fields", "list|List"]),
+    "file that is not what its name says": ("@tiny dataset=file dataset.path=@broken", [r"broken\.jsonl"]),
+    "comma in a path": ("@tiny dataset=file dataset.path=/x/a,b.jsonl", [r"dataset\.path", "quote|\"'"]),
+    "bracket in a path": ("@tiny dataset=file dataset.path=/x/a(b.jsonl", [r"a\(b", "quote|\"'"]),
 }
 QUERIES = {
     "left out": ([], ["query", "SELECT"]),
@@ -187,7 +188,8 @@ def places(measured: Measured, tmp_path_factory: pytest.TempPathFactory) -> dict
 
 
 def typed(line: str, places: dict[str, Path]) -> list[str]:
-    return [re.sub(r"@(\w+)", lambda name: str(places[name[1]]), word) for word in line.split()]
+    full = line.replace("@tiny", "model=hub model.id=@xs")
+    return [re.sub(r"@(\w+)", lambda name: str(places[name[1]]), word) for word in full.split()]
 
 
 WRONG = {
@@ -239,10 +241,9 @@ def broken_member(name: str, place: Path) -> Path:
     folder = build_member(place / name, "xs")
     if name == "tokenizer-too-large":
         config = json.loads((folder / "tokenizer.json").read_text())
-        config["added_tokens"] += [
-            {"id": 400, "content": "<far>", "single_word": False, "lstrip": False, "rstrip": False,
-             "normalized": False, "special": False}
-        ]  # fmt: skip
+        first = 1 + max(token["id"] for token in config["added_tokens"])
+        plain = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+        config["added_tokens"] += [{"id": first + n, "content": f"<far {n}>"} | plain for n in range(40)]
         (folder / "tokenizer.json").write_text(json.dumps(config))
     elif name == "tokenizer-cut":
         text = (folder / "tokenizer.json").read_text()
@@ -265,7 +266,7 @@ def broken_member(name: str, place: Path) -> Path:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("tokenizer-too-large", "does not fit.*400"),
+        ("tokenizer-too-large", "does not fit.*320 rows"),
         ("tokenizer-cut", "tokenizer"),
         ("tokenizer-of-another-kind", "tokenizer"),
         ("weights-cut", "cannot be loaded"),
@@ -282,7 +283,7 @@ def test_a_model_that_cannot_be_measured_is_named_with_the_reason(
 
 
 def assert_told(answer: Answer, says: str) -> None:
-    """A request found wrong only in its cell: exit status 2, no traceback, and one line of reason after the progress."""
+    """A request found wrong only in its cell: status 2, no traceback, one line of reason after the progress."""
     assert "Traceback" not in answer.stderr, answer.stderr[-3000:]
     assert answer.returncode == 2, answer.stderr
     assert answer.stdout == ""
@@ -304,8 +305,11 @@ def test_a_text_with_nothing_to_predict_is_a_wrong_request(
     assert_told(answer, "nothing to score|is empty")
 
 
-@pytest.mark.skipif("torch.cuda.is_available()", reason="there is a CUDA device")
 def test_an_absent_accelerator_is_a_wrong_request(family: Family, cwd: Path, tmp_path: Path) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
     answer = here(*family.words("xs"), "device=cuda", "--store", tmp_path / "store", cwd=cwd)
     assert_one_line(answer, ["device=cuda", "device=cpu"])
 
@@ -318,6 +322,20 @@ def test_laws_go_to_stdout_and_progress_to_stderr(measured: Measured) -> None:
     assert "tokens/s" not in measured.answer.stdout
     assert len(re.findall(r"tokens at [\d,]+ tokens/s", measured.answer.stderr)) == 4
     assert "alpha" not in measured.answer.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["-m", "limit=3,5", "size=3k"], ["limit=3,5", "-m", "size=3k"], ["limit=3,5", "size=3k", "--multirun"]],
+    ids=str,
+)
+def test_flags_may_stand_between_the_overrides(words: list[str], cwd: Path, tmp_path: Path) -> None:
+    """Each job comes as far as the text, which is missing."""
+    missing = ["dataset=file", "dataset.path=/nosuch.jsonl", "--store", str(tmp_path / "store")]
+    answer = here(*words, *missing, cwd=cwd)
+    assert_one_line(answer, [r"/nosuch\.jsonl"])
+    shown = here("limit=7", "--cfg", "job", "--store", tmp_path / "store", "seed=3", cwd=cwd, check=0).stdout
+    assert {"limit: 7", "seed: 3", f"store: {tmp_path / 'store'}"} <= set(shown.splitlines())
 
 
 def without_time(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

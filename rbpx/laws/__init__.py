@@ -1,1 +1,11 @@
-"""One law a file: plain arrays in, a frozen fit with a status out."""
+"""The laws: one family of equations a module, numbers in, a fit with its status out."""
+
+LAWS = (
+    "rbp",
+    "cross_entropy",
+    "lognormal_rbp1",
+    "lognormal_cross_entropy",
+    "error_entropy",
+    "self_alignment",
+    "confidence",
+)

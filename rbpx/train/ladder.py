@@ -16,7 +16,6 @@ from rbpx.recipe import Recipe, Shape
 from rbpx.train.loss import chunked_cross_entropy
 from rbpx.train.vocabulary import END_OF_TEXT
 
-_CHECKPOINT_S = 60.0
 _CURVE_STEPS = 20  # steps averaged into one point of the curve
 Report = Callable[[int, float], None]
 
@@ -59,7 +58,9 @@ def _save_checkpoint(path: Path, state: dict[str, Any]) -> None:
     os.replace(path.with_suffix(".tmp"), path)
 
 
-def train_size(recipe: Recipe, size: str, text: Path, folder: Path, device: str, report: Report) -> dict[str, Any]:
+def train_size(
+    recipe: Recipe, size: str, text: Path, folder: Path, device: str, checkpoint_s: float, report: Report
+) -> dict[str, Any]:
     """Train one size on the prepared text and write it to `folder`; returns its facts (loss, time, curve).
 
     Args:
@@ -68,6 +69,7 @@ def train_size(recipe: Recipe, size: str, text: Path, folder: Path, device: str,
         text: folder with `windows.npy` and `tokenizer.json`.
         folder: where the model goes; a checkpoint beside it lets a killed training continue.
         device: torch device.
+        checkpoint_s: seconds between checkpoints.
         report: called with (step, loss in nats) after each step.
     """
     facts_path, checkpoint = folder / "training.json", folder.with_name(f"{size}.checkpoint.pt")
@@ -104,7 +106,7 @@ def train_size(recipe: Recipe, size: str, text: Path, folder: Path, device: str,
         losses.append(loss.item())
         step += 1
         report(step, losses[-1])
-        if time.monotonic() - saved > _CHECKPOINT_S:
+        if time.monotonic() - saved > checkpoint_s:
             saved = time.monotonic()
             state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
             _save_checkpoint(checkpoint, state | {"wall_s": wall_s + saved - started, "losses": losses})

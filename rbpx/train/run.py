@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeRemainingColumn
 
 from rbpx.errors import RbpxError
-from rbpx.recipe import Recipe, TrainRequest
+from rbpx.recipe import TrainRequest
 from rbpx.train.ladder import train_size
 from rbpx.train.text import prepare_text
 
@@ -40,7 +40,7 @@ def train_ladder(request: TrainRequest) -> None:
             console.print("preparing the training text: tokenizer, spans shared with the evaluation texts, windows")
             prepare_text(recipe, text)
     for size in sizes:
-        final = _train_with_progress(console, recipe, size, text, output / size, device)
+        final = _train_with_progress(console, request, size, text, output / size, device)
         console.print(f"{size}: loss {final:.3f} nats, in {output / size}", highlight=False)
 
 
@@ -51,7 +51,10 @@ def _device(request: TrainRequest) -> str:
     return "cuda" if asked != "cpu" and torch.cuda.is_available() else "cpu"
 
 
-def _train_with_progress(console: Console, recipe: Recipe, size: str, text: Path, folder: Path, device: str) -> float:
+def _train_with_progress(
+    console: Console, request: TrainRequest, size: str, text: Path, folder: Path, device: str
+) -> float:
+    recipe = request.recipe()
     columns = (TextColumn("{task.description}"), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
         bar = bars.add_task(size, total=recipe.n_steps)
@@ -63,5 +66,5 @@ def _train_with_progress(console: Console, recipe: Recipe, size: str, text: Path
                     f"{size}: step {step} of {recipe.n_steps}, loss {loss_nats:.3f} nats", file=sys.stderr, flush=True
                 )
 
-        facts = train_size(recipe, size, text, folder, device, report)
+        facts = train_size(recipe, size, text, folder, device, request.checkpoint_s, report)
     return float(facts["final_loss_nats"])

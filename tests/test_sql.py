@@ -1,0 +1,229 @@
+"""The questions in rbpx/sql say what they return, and a user's SQL reads the relations and nothing else."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import rbpx
+from rbpx.errors import RbpxError
+from rbpx.queries import ask, ask_user, connect
+from rbpx.store import Store
+from tests.commands import here
+from tests.stores import Measured, run_folders, runs_by_size, snapshot
+
+pytest_plugins = ["tests.stores"]
+
+QUESTIONS = sorted((Path(rbpx.__file__).parent / "sql").glob("*.sql"))
+ALL_RUNS = dict.fromkeys(
+    ("families", "sizes", "datasets", "protocols", "dtypes", "revision", "cell_keys")
+)  # the parameters of `runs`, none of which narrows
+
+
+@pytest.fixture(scope="module")
+def connection(measured: Measured) -> Iterator[Any]:
+    with connect(Store(measured.store)) as opened:
+        yield opened
+
+
+def header_of(name: str) -> str:
+    """The comment that begins an .sql file, as one line."""
+    path = next(path for path in QUESTIONS if path.stem == name)
+    lines = []
+    for line in path.read_text().splitlines():
+        if not line.startswith("--"):
+            break
+        lines.append(line.removeprefix("--").strip())
+    return " ".join(lines)
+
+
+def returned(name: str) -> list[str]:
+    """The columns that the header of an .sql file promises."""
+    listed = re.sub(r"\([^)]*\)", "", header_of(name).split("returns:")[1])
+    return [column.strip() for column in listed.split(",")]
+
+
+@pytest.mark.parametrize("path", QUESTIONS, ids=lambda path: path.stem)
+def test_a_question_begins_with_what_it_asks_and_returns(path: Path) -> None:
+    header = header_of(path.stem)
+    assert len(header.split("returns:")[0]) > 40
+    assert header.count("returns:") == 1
+    body = re.sub(r"^--.*$", "", path.read_text(), flags=re.MULTILINE)
+    for parameter in set(re.findall(r"\$(\w+)", body)):
+        assert f"${parameter} " in header
+
+
+def test_runs_returns_what_its_header_says(connection: Any, measured: Measured) -> None:
+    answer = ask(connection, "runs", **ALL_RUNS)
+    assert answer.column_names == returned("runs")
+    runs = runs_by_size(measured.store)
+    assert answer["size"].to_pylist() == list(runs)
+    assert answer["run_id"].to_pylist() == [run["run_id"] for run in runs.values()]
+
+
+@pytest.mark.parametrize(
+    ("narrowed", "sizes"),
+    [
+        ({"sizes": ["m", "xs"]}, ["xs", "m"]),
+        ({"families": ["mine"], "dtypes": ["float32"]}, ["xs", "s", "m", "l"]),
+        ({"families": ["other"]}, []),
+        ({"datasets": ["other"]}, []),
+        ({"protocols": ["rolling"]}, []),
+        ({"revision": "step1"}, []),
+        ({"cell_keys": []}, []),
+    ],
+    ids=str,
+)
+def test_runs_is_narrowed_by_each_of_its_parameters(narrowed: Any, sizes: list[str], connection: Any) -> None:
+    assert ask(connection, "runs", **(ALL_RUNS | narrowed))["size"].to_pylist() == sizes
+
+
+@pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
+def test_document_ranks_returns_what_its_header_says(ties: str, connection: Any, measured: Measured) -> None:
+    for run in runs_by_size(measured.store).values():
+        answer = ask(connection, "document_ranks", run_id=run["run_id"], ties=ties)
+        assert answer.column_names == returned("document_ranks")
+        counted: dict[tuple[int, float], list[float]] = {}
+        share = {"pessimistic": 1.0, "optimistic": 0.0, "mid": 0.5}[ties]
+        for doc_id, greater, tied, logprob in zip(
+            run["doc_id"], run["greater"], run["ties"], run["logprob"], strict=True
+        ):
+            counted.setdefault((int(doc_id), 1 + int(greater) + share * int(tied)), []).append(float(logprob))
+        assert [(row["doc_id"], row["rank"], row["n_tokens"]) for row in answer.to_pylist()] == [
+            (*place, len(logprobs)) for place, logprobs in sorted(counted.items())
+        ]
+        assert answer["sum_logprob"].to_pylist() == pytest.approx([sum(v) for _, v in sorted(counted.items())])
+
+
+# ------------------------------------------------------------------------------------------------------ reading only
+
+REFUSED = [
+    "COPY runs TO '@new'",
+    "COPY (SELECT 1) TO '@new' (FORMAT parquet)",
+    "COPY runs FROM '@csv'",
+    "EXPORT DATABASE '@new'",
+    "IMPORT DATABASE '@folder'",
+    "ATTACH '@new'",
+    "ATTACH '@index' AS stolen",
+    "DETACH memory",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET threads = 1",
+    "SET enable_external_access = true",
+    "RESET lock_configuration",
+    "PRAGMA database_list",
+    "PRAGMA enable_external_access",
+    "CREATE TABLE mine AS SELECT 1",
+    "CREATE TEMP TABLE mine AS SELECT 1",
+    "CREATE OR REPLACE VIEW runs AS SELECT 1",
+    "CREATE MACRO mine() AS 1",
+    "INSERT INTO failures (size) VALUES ('x')",
+    "UPDATE runs SET size = 'x'",
+    "DELETE FROM runs",
+    "TRUNCATE runs",
+    "DROP TABLE runs",
+    "ALTER TABLE runs RENAME TO mine",
+    "WITH gone AS (DELETE FROM runs RETURNING *) SELECT * FROM gone",
+    "WITH more AS (INSERT INTO failures (size) VALUES ('x') RETURNING *) SELECT * FROM more",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO '@new'",
+    "EXPLAIN ANALYZE DELETE FROM runs",
+    "PREPARE mine AS SELECT 1",
+    "CALL pragma_version()",
+    "CHECKPOINT",
+    "BEGIN",
+    "SELECT 1; SELECT 2",
+    "SELECT 1; COPY (SELECT 1) TO '@new'",
+    "",
+    "-- nothing",
+]
+OUT_OF_REACH = [
+    "SELECT * FROM read_csv('@csv')",
+    "SELECT * FROM read_csv_auto('/etc/passwd')",
+    "SELECT * FROM sniff_csv('@csv')",
+    "SELECT * FROM read_text('@csv')",
+    "SELECT * FROM read_blob('@csv')",
+    "SELECT * FROM read_json('@json')",
+    "SELECT * FROM glob('@folder/*')",
+    "SELECT * FROM read_parquet('@parquet')",
+    "SELECT * FROM parquet_metadata('@parquet')",
+    "SELECT * FROM parquet_schema('@parquet')",
+    "SELECT * FROM '@parquet'",
+    "SELECT * FROM '@csv'",
+    "SELECT (SELECT count(*) FROM read_csv('@csv')) FROM runs",
+    "SELECT * FROM query('SELECT * FROM read_csv(''@csv'')')",
+    "SELECT * FROM hidden",  # a variable of the program that asks
+]
+
+
+@pytest.fixture
+def places(own_store: Path, tmp_path: Path) -> dict[str, Path]:
+    """Real files that a query must not read, and one that it must not write."""
+    (tmp_path / "real.csv").write_text("a,b\n1,2\n")
+    parquet = next(iter(run_folders(own_store).values())) / "tokens.parquet"
+    manifest = parquet.with_name("manifest.json")
+    named = {"new": tmp_path / "new", "csv": tmp_path / "real.csv", "folder": tmp_path, "parquet": parquet}
+    return named | {"json": manifest, "index": own_store / "rbpx.duckdb"}
+
+
+def test_what_is_no_plain_select_is_refused_and_changes_nothing(
+    places: dict[str, Path], own_store: Path, tmp_path: Path
+) -> None:
+    before, around = snapshot(own_store), sorted(tmp_path.iterdir())
+    hidden = pa.table({"a": [1]})
+    passed, told = [], []
+    with connect(Store(own_store)) as connection:
+        rows = connection.execute("SELECT * FROM runs ORDER BY ALL").fetchall()
+        for query in REFUSED + OUT_OF_REACH:
+            try:
+                ask_user(connection, re.sub(r"@(\w+)", lambda name: str(places[name[1]]), query))
+            except RbpxError as problem:
+                told.append(str(problem))
+            else:
+                passed.append(query)
+            assert ask_user(connection, "SELECT 1 AS one").to_pylist() == [{"one": 1}]
+        assert passed == []
+        assert [text for text in told if "\n" in text] == []
+        assert connection.execute("SELECT * FROM runs ORDER BY ALL").fetchall() == rows
+        assert connection.execute("SELECT count(*) FROM failures").fetchone() == (0,)
+    assert hidden.num_rows == 1
+    assert snapshot(own_store) == before
+    assert sorted(tmp_path.iterdir()) == around
+
+
+def test_the_files_that_were_refused_could_have_been_read(places: dict[str, Path]) -> None:
+    """Else the refusals above would say nothing."""
+    import duckdb
+
+    for query in OUT_OF_REACH[:-1]:
+        asked = re.sub(r"@(\w+)", lambda name: str(places[name[1]]), query).replace(" FROM runs", "")
+        assert duckdb.connect(":memory:").execute(asked).to_arrow_table().num_rows
+
+
+def test_the_verb_refuses_the_same_and_leaves_every_byte(own_store: Path, cwd: Path, tmp_path: Path) -> None:
+    before = snapshot(own_store)
+    for query in ("DELETE FROM runs", f"COPY runs TO '{tmp_path / 'new'}'", "SELECT * FROM read_text('/etc/passwd')"):
+        assert here("sql", query, "--store", own_store, cwd=cwd, check=2).stdout == ""
+    assert snapshot(own_store) == before
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("query", "answer"),
+    [
+        ("FROM runs SELECT count(*) AS n", 4),
+        ("WITH one AS (SELECT 1 AS n) SELECT n FROM one", 1),
+        ("VALUES (7)", 7),
+        ("(SELECT 1 AS n)", 1),
+        ("-- how many\nSELECT count(*) AS n FROM runs;", 4),
+        ("SELECT n_tokens = (SELECT count(*) FROM tokens t WHERE t.run_id = r.run_id) FROM runs r LIMIT 1", True),
+        ("SELECT now() > TIMESTAMPTZ '2026-01-01 00:00:00+00'", True),
+        ("SELECT count(DISTINCT v.text) > 10 FROM tokens t JOIN vocab v USING (token_id)", True),
+    ],
+    ids=range(8),
+)
+def test_every_form_of_a_select_is_answered(query: str, answer: Any, connection: Any) -> None:
+    (row,) = ask_user(connection, query).to_pylist()
+    assert list(row.values()) == [answer]
