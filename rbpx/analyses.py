@@ -1,6 +1,7 @@
 """Runs of a store in, the laws of each family on each dataset side by side out; what was fitted lands in the store."""
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -17,6 +18,7 @@ from rbpx.laws.lognormal import RankFit
 from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
 from rbpx.queries import ask
 from rbpx.resample import document_weights
+from rbpx.schema import FITS
 from rbpx.status import Status
 from rbpx.store import Record, Store, now
 from rbpx.ties import Ties
@@ -127,10 +129,9 @@ def fit_laws(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run], request
         )
     n_documents = runs[0].n_documents + runs[0].n_skipped
     weights_BD = document_weights(n_documents, request.resamples, request.seed)
-    evidence = []
-    for run in runs:
-        counts = ask(connection, "document_ranks", run_id=run.run_id, ties=request.ties.value)
-        evidence.append(weigh(counts, weights_BD, k_grid, run.vocab_size))
+    asked = [ask(connection, "document_ranks", run_id=run.run_id, ties=request.ties.value) for run in runs]
+    with ThreadPoolExecutor() as pool:  # numpy works outside the interpreter's lock
+        evidence = list(pool.map(lambda run, counts: weigh(counts, weights_BD, k_grid, run.vocab_size), runs, asked))
     chosen = request.chosen_laws()
     laws = [Law("rbp", k, _fit(sizes, evidence, "rbp", i)) for i, k in enumerate(k_grid) if "rbp" in chosen]
     laws += [Law(name, None, _fit(sizes, evidence, name)) for name in LAWS[1:] if name in chosen]
@@ -164,22 +165,21 @@ def _with_rank_status(fit: PowerLawFit, evidence: Sequence[Evidence], y_N: Any) 
 def fit_record(group: Laws, law: Law) -> Record:
     """A row of the relation `fits`."""
     first, run_ids = group.runs[0], [run.run_id for run in group.runs]
-    fit = asdict(law.fit)
-    params = fit.pop("params") | {"resamples": group.resamples, "sizes": [run.size for run in group.runs]}
-    return {
-        "fit_id": digest([law.law, METHOD, group.ties.value, law.k, first.family, first.dataset, sorted(run_ids)]),
-        "law": law.law,
+    known: Record = {
         **{name: getattr(first, name) for name in _GROUP},
-        "size": None,
-        "dataset_b": None,
+        **asdict(law.fit),
+        "fit_id": digest(
+            [law.law, METHOD, group.ties.value, law.k, first.family, first.dataset, first.revision, sorted(run_ids)]
+        ),
+        "law": law.law,
         "k": law.k,
         "ties": group.ties.value,
         "method": METHOD,
-        **fit,
-        "params": params,
+        "params": law.fit.params | {"resamples": group.resamples, "sizes": [run.size for run in group.runs]},
         "run_ids": run_ids,
         "created_at": now(),
     }
+    return {name: known.get(name) for name in FITS.names}
 
 
 def rank_fit_record(run: Run, fit: RankFit, ties: Ties) -> Record:
