@@ -14,7 +14,6 @@ from rbpx.content import digest
 from rbpx.errors import RbpxError
 from rbpx.evidence import Curves, Evidence, weigh
 from rbpx.laws import LAWS
-from rbpx.laws.lognormal import RankFit
 from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
 from rbpx.queries import ask
 from rbpx.resample import document_weights
@@ -182,9 +181,24 @@ def fit_record(group: Laws, law: Law) -> Record:
     return {name: known.get(name) for name in FITS.names}
 
 
-def rank_fit_record(run: Run, fit: RankFit, ties: Ties) -> Record:
-    """A row of the relation `rank_fits`."""
-    return {"run_id": run.run_id, "ties": ties.value, **asdict(fit), "created_at": now()}
+def rank_fit_records(run: Run, evidence: Evidence, ties: Ties) -> list[Record]:
+    """Rows of the relation `rank_fits`; the published fit carries the curves derived from it, exact and approximated."""
+    exact = (evidence.measured.lognormal_rbp1, evidence.measured.lognormal_cross_entropy)
+    curves = {
+        "neg_ln_rbp_1": _known(exact[0]),
+        "cross_entropy_nats": _known(exact[1]),
+        "neg_ln_rbp_1_approximated": None if evidence.approximated is None else evidence.approximated[0],
+        "cross_entropy_nats_approximated": None if evidence.approximated is None else evidence.approximated[1],
+    }
+    paper, full = (
+        {"run_id": run.run_id, "ties": ties.value, **asdict(fit), "created_at": now()}
+        for fit in (evidence.paper, evidence.full)
+    )
+    return [paper | {"params": paper["params"] | curves}, full]
+
+
+def _known(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 def keep_laws(store: Store, group: Laws) -> None:
@@ -193,6 +207,5 @@ def keep_laws(store: Store, group: Laws) -> None:
         record = fit_record(group, law)
         store.write_record("fits", record["fit_id"], record)
     for run, evidence in zip(group.runs, group.evidence, strict=True):
-        for fit in (evidence.paper, evidence.full):
-            record = rank_fit_record(run, fit, group.ties)
-            store.write_record("rank_fits", f"{run.run_id}-{group.ties.value}-{fit.distribution}", record)
+        for record in rank_fit_records(run, evidence, group.ties):
+            store.write_record("rank_fits", f"{run.run_id}-{group.ties.value}-{record['distribution']}", record)
