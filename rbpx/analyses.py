@@ -73,20 +73,17 @@ def select_runs(connection: duckdb.DuckDBPyConnection, request: Request, cell_ke
     """The runs that a request means: those of the grid's cells, or all in the store that fit its choices.
 
     Raises:
-        RbpxError: the store holds none.
+        RbpxError: the request names a model that is no family.
     """
-    model, dataset, protocol = request.model, request.dataset, request.protocol
-    table = ask(
-        connection,
-        "runs",
-        families=None if model is None or cell_keys is not None else [family_name(request)],
-        sizes=request.sizes(),
-        datasets=None if dataset is None else [dataset.name],
-        protocols=None if protocol is None else [protocol.name],
-        dtypes=None,
-        revision=None if model is None else model.revision,
-        cell_keys=None if cell_keys is None else list(cell_keys),
-    )
+    chosen: dict[str, list[str] | None] = dict.fromkeys(("families", "sizes", "datasets", "protocols", "revisions"))
+    if cell_keys is None:
+        model, dataset, protocol = request.model, request.dataset, request.protocol
+        chosen["sizes"] = request.sizes()
+        chosen["families"] = None if model is None else [family_name(request)]
+        chosen["datasets"] = None if dataset is None else [dataset.name]
+        chosen["protocols"] = None if protocol is None else [protocol.name]
+        chosen["revisions"] = None if model is None or model.revision is None else [model.revision]
+    table = ask(connection, "runs", **chosen, cell_keys=None if cell_keys is None else list(cell_keys))
     return [Run(**row) for row in table.to_pylist()]
 
 
@@ -148,12 +145,12 @@ def _fit(sizes: Sequence[int], evidence: Sequence[Evidence], law: str, k_index: 
     y_N = np.array([curve(e.measured) for e in evidence])
     y_BN = np.column_stack([curve(e.resampled) for e in evidence])
     if law.startswith("lognormal"):
-        return _with_rank_status(fit_power_law(sizes, y_N, None if np.isnan(y_BN).any() else y_BN), evidence, y_N)
+        return _with_rank_status(fit_power_law(sizes, y_N, y_BN), evidence)
     fit = fit_signed_power_law if law in ("error_entropy", "self_alignment", "confidence") else fit_power_law
     return fit(sizes, y_N, y_BN)
 
 
-def _with_rank_status(fit: PowerLawFit, evidence: Sequence[Evidence], y_N: Any) -> PowerLawFit:
+def _with_rank_status(fit: PowerLawFit, evidence: Sequence[Evidence]) -> PowerLawFit:
     """A law of derived curves is in as much doubt as the worst rank model that it is derived from."""
     if fit.status is Status.too_few_sizes:
         return fit
@@ -182,7 +179,7 @@ def fit_record(group: Laws, law: Law) -> Record:
 
 
 def rank_fit_records(run: Run, evidence: Evidence, ties: Ties) -> list[Record]:
-    """Rows of the relation `rank_fits`; the published fit carries the curves derived from it, exact and approximated."""
+    """Rows of the relation `rank_fits`; the published fit carries the curves derived from it, exact and approximate."""
     exact = (evidence.measured.lognormal_rbp1, evidence.measured.lognormal_cross_entropy)
     curves = {
         "neg_ln_rbp_1": _known(exact[0]),

@@ -112,6 +112,8 @@ def read_source(kind: str, path: Path | None, fields: Sequence[str]) -> Source:
     """All texts of a dataset: a file where a path is given, else the built-in text of that kind."""
     if path is not None:
         return read_file(path, fields)
+    if kind == "file":
+        raise RbpxError("dataset=file needs dataset.path=FILE, a text, JSONL, CSV or Parquet file")
     return {"stdlib": read_stdlib, "pydoc": read_pydoc}[kind]()
 
 

@@ -117,6 +117,9 @@ def _resampled_theta(paper: RankFit, rank_R: Floats, drawn_BR: Floats) -> tuple[
 def _curves(
     tokens_BR: Floats, logprob_BR: Floats, until_K: npt.NDArray[np.intp], lognormal: tuple[Floats, Floats]
 ) -> Curves:
+    n_B = tokens_BR.sum(axis=1)
+    if not n_B.all():  # resamples that drew only documents without a token say nothing
+        return _with_gaps(n_B > 0, tokens_BR, logprob_BR, until_K, lognormal)
     running_BR = np.concatenate([np.zeros((len(tokens_BR), 1)), np.cumsum(tokens_BR, axis=1)], axis=1)
     terms: Terms = decompose(tokens_BR, logprob_BR)
     return Curves(
@@ -128,6 +131,23 @@ def _curves(
         self_alignment=terms.self_alignment,
         confidence=terms.confidence,
     )
+
+
+def _with_gaps(
+    says_B: npt.NDArray[np.bool_],
+    tokens_BR: Floats,
+    logprob_BR: Floats,
+    until_K: npt.NDArray[np.intp],
+    lognormal: tuple[Floats, Floats],
+) -> Curves:
+    """The curves of the resamples that hold tokens, NaN for the others; a fit leaves those out and counts them."""
+    some = _curves(tokens_BR[says_B], logprob_BR[says_B], until_K, (lognormal[0][says_B], lognormal[1][says_B]))
+    filled = {}
+    for field in fields(Curves):
+        value = getattr(some, field.name)
+        filled[field.name] = np.full((len(says_B), *value.shape[1:]), np.nan)
+        filled[field.name][says_B] = value
+    return Curves(**filled)
 
 
 def _approximate(paper: RankFit) -> tuple[float, float] | None:

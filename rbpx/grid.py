@@ -77,6 +77,8 @@ def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list
     Raises:
         RbpxError: the family has no such size, or nothing says which model is meant.
     """
+    if model.id is None and not model.sizes:
+        raise RbpxError("model=hub needs model.id=ORG/NAME, a folder, or a list of them")
     if model.id is not None:
         found = _members_by_id(model.id)
         family = model.family or (found[0].size if len(found) == 1 else None)

@@ -78,7 +78,7 @@ def print_laws(found: Sequence[Laws]) -> None:
     wide = console.width >= 100
     table = _table("Scaling laws: y = C · S^-alpha, least squares of ln y on ln S", _law_columns(wide))
     table.columns[0].min_width, table.columns[0].max_width = 16, 24
-    table.columns[-1].justify = "left"
+    table.columns[-1].justify, table.columns[-1].no_wrap = "left", False
     for group in fitted:
         table.add_section()
         table.add_row(f"[bold]{escape(_title(group))}[/bold]")
@@ -134,7 +134,7 @@ def _print_models(console: Console, group: Laws) -> None:
         table.add_row(escape(run.size), f"{run.non_embedding_params:,}", *shares, *(number(float(t), 3) for t in terms))
     console.print(table)
     columns = ["size", "mu", "sigma", "-ln RBP_1", "derived", "CE", "derived", "paper", "full (gamma)"]
-    table = _table("Lognormal of the ranks from 2 up (paper) and of all (full); derived from the former", columns)
+    table = _table("Lognormal of the ranks: from 2 up (paper), of all (full); curves from paper", columns)
     for run, evidence in zip(group.runs, group.evidence, strict=True):
         m, paper, full = evidence.measured, evidence.paper, evidence.full
         at_1 = group.k_grid.index(1) if 1 in group.k_grid else None

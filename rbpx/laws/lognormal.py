@@ -134,10 +134,10 @@ def resample_paper(fit: RankFit, rank: ArrayLike, n_tokens_resampled: ArrayLike)
         n_tokens_resampled: tokens of each rank in each resample, shape [B, R].
 
     Returns:
-        (mu, sigma), shape [B, 2].
+        (mu, sigma), shape [B, 2]; NaN where a resample has too few different ranks for a step.
 
     Raises:
-        ValueError: if the fit has no mu and sigma, the shapes disagree, or a resample has too few ranks for a step.
+        ValueError: if the fit has no mu and sigma, or the shapes disagree.
 
     Source:
         One-step estimator (Le Cam); van der Vaart, Asymptotic Statistics, section 5.7.
@@ -152,8 +152,8 @@ def resample_paper(fit: RankFit, rank: ArrayLike, n_tokens_resampled: ArrayLike)
     _, score_R2, hessian_R22 = _per_rank(rank_R[covered_R], np.array([beta, gamma]))
     sums_B6 = n_BR[:, covered_R] @ np.column_stack([score_R2, hessian_R22.reshape(-1, 4)])
     score_B2, hessian_B22 = sums_B6[:, :2], sums_B6[:, 2:].reshape(-1, 2, 2)
-    if not np.all((np.linalg.det(hessian_B22) > 0) & (hessian_B22[:, 0, 0] < 0)):
-        raise ValueError("a resample has too few tokens for a Newton step")
+    concave_B = (np.linalg.det(hessian_B22) > 0) & (hessian_B22[:, 0, 0] < 0)
+    hessian_B22[~concave_B] = -np.eye(2)
     step_B2 = -np.linalg.solve(hessian_B22, score_B2[:, :, None])[:, :, 0]
     relative_B = step_B2[:, 1] / gamma
     # Below half of gamma the step goes on exponentially (value and slope join), with beta along the likelihood ridge.
@@ -162,7 +162,9 @@ def resample_paper(fit: RankFit, rank: ArrayLike, n_tokens_resampled: ArrayLike)
     ridge_B = -hessian_B22[:, 0, 1] / hessian_B22[:, 0, 0]
     beta_B = beta + step_B2[:, 0] + ridge_B * (gamma_B - gamma - step_B2[:, 1])
     sigma2_B = 0.5 / gamma_B
-    return np.column_stack([(1.0 - beta_B) * sigma2_B, np.sqrt(sigma2_B)])
+    mu_sigma_B2 = np.column_stack([(1.0 - beta_B) * sigma2_B, np.sqrt(sigma2_B)])
+    mu_sigma_B2[~concave_B] = np.nan
+    return mu_sigma_B2
 
 
 def fit_full(rank: ArrayLike, n_tokens: ArrayLike, V: int) -> RankFit:

@@ -1,6 +1,5 @@
 -- The newest run of each size, of the families and datasets asked for; what the laws of one grid are fitted to.
--- $families VARCHAR[] or NULL for all; $sizes VARCHAR[] or NULL; $datasets VARCHAR[] or NULL; $protocols VARCHAR[] or NULL;
--- $dtypes VARCHAR[] or NULL; $revision VARCHAR or NULL; $cell_keys VARCHAR[] or NULL for all.
+-- $families, $sizes, $datasets, $protocols, $revisions, $cell_keys: VARCHAR[], or NULL for all.
 -- returns: cell_key, run_id, source, family, size, dataset, text_hash, protocol, dtype, revision, non_embedding_params,
 --          vocab_size, n_documents, n_skipped, n_tokens, cross_entropy_nats
 SELECT
@@ -11,8 +10,7 @@ WHERE ($families IS NULL OR list_contains($families, family))
     AND ($sizes IS NULL OR list_contains($sizes, size))
     AND ($datasets IS NULL OR list_contains($datasets, dataset))
     AND ($protocols IS NULL OR list_contains($protocols, protocol))
-    AND ($dtypes IS NULL OR list_contains($dtypes, dtype))
-    AND ($revision IS NULL OR revision = $revision)
+    AND ($revisions IS NULL OR list_contains($revisions, revision))
     AND ($cell_keys IS NULL OR list_contains($cell_keys, cell_key))
 QUALIFY row_number() OVER (
     PARTITION BY family, size, dataset, text_hash, protocol, "window", dtype, revision ORDER BY asked_at DESC, cell_key
