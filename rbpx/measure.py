@@ -15,7 +15,7 @@ from rbpx import __version__, schema
 from rbpx.content import digest
 from rbpx.corpus import Document
 from rbpx.crew import Crew
-from rbpx.errors import RbpxError
+from rbpx.errors import MeasureError, RbpxError
 from rbpx.extract import TokenRows, measure_windows
 from rbpx.grid import Cell
 from rbpx.models import LoadedModel, load_model
@@ -78,39 +78,37 @@ def measure_cell(
             f"float32 logits, {loaded.head.after}",
         ]
     )
+    facts: Record | None = None
     if not crew.share(store.has_run(run_id)):
         advance = begin(n_tokens)
         wall_from = time.monotonic()
         rows = measure_windows(loaded, windows, crew, tokens_per_batch, advance)
         wall_s = time.monotonic() - wall_from
-        if crew.leads:
-            facts = {
-                "run_id": run_id,
-                "protocol": cell.protocol,
-                "window": window,
-                "dtype": cell.dtype,
-                "head": loaded.head.after,
-                "non_embedding_params": loaded.non_embedding_params,
-                "total_params": loaded.total_params,
-                "vocab_size": loaded.head.vocab_size,
-                "n_documents": sum(w.n_scored > 0 for w in windows),
-                "n_skipped": sum(w.n_scored == 0 for w in windows),
-                "n_tokens": n_tokens,
-                "n_bytes": sum(w.n_bytes for w in windows if w.n_scored),
-                "cross_entropy_nats": -float(rows.columns["logprob"].mean(dtype=np.float64)),
-                "text_hash": cell.text_hash,
-                "tokenizer_hash": loaded.tokenizer_hash,
-                "weights_hash": loaded.weights_hash,
-                "device": _device_name(crew.device),
-                "n_processes": crew.world,
-                "tokens_per_s": n_tokens / wall_s,
-                "wall_s": wall_s,
-                "peak_mib": _peak_mib(crew.device),
-                "started_at": started_at,
-                "versions": _versions(),
-            }
-            store.write_vocab(loaded.tokenizer_hash, _vocab_table(loaded))
-            store.write_run(run_id, facts, _run_tables(run_id, rows, windows, documents))
+        facts = {
+            "run_id": run_id,
+            "protocol": cell.protocol,
+            "window": window,
+            "dtype": cell.dtype,
+            "head": loaded.head.after,
+            "non_embedding_params": loaded.non_embedding_params,
+            "total_params": loaded.total_params,
+            "vocab_size": loaded.head.vocab_size,
+            "n_documents": sum(w.n_scored > 0 for w in windows),
+            "n_skipped": sum(w.n_scored == 0 for w in windows),
+            "n_tokens": n_tokens,
+            "n_bytes": sum(w.n_bytes for w in windows if w.n_scored),
+            "cross_entropy_nats": -float(rows.columns["logprob"].mean(dtype=np.float64)),
+            "text_hash": cell.text_hash,
+            "tokenizer_hash": loaded.tokenizer_hash,
+            "weights_hash": loaded.weights_hash,
+            "device": _device_name(crew.device),
+            "n_processes": crew.world,
+            "tokens_per_s": n_tokens / wall_s,
+            "wall_s": wall_s,
+            "peak_mib": _peak_mib(crew.device),
+            "started_at": started_at,
+            "versions": _versions(),
+        }
     record = {
         "cell_key": cell.key,
         "run_id": run_id,
@@ -123,9 +121,19 @@ def measure_cell(
         "asked_at": started_at,
         "config": config,
     }
+    failure = None
     if crew.leads:
-        store.write_record("cells", cell.key, record)
-        store.drop_record("failures", cell.key)
+        try:
+            if facts is not None:
+                store.write_vocab(loaded.tokenizer_hash, _vocab_table(loaded))
+                store.write_run(run_id, facts, _run_tables(run_id, rows, windows, documents))
+            store.write_record("cells", cell.key, record)
+            store.drop_record("failures", cell.key)
+        except MeasureError as problem:
+            failure = str(problem)
+    failure = crew.share(failure)  # a writer that left alone would keep the others waiting
+    if failure is not None:
+        raise MeasureError(failure)
     return crew.share(record)
 
 

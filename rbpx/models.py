@@ -8,14 +8,11 @@ from typing import Any
 
 import torch
 
-from rbpx.content import digest, hash_files
+from rbpx.content import digest
 from rbpx.errors import RbpxError
 from rbpx.head import Head, open_head
 from rbpx.params import non_embedding_params, total_params
-from rbpx.weights import fetch, weight_files
-
-# Keys of config.json that say who wrote it, not what it computes.
-_NOT_COMPUTED = {"transformers_version", "_name_or_path", "dtype", "torch_dtype", "architectures"}
+from rbpx.weights import fetch, hash_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +42,6 @@ class LoadedModel:
     total_params: int
     weights_hash: str
     tokenizer_hash: str
-
-
-def hash_model(folder: Path, name: str, cache: Path | None = None) -> str:
-    """Identity of a model folder's weights: configuration and bytes of the safetensors."""
-    config = json.loads((folder / "config.json").read_text())
-    computed = {key: value for key, value in config.items() if key not in _NOT_COMPUTED}
-    return digest([computed, hash_files(weight_files(folder, name), cache)])
 
 
 def load_tokenizer(folder: Path, name: str) -> Any:

@@ -20,9 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rbpx.content import write_whole
-from rbpx.errors import RbpxError
+from rbpx.errors import MeasureError, RbpxError
 
 Record = dict[str, Any]
+_LEFTOVER_S = 24 * 3600  # no run takes that long to write
 _RUN_TABLES = ("tokens", "rank_counts", "documents")
 
 
@@ -43,6 +44,22 @@ class Store:
         self.root = root.expanduser().resolve()
         if self.root.exists() and not self.root.is_dir():
             raise RbpxError(f"store={root} is a file; give the path of a folder")
+
+    def prepare(self) -> None:
+        """Make the folder, and clear away what processes that were killed long ago left unfinished.
+
+        Raises:
+            RbpxError: the folder cannot be written, known before anything is measured.
+        """
+        try:
+            (self.root / "runs").mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise RbpxError(f"store={self.root} cannot be made: {problem.strerror}; name another folder") from None
+        if not os.access(self.root / "runs", os.W_OK):
+            raise RbpxError(f"store={self.root} cannot be written by you; name another folder with --store DIR")
+        for parts in self.root.glob("runs/.*.tmp"):
+            if datetime.now().timestamp() - parts.stat().st_mtime > _LEFTOVER_S:
+                shutil.rmtree(parts, ignore_errors=True)
 
     def run_folder(self, run_id: str) -> Path:
         """Where a run lies or would lie."""
@@ -81,18 +98,24 @@ class Store:
     def write_vocab(self, tokenizer_hash: str, table: pa.Table) -> None:
         """Keep the texts of a tokenizer's ids, once."""
         path = self.root / "vocab" / f"{tokenizer_hash}.parquet"
-        if not path.is_file():
+        if path.is_file():
+            return
+        parts = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+        try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            parts = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
             pq.write_table(table, parts, compression="zstd")
             os.replace(parts, path)
+        except OSError as problem:
+            raise MeasureError(f"store={self.root} cannot be written: {problem}") from None
+        finally:
+            parts.unlink(missing_ok=True)
 
     def write_record(self, kind: str, name: str, record: Record) -> None:
         """Keep one record of `cells`, `fits`, `rank_fits` or `failures`; a record of the same name is replaced."""
         try:
             write_whole(self.root / kind / f"{name}.json", json.dumps(record, allow_nan=False))
         except OSError as problem:
-            raise RbpxError(f"store={self.root} cannot be written: {problem}") from None
+            raise MeasureError(f"store={self.root} cannot be written: {problem}") from None
 
     def drop_record(self, kind: str, name: str) -> None:
         """Forget one record, if it is there."""
@@ -136,12 +159,6 @@ class Store:
                 stat = path.stat()
                 digest.update(f"{path.name} {stat.st_size} {stat.st_mtime_ns}".encode())
         return digest.hexdigest()
-
-    def sweep_leftovers(self, older_than_s: float = 24 * 3600.0) -> None:
-        """Remove the unfinished folders of processes that were killed long ago."""
-        for parts in self.root.glob("runs/.*.tmp"):
-            if datetime.now().timestamp() - parts.stat().st_mtime > older_than_s:
-                shutil.rmtree(parts, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:

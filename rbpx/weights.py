@@ -1,11 +1,15 @@
-"""Where a model lies: a hub id, a folder or a bundled name in, a local folder of safetensors out."""
+"""Where a model lies: a hub id, a folder or a bundled name in, a local folder of safetensors and its hash out."""
 
+import json
 from pathlib import Path
 
+from rbpx.content import digest, hash_files
 from rbpx.errors import MeasureError, RbpxError
 
 BUNDLED = "rbpx:"
 _PACKAGE = Path(__file__).resolve().parent
+# Keys of config.json that say who wrote it, not what it computes.
+_NOT_COMPUTED = {"transformers_version", "_name_or_path", "dtype", "torch_dtype", "architectures"}
 _TOP_LEVEL = ["*.safetensors", "*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken"]
 
 
@@ -48,6 +52,13 @@ def weight_files(folder: Path, model: str) -> list[Path]:
         have = f"only {others[0]}, a pickle, which is never opened" if others else "none"
         raise RbpxError(f"model.id={model} needs weights in safetensors, {folder} has {have}; convert them first")
     return found
+
+
+def hash_model(folder: Path, name: str, cache: Path | None = None) -> str:
+    """Identity of a model folder's weights: configuration and bytes of the safetensors."""
+    config = json.loads((folder / "config.json").read_text())
+    computed = {key: value for key, value in config.items() if key not in _NOT_COMPUTED}
+    return digest([computed, hash_files(weight_files(folder, name), cache)])
 
 
 def fetch(model: str, revision: str | None) -> tuple[Path, str | None]:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from rbpx.words import VERBS
 from tests.commands import here
 from tests.stores import RESAMPLES, SHAPES, Family, cell_records, run_folders, write_jsonl
 
 pytest_plugins = ["tests.stores"]
 
-EXPERIMENTS = sorted((Path(__file__).parents[1] / "experiments").glob("*.yaml"))
+CONF = Path(__file__).parents[1] / "conf"
+EXPERIMENTS = sorted((CONF.parent / "experiments").glob("*.yaml"))
 
 
 @pytest.fixture
@@ -129,11 +129,18 @@ def test_the_json_of_a_fit_that_sweeps_is_one_array(own_store: Path, cwd: Path) 
 
 
 def verb_of(path: Path) -> str:
-    """The verb that the comment of an experiment names: `python -m rbpx VERB ...`; `run` where it names none."""
-    for word in re.findall(r"python -m rbpx (\w+)", path.read_text()):
-        if word in VERBS:
-            return str(word)
-    return "run"
+    """Studies are for `run`, but for those whose first line says otherwise."""
+    named = re.match(r"# verb: (\w+)\n", path.read_text())
+    return named[1] if named else "run"
+
+
+def chosen_by(study: dict[str, Any]) -> dict[str, Any]:
+    """The files of conf/ that a study chooses, by group."""
+    import yaml
+
+    lines = [line for line in study.get("defaults", []) if isinstance(line, dict)]
+    options = {key.removeprefix("override /"): name for line in lines for key, name in line.items()}
+    return {group: yaml.safe_load((CONF / group / f"{name}.yaml").read_text()) for group, name in options.items()}
 
 
 def test_there_are_experiments() -> None:
@@ -145,12 +152,21 @@ def test_an_experiment_composes_under_its_verb(path: Path, cwd: Path) -> None:
     import yaml
 
     answer = here(verb_of(path), f"experiment={path.stem}", "--cfg", "job", cwd=cwd, check=0)
-    composed, written = yaml.safe_load(answer.stdout), yaml.safe_load(path.read_text())
     assert answer.stderr == ""
-    plain = {key: value for key, value in written.items() if key not in ("defaults", "hydra")}
-    assert plain
-    for key, value in plain.items():
-        assert composed[key] == value or isinstance(value, dict), key
+    composed, study = yaml.safe_load(answer.stdout), yaml.safe_load(path.read_text())
+    said = {key: value for key, value in study.items() if key not in ("defaults", "hydra")} | chosen_by(study)
+    assert said
+    for key, value in said.items():
+        assert_holds(composed[key], value)
+
+
+def assert_holds(composed: Any, said: Any) -> None:
+    """Everything that a study says is in the configuration; a configuration holds more."""
+    if isinstance(said, dict):
+        for key, value in said.items():
+            assert_holds(composed[key], value)
+    else:
+        assert composed == said
 
 
 def test_the_ladder_is_what_train_does_when_nothing_is_said(cwd: Path) -> None:
