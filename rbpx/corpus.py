@@ -8,6 +8,7 @@ import json
 import sys
 import sysconfig
 import tokenize
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,8 +42,8 @@ def read_stdlib() -> Source:
     found = []
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root)
-        # _sysconfigdata*.py is written when Python is built and names that machine.
-        if _NOT_STDLIB.intersection(name.parts) or name.name.startswith("_sysconfigdata"):
+        of_this_machine = name.parts[0].startswith(("config-", "_sysconfigdata", "sitecustomize", "usercustomize"))
+        if of_this_machine or _NOT_STDLIB.intersection(name.parts):
             continue
         with tokenize.open(path) as source:  # honours the encoding that the file declares
             found.append((name.as_posix(), source.read()))
@@ -70,14 +71,14 @@ def read_file(path: Path, fields: Sequence[str]) -> Source:
         if kind not in {".jsonl", ".json", ".csv", ".parquet"}:
             return [(path.name, _read_text(path))]
         rows = _read_rows(path, kind)
-    except (OSError, UnicodeError, ValueError, csv.Error) as problem:
+    except (OSError, EOFError, zlib.error, ValueError, csv.Error) as problem:
         raise RbpxError(f"dataset.path={path} cannot be read: {problem}; check that it is what its name says") from None
     return [(str(number), _join(row, fields, path, number)) for number, row in enumerate(rows, 1)]
 
 
 def _read_text(path: Path) -> str:
     raw = path.read_bytes()
-    return (gzip.decompress(raw) if path.suffix.lower() == ".gz" else raw).decode("utf-8")
+    return (gzip.decompress(raw) if path.suffix.lower() == ".gz" else raw).decode("utf-8-sig")
 
 
 def _read_rows(path: Path, kind: str) -> list[dict[str, Any]]:
@@ -93,7 +94,14 @@ def _read_rows(path: Path, kind: str) -> list[dict[str, Any]]:
     if kind == ".json":
         whole = json.loads(text)
         return whole if isinstance(whole, list) else [whole]
-    return [json.loads(line) for line in text.split("\n") if line.strip()]
+    return [_read_row(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
+
+def _read_row(number: int, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as problem:
+        raise ValueError(f"row {number} is no JSON ({problem})") from None
 
 
 def _join(row: Any, fields: Sequence[str], path: Path, number: int) -> str:

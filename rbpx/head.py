@@ -4,12 +4,15 @@ Shapes: B windows, T tokens, N positions, D hidden width, V vocabulary.
 """
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from rbpx.errors import RbpxError
 
 _PROBE_LOGIT = 100.0  # the probe drives logits this far, where a soft cap shows itself
 _PROBE_TOKENS = 8
@@ -36,13 +39,13 @@ def head_input(model: nn.Module, ids_BT: Tensor) -> Tensor:
         return held[0]
     finally:
         hook.remove()
-    raise ValueError(f"{type(model).__name__} did not call its output head")
+    raise RbpxError(f"{type(model).__name__} did not call its output head, so it is no model that predicts tokens")
 
 
 def _output_head(model: Any) -> nn.Module:
     head: nn.Module | None = model.get_output_embeddings()
     if head is None:
-        raise ValueError(f"{type(model).__name__} has no output head")
+        raise RbpxError(f"{type(model).__name__} has no output head, so it is no model that predicts tokens")
     return head
 
 
@@ -52,7 +55,7 @@ class Head:
 
     Attributes:
         logits: hidden states [N, D] -> float32 logits [N, V]; None where the model must be run whole.
-        after: what the model does behind the head's product: identity, scale, softcap, or unknown.
+        after: what the model does behind the head's product: identity, scale, softcap, unknown, or not finite.
         vocab_size: V, rows that compete for a rank, padded ones included.
     """
 
@@ -61,35 +64,77 @@ class Head:
     vocab_size: int
 
 
-def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
-    """Find what the model does behind its head, by a few tokens whose head input is driven up; see `_PROBE_LOGIT`."""
-    n_tokens = model.get_input_embeddings().weight.shape[0]
-    ids_BT = (torch.arange(_PROBE_TOKENS, device=model.device) * 7919 % n_tokens)[None]
-    hidden_BTD = head_input(model, ids_BT)
-    gain = _PROBE_LOGIT / float(head(hidden_BTD).float().abs().max())
-    plain = head(hidden_BTD * gain).float()
+def _probe_ids(model: Any) -> Tensor:
+    n_tokens: int = model.get_input_embeddings().weight.shape[0]
+    probe: Tensor = torch.arange(_PROBE_TOKENS, device=model.device) * 7919 % n_tokens
+    return probe[None]
+
+
+def check_causal(model: Any) -> None:
+    """See that a token does not change what is predicted before it.
+
+    Raises:
+        RbpxError: it does, so the model would read the answers.
+    """
+    with torch.inference_mode():
+        ids_BT = _probe_ids(model)
+        other_BT = ids_BT.clone()
+        other_BT[0, -1] = ids_BT[0, 0]
+        before, after = (head_input(model, ids)[0, :-1].float() for ids in (ids_BT, other_BT))
+    slack = 16 * torch.finfo(model.dtype).eps
+    if not torch.allclose(before, after, rtol=slack, atol=slack * float(before.abs().max()), equal_nan=True):
+        raise RbpxError(f"{type(model).__name__} is not causal: what it predicts depends on later tokens")
+
+
+def _emitted(model: Any, head: nn.Module, ids_BT: Tensor, gain: float) -> Tensor:
+    """The model's own logits with its head's input multiplied by `gain`."""
     hook = head.register_forward_pre_hook(lambda module, args: (args[0] * gain,))
     try:
-        emitted = model(input_ids=ids_BT, use_cache=False).logits.float()
+        logits: Tensor = model(input_ids=ids_BT, use_cache=False).logits.float()
+        return logits
     finally:
         hook.remove()
-    width = int(emitted.shape[-1])
-    if emitted.shape != plain.shape:
+
+
+def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
+    """Find what the model does behind its head, by a few tokens whose head input is driven up; see `_PROBE_LOGIT`.
+
+    An explanation must hold at the driven input, where a soft cap shows, and at the plain one, where in 16 bits a
+    small term shows that the rounding of large logits hides.
+    """
+    ids_BT = _probe_ids(model)
+    hidden_BTD = head_input(model, ids_BT)
+    highest = float(head(hidden_BTD).float().abs().max())
+    gains = (_PROBE_LOGIT / highest, 1.0) if 0 < highest < math.inf else (1.0,)
+    plain = [head(hidden_BTD * gain).float() for gain in gains]
+    emitted = [_emitted(model, head, ids_BT, gain) for gain in gains]
+    width = int(emitted[0].shape[-1])
+    if emitted[0].shape != plain[0].shape:
         return "unknown", None, width
+    if not all(bool(logits.isfinite().all()) for logits in (*plain, *emitted)):
+        return "not finite", None, width
     slack = 4 * torch.finfo(model.dtype).eps  # the same kernel twice; only the rounding of the factor differs
 
-    def same(candidate: Tensor) -> bool:
-        return torch.allclose(candidate, emitted, rtol=slack, atol=slack * float(emitted.abs().max()))
+    def explains(candidate: Map) -> bool:
+        return all(
+            torch.allclose(candidate(z), y, rtol=slack, atol=slack * float(y.abs().max()))
+            for z, y in zip(plain, emitted, strict=True)
+        )
 
-    if same(plain):
-        return "identity", lambda logits: logits, width
-    scale = float((emitted.double() * plain.double()).sum() / (plain.double() ** 2).sum())
-    scale = _configured(scale, model.config.get_text_config())
-    if same(scale * plain):
-        return f"scale {scale:.9g}", lambda logits: logits * scale, width
+    def identity(logits_NV: Tensor) -> Tensor:
+        return logits_NV
+
+    if explains(identity):
+        return "identity", identity, width
+    squares = float((plain[0].double() ** 2).sum())
+    if squares > 0:
+        scale = float((emitted[0].double() * plain[0].double()).sum()) / squares
+        scale = _configured(scale, model.config.get_text_config())
+        if explains(lambda logits_NV: logits_NV * scale):
+            return f"scale {scale:.9g}", lambda logits_NV: logits_NV * scale, width
     cap = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
-    if cap and same(cap * torch.tanh(plain / cap)):
-        return f"softcap {cap:.9g}", lambda logits: cap * torch.tanh(logits / cap), width
+    if cap and explains(lambda logits_NV: cap * torch.tanh(logits_NV / cap)):
+        return f"softcap {cap:.9g}", lambda logits_NV: cap * torch.tanh(logits_NV / cap), width
     return "unknown", None, width
 
 

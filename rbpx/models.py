@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 import torch
 
 from rbpx.content import digest
-from rbpx.errors import RbpxError
-from rbpx.head import Head, open_head
+from rbpx.errors import MeasureError, RbpxError
+from rbpx.head import Head, check_causal, open_head
 from rbpx.params import non_embedding_params, total_params
 from rbpx.weights import fetch, hash_model
+
+_OF_A_LAYER = re.compile(r"\.\d+\..*\.weight$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +61,8 @@ def load_tokenizer(folder: Path, name: str) -> Any:
         raise RbpxError(f"{name} has no tokenizer that can be loaded: {_first_line(problem)}") from None
     if not tokenizer.is_fast:
         raise RbpxError(f"{name} has a slow tokenizer, which does not locate tokens in the text; add a tokenizer.json")
+    if not tokenizer("a", add_special_tokens=False)["input_ids"]:
+        raise RbpxError(f"{name} has no tokenizer: {folder} lacks tokenizer.json; copy it from the model's source")
     return tokenizer
 
 
@@ -94,7 +99,13 @@ def load_model(
     if highest >= rows:
         raise RbpxError(f"{name} has a tokenizer that does not fit: its ids reach {highest}, the model has {rows} rows")
     model = model.to(device).eval()
-    head = open_head(model)
+    try:
+        check_causal(model)
+        head = open_head(model)
+    except RbpxError as problem:
+        raise RbpxError(f"{name} cannot be measured: {problem}") from None
+    if head.after == "not finite" and dtype != "float32":
+        raise MeasureError(f"{name} gives logits that are no finite numbers in {dtype}; measure it with dtype=float32")
     if head.logits is None and dtype != "float32":
         raise RbpxError(
             f"{name} changes its logits after the head in a way unknown here; measure it with dtype=float32"
@@ -114,7 +125,6 @@ def load_model(
 
 
 def _load_weights(folder: Path, name: str, dtype: torch.dtype) -> Any:
-    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
@@ -128,11 +138,16 @@ def _load_weights(folder: Path, name: str, dtype: torch.dtype) -> Any:
             local_files_only=True,
             output_loading_info=True,
         )
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as problem:
+    except (MemoryError, torch.OutOfMemoryError) as problem:
+        raise MeasureError(f"{name} does not fit into memory: {_first_line(problem)}") from None
+    except Exception as problem:  # a wrong config.json fails in as many ways as there are architectures
         raise RbpxError(f"{name} cannot be loaded as a causal language model: {_first_line(problem)}") from None
     missing = sorted(report["missing_keys"])
     if missing:  # transformers would fill them with random numbers
         raise RbpxError(f"{name} lacks {len(missing)} of its weights, first {missing[0]}; is the download complete?")
+    unused = sorted(key for key in report["unexpected_keys"] if _OF_A_LAYER.search(key))
+    if unused:  # weights of layers that config.json does not have
+        raise RbpxError(f"{name} has weights that config.json has no place for, first {unused[0]}; check config.json")
     return model
 
 

@@ -9,11 +9,17 @@ from rbpx.config import Device
 
 @dataclass  # not frozen: OmegaConf would refuse to fill it in
 class Shape:
-    """The shape of one GPT-NeoX model; its feed-forward width is four times `hidden`."""
+    """The shape of one GPT-NeoX model; its feed-forward width is four times `hidden`.
+
+    `rotary` is the share of a head's dimensions that tell positions; heads of 16 dimensions need most of theirs.
+    `learning_rate` replaces the recipe's for this size; None keeps it.
+    """
 
     hidden: int
     layers: int
     heads: int
+    rotary: float = 0.25
+    learning_rate: float | None = None
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ def cut_windows(documents: Sequence[Document], tokenizer: Any, window: int) -> l
     """The `paper` protocol: each document's first `window` tokens, special ones included, as one window."""
     if not documents:
         return []
+    tokenizer.truncation_side = "right"  # some families cut the beginning away
     encoded = tokenizer(
         [document.text for document in documents],
         truncation=True,

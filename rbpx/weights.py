@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from rbpx.content import digest, hash_files
 from rbpx.errors import MeasureError, RbpxError
@@ -10,6 +11,7 @@ BUNDLED = "rbpx:"
 _PACKAGE = Path(__file__).resolve().parent
 # Keys of config.json that say who wrote it, not what it computes.
 _NOT_COMPUTED = {"transformers_version", "_name_or_path", "dtype", "torch_dtype", "architectures"}
+_HUB_TIMEOUT_S = 5
 _TOP_LEVEL = ["*.safetensors", "*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken"]
 
 
@@ -51,12 +53,28 @@ def weight_files(folder: Path, model: str) -> list[Path]:
         others = sorted(p.name for p in folder.glob("*.bin"))
         have = f"only {others[0]}, a pickle, which is never opened" if others else "none"
         raise RbpxError(f"model.id={model} needs weights in safetensors, {folder} has {have}; convert them first")
+    index = folder / "model.safetensors.index.json"
+    if index.is_file():
+        named = set(_read_json(index, model).get("weight_map", {}).values())
+        strange = sorted(str(name) for name in named if folder / str(name) not in found)
+        if strange:
+            raise RbpxError(f"model.id={model}: {index.name} names {strange[0]}, no safetensors file of {folder}")
     return found
+
+
+def _read_json(path: Path, model: str) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise RbpxError(f"model.id={model} has a {path.name} that cannot be read: {problem}") from None
+    if not isinstance(value, dict):
+        raise RbpxError(f"model.id={model} has a {path.name} that holds no settings; it should be one JSON object")
+    return value
 
 
 def hash_model(folder: Path, name: str, cache: Path | None = None) -> str:
     """Identity of a model folder's weights: configuration and bytes of the safetensors."""
-    config = json.loads((folder / "config.json").read_text())
+    config = _read_json(folder / "config.json", name)
     computed = {key: value for key, value in config.items() if key not in _NOT_COMPUTED}
     return digest([computed, hash_files(weight_files(folder, name), cache)])
 
@@ -71,40 +89,49 @@ def fetch(model: str, revision: str | None) -> tuple[Path, str | None]:
     folder = local_folder(model)
     if folder is not None:
         return folder, None
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import (
         GatedRepoError,
-        HfHubHTTPError,
         HFValidationError,
-        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
         RepositoryNotFoundError,
         RevisionNotFoundError,
     )
 
-    at = f" at revision {revision}" if revision else ""
-    try:
-        snapshot = Path(
+    def download(local_only: bool) -> Path:
+        return Path(
             snapshot_download(
-                model, revision=revision, allow_patterns=_TOP_LEVEL, ignore_patterns=["*/*"], etag_timeout=5
+                model,
+                revision=revision,
+                allow_patterns=_TOP_LEVEL,
+                ignore_patterns=["*/*"],
+                etag_timeout=_HUB_TIMEOUT_S,
+                local_files_only=local_only,
             )
         )
+
+    try:
+        try:
+            # Asked first because it takes a timeout: a hub that accepts and never answers would hang the download.
+            HfApi().model_info(model, revision=revision or "main", timeout=_HUB_TIMEOUT_S)
+            snapshot = download(local_only=False)
+        except OfflineModeIsEnabled:
+            snapshot = download(local_only=True)
     except GatedRepoError:
-        raise RbpxError(
-            f"model.id={model} is gated; accept its terms on the hub and log in with `hf auth login`"
-        ) from None
+        raise RbpxError(f"model.id={model} is gated; accept its terms on the hub and run `hf auth login`") from None
     except RevisionNotFoundError:
-        raise RbpxError(
-            f"model.revision={revision} does not exist in {model}; check the branch, tag or commit"
-        ) from None
+        raise RbpxError(f"model.revision={revision} does not exist in {model}; check the branch or commit") from None
     except (RepositoryNotFoundError, HFValidationError):
-        raise RbpxError(
-            f"model.id={model} is unknown to the hub; check the spelling, or log in if it is private"
-        ) from None
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as problem:
-        reason = str(problem).split("\n")[0][:160]
-        raise MeasureError(
-            f"the hub did not deliver {model}{at} ({type(problem).__name__}: {reason}); "
-            "check the network, or give a local folder as model.id"
-        ) from None
+        raise RbpxError(f"model.id={model} is unknown to the hub; check its spelling, or log in if private") from None
+    except Exception as problem:  # whatever a network does; a copy in the hub's cache serves as well
+        try:
+            snapshot = download(local_only=True)
+        except Exception:
+            at = f" at revision {revision}" if revision else ""
+            reason = str(problem).split("\n")[0][:160]
+            raise MeasureError(
+                f"the hub did not deliver {model}{at} ({type(problem).__name__}: {reason}); "
+                "check the network, or give a local folder as model.id"
+            ) from None
     weight_files(snapshot, model)
     return snapshot, snapshot.name

@@ -135,7 +135,6 @@ def test_a_special_token_at_the_end_counts_too_and_is_no_label() -> None:
     assert long.scored.tolist() == [False] + [True] * 8 + [False]
 
 
-@pytest.mark.xfail(strict=True, reason="cut_windows follows the tokenizer's truncation_side")
 def test_a_window_is_the_beginning_also_where_the_tokenizer_would_cut_the_beginning_off() -> None:
     text = "The sea reads nothing. " * 20
     tokenizer = build_tokenizer("gpt2")

@@ -31,6 +31,7 @@ def build_model(recipe: Recipe, shape: Shape) -> GPTNeoXForCausalLM:
         intermediate_size=4 * shape.hidden,
         max_position_embeddings=recipe.context,
         tie_word_embeddings=True,
+        rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": shape.rotary},
         bos_token_id=0,
         eos_token_id=0,
     )
@@ -39,7 +40,7 @@ def build_model(recipe: Recipe, shape: Shape) -> GPTNeoXForCausalLM:
 
 def learning_rate_at(step: int, recipe: Recipe, shape: Shape) -> float:
     """Linear warm-up to learning_rate / sqrt(hidden), then a cosine to a tenth of it."""
-    peak = recipe.learning_rate / math.sqrt(shape.hidden)
+    peak = (shape.learning_rate or recipe.learning_rate) / math.sqrt(shape.hidden)
     if step < recipe.warmup_steps:
         return peak * (step + 1) / recipe.warmup_steps
     done = (step - recipe.warmup_steps) / max(1, recipe.n_steps - recipe.warmup_steps)
