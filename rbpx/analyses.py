@@ -23,7 +23,7 @@ from rbpx.store import Record, Store, now
 from rbpx.ties import Ties
 
 METHOD = "ols"
-_GROUP = ("source", "family", "dataset", "text_hash", "protocol", "dtype", "revision")
+_GROUP = ("source", "family", "dataset", "text_hash", "protocol", "window", "dtype", "revision")
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class Run:
     dataset: str
     text_hash: str
     protocol: str
+    window: int
     dtype: str
     revision: str | None
     non_embedding_params: int
@@ -198,11 +199,12 @@ def _known(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def keep_laws(store: Store, group: Laws) -> None:
-    """Write the fits and the rank distributions of a group; a refit replaces its own rows."""
-    for law in group.laws:
-        record = fit_record(group, law)
+def keep_laws(store: Store, group: Laws) -> list[Record]:
+    """Write the fits and the rank distributions of a group, and return the fits; a refit replaces its own rows."""
+    fits = [fit_record(group, law) for law in group.laws]
+    for record in fits:
         store.write_record("fits", record["fit_id"], record)
     for run, evidence in zip(group.runs, group.evidence, strict=True):
         for record in rank_fit_records(run, evidence, group.ties):
             store.write_record("rank_fits", f"{run.run_id}-{group.ties.value}-{record['distribution']}", record)
+    return fits

@@ -38,6 +38,8 @@ def measure_grid(request: Request) -> Outcome:
     missing = [cell for cell in grid if cell not in held]
     if missing:
         _measure_cells(missing, documents, store, request, outcome)
+    if crew is None or crew.leads:
+        refresh_index(store)
     return outcome
 
 
@@ -86,8 +88,6 @@ def _measure_cells(
             outcome.cell_keys.append(record["cell_key"])
             facts = store.manifest(record["run_id"])
             progress.finish(f"{cell}: {facts['n_tokens']:,} tokens at {facts['tokens_per_s']:,.0f} tokens/s")
-    if crew.leads:
-        refresh_index(store)
 
 
 def _plain(value: Any) -> Any:

@@ -51,7 +51,9 @@ def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
         return 1 if errors or failures else 0
     if verb == "run" and done:
         request = next(o.request for o in outcomes if o.cell_keys and o.request is not None)
-        _print_laws(request, done)
+        _print_laws([(request, done)])
+    if verb == "fit":
+        _finish_fit([o.request for o in outcomes if o.request is not None])
     for failure in failures:
         print(f"rbpx: {failure.cell} failed: {failure.error}", file=sys.stderr)
     for error in dict.fromkeys(error for error, _ in errors):
@@ -70,28 +72,34 @@ def measure(request: Request, words: Sequence[str]) -> Outcome:
 
 
 def _refresh(store: Store) -> None:
+    """Bring the index up to date, unless the store may only be read."""
     from rbpx.index import refresh_index
 
-    refresh_index(store)
+    if store.root.is_dir() and os.access(store.root, os.W_OK):
+        refresh_index(store)
 
 
 # ------------------------------------------------------------------------------------------------------ analyses
 
 
-def _print_laws(request: Request, cell_keys: Sequence[str] | None) -> int:
-    """Fit, keep and print the laws of a grid, or of what the store holds; returns how many groups have a law."""
+def _print_laws(grids: Sequence[tuple[Request, Sequence[str] | None]]) -> int:
+    """Fit, keep and print the laws of several grids as one: of given cells, or of all that a request narrows to.
+
+    Returns how many groups have a law.
+    """
     from rbpx import analyses, tables
     from rbpx.queries import connect
 
-    store = Store(Path(request.store))
-    with connect(store) as connection:
-        runs = analyses.select_runs(connection, request, cell_keys)
-        found = [analyses.fit_laws(connection, group, request) for group in analyses.groups(runs)]
-    for group in found:
-        analyses.keep_laws(store, group)
-    if found:
+    found, records = [], []
+    for request, cell_keys in grids:
+        store = Store(Path(request.store))
+        with connect(store) as connection:
+            runs = analyses.select_runs(connection, request, cell_keys)
+            laws = [analyses.fit_laws(connection, group, request) for group in analyses.groups(runs)]
+        records += [record for group in laws for record in analyses.keep_laws(store, group)]
+        found += laws
         _refresh(store)
-    records = [analyses.fit_record(group, law) for group in found for law in group.laws]
+    request = grids[0][0]
     if request.format is Format.table:
         tables.print_laws(found)
     else:
@@ -100,16 +108,19 @@ def _print_laws(request: Request, cell_keys: Sequence[str] | None) -> int:
 
 
 def fit(request: Request, words: Sequence[str]) -> Outcome:
-    """Fit every law to what the store holds."""
-    store = _open(request)
-    n_laws = _print_laws(request, None)
-    if n_laws == 0:
-        n_runs = sum(1 for _ in store.records("cells"))
-        raise RbpxError(
-            f"no group of runs in store={request.store} has the 3 sizes that a power law needs "
-            f"({n_runs} run(s) in all); measure more: python -m rbpx model=ladder dataset=stdlib size=all"
-        )
+    """Fit every law to what the store holds; printed at the end, once for all jobs of a sweep."""
+    _open(request)
     return Outcome(request)
+
+
+def _finish_fit(requests: Sequence[Request]) -> None:
+    if requests and _print_laws([(request, None) for request in requests]) == 0:
+        place = requests[0].store
+        n_runs = sum(1 for _ in Store(Path(place)).records("cells"))
+        raise RbpxError(
+            f"no group of runs in store={place} has the 3 sizes that a power law needs ({n_runs} run(s) in all); "
+            "measure more: python -m rbpx model=ladder dataset=stdlib size=all"
+        )
 
 
 def _open(request: Request) -> Store:
@@ -131,6 +142,7 @@ def sql(request: Request, words: Sequence[str]) -> Outcome:
     store = Store(Path(request.store))
     if not store.root.is_dir():
         raise RbpxError(f"store={request.store} does not exist; measure first, or name the store with --store DIR")
+    _refresh(store)
     with connect(store) as connection:
         answer = ask_user(connection, words[0])
     tables.print_table(answer, request.format, request.output)
@@ -156,7 +168,9 @@ def status(request: Request, words: Sequence[str]) -> Outcome:
     """Print what the store holds, and what failed."""
     from rbpx import tables
 
-    tables.print_status(Store(Path(request.store)), request)
+    store = Store(Path(request.store))
+    _refresh(store)
+    tables.print_status(store, request)
     return Outcome(request)
 
 

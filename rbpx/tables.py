@@ -109,9 +109,25 @@ def _footnote(groups: Sequence[Laws]) -> str:
         f"{group.resamples:,} resamples of the documents, the same for all sizes; they hold the uncertainty from the "
         "text, not the scatter of the models about the law. "
         "Backtest: error of the largest size, predicted from the others.",
+        *([_BIASED] if any(_beside_interval(law.fit) for g in groups for law in g.laws) else []),
         *(f"{_short(doubt)}: {doubt.remedy}" for doubt in sorted(doubts)),
     ]
     return "\n".join(lines) + "\n"
+
+
+_BIASED = (
+    "An interval that leaves out its alpha: with few tokens a rank, entropies are biased, and resamples show by how much; "
+    "the interval is corrected for it, alpha itself is not."
+)
+
+
+def _beside_interval(fit: PowerLawFit) -> bool:
+    return (
+        fit.alpha is not None
+        and fit.alpha_lo is not None
+        and fit.alpha_hi is not None
+        and not (fit.alpha_lo <= fit.alpha <= fit.alpha_hi)
+    )
 
 
 def _print_models(console: Console, group: Laws) -> None:

@@ -189,7 +189,9 @@ def _regress(x_N: Floats, ln_y_N: Floats) -> Any:
         return ln_C_ref - alpha * x
 
     slope = float(x_N @ ln_y_N) / float(x_N @ x_N)
-    return lmfit.Model(law).fit(ln_y_N, x=x_N, ln_C_ref=float(ln_y_N.mean()), alpha=-slope)
+    # The law is linear in both parameters, so a difference quotient over a wide step has no error but rounding.
+    exact = {"epsfcn": 1.0, "ftol": 1e-15, "xtol": 1e-15, "gtol": 0.0}
+    return lmfit.Model(law).fit(ln_y_N, x=x_N, ln_C_ref=float(ln_y_N.mean()), alpha=-slope, fit_kws=exact)
 
 
 def _document_interval(S_N: Floats, alpha: float, y_BN: Floats) -> tuple[float | None, float | None, dict[str, object]]:

@@ -1,9 +1,9 @@
 -- The newest run of each size, of the families and datasets asked for; what the laws of one grid are fitted to.
 -- $families, $sizes, $datasets, $protocols, $revisions, $cell_keys: VARCHAR[], or NULL for all.
--- returns: cell_key, run_id, source, family, size, dataset, text_hash, protocol, dtype, revision, non_embedding_params,
+-- returns: cell_key, run_id, source, family, size, dataset, text_hash, protocol, window, dtype, revision, non_embedding_params,
 --          vocab_size, n_documents, n_skipped, n_tokens, cross_entropy_nats
 SELECT
-    cell_key, run_id, 'measured' AS source, family, size, dataset, text_hash, protocol, dtype, revision,
+    cell_key, run_id, 'measured' AS source, family, size, dataset, text_hash, protocol, "window", dtype, revision,
     non_embedding_params, vocab_size, n_documents, n_skipped, n_tokens, cross_entropy_nats
 FROM runs
 WHERE ($families IS NULL OR list_contains($families, family))
