@@ -116,8 +116,8 @@ def _footnote(groups: Sequence[Laws]) -> str:
 
 
 _BIASED = (
-    "An interval that leaves out its alpha: with few tokens a rank, entropies are biased, and resamples show by how much; "
-    "the interval is corrected for it, alpha itself is not."
+    "An interval that leaves out its alpha: with few tokens a rank, entropies are biased, and resamples show by how "
+    "much; the interval is corrected for it, alpha itself is not."
 )
 
 

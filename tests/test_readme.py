@@ -121,7 +121,8 @@ def test_the_ladder_follows_the_rbp_law_on_the_standard_library(k: int, demo: tu
 
 
 def test_the_error_entropy_identity_holds_on_every_run(demo: tuple[Path, str]) -> None:
-    query = "SELECT law, dataset, params FROM fits WHERE law IN ('cross_entropy', 'error_entropy', 'self_alignment', 'confidence')"
+    names = "'cross_entropy', 'error_entropy', 'self_alignment', 'confidence'"
+    query = f"SELECT law, dataset, params FROM fits WHERE law IN ({names})"
     values: dict[tuple[str, str], np.ndarray] = {}
     for row in rows_of(demo[0], query):
         values[str(row["dataset"]), str(row["law"])] = np.array(json.loads(str(row["params"]))["y"])

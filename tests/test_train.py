@@ -1,4 +1,4 @@
-"""Training: the text keeps clear of the evaluation, a kill loses nothing, the bundled ladder is what its recipe says."""
+"""Training keeps clear of the evaluation, a kill loses nothing, the bundled ladder is what its recipe says."""
 
 import json
 import os
@@ -109,8 +109,8 @@ def test_too_little_text_is_refused(tmp_path: Path) -> None:
 
 def train(site: Path, output: Path) -> list[str]:
     keys = (
-        "experiment=null", "text.packages={corpus: '1.0'}", f"text.site={site}", "shapes={tiny: {hidden: 8, layers: 1, heads: 1}}",
-        "vocab_size=300", "tokens=61440", "context=32", "windows_per_step=4", "warmup_steps=4", "checkpoint_s=0",
+        "experiment=null", "text.packages={corpus: '1.0'}", f"text.site={site}",
+        "shapes={tiny: {hidden: 8, layers: 1, heads: 1}}", "vocab_size=300", "tokens=61440", "context=32", "windows_per_step=4", "warmup_steps=4", "checkpoint_s=0",
         "device=cpu", "threads=1", f"output={output}",
     )  # fmt: skip
     return [sys.executable, "-m", "rbpx", "train", *keys]
