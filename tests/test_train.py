@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -80,11 +81,19 @@ def test_only_files_that_share_a_whole_span_with_an_evaluation_text_are_dropped(
     assert drop_shared([shares_50, shares_49, apart, short], evaluation, 50) == [False, True, True, True]
 
 
-def test_a_file_with_a_copy_of_the_standard_library_is_not_trained_on(tmp_path: Path) -> None:
+@pytest.fixture
+def small_evaluation(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The evaluation is one module of the standard library: all of it takes long to cut into so small a vocabulary."""
     argparse = dict(read_stdlib())["argparse.py"]
+    monkeypatch.setattr("rbpx.train.text.read_stdlib", lambda: [("argparse.py", argparse)])
+    monkeypatch.setattr("rbpx.train.text.read_pydoc", list)
+    return argparse
+
+
+def test_a_file_with_a_copy_of_the_standard_library_is_not_trained_on(tmp_path: Path, small_evaluation: str) -> None:
     files = {
         "corpus/own.py": written(400, "matrix"),
-        "corpus/copied.py": written(20, "vector") + argparse[5000:9000],
+        "corpus/copied.py": written(20, "vector") + small_evaluation[5000:9000],
         "corpus/tests/test_own.py": written(30, "tensor"),
         "corpus/table.py": "TABLE = [" + ", ".join(map(str, range(20_000, 22_000))) + "]\n",
     }
@@ -101,18 +110,22 @@ def test_a_package_of_another_version_is_refused(tmp_path: Path) -> None:
         prepare_text(recipe_for(site, versions={"corpus": "2.0"}), tmp_path / "text")
 
 
+@pytest.mark.usefixtures("small_evaluation")
 def test_too_little_text_is_refused(tmp_path: Path) -> None:
     site = a_site(tmp_path / "site", {"corpus/own.py": written(30, "matrix")})
     with pytest.raises(RbpxError, match="the recipe asks for"):
         prepare_text(recipe_for(site), tmp_path / "text")
 
 
+KEYS = (
+    "~experiment", "text.packages={corpus: '1.0'}", "shapes={tiny: {hidden: 8, layers: 1, heads: 1}}",
+    "vocab_size=300", "tokens=61440", "context=32", "windows_per_step=4", "warmup_steps=4", "checkpoint_s=0",
+    "device=cpu", "threads=1",
+)  # fmt: skip
+
+
 def train(site: Path, output: Path) -> list[str]:
-    keys = (
-        "experiment=null", "text.packages={corpus: '1.0'}", f"text.site={site}",
-        "shapes={tiny: {hidden: 8, layers: 1, heads: 1}}", "vocab_size=300", "tokens=61440", "context=32", "windows_per_step=4", "warmup_steps=4", "checkpoint_s=0",
-        "device=cpu", "threads=1", f"output={output}",
-    )  # fmt: skip
+    keys = [f"text.site={site}", f"output={output}", *KEYS]
     return [sys.executable, "-m", "rbpx", "train", *keys]
 
 
@@ -121,6 +134,7 @@ def test_a_training_that_is_killed_continues_to_the_same_weights(tmp_path: Path)
         tmp_path / "site", {"corpus/own.py": written(6000, "matrix")[:95_000], "corpus/b.py": written(1500, "ring")}
     )
     subprocess.run(train(site, tmp_path / "whole"), check=True, capture_output=True, timeout=300)
+    shutil.copytree(tmp_path / "whole" / "text", tmp_path / "killed" / "text")
     killed = subprocess.Popen(train(site, tmp_path / "killed"), stderr=subprocess.DEVNULL)
     checkpoint, deadline = tmp_path / "killed" / "tiny.checkpoint.pt", time.monotonic() + 200
     while not checkpoint.is_file() and time.monotonic() < deadline:

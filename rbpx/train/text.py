@@ -156,4 +156,6 @@ def _package_facts(name: str, package: Distribution) -> dict[str, str]:
     meta = package.metadata
     classifiers = [c.split("::")[-1].strip() for c in meta.get_all("Classifier") or [] if c.startswith("License ::")]
     licence = meta["License-Expression"] or ", ".join(classifiers) or (meta["License"] or "").split("\n")[0]
+    if not licence:  # the metadata is silent, its licence file is not
+        licence = next((f"see {f}" for f in package.files or [] if "LICENSE" in str(f).upper()), "")
     return {"name": name, "version": package.version, "licence": licence}
