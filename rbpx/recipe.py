@@ -7,7 +7,7 @@ from typing import Any
 from rbpx.config import Device
 
 
-@dataclass  # not frozen: OmegaConf would refuse to fill it in
+@dataclass(frozen=True)
 class Shape:
     """The shape of one GPT-NeoX model; its feed-forward width is four times `hidden`.
 
@@ -86,7 +86,7 @@ class TrainRequest:
 
     family: str = "ladder"
     text: TextConfig = field(default_factory=TextConfig)
-    shapes: dict[str, Shape] = field(default_factory=dict)
+    shapes: dict[str, Any] = field(default_factory=dict)
     vocab_size: int = 4096
     tokens: int = 10_000_000
     context: int = 512
@@ -108,7 +108,7 @@ class TrainRequest:
             family=self.family,
             packages=tuple(self.text.packages),
             versions=dict(self.text.packages),
-            shapes=dict(self.shapes),
+            shapes={size: Shape(**shape) for size, shape in self.shapes.items()},
             site=None if self.text.site is None else Path(self.text.site),
             package_bytes=self.text.package_bytes,
             exclude_parts=tuple(self.text.exclude_parts),

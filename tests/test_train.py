@@ -118,8 +118,8 @@ def test_too_little_text_is_refused(tmp_path: Path) -> None:
 
 
 KEYS = (
-    "~experiment", "text.packages={corpus: '1.0'}", "shapes={tiny: {hidden: 8, layers: 1, heads: 1}}",
-    "vocab_size=300", "tokens=61440", "context=32", "windows_per_step=4", "warmup_steps=4", "checkpoint_s=0",
+    "~experiment", "+text.packages.corpus='1.0'", "+shapes.tiny={hidden: 8, layers: 1, heads: 1}",
+    "vocab_size=300", "tokens=30720", "context=32", "windows_per_step=4", "warmup_steps=4", "checkpoint_s=0",
     "device=cpu", "threads=1",
 )  # fmt: skip
 
