@@ -11,6 +11,7 @@ _OURS = ("format", "store", "output")
 _SWITCHES = {"-m", "--multirun", "-r", "--run", "--resolve", "-sc", "--shell-completion"}
 _VALUED = {"-c", "--cfg", "-p", "--package", "-cd", "--config-dir", "-cp", "--config-path", "-cn", "--config-name"}
 _INFO = {"all", "config", "defaults", "defaults-tree", "plugins", "searchpath"}
+_CFG = ("job", "hydra", "all")
 _TAKES_WORDS = {"sql", "show", "store"}
 _OVERRIDE = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@:-]*=")
 
@@ -52,43 +53,46 @@ def parse(argv: list[str]) -> CommandLine:
     """
     verb: str | None = None
     words: list[str] = []
-    hydra: list[str] = []
+    flags: list[str] = []
+    overrides: list[str] = []
     asked: set[str] = set()
     rest = list(argv)
+    completes = {"-sc", "--shell-completion"}
     while rest:
         word = rest.pop(0)
         flag, _, value = word.partition("=")
         if flag.startswith("--") and flag[2:] in _OURS:
             if not value and not rest:
                 raise RbpxError(f"{flag} needs a value, as in {flag} {'json' if flag == '--format' else 'PATH'}")
-            hydra.append(f"{flag[2:]}={quoted(value or rest.pop(0))}")
+            overrides.append(f"{flag[2:]}={quoted(value or rest.pop(0))}")
         elif word in ("-h", "--help", "--version"):
             asked.add(word)
         elif flag in _VALUED:
-            hydra.append(word)
+            flags.append(word)
             if not value and rest:
-                hydra.append(rest.pop(0))
+                flags.append(rest.pop(0))
+            if flag in ("-c", "--cfg") and flags[-1].removeprefix("--cfg=") not in _CFG:
+                raise RbpxError(f"{flag} {flags[-1]} is unknown; known: {', '.join(_CFG)}, as in --cfg job")
         elif word in ("-i", "--info"):
-            hydra.append(word)
-            if rest and rest[0] in _INFO:
-                hydra.append(rest.pop(0))
-        elif word in _SWITCHES or word.startswith("--hydra-help"):
-            hydra.append(word)
+            flags += [word, rest.pop(0) if rest and rest[0] in _INFO else "all"]
+        elif word in _SWITCHES or word.startswith(("--hydra-help", "--info=")):
+            flags.append(word)
         elif word.startswith("-") and len(word) > 1 and not word[1:2].isspace() and verb != "sql":
             raise RbpxError(f"unknown flag {word}; see python -m rbpx --help")
-        elif (
-            _OVERRIDE.match(word)
-            or re.match(r"~[A-Za-z]", word)
-            or any(s in hydra for s in ("-sc", "--shell-completion"))
-        ):
-            hydra.append(word)
+        elif _OVERRIDE.match(word) or re.match(r"~[A-Za-z]", word) or completes.intersection(flags):
+            overrides.append(word)
         elif verb is None:
             verb = _known_verb(word)
         elif verb in _TAKES_WORDS:
             words.append(word)
         else:
             raise RbpxError(f"{word!r} is no key=value; {verb} takes overrides such as model=ladder size=25k")
-    return CommandLine(verb or "run", tuple(words), tuple(hydra), bool(asked & {"-h", "--help"}), "--version" in asked)
+    ways = [f for f in flags if f.split("=")[0] in {"-m", "--multirun", "-r", "--run", "-c", "--cfg", "-i", "--info"}]
+    if len(ways) > 1:
+        raise RbpxError(f"{ways[0]} and {ways[1]} ask for two ways of running; give one of them")
+    helps = bool(asked & {"-h", "--help"})
+    # Hydra's parser wants its flags before the overrides, people write them anywhere.
+    return CommandLine(verb or "run", tuple(words), (*flags, *overrides), helps, "--version" in asked)
 
 
 def _known_verb(word: str) -> str:
