@@ -82,6 +82,8 @@ def check_causal(model: Any) -> None:
         other_BT[0, -1] = ids_BT[0, 0]
         before, after = (head_input(model, ids)[0, :-1].float() for ids in (ids_BT, other_BT))
     slack = 16 * torch.finfo(model.dtype).eps
+    if not (before.isfinite().all() and after.isfinite().all()):
+        return  # no rank can be read from such a model anyway, and measuring says where
     if not torch.allclose(before, after, rtol=slack, atol=slack * float(before.abs().max()), equal_nan=True):
         raise RbpxError(f"{type(model).__name__} is not causal: what it predicts depends on later tokens")
 

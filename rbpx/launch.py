@@ -9,11 +9,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from rbpx.config import Request
+from rbpx.config import DatasetConfig, ModelConfig, ProtocolConfig, Request
 from rbpx.errors import RbpxError
 from rbpx.outcome import ENVIRONMENT, Outcome, collect
 
 _PACKAGE = Path(__file__).resolve().parent
+_GROUPS: dict[str, Any] = {"model": ModelConfig, "dataset": DatasetConfig, "protocol": ProtocolConfig}
 _PRIMARY = {"run": "measure", "measure": "measure", "train": "train"}  # the others analyse
 
 
@@ -47,7 +48,7 @@ def launch(verb: str, overrides: Sequence[str], task: Callable[[Any], None]) -> 
         except (HydraException, OmegaConfBaseException, ValueError) as problem:
             if problem.__traceback__ is None or _is_ours(problem):
                 raise
-            raise RbpxError(explain(problem, primary)) from None
+            raise RbpxError(explain(problem, primary, overrides)) from None
         return collect(Path(sweep))
 
 
@@ -93,7 +94,7 @@ def experiments(primary: str) -> list[Path]:
     return found
 
 
-def explain(problem: Exception, primary: str) -> str:
+def explain(problem: Exception, primary: str, overrides: Sequence[str]) -> str:
     """One line for an error of Hydra or OmegaConf: what is wrong, and what there is instead."""
     text = str(problem)
     missing = re.search(r"Could not find '(\w+)/([^']*)'", text)
@@ -106,9 +107,11 @@ def explain(problem: Exception, primary: str) -> str:
         return _unknown_key(next(k for k in key.groups() if k), primary)
     ambiguous = re.search(r"Ambiguous value for argument '([^']+)'", text)
     if ambiguous:
-        return (
-            f"{ambiguous[1]} lists several values; sweep over them with -m {ambiguous[1]}, or write a list as '[a,b]'"
-        )
+        name = ambiguous[1].split("=")[0]
+        return f"{name} lists several values; sweep with -m, write a list as '[a,b]', or quote it: '{name}=\"a,b\"'"
+    if "mismatched input" in text or "token recognition" in text or "extraneous input" in text:
+        strange = [o for o in overrides if re.search(r"=.*[(){}\[\]:,=]", o)]
+        return f"{' '.join(strange or overrides)} cannot be read; quote such characters: 'key=\"value\"'"
     lines = [str(problem.__cause__ or ""), text]  # Hydra names the override, OmegaConf below it says what is wrong
     kept = [part.strip() for whole in reversed(lines) for part in whole.split("\n") if part.strip()]
     line = "; ".join(dict.fromkeys(part for part in kept if not part.startswith(("object_type", "full_key"))))
@@ -130,6 +133,9 @@ def _unknown_key(key: str, primary: str) -> str:
     from rbpx.recipe import TrainRequest
 
     known = list((TrainRequest if primary == "train" else Request).__dataclass_fields__)
-    near = get_close_matches(key.split(".")[0], known, n=1)
+    group, _, inner = key.partition(".")
+    if inner and group in _GROUPS:
+        known = [f"{group}.{name}" for name in _GROUPS[group].__dataclass_fields__]
+    near = get_close_matches(key, known, n=1)
     hint = f"did you mean {near[0]}?" if near and near[0] != key else f"known keys: {', '.join(known)}"
     return f"{key} is no key; {hint} See python -m rbpx --help"

@@ -235,7 +235,7 @@ def print_records(records: Iterable[dict[str, Any]], format: Format, output: str
 def _write_csv(rows: Sequence[dict[str, Any]], file: TextIO) -> None:
     if not rows:
         return
-    writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(file, list(dict.fromkeys(k for row in rows for k in row)), lineterminator="\n")
     writer.writeheader()
     for row in rows:
         writer.writerow({k: json.dumps(v) if isinstance(v, dict | list) else v for k, v in row.items()})

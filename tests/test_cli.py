@@ -100,7 +100,7 @@ UNKNOWN = {
     "family": ("model=nosuch", ["model=nosuch", "ladder"]),
     "size": ("dataset=pydoc size=13z", ["size=13z", "3k"]),
     "dataset": ("dataset=pydco", ["dataset=pydco", "did you mean pydoc"]),
-    "experiment": ("experiment=nosuch", ["experiment=nosuch", "ladder"]),
+    "experiment": ("experiment=nosuch", ["experiment=nosuch", "demo"]),
     "protocol": ("protocol=rollng", ["protocol=rollng", "paper"]),
     "key": ("limti=3", ["limti", "limit"]),
     "key of a group": ("dataset=pydoc dataset.pth=x", [r"dataset\.pth", r"dataset\.path"]),
