@@ -108,7 +108,7 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str]) -> str:
     ambiguous = re.search(r"Ambiguous value for argument '([^']+)'", text)
     if ambiguous:
         name = ambiguous[1].split("=")[0]
-        return f"{name} lists several values; sweep with -m {name}=a,b, write a list as '[a,b]', or quote it: '{name}=\"a,b\"'"
+        return f"{name} lists several values; sweep with -m {name}=a,b, or quote it: '{name}=\"a,b\"'"
     if "mismatched input" in text or "token recognition" in text or "extraneous input" in text:
         strange = [o for o in overrides if re.search(r"=.*[(){}\[\]:,=]", o)]
         return f"{' '.join(strange or overrides)} cannot be read; quote such characters: 'key=\"value\"'"

@@ -105,7 +105,7 @@ def _footnote(groups: Sequence[Laws]) -> str:
     group = groups[0]
     doubts = {law.fit.status for g in groups for law in g.laws} - {Status.ok}
     lines = [
-        f"RBP_k = Pr(rank <= k), {', '.join(dict.fromkeys(f'ties {g.ties.value}' for g in groups))}; y is -ln RBP_k, or nats. Intervals of alpha: "
+        f"RBP_k = Pr(rank <= k), {', '.join(dict.fromkeys(f'ties {g.ties.value}' for g in groups))}; y is -ln RBP_k, or nats. Intervals of alpha: "  # noqa: E501
         f"{group.resamples:,} resamples of the documents, the same for all sizes; they hold the uncertainty from the "
         "text, not the scatter of the models about the law. "
         "Backtest: error of the largest size, predicted from the others.",
