@@ -104,11 +104,11 @@ def _law_row(law: str, k: int | None, fit: PowerLawFit, wide: bool) -> list[str]
 def _footnote(groups: Sequence[Laws]) -> str:
     group = groups[0]
     doubts = {law.fit.status for g in groups for law in g.laws} - {Status.ok}
+    ties = ", ".join(dict.fromkeys(f"ties {g.ties.value}" for g in groups))
     lines = [
-        f"RBP_k = Pr(rank <= k), {', '.join(dict.fromkeys(f'ties {g.ties.value}' for g in groups))}; y is -ln RBP_k, or nats. Intervals of alpha: "  # noqa: E501
-        f"{group.resamples:,} resamples of the documents, the same for all sizes; they hold the uncertainty from the "
-        "text, not the scatter of the models about the law. "
-        "Backtest: error of the largest size, predicted from the others.",
+        f"RBP_k = Pr(rank <= k), {ties}; y is -ln RBP_k, or nats. Intervals of alpha: {group.resamples:,} resamples "
+        "of the documents, the same for all sizes; they hold the uncertainty from the text, not the scatter of the "
+        "models about the law. Backtest: error of the largest size, predicted from the others.",
         *([_BIASED] if any(_beside_interval(law.fit) for g in groups for law in g.laws) else []),
         *(f"{_short(doubt)}: {doubt.remedy}" for doubt in sorted(doubts)),
     ]
