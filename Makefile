@@ -30,7 +30,7 @@ demo: $(STAMP) ## measure the bundled ladder on two datasets and print its laws
 	$(BIN)/python -m rbpx -m model=ladder dataset=pydoc,stdlib
 
 test: $(STAMP) ## the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(STAMP) ## format, lint, types, import directions, then the tests
 	$(BIN)/ruff format --check

@@ -81,7 +81,7 @@ def _measure_cells(
             except RbpxError as problem:
                 if crew.leads:
                     named = {"cell_key": cell.key, "family": cell.family, "size": cell.size, "dataset": cell.dataset}
-                    store.write_record("failures", cell.key, {**named, "error": str(problem), "at": now()})
+                    store.write_record("failures", cell.failure_key, {**named, "error": str(problem), "at": now()})
                 outcome.failures.append(Failure(str(cell), str(problem), not isinstance(problem, MeasureError)))
                 progress.finish(f"{cell} failed")
                 continue

@@ -53,6 +53,13 @@ class Cell:
             del asked["model"]  # a folder that moved holds the same model
         return digest(asked)
 
+    @property
+    def failure_key(self) -> str:
+        """Hash of the names alone: a model that failed and was repaired in place is the same cell to people."""
+        asked = asdict(self)
+        del asked["non_embedding_params"], asked["model_hash"]
+        return digest(asked)
+
     def __str__(self) -> str:
         """As people name it."""
         return f"{self.family} {self.size} on {self.dataset}"

@@ -128,8 +128,8 @@ def measure_cell(
                 store.write_vocab(loaded.tokenizer_hash, _vocab_table(loaded))
                 store.write_run(run_id, facts, _run_tables(run_id, rows, windows, documents))
             store.write_record("cells", cell.key, record)
-            store.drop_record("failures", cell.key)
-        except MeasureError as problem:
+            store.drop_record("failures", cell.failure_key)
+        except RbpxError as problem:
             failure = str(problem)
     failure = crew.share(failure)  # a writer that left alone would keep the others waiting
     if failure is not None:

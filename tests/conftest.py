@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+if "PYTEST_XDIST_WORKER" in os.environ:  # threads of workers that share cores would wait for each other
+    os.environ["OMP_NUM_THREADS"] = "1"
 
 ARCHITECTURES = ("gpt2", "opt", "opt350", "gpt_neox", "qwen2")
 CONTEXT = 64  # positions that every tiny checkpoint has

@@ -109,9 +109,7 @@ def test_the_demo_that_the_readme_shows_has_the_rows_that_the_demo_prints(demo: 
 
 @pytest.mark.parametrize("k", [1, 10, 100])
 def test_the_ladder_follows_the_rbp_law_on_the_standard_library(k: int, demo: tuple[Path, str]) -> None:
-    query = (
-        f"SELECT r2, alpha, alpha_lo, alpha_hi, n_points FROM fits WHERE law = 'rbp' AND k = {k} AND dataset = 'stdlib'"
-    )
+    query = f"SELECT r2, alpha, alpha_lo, alpha_hi, n_points FROM fits WHERE law = 'rbp' AND k = {k} AND {ON_STDLIB}"
     (fit,) = rows_of(demo[0], query)
     counted = f"""
         SELECT r.non_embedding_params AS s, avg((t.greater + t.ties + 1 <= {k})::DOUBLE) AS rbp

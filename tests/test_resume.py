@@ -25,6 +25,7 @@ from tests.stores import (
 pytest_plugins = ["tests.stores"]
 
 SLOWLY = "tokens_per_batch=1"  # one document at a time: long enough to be caught at it
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # two processes whose threads wait for each other spin instead of working
 
 
 def answers(store: Path) -> dict[tuple[str, str, str], str]:
@@ -57,8 +58,9 @@ def test_a_sweep_that_is_killed_continues_where_it_was_and_ends_as_if_undisturbe
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert process.returncode == -signal.SIGKILL
-    kept = run_folders(store)
+    kept, n_answered = run_folders(store), len(cell_records(store))
     assert 1 <= len(kept) < len(SHAPES)
+    assert len(kept) - n_answered in (0, 1)  # the kill may fall between a run and the record that names it
     before = {name: (folder / "manifest.json").stat().st_mtime_ns for name, folder in kept.items()}
 
     torn = store / "runs" / ".0123456789abcdef.01234567.tmp"  # what a kill while writing leaves
@@ -67,8 +69,7 @@ def test_a_sweep_that_is_killed_continues_where_it_was_and_ends_as_if_undisturbe
     (store / "cells" / f".{'0' * 16}.json.123.tmp").write_text('{"run_id": ')
 
     again = here(*words, "--store", store, cwd=cwd, check=0)
-    n_measured = again.stderr.count("tokens/s")
-    assert len(SHAPES) - len(kept) <= n_measured < len(SHAPES) + (len(cell_records(store)) == 0)
+    assert again.stderr.count("tokens/s") == len(SHAPES) - n_answered
     assert {name: (store / "runs" / name / "manifest.json").stat().st_mtime_ns for name in kept} == before
 
     here(*words, "--store", undisturbed, cwd=cwd, check=0)
@@ -104,7 +105,10 @@ def test_two_processes_measure_into_one_store_at_once(
 ) -> None:
     store = tmp_path / "store"
     sizes = ("s", "m") if cells == "different" else ("s", "s")
-    both = [start("measure", *family.words(size, text=long_jsonl), SLOWLY, "--store", store, cwd=cwd) for size in sizes]
+    both = [
+        start("measure", *family.words(size, text=long_jsonl), SLOWLY, "--store", store, cwd=cwd, env=ONE_THREAD)
+        for size in sizes
+    ]
     said = [process.communicate(timeout=300) for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     # Both found their cell missing, so neither began after the other had ended.
