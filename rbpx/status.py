@@ -17,6 +17,11 @@ class Status(StrEnum):
     mid_ranks = "mid_ranks"
     not_converged = "not_converged"
     too_few_tokens = "too_few_tokens"
+    at_bound = "at_bound"
+    no_variances = "no_variances"
+    one_document = "one_document"
+    not_known = "not_known"
+    beyond_vocabulary = "beyond_vocabulary"
 
     @property
     def remedy(self) -> str:
@@ -26,7 +31,7 @@ class Status(StrEnum):
 
 _REMEDY = {
     Status.ok: "Nothing to do.",
-    Status.too_few_sizes: "A power law needs at least 3 sizes: measure more models of the family.",
+    Status.too_few_sizes: "A power law needs at least 3 sizes, 4 with an offset: measure more models of the family.",
     Status.not_positive: "A value is zero, negative or not a number: choose a smaller k or measure more tokens.",
     Status.sign_change: "The term changes its sign over the sizes, so no power law fits: read its values instead.",
     Status.no_variation: "The quantity is the same at every size: choose another k or sizes further apart.",
@@ -34,4 +39,9 @@ _REMEDY = {
     Status.mid_ranks: "This fit needs whole ranks: choose ties=optimistic or ties=pessimistic.",
     Status.not_converged: "The search found no maximum: look at the counts, and do not use the numbers.",
     Status.too_few_tokens: "Fewer than 3 different ranks were seen: measure more tokens.",
+    Status.at_bound: "The best offset is 0, these data want no irreducible part: read method=ols.",
+    Status.no_variances: "Weights need documents to resample: measure more than one, or choose method=ols.",
+    Status.one_document: "All tokens are of one document, so nothing is known of others: give more documents.",
+    Status.not_known: "The quantity is not known for enough models: import or measure it.",
+    Status.beyond_vocabulary: "k reaches the smallest vocabulary, where every token is a hit: choose a smaller k.",
 }

@@ -10,7 +10,7 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import linregress
 from scipy.stats import t as student_t
 
-from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law, resampled_alpha
+from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
 from rbpx.resample import document_weights
 from rbpx.status import Status
 
@@ -82,7 +82,7 @@ def test_every_number_equals_its_closed_form() -> None:
         predicted / PYTHIA_CE[-1] - 1,
     ]
     assert numbers(fit) == pytest.approx(expected, rel=1e-9)
-    assert fit.params["interval"] == "t"
+    assert fit.params["interval"] == "models"
 
 
 def test_the_params_reproduce_the_fit() -> None:
@@ -181,10 +181,13 @@ def test_a_signed_term_that_is_not_a_number_leaks_nothing() -> None:
     assert fit.params["y"] == [-1.0, -0.9, None, -0.7]
 
 
-def test_resampled_exponents_equal_one_regression_a_row() -> None:
-    y_BN = np.random.default_rng(1).uniform(0.5, 2.0, size=(30, 4))
-    expected = [-linregress(np.log(GPT2_S), np.log(row)).slope for row in y_BN]
-    assert resampled_alpha(GPT2_S, y_BN) == pytest.approx(expected, rel=1e-11)
+def test_the_text_interval_equals_one_regression_a_resample() -> None:
+    y_BN = np.asarray(GPT2_CE) * np.random.default_rng(1).uniform(0.9, 1.1, size=(30, 4))
+    alphas = [-linregress(np.log(GPT2_S), np.log(row)).slope for row in y_BN]
+    fit = fit_power_law(GPT2_S, GPT2_CE, y_BN)
+    assert fit.alpha is not None
+    assert fit.params["alpha_text_sd"] == pytest.approx(np.std(alphas, ddof=1), rel=1e-9)
+    assert fit.params["alpha_text_bias"] == pytest.approx(np.mean(alphas) - fit.alpha, rel=1e-9)
 
 
 def test_resamples_without_a_logarithm_are_left_out_and_counted() -> None:
@@ -195,7 +198,7 @@ def test_resamples_without_a_logarithm_are_left_out_and_counted() -> None:
     assert (spoiled.alpha_lo, spoiled.alpha_hi) == (clean.alpha_lo, clean.alpha_hi)
     assert spoiled.params["n_resamples_left_out"] == 3
     assert spoiled.params["n_resamples"] == 203
-    assert spoiled.params["interval"] == "documents"
+    assert spoiled.params["interval"] == "documents and models"
 
 
 def test_too_few_usable_resamples_give_no_interval() -> None:
@@ -217,9 +220,7 @@ def test_the_interval_covers_the_true_exponent_with_clustered_documents() -> Non
         weights_BD = document_weights(60, 400, seed)
         y_BN = -np.log((weights_BD @ hits_DN) / (weights_BD @ tokens_D)[:, None])
         fit = fit_power_law(S, -np.log(hits_DN.sum(axis=0) / tokens_D.sum()), y_BN)
-        assert fit.alpha_lo is not None
-        assert fit.alpha_hi is not None
-        covered += fit.alpha_lo <= alpha <= fit.alpha_hi
+        covered += fit.params["alpha_text_lo"] <= alpha <= fit.params["alpha_text_hi"]
     assert 180 <= covered <= 198
 
 
@@ -243,10 +244,9 @@ def test_the_interval_covers_the_true_exponent_of_a_biased_quantity() -> None:
         weights_BD = document_weights(100, 100, seed).astype(np.float64)
         y_BN = np.stack([entropy((weights_BD @ counts_DX) / 6000) for counts_DX in counts_NDX], axis=1)
         fit = fit_power_law(S, [float(entropy(counts_DX.sum(axis=0) / 6000)) for counts_DX in counts_NDX], y_BN)
-        assert fit.alpha_lo is not None
-        assert fit.alpha_hi is not None
-        covered += fit.alpha_lo <= alpha <= fit.alpha_hi
-        low, high = np.quantile(resampled_alpha(S, y_BN), [0.025, 0.975])
+        covered += fit.params["alpha_text_lo"] <= alpha <= fit.params["alpha_text_hi"]
+        about = np.log(S) - np.log(S).mean()
+        low, high = np.quantile(-np.log(y_BN) @ about / (about @ about), [0.025, 0.975])
         covered_by_percentiles += low <= alpha <= high
     assert 90 <= covered <= 99
     assert covered_by_percentiles < 90

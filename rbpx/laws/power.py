@@ -4,37 +4,40 @@ The same law serves -ln RBP_k and cross-entropy. Shapes: N is the number of size
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import lmfit
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import norm, t
 
+from rbpx.laws.profile import offset_ends
+from rbpx.laws.regression import EQUATIONS, NAMES, TOLERANCES, Method, Regression, refit, regress
+from rbpx.laws.uncertainty import MIN_RESAMPLES, Uncertainty, r2_interval, uncertainty
 from rbpx.status import Status
 
-__all__ = ["EQUATION", "SOURCE", "PowerLawFit", "fit_power_law", "fit_signed_power_law", "resampled_alpha"]
+__all__ = ["SOURCE", "PowerLawFit", "Prediction", "fit_power_law", "fit_signed_power_law", "predict", "reproduce"]
 
-EQUATION: Final = "y = C * S^(-alpha), ordinary least squares of ln y on ln S"
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 5"
 
-LEVEL: Final = 0.95
-MIN_RESAMPLES: Final = 20
-
 Floats = NDArray[np.float64]
+Ends = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
 class PowerLawFit:
-    """A fitted power law y = C * S^(-alpha); None where a number is unknown, every number None unless status is ok.
+    """A fitted power law y = C * S^(-alpha), or y = E + C * S^(-alpha); None where a number is unknown.
 
-    C is at S = 1 and has the unit of y; alpha > 0 when bigger is better. alpha_stderr is the ordinary least-squares
-    standard error (n - 2 degrees of freedom). alpha_lo and alpha_hi are the 95 % interval, of the kind that
-    params["interval"] names ("documents", "t" or None). r2, aic and bic are of the regression of ln y.
-    backtest_error is (predicted - measured) / measured of the largest size, predicted from the others.
-    params holds what reproduces the fit: S, y, sign, S_ref, ln_C_ref, residuals_ln (measured - fitted), and for
-    "documents" n_resamples, n_resamples_left_out, alpha_document_sd and alpha_document_bias.
+    C is at S = 1 and has the unit of y; alpha > 0 when bigger is better. alpha_stderr is that of the scatter of the
+    sizes about the law (n - p degrees of freedom). alpha_lo and alpha_hi are a 95 % interval that holds the choice of
+    documents and the scatter of the models. r2, aic and bic are of the regression of ln y (weighted where the method
+    is; the criteria of `ols`, `weighted` and `offset` may be compared, `robust` has none). backtest_error is
+    (predicted - measured) / measured of the largest size, predicted from the others.
+
+    params holds what reproduces the fit (`reproduce`): method, S, y, sign, S_ref, sigma_ln, and what came of it:
+    ln_C_ref, E, residuals_ln, starts, tolerances, gradient; and the uncertainties: interval ("documents and models",
+    "models" or None), C_lo, C_hi, r2_lo, r2_hi, alpha_text_lo, alpha_text_hi, alpha_text_sd, alpha_text_bias,
+    alpha_models_sd, scatter_ln, text_scatter_ln, dof, limited_by, n_resamples, n_resamples_left_out.
     """
 
     C: float | None
@@ -48,46 +51,62 @@ class PowerLawFit:
     n_points: int
     backtest_error: float | None
     status: Status
-    params: dict[str, object]
+    params: dict[str, Any]
 
 
-def fit_power_law(S: ArrayLike, y: ArrayLike, y_resampled: ArrayLike | None = None) -> PowerLawFit:
-    """Fit y = C * S^(-alpha) by ordinary least squares of ln y on ln S, as the paper does.
+@dataclass(frozen=True)
+class Prediction:
+    """What a law says about one size.
+
+    Attributes:
+        S: the size.
+        y: the value that the law gives.
+        lo: lower end of the 95 % interval of what a model of this size would show; None where the fit has none.
+        hi: upper end.
+        beyond: how many times S lies outside the sizes that were fitted; 1 between them.
+    """
+
+    S: float
+    y: float
+    lo: float | None
+    hi: float | None
+    beyond: float
+
+
+def fit_power_law(
+    S: ArrayLike, y: ArrayLike, y_resampled: ArrayLike | None = None, method: Method = Method.ols
+) -> PowerLawFit:
+    """Fit y = C * S^(-alpha) by least squares of ln y on ln S, as the paper does, or by another method.
 
     The fit runs at a reference size, ln y = ln_C_ref - alpha * ln(S / S_ref) with S_ref the geometric mean of the
-    sizes, where constant and exponent are uncorrelated.
-
-    The interval of alpha. With `y_resampled` it holds the uncertainty that comes from the choice of documents. It is
-    the bootstrap normal interval about the estimate less its bootstrap bias,
-    alpha - (mean(alpha*) - alpha) +- 1.96 sd(alpha*). A plug-in quantity such as an entropy is biased once in the
-    data and by about as much again in each resample. So the percentile interval is off by twice the bias, an interval
-    about the estimate by once, and this one, like the basic interval, by second order only; unlike the basic interval
-    it does not rest on 2.5 % quantiles, which are noisy at a few hundred resamples. With a large bias the interval
-    may leave the estimate near or outside its edge: params["alpha_document_bias"] says by how much. Without
-    `y_resampled` the interval is Student's t with n - 2 degrees of freedom and holds the scatter of the sizes about
-    the law; the two answer different questions.
+    sizes, where constant and exponent are uncorrelated. `offset` adds E >= 0, an irreducible part of y; `weighted`
+    takes the variances of ln y over the resamples; `robust` bends the loss for sizes that lie apart.
 
     Args:
         S: non-embedding parameters of each model, shape [N], positive and all different, in any order.
         y: -ln RBP_k, or cross-entropy in nats, or any positive quantity, shape [N].
         y_resampled: the same quantity under B resamples of the documents, the same documents for every size, shape
-            [B, N]. Rows with a value that is not positive and finite are left out and counted. The interval is None
+            [B, N]. Rows with a value that is not positive and finite are left out and counted. There is no interval
             if fewer than 20 rows are left.
+        method: how.
 
     Returns:
-        The fit. Its status is too_few_sizes below 3 sizes, not_positive if a y is not positive and finite,
-        no_variation if all y are equal, not_converged if the regression fails its own check.
+        The fit. Its status is too_few_sizes below 3 sizes (4 for `offset`), not_positive if a y is not positive and
+        finite, no_variation if all y are equal, no_variances if `weighted` has no resamples to weigh by,
+        not_converged if the regression fails its own check; with numbers, ok, or at_bound where E is 0.
 
     Raises:
         ValueError: if shapes disagree, or sizes are not positive and different.
 
     Source:
-        RBP paper (arXiv 2510.20387), eq. 5; table 2 gives slope = -alpha and R2 of this regression.
+        RBP paper (arXiv 2510.20387), eq. 5; table 2 gives slope = -alpha and R2 of the regression `ols`.
     """
-    return _fit(*_checked(S, y, y_resampled), sign=1)
+    return _fit(*_checked(S, y, y_resampled), Method(method), sign=1)
 
 
-def fit_signed_power_law(S: ArrayLike, term: ArrayLike, term_resampled: ArrayLike | None = None) -> PowerLawFit:
+def fit_signed_power_law(
+    S: ArrayLike, term: ArrayLike, term_resampled: ArrayLike | None = None, method: Method = Method.ols
+) -> PowerLawFit:
     """Fit term = sign * C * S^(-alpha) to a term that may be negative, by regression of ln|term| on ln S.
 
     Args:
@@ -95,6 +114,7 @@ def fit_signed_power_law(S: ArrayLike, term: ArrayLike, term_resampled: ArrayLik
         term: the term at each size, nats, shape [N].
         term_resampled: the term under B resamples of the documents, shape [B, N]; rows in which a value has another
             sign are left out and counted.
+        method: how.
 
     Returns:
         The fit of |term| with params["sign"] = 1 or -1. If the terms have both signs, or one is 0, the status is
@@ -109,118 +129,220 @@ def fit_signed_power_law(S: ArrayLike, term: ArrayLike, term_resampled: ArrayLik
     S_N, term_N, term_BN = _checked(S, term, term_resampled)
     signs = np.sign(term_N)
     if len(S_N) >= 3 and np.all(np.isfinite(term_N)) and (np.any(signs != signs[0]) or signs[0] == 0):
-        return _without_numbers(S_N, term_N, Status.sign_change, sign=None)
+        return _without_numbers(S_N, term_N, Status.sign_change, Method(method), sign=None)
     sign = -1 if len(signs) and signs[0] < 0 else 1
-    fit = _fit(S_N, sign * term_N, None if term_BN is None else sign * term_BN, sign=sign)
+    fit = _fit(S_N, sign * term_N, None if term_BN is None else sign * term_BN, Method(method), sign=sign)
     return replace(fit, params={**fit.params, "y": _finite_or_none(term_N)})
 
 
-def resampled_alpha(S: ArrayLike, y_resampled: ArrayLike) -> Floats:
-    """Exponent of each resample, by one product with the weights of the regression.
-
-    alpha_b = -sum_i w_i ln y_bi, w_i = (x_i - mean x) / sum_j (x_j - mean x)^2, x = ln S.
+def reproduce(params: Mapping[str, Any]) -> dict[str, float]:
+    """Fit again from what a fit carries: C at S = 1, alpha and E, to be held against those of the fit.
 
     Args:
-        S: sizes, shape [N].
-        y_resampled: positive values, shape [..., N].
+        params: of a fit that has numbers.
+    """
+    S_N, y_N = np.asarray(params["S"], float), params["sign"] * np.asarray(params["y"], float)
+    sigma_N = None if params["sigma_ln"] is None else np.asarray(params["sigma_ln"], float)
+    found = regress(np.log(S_N) - np.log(S_N).mean(), np.log(y_N), Method(params["method"]), sigma_N)
+    theta = dict(zip(NAMES, found.theta_P.tolist(), strict=False))
+    ln_C = theta["ln_C_ref"] + theta["alpha"] * float(np.log(S_N).mean())
+    return {"C": math.exp(ln_C), "alpha": theta["alpha"], "E": theta.get("E", 0.0)}
 
-    Returns:
-        alpha, shape [...].
+
+def predict(fit: PowerLawFit, S: float) -> Prediction:
+    """What the law gives at another size, with the interval of what one model of that size would show.
+
+    Args:
+        fit: a fit that has numbers.
+        S: non-embedding parameters.
 
     Raises:
-        ValueError: if a value is not positive and finite, or the sizes are not positive and different.
+        ValueError: the fit has no numbers, or S is not positive.
     """
-    S_N = _checked_sizes(S)
-    y_BN = np.asarray(y_resampled, dtype=np.float64)
-    if y_BN.shape[-1:] != S_N.shape or not np.all((y_BN > 0) & np.isfinite(y_BN)):
-        raise ValueError("y_resampled must be positive and finite with one column a size")
-    x_N = np.log(S_N) - np.log(S_N).mean()
-    return np.asarray(-np.log(y_BN) @ (x_N / (x_N @ x_N)), dtype=np.float64)
+    if fit.alpha is None or not S > 0:
+        raise ValueError(f"nothing to predict at S = {S}: status {fit.status}")
+    params = fit.params
+    E = params["E"]
+    x = math.log(S / params["S_ref"])
+    theta_P = np.array([params["ln_C_ref"], fit.alpha, *([] if E is None else [E])])
+    ln_power = float(theta_P[0] - theta_P[1] * x)
+    y = math.exp(ln_power) + (E or 0.0)
+    share = math.exp(ln_power) / y
+    gradient_P = np.array([share, -x * share, *([] if E is None else [1 / y])])
+    known = params["uncertainty"]
+    lo = hi = None
+    if known is not None:
+        about = Uncertainty.recall(known)
+        lo, hi = (math.exp(end) for end in about.interval(math.log(y), gradient_P, new_model=True))
+    beyond = max(S / max(params["S"]), min(params["S"]) / S, 1.0)
+    ends = sorted(params["sign"] * end for end in (lo, hi)) if lo is not None and hi is not None else [None, None]
+    return Prediction(S, params["sign"] * y, ends[0], ends[1], beyond)
 
 
-def _fit(S_N: Floats, y_N: Floats, y_BN: Floats | None, *, sign: int) -> PowerLawFit:
-    n = len(S_N)
-    if n < 3:
-        return _without_numbers(S_N, y_N, Status.too_few_sizes, sign)
-    if not np.all((y_N > 0) & np.isfinite(y_N)):
-        return _without_numbers(S_N, y_N, Status.not_positive, sign)
-    ln_y_N = np.log(y_N)
-    if np.all(ln_y_N == ln_y_N[0]):
-        return _without_numbers(S_N, y_N, Status.no_variation, sign)
+def _fit(S_N: Floats, y_N: Floats, y_BN: Floats | None, method: Method, *, sign: int) -> PowerLawFit:
+    doubt = _doubt(S_N, y_N, method)
+    if doubt is not None:
+        return _without_numbers(S_N, y_N, doubt, method, sign)
     ln_S_ref = float(np.log(S_N).mean())
-    x_N = np.log(S_N) - ln_S_ref
-    result = _regress(x_N, ln_y_N)
-    ln_C_ref, alpha = float(result.params["ln_C_ref"].value), float(result.params["alpha"].value)
-    residual_N = ln_y_N - (ln_C_ref - alpha * x_N)
-    scale = float(np.abs(ln_y_N - ln_y_N.mean()).max())
-    # lmfit reports success too easily: the residuals of a least-squares line sum to zero, alone and against x.
-    if not result.success or max(abs(residual_N.mean()), abs(residual_N @ x_N) / np.abs(x_N).sum()) > 1e-6 * scale:
-        return _without_numbers(S_N, y_N, Status.not_converged, sign)
-    ss_residual, ss_total = float(residual_N @ residual_N), float(np.sum((ln_y_N - ln_y_N.mean()) ** 2))
-    stderr = math.sqrt(ss_residual / (n - 2) / float(x_N @ x_N))
-    params = _params(S_N, y_N, sign)
-    params |= {"S_ref": math.exp(ln_S_ref), "ln_C_ref": ln_C_ref, "residuals_ln": residual_N.tolist()}
-    lo: float | None
-    hi: float | None
-    if y_BN is None:
-        half = float(t.ppf((1 + LEVEL) / 2, n - 2)) * stderr
-        lo, hi, params["interval"] = alpha - half, alpha + half, "t"
-    else:
-        lo, hi, about = _document_interval(S_N, alpha, y_BN)
-        params |= about
+    x_N, ln_y_N = np.log(S_N) - ln_S_ref, np.log(y_N)
+    ln_y_BN, about = _usable(y_BN)
+    sigma_N = None
+    if method is Method.weighted:
+        if ln_y_BN is None:
+            return _without_numbers(S_N, y_N, Status.no_variances, method, sign)
+        sigma_N = ln_y_BN.std(axis=0, ddof=1)
+        if not np.all(sigma_N > 0):
+            return _without_numbers(S_N, y_N, Status.no_variances, method, sign)
+    found = regress(x_N, ln_y_N, method, sigma_N)
+    if not found.converged:
+        return _without_numbers(S_N, y_N, Status.not_converged, method, sign)
+    spread = _uncertainty(found, method, x_N, ln_y_N, ln_y_BN)
+    ln_C_ref, alpha = float(found.theta_P[0]), float(found.theta_P[1])
+    r2, aic, bic = _quality(found, ln_y_N, method, sigma_N)
+    params = _params(S_N, y_N, sign, method) | about
+    params |= {
+        "sigma_ln": None if sigma_N is None else sigma_N.tolist(),
+        "S_ref": math.exp(ln_S_ref),
+        "ln_C_ref": ln_C_ref,
+        "E": float(found.theta_P[2]) if method is Method.offset else None,
+        "residuals_ln": found.residual_N.tolist(),
+        "huber_scale_ln": found.scale,
+        "starts": [list(start) for start in found.starts],
+        "tolerances": TOLERANCES,
+        "gradient": found.gradient_P.tolist(),
+    }
+    stderr = math.sqrt(float(found.residual_N @ found.residual_N) / spread.dof)
+    stderr *= float(np.linalg.norm(found.sensitivity_PN[1]))
+    knows = y_BN is None or spread.knows_text  # documents were asked for, and too few resamples could be used
+    ends: Ends = (None, None)
+    more: dict[str, Any] = {"interval": None}
+    if knows:
+        ends, more = _intervals(found, spread, x_N, ln_y_N, ln_S_ref, r2, method)
     return PowerLawFit(
         C=_exp_or_none(ln_C_ref + alpha * ln_S_ref),
         alpha=alpha,
         alpha_stderr=stderr,
-        alpha_lo=lo,
-        alpha_hi=hi,
-        r2=1.0 - ss_residual / ss_total,
-        aic=float(result.aic),
-        bic=float(result.bic),
-        n_points=n,
-        backtest_error=_backtest_error(S_N, y_N),
-        status=Status.ok,
-        params=params,
+        alpha_lo=ends[0],
+        alpha_hi=ends[1],
+        r2=r2,
+        aic=aic,
+        bic=bic,
+        n_points=len(S_N),
+        backtest_error=_backtest_error(S_N, y_N, method, sigma_N),
+        status=Status.at_bound if found.at_bound else Status.ok,
+        params=params | more,
     )
 
 
-def _regress(x_N: Floats, ln_y_N: Floats) -> Any:
-    def law(x: Floats, ln_C_ref: float, alpha: float) -> Floats:
-        return ln_C_ref - alpha * x
-
-    slope = float(x_N @ ln_y_N) / float(x_N @ x_N)
-    # The law is linear in both parameters, so a difference quotient over a wide step has no error but rounding.
-    exact = {"epsfcn": 1.0, "ftol": 1e-15, "xtol": 1e-15, "gtol": 0.0}
-    return lmfit.Model(law).fit(ln_y_N, x=x_N, ln_C_ref=float(ln_y_N.mean()), alpha=-slope, fit_kws=exact)
+def _doubt(S_N: Floats, y_N: Floats, method: Method) -> Status | None:
+    if len(S_N) < (4 if method is Method.offset else 3):
+        return Status.too_few_sizes
+    if not np.all((y_N > 0) & np.isfinite(y_N)):
+        return Status.not_positive
+    return Status.no_variation if np.all(y_N == y_N[0]) else None
 
 
-def _document_interval(S_N: Floats, alpha: float, y_BN: Floats) -> tuple[float | None, float | None, dict[str, object]]:
+def _usable(y_BN: Floats | None) -> tuple[Floats | None, dict[str, Any]]:
+    """Logarithms of the resamples that have some, None if they are too few to say anything."""
+    if y_BN is None:
+        return None, {}
     usable_B = np.all((y_BN > 0) & np.isfinite(y_BN), axis=1)
     n_usable = int(usable_B.sum())
-    about: dict[str, object] = {"n_resamples": len(y_BN), "n_resamples_left_out": len(y_BN) - n_usable}
-    if n_usable < MIN_RESAMPLES:
-        return None, None, about | {"interval": None, "alpha_document_sd": None, "alpha_document_bias": None}
-    alpha_B = resampled_alpha(S_N, y_BN[usable_B])
-    sd, bias = float(alpha_B.std(ddof=1)), float(alpha_B.mean()) - alpha
-    half = float(norm.ppf((1 + LEVEL) / 2)) * sd
-    about |= {"interval": "documents", "alpha_document_sd": sd, "alpha_document_bias": bias}
-    return alpha - bias - half, alpha - bias + half, about
+    about = {"n_resamples": len(y_BN), "n_resamples_left_out": len(y_BN) - n_usable}
+    return (np.log(y_BN[usable_B]) if n_usable >= MIN_RESAMPLES else None), about
 
 
-def _backtest_error(S_N: Floats, y_N: Floats) -> float | None:
-    if len(S_N) < 4:
-        return None
+def _uncertainty(found: Regression, method: Method, x_N: Floats, ln_y_N: Floats, ln_y_BN: Floats | None) -> Uncertainty:
+    refits = None
+    if ln_y_BN is not None:
+        theta_BP = refit(found, method, x_N, ln_y_BN)
+        ended_B = np.isfinite(theta_BP).all(axis=1)
+        if ended_B.sum() >= MIN_RESAMPLES:
+            refits = (theta_BP[ended_B], ln_y_BN[ended_B] - ln_y_N)
+    return uncertainty(found.theta_P, found.jacobian_NP, found.sensitivity_PN, found.residual_N, refits)
+
+
+def _intervals(
+    found: Regression,
+    spread: Uncertainty,
+    x_N: Floats,
+    ln_y_N: Floats,
+    ln_S_ref: float,
+    r2: float,
+    method: Method,
+) -> tuple[Ends, dict[str, Any]]:
+    """The interval of alpha, and the others as params."""
+    n_more = len(found.theta_P) - 2
+    of_alpha_P, of_ln_C_P = np.array([0.0, 1.0, *[0.0] * n_more]), np.array([1.0, ln_S_ref, *[0.0] * n_more])
+    alpha, ln_C = float(found.theta_P[1]), float(of_ln_C_P @ found.theta_P)
+    text, models = spread.variances(of_alpha_P)
+    ends: Ends = spread.interval(alpha, of_alpha_P)
+    ln_C_ends: Ends = spread.interval(ln_C, of_ln_C_P)
+    E_lo: float | None = None
+    E_hi: float | None = None
+    if method is Method.offset:
+        valley = offset_ends(x_N, ln_y_N, found.theta_P, spread, ln_S_ref)
+        ends, ln_C_ends = valley.alpha, valley.ln_C
+        E_lo, E_hi = valley.E
+    C_lo, C_hi = (None if end is None else _exp_or_none(end) for end in ln_C_ends)
+    linear = method in (Method.ols, Method.weighted)
+    r2_lo, r2_hi = r2_interval(r2, len(found.residual_N)) if linear and r2 < 1 else (None, None)
+    more: dict[str, Any] = {
+        "interval": "documents and models" if spread.knows_text else "models",
+        "C_lo": C_lo,
+        "C_hi": C_hi,
+        "E_lo": None if E_lo is None else max(E_lo, 0.0),
+        "E_hi": E_hi,
+        "r2_lo": r2_lo,
+        "r2_hi": r2_hi,
+        "alpha_models_sd": math.sqrt(models),
+        "limited_by": spread.limit(of_alpha_P),
+        "uncertainty": spread.record(),
+    }
+    if spread.knows_text:
+        text_lo, text_hi = spread.text_interval(alpha, of_alpha_P)
+        more |= {"alpha_text_lo": text_lo, "alpha_text_hi": text_hi}
+        more |= {"alpha_text_sd": math.sqrt(text), "alpha_text_bias": float(spread.bias_P[1])}
+    return ends, more
+
+
+def _quality(
+    found: Regression, ln_y_N: Floats, method: Method, sigma_N: Floats | None
+) -> tuple[float, float | None, float | None]:
+    """R2, AIC and BIC: n ln(SS / n) + sum ln sigma^2 + penalty, the normal likelihood up to one constant."""
+    w_N, n = (np.ones(len(ln_y_N)) if sigma_N is None else 1 / sigma_N**2), len(ln_y_N)
+    mean = float(w_N @ ln_y_N / w_N.sum())
+    ss_residual, ss_total = float(w_N @ found.residual_N**2), float(w_N @ (ln_y_N - mean) ** 2)
+    if method is Method.robust or ss_residual == 0:
+        return 1 - ss_residual / ss_total, None, None
+    fit = n * math.log(ss_residual / n) - float(np.log(w_N).sum())
+    n_parameters = len(found.theta_P)
+    return 1 - ss_residual / ss_total, fit + 2 * n_parameters, fit + n_parameters * math.log(n)
+
+
+def _backtest_error(S_N: Floats, y_N: Floats, method: Method, sigma_N: Floats | None) -> float | None:
     order = np.argsort(S_N)
-    x_N, ln_y_N = np.log(S_N)[order], np.log(y_N)[order]
-    x_ref = x_N[:-1].mean()
-    x_rest = x_N[:-1] - x_ref
-    slope = float(x_rest @ ln_y_N[:-1]) / float(x_rest @ x_rest)
-    ln_ratio = float(ln_y_N[:-1].mean() + slope * (x_N[-1] - x_ref) - ln_y_N[-1])
-    return math.expm1(ln_ratio) if ln_ratio < 700 else None
+    rest = order[:-1]
+    if _doubt(S_N[rest], y_N[rest], method) is not None:
+        return None
+    ln_S_ref = float(np.log(S_N[rest]).mean())
+    found = regress(np.log(S_N[rest]) - ln_S_ref, np.log(y_N[rest]), method, None if sigma_N is None else sigma_N[rest])
+    if not found.converged:
+        return None
+    x = math.log(S_N[order[-1]]) - ln_S_ref
+    ln_power = float(found.theta_P[0] - found.theta_P[1] * x)
+    if ln_power > 700:
+        return None
+    E = float(found.theta_P[2]) if method is Method.offset else 0.0
+    return (math.exp(ln_power) + E) / float(y_N[order[-1]]) - 1
 
 
 def _checked(S: ArrayLike, y: ArrayLike, y_resampled: ArrayLike | None) -> tuple[Floats, Floats, Floats | None]:
-    S_N, y_N = _checked_sizes(S), np.asarray(y, dtype=np.float64)
+    S_N, y_N = np.asarray(S, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if S_N.ndim != 1 or not np.all((S_N > 0) & np.isfinite(S_N)):
+        raise ValueError(f"sizes must be a list of positive numbers, got {S!r}")
+    if len(np.unique(S_N)) != len(S_N):
+        raise ValueError(f"sizes must all be different, got {S_N.tolist()}")
     if y_N.shape != S_N.shape:
         raise ValueError(f"S has shape {S_N.shape}, y {y_N.shape}")
     if y_resampled is None:
@@ -231,23 +353,22 @@ def _checked(S: ArrayLike, y: ArrayLike, y_resampled: ArrayLike | None) -> tuple
     return S_N, y_N, y_BN
 
 
-def _checked_sizes(S: ArrayLike) -> Floats:
-    S_N = np.asarray(S, dtype=np.float64)
-    if S_N.ndim != 1 or not np.all((S_N > 0) & np.isfinite(S_N)):
-        raise ValueError(f"sizes must be a list of positive numbers, got {S!r}")
-    if len(np.unique(S_N)) != len(S_N):
-        raise ValueError(f"sizes must all be different, got {S_N.tolist()}")
-    return S_N
-
-
-def _without_numbers(S_N: Floats, y_N: Floats, status: Status, sign: int | None) -> PowerLawFit:
+def _without_numbers(S_N: Floats, y_N: Floats, status: Status, method: Method, sign: int | None) -> PowerLawFit:
     empty: dict[str, None] = dict.fromkeys(("C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "r2", "aic", "bic"))
-    params = _params(S_N, y_N, sign) | {"interval": None}
+    params = _params(S_N, y_N, sign, method) | {"interval": None}
     return PowerLawFit(**empty, n_points=len(S_N), backtest_error=None, status=status, params=params)
 
 
-def _params(S_N: Floats, y_N: Floats, sign: int | None) -> dict[str, object]:
-    return {"S": S_N.tolist(), "y": _finite_or_none(y_N), "sign": sign, "equation": EQUATION, "source": SOURCE}
+def _params(S_N: Floats, y_N: Floats, sign: int | None, method: Method) -> dict[str, Any]:
+    return {
+        "method": method.value,
+        "S": S_N.tolist(),
+        "y": _finite_or_none(y_N),
+        "sign": sign,
+        "equation": EQUATIONS[method],
+        "source": SOURCE,
+        "uncertainty": None,
+    }
 
 
 def _finite_or_none(values: Floats) -> list[float | None]:
