@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rbpx.config import Format, Request
+from rbpx.config import Request
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.outcome import Outcome, leave
 from rbpx.store import Store
+from rbpx.study import ANALYSES
+from rbpx.study import perform as perform_analyses
 
 VERB, WORDS = "RBPX_VERB", "RBPX_WORDS"  # how the jobs of a sweep learn what they are for, in other processes too
 
@@ -49,11 +51,11 @@ def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
         disband()
     if not leads():
         return 1 if errors or failures else 0
-    if verb == "run" and done:
-        request = next(o.request for o in outcomes if o.cell_keys and o.request is not None)
-        _print_laws([(request, done)])
-    if verb == "fit":
-        _finish_fit([o.request for o in outcomes if o.request is not None])
+    requests = [o.request for o in outcomes if o.request is not None]
+    if verb == "run" and requests:
+        _finish_run(requests, done)
+    if verb in ANALYSES and requests:
+        perform_analyses([verb], [(request, None) for request in requests])
     for failure in failures:
         print(f"rbpx: {failure.cell} failed: {failure.error}", file=sys.stderr)
     for error in dict.fromkeys(error for error, _ in errors):
@@ -62,6 +64,15 @@ def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
         return 0
     wrong = all(f.request_is_wrong for f in failures) and all(status == 2 for _, status in errors)
     return 2 if wrong and not done else 1
+
+
+def _finish_run(requests: Sequence[Request], done: Sequence[str]) -> None:
+    """The analyses of a study, over all cells of its sweep; over what it imported where it measures nothing."""
+    first = requests[0]
+    if done:
+        perform_analyses(first.analyses, [(first, done)], asked=False)
+    elif first.model is None:
+        perform_analyses(first.analyses, [(request, None) for request in requests])
 
 
 def measure(request: Request, words: Sequence[str]) -> Outcome:
@@ -82,45 +93,10 @@ def _refresh(store: Store) -> None:
 # ------------------------------------------------------------------------------------------------------ analyses
 
 
-def _print_laws(grids: Sequence[tuple[Request, Sequence[str] | None]]) -> int:
-    """Fit, keep and print the laws of several grids as one: of given cells, or of all that a request narrows to.
-
-    Returns how many groups have a law.
-    """
-    from rbpx import analyses, tables
-    from rbpx.queries import connect
-
-    found, records = [], []
-    for request, cell_keys in grids:
-        store = Store(Path(request.store))
-        with connect(store) as connection:
-            runs = analyses.select_runs(connection, request, cell_keys)
-            laws = [analyses.fit_laws(connection, group, request) for group in analyses.groups(runs)]
-        records += [record for group in laws for record in analyses.keep_laws(store, group)]
-        found += laws
-        _refresh(store)
-    request = grids[0][0]
-    if request.format is Format.table:
-        tables.print_laws(found)
-    else:
-        tables.print_records(records, request.format)
-    return sum(len(group.runs) >= 3 for group in found)
-
-
-def fit(request: Request, words: Sequence[str]) -> Outcome:
-    """Fit every law to what the store holds; printed at the end, once for all jobs of a sweep."""
+def analyse(request: Request, words: Sequence[str]) -> Outcome:
+    """Any analysis of `study.ANALYSES`: done and printed at the end, once for all jobs of a sweep."""
     _open(request)
     return Outcome(request)
-
-
-def _finish_fit(requests: Sequence[Request]) -> None:
-    if requests and _print_laws([(request, None) for request in requests]) == 0:
-        place = requests[0].store
-        n_runs = sum(1 for _ in Store(Path(place)).records("cells"))
-        raise RbpxError(
-            f"no group of runs in store={place} has the 3 sizes that a power law needs ({n_runs} run(s) in all); "
-            "measure more: python -m rbpx model=ladder dataset=stdlib size=all"
-        )
 
 
 def _open(request: Request) -> Store:
@@ -134,8 +110,8 @@ def _open(request: Request) -> Store:
 
 def sql(request: Request, words: Sequence[str]) -> Outcome:
     """Answer one question in SQL."""
-    from rbpx import tables
     from rbpx.queries import ask_user, connect
+    from rbpx.tables.plain import print_table
 
     if len(words) != 1:
         raise RbpxError(f'sql takes one query in quotes, got {len(words)}: python -m rbpx sql "SELECT * FROM runs"')
@@ -145,7 +121,7 @@ def sql(request: Request, words: Sequence[str]) -> Outcome:
     _refresh(store)
     with connect(store) as connection:
         answer = ask_user(connection, words[0])
-    tables.print_table(answer, request.format, request.output)
+    print_table(answer, request.format, request.output)
     return Outcome(request)
 
 
@@ -166,11 +142,11 @@ def show(request: Request, words: Sequence[str]) -> Outcome:
 
 def status(request: Request, words: Sequence[str]) -> Outcome:
     """Print what the store holds, and what failed."""
-    from rbpx import tables
+    from rbpx.tables.status import print_status
 
     store = Store(Path(request.store))
     _refresh(store)
-    tables.print_status(store, request)
+    print_status(store, request)
     return Outcome(request)
 
 
@@ -216,7 +192,7 @@ def train(request: Any, words: Sequence[str]) -> Outcome:
 JOBS = {
     "run": measure,
     "measure": measure,
-    "fit": fit,
+    **dict.fromkeys(ANALYSES, analyse),
     "sql": sql,
     "show": show,
     "status": status,

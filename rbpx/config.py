@@ -1,12 +1,13 @@
 """What a user may ask for: the shape of the YAML, its checks, and one typed value per command."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from rbpx.errors import RbpxError
-from rbpx.laws import LAWS
+from rbpx.laws import LAWS, Method
 from rbpx.ties import Ties
 
 DEFAULT_K = (1, 10, 100, 500, 1000, 2500, 10000)
@@ -81,11 +82,16 @@ class Request:
     protocol: ProtocolConfig | None = None
     study: Any = None
     size: Any = "all"
+    family: Any = None
+    source: str | None = None
     dtype: Dtype = Dtype.float32
     device: Device = Device.auto
     tokens_per_batch: int = 4096
     seed: int = 42
-    k: Any = field(default_factory=lambda: list(DEFAULT_K))
+    k: Any = None
+    n: Any = None
+    S: Any = None
+    method: Any = "ols"
     ties: Ties = Ties.pessimistic
     limit: int = 1000
     resamples: int = 1000
@@ -93,6 +99,7 @@ class Request:
     store: str = "${oc.env:RBPX_STORE,store}"
     output: str | None = None
     format: Format = Format.table
+    analyses: list[str] = field(default_factory=lambda: ["fit"])
 
     def __post_init__(self) -> None:
         """Refuse values that no run could mean.
@@ -107,10 +114,18 @@ class Request:
             _check_name("model.revision", self.model.revision)
         self.sizes()
         self.chosen_laws()
-        if self.k != "log":
-            for k in _listed(self.k):
-                if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-                    raise RbpxError(f"k={k} is no rank; give whole numbers from 1, as in k='[1,10,100]', or k=log")
+        self.methods()
+        for family in [] if self.family is None else _listed(self.family):
+            _check_name("family", family)
+        for k in [] if self.k in (None, "log") else _listed(self.k):
+            if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+                raise RbpxError(f"k={k} is no rank; give whole numbers from 1, as in k='[1,10,100]', or k=log")
+        for n in [] if self.n is None else _listed(self.n):
+            if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+                raise RbpxError(f"n={n} is no length of a window; give whole numbers from 1, as in n='[1,5,10]'")
+        for S in self.targets():
+            if not S > 0 or not math.isfinite(S):
+                raise RbpxError(f"S={S} is no size; give non-embedding parameters, as in S='[1e9,1e10]'")
 
     def sizes(self) -> list[str] | None:
         """The sizes asked for, in order; None means all."""
@@ -118,6 +133,36 @@ class Request:
         for one in asked:
             _check_name("size", one)
         return None if asked == ["all"] else list(dict.fromkeys(asked))
+
+    def families(self) -> list[str] | None:
+        """The families that an analysis is narrowed to by name; None means all."""
+        return None if self.family is None else list(dict.fromkeys(_listed(self.family)))
+
+    def methods(self) -> list[Method]:
+        """The methods of fitting asked for, in order."""
+        names = _listed(self.method)
+        unknown = [name for name in names if name not in (*Method, "all")]
+        if unknown:
+            raise RbpxError(f"method={unknown[0]} is unknown; known: all, {', '.join(Method)}")
+        return list(Method) if "all" in names else list(dict.fromkeys(Method(name) for name in names))
+
+    def targets(self) -> list[float]:
+        """The sizes to predict."""
+        found = []
+        for S in [] if self.S is None else _listed(self.S):
+            if isinstance(S, bool) or not isinstance(S, int | float):
+                raise RbpxError(f"S={S} is no number; give non-embedding parameters, as in S='[1e9,1e10]'")
+            found.append(float(S))
+        return found
+
+    @property
+    def names_laws(self) -> bool:
+        """Whether laws were asked for by name."""
+        return "all" not in _listed(self.laws)
+
+    def n_listed(self, default: Sequence[int]) -> list[int]:
+        """The window lengths asked for, in order."""
+        return sorted(set(default if self.n is None else _listed(self.n)))
 
     def chosen_laws(self) -> set[str]:
         """The laws asked for."""
@@ -127,20 +172,29 @@ class Request:
             raise RbpxError(f"laws={unknown[0]} is unknown; known: all, {', '.join(LAWS)}")
         return set(LAWS) if "all" in names else set(names)
 
-    def k_grid(self, vocab_size: int) -> list[int]:
+    def k_listed(self, default: Sequence[int] = ()) -> list[int]:
+        """The k asked for by number, in order; the default where none were."""
+        return sorted(set(default)) if self.k is None else sorted(dict.fromkeys(_listed(self.k)))
+
+    def k_beyond(self, vocab_size: int) -> list[int]:
+        """The k asked for by number at which every token is a hit."""
+        return [] if self.k == "log" else [k for k in self.k_listed() if k >= vocab_size]
+
+    def k_grid(self, vocab_size: int, default: Sequence[int] | str = DEFAULT_K) -> list[int]:
         """The k asked for, in order, those below V; `log` is log-spaced from 1 to V with the powers of ten.
 
         Raises:
             RbpxError: none is below `vocab_size`.
         """
-        if self.k == "log":
+        asked = default if self.k is None else self.k
+        if asked == "log":
             steps = round(8 * math.log10(vocab_size))
             grid = {round(10 ** (i / 8)) for i in range(steps + 1)}
             return sorted(k for k in grid if k < vocab_size)
-        asked = _listed(self.k)
-        below = sorted({k for k in asked if k < vocab_size})
+        numbers = sorted(set(asked)) if isinstance(asked, tuple) else self.k_listed()
+        below = [k for k in numbers if k < vocab_size]
         if not below:
-            raise RbpxError(f"k={min(asked)} is not below the vocabulary of {vocab_size:,}; give a smaller k")
+            raise RbpxError(f"k={min(numbers)} is not below the vocabulary of {vocab_size:,}; give a smaller k")
         return below
 
 

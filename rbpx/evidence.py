@@ -3,7 +3,8 @@
 Shapes: D documents, R different ranks, K values of k, B resamples of the documents.
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,35 +13,17 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 
 from rbpx.laws.derived import derived_approximation, derived_power_law
-from rbpx.laws.error_entropy import Terms, decompose
+from rbpx.laws.error_entropy import decompose
 from rbpx.laws.lognormal import RankFit, fit_full, fit_paper, resample_paper
 from rbpx.status import Status
 
 Floats = npt.NDArray[np.float64]
+Curves = dict[str, Floats]
+"""Quantities of one run by the name of their law; `rbp` has a last axis [K], and those of resamples a first one [B]."""
+
 _BLOCK_BYTES = 64 * 2**20  # of resampled counts at a time
-
-
-@dataclass(frozen=True, eq=False)
-class Curves:
-    """Quantities of one run; each is a scalar (or [K]) for the run itself, [B] (or [B, K]) for its resamples.
-
-    Attributes:
-        rbp: RBP_k for the k asked, shares.
-        cross_entropy: nats.
-        lognormal_rbp1: -ln RBP_1 derived from the rank model, nats; NaN where there is none.
-        lognormal_cross_entropy: cross-entropy derived from the rank model, nats; NaN where there is none.
-        error_entropy: nats, as are the next two; the three add up to cross_entropy.
-        self_alignment: Kullback-Leibler divergence of the shares of ranks from their scores.
-        confidence: -ln of the sum of the scores.
-    """
-
-    rbp: Floats
-    cross_entropy: Floats
-    lognormal_rbp1: Floats
-    lognormal_cross_entropy: Floats
-    error_entropy: Floats
-    self_alignment: Floats
-    confidence: Floats
+_LOGNORMAL = ("lognormal_rbp1", "lognormal_cross_entropy")
+_TERMS = ("error_entropy", "self_alignment", "confidence")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,45 +31,92 @@ class Evidence:
     """One run under one tie rule.
 
     Attributes:
-        measured: the curves of the run.
-        resampled: the curves of its resamples.
-        paper: lognormal fitted to the ranks from 2 up, as published.
+        measured: rbp (shares), cross_entropy (nats) and, where they were asked for, the terms of the error-entropy
+            decomposition (nats, they add up to cross_entropy) and the curves derived from the rank model (nats, NaN
+            where there is none).
+        resampled: the same of its resamples; NaN for one that drew no token.
+        paper: lognormal fitted to the ranks from 2 up, as published; None where it was not asked for.
         full: the same family fitted to all ranks.
         approximated: (-ln RBP_1, cross-entropy) of `paper` by the paper's own approximation; None without mu, sigma.
     """
 
     measured: Curves
     resampled: Curves
-    paper: RankFit
-    full: RankFit
+    paper: RankFit | None
+    full: RankFit | None
     approximated: tuple[float, float] | None
 
 
-def weigh(counts: pa.Table, weights_BD: npt.NDArray[np.int64], k_grid: list[int], vocab_size: int) -> Evidence:
-    """Turn the rank counts of each document (query `document_ranks`) into the curves of a run and of its resamples."""
-    rank_R, column = np.unique(counts["rank"].to_numpy(), return_inverse=True)
-    shape = (weights_BD.shape[1], len(rank_R))
-    at = (counts["doc_id"].to_numpy(), column)
-    tokens_DR = csr_array((counts["n_tokens"].to_numpy().astype(np.float64), at), shape)
-    logprob_DR = csr_array((counts["sum_logprob"].to_numpy(), at), shape)
-    tokens_R, logprob_R = (np.asarray(counts_DR.sum(axis=0), float) for counts_DR in (tokens_DR, logprob_DR))
+def weigh(
+    counts: pa.Table, weights_BD: npt.NDArray[np.int64], k_grid: Sequence[int], vocab_size: int, laws: Collection[str]
+) -> Evidence:
+    """Turn the rank counts of each document (query `document_ranks`) into the curves of a run and of its resamples.
 
-    paper, full = fit_paper(rank_R, tokens_R), fit_full(rank_R, tokens_R, vocab_size)
-    theta = (_parameter(paper, "beta"), _parameter(paper, "gamma"))
-    # k counts its ranks by position: the ranks are sorted, so RBP_k is a running sum read at one place.
-    until_K = np.searchsorted(rank_R, k_grid, side="right")
-    measured = _curves(tokens_R[None], logprob_R[None], until_K, _derive(*theta, vocab_size))
+    Args:
+        counts: doc_id, rank, n_tokens, sum_logprob.
+        weights_BD: how often each document is drawn in each resample.
+        k_grid: the k of RBP.
+        vocab_size: V, where the rank models end.
+        laws: those that need more than RBP and cross-entropy are computed if they are named here.
+    """
+    rank_R, column = np.unique(counts["rank"].to_numpy(), return_inverse=True)
+    doc, tokens, logprob = (counts[name].to_numpy() for name in ("doc_id", "n_tokens", "sum_logprob"))
+    n_documents = weights_BD.shape[1]
+    measured, resampled = _shares(doc, counts["rank"].to_numpy(), tokens, logprob, weights_BD, k_grid)
+    shape = (n_documents, len(rank_R))
+    tokens_DR = csr_array((tokens.astype(np.float64), (doc, column)), shape)
+    tokens_R = np.asarray(tokens_DR.sum(axis=0), float)
+    paper = full = approximated = None
+    if set(_LOGNORMAL) & set(laws):
+        paper, full = fit_paper(rank_R, tokens_R), fit_full(rank_R, tokens_R, vocab_size)
+        approximated = _approximate(paper)
+        theta = _derive(_parameter(paper, "beta"), _parameter(paper, "gamma"), vocab_size)
+        measured |= {name: curve[0] for name, curve in zip(_LOGNORMAL, theta, strict=True)}
+    if set(_TERMS) & set(laws):
+        logprob_DR = csr_array((logprob, (doc, column)), shape)
+        terms = decompose(tokens_R, np.asarray(logprob_DR.sum(axis=0), float))
+        measured |= {name: np.asarray(getattr(terms, name)) for name in _TERMS}
+    blocks: list[Curves] = []
     rows = max(1, _BLOCK_BYTES // (8 * len(rank_R)))
-    blocks = []
-    for begin in range(0, len(weights_BD), rows):
+    for begin in range(0, len(weights_BD) if len(measured) > 2 else 0, rows):
         drawn_BD = weights_BD[begin : begin + rows].astype(np.float64)
         drawn_BR = np.asarray((tokens_DR.T @ drawn_BD.T).T)
-        theta_B = _resampled_theta(paper, rank_R, drawn_BR)
-        curves = _derive(*theta_B, vocab_size)
-        blocks.append(_curves(drawn_BR, np.asarray((logprob_DR.T @ drawn_BD.T).T), until_K, curves))
-    resampled = Curves(**{f.name: np.concatenate([getattr(b, f.name) for b in blocks]) for f in fields(Curves)})
-    first = Curves(**{f.name: getattr(measured, f.name)[0] for f in fields(Curves)})
-    return Evidence(first, resampled, paper, full, _approximate(paper))
+        block: Curves = {}
+        if paper is not None:
+            block |= dict(zip(_LOGNORMAL, _derive(*_resampled_theta(paper, rank_R, drawn_BR), vocab_size), strict=True))
+        if set(_TERMS) & set(laws):
+            block |= _resampled_terms(drawn_BR, np.asarray((logprob_DR.T @ drawn_BD.T).T))
+        blocks.append(block)
+    for name in blocks[0] if blocks else ():
+        resampled[name] = np.concatenate([block[name] for block in blocks])
+    return Evidence(measured, resampled, paper, full, approximated)
+
+
+def _shares(
+    doc: Any, rank: Any, tokens: Any, logprob: Any, weights_BD: npt.NDArray[np.int64], k_grid: Sequence[int]
+) -> tuple[Curves, Curves]:
+    """RBP and cross-entropy: sums over documents, so that resampling them is one product."""
+    n_documents = weights_BD.shape[1]
+    hits_DK = np.column_stack([np.bincount(doc, tokens * (rank <= k), n_documents) for k in k_grid])
+    tokens_D, logprob_D = np.bincount(doc, tokens, n_documents), np.bincount(doc, logprob, n_documents)
+    measured = {
+        "rbp": hits_DK.sum(axis=0) / tokens_D.sum(),
+        "cross_entropy": np.asarray(-logprob_D.sum() / tokens_D.sum()),
+    }
+    weights_BD = weights_BD.astype(np.float64)
+    n_B = weights_BD @ tokens_D
+    n_B[n_B == 0] = np.nan  # a resample that drew only documents without a token says nothing
+    resampled = {"rbp": (weights_BD @ hits_DK) / n_B[:, None], "cross_entropy": -(weights_BD @ logprob_D) / n_B}
+    return measured, resampled
+
+
+def _resampled_terms(drawn_BR: Floats, logprob_BR: Floats) -> Curves:
+    says_B = drawn_BR.sum(axis=1) > 0
+    terms = decompose(drawn_BR[says_B], logprob_BR[says_B])
+    filled = {name: np.full(len(says_B), np.nan) for name in _TERMS}
+    for name in _TERMS:
+        filled[name][says_B] = getattr(terms, name)
+    return filled
 
 
 def _parameter(fit: RankFit, name: str) -> float:
@@ -112,42 +142,6 @@ def _resampled_theta(paper: RankFit, rank_R: Floats, drawn_BR: Floats) -> tuple[
         return unknown_B, unknown_B
     mu_B, sigma_B = resample_paper(paper, rank_R, drawn_BR).T
     return 1 - mu_B / sigma_B**2, 0.5 / sigma_B**2
-
-
-def _curves(
-    tokens_BR: Floats, logprob_BR: Floats, until_K: npt.NDArray[np.intp], lognormal: tuple[Floats, Floats]
-) -> Curves:
-    n_B = tokens_BR.sum(axis=1)
-    if not n_B.all():  # resamples that drew only documents without a token say nothing
-        return _with_gaps(n_B > 0, tokens_BR, logprob_BR, until_K, lognormal)
-    running_BR = np.concatenate([np.zeros((len(tokens_BR), 1)), np.cumsum(tokens_BR, axis=1)], axis=1)
-    terms: Terms = decompose(tokens_BR, logprob_BR)
-    return Curves(
-        rbp=running_BR[:, until_K] / running_BR[:, -1:],
-        cross_entropy=terms.cross_entropy_nats,
-        lognormal_rbp1=lognormal[0],
-        lognormal_cross_entropy=lognormal[1],
-        error_entropy=terms.error_entropy,
-        self_alignment=terms.self_alignment,
-        confidence=terms.confidence,
-    )
-
-
-def _with_gaps(
-    says_B: npt.NDArray[np.bool_],
-    tokens_BR: Floats,
-    logprob_BR: Floats,
-    until_K: npt.NDArray[np.intp],
-    lognormal: tuple[Floats, Floats],
-) -> Curves:
-    """The curves of the resamples that hold tokens, NaN for the others; a fit leaves those out and counts them."""
-    some = _curves(tokens_BR[says_B], logprob_BR[says_B], until_K, (lognormal[0][says_B], lognormal[1][says_B]))
-    filled = {}
-    for field in fields(Curves):
-        value = getattr(some, field.name)
-        filled[field.name] = np.full((len(says_B), *value.shape[1:]), np.nan)
-        filled[field.name][says_B] = value
-    return Curves(**filled)
 
 
 def _approximate(paper: RankFit) -> tuple[float, float] | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rbpx.errors import RbpxError
 
-VERBS = ("run", "measure", "fit", "sql", "show", "status", "store", "train")
+VERBS = ("run", "measure", "fit", "klaw", "regimes", "emergence", "predict", "sql", "show", "status", "store", "train")
 _OURS = ("format", "store", "output")
 _SWITCHES = {"-m", "--multirun", "-r", "--run", "--resolve", "-sc", "--shell-completion"}
 _VALUED = {"-c", "--cfg", "-p", "--package", "-cd", "--config-dir", "-cp", "--config-path", "-cn", "--config-name"}

@@ -1,5 +1,7 @@
 """The laws: one family of equations a module, numbers in, a fit with its status out."""
 
+from enum import StrEnum
+
 LAWS = (
     "rbp",
     "cross_entropy",
@@ -9,3 +11,12 @@ LAWS = (
     "self_alignment",
     "confidence",
 )
+
+
+class Method(StrEnum):
+    """How a law is fitted. Each minimises the squares of ln y - ln law, weighted or bent as it says."""
+
+    ols = "ols"
+    weighted = "weighted"
+    offset = "offset"
+    robust = "robust"

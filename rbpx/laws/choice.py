@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from numpy.typing import ArrayLike
 
+from rbpx.laws import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
-from rbpx.laws.regression import Method
 from rbpx.status import Status
 
 __all__ = ["Choice", "Form", "choose"]

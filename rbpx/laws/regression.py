@@ -5,14 +5,15 @@ Shapes: N sizes, P parameters in the order of `NAMES` (E only for `offset`), B r
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Final
 
 import lmfit
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EQUATIONS", "NAMES", "TOLERANCES", "Method", "Regression", "profile_offset", "refit", "regress"]
+from rbpx.laws import Method
+
+__all__ = ["EQUATIONS", "NAMES", "TOLERANCES", "Regression", "profile_offset", "refit", "regress"]
 
 Floats = NDArray[np.float64]
 
@@ -22,15 +23,6 @@ TOLERANCES: Final = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
 _GRADIENT_TOLERANCE: Final = 1e-6  # of the largest product of a column of the Jacobian with the values to explain
 _SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
 _AT_BOUND: Final = 1e-7  # of the smallest y: an offset below it is 0
-
-
-class Method(StrEnum):
-    """How a law is fitted. Each minimises the squares of ln y - ln law, weighted or bent as it says."""
-
-    ols = "ols"
-    weighted = "weighted"
-    offset = "offset"
-    robust = "robust"
 
 
 EQUATIONS: Final = {

@@ -1,0 +1,142 @@
+"""The laws of size side by side (verb fit): a group of runs in, every law with its interval and its choice of form out.
+
+Source: RBP paper (arXiv 2510.20387), section 3, figures 3 to 5, table 2; arXiv 2510.04067 for the terms.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from rbpx.analyses.points import Points, size_points, weigh_group
+from rbpx.analyses.selection import Group, Run
+from rbpx.config import Request
+from rbpx.content import digest
+from rbpx.evidence import Evidence
+from rbpx.laws import Method
+from rbpx.laws.choice import Choice, choose
+from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
+from rbpx.schema import FITS
+from rbpx.status import Status
+from rbpx.store import Record, Store, now
+from rbpx.ties import Ties
+
+_SIGNED = ("error_entropy", "self_alignment", "confidence")
+
+
+@dataclass(frozen=True)
+class Law:
+    """One fitted law of a group; `k` is None where the law has none, `choice` where no forms were compared."""
+
+    law: str
+    k: int | None
+    method: Method
+    fit: PowerLawFit
+    choice: Choice | None
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """The laws of one family on one dataset, and what each run says; runs in order of S."""
+
+    group: Group
+    evidence: tuple[Evidence, ...]
+    laws: tuple[Law, ...]
+    k_grid: tuple[int, ...]
+    resamples: int
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Laws:
+    """Fit every law asked for to one group of runs, by every method asked for."""
+    k_grid = _k_grid(group, request)
+    chosen = request.chosen_laws()
+    evidence = weigh_group(connection, group, request, k_grid, chosen)
+    points = size_points(group, evidence, request, k_grid, chosen)
+    laws = [fit_points(known, method, compares=True) for method in request.methods() for known in points]
+    return Laws(group, tuple(evidence), tuple(laws), tuple(k_grid), request.resamples)
+
+
+def _k_grid(group: Group, request: Request) -> list[int]:
+    if not group.is_measured:
+        return sorted({k for run in group.runs for k, n in run.observed if n == 1})
+    return request.k_grid(min(run.vocab_size or 0 for run in group.runs))
+
+
+def fit_points(points: Points, method: Method, compares: bool = False) -> Law:
+    """Fit one law to its points, and compare forms; a doubt known before stands beside the numbers or replaces them."""
+    sizes = points.S_N
+    if points.doubt in (Status.not_known, Status.beyond_vocabulary):
+        fit = replace(fit_power_law(sizes, points.y_N), status=points.doubt)
+        return Law(points.law, points.k, method, fit, None, points.runs)
+    # One document drawn again and again is itself: it says nothing of others.
+    y_BN = None if points.doubt is Status.one_document else points.y_BN
+    fit = (fit_signed_power_law if points.law in _SIGNED else fit_power_law)(sizes, points.y_N, y_BN, method)
+    choice = choose(fit, None if y_BN is None else np.abs(y_BN)) if compares and method is Method.ols else None
+    if points.doubt is not None and fit.status is Status.ok:
+        fit = replace(fit, status=points.doubt)
+    if points.doubt is Status.one_document:
+        fit = replace(fit, alpha_lo=None, alpha_hi=None)
+    return Law(points.law, points.k, method, fit, choice, points.runs)
+
+
+def fit_record(group: Group, law: Law, resamples: int) -> Record:
+    """A row of the relation `fits`."""
+    run_ids = sorted(run_id for run in law.runs for run_id in run.run_ids)
+    choice = {} if law.choice is None else {"choice": law.choice.record()}
+    more: dict[str, Any] = {"resamples": resamples, "sizes": [run.size for run in law.runs], **choice}
+    return record_of(group, law.law, law.fit, run_ids, law.method, k=law.k, params=law.fit.params | more)
+
+
+def record_of(group: Group, law: str, fit: PowerLawFit, run_ids: Sequence[str], method: Method, **more: Any) -> Record:
+    """A row of `fits` for any law; `more` are its own columns (k, size, params) and what tells it from its siblings."""
+    names = group.names()
+    shared = [names[name] for name in ("ties", "source", "family", "dataset", "revision")]
+    apart = [more.get("k"), more.get("size"), more.pop("n", None)]
+    known: Record = {
+        **names,
+        **asdict(fit),
+        "fit_id": digest([law, method.value, *shared, *apart, sorted(run_ids)]),
+        "law": law,
+        "method": method.value,
+        "run_ids": sorted(run_ids),
+        "created_at": now(),
+        **more,
+    }
+    return {name: known.get(name) for name in FITS.names}
+
+
+def rank_fit_records(run: Run, evidence: Evidence, ties: Ties) -> list[Record]:
+    """Rows of the relation `rank_fits`; the published fit carries the curves derived from it, exact and approximate."""
+    if evidence.paper is None or evidence.full is None:
+        return []
+    measured = evidence.measured
+    curves = {
+        "neg_ln_rbp_1": _known(measured["lognormal_rbp1"]),
+        "cross_entropy_nats": _known(measured["lognormal_cross_entropy"]),
+        "neg_ln_rbp_1_approximated": None if evidence.approximated is None else evidence.approximated[0],
+        "cross_entropy_nats_approximated": None if evidence.approximated is None else evidence.approximated[1],
+    }
+    paper, full = (
+        {"run_id": run.run_id, "ties": ties.value, **asdict(fit), "created_at": now()}
+        for fit in (evidence.paper, evidence.full)
+    )
+    return [paper | {"params": paper["params"] | curves}, full]
+
+
+def _known(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def keep(store: Store, found: Laws) -> list[Record]:
+    """Write the fits and the rank distributions of a group, and return the fits; a refit replaces its own rows."""
+    fits = [fit_record(found.group, law, found.resamples) for law in found.laws]
+    for record in fits:
+        store.write_record("fits", record["fit_id"], record)
+    for run, evidence in zip(found.group.runs, found.evidence, strict=False):
+        for record in rank_fit_records(run, evidence, found.group.ties):
+            name = f"{run.run_id}-{found.group.ties.value}-{record['distribution']}"
+            store.write_record("rank_fits", name, record)
+    return fits

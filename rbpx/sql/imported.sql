@@ -1,0 +1,17 @@
+-- Imported observations under one tie rule, of the sources, families and datasets asked for.
+-- $sources, $families, $sizes, $datasets, $protocols, $revisions: VARCHAR[], or NULL for all. $ties: VARCHAR
+-- returns: source, family, size, dataset, text_hash, protocol, dtype, revision, non_embedding_params, k, n, rbp,
+--          n_tokens, cross_entropy_nats (nats), run_id
+SELECT
+    source, family, size, dataset, text_hash, protocol, dtype, revision, non_embedding_params, k, n, rbp, n_tokens,
+    cross_entropy_nats, run_id
+FROM observations
+WHERE source <> 'measured'
+    AND ties = $ties
+    AND ($sources IS NULL OR list_contains($sources, source))
+    AND ($families IS NULL OR list_contains($families, family))
+    AND ($sizes IS NULL OR list_contains($sizes, size))
+    AND ($datasets IS NULL OR list_contains($datasets, dataset))
+    AND ($protocols IS NULL OR list_contains($protocols, protocol))
+    AND ($revisions IS NULL OR list_contains($revisions, revision))
+ORDER BY source, family, dataset, text_hash, protocol, dtype, revision, non_embedding_params, size, n, k

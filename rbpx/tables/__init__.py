@@ -1,0 +1,1 @@
+"""Results in, tables on a terminal out; one analysis a module."""

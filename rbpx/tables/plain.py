@@ -1,0 +1,167 @@
+"""Rows in, tables out: for people on a terminal, as CSV or JSON for programs."""
+
+import csv
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+import pyarrow as pa
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from rbpx.config import Format
+from rbpx.errors import RbpxError
+from rbpx.status import Status
+
+LAW_NAMES = {
+    "rbp": "-ln RBP_",
+    "cross_entropy": "cross-entropy",
+    "lognormal_rbp1": "lognormal RBP_1",
+    "lognormal_cross_entropy": "lognormal CE",
+    "error_entropy": "error-entropy",
+    "self_alignment": "self-alignment",
+    "confidence": "confidence",
+}
+_ROWS_SHOWN = 40
+UNKNOWN = "–"
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number with so many decimals, or a dash where it is unknown."""
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
+
+
+def short(value: float | None) -> str:
+    """A number of any magnitude in few characters, or a dash."""
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.3g}"
+
+
+def span(lo: float | None, hi: float | None, digits: int = 4) -> str:
+    """An interval; a dash where an end is unknown, one dash where both are."""
+    return UNKNOWN if lo is None and hi is None else f"{number(lo, digits)}..{number(hi, digits)}"
+
+
+def percent(value: float | None) -> str:
+    """A relative error with its sign."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    return f"{value:+.1%}" if abs(value) < 10 else f"{value:+.0e}"
+
+
+def law_name(law: str, k: int | None) -> str:
+    """As people call a law."""
+    return f"{LAW_NAMES[law]}{'' if k is None else k}"
+
+
+def status_name(status: Status) -> str:
+    """A status in few characters, yellow where it is a doubt."""
+    text = {"power_law_limit": "limit", "beyond_vocabulary": "beyond V"}.get(status.value, status.value)
+    return text.replace("_", " ") if status is Status.ok else f"[yellow]{text.replace('_', ' ')}[/yellow]"
+
+
+def remedies(doubts: Iterable[Status]) -> list[str]:
+    """A line for each doubt: what to do about it."""
+    return [f"{status_name(doubt)}: {doubt.remedy}" for doubt in sorted(set(doubts) - {Status.ok})]
+
+
+def grid(title: str, columns: Sequence[str], left: int = 1) -> Table:
+    """A table of which the first `left` columns hold names; two spaces stand between columns."""
+    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    table.padding, table.pad_edge = (0, 1, 0, 0), False
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="left" if place < left else "right", no_wrap=place >= left, overflow="fold")
+    return table
+
+
+def console() -> Console:
+    """Standard output as people look at it."""
+    return Console(highlight=False)
+
+
+# --------------------------------------------------------------------------------------------- any table, any format
+
+
+@contextmanager
+def _opened(output: str | None) -> Any:
+    if output is None:
+        yield sys.stdout
+        return
+    try:
+        with Path(output).open("w", encoding="utf-8", newline="") as file:
+            yield file
+    except OSError as problem:
+        raise RbpxError(f"output={output} cannot be written: {problem.strerror}; name another file") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def print_records(records: Iterable[dict[str, Any]], format: Format, output: str | None = None) -> None:
+    """Print records as a JSON array of objects, null for missing, or as CSV, empty for missing."""
+    rows = [{key: _plain(value) for key, value in record.items()} for record in records]
+    with _opened(output) as file:
+        if format is Format.json:
+            json.dump(rows, file, indent=1, default=str)
+            file.write("\n")
+        else:
+            _write_csv(rows, file)
+
+
+def _write_csv(rows: Sequence[dict[str, Any]], file: TextIO) -> None:
+    if not rows:
+        return
+    writer = csv.DictWriter(file, list(dict.fromkeys(k for row in rows for k in row)), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({k: json.dumps(v) if isinstance(v, dict | list) else v for k, v in row.items()})
+
+
+def print_table(table: pa.Table, format: Format, output: str | None = None) -> None:
+    """Print the answer to a query; a table for people shows its first rows and says how many there are."""
+    if format is not Format.table or output is not None:
+        fallback = Format.json if str(output).endswith(".json") else Format.csv
+        names = _distinct(table.column_names)
+        if format is Format.csv and table.num_rows == 0:
+            with _opened(output) as file:
+                csv.writer(file, lineterminator="\n").writerow(names)
+            return
+        print_records(table.rename_columns(names).to_pylist(), fallback if format is Format.table else format, output)
+        return
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        right = (
+            pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
+        )
+        shown.add_column(escape(name), justify="right" if right else "left", overflow="fold")
+    for row in zip(*(column.to_pylist() for column in table.slice(0, _ROWS_SHOWN).columns), strict=True):
+        shown.add_row(*(_cell(value) for value in row))
+    console().print(shown)
+    if table.num_rows > _ROWS_SHOWN:
+        print(f"{table.num_rows:,} rows, the first {_ROWS_SHOWN} shown; --format csv prints all", file=sys.stderr)
+
+
+def _distinct(names: list[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    out = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        out.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return out
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return escape(value.isoformat(" ") if isinstance(value, datetime) else str(value))

@@ -1,0 +1,67 @@
+"""Backtest and prediction: laws in order of their errors in, what each said of larger sizes and says now out."""
+
+from collections.abc import Sequence
+
+from rbpx.analyses.prediction import FAR, Foresight, Foresights
+from rbpx.tables.plain import UNKNOWN, console, grid, law_name, percent, remedies, short, status_name
+
+
+def show(found: Sequence[Foresights]) -> None:
+    """Print the laws ranked by the errors of their backtests, then their predictions."""
+    screen = console()
+    for foresights in found:
+        _print_backtest(foresights)
+        _print_predictions(foresights)
+    screen.print(
+        "Backtest: fitted to the smallest sizes, held against the larger ones, on the same tokens; laws in order of "
+        "their mean |error|. Inside: how many of the 95 % intervals held what was measured. Intervals of a prediction "
+        f"are for one new model; beyond {FAR} times the sizes a prediction is an extrapolation that nothing tests.",
+        soft_wrap=True,
+    )
+    for line in remedies(f.law.fit.status for foresights in found for f in foresights.laws):
+        screen.print(line, soft_wrap=True)
+
+
+def _print_backtest(foresights: Foresights) -> None:
+    sizes = foresights.group.runs
+    held = list(range(1, min(3, max(len(sizes) - 3, 0)) + 1))
+    columns = ["law", "mean |error|", *(f"largest from {len(sizes) - n}" for n in held), "inside", "status"]
+    table = grid(f"{foresights.group.title}: backtest", columns)
+    for foresight in foresights.laws:
+        last = {b.n_fitted: b.error for b in foresight.backtests if b.size == sizes[-1].size}
+        mean = foresight.mean_error
+        inside = [b.is_inside for b in foresight.backtests if b.is_inside is not None]
+        table.add_row(
+            _name(foresight),
+            UNKNOWN if mean is None else percent(mean).lstrip("+"),
+            *(percent(last.get(len(sizes) - n)) for n in held),
+            f"{sum(inside)}/{len(inside)}" if inside else UNKNOWN,
+            status_name(foresight.law.fit.status),
+        )
+    console().print(table)
+
+
+def _print_predictions(foresights: Foresights) -> None:
+    columns = ["law", *(f"S = {S:,.0f}" if S < 1e7 else f"S = {S:.3g}" for S in foresights.targets)]
+    table = grid(f"{foresights.group.title}: predictions", columns)
+    for foresight in foresights.laws:
+        if foresight.predictions:
+            cells = [f"{short(p.y)} ({short(p.lo)}..{short(p.hi)})" for p in foresight.predictions]
+            table.add_row(_name(foresight), *cells)
+    beyond = [f"{p.beyond:.3g} times" for p in next((f.predictions for f in foresights.laws if f.predictions), ())]
+    if beyond:
+        table.add_section()
+        table.add_row("outside the sizes", *("" if text == "1 times" else text for text in beyond))
+    console().print(table)
+    far = [p.S for f in foresights.laws[:1] for p in f.predictions if p.beyond > FAR]
+    if far:
+        sizes = ", ".join(f"{S:.3g}" for S in far)
+        console().print(
+            f"[yellow]S = {sizes}: more than {FAR} times beyond what was fitted; an extrapolation.[/yellow]\n",
+            soft_wrap=True,
+        )
+
+
+def _name(foresight: Foresight) -> str:
+    law, method = foresight.law, foresight.law.method.value
+    return law_name(law.law, law.k) + ("" if method == "ols" else f", {method}")

@@ -1,0 +1,37 @@
+"""What a store holds: its relations in, a table out."""
+
+from typing import Any
+
+from rich.markup import escape
+
+from rbpx import relations
+from rbpx.config import Format, Request
+from rbpx.store import Store
+from rbpx.tables.plain import console, grid, print_records
+
+
+def print_status(store: Store, request: Request) -> None:
+    """Print what a store holds, a row a family, dataset and protocol, and what failed."""
+    runs = relations.table(store, "runs").to_pylist()
+    failures = relations.table(store, "failures").to_pylist()
+    if request.format is not Format.table:
+        print_records(
+            [*({"state": "done"} | r for r in runs), *({"state": "failed"} | f for f in failures)], request.format
+        )
+        return
+    screen = console()
+    cells: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
+    for run in sorted(runs, key=lambda r: r["non_embedding_params"]):
+        cells.setdefault((run["family"], run["dataset"], run["protocol"], run["dtype"]), []).append(run)
+    shown = grid(f"store {store.root}", ["family", "dataset", "protocol", "dtype", "sizes", "tokens"], left=5)
+    for names, members in sorted(cells.items()):
+        sizes = ", ".join(run["size"] for run in members)
+        shown.add_row(*map(escape, names), escape(sizes), f"{sum(run['n_tokens'] for run in members):,}")
+    screen.print(shown)
+    for failure in failures:
+        screen.print(
+            f"failed: {failure['family']} {failure['size']} on {failure['dataset']} at {failure['at']:%Y-%m-%d %H:%M}: "
+            f"{failure['error']}",
+            markup=False,
+            soft_wrap=True,
+        )
