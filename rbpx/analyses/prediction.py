@@ -108,8 +108,8 @@ def _backtests(points: Points, method: Method, m: int) -> list[Backtest]:
 
 
 def keep(store: Store, found: Foresights) -> list[Record]:
-    """Write the laws to the store, each with its predictions and backtests, and return them."""
-    records = []
+    """Write the laws to the store, each with its predictions and backtests, and return those, a row each."""
+    rows: list[Record] = []
     for foresight in found.laws:
         record = fit_record(found.group, foresight.law, found.resamples)
         record["params"] = record["params"] | {
@@ -118,5 +118,17 @@ def keep(store: Store, found: Foresights) -> list[Record]:
             "mean_backtest_error": foresight.mean_error,
         }
         store.write_record("fits", record["fit_id"], record)
-        records.append(record)
-    return records
+        names = ("fit_id", "law", "source", "family", "dataset", "k", "ties", "method", "status")
+        named = {name: record[name] for name in names}
+        n = len(foresight.law.runs)
+        known: list[tuple[str, int, Prediction, float | None, float | None]] = [
+            *(("prediction", n, p, None, None) for p in foresight.predictions),
+            *(("backtest", b.n_fitted, b.predicted, b.measured, b.error) for b in foresight.backtests),
+        ]
+        for kind, n_fitted, said, measured, error in known:
+            rows.append(
+                {"kind": kind, **named, "n_fitted": n_fitted, **vars(said), "measured": measured, "error": error}
+            )
+        if not known:
+            rows.append({"kind": "none", **named})
+    return rows

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.markup import escape
 
 from rbpx.analyses.k_law import STEP, KLaw, KLaws, doubts
-from rbpx.tables.plain import UNKNOWN, console, grid, number, remedies, short, span, status_name
+from rbpx.tables.plain import UNKNOWN, console, grid, number, put, remedies, short, span, status_name
 
 
 def show(found: Sequence[KLaws]) -> None:
@@ -18,19 +18,19 @@ def show(found: Sequence[KLaws]) -> None:
         sizes = dict.fromkeys(law.run.size for laws in of_family for law in laws.laws)
         for size in sizes:
             table.add_row(escape(size), *(_pair(laws, size) for laws in of_family))
-        screen.print(table)
-    columns = ["size", "alpha_k", "95 % interval", f"k 1 for {STEP}: S times", "95 % interval", "d lnS/d lnk", "status"]
+        put(screen, table)
+    columns = ["size", "alpha_k", "95 % interval", "S times", "95 % interval", "rate", "status"]
     for laws in found:
-        table = grid(
-            f"{laws.group.title}: how much larger a model does at k = 1 what this one does at k = {STEP}", columns
-        )
+        table = grid(f"{laws.group.title}: k = {STEP} against size", columns)
         for law in laws.laws:
             table.add_row(*_exchange_row(law))
-        screen.print(table)
+        put(screen, table)
     ks = ", ".join(map(str, found[0].k_grid))
     screen.print(
-        f"k = {ks}; ties {found[0].group.ties.value}; least squares of ln(-ln RBP_k) on ln k. S times = "
-        f"{STEP}^(alpha_k / alpha_S), alpha_S of the law in S at k = 1; an end of – is no size at all.",
+        f"k = {ks}; ties {found[0].group.ties.value}; least squares of ln(-ln RBP_k) on ln k. S times: how much "
+        f"larger a model does at k = 1 what this one does at k = {STEP}, {STEP}^(alpha_k / alpha_S) with alpha_S of "
+        "the law in S at k = 1; an end of – means that no size is known to do it. Rate: d ln S / d ln k at constant "
+        "RBP.",
         soft_wrap=True,
     )
     for line in remedies(status for laws in found for status in doubts(laws)):
@@ -50,4 +50,10 @@ def _exchange_row(law: KLaw) -> list[str]:
     if exchange is not None:
         ends = f"{short(exchange.lo)}..{short(exchange.hi)}" if exchange.lo is not None else UNKNOWN
         worth = [short(exchange.factor), ends, f"-{exchange.rate:.2f}"]
-    return [escape(law.run.size), number(fit.alpha), span(fit.alpha_lo, fit.alpha_hi), *worth, status_name(fit.status)]
+    return [
+        escape(law.run.size),
+        number(fit.alpha),
+        span(fit.alpha_lo, fit.alpha_hi, 3),
+        *worth,
+        status_name(fit.status),
+    ]

@@ -10,7 +10,7 @@ from rbpx.analyses.size_laws import Law, Laws
 from rbpx.laws import Method
 from rbpx.laws.power import PowerLawFit
 from rbpx.status import Status
-from rbpx.tables.plain import UNKNOWN, console, grid, law_name, number, percent, remedies, span, status_name
+from rbpx.tables.plain import UNKNOWN, console, grid, law_name, number, percent, put, remedies, span, status_name
 
 
 def show(found: Sequence[Laws]) -> None:
@@ -39,7 +39,7 @@ def show(found: Sequence[Laws]) -> None:
             for law in laws.laws:
                 if law.method is method:
                     table.add_row(*_row(law, wide))
-    screen.print(table)
+    put(screen, table)
     screen.print(_footnote(fitted), soft_wrap=True)
 
 
@@ -132,7 +132,7 @@ def _print_models(screen: Console, found: Laws) -> None:
     for run in group.runs:
         shares = [number(run.observed.get((k, 1))) for k in shown]
         table.add_row(escape(run.size), f"{run.non_embedding_params:,}", *shares, number(run.cross_entropy_nats, 3))
-    screen.print(table)
+    put(screen, table)
 
 
 def _print_measured(screen: Console, found: Laws) -> None:
@@ -154,7 +154,7 @@ def _print_measured(screen: Console, found: Laws) -> None:
         shares = [number(float(m["rbp"][found.k_grid.index(k)])) for k in shown]
         nats = [number(float(m[name]), 3) for name in ("cross_entropy", *terms)]
         table.add_row(escape(run.size), f"{run.non_embedding_params:,}", *shares, *nats)
-    screen.print(table)
+    put(screen, table)
     if found.evidence[0].paper is not None:
         _print_ranks(screen, found)
 
@@ -179,7 +179,7 @@ def _print_ranks(screen: Console, found: Laws) -> None:
             _plain(paper.status),
             f"{_plain(full.status)} ({number(full.params.get('gamma_unconstrained'), 3)})",
         )
-    screen.print(table)
+    put(screen, table)
 
 
 def _plain(status: Status) -> str:

@@ -77,7 +77,17 @@ def grid(title: str, columns: Sequence[str], left: int = 1) -> Table:
     table.padding, table.pad_edge = (0, 1, 0, 0), False
     for place, column in enumerate(columns):
         table.add_column(column, justify="left" if place < left else "right", no_wrap=place >= left, overflow="fold")
+    if left:
+        table.columns[0].min_width = 6
     return table
+
+
+def put(screen: Console, table: Table) -> None:
+    """Print a table whole: a narrow terminal may wrap its lines, it never loses a digit."""
+    if table.title is not None:  # rich would fold it to the width of the table
+        screen.print(table.title, style="bold", markup=False, soft_wrap=True)
+        table.title = None
+    screen.print(table, width=max(screen.width, screen.measure(table).minimum), no_wrap=True, crop=False)
 
 
 def console() -> Console:

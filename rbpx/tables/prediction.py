@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.prediction import FAR, Foresight, Foresights
-from rbpx.tables.plain import UNKNOWN, console, grid, law_name, percent, remedies, short, status_name
+from rbpx.tables.plain import UNKNOWN, console, grid, law_name, percent, put, remedies, short, status_name
 
 
 def show(found: Sequence[Foresights]) -> None:
@@ -14,8 +14,9 @@ def show(found: Sequence[Foresights]) -> None:
         _print_predictions(foresights)
     screen.print(
         "Backtest: fitted to the smallest sizes, held against the larger ones, on the same tokens; laws in order of "
-        "their mean |error|. Inside: how many of the 95 % intervals held what was measured. Intervals of a prediction "
-        f"are for one new model; beyond {FAR} times the sizes a prediction is an extrapolation that nothing tests.",
+        "their mean |error|; from n: error of the largest size, predicted from the n smallest. Inside: how many of "
+        "the 95 % intervals held what was measured. Intervals of a prediction are for one new model; beyond "
+        f"{FAR} times the sizes a prediction is an extrapolation that nothing tests.",
         soft_wrap=True,
     )
     for line in remedies(f.law.fit.status for foresights in found for f in foresights.laws):
@@ -25,8 +26,9 @@ def show(found: Sequence[Foresights]) -> None:
 def _print_backtest(foresights: Foresights) -> None:
     sizes = foresights.group.runs
     held = list(range(1, min(3, max(len(sizes) - 3, 0)) + 1))
-    columns = ["law", "mean |error|", *(f"largest from {len(sizes) - n}" for n in held), "inside", "status"]
+    columns = ["law", "mean |error|", *(f"from {len(sizes) - n}" for n in held), "inside", "status"]
     table = grid(f"{foresights.group.title}: backtest", columns)
+    table.columns[0].min_width = 16
     for foresight in foresights.laws:
         last = {b.n_fitted: b.error for b in foresight.backtests if b.size == sizes[-1].size}
         mean = foresight.mean_error
@@ -38,12 +40,13 @@ def _print_backtest(foresights: Foresights) -> None:
             f"{sum(inside)}/{len(inside)}" if inside else UNKNOWN,
             status_name(foresight.law.fit.status),
         )
-    console().print(table)
+    put(console(), table)
 
 
 def _print_predictions(foresights: Foresights) -> None:
     columns = ["law", *(f"S = {S:,.0f}" if S < 1e7 else f"S = {S:.3g}" for S in foresights.targets)]
     table = grid(f"{foresights.group.title}: predictions", columns)
+    table.columns[0].min_width = 16
     for foresight in foresights.laws:
         if foresight.predictions:
             cells = [f"{short(p.y)} ({short(p.lo)}..{short(p.hi)})" for p in foresight.predictions]
@@ -52,7 +55,7 @@ def _print_predictions(foresights: Foresights) -> None:
     if beyond:
         table.add_section()
         table.add_row("outside the sizes", *("" if text == "1 times" else text for text in beyond))
-    console().print(table)
+    put(console(), table)
     far = [p.S for f in foresights.laws[:1] for p in f.predictions if p.beyond > FAR]
     if far:
         sizes = ", ".join(f"{S:.3g}" for S in far)

@@ -3,24 +3,25 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.regimes import Regime, Regimes
-from rbpx.tables.plain import UNKNOWN, console, grid, number, remedies, short, span, status_name
+from rbpx.status import Status
+from rbpx.tables.plain import UNKNOWN, console, grid, number, put, remedies, short, span, status_name
 
 
 def show(found: Sequence[Regimes]) -> None:
     """Print R2 and alpha against k, what is noise at each k, and the largest k at which the law still stands."""
     screen = console()
-    columns = ["k", "R2", "alpha", "95 % interval", "misses", "signal", "binomial", "documents", "stands", "status"]
+    columns = ["k", "R2", "alpha", "95 % interval", "misses", "signal", "binomial", "text", "law"]
     for regimes in found:
         table = grid(f"{regimes.group.title}: -ln RBP_k = C · S^-alpha over k", columns, left=0)
         for regime in regimes.regimes:
             table.add_row(*_row(regime))
-        screen.print(table)
+        put(screen, table)
         screen.print(_verdict(regimes), soft_wrap=True)
     screen.print(
         f"ties {found[0].group.ties.value}. Misses: tokens of the largest model with rank above k. Signal: change of "
         "ln(-ln RBP_k) over the sizes, by the law; beside it the noise of the largest model in the same unit, from "
-        "counting independent tokens (binomial) and from the choice of documents. The law stands where 0 < RBP_k < 1 "
-        "at every size and the interval of alpha lies above 0.",
+        "counting independent tokens (binomial) and from the choice of documents (text). The law stands where "
+        "0 < RBP_k < 1 at every size and the interval of alpha lies above 0.",
         soft_wrap=True,
     )
     for line in remedies(regime.law.fit.status for regimes in found for regime in regimes.regimes):
@@ -32,14 +33,13 @@ def _row(regime: Regime) -> list[str]:
     return [
         f"{regime.k:,}",
         number(fit.r2, 3),
-        number(fit.alpha),
-        span(fit.alpha_lo, fit.alpha_hi),
+        number(fit.alpha, 3),
+        span(fit.alpha_lo, fit.alpha_hi, 3),
         UNKNOWN if regime.n_misses is None else f"{regime.n_misses:,}",
         short(regime.signal),
         short(regime.binomial_sd),
         short(regime.document_sd),
-        "yes" if regime.stands else "no",
-        status_name(fit.status),
+        ("stands" if regime.stands else "noise") if fit.status is Status.ok else status_name(fit.status),
     ]
 
 

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rbpx import relations
 from rbpx.config import Format, Request
 from rbpx.store import Store
-from rbpx.tables.plain import console, grid, print_records
+from rbpx.tables.plain import console, grid, print_records, put
 
 
 def print_status(store: Store, request: Request) -> None:
@@ -27,7 +27,7 @@ def print_status(store: Store, request: Request) -> None:
     for names, members in sorted(cells.items()):
         sizes = ", ".join(run["size"] for run in members)
         shown.add_row(*map(escape, names), escape(sizes), f"{sum(run['n_tokens'] for run in members):,}")
-    screen.print(shown)
+    put(screen, shown)
     for failure in failures:
         screen.print(
             f"failed: {failure['family']} {failure['size']} on {failure['dataset']} at {failure['at']:%Y-%m-%d %H:%M}: "
