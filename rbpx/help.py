@@ -27,12 +27,44 @@ again: what is measured stays.""",
     "fit": (
         "fit every law to what the store holds",
         """Fits every law to the runs in the store, narrowed by model, size, dataset, k, ties and laws, prints them side
-by side and keeps them in `fits`. A law joins one run per size, all alike in text, protocol, dtype and revision.""",
+by side and keeps them in `fits`. A law joins one run per size, all alike in text, protocol, dtype and revision.
+method= chooses least squares (ols, the paper's), weights by the variance over documents (weighted), an irreducible
+term y = E + C S^-alpha (offset), Huber's loss (robust), or all. 95 % intervals hold text and models; --format json has
+them apart. `form` says whether the data call for an offset.""",
         (
             "python -m rbpx fit",
             "python -m rbpx fit model=ladder dataset=stdlib k='[1,2,5]' ties=mid",
             "python -m rbpx fit k=log laws='[rbp]' --format csv",
+            "python -m rbpx fit laws='[rbp,cross_entropy]' method=all",
         ),
+    ),
+    "klaw": (
+        "how RBP_k grows with k, and what a larger k is worth in size",
+        """Fits -ln RBP_k = C k^-alpha_k to each model at its fixed size (arXiv 2510.20387, appendix B, table 1), at the
+paper's k = 1 to 100 unless k= says otherwise. Beside the law in S it gives an exchange rate: how many times larger a
+model must be to do at k = 1 what this one does at k = 10.""",
+        ("python -m rbpx klaw", "python -m rbpx klaw dataset=stdlib k='[1,2,5,10]' --format csv"),
+    ),
+    "regimes": (
+        "up to which k the law stands, and the noise that ends it",
+        """Fits -ln RBP_k = C S^-alpha at every k up to the vocabulary (arXiv 2510.20387, section 3.3, figure 6) and
+sets beside it the noise of a small count of misses: binomial, and from the choice of documents. The law stands up to the
+largest k whose alpha is told from 0, and every smaller k with it.""",
+        ("python -m rbpx regimes dataset=pydoc", "python -m rbpx regimes k='[1,10,100,1000]' --format json"),
+    ),
+    "emergence": (
+        "how fast N tokens in a row become right, measured and predicted",
+        """p_{N,k} is the share of windows of N consecutive tokens whose ranks are all at most k; if tokens were
+independent, -ln p_{N,k} = C N S^-alpha (arXiv 2510.20387, eqs. 6 to 8, figure 7). Prints measured windows beside that
+prediction and a corrected one, a law for each N and the joint law, and the sizes at which p crosses 0.1, 0.5, 0.9.""",
+        ("python -m rbpx emergence dataset=pydoc", "python -m rbpx emergence k=1 n='[1,2,5,10,50]' --format csv"),
+    ),
+    "predict": (
+        "what the laws say of other sizes, and how right they were",
+        """Fits every law to the smallest sizes and holds it against the larger ones, on the same tokens, so that laws
+can be ranked by what they predict. Then extrapolates each to the sizes S with a 95 % interval for a new model, and
+says how far outside the fitted sizes that is.""",
+        ("python -m rbpx predict", "python -m rbpx predict dataset=stdlib S='[1e7,1e8]' method='[ols,offset]'"),
     ),
     "sql": (
         "ask the store in SQL, reading only",
@@ -45,7 +77,7 @@ observations, fits, rank_fits and failures; rbp_at(k, ties) gives RBP at any k."
     ),
     "show": (
         "print where one run or fit comes from",
-        "Takes a run_id, cell_key or fit_id.",
+        "Takes a run_id, cell_key or fit_id; a fit is fitted again from what it carries, and the difference is printed.",
         ("python -m rbpx show ID",),
     ),
     "status": (
@@ -76,12 +108,14 @@ size=SIZE         all (default), one, or a list: size='[3k,25k]'
 dataset=NAME      {datasets}; dataset=file dataset.path=FILE for your own text
 protocol=paper    documents cut to 512 tokens or the model's context
 k=K               one, a list k='[1,10,100]', or log; default 1, 10, 100, 500, 1000, 2500, 10000 below the vocabulary
+n=N, S=S          window lengths of emergence; sizes to predict
 ties=RULE         pessimistic (default), optimistic, mid
 limit=N           documents at most, default 1000, drawn with seed=42
 dtype=float32     or bfloat16, float16; logits are float32 in each
 device=auto       or cpu, cuda; tokens_per_batch=4096 changes speed, never results
 resamples=1000    of the documents, for intervals
-laws=all          or a list of laws
+laws=all          or a list of laws; method=ols, weighted, offset, robust, a list or all
+family=, source=  narrow an analysis to families and to a source of observations (measured, or as imported)
 store=DIR         folder of the store (--store DIR), default $RBPX_STORE or store/
 format=table      or csv, json (--format F); output=FILE (--output FILE) where a verb writes
 experiment=NAME   {experiments}"""

@@ -101,7 +101,7 @@ def test_run_prints_every_law_side_by_side(measured: Measured) -> None:
              "error-entropy", "self-alignment", "confidence"]  # fmt: skip
     for name in names:
         (line,) = [line for line in table.splitlines() if line.strip().startswith(name)]
-        assert re.search(r" 4 ", line), line
+        assert re.search(r" (power|offset|either|–)  +\w", line), line
     S, y = cross_entropies(measured.store)
     slope = np.polyfit(np.log(S), np.log(y), 1)[0]
     assert re.search(rf"cross-entropy +{-slope:.4f} ", table)
@@ -119,9 +119,11 @@ def test_run_prints_what_each_model_does(measured: Measured) -> None:
 def test_the_printed_table_is_whole_on_a_narrow_terminal(measured: Measured) -> None:
     """Words that are cut are words that nobody understands; the rows of the laws end with their status."""
     statuses = {"ok", "limit", "not positive", "sign change", "no variation", "mid ranks", "too few tokens"}
-    rows = [line for line in measured.answer.stdout.split("Scaling laws")[1].splitlines() if re.search(r" 4  ", line)]
+    form = r" (?:power|offset|either|–)  +(?=[a-z])"
+    rows = [line for line in measured.answer.stdout.split("Scaling laws")[1].splitlines() if re.search(form, line)]
     assert len(rows) >= 9
-    assert {re.split(r" 4  +", line)[1].strip() for line in rows} <= statuses
+    assert {re.split(form, line)[1].strip() for line in rows} <= statuses
+    assert max(map(len, rows)) <= 80
 
 
 # ----------------------------------------------------------------------------------------------------------- the rows
@@ -172,10 +174,11 @@ def test_the_interval_surrounds_alpha_and_says_what_it_holds(own_store: Path, cw
     for row in (row for row in fit(own_store, cwd) if row["law"] in ("cross_entropy", "rbp")):
         about = row["params"]
         assert row["alpha_lo"] < row["alpha_hi"]
-        assert about["interval"] == "documents"
+        assert about["interval"] == "documents and models"
         assert about["n_resamples"] == 50
         middle = (row["alpha_lo"] + row["alpha_hi"]) / 2
-        assert middle == pytest.approx(row["alpha"] - about["alpha_document_bias"], abs=1e-9)
+        assert middle == pytest.approx(row["alpha"] - about["alpha_text_bias"], abs=1e-9)
+        assert row["alpha_lo"] <= about["alpha_text_lo"] < about["alpha_text_hi"] <= row["alpha_hi"]
 
 
 def test_a_fit_says_which_runs_it_is_of(own_store: Path, cwd: Path) -> None:
@@ -191,7 +194,8 @@ def test_a_fit_says_which_runs_it_is_of(own_store: Path, cwd: Path) -> None:
 
 def test_k_can_be_one_a_list_or_log(own_store: Path, cwd: Path) -> None:
     assert [row["k"] for row in fit(own_store, cwd, "laws=[rbp]", "k=5")] == [5]
-    assert [row["k"] for row in fit(own_store, cwd, "laws=[rbp]", "k=[100,5,100,5000]")] == [5, 100]
+    rows = fit(own_store, cwd, "laws=[rbp]", "k=[100,5,100,5000]")
+    assert [(row["k"], row["status"]) for row in rows] == [(5, "ok"), (100, "ok"), (5000, "beyond_vocabulary")]
     assert [row["k"] for row in fit(own_store, cwd, "laws=[rbp]")] == [1, 10, 100]  # 500 and more are beyond V = 320
     rows = fit(own_store, cwd, "laws=[rbp]", "k=log")
     grid = [row["k"] for row in rows]

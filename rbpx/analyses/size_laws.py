@@ -84,7 +84,7 @@ def fit_points(points: Points, method: Method, compares: bool = False) -> Law:
 
 def fit_record(group: Group, law: Law, resamples: int) -> Record:
     """A row of the relation `fits`."""
-    run_ids = sorted(run_id for run in law.runs for run_id in run.run_ids)
+    run_ids = [run_id for run in law.runs for run_id in run.run_ids]
     choice = {} if law.choice is None else {"choice": law.choice.record()}
     more: dict[str, Any] = {"resamples": resamples, "sizes": [run.size for run in law.runs], **choice}
     return record_of(group, law.law, law.fit, run_ids, law.method, k=law.k, params=law.fit.params | more)
@@ -101,7 +101,7 @@ def record_of(group: Group, law: str, fit: PowerLawFit, run_ids: Sequence[str], 
         "fit_id": digest([law, method.value, *shared, *apart, sorted(run_ids)]),
         "law": law,
         "method": method.value,
-        "run_ids": sorted(run_ids),
+        "run_ids": list(run_ids),
         "created_at": now(),
         **more,
     }

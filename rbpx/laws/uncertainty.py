@@ -78,8 +78,11 @@ class Uncertainty:
 
     def half_width(self, gradient_P: Floats, new_model: bool = False) -> float:
         """Half of the interval's width."""
-        scattered, rest = self._parts(gradient_P, new_model)
-        return float(np.sqrt(self.t**2 * scattered + _Z**2 * rest))
+        unit, rest = self._parts(gradient_P, new_model)
+        scattered = max(
+            self.t * self.scatter, _Z * self.text_scatter
+        )  # the text's part is known, however few the sizes
+        return float(np.sqrt(scattered**2 * unit + _Z**2 * rest))
 
     def rest(self, gradient_P: Floats) -> float:
         """Half width of the interval that the noise shared by all sizes has by itself."""
@@ -88,7 +91,7 @@ class Uncertainty:
     def _parts(self, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
         unit = float(gradient_P @ self.spread_PP @ gradient_P) + new_model
         text = float(gradient_P @ self.text_PP @ gradient_P)
-        return self.scatter**2 * unit, max(text - self.text_scatter**2 * unit, 0.0)
+        return unit, max(text - self.text_scatter**2 * unit, 0.0)
 
     def text_interval(self, value: float, gradient_P: Floats) -> tuple[float, float]:
         """As `interval`, for these very models on other documents."""
