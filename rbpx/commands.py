@@ -13,7 +13,7 @@ from typing import Any
 from rbpx.config import Request
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.outcome import Outcome, leave
-from rbpx.store import Store
+from rbpx.store import Record, Store
 from rbpx.study import ANALYSES
 from rbpx.study import perform as perform_analyses
 
@@ -133,11 +133,23 @@ def show(request: Request, words: Sequence[str]) -> Outcome:
     found: list[Any] = [
         c | store.manifest(c["run_id"]) for c in store.records("cells") if words[0] in (c["run_id"], c["cell_key"])
     ]
-    found += [f for f in store.records("fits") if f["fit_id"] == words[0]]
+    found += [f | {"reproduced": _reproduced(f)} for f in store.records("fits") if f["fit_id"] == words[0]]
     if not found:
         raise RbpxError(f"{words[0]} is no run_id, cell_key or fit_id in store={request.store}; see rbpx status")
     print(json.dumps(found[0] if len(found) == 1 else found, indent=2))
     return Outcome(request)
+
+
+def _reproduced(fit: Record) -> dict[str, float] | None:
+    """The constants of a fit, fitted again from what it carries, and how far they are from those it says."""
+    from rbpx.laws.power import reproduce
+
+    if fit["alpha"] is None or "starts" not in fit["params"]:
+        return None
+    again = reproduce(fit["params"])
+    said = {"C": fit["C"], "alpha": fit["alpha"], "E": fit["params"]["E"] or 0.0}
+    apart = max(abs(again[name] - value) / max(abs(value), 1.0) for name, value in said.items() if value is not None)
+    return again | {"largest_relative_difference": apart}
 
 
 def status(request: Request, words: Sequence[str]) -> Outcome:

@@ -48,8 +48,8 @@ model must be to do at k = 1 what this one does at k = 10.""",
     "regimes": (
         "up to which k the law stands, and the noise that ends it",
         """Fits -ln RBP_k = C S^-alpha at every k up to the vocabulary (arXiv 2510.20387, section 3.3, figure 6) and
-sets beside it the noise of a small count of misses: binomial, and from the choice of documents. The law stands up to the
-largest k whose alpha is told from 0, and every smaller k with it.""",
+sets beside it the noise of a small count of misses: binomial, and from the choice of documents. The law stands up to
+the largest k whose alpha is told from 0, and every smaller k with it.""",
         ("python -m rbpx regimes dataset=pydoc", "python -m rbpx regimes k='[1,10,100,1000]' --format json"),
     ),
     "emergence": (
@@ -77,7 +77,7 @@ observations, fits, rank_fits and failures; rbp_at(k, ties) gives RBP at any k."
     ),
     "show": (
         "print where one run or fit comes from",
-        "Takes a run_id, cell_key or fit_id; a fit is fitted again from what it carries, and the difference is printed.",
+        "Takes a run_id, cell_key or fit_id; a fit is fitted again from what it carries, and the difference shown.",
         ("python -m rbpx show ID",),
     ),
     "status": (
