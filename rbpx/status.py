@@ -17,6 +17,7 @@ class Status(StrEnum):
     mid_ranks = "mid_ranks"
     not_converged = "not_converged"
     too_few_tokens = "too_few_tokens"
+    never_crosses = "never_crosses"
 
     @property
     def remedy(self) -> str:
@@ -34,4 +35,5 @@ _REMEDY = {
     Status.mid_ranks: "This fit needs whole ranks: choose ties=optimistic or ties=pessimistic.",
     Status.not_converged: "The search found no maximum: look at the counts, and do not use the numbers.",
     Status.too_few_tokens: "Fewer than 3 different ranks were seen: measure more tokens.",
+    Status.never_crosses: "The share does not rise with size, so it reaches no level: choose a shorter window.",
 }
