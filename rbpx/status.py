@@ -22,6 +22,7 @@ class Status(StrEnum):
     one_document = "one_document"
     not_known = "not_known"
     beyond_vocabulary = "beyond_vocabulary"
+    never_crosses = "never_crosses"
 
     @property
     def remedy(self) -> str:
@@ -44,4 +45,5 @@ _REMEDY = {
     Status.one_document: "All tokens are of one document, so nothing is known of others: give more documents.",
     Status.not_known: "The quantity is not known for enough models: import or measure it.",
     Status.beyond_vocabulary: "k reaches the smallest vocabulary, where every token is a hit: choose a smaller k.",
+    Status.never_crosses: "The share does not rise with size, so it reaches no level: choose a shorter window.",
 }

@@ -119,7 +119,9 @@ def _count(
     hits = ask(connection, "hits", **asked)
     listed = hits["hits"].combine_chunks()
     flat = listed.values.to_numpy(zero_copy_only=False)
-    documents = [flat[a:b] for a, b in zip(listed.offsets.to_pylist()[:-1], listed.offsets.to_pylist()[1:], strict=True)]
+    documents = [
+        flat[a:b] for a, b in zip(listed.offsets.to_pylist()[:-1], listed.offsets.to_pylist()[1:], strict=True)
+    ]
     n_scored = np.zeros(group.n_documents, dtype=np.int64)
     n_scored[hits["doc_id"].to_numpy()] = [len(document) for document in documents]
     streaks = ask(connection, "hit_streaks", **asked)

@@ -1,0 +1,151 @@
+"""How much hits depend on each other: hits of each document in, autocorrelation and what it predicts for windows out.
+
+Hits gather: in easy documents, in easy passages, in the copy of a phrase. So windows of hits are more frequent than
+RBP_k^N, and the autocorrelation says by how much, to second order. Shapes: L lags 1..L, N window lengths.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["autocorrelation", "beta_binomial_share", "effective_share", "effective_tokens"]
+
+Floats = NDArray[np.float64]
+
+
+def autocorrelation(hits: Iterable[ArrayLike], max_lag: int) -> Floats:
+    """Correlation of the hits of two tokens of a document that are `lag` scored tokens apart.
+
+    rho_l = mean over all pairs (i, i + l) of (x_i - p)(x_{i+l} - p) / (p (1 - p)), pairs pooled over documents, p the
+    share of hits of all tokens. One p for all documents, so that a difference between documents is correlation too:
+    it makes windows of hits as surely as one within a document.
+
+    Args:
+        hits: for each document whether each token is a hit, in order (query `hits`).
+        max_lag: the largest lag, in tokens.
+
+    Returns:
+        rho at lags 1 to max_lag, shape [L]; NaN at lags without a pair, and everywhere if p is 0 or 1.
+
+    Raises:
+        ValueError: if max_lag is below 1, or there is no token.
+    """
+    hits_D = [np.asarray(document, dtype=np.float64) for document in hits]
+    n_tokens = sum(len(x) for x in hits_D)
+    if max_lag < 1 or n_tokens == 0:
+        raise ValueError(f"needs a lag of at least 1 and a token, got max_lag {max_lag} and {n_tokens} tokens")
+    p = sum(x.sum() for x in hits_D) / n_tokens
+    rho_L, pairs_L = np.full(max_lag, np.nan), np.zeros(max_lag)
+    if p in (0.0, 1.0):
+        return rho_L
+    product_L = np.zeros(max_lag)
+    for x in hits_D:
+        n_lags = min(max_lag, len(x) - 1)
+        if n_lags < 1:
+            continue
+        # Zeros behind the document keep its end from meeting its beginning in the cyclic transform.
+        padded = 1 << (len(x) + n_lags - 1).bit_length()
+        power = np.abs(np.fft.rfft(x - p, padded)) ** 2
+        product_L[:n_lags] += np.fft.irfft(power, padded)[1 : n_lags + 1]
+        pairs_L[:n_lags] += len(x) - np.arange(1, n_lags + 1)
+    np.divide(product_L, pairs_L * p * (1 - p), out=rho_L, where=pairs_L > 0)
+    return rho_L
+
+
+def effective_tokens(rho_L: ArrayLike, lengths: Sequence[int]) -> Floats:
+    """Number of independent tokens whose share of hits varies as much as that of a window of N dependent ones.
+
+    N_eff = N / (1 + 2 sum_{l=1}^{N-1} (1 - l/N) rho_l)
+
+    Args:
+        rho_L: autocorrelation at lags 1 to L.
+        lengths: window lengths N, in tokens, at most L + 1.
+
+    Returns:
+        N_eff, tokens, shape [N]; NaN where a rho is NaN, or where the sum says that the variance is not positive.
+
+    Raises:
+        ValueError: if a length is below 1 or needs lags that are not there.
+    """
+    N, inflation_N = np.asarray(lengths, dtype=np.float64), _inflation(rho_L, lengths)
+    effective_N = np.full(N.shape, np.nan)
+    np.divide(N, inflation_N, out=effective_N, where=inflation_N > 0)
+    return effective_N
+
+
+def effective_share(rbp: float, rho_L: ArrayLike, lengths: Sequence[int]) -> Floats:
+    """Share of windows of hits if a window of N were N_eff independent tokens: p_N = RBP_k^N_eff.
+
+    Known to be too high for long windows: N_eff is made for the variance of a mean, and a window of N hits is no mean
+    but a tail. `beta_binomial_share` uses the same numbers better.
+
+    Args:
+        rbp: RBP_k, the share of hits.
+        rho_L: autocorrelation of hits at lags 1 to L.
+        lengths: window lengths N, in tokens.
+
+    Returns:
+        p_N, shape [N]; NaN where N_eff is. If rbp is 0 or 1, so is p_N.
+
+    Raises:
+        ValueError: as in `effective_tokens`, or if rbp is no share.
+    """
+    effective_N = effective_tokens(rho_L, lengths)
+    return _certain(rbp, effective_N) if _is_certain(rbp) else np.asarray(rbp**effective_N)
+
+
+def beta_binomial_share(rbp: float, rho_L: ArrayLike, lengths: Sequence[int]) -> Floats:
+    """Share of windows of hits if the hits of a window are beta-binomial with the measured mean and variance.
+
+    Each window has an ease of its own, drawn from a beta distribution with mean RBP_k; given it, tokens are
+    independent. With r_N = 2 / (N (N - 1)) sum_{l=1}^{N-1} (N - l) rho_l, the mean correlation of two tokens of a
+    window, the hits of the window have variance N RBP_k (1 - RBP_k) (1 + (N - 1) r_N), and
+    p_N = prod_{i=0}^{N-1} (a + i) / (a + b + i) with a = RBP_k (1/r_N - 1), b = (1 - RBP_k) (1/r_N - 1), that is
+    p_N = RBP_k prod_{i=1}^{N-1} (RBP_k + (i - RBP_k) r_N) / (1 + (i - 1) r_N), which is RBP_k^N at r_N = 0 and goes on
+    to small negative r_N (an urn without replacement).
+
+    Args:
+        rbp: RBP_k, the share of hits.
+        rho_L: autocorrelation of hits at lags 1 to L.
+        lengths: window lengths N, in tokens.
+
+    Returns:
+        p_N, shape [N]; NaN where a rho is NaN, or where r_N is above 1 or so negative that there is no such
+        distribution. If rbp is 0 or 1, so is p_N.
+
+    Raises:
+        ValueError: as in `effective_share`.
+    """
+    inflation_N = _inflation(rho_L, lengths)
+    if _is_certain(rbp):
+        return _certain(rbp, inflation_N)
+    return np.array([_beta_binomial(rbp, float(f), N) for f, N in zip(inflation_N, lengths, strict=True)])
+
+
+def _beta_binomial(rbp: float, inflation: float, N: int) -> float:
+    if N == 1:
+        return rbp
+    r, i = (inflation - 1) / (N - 1), np.arange(1, N)
+    chances = rbp + (i - rbp) * r
+    if not (r <= 1 and np.all(chances >= 0)):  # false for NaN
+        return np.nan
+    return float(rbp * np.prod(chances / (1 + (i - 1) * r)))
+
+
+def _inflation(rho_L: ArrayLike, lengths: Sequence[int]) -> Floats:
+    """Variance of the hits of a window over that of independent tokens, 1 + 2 sum_{l<N} (1 - l/N) rho_l."""
+    rho = np.asarray(rho_L, dtype=np.float64)
+    if not lengths or min(lengths) < 1 or max(lengths) > len(rho) + 1:
+        raise ValueError(f"windows of {list(lengths)} tokens need 1 <= N <= {len(rho) + 1}, one more than the lags")
+    return np.array([1 + 2 * float((1 - np.arange(1, N) / N) @ rho[: N - 1]) for N in lengths])
+
+
+def _is_certain(rbp: float) -> bool:
+    if not 0 <= rbp <= 1:
+        raise ValueError(f"RBP_k is a share from 0 to 1, got {rbp}")
+    return rbp in (0.0, 1.0)
+
+
+def _certain(rbp: float, like_N: Floats) -> Floats:
+    return np.full(like_N.shape, rbp)
