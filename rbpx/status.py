@@ -33,7 +33,7 @@ class Status(StrEnum):
 _REMEDY = {
     Status.ok: "Nothing to do.",
     Status.too_few_sizes: "A power law needs at least 3 sizes (or k), 4 with an offset: measure more models.",
-    Status.not_positive: "A value is zero, negative or not a number: choose a smaller k or measure more tokens.",
+    Status.not_positive: "A share of 0 or 1, or a value up to 0, has no law: take another k or window, or more text.",
     Status.sign_change: "The term changes its sign over the sizes, so no power law fits: read its values instead.",
     Status.no_variation: "The quantity is the same at every size: choose another k or sizes further apart.",
     Status.power_law_limit: "No lognormal fits, the best one is a power law: read beta and gamma, not mu and sigma.",

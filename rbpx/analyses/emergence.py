@@ -125,7 +125,8 @@ def _count(
     n_scored = np.zeros(group.n_documents, dtype=np.int64)
     n_scored[hits["doc_id"].to_numpy()] = [len(document) for document in documents]
     streaks = ask(connection, "hit_streaks", **asked)
-    windows = count_windows(n_scored, *(streaks[name].to_numpy() for name in streaks.column_names), lengths)
+    doc_id, length, n_streaks = (streaks[name].to_numpy() for name in ("doc_id", "length", "n_streaks"))
+    windows = count_windows(n_scored, doc_id, length, n_streaks, lengths)
     rbp = float(flat.mean())
     rho_L = autocorrelation(documents, max(*lengths, *LAGS))
     at = tuple(float(rho_L[lag - 1]) for lag in LAGS)

@@ -24,11 +24,10 @@ def show(found: Sequence[Emergences]) -> None:
     screen.print(
         f"p_N: share of windows of N consecutive tokens whose ranks are all at most k; ties "
         f"{found[0].group.ties.value}. Independent: RBP_k^N. Corrected: beta-binomial with the measured mean and "
-        "autocorrelation of hits. S at p: size at which the law reaches it, with a 95 % interval; – where an end is "
-        "not bounded. R2 of the joint law is of ln(-ln p), then of p.",
+        "autocorrelation of hits. S at p with a 95 % interval, an end of – where it is not bounded.",
         soft_wrap=True,
     )
-    statuses = {law.fit.status for each in found for e in each.found for law in e.laws}
+    statuses: set[Status] = {law.fit.status for each in found for e in each.found for law in e.laws}
     statuses |= {c.status for each in found for e in each.found for law in e.laws for c in law.crossings}
     for line in remedies(statuses):
         screen.print(line, soft_wrap=True)
@@ -57,21 +56,23 @@ def _share(p: float) -> str:
 
 
 def _print_laws(screen: Console, group: Group, found: Emergence) -> None:
-    columns = ["N", "alpha", "95 % interval", "R2", *(f"S at p = {level}" for level in LEVELS), "status"]
-    table = grid(f"{group.title}, k = {found.k}: -ln p_N = C · S^-alpha", columns, left=0)
+    columns = ["N", "alpha", "95 % interval", "R2 of ln(-ln p)", "R2 of p", "sizes", "status"]
+    table = grid(f"{group.title}, k = {found.k}: -ln p_N = C · S^-alpha for each N, and C · N · S^-alpha", columns)
     for law in found.laws:
-        fit = law.fit
-        crossings = [_crossing(crossing) for crossing in law.crossings]
-        table.add_row(
-            str(law.n), number(fit.alpha, 3), span(fit.alpha_lo, fit.alpha_hi, 3), number(fit.r2, 3), *crossings,
-            status_name(fit.status),
-        )  # fmt: skip
-    joint = found.joint
-    table.add_section()
-    r2 = f"{number(joint.r2_lnln, 2)}, {number(joint.r2_p, 2)}"
-    ends = span(joint.alpha_lo, joint.alpha_hi, 3)
-    table.add_row("joint", number(joint.alpha, 3), ends, r2, "", "", "", status_name(joint.status))
+        fit, ends = law.fit, span(law.fit.alpha_lo, law.fit.alpha_hi)
+        row = [number(fit.alpha), ends, number(fit.r2, 3), "", str(fit.n_points), status_name(fit.status)]
+        table.add_row(str(law.n), *row)
+    joint, ends = found.joint, span(found.joint.alpha_lo, found.joint.alpha_hi)
+    r2 = [number(joint.r2_lnln, 3), number(joint.r2_p, 3)]
+    table.add_row("joint", number(joint.alpha), ends, *r2, str(joint.n_sizes), status_name(joint.status))
     put(screen, table)
+    crossing = [law for law in found.laws if any(c.status is Status.ok for c in law.crossings)]
+    if crossing:
+        columns = ["N", *(f"S at p = {level}" for level in LEVELS)]
+        table = grid(f"{group.title}, k = {found.k}: sizes at which p_N reaches a level, by the law of that N", columns)
+        for law in crossing:
+            table.add_row(str(law.n), *map(_crossing, law.crossings))
+        put(screen, table)
 
 
 def _crossing(crossing: Crossing) -> str:

@@ -87,7 +87,12 @@ def put(screen: Console, table: Table) -> None:
     if table.title is not None:  # rich would fold it to the width of the table
         screen.print(table.title, style="bold", markup=False, soft_wrap=True)
         table.title = None
-    screen.print(table, width=max(screen.width, screen.measure(table).minimum), no_wrap=True, crop=False)
+    full = table.__rich_measure__(screen, screen.options.update(width=1000)).maximum
+    names = table.columns[0]
+    if full > screen.width and not names.no_wrap:
+        widest = max((screen.measure(cell).maximum for cell in names.cells), default=0)
+        full -= max(0, min(widest, names.max_width or widest) - (names.min_width or 0))
+    screen.print(table, width=max(screen.width, full), no_wrap=True, crop=False)
 
 
 def console() -> Console:
