@@ -18,7 +18,7 @@ from rbpx.windows import Windows, window_share
 
 S = np.array([1e6, 4e6, 2e7, 1e8, 5e8, 2e9])
 LENGTHS = [1, 5, 10, 50, 100]
-NUMBERS = ("C", "C_lo", "C_hi", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "r2_lnln", "r2_p")
+NUMBERS = ("C", "C_lo", "C_hi", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "alpha_within", "r2_lnln", "r2_p")
 
 
 def law(C: float, alpha: float, noise_MN: np.ndarray | float = 0.0) -> np.ndarray:
@@ -79,6 +79,7 @@ def test_every_number_of_the_joint_law_equals_its_closed_form(shared_data: Path)
             means.stderr,
             -plain.slope - factor * means.stderr,
             -plain.slope + factor * means.stderr,
+            -plain.slope,
             1 - np.sum((ln_y - fitted) ** 2) / np.sum((ln_y - ln_y.mean()) ** 2),
             1 - np.sum((p - p_fitted) ** 2) / np.sum((p - p.mean()) ** 2),
         ],
@@ -94,6 +95,25 @@ def test_an_exact_joint_law_is_recovered_with_points_left_out() -> None:
     assert (fit.C, fit.alpha, fit.r2_lnln, fit.r2_p) == pytest.approx((3.0, 0.2, 1.0, 1.0), rel=1e-10)
     assert (fit.n_points, fit.n_left_out, fit.n_sizes) == (27, 3, 6)
     assert fit.params["p"][2][2] is None
+
+
+def test_points_left_out_at_small_sizes_bend_alpha_and_alpha_within_tells() -> None:
+    """Windows of dependent hits: -ln p grows as N^0.7. Without the long windows of small sizes alpha is too steep."""
+    p_MN = np.exp(-3.0 * np.array(LENGTHS) ** 0.7 * S[:, None] ** -0.1)
+    whole = fit_joint(S, LENGTHS, p_MN)
+    assert (whole.alpha, whole.alpha_within) == pytest.approx((0.1, 0.1), rel=1e-10)
+    p_MN[:3, 3:] = 0.0
+    bent = fit_joint(S, LENGTHS, p_MN)
+    assert bent.alpha is not None
+    assert bent.alpha > 0.13
+    assert bent.alpha_within == pytest.approx(0.1, rel=1e-10)
+
+
+def test_no_window_length_at_two_sizes_leaves_alpha_within_unknown() -> None:
+    p_MN = np.zeros((3, 3))
+    np.fill_diagonal(p_MN, [0.2, 0.1, 0.3])
+    fit = fit_joint(S[:3], [1, 5, 10], p_MN)
+    assert (fit.status, fit.n_points, fit.alpha_within) == (Status.ok, 3, None)
 
 
 def test_one_window_length_gives_the_law_of_that_length() -> None:

@@ -34,6 +34,9 @@ class JointFit:
     the law with ln N, which it does not fit. It may be negative. r2_p is the same of p against exp(-C N S^(-alpha)).
     Both are over the n_points that were fitted; n_left_out have p of 0 or 1, or no window.
 
+    alpha_within is the exponent if every N has a constant of its own. It is alpha where no point is left out. Else the
+    small sizes lack their long windows, and alpha takes on what is lack of fit in N; a difference of the two says so.
+
     alpha_stderr takes the sizes as the units that scatter, not the points: the points of a size share its tokens. It
     is from the means of ln(-ln p) - ln N at each size, weighted by their points, with n_sizes - 2 degrees of freedom.
     With one window length it is that of `fit_power_law`. alpha_lo, alpha_hi, C_lo, C_hi are 95 % intervals, of the
@@ -51,6 +54,7 @@ class JointFit:
     alpha_stderr: float | None
     alpha_lo: float | None
     alpha_hi: float | None
+    alpha_within: float | None
     r2_lnln: float | None
     r2_p: float | None
     n_points: int
@@ -166,6 +170,7 @@ def fit_joint(S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: Arra
         alpha_stderr=math.sqrt(covariance_22[1, 1]),
         alpha_lo=None if alpha_ends is None else alpha_ends[0],
         alpha_hi=None if alpha_ends is None else alpha_ends[1],
+        alpha_within=_slope_within(n_P, ln_S_P, ln_y_P),
         r2_lnln=_r2(ln_y_P, ln_fitted_P),
         r2_p=_r2(np.exp(-y_MN[used_MN]), np.exp(-np.exp(ln_fitted_P))),
         **counts,
@@ -175,7 +180,7 @@ def fit_joint(S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: Arra
 
 
 def _without_numbers(counts: dict[str, Any], status: Status, params: dict[str, Any]) -> JointFit:
-    names = ("C", "C_lo", "C_hi", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "r2_lnln", "r2_p")
+    names = ["C", "C_lo", "C_hi", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "alpha_within", "r2_lnln", "r2_p"]
     numbers: dict[str, Any] = dict.fromkeys(names)
     return JointFit(**numbers, **counts, status=status, params=params)
 
@@ -189,6 +194,15 @@ def _ends(of_2: Floats, centre_2: Floats, covariance_22: Floats, factor: float) 
 def _line(x_P: Floats, z_P: Floats) -> Floats:
     """Least squares of z = level - slope x about a centred x: (level, slope), shape [2], or [B, 2] for z [B, P]."""
     return np.stack([z_P.mean(axis=-1), -(z_P @ x_P) / (x_P @ x_P)], axis=-1)
+
+
+def _slope_within(n_P: NDArray[np.intp], x_P: Floats, z_P: Floats) -> float | None:
+    """Exponent with a constant of its own for each window length: x and z less their means over its points."""
+    if np.bincount(n_P).max() < 2:
+        return None
+    points_N = np.maximum(np.bincount(n_P), 1)
+    x_P, z_P = (v_P - (np.bincount(n_P, weights=v_P) / points_N)[n_P] for v_P in (x_P, z_P))
+    return -float(x_P @ z_P) / float(x_P @ x_P)
 
 
 def _r2(measured_P: Floats, fitted_P: Floats) -> float:
