@@ -10,7 +10,7 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import linregress
 from scipy.stats import t as student_t
 
-from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
+from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law, predict
 from rbpx.resample import document_weights
 from rbpx.status import Status
 
@@ -140,7 +140,8 @@ def test_a_value_without_a_logarithm_gives_a_status_and_no_numbers(bad: float) -
 def test_a_flat_quantity_is_no_law() -> None:
     fit = fit_power_law(GPT2_S, [0.5] * 4)
     assert fit.status is Status.no_variation
-    assert numbers(fit) == [None] * 9
+    assert numbers(fit) == [0.5, 0.0, *[None] * 7]
+    assert predict(fit, 1e12).y == pytest.approx(0.5, rel=1e-12)
 
 
 @pytest.mark.parametrize("S", [[1e6, 1e6, 1e6], [1e6, 1e7, 1e7], [0.0, 1e6, 1e7], [1e6, math.nan, 1e7]])

@@ -213,7 +213,7 @@ def _joint(found: Emergence) -> tuple[PowerLawFit, Record]:
     fit = PowerLawFit(
         **{name: known[name] for name in names}, r2=joint.r2_lnln, aic=None, bic=None, backtest_error=None
     )
-    more = {name: known[name] for name in ("C_lo", "C_hi", "r2_lnln", "r2_p", "n_left_out", "n_sizes")}
+    more = {name: known[name] for name in ("C_lo", "C_hi", "alpha_within", "r2_lnln", "r2_p", "n_left_out", "n_sizes")}
     crossings = {str(n): [_plain(c) for c in each] for n, each in found.joint_crossings.items()}
     return fit, {"n": None, "crossings": crossings, **more}
 

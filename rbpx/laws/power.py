@@ -93,8 +93,8 @@ def fit_power_law(
 
     Returns:
         The fit. Its status is too_few_sizes below 3 sizes (4 for `offset`), not_positive if a y is not positive and
-        finite, no_variation if all y are equal, no_variances if `weighted` has no resamples to weigh by,
-        not_converged if the regression fails its own check; with numbers, ok, or at_bound where E is 0.
+        finite, no_variation if all y are equal (alpha is 0 then, and nothing else is known), no_variances if
+        `weighted` has no resamples to weigh by, not_converged if the regression fails its own check; with numbers, ok, or at_bound where E is 0.
 
     Raises:
         ValueError: if shapes disagree, or sizes are not positive and different.
@@ -185,6 +185,8 @@ def _fit(S_N: Floats, y_N: Floats, y_BN: Floats | None, method: Method, *, sign:
     if doubt is not None:
         return _without_numbers(S_N, y_N, doubt, method, sign)
     ln_S_ref = float(np.log(S_N).mean())
+    if np.all(y_N == y_N[0]):
+        return _flat(S_N, float(y_N[0]), ln_S_ref, method, sign)
     x_N, ln_y_N = np.log(S_N) - ln_S_ref, np.log(y_N)
     ln_y_BN, about = _usable(y_BN)
     sigma_N = None
@@ -240,7 +242,7 @@ def _doubt(S_N: Floats, y_N: Floats, method: Method) -> Status | None:
         return Status.too_few_sizes
     if not np.all((y_N > 0) & np.isfinite(y_N)):
         return Status.not_positive
-    return Status.no_variation if np.all(y_N == y_N[0]) else None
+    return None
 
 
 def _usable(y_BN: Floats | None) -> tuple[Floats | None, dict[str, Any]]:
@@ -324,7 +326,7 @@ def _quality(
 def _backtest_error(S_N: Floats, y_N: Floats, method: Method, sigma_N: Floats | None) -> float | None:
     order = np.argsort(S_N)
     rest = order[:-1]
-    if _doubt(S_N[rest], y_N[rest], method) is not None:
+    if _doubt(S_N[rest], y_N[rest], method) is not None or np.all(y_N[rest] == y_N[rest[0]]):
         return None
     ln_S_ref = float(np.log(S_N[rest]).mean())
     found = regress(np.log(S_N[rest]) - ln_S_ref, np.log(y_N[rest]), method, None if sigma_N is None else sigma_N[rest])
@@ -352,6 +354,13 @@ def _checked(S: ArrayLike, y: ArrayLike, y_resampled: ArrayLike | None) -> tuple
     if y_BN.ndim != 2 or y_BN.shape[1] != len(S_N):
         raise ValueError(f"y_resampled has shape {y_BN.shape}, expected [B, {len(S_N)}]")
     return S_N, y_N, y_BN
+
+
+def _flat(S_N: Floats, y: float, ln_S_ref: float, method: Method, sign: int) -> PowerLawFit:
+    """A quantity that is the same at every size has alpha 0, and nothing that an R2 or an interval could be of."""
+    empty = _without_numbers(S_N, np.full(len(S_N), y), Status.no_variation, method, sign)
+    params = empty.params | {"S_ref": math.exp(ln_S_ref), "ln_C_ref": math.log(y), "E": None}
+    return replace(empty, C=y, alpha=0.0, params=params)
 
 
 def _without_numbers(S_N: Floats, y_N: Floats, status: Status, method: Method, sign: int | None) -> PowerLawFit:

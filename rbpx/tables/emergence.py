@@ -65,6 +65,8 @@ def _print_laws(screen: Console, group: Group, found: Emergence) -> None:
     joint, ends = found.joint, span(found.joint.alpha_lo, found.joint.alpha_hi)
     r2 = [number(joint.r2_lnln, 3), number(joint.r2_p, 3)]
     table.add_row("joint", number(joint.alpha), ends, *r2, str(joint.n_sizes), status_name(joint.status))
+    if joint.alpha_within is not None:
+        table.add_row("joint, C of each N", number(joint.alpha_within))
     put(screen, table)
     crossing = [law for law in found.laws if any(c.status is Status.ok for c in law.crossings)]
     if crossing:
