@@ -94,7 +94,8 @@ def fit_power_law(
     Returns:
         The fit. Its status is too_few_sizes below 3 sizes (4 for `offset`), not_positive if a y is not positive and
         finite, no_variation if all y are equal (alpha is 0 then, and nothing else is known), no_variances if
-        `weighted` has no resamples to weigh by, not_converged if the regression fails its own check; with numbers, ok, or at_bound where E is 0.
+        `weighted` has no resamples to weigh by, not_converged if the regression fails its own check; with numbers,
+        ok, or at_bound where E is 0.
 
     Raises:
         ValueError: if shapes disagree, or sizes are not positive and different.
