@@ -26,8 +26,10 @@ def main(argv: list[str]) -> int:
     except RbpxError as problem:
         print(f"rbpx: {problem}", file=sys.stderr)
         return 1 if isinstance(problem, MeasureError) else 2
-    except BrokenPipeError:  # `| head` has seen enough; what is still buffered has nowhere to go
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:
+        from rbpx.commands import close_output
+
+        close_output()
         return 0
     except KeyboardInterrupt:
         print("rbpx: stopped; what was finished is kept, and the same command continues", file=sys.stderr)

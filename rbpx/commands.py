@@ -6,11 +6,11 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rbpx.config import Request
+from rbpx.config import ImportRequest, Request
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.outcome import Outcome, leave
 from rbpx.store import Record, Store
@@ -37,7 +37,15 @@ def perform(config: Any) -> None:
         outcome = Outcome(error=str(problem), status=1)
     except RbpxError as problem:
         outcome = Outcome(error=str(problem), status=2)
+    except BrokenPipeError:
+        close_output()
+        outcome = Outcome()
     leave(outcome)
+
+
+def close_output() -> None:
+    """`| head` has seen enough; what is still buffered has nowhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
@@ -76,10 +84,41 @@ def _finish_run(requests: Sequence[Request], done: Sequence[str]) -> None:
 
 
 def measure(request: Request, words: Sequence[str]) -> Outcome:
-    """Measure every cell of the grid that the store does not hold yet."""
+    """Bring in what a study imports, and measure every cell of its grid that the store does not hold yet."""
+    if request.imports and leads():
+        _import_study(request)
+    if request.imports and request.model is None:
+        return Outcome(request)
     from rbpx.campaign import measure_grid
 
     return measure_grid(request)
+
+
+def _import_study(request: Request) -> None:
+    from rbpx.imports import bring
+    from rbpx.launch import folder
+
+    store = Store(Path(request.store))
+    for each in request.imports:
+        said = ImportRequest(**{name: value for name, value in vars(each).items() if name != "file"})
+        line, _ = bring(folder("experiments") / each.file, said, store)
+        print(line, file=sys.stderr)
+    _refresh(store)
+
+
+def import_(request: ImportRequest, words: Sequence[str]) -> Outcome:
+    """Bring other people's results into `observations`."""
+    from rbpx.imports import bring
+
+    if len(words) != 1:
+        raise RbpxError(f"import takes one file, got {len(words)}: python -m rbpx import FILE source=NAME ties=RULE")
+    store = Store(Path(request.store))
+    line, ignored = bring(Path(words[0]), request, store)
+    if ignored:
+        print(f"columns that mean nothing here, ignored: {', '.join(ignored)}", file=sys.stderr)
+    print(line, file=sys.stderr)
+    _refresh(store)
+    return Outcome()
 
 
 def _refresh(store: Store) -> None:
@@ -101,7 +140,7 @@ def analyse(request: Request, words: Sequence[str]) -> Outcome:
 
 def _open(request: Request) -> Store:
     store = Store(Path(request.store))
-    if not any(store.records("cells")):
+    if not any(store.records("cells")) and not store.import_files():
         raise RbpxError(
             f"store={request.store} holds no runs; measure first: python -m rbpx model=ladder dataset=stdlib"
         )
@@ -125,6 +164,28 @@ def sql(request: Request, words: Sequence[str]) -> Outcome:
     return Outcome(request)
 
 
+def export(request: Request, words: Sequence[str]) -> Outcome:
+    """Write a relation, or the answer to a query, as CSV, JSON or Parquet."""
+    from rbpx.queries import RELATIONS, ask_user, connect
+    from rbpx.tables.plain import export_table
+
+    if len(words) != 1:
+        raise RbpxError(
+            f"export takes one relation or query, got {len(words)}: rbpx export observations --output F.csv"
+        )
+    asked = words[0]
+    if " " not in asked.strip() and asked not in RELATIONS:
+        raise RbpxError(f'{asked} is no relation; known: {", ".join(RELATIONS)}, or a query: "SELECT ..."')
+    store = _open(request)
+    _refresh(store)
+    with connect(store) as connection:
+        answer = ask_user(connection, f"FROM {asked}" if asked in RELATIONS else asked)
+    export_table(answer, request.format, request.output)
+    if request.output is not None:
+        print(f"{answer.num_rows:,} rows into {request.output}", file=sys.stderr)
+    return Outcome(request)
+
+
 def show(request: Request, words: Sequence[str]) -> Outcome:
     """Print where a run or a fit comes from."""
     store = _open(request)
@@ -134,6 +195,9 @@ def show(request: Request, words: Sequence[str]) -> Outcome:
         c | store.manifest(c["run_id"]) for c in store.records("cells") if words[0] in (c["run_id"], c["cell_key"])
     ]
     found += [f | {"reproduced": _reproduced(f)} for f in store.records("fits") if f["fit_id"] == words[0]]
+    from rbpx.imports import provenance
+
+    found += provenance(store, words[0])
     if not found:
         raise RbpxError(f"{words[0]} is no run_id, cell_key or fit_id in store={request.store}; see rbpx status")
     print(json.dumps(found[0] if len(found) == 1 else found, indent=2))
@@ -164,15 +228,19 @@ def status(request: Request, words: Sequence[str]) -> Outcome:
 
 def store(request: Request, words: Sequence[str]) -> Outcome:
     """Keep house: rebuild the index, drop what points nowhere, remove a run."""
+    from rbpx.imports import forget
+
     kept = _open(request)
     action, *rest = words or [""]
     if action == "rebuild" and not rest:
         (kept.root / "rbpx.duckdb").unlink(missing_ok=True)
     elif action == "gc" and not rest:
         print(f"dropped {_collect_garbage(kept)} fit(s) whose runs are gone", file=sys.stderr)
+    elif action == "rm" and len(rest) == 1 and forget(kept, rest[0]):
+        _collect_garbage(kept)
     elif action == "rm" and len(rest) == 1:
         if not kept.has_run(rest[0]) or Path(rest[0]).name != rest[0]:
-            raise RbpxError(f"{rest[0]} is no run_id in store={request.store}; see rbpx status")
+            raise RbpxError(f"{rest[0]} is no run_id and no imported source in store={request.store}; see rbpx status")
         for cell in [c for c in kept.records("cells") if c["run_id"] == rest[0]]:
             kept.drop_record("cells", cell["cell_key"])
         shutil.rmtree(kept.run_folder(rest[0]))
@@ -184,7 +252,9 @@ def store(request: Request, words: Sequence[str]) -> Outcome:
 
 
 def _collect_garbage(kept: Store) -> int:
-    whole = set(kept.run_ids())
+    from rbpx.imports import imported
+
+    whole = set(kept.run_ids()) | {row["run_id"] for about in imported(kept) for row in about["observations"]}
     gone = [f["fit_id"] for f in kept.records("fits") if not whole.issuperset(f["run_ids"])]
     for fit_id in gone:
         kept.drop_record("fits", fit_id)
@@ -201,11 +271,13 @@ def train(request: Any, words: Sequence[str]) -> Outcome:
     return Outcome()
 
 
-JOBS = {
+JOBS: dict[str, Callable[[Any, Sequence[str]], Outcome]] = {
     "run": measure,
     "measure": measure,
     **dict.fromkeys(ANALYSES, analyse),
     "sql": sql,
+    "import": import_,
+    "export": export,
     "show": show,
     "status": status,
     "store": store,

@@ -74,6 +74,44 @@ class ProtocolConfig:
 
 
 @dataclass
+class ImportRequest:
+    """What is said beside a file of observations (verb import, and the `imports` of a study)."""
+
+    source: str = ""
+    ties: Ties | None = None
+    family: str | None = None
+    dataset: str | None = None
+    protocol: str | None = None
+    dtype: str | None = None
+    revision: str | None = None
+    columns: dict[str, str] = field(default_factory=dict)
+    store: str = "${oc.env:RBPX_STORE,store}"
+    format: Format = Format.table
+    output: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an import without a source.
+
+        Raises:
+            RbpxError: there is none.
+        """
+        if not self.source:
+            raise RbpxError("import needs source=NAME, the name under which these observations are kept")
+
+
+@dataclass
+class StudyImport:
+    """One file that a study brings in; the file lies beside the studies."""
+
+    file: str = ""
+    source: str = ""
+    ties: Ties | None = None
+    family: str | None = None
+    dataset: str | None = None
+    columns: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
 class Request:
     """Everything that the verbs other than `train` can be asked; contract of keys in `python -m rbpx --help`."""
 
@@ -99,6 +137,7 @@ class Request:
     store: str = "${oc.env:RBPX_STORE,store}"
     output: str | None = None
     format: Format = Format.table
+    imports: list[StudyImport] = field(default_factory=list)
     analyses: list[str] = field(default_factory=lambda: ["fit"])
 
     def __post_init__(self) -> None:

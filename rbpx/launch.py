@@ -9,13 +9,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from rbpx.config import DatasetConfig, ModelConfig, ProtocolConfig, Request
+from rbpx.config import DatasetConfig, ImportRequest, ModelConfig, ProtocolConfig, Request
 from rbpx.errors import RbpxError
 from rbpx.outcome import ENVIRONMENT, Outcome, collect
 
 _PACKAGE = Path(__file__).resolve().parent
 _GROUPS: dict[str, Any] = {"model": ModelConfig, "dataset": DatasetConfig, "protocol": ProtocolConfig}
-_PRIMARY = {"run": "measure", "measure": "measure", "train": "train"}  # the others analyse
+_PRIMARY = {"run": "measure", "measure": "measure", "train": "train", "import": "import"}  # the others analyse
 
 
 def folder(name: str) -> Path:
@@ -78,6 +78,7 @@ def _register(primary: str) -> None:
 
     store = ConfigStore.instance()
     store.store(name="request", node=Request)
+    store.store(name="import_request", node=ImportRequest)
     store.store(name="train_request", node=TrainRequest)
     for path in experiments(primary):
         store.store(group="experiment", name=path.stem, node=OmegaConf.load(path), package="_global_")
@@ -132,7 +133,8 @@ def _unknown_option(group: str, option: str, primary: str) -> str:
 def _unknown_key(key: str, primary: str) -> str:
     from rbpx.recipe import TrainRequest
 
-    known = list((TrainRequest if primary == "train" else Request).__dataclass_fields__)
+    shape: Any = {"train": TrainRequest, "import": ImportRequest}.get(primary, Request)
+    known = list(shape.__dataclass_fields__)
     group, _, inner = key.partition(".")
     if inner and group in _GROUPS:
         known = [f"{group}.{name}" for name in _GROUPS[group].__dataclass_fields__]

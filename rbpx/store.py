@@ -98,8 +98,18 @@ class Store:
     def write_vocab(self, tokenizer_hash: str, table: pa.Table) -> None:
         """Keep the texts of a tokenizer's ids, once."""
         path = self.root / "vocab" / f"{tokenizer_hash}.parquet"
-        if path.is_file():
-            return
+        if not path.is_file():
+            self._write_parquet(path, table)
+
+    def write_import(self, name: str, table: pa.Table) -> None:
+        """Keep imported observations, whole or not at all; a file of that name has that content."""
+        self._write_parquet(self.root / "imports" / f"{name}.parquet", table)
+
+    def import_files(self) -> list[Path]:
+        """The Parquet files of imported observations."""
+        return sorted(self.root.glob("imports/[!.]*.parquet"))
+
+    def _write_parquet(self, path: Path, table: pa.Table) -> None:
         parts = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -152,7 +162,11 @@ class Store:
     def state(self) -> str:
         """A digest of what the store lists; it changes when anything is added, replaced or removed."""
         digest = hashlib.sha256(str(self.root).encode())
-        for path in [*(self.run_folder(r) / "manifest.json" for r in self.run_ids()), *self.vocab_files()]:
+        for path in [
+            *(self.run_folder(r) / "manifest.json" for r in self.run_ids()),
+            *self.vocab_files(),
+            *self.import_files(),
+        ]:
             digest.update(path.as_posix().encode())
         for kind in ("cells", "fits", "rank_fits", "failures"):
             for path in sorted((self.root / kind).glob("*.json")):

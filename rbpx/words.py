@@ -6,13 +6,28 @@ from dataclasses import dataclass
 
 from rbpx.errors import RbpxError
 
-VERBS = ("run", "measure", "fit", "klaw", "regimes", "emergence", "predict", "sql", "show", "status", "store", "train")
+VERBS = (
+    "run",
+    "measure",
+    "fit",
+    "klaw",
+    "regimes",
+    "emergence",
+    "predict",
+    "sql",
+    "import",
+    "export",
+    "show",
+    "status",
+    "store",
+    "train",
+)
 _OURS = ("format", "store", "output")
 _SWITCHES = {"-m", "--multirun", "-r", "--run", "--resolve", "-sc", "--shell-completion"}
 _VALUED = {"-c", "--cfg", "-p", "--package", "-cd", "--config-dir", "-cp", "--config-path", "-cn", "--config-name"}
 _INFO = {"all", "config", "defaults", "defaults-tree", "plugins", "searchpath"}
 _CFG = ("job", "hydra", "all")
-_TAKES_WORDS = {"sql", "show", "store"}
+_TAKES_WORDS = {"sql", "import", "export", "show", "store"}
 _OVERRIDE = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@:-]*=")
 
 
@@ -77,7 +92,7 @@ def parse(argv: list[str]) -> CommandLine:
             flags += [word, rest.pop(0) if rest and rest[0] in _INFO else "all"]
         elif word in _SWITCHES or word.startswith(("--hydra-help", "--info=")):
             flags.append(word)
-        elif word.startswith("-") and len(word) > 1 and not word[1:2].isspace() and verb != "sql":
+        elif word.startswith("-") and len(word) > 1 and not word[1:2].isspace() and verb not in ("sql", "export"):
             raise RbpxError(f"unknown flag {word}; see python -m rbpx --help")
         elif _OVERRIDE.match(word) or re.match(r"~[A-Za-z]", word) or completes.intersection(flags):
             overrides.append(word)

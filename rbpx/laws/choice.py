@@ -60,9 +60,9 @@ def choose(power: PowerLawFit, y_resampled: ArrayLike | None = None) -> Choice |
         y_resampled: as in `fit_power_law`.
 
     Returns:
-        The choice; None where there is no power law, or too few sizes for an offset (4).
+        The choice; None where there is no law that falls with size, or too few sizes for an offset (4).
     """
-    if power.status is not Status.ok:
+    if power.status is not Status.ok or power.alpha is None or power.alpha <= 0:
         return None
     points = power.params
     y = [points["sign"] * value for value in points["y"]]

@@ -9,7 +9,7 @@ CREATE OR REPLACE MACRO rank_under(greater, n_ties, ties) AS
         ELSE error('ties is ''' || ties || '''; known: pessimistic, optimistic, mid')
     END;
 
--- RBP_k = Pr(rank <= k) of every run, at any k under any tie rule: FROM rbp_at(42, 'mid').
+-- RBP_k = Pr(rank <= k) of every run, at any k under any tie rule: FROM rbp_at(42, 'mid'). Imported ones know theirs.
 CREATE OR REPLACE MACRO rbp_at(k, ties) AS TABLE
     WITH hits AS (
         SELECT
@@ -24,7 +24,9 @@ CREATE OR REPLACE MACRO rbp_at(k, ties) AS TABLE
         r.protocol, r.dtype, k::INTEGER AS k, 1 AS n, ties AS ties,
         coalesce(h.n_hits, 0) / h.n_tokens AS rbp, h.n_tokens, r.cross_entropy_nats, r.run_id
     FROM runs AS r
-    JOIN hits AS h USING (run_id);
+    JOIN hits AS h USING (run_id)
+    UNION ALL BY NAME
+    SELECT * FROM imported AS i WHERE i.k = k AND i.ties = ties AND i.n = 1;
 
 CREATE OR REPLACE VIEW observations AS
     WITH rules AS (SELECT unnest(['pessimistic', 'optimistic', 'mid']) AS ties),
@@ -43,4 +45,6 @@ CREATE OR REPLACE VIEW observations AS
         r.run_id
     FROM runs AS r
     JOIN hits AS h USING (run_id)
-    WHERE h.k < r.vocab_size;
+    WHERE h.k < r.vocab_size
+    UNION ALL BY NAME
+    SELECT * FROM imported;

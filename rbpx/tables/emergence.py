@@ -35,7 +35,6 @@ def show(found: Sequence[Emergences]) -> None:
 
 def _print_windows(screen: Console, group: Group, found: Emergence) -> None:
     table = grid(f"{group.title}, k = {found.k}: windows", ["size", *(f"p_{n}" for n in found.lengths)])
-    table.columns[0].min_width = 14
     for run, p_N in zip(group.runs, found.measured_MN, strict=True):
         table.add_row(escape(run.size), *map(_share, p_N))
     table.add_section()
@@ -66,7 +65,7 @@ def _print_laws(screen: Console, group: Group, found: Emergence) -> None:
     r2 = [number(joint.r2_lnln, 3), number(joint.r2_p, 3)]
     table.add_row("joint", number(joint.alpha), ends, *r2, str(joint.n_sizes), status_name(joint.status))
     if joint.alpha_within is not None:
-        table.add_row("joint, C of each N", number(joint.alpha_within))
+        table.add_row("joint, own C", number(joint.alpha_within))
     put(screen, table)
     crossing = [law for law in found.laws if any(c.status is Status.ok for c in law.crossings)]
     if crossing:

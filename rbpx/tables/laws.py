@@ -29,8 +29,9 @@ def show(found: Sequence[Laws]) -> None:
     wide = screen.width >= 120
     methods = list(dict.fromkeys(law.method for laws in fitted for law in laws.laws))
     table = grid(_heading(methods), _columns(wide))
-    table.columns[0].min_width, table.columns[0].max_width = 16, 24
-    table.columns[-1].justify, table.columns[-1].no_wrap = "left", False
+    table.columns[0].min_width, table.columns[0].max_width, table.columns[0].no_wrap = 16, 24, False
+    table.columns[-1].justify = "left"
+    table.columns[-1].min_width, table.columns[-1].max_width, table.columns[-1].no_wrap = 6, 12, False
     for laws in fitted:
         for method in methods:
             table.add_section()
@@ -85,8 +86,7 @@ def _footnote(found: Sequence[Laws]) -> str:
     ties = ", ".join(dict.fromkeys(f"ties {each.group.ties.value}" for each in found))
     limits = [law.fit.params.get("limited_by") for law in laws]
     lines = [
-        f"RBP_k = Pr(rank <= k), {ties}; y is -ln RBP_k, or nats. Intervals hold the choice of documents "
-        f"({found[0].resamples:,} resamples, the same for all sizes) and the scatter of the models about the law. "
+        f"RBP_k = Pr(rank <= k), {ties}; y is -ln RBP_k, or nats. {_held(found)} "
         "Backtest: error of the largest size, predicted from the others. Form: whether the data call for an "
         "irreducible offset E; either: not distinguishable with these data.",
     ]
@@ -99,6 +99,16 @@ def _footnote(found: Sequence[Laws]) -> str:
     if any(_beside_interval(law.fit) for law in laws):
         lines.append(_BIASED)
     return "\n".join([*lines, *remedies(law.fit.status for law in laws)]) + "\n"
+
+
+def _held(found: Sequence[Laws]) -> str:
+    """What the intervals hold."""
+    if not any(laws.group.is_measured for laws in found):
+        return "Intervals hold the scatter of the models about the law; of the choice of documents nothing is known."
+    return (
+        f"Intervals hold the choice of documents ({found[0].resamples:,} resamples, the same for all sizes) and the "
+        "scatter of the models about the law."
+    )
 
 
 def _of_text(laws: Sequence[Law]) -> str:

@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -72,13 +74,11 @@ def remedies(doubts: Iterable[Status]) -> list[str]:
 
 
 def grid(title: str, columns: Sequence[str], left: int = 1) -> Table:
-    """A table of which the first `left` columns hold names; two spaces stand between columns."""
+    """A table of which the first `left` columns hold names; two spaces stand between columns. Nothing wraps."""
     table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
     table.padding, table.pad_edge = (0, 1, 0, 0), False
     for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place < left else "right", no_wrap=place >= left, overflow="fold")
-    if left:
-        table.columns[0].min_width = 6
+        table.add_column(column, justify="left" if place < left else "right", no_wrap=True, overflow="fold")
     return table
 
 
@@ -88,11 +88,8 @@ def put(screen: Console, table: Table) -> None:
         screen.print(table.title, style="bold", markup=False, soft_wrap=True)
         table.title = None
     full = table.__rich_measure__(screen, screen.options.update(width=1000)).maximum
-    names = table.columns[0]
-    if full > screen.width and not names.no_wrap:
-        widest = max((screen.measure(cell).maximum for cell in names.cells), default=0)
-        full -= max(0, min(widest, names.max_width or widest) - (names.min_width or 0))
-    screen.print(table, width=max(screen.width, full), no_wrap=True, crop=False)
+    slack = sum((c.max_width or 0) - (c.min_width or 0) for c in table.columns if not c.no_wrap)
+    Console(highlight=False, width=max(screen.width, full - slack)).print(table)
 
 
 def console() -> Console:
@@ -105,14 +102,43 @@ def console() -> Console:
 
 @contextmanager
 def _opened(output: str | None) -> Any:
+    """Standard output, or a file that appears whole."""
     if output is None:
         yield sys.stdout
         return
+    with _placed(output) as parts, parts.open("w", encoding="utf-8", newline="") as file:
+        yield file
+
+
+@contextmanager
+def _placed(output: str) -> Any:
+    """A path beside the output, renamed to it at the end."""
+    path = Path(output)
+    parts = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with Path(output).open("w", encoding="utf-8", newline="") as file:
-            yield file
+        yield parts
+        os.replace(parts, path)
     except OSError as problem:
         raise RbpxError(f"output={output} cannot be written: {problem.strerror}; name another file") from None
+    finally:
+        parts.unlink(missing_ok=True)
+
+
+def export_table(table: pa.Table, format: Format, output: str | None) -> None:
+    """Write a table as its file's ending says: .csv, .json or .parquet; to standard output as CSV, or as asked.
+
+    Raises:
+        RbpxError: the ending says nothing, or the file cannot be written.
+    """
+    suffix = "" if output is None else Path(output).suffix.lower()
+    if output is not None and suffix == ".parquet":
+        with _placed(output) as parts:
+            pq.write_table(table, parts, compression="zstd")
+        return
+    known = {".csv": Format.csv, ".json": Format.json}
+    if output is not None and suffix not in known and format is Format.table:
+        raise RbpxError(f"output={output} ends in {suffix or 'nothing'}; known: .csv, .json, .parquet")
+    print_table(table, known.get(suffix, Format.csv if format is Format.table else format), output)
 
 
 def _plain(value: Any) -> Any:

@@ -28,7 +28,6 @@ def _print_backtest(foresights: Foresights) -> None:
     held = list(range(1, min(3, max(len(sizes) - 3, 0)) + 1))
     columns = ["law", "mean |error|", *(f"from {len(sizes) - n}" for n in held), "inside", "status"]
     table = grid(f"{foresights.group.title}: backtest", columns)
-    table.columns[0].min_width = 16
     for foresight in foresights.laws:
         last = {b.n_fitted: b.error for b in foresight.backtests if b.size == sizes[-1].size}
         mean = foresight.mean_error
@@ -46,7 +45,6 @@ def _print_backtest(foresights: Foresights) -> None:
 def _print_predictions(foresights: Foresights) -> None:
     columns = ["law", *(f"S = {S:,.0f}" if S < 1e7 else f"S = {S:.3g}" for S in foresights.targets)]
     table = grid(f"{foresights.group.title}: predictions", columns)
-    table.columns[0].min_width = 16
     for foresight in foresights.laws:
         if foresight.predictions:
             cells = [f"{short(p.y)} ({short(p.lo)}..{short(p.hi)})" for p in foresight.predictions]

@@ -39,8 +39,17 @@ def _row(regime: Regime) -> list[str]:
         short(regime.signal),
         short(regime.binomial_sd),
         short(regime.document_sd),
-        ("stands" if regime.stands else "noise") if fit.status is Status.ok else status_name(fit.status),
+        _word(regime),
     ]
+
+
+def _word(regime: Regime) -> str:
+    fit = regime.law.fit
+    if fit.status is not Status.ok:
+        return status_name(fit.status)
+    if regime.stands:
+        return "stands"
+    return "reversed" if fit.alpha_hi is not None and fit.alpha_hi < 0 else "noise"
 
 
 def _verdict(regimes: Regimes) -> str:

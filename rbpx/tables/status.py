@@ -3,6 +3,7 @@
 from typing import Any
 
 from rich.markup import escape
+from rich.table import Table
 
 from rbpx import relations
 from rbpx.config import Format, Request
@@ -27,7 +28,20 @@ def print_status(store: Store, request: Request) -> None:
     for names, members in sorted(cells.items()):
         sizes = ", ".join(run["size"] for run in members)
         shown.add_row(*map(escape, names), escape(sizes), f"{sum(run['n_tokens'] for run in members):,}")
-    put(screen, shown)
+    if runs:
+        _fold_sizes(shown, 4)
+        put(screen, shown)
+    sources: dict[tuple[str, str, str, str], list[Any]] = {}
+    for row in relations.dataset(store, "imported").to_table().to_pylist() if store.import_files() else []:
+        sources.setdefault((row["source"], row["family"], row["dataset"], row["ties"]), []).append(row)
+    if sources:
+        shown = grid("imported", ["source", "family", "dataset", "ties", "sizes", "observations"], left=5)
+        for names, rows in sorted(sources.items()):
+            shown.add_row(
+                *map(escape, names), escape(", ".join(dict.fromkeys(r["size"] for r in rows))), str(len(rows))
+            )
+        _fold_sizes(shown, 4)
+        put(screen, shown)
     for failure in failures:
         screen.print(
             f"failed: {failure['family']} {failure['size']} on {failure['dataset']} at {failure['at']:%Y-%m-%d %H:%M}: "
@@ -35,3 +49,9 @@ def print_status(store: Store, request: Request) -> None:
             markup=False,
             soft_wrap=True,
         )
+
+
+def _fold_sizes(table: Table, at: int) -> None:
+    """A family may have many sizes."""
+    column = table.columns[at]
+    column.no_wrap, column.min_width, column.max_width = False, 12, 60
