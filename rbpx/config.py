@@ -80,11 +80,11 @@ class ImportRequest:
     source: str = ""
     ties: Ties | None = None
     family: str | None = None
-    dataset: str | None = None
+    dataset_name: str | None = None  # typed as dataset=; Hydra would take that for a file of conf/dataset
     protocol: str | None = None
     dtype: str | None = None
     revision: str | None = None
-    columns: dict[str, str] = field(default_factory=dict)
+    columns: Any = None
     store: str = "${oc.env:RBPX_STORE,store}"
     format: Format = Format.table
     output: str | None = None
@@ -97,6 +97,8 @@ class ImportRequest:
         """
         if not self.source:
             raise RbpxError("import needs source=NAME, the name under which these observations are kept")
+        if not isinstance(self.columns or {}, dict):
+            raise RbpxError(f"columns={self.columns} is no mapping; give columns='{{rbp: my_column}}'")
 
 
 @dataclass
@@ -107,8 +109,8 @@ class StudyImport:
     source: str = ""
     ties: Ties | None = None
     family: str | None = None
-    dataset: str | None = None
-    columns: dict[str, str] = field(default_factory=dict)
+    dataset_name: str | None = None
+    columns: Any = None
 
 
 @dataclass

@@ -75,6 +75,25 @@ observations, fits, rank_fits and failures; rbp_at(k, ties) gives RBP at any k."
             "python -m rbpx sql \"SELECT size, rbp FROM rbp_at(42, 'mid')\" --format csv",
         ),
     ),
+    "import": (
+        "bring other people's results into `observations`",
+        """Reads RBP_k, or shares of windows of n hits, from CSV, JSON, JSONL or Parquet: one row a model, text and k, or
+columns rbp_1, rbp_10, ... Columns are found by name (model, S or non_embedding_params, dataset, k, rbp, n, n_tokens,
+cross_entropy_nats ...); columns='{rbp: their_name}' names others. Every row is checked, and one wrong row, named with
+its line, keeps all out. Analyses take imported rows with source=NAME and the ties they came with.""",
+        (
+            "python -m rbpx import FILE.csv source=NAME ties=optimistic family=gpt2 dataset=wikipedia",
+            "python -m rbpx fit source=NAME ties=optimistic",
+        ),
+    ),
+    "export": (
+        "write a relation or a query as CSV, JSON or Parquet",
+        "Takes the name of a relation or a SELECT; the ending of --output says the format, without it CSV is printed.",
+        (
+            "python -m rbpx export observations --output observations.parquet",
+            'python -m rbpx export "SELECT size, cross_entropy_nats FROM runs" --output runs.csv',
+        ),
+    ),
     "show": (
         "print where one run or fit comes from",
         "Takes a run_id, cell_key or fit_id; a fit is fitted again from what it carries, and the difference shown.",
@@ -140,7 +159,7 @@ def help_text(verb: str | None) -> str:
             "python -m rbpx VERB --help explains one verb."
         )
     short, long, examples = _VERBS[verb]
-    keys = _train_keys() if verb == "train" else _keys()
+    keys = {"train": _train_keys, "import": _import_keys}.get(verb, _keys)()
     shown = "\n".join(f"  {line}" for line in examples)
     return f"rbpx {verb}: {short}\n\n{long}\n\nexamples\n{shown}\n\nkeys\n{_indent(keys)}\n\nflags\n{_indent(_FLAGS)}"
 
@@ -162,6 +181,16 @@ output=DIR        where the models go, default ladder/
 text.site=DIR     folder with the installed packages, default this interpreter's
 device=auto       or cpu, cuda; threads=N on CPU
 --cfg job         prints the rest: packages, vocabulary, shapes, learning rate"""
+
+
+def _import_keys() -> str:
+    return """\
+source=NAME       under which the observations are kept
+ties=RULE         of their ranks: pessimistic, optimistic, mid; unless a column says it
+family=, dataset= of the models, of the text; unless a column says it
+protocol=, dtype=, revision=  if they are known
+columns={...}     {our name: their name}, for columns of other names
+store=DIR         folder of the store (--store DIR), default $RBPX_STORE or store/"""
 
 
 def _names(place: Path) -> list[str]:

@@ -28,11 +28,11 @@ def bring(path: Path, request: ImportRequest, store: Store) -> tuple[str, list[s
         source=request.source,
         ties=request.ties,
         family=request.family,
-        dataset=request.dataset,
+        dataset=request.dataset_name,
         protocol=request.protocol,
         dtype=request.dtype,
         revision=request.revision,
-        columns=request.columns,
+        columns=request.columns or {},
     )
     rows, ignored = read_observations(path, given)
     known = [row for about in imported(store, request.source) for row in about["observations"]]

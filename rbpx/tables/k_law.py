@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.markup import escape
 
 from rbpx.analyses.k_law import STEP, KLaw, KLaws, doubts
-from rbpx.tables.plain import UNKNOWN, console, grid, number, put, remedies, short, span, status_name
+from rbpx.tables.plain import UNKNOWN, console, grid, number, put, remedies, rough, short, span, status_name
 
 
 def show(found: Sequence[KLaws]) -> None:
@@ -48,7 +48,7 @@ def _exchange_row(law: KLaw) -> list[str]:
     fit, exchange = law.fit, law.exchange
     worth = [UNKNOWN] * 3
     if exchange is not None:
-        ends = f"{short(exchange.lo)}..{short(exchange.hi)}" if exchange.lo is not None else UNKNOWN
+        ends = f"{rough(exchange.lo)}..{rough(exchange.hi)}" if exchange.lo is not None else UNKNOWN
         worth = [short(exchange.factor), ends, f"-{exchange.rate:.2f}"]
     return [
         escape(law.run.size),

@@ -45,6 +45,11 @@ def short(value: float | None) -> str:
     return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.3g}"
 
 
+def rough(value: float | None) -> str:
+    """A number of any magnitude in two digits, or a dash."""
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.2g}"
+
+
 def span(lo: float | None, hi: float | None, digits: int = 4) -> str:
     """An interval; a dash where an end is unknown, one dash where both are."""
     return UNKNOWN if lo is None and hi is None else f"{number(lo, digits)}..{number(hi, digits)}"
@@ -88,7 +93,11 @@ def put(screen: Console, table: Table) -> None:
         screen.print(table.title, style="bold", markup=False, soft_wrap=True)
         table.title = None
     full = table.__rich_measure__(screen, screen.options.update(width=1000)).maximum
-    slack = sum((c.max_width or 0) - (c.min_width or 0) for c in table.columns if not c.no_wrap)
+    slack = 0
+    for column in table.columns:
+        if not column.no_wrap and column.min_width is not None:
+            widest = max((screen.measure(cell).maximum for cell in column.cells), default=0)
+            slack += max(0, min(widest, column.max_width or widest) - column.min_width)
     Console(highlight=False, width=max(screen.width, full - slack)).print(table)
 
 
