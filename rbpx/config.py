@@ -80,7 +80,7 @@ class ImportRequest:
     source: str = ""
     ties: Ties | None = None
     family: str | None = None
-    dataset_name: str | None = None  # typed as dataset=; Hydra would take that for a file of conf/dataset
+    dataset_name: str | None = None  # typed as dataset=, which Hydra would take for a file of conf/
     protocol: str | None = None
     dtype: str | None = None
     revision: str | None = None

@@ -40,6 +40,9 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
         RbpxError: nothing in the store matches, or (`asked`) no group has the sizes that a law needs.
     """
     records: list[Record] = []
+    unknown = [name for name in names if name not in ANALYSES]
+    if unknown:
+        raise RbpxError(f"analyses={unknown[0]} is unknown; known: {', '.join(ANALYSES)}")
     for name in names:
         module = import_module(f"rbpx.analyses.{ANALYSES[name]}")
         found = []

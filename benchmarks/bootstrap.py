@@ -1,0 +1,61 @@
+"""How long 1,000 resamples of 7 sizes at 30 k take, against reading the same tokens once.
+
+The store is drawn from a known law (tests/synthetic.py): 1,000 documents, 500,000 tokens a size.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from rbpx.analyses import regimes, size_laws
+from rbpx.analyses.points import weigh_group
+from rbpx.analyses.selection import select
+from rbpx.config import Request
+from rbpx.queries import connect
+from tests.synthetic import Truth, write_store
+
+K = sorted({round(10 ** (i / 6.3)) for i in range(32)})[:30]
+
+
+def timed(what: Callable[[], Any]) -> float:
+    """The best of three."""
+    best = float("inf")
+    for _ in range(3):
+        start = time.perf_counter()
+        what()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def main() -> None:
+    """Print the table."""
+    with tempfile.TemporaryDirectory() as place:
+        sizes = tuple(10**power for power in range(3, 10))
+        store = write_store(Path(place) / "store", Truth(S=sizes), seed=0, n_documents=1000, n_tokens=500)
+        with connect(store) as connection:
+            request = Request(k=K, laws=["rbp"], resamples=1000)
+            (group,) = select(connection, request)
+            read_s = timed(
+                lambda: connection.sql("SELECT sum(greater), sum(logprob), max(doc_id) FROM tokens").fetchall()
+            )
+            rows = [
+                ("read every token once", read_s),
+                (
+                    "count ranks by document, 1,000 resamples",
+                    timed(lambda: weigh_group(connection, group, request, K, ())),
+                ),
+                (f"the laws at {len(K)} k, with intervals", timed(lambda: regimes.analyse(connection, group, request))),
+                ("the same, and the choice of form", timed(lambda: size_laws.analyse(connection, group, request))),
+            ]
+    print(f"| 7 sizes x 500,000 tokens, {len(K)} k | s | ratio |\n|---|---|---|")
+    for name, seconds in rows:
+        print(f"| {name} | {seconds:.2f} | {seconds / read_s:.0f} |")
+
+
+if __name__ == "__main__":
+    main()
