@@ -77,7 +77,7 @@ observations, fits, rank_fits and failures; rbp_at(k, ties) gives RBP at any k."
     ),
     "import": (
         "bring other people's results into `observations`",
-        """Reads RBP_k, or shares of windows of n hits, from CSV, JSON, JSONL or Parquet: one row a model, text and k, or
+        """Reads RBP_k, or shares of windows of n hits, from CSV, JSON, JSONL or Parquet: one row per model, text, k, or
 columns rbp_1, rbp_10, ... Columns are found by name (model, S or non_embedding_params, dataset, k, rbp, n, n_tokens,
 cross_entropy_nats ...); columns='{rbp: their_name}' names others. Every row is checked; a wrong one is named with
 its line and keeps all out. Analyses take imported rows with source=NAME and the ties they came with.""",
