@@ -140,7 +140,10 @@ def chosen_by(study: dict[str, Any]) -> dict[str, Any]:
 
     lines = [line for line in study.get("defaults", []) if isinstance(line, dict)]
     options = {key.removeprefix("override /"): name for line in lines for key, name in line.items()}
-    return {group: yaml.safe_load((CONF / group / f"{name}.yaml").read_text()) for group, name in options.items()}
+    return {
+        group: None if name is None else yaml.safe_load((CONF / group / f"{name}.yaml").read_text())
+        for group, name in options.items()
+    }
 
 
 def test_there_are_experiments() -> None:
@@ -165,6 +168,9 @@ def assert_holds(composed: Any, said: Any) -> None:
     if isinstance(said, dict):
         for key, value in said.items():
             assert_holds(composed[key], value)
+    elif isinstance(said, list) and said and isinstance(said[0], dict):
+        for one, other in zip(composed, said, strict=True):
+            assert_holds(one, other)
     else:
         assert composed == said
 

@@ -26,7 +26,8 @@ CREATE OR REPLACE MACRO rbp_at(k, ties) AS TABLE
     FROM runs AS r
     JOIN hits AS h USING (run_id)
     UNION ALL BY NAME
-    SELECT * FROM imported AS i WHERE i.k = k AND i.ties = ties AND i.n = 1;
+    SELECT * FROM imported AS i WHERE i.k = k AND i.ties = ties AND i.n = 1
+        AND rank_under(0, 0, ties) > 0; -- says that a tie rule is unknown, even where nothing was measured
 
 CREATE OR REPLACE VIEW observations AS
     WITH rules AS (SELECT unnest(['pessimistic', 'optimistic', 'mid']) AS ties),

@@ -123,6 +123,9 @@ def _opened(output: str | None) -> Any:
 def _placed(output: str) -> Any:
     """A path beside the output, renamed to it at the end."""
     path = Path(output)
+    if path.exists() and not path.is_file():  # a device or a pipe is written to, never replaced
+        yield path
+        return
     parts = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield parts
