@@ -64,6 +64,17 @@ def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
     return 2 if wrong and not done else 1
 
 
+def run(request: Request, words: Sequence[str]) -> Outcome:
+    """Bring in what a named study imports, then measure its grid if it has one."""
+    if request.imports and leads():
+        from rbpx.exchange import import_study
+
+        import_study(request.imports, Store(Path(request.store)))
+    if request.imports and request.model is None:
+        return Outcome(request)
+    return measure(request, words)
+
+
 def measure(request: Request, words: Sequence[str]) -> Outcome:
     """Measure every cell of the grid that the store does not hold yet."""
     from rbpx.campaign import measure_grid
@@ -125,7 +136,7 @@ def _finish_fit(requests: Sequence[Request]) -> None:
 
 def _open(request: Request) -> Store:
     store = Store(Path(request.store))
-    if not any(store.records("cells")):
+    if not any(store.records("cells")) and not store.import_files():
         raise RbpxError(
             f"store={request.store} holds no runs; measure first: python -m rbpx model=ladder dataset=stdlib"
         )
@@ -149,8 +160,24 @@ def sql(request: Request, words: Sequence[str]) -> Outcome:
     return Outcome(request)
 
 
+def import_(request: Any, words: Sequence[str]) -> Outcome:
+    """Bring other people's results into the store."""
+    from rbpx.exchange import import_one
+
+    return import_one(request, words)
+
+
+def export(request: Request, words: Sequence[str]) -> Outcome:
+    """Write a relation, or the answer to a query, to a file or to stdout."""
+    from rbpx import exchange
+
+    return exchange.export(request, words)
+
+
 def show(request: Request, words: Sequence[str]) -> Outcome:
-    """Print where a run or a fit comes from."""
+    """Print where a run, measured or imported, or a fit comes from."""
+    from rbpx.imports import provenance_of
+
     store = _open(request)
     if len(words) != 1:
         raise RbpxError("show takes the id of one run or fit, as `sql` and --format json print them: rbpx show ID")
@@ -158,6 +185,8 @@ def show(request: Request, words: Sequence[str]) -> Outcome:
         c | store.manifest(c["run_id"]) for c in store.records("cells") if words[0] in (c["run_id"], c["cell_key"])
     ]
     found += [f for f in store.records("fits") if f["fit_id"] == words[0]]
+    imported = provenance_of(store, words[0])
+    found += [] if imported is None else [imported]
     if not found:
         raise RbpxError(f"{words[0]} is no run_id, cell_key or fit_id in store={request.store}; see rbpx status")
     print(json.dumps(found[0] if len(found) == 1 else found, indent=2))
@@ -175,7 +204,9 @@ def status(request: Request, words: Sequence[str]) -> Outcome:
 
 
 def store(request: Request, words: Sequence[str]) -> Outcome:
-    """Keep house: rebuild the index, drop what points nowhere, remove a run."""
+    """Keep house: rebuild the index, drop what points nowhere, remove a run or what was imported from a source."""
+    from rbpx.imports import remove_source
+
     kept = _open(request)
     action, *rest = words or [""]
     if action == "rebuild" and not rest:
@@ -183,20 +214,23 @@ def store(request: Request, words: Sequence[str]) -> Outcome:
     elif action == "gc" and not rest:
         print(f"dropped {_collect_garbage(kept)} fit(s) whose runs are gone", file=sys.stderr)
     elif action == "rm" and len(rest) == 1:
-        if not kept.has_run(rest[0]) or Path(rest[0]).name != rest[0]:
-            raise RbpxError(f"{rest[0]} is no run_id in store={request.store}; see rbpx status")
-        for cell in [c for c in kept.records("cells") if c["run_id"] == rest[0]]:
-            kept.drop_record("cells", cell["cell_key"])
-        shutil.rmtree(kept.run_folder(rest[0]))
+        if Path(rest[0]).name == rest[0] and kept.has_run(rest[0]):
+            for cell in [c for c in kept.records("cells") if c["run_id"] == rest[0]]:
+                kept.drop_record("cells", cell["cell_key"])
+            shutil.rmtree(kept.run_folder(rest[0]))
+        elif not remove_source(kept, rest[0]):
+            raise RbpxError(f"{rest[0]} is no run_id and no imported source in store={request.store}; see rbpx status")
         _collect_garbage(kept)
     else:
-        raise RbpxError(f"store {' '.join(words)!r} is unknown; known: store rebuild, store gc, store rm RUN")
+        raise RbpxError(f"store {' '.join(words)!r} is unknown; known: store rebuild, store gc, store rm RUN|SOURCE")
     _refresh(kept)
     return Outcome(request)
 
 
 def _collect_garbage(kept: Store) -> int:
-    whole = set(kept.run_ids())
+    from rbpx.imports import imported_run_ids
+
+    whole = set(kept.run_ids()) | imported_run_ids(kept)
     gone = [f["fit_id"] for f in kept.records("fits") if not whole.issuperset(f["run_ids"])]
     for fit_id in gone:
         kept.drop_record("fits", fit_id)
@@ -214,9 +248,11 @@ def train(request: Any, words: Sequence[str]) -> Outcome:
 
 
 JOBS = {
-    "run": measure,
+    "run": run,
     "measure": measure,
     "fit": fit,
+    "import": import_,
+    "export": export,
     "sql": sql,
     "show": show,
     "status": status,

@@ -1,6 +1,7 @@
 """What a user may ask for: the shape of the YAML, its checks, and one typed value per command."""
 
 import math
+import re
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -73,8 +74,69 @@ class ProtocolConfig:
 
 
 @dataclass
+class ImportConfig:
+    """One file of other people's results, and what its columns and their absence mean.
+
+    Attributes:
+        file: CSV, Parquet, JSON or JSONL; in a named study, relative to the folder of the studies.
+        source: whose results they are.
+        ties: tie rule of rows that name none; None where the file has a column `ties`.
+        family: of rows that name none; so are dataset, revision, protocol and dtype.
+        columns: field -> column of the file, where its name alone does not tell.
+    """
+
+    file: str | None = None
+    source: Any = None
+    ties: Ties | None = None
+    family: Any = None
+    dataset: Any = None
+    revision: Any = None
+    protocol: Any = None
+    dtype: Any = None
+    columns: Any = None  # a dict; Hydra adds no keys to one that is typed
+
+    def __post_init__(self) -> None:
+        """Refuse an import that nobody could be asked about.
+
+        Raises:
+            RbpxError: no source, one that cannot be a file's name or is taken, or a number where a name is meant.
+        """
+        if self.source is None:
+            raise RbpxError("an import needs source=NAME, whose results they are, as in source=rbp_paper")
+        for name in ("source", "family", "dataset", "revision", "protocol", "dtype"):
+            _check_name(name, getattr(self, name))
+        if not isinstance(self.columns, dict | None):
+            raise RbpxError(f"columns={self.columns} is no mapping; write columns='{{rbp: NAME, k: NAME}}'")
+        for name, column in (self.columns or {}).items():
+            if not isinstance(name, str) or not isinstance(column, str):
+                raise RbpxError(
+                    f"columns: {name}: {column} is no pair of names; write columns='{{rbp: NAME, k: NAME}}'"
+                )
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", self.source):
+            raise RbpxError(
+                f"source={self.source} is no plain name; give letters, digits, '.', '_' and '-', at most 64"
+            )
+        if self.source.lower() == "measured":
+            raise RbpxError("source=measured is what rbpx measured itself; name whose results these are")
+
+
+@dataclass
+class ImportRequest(ImportConfig):
+    """What `python -m rbpx import` can be asked.
+
+    `dataset=` and `protocol=` arrive in `plain`: under their own names Hydra would look for files of conf/.
+    """
+
+    dataset: Any = "${plain.dataset}"
+    protocol: Any = "${plain.protocol}"
+    plain: dict[str, Any] = field(default_factory=lambda: {"dataset": None, "protocol": None})
+    store: str = "${oc.env:RBPX_STORE,store}"
+    format: Format = Format.table
+
+
+@dataclass
 class Request:
-    """Everything that the verbs other than `train` can be asked; contract of keys in `python -m rbpx --help`."""
+    """Everything that the verbs other than `train` and `import` can be asked; keys in `python -m rbpx --help`."""
 
     model: ModelConfig | None = None
     dataset: DatasetConfig | None = None
@@ -90,6 +152,9 @@ class Request:
     limit: int = 1000
     resamples: int = 1000
     laws: Any = "all"
+    source: Any = None
+    imports: list[ImportConfig] = field(default_factory=list)
+    analyses: list[str] = field(default_factory=lambda: ["fit"])
     store: str = "${oc.env:RBPX_STORE,store}"
     output: str | None = None
     format: Format = Format.table
@@ -105,6 +170,7 @@ class Request:
                 raise RbpxError(f"{name}={getattr(self, name)} is below 1; give a positive whole number")
         if self.model is not None:
             _check_name("model.revision", self.model.revision)
+        _check_name("source", self.source)
         self.sizes()
         self.chosen_laws()
         if self.k != "log":

@@ -5,9 +5,7 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 from typing import Any, TextIO
 
 import pyarrow as pa
@@ -19,10 +17,11 @@ from rich.table import Table
 from rbpx import relations
 from rbpx.analyses import Laws
 from rbpx.config import Format, Request
-from rbpx.errors import RbpxError
+from rbpx.imports import listed
 from rbpx.laws.power import PowerLawFit
 from rbpx.status import Status
 from rbpx.store import Store
+from rbpx.writing import opened, plain, write_csv, write_json
 
 _LAW_NAMES = {
     "rbp": "-ln RBP_",
@@ -177,10 +176,10 @@ def print_status(store: Store, request: Request) -> None:
     """Print what a store holds, a row a family, dataset and protocol, and what failed."""
     runs = relations.table(store, "runs").to_pylist()
     failures = relations.table(store, "failures").to_pylist()
+    imports = listed(store)
     if request.format is not Format.table:
-        print_records(
-            [*({"state": "done"} | r for r in runs), *({"state": "failed"} | f for f in failures)], request.format
-        )
+        states = {"done": runs, "imported": imports, "failed": failures}
+        print_records([{"state": state} | row for state, rows in states.items() for row in rows], request.format)
         return
     console = _console()
     grid: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
@@ -191,6 +190,8 @@ def print_status(store: Store, request: Request) -> None:
         sizes = ", ".join(run["size"] for run in members)
         shown.add_row(*map(escape, names), escape(sizes), f"{sum(run['n_tokens'] for run in members):,}")
     console.print(shown)
+    if imports:
+        _print_imports(console, imports)
     for failure in failures:
         console.print(
             f"failed: {failure['family']} {failure['size']} on {failure['dataset']} at {failure['at']:%Y-%m-%d %H:%M}: "
@@ -200,31 +201,23 @@ def print_status(store: Store, request: Request) -> None:
         )
 
 
+def _print_imports(console: Console, imports: Sequence[dict[str, Any]]) -> None:
+    columns = ["source", "family", "dataset", "file", "sizes", "k", "observations"]
+    shown = _table("imported", columns, left=4)
+    for one in imports:
+        names = (one["source"], ", ".join(one["family"]), ", ".join(one["dataset"]), one["file"])
+        counts = (len(one["size"]), len(one["k"]), one["n_observations"])
+        shown.add_row(*map(escape, names), *(f"{count:,}" for count in counts))
+    console.print(shown)
+
+
 # --------------------------------------------------------------------------------------------- any table, any format
-
-
-@contextmanager
-def _opened(output: str | None) -> Any:
-    if output is None:
-        yield sys.stdout
-        return
-    try:
-        with Path(output).open("w", encoding="utf-8", newline="") as file:
-            yield file
-    except OSError as problem:
-        raise RbpxError(f"output={output} cannot be written: {problem.strerror}; name another file") from None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def print_records(records: Iterable[dict[str, Any]], format: Format, output: str | None = None) -> None:
     """Print records as a JSON array of objects, null for missing, or as CSV, empty for missing."""
-    rows = [{key: _plain(value) for key, value in record.items()} for record in records]
-    with _opened(output) as file:
+    rows = [{key: plain(value) for key, value in record.items()} for record in records]
+    with opened(output) as file:
         if format is Format.json:
             json.dump(rows, file, indent=1, default=str)
             file.write("\n")
@@ -245,12 +238,8 @@ def print_table(table: pa.Table, format: Format, output: str | None = None) -> N
     """Print the answer to a query; a table for people shows its first rows and says how many there are."""
     if format is not Format.table or output is not None:
         fallback = Format.json if str(output).endswith(".json") else Format.csv
-        names = _distinct(table.column_names)
-        if format is Format.csv and table.num_rows == 0:
-            with _opened(output) as file:
-                csv.writer(file, lineterminator="\n").writerow(names)
-            return
-        print_records(table.rename_columns(names).to_pylist(), fallback if format is Format.table else format, output)
+        chosen = fallback if format is Format.table else format
+        (write_json if chosen is Format.json else write_csv)(table, output)
         return
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -263,15 +252,6 @@ def print_table(table: pa.Table, format: Format, output: str | None = None) -> N
     _console().print(shown)
     if table.num_rows > _ROWS_SHOWN:
         print(f"{table.num_rows:,} rows, the first {_ROWS_SHOWN} shown; --format csv prints all", file=sys.stderr)
-
-
-def _distinct(names: list[str]) -> list[str]:
-    seen: dict[str, int] = {}
-    out = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        out.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-    return out
 
 
 def _cell(value: Any) -> str:

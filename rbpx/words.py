@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from rbpx.errors import RbpxError
 
-VERBS = ("run", "measure", "fit", "sql", "show", "status", "store", "train")
+VERBS = ("run", "measure", "fit", "import", "export", "sql", "show", "status", "store", "train")
 _OURS = ("format", "store", "output")
 _SWITCHES = {"-m", "--multirun", "-r", "--run", "--resolve", "-sc", "--shell-completion"}
 _VALUED = {"-c", "--cfg", "-p", "--package", "-cd", "--config-dir", "-cp", "--config-path", "-cn", "--config-name"}
 _INFO = {"all", "config", "defaults", "defaults-tree", "plugins", "searchpath"}
 _CFG = ("job", "hydra", "all")
-_TAKES_WORDS = {"sql", "show", "store"}
+_TAKES_WORDS = {"sql", "show", "store", "import", "export"}
 _OVERRIDE = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@:-]*=")
 
 
@@ -22,7 +22,7 @@ class CommandLine:
 
     Attributes:
         verb: what to do.
-        words: a verb's own words: the query of sql, the id of show, the action of store.
+        words: a verb's own words: the query of sql, the id of show, the file of import.
         hydra: overrides and flags for Hydra.
         help: whether help was asked for.
         version: whether the version was asked for.
