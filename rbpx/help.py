@@ -34,6 +34,25 @@ by side and keeps them in `fits`. A law joins one run per size, all alike in tex
             "python -m rbpx fit k=log laws='[rbp]' --format csv",
         ),
     ),
+    "import": (
+        "bring in other people's results",
+        """Brings RBP_k (or p_{N,k}) and cross-entropy from CSV, Parquet, JSON or JSONL into `observations`, beside what
+was measured. Needed of each row: a model or size, non-embedding parameters S, dataset, k and rbp; or a column rbp_K for
+each k. Shares are in [0, 1], cross-entropy in nats. A row that is wrong is named, and then nothing is imported.""",
+        (
+            "python -m rbpx import results.csv source=their_paper ties=optimistic family=gpt2",
+            "python -m rbpx import results.parquet source=team_b ties=mid columns='{rbp: hit_rate, k: top}'",
+        ),
+    ),
+    "export": (
+        "write a relation or the answer to a query",
+        """Writes any relation, or the answer to one SELECT, as CSV, JSON or Parquet; the suffix of --output tells
+which. Without --output it goes to stdout. A file is written whole or not at all.""",
+        (
+            "python -m rbpx export observations --output observations.parquet",
+            "python -m rbpx export \"SELECT size, rbp FROM rbp_at(42, 'mid')\" --format json",
+        ),
+    ),
     "sql": (
         "ask the store in SQL, reading only",
         """Answers one SELECT (DuckDB's dialect) over the relations runs, tokens, rank_counts, documents, vocab,
@@ -45,17 +64,18 @@ observations, fits, rank_fits and failures; rbp_at(k, ties) gives RBP at any k."
     ),
     "show": (
         "print where one run or fit comes from",
-        "Takes a run_id, cell_key or fit_id.",
+        "Takes a run_id, cell_key or fit_id; an imported run shows its file, source and rows.",
         ("python -m rbpx show ID",),
     ),
     "status": (
         "print what the store holds and what failed",
-        "Counts runs, tokens, fits and failures.",
+        "Lists runs, imported results and failures.",
         ("python -m rbpx status",),
     ),
     "store": (
         "keep house in the store",
-        "`rebuild` makes the index rbpx.duckdb anew, `gc` drops fits whose runs are gone, `rm RUN` removes a run.",
+        """`rebuild` makes the index rbpx.duckdb anew, `gc` drops fits whose runs are gone, `rm RUN` removes a run,
+`rm SOURCE` all that was imported from a source.""",
         ("python -m rbpx store rebuild", "python -m rbpx store gc"),
     ),
     "train": (
@@ -106,7 +126,7 @@ def help_text(verb: str | None) -> str:
             "python -m rbpx VERB --help explains one verb."
         )
     short, long, examples = _VERBS[verb]
-    keys = _train_keys() if verb == "train" else _keys()
+    keys = {"train": _train_keys, "import": _import_keys}.get(verb, _keys)()
     shown = "\n".join(f"  {line}" for line in examples)
     return f"rbpx {verb}: {short}\n\n{long}\n\nexamples\n{shown}\n\nkeys\n{_indent(keys)}\n\nflags\n{_indent(_FLAGS)}"
 
@@ -128,6 +148,19 @@ output=DIR        where the models go, default ladder/
 text.site=DIR     folder with the installed packages, default this interpreter's
 device=auto       or cpu, cuda; threads=N on CPU
 --cfg job         prints the rest: packages, vocabulary, shapes, learning rate"""
+
+
+def _import_keys() -> str:
+    return """\
+source=NAME       whose results these are; `measured` is rbpx's own
+ties=RULE         pessimistic, optimistic or mid, for rows without a column `ties`; there is no default
+family=NAME       for rows without a column family; so are dataset=, revision=, protocol=, dtype=
+columns='{...}'   what a column holds where its name does not tell: columns='{rbp: my_column}'
+store=DIR         folder of the store (--store DIR), default $RBPX_STORE or store/
+
+columns are known by name: family, size (else the last part of model), model or hub_id or model_name, revision,
+non_embedding_params or S, dataset, text_hash, protocol, dtype, k, n (window length, default 1), ties,
+rbp or p_nk or p, n_tokens, cross_entropy_nats or ce; rbp_1, rbp_10, ... hold one k each"""
 
 
 def _names(place: Path) -> list[str]:

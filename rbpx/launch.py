@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from rbpx.config import DatasetConfig, ImportRequest, ModelConfig, ProtocolConfig, Request
+from rbpx.config import DatasetConfig, ImportConfig, ImportRequest, ModelConfig, ProtocolConfig, Request
 from rbpx.errors import RbpxError
 from rbpx.outcome import ENVIRONMENT, Outcome, collect
 
@@ -103,6 +103,10 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str]) -> str:
     missing = re.search(r"Could not find '(\w+)/([^']*)'", text)
     if missing:
         return _unknown_option(missing[1], missing[2], primary)
+    inner = re.search(r"Key '([^']+)' not in 'ImportConfig'", f"{text} {problem.__cause__}")
+    if inner:
+        known = ", ".join(ImportConfig.__dataclass_fields__)
+        return f"{inner[1]} is no key of an import; known: {known}; see python -m rbpx import --help"
     key = re.search(
         r"Could not override '([^']+)'|Key '([^']+)' (?:is )?not in|Could not delete from config. '([^']+)'", text
     )

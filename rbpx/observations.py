@@ -81,9 +81,8 @@ def _observations(row: Row, columns: Columns, config: ImportConfig) -> list[Obse
     """One observation, or one for each filled column of RBP at one k."""
     value = {field: row.values.get(column) for field, column in columns.named.items()}
     model = _name(row, value, "model")
-    ties = _told(row, value, "ties", None if config.ties is None else config.ties.value)
-    if ties not in set(Ties):
-        raise RbpxError(f"{row.place}: ties is {ties!r}; known: {', '.join(Ties)}")
+    if _name(row, value, "ties") not in (None, *Ties):
+        raise RbpxError(f"{row.place}: ties is {_name(row, value, 'ties')!r}; known: {', '.join(Ties)}")
     entropy = _share_or_nats(row, value.get("cross_entropy_nats"), "cross_entropy_nats")
     common: dict[str, Any] = {
         "source": config.source,
@@ -97,7 +96,7 @@ def _observations(row: Row, columns: Columns, config: ImportConfig) -> list[Obse
         "protocol": _told(row, value, "protocol", config.protocol, needed=False),
         "dtype": _told(row, value, "dtype", config.dtype, needed=False),
         "n": 1 if _empty(value.get("n")) else _whole(row, value["n"], "n"),
-        "ties": ties,
+        "ties": _told(row, value, "ties", None if config.ties is None else config.ties.value),
         "n_tokens": None if _empty(value.get("n_tokens")) else _whole(row, value["n_tokens"], "n_tokens"),
         "cross_entropy_nats": entropy,
     }

@@ -47,12 +47,16 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what the README's commands name: three models A, B, C, one FOLDER, a text."""
+    """A folder with what the README's commands name: models A, B, C and one FOLDER, a text, two files of results."""
     folder = tmp_path_factory.mktemp("readme")
     for seed, name in enumerate(("FOLDER", "A", "B", "C")):
         build_checkpoint("gpt_neox", folder / name, seed=seed, hidden_size=16 + 8 * seed)
     rows = ({"text": f"Letter {i} left the harbour at dawn; the sea reads nothing."} for i in range(9))
     (folder / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "results.csv").write_text(
+        "model,S,k,rbp,ce\nORG/a-1b,1000000000,1,0.5,2.5\nORG/a-2b,2000000000,1,0.6,2.2\n"
+    )
+    (folder / "wide.csv").write_text("family,checkpoint,S,rbp_1,rbp_10\nb,b-1b,1000000000,0.5,0.7\n")
     return folder
 
 
@@ -72,7 +76,8 @@ def test_a_command_of_the_readme_runs(command: str, demo: tuple[Path, str], work
     before = sorted(workplace.iterdir())
     done = run(in_python(command), workplace, demo[0])
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() if " measure " not in command else not done.stdout
+    quiet = (" measure ", " import ", "experiment=published")  # what they bring is in the store
+    assert bool(done.stdout.strip()) != any(words in command for words in quiet)
     assert sorted(workplace.iterdir()) == before
 
 
