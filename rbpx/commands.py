@@ -66,12 +66,12 @@ def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
 
 def run(request: Request, words: Sequence[str]) -> Outcome:
     """Bring in what a named study imports, then measure its grid if it has one."""
-    if request.imports and leads():
+    if request.imports:
         from rbpx.exchange import import_study
 
-        import_study(request.imports, Store(Path(request.store)))
-    if request.imports and request.model is None:
-        return Outcome(request)
+        import_study(request.imports, Store(Path(request.store)), quiet=not leads())
+        if request.model is None:
+            return Outcome(request)
     return measure(request, words)
 
 

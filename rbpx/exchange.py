@@ -30,13 +30,19 @@ def import_one(request: ImportRequest, words: Sequence[str]) -> Outcome:
     return Outcome()
 
 
-def import_study(imports: Sequence[ImportConfig], store: Store) -> None:
-    """Bring in the files of a named study; paths start at the folder of the studies."""
+def import_study(imports: Sequence[ImportConfig], store: Store, quiet: bool) -> None:
+    """Bring in the files of a named study; paths start at the folder of the studies.
+
+    Processes that measure together all come here: the first brings in, the others find nothing new, and a file that is
+    wrong stops them all.
+    """
     for number, config in enumerate(imports, 1):
         if config.file is None:
             raise RbpxError(f"import {number} of the study names no file; give it file: PATH")
         path = folder("experiments") / Path(config.file).expanduser()
-        _report(import_file(store, path, config), store, config, path.name)
+        imported = import_file(store, path, config)
+        if not quiet:
+            _report(imported, store, config, path.name)
     if imports:
         refresh_index(store)
 

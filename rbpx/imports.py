@@ -120,7 +120,13 @@ def _tables(store: Store) -> Iterator[tuple[Record, pa.Table]]:
 
 
 def _provenance(path: Path) -> Record:
-    known: Record = json.loads(pq.read_schema(path).metadata[_PROVENANCE])
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, ValueError) as problem:
+        raise RbpxError(f"{path} cannot be read: {' '.join(str(problem).split())}; move it out of the store") from None
+    if _PROVENANCE not in metadata:
+        raise RbpxError(f"{path} was not imported by rbpx; move it out of the store and import it from there")
+    known: Record = json.loads(metadata[_PROVENANCE])
     return known
 
 

@@ -21,7 +21,7 @@ from rbpx.imports import listed
 from rbpx.laws.power import PowerLawFit
 from rbpx.status import Status
 from rbpx.store import Store
-from rbpx.writing import opened, plain, write_csv, write_json
+from rbpx.writing import opened, plain, write_csv, write_json, write_parquet
 
 _LAW_NAMES = {
     "rbp": "-ln RBP_",
@@ -236,6 +236,9 @@ def _write_csv(rows: Sequence[dict[str, Any]], file: TextIO) -> None:
 
 def print_table(table: pa.Table, format: Format, output: str | None = None) -> None:
     """Print the answer to a query; a table for people shows its first rows and says how many there are."""
+    if format is Format.table and output is not None and output.endswith(".parquet"):
+        write_parquet(table, output)
+        return
     if format is not Format.table or output is not None:
         fallback = Format.json if str(output).endswith(".json") else Format.csv
         chosen = fallback if format is Format.table else format

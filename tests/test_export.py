@@ -69,6 +69,11 @@ def test_the_suffix_of_the_output_decides_and_all_formats_say_the_same(
         assert list(rows[0]) == list(expected[0])
 
 
+def test_the_answer_of_sql_can_be_parquet_too(measured: Measured, cwd: Path, tmp_path: Path) -> None:
+    here("sql", ONE_SIZE, "--output", tmp_path / "out.parquet", "--store", measured.store, cwd=cwd, check=0)
+    assert pq.read_table(tmp_path / "out.parquet").to_pylist() == asked_of_duckdb(measured.store, ONE_SIZE)
+
+
 def test_format_tells_what_the_name_of_the_output_does_not(measured: Measured, cwd: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.txt"
     export(measured, cwd, "SELECT 1 AS one", "--output", output, "--format", "json")

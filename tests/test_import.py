@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.store import Store
-from tests.commands import Answer, here
+from tests.commands import Answer, here, start
 from tests.stores import Measured, snapshot
 
 pytest_plugins = ["tests.stores"]
@@ -320,6 +320,14 @@ def test_a_file_that_contradicts_the_store_is_refused(
     assert len(observations(store, cwd)) == len(ROWS) + 2
 
 
+def test_of_two_contradicting_files_that_come_at_once_one_is_refused(store: Path, cwd: Path, tmp_path: Path) -> None:
+    files = [write(tmp_path / f"{rbp}.csv", HEADER, ROWS[0].replace("0.41", rbp)) for rbp in ("0.41", "0.42")]
+    processes = [start("import", file, *IMPORT, "--store", store, cwd=cwd) for file in files]
+    told = [process.communicate(timeout=60)[1] for process in processes]
+    assert sorted(process.returncode for process in processes) == [0, 2], told
+    assert len(observations(store, cwd)) == 1
+
+
 # --------------------------------------------------------------------------------------------------- life in the store
 
 
@@ -434,6 +442,17 @@ def test_what_was_measured_can_be_imported_elsewhere(
     assert bring(file, store, cwd, "source=elsewhere").stderr.startswith(f"ignored columns of {file}: source, run_id\n")
     ours = observations(measured.store, cwd, "true")
     assert observations(store, cwd) == [row | {"source": "elsewhere"} for row in ours]
+
+
+def test_a_file_that_rbpx_did_not_import_is_named(results: Path, store: Path, cwd: Path) -> None:
+    bring(results, store, cwd)
+    for content in (b"rbp", None):
+        foreign = store / "imports" / "foreign.parquet"
+        if content is None:
+            pq.write_table(pa.table({"rbp": [0.5]}), foreign)
+        else:
+            foreign.write_bytes(content)
+        refused(bring(results, store, cwd, check=None), f"{foreign} ", "move it out of the store")
 
 
 # ------------------------------------------------------------------------------------------------------ named studies
