@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rbpx.config import ImportRequest, Request
+from rbpx.config import Request
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.outcome import Outcome, leave
 from rbpx.store import Record, Store
@@ -83,42 +83,29 @@ def _finish_run(requests: Sequence[Request], done: Sequence[str]) -> None:
         perform_analyses(first.analyses, [(request, None) for request in requests])
 
 
+def run(request: Request, words: Sequence[str]) -> Outcome:
+    """Bring in what a study imports, then measure its grid if it has one."""
+    if request.imports:
+        from rbpx.exchange import import_study
+
+        import_study(request.imports, Store(Path(request.store)), quiet=not leads())
+        if request.model is None:
+            return Outcome(request)
+    return measure(request, words)
+
+
 def measure(request: Request, words: Sequence[str]) -> Outcome:
-    """Bring in what a study imports, and measure every cell of its grid that the store does not hold yet."""
-    if request.imports and leads():
-        _import_study(request)
-    if request.imports and request.model is None:
-        return Outcome(request)
+    """Measure every cell of the grid that the store does not hold yet."""
     from rbpx.campaign import measure_grid
 
     return measure_grid(request)
 
 
-def _import_study(request: Request) -> None:
-    from rbpx.imports import bring
-    from rbpx.launch import folder
+def import_(request: Any, words: Sequence[str]) -> Outcome:
+    """Bring other people's results into the store."""
+    from rbpx.exchange import import_one
 
-    store = Store(Path(request.store))
-    for each in request.imports:
-        said = ImportRequest(**{name: value for name, value in vars(each).items() if name != "file"})
-        line, _ = bring(folder("experiments") / each.file, said, store)
-        print(line, file=sys.stderr)
-    _refresh(store)
-
-
-def import_(request: ImportRequest, words: Sequence[str]) -> Outcome:
-    """Bring other people's results into `observations`."""
-    from rbpx.imports import bring
-
-    if len(words) != 1:
-        raise RbpxError(f"import takes one file, got {len(words)}: python -m rbpx import FILE source=NAME ties=RULE")
-    store = Store(Path(request.store))
-    line, ignored = bring(Path(words[0]), request, store)
-    if ignored:
-        print(f"columns that mean nothing here, ignored: {', '.join(ignored)}", file=sys.stderr)
-    print(line, file=sys.stderr)
-    _refresh(store)
-    return Outcome()
+    return import_one(request, words)
 
 
 def _refresh(store: Store) -> None:
@@ -165,25 +152,10 @@ def sql(request: Request, words: Sequence[str]) -> Outcome:
 
 
 def export(request: Request, words: Sequence[str]) -> Outcome:
-    """Write a relation, or the answer to a query, as CSV, JSON or Parquet."""
-    from rbpx.queries import RELATIONS, ask_user, connect
-    from rbpx.tables.plain import export_table
+    """Write a relation, or the answer to a query, to a file or to stdout."""
+    from rbpx import exchange
 
-    if len(words) != 1:
-        raise RbpxError(
-            f"export takes one relation or query, got {len(words)}: rbpx export observations --output F.csv"
-        )
-    asked = words[0]
-    if " " not in asked.strip() and asked not in RELATIONS:
-        raise RbpxError(f'{asked} is no relation; known: {", ".join(RELATIONS)}, or a query: "SELECT ..."')
-    store = _open(request)
-    _refresh(store)
-    with connect(store) as connection:
-        answer = ask_user(connection, f"FROM {asked}" if asked in RELATIONS else asked)
-    export_table(answer, request.format, request.output)
-    if request.output is not None:
-        print(f"{answer.num_rows:,} rows into {request.output}", file=sys.stderr)
-    return Outcome(request)
+    return exchange.export(request, words)
 
 
 def show(request: Request, words: Sequence[str]) -> Outcome:
@@ -195,9 +167,10 @@ def show(request: Request, words: Sequence[str]) -> Outcome:
         c | store.manifest(c["run_id"]) for c in store.records("cells") if words[0] in (c["run_id"], c["cell_key"])
     ]
     found += [f | {"reproduced": _reproduced(f)} for f in store.records("fits") if f["fit_id"] == words[0]]
-    from rbpx.imports import provenance
+    from rbpx.imports import provenance_of
 
-    found += provenance(store, words[0])
+    imported = provenance_of(store, words[0])
+    found += [] if imported is None else [imported]
     if not found:
         raise RbpxError(f"{words[0]} is no run_id, cell_key or fit_id in store={request.store}; see rbpx status")
     print(json.dumps(found[0] if len(found) == 1 else found, indent=2))
@@ -228,7 +201,7 @@ def status(request: Request, words: Sequence[str]) -> Outcome:
 
 def store(request: Request, words: Sequence[str]) -> Outcome:
     """Keep house: rebuild the index, drop what points nowhere, remove a run."""
-    from rbpx.imports import forget
+    from rbpx.imports import remove_source
 
     kept = _open(request)
     action, *rest = words or [""]
@@ -236,7 +209,7 @@ def store(request: Request, words: Sequence[str]) -> Outcome:
         (kept.root / "rbpx.duckdb").unlink(missing_ok=True)
     elif action == "gc" and not rest:
         print(f"dropped {_collect_garbage(kept)} fit(s) whose runs are gone", file=sys.stderr)
-    elif action == "rm" and len(rest) == 1 and forget(kept, rest[0]):
+    elif action == "rm" and len(rest) == 1 and remove_source(kept, rest[0]):
         _collect_garbage(kept)
     elif action == "rm" and len(rest) == 1:
         if not kept.has_run(rest[0]) or Path(rest[0]).name != rest[0]:
@@ -246,15 +219,15 @@ def store(request: Request, words: Sequence[str]) -> Outcome:
         shutil.rmtree(kept.run_folder(rest[0]))
         _collect_garbage(kept)
     else:
-        raise RbpxError(f"store {' '.join(words)!r} is unknown; known: store rebuild, store gc, store rm RUN")
+        raise RbpxError(f"store {' '.join(words)!r} is unknown; known: store rebuild, store gc, store rm RUN|SOURCE")
     _refresh(kept)
     return Outcome(request)
 
 
 def _collect_garbage(kept: Store) -> int:
-    from rbpx.imports import imported
+    from rbpx.imports import imported_run_ids
 
-    whole = set(kept.run_ids()) | {row["run_id"] for about in imported(kept) for row in about["observations"]}
+    whole = set(kept.run_ids()) | imported_run_ids(kept)
     gone = [f["fit_id"] for f in kept.records("fits") if not whole.issuperset(f["run_ids"])]
     for fit_id in gone:
         kept.drop_record("fits", fit_id)
@@ -272,7 +245,7 @@ def train(request: Any, words: Sequence[str]) -> Outcome:
 
 
 JOBS: dict[str, Callable[[Any, Sequence[str]], Outcome]] = {
-    "run": measure,
+    "run": run,
     "measure": measure,
     **dict.fromkeys(ANALYSES, analyse),
     "sql": sql,

@@ -1,6 +1,7 @@
 """What a user may ask for: the shape of the YAML, its checks, and one typed value per command."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -74,43 +75,64 @@ class ProtocolConfig:
 
 
 @dataclass
-class ImportRequest:
-    """What is said beside a file of observations (verb import, and the `imports` of a study)."""
+class ImportConfig:
+    """One file of other people's results, and what its columns and their absence mean.
 
-    source: str = ""
+    Attributes:
+        file: CSV, Parquet, JSON or JSONL; in a named study, relative to the folder of the studies.
+        source: whose results they are.
+        ties: tie rule of rows that name none; None where the file has a column `ties`.
+        family: of rows that name none; so are dataset, revision, protocol and dtype.
+        columns: field -> column of the file, where its name alone does not tell.
+    """
+
+    file: str | None = None
+    source: Any = None
     ties: Ties | None = None
-    family: str | None = None
-    dataset_name: str | None = None  # typed as dataset=, which Hydra would take for a file of conf/
-    protocol: str | None = None
-    dtype: str | None = None
-    revision: str | None = None
-    columns: Any = None
-    store: str = "${oc.env:RBPX_STORE,store}"
-    format: Format = Format.table
-    output: str | None = None
+    family: Any = None
+    dataset: Any = None
+    revision: Any = None
+    protocol: Any = None
+    dtype: Any = None
+    columns: Any = None  # a dict; Hydra adds no keys to one that is typed
 
     def __post_init__(self) -> None:
-        """Refuse an import without a source.
+        """Refuse an import that nobody could be asked about.
 
         Raises:
-            RbpxError: there is none.
+            RbpxError: no source, one that cannot be a file's name or is taken, or a number where a name is meant.
         """
-        if not self.source:
-            raise RbpxError("import needs source=NAME, the name under which these observations are kept")
-        if not isinstance(self.columns or {}, dict):
-            raise RbpxError(f"columns={self.columns} is no mapping; give columns='{{rbp: my_column}}'")
+        if self.source is None:
+            raise RbpxError("an import needs source=NAME, whose results they are, as in source=rbp_paper")
+        for name in ("source", "family", "dataset", "revision", "protocol", "dtype"):
+            _check_name(name, getattr(self, name))
+        if not isinstance(self.columns, dict | None):
+            raise RbpxError(f"columns={self.columns} is no mapping; write columns='{{rbp: NAME, k: NAME}}'")
+        for name, column in (self.columns or {}).items():
+            if not isinstance(name, str) or not isinstance(column, str):
+                raise RbpxError(
+                    f"columns: {name}: {column} is no pair of names; write columns='{{rbp: NAME, k: NAME}}'"
+                )
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", self.source):
+            raise RbpxError(
+                f"source={self.source} is no plain name; give letters, digits, '.', '_' and '-', at most 64"
+            )
+        if self.source.lower() == "measured":
+            raise RbpxError("source=measured is what rbpx measured itself; name whose results these are")
 
 
 @dataclass
-class StudyImport:
-    """One file that a study brings in; the file lies beside the studies."""
+class ImportRequest(ImportConfig):
+    """What `python -m rbpx import` can be asked.
 
-    file: str = ""
-    source: str = ""
-    ties: Ties | None = None
-    family: str | None = None
-    dataset_name: str | None = None
-    columns: Any = None
+    `dataset=` and `protocol=` arrive in `plain`: under their own names Hydra would look for files of conf/.
+    """
+
+    dataset: Any = "${plain.dataset}"
+    protocol: Any = "${plain.protocol}"
+    plain: dict[str, Any] = field(default_factory=lambda: {"dataset": None, "protocol": None})
+    store: str = "${oc.env:RBPX_STORE,store}"
+    format: Format = Format.table
 
 
 @dataclass
@@ -123,7 +145,7 @@ class Request:
     study: Any = None
     size: Any = "all"
     family: Any = None
-    source: str | None = None
+    source: Any = None
     dtype: Dtype = Dtype.float32
     device: Device = Device.auto
     tokens_per_batch: int = 4096
@@ -139,7 +161,7 @@ class Request:
     store: str = "${oc.env:RBPX_STORE,store}"
     output: str | None = None
     format: Format = Format.table
-    imports: list[StudyImport] = field(default_factory=list)
+    imports: list[ImportConfig] = field(default_factory=list)
     analyses: list[str] = field(default_factory=lambda: ["fit"])
 
     def __post_init__(self) -> None:
@@ -158,6 +180,7 @@ class Request:
         self.methods()
         for family in [] if self.family is None else _listed(self.family):
             _check_name("family", family)
+        _check_name("source", self.source)
         for k in [] if self.k in (None, "log") else _listed(self.k):
             if isinstance(k, bool) or not isinstance(k, int) or k < 1:
                 raise RbpxError(f"k={k} is no rank; give whole numbers from 1, as in k='[1,10,100]', or k=log")

@@ -1,91 +1,134 @@
-"""Imports: a file of other people's results and what is said beside it in, observations in the store out."""
+"""Imported observations in the store: a file in, immutable Parquet with its provenance out, and back again."""
 
-import hashlib
 import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock
 
-from rbpx.config import ImportRequest
+from rbpx.columns import match_columns
+from rbpx.config import ImportConfig
 from rbpx.content import digest
-from rbpx.observations import Given, read_observations, table, without_known
+from rbpx.errors import RbpxError
+from rbpx.observations import Observation, merge, read_observations, run_ids
+from rbpx.rows import read_rows
+from rbpx.schema import OBSERVATIONS
 from rbpx.store import Record, Store, now
 
-_ABOUT = b"rbpx"  # the key of the Parquet metadata under which an import says where it comes from
+_PROVENANCE = b"rbpx.import"  # key in the metadata of the Parquet schema
 
 
-def bring(path: Path, request: ImportRequest, store: Store) -> tuple[str, list[str]]:
-    """Import one file, all of it or nothing; what is there already is not written twice.
+@dataclass(frozen=True)
+class Imported:
+    """What one import brought.
 
-    Returns:
-        One line that says what came in, and the columns that were not understood.
+    Attributes:
+        observations: all that the file holds, each once.
+        n_new: how many of them the store did not hold before.
+        ignored: columns of the file that are not understood.
+    """
+
+    observations: tuple[Observation, ...]
+    n_new: int
+    ignored: tuple[str, ...]
+
+
+def import_file(store: Store, path: Path, config: ImportConfig) -> Imported:
+    """Check every row of a file, then keep those that are new as one Parquet file; all of them or none.
 
     Raises:
-        RbpxError: the file or a row of it is wrong, or says something else than what is there from this source.
+        RbpxError: the file, its columns or a row are not what they should be, or contradict the store.
+        MeasureError: the store cannot be written.
     """
-    given = Given(
-        source=request.source,
-        ties=request.ties,
-        family=request.family,
-        dataset=request.dataset_name,
-        protocol=request.protocol,
-        dtype=request.dtype,
-        revision=request.revision,
-        columns=request.columns or {},
-    )
-    rows, ignored = read_observations(path, given)
-    known = [row for about in imported(store, request.source) for row in about["observations"]]
-    fresh = without_known(rows, known, path)
-    if fresh:
-        store.prepare()
-        about = {
-            "source": request.source,
-            "file": path.name,
-            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-            "imported_at": now(),
-            "said": {name: value for name, value in vars(given).items() if value not in (None, {}, "")},
-        }
-        whole = table(fresh).replace_schema_metadata({_ABOUT: json.dumps(about).encode()})
-        store.write_import(f"{request.source}-{digest(fresh)}", whole)
-    models, texts, ks = (len({row[name] for row in rows}) for name in ("size", "dataset", "k"))
-    there = "" if len(fresh) == len(rows) else f", {len(rows) - len(fresh)} of them there already"
-    line = (
-        f"{path.name}: {len(rows)} observations of {models} model(s) on {texts} text(s) at {ks} k from "
-        f"source={request.source}{there}; store={store.root}"
-    )
-    return line, ignored
+    rows = read_rows(path)
+    columns = match_columns(rows.columns, config.columns or {}, str(path))
+    if config.ties is None and "ties" not in columns.named:
+        raise RbpxError(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
+    read = read_observations(rows.rows, columns, config)
+    whole = merge(read, ())
+    store.prepare()
+    with FileLock(store.root / ".imports.lock"):  # two imports at once must not contradict each other
+        new = merge(read, held(store, str(config.source)))
+        if new:
+            provenance = {
+                "source": config.source,
+                "file": path.name,
+                "sha256": rows.sha256,
+                "imported_at": now(),
+                "columns": columns.mapping,
+            }
+            _write(store, new, provenance)
+    return Imported(tuple(whole), len(new), columns.ignored)
 
 
-def imported(store: Store, source: str | None = None) -> list[Record]:
-    """What each imported file was: source, file, sha256, imported_at, said, and its observations."""
-    found = []
-    for path in store.import_files():
-        about = _about(pq.read_schema(path))
-        if source in (None, about["source"]):
-            found.append(about | {"path": path, "observations": pq.read_table(path).to_pylist()})
-    return found
+def _write(store: Store, new: list[Observation], provenance: Record) -> None:
+    runs = run_ids(new)
+    records = [asdict(one) | {"run_id": runs[one.run]} for one in new]
+    columns = OBSERVATIONS.with_metadata({_PROVENANCE: json.dumps(provenance)})
+    store.write_import(f"{provenance['source']}-{digest(records)}", pa.Table.from_pylist(records, schema=columns))
 
 
-def _about(columns: pa.Schema) -> Record:
-    about: Record = json.loads((columns.metadata or {})[_ABOUT])
-    return about
+def held(store: Store, source: str) -> list[Observation]:
+    """The observations of one source."""
+    return [
+        Observation(**{name: value for name, value in record.items() if name != "run_id"})
+        for provenance, table in _tables(store)
+        if provenance["source"] == source
+        for record in table.to_pylist()
+    ]
 
 
-def provenance(store: Store, run_id: str) -> list[Record]:
-    """Where the observations of an imported run come from: one record a file."""
-    found = []
-    for about in imported(store):
-        rows = [row for row in about["observations"] if row["run_id"] == run_id]
+def listed(store: Store) -> list[Record]:
+    """Each import: source, file, sha256, imported_at, columns, and its n_observations, families, datasets, sizes, k."""
+    rows = []
+    for provenance, table in _tables(store):
+        held = {name: _distinct(table, name) for name in ("family", "dataset", "size", "k", "n")}
+        rows.append(provenance | {"n_observations": table.num_rows} | held)
+    return sorted(rows, key=lambda row: (row["source"], row["imported_at"]))
+
+
+def imported_run_ids(store: Store) -> set[str]:
+    """The run_ids of imported observations, to which fits may point."""
+    return {run_id for _, table in _tables(store) for run_id in _distinct(table, "run_id")}
+
+
+def provenance_of(store: Store, run_id: str) -> Record | None:
+    """Where an imported run comes from, with its rows; None if there is none of that id."""
+    for provenance, table in _tables(store):
+        rows = [record for record in table.to_pylist() if record["run_id"] == run_id]
         if rows:
-            known = {name: value for name, value in about.items() if name not in ("path", "observations")}
-            found.append({"run_id": run_id, **known, "observations": rows})
-    return found
+            return {"run_id": run_id, **provenance, "rows": rows}
+    return None
 
 
-def forget(store: Store, source: str) -> int:
-    """Remove all that was imported under a source; returns how many observations that were."""
-    gone = imported(store, source)
-    for about in gone:
-        about["path"].unlink()
-    return sum(len(about["observations"]) for about in gone)
+def remove_source(store: Store, source: str) -> int:
+    """Forget all that was imported from a source; returns how many imports that were."""
+    with FileLock(store.root / ".imports.lock"):
+        paths = [path for path in store.import_files() if _provenance(path)["source"] == source]
+        for path in paths:
+            path.unlink()
+    return len(paths)
+
+
+def _tables(store: Store) -> Iterator[tuple[Record, pa.Table]]:
+    for path in store.import_files():
+        yield _provenance(path), pq.ParquetFile(path).read()
+
+
+def _provenance(path: Path) -> Record:
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, ValueError) as problem:
+        raise RbpxError(f"{path} cannot be read: {' '.join(str(problem).split())}; move it out of the store") from None
+    if _PROVENANCE not in metadata:
+        raise RbpxError(f"{path} was not imported by rbpx; move it out of the store and import it from there")
+    known: Record = json.loads(metadata[_PROVENANCE])
+    return known
+
+
+def _distinct(table: pa.Table, name: str) -> list[Any]:
+    return list(dict.fromkeys(table[name].to_pylist()))

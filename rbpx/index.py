@@ -46,7 +46,7 @@ def _rebuild(store: Store, path: Path, state: str) -> None:
             for name in ("runs", *relations.BY_RECORD):
                 connection.register(f"{name}_arrow", relations.table(store, name))
                 connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
-            for name, columns in {**relations.BY_FILE, **relations.OTHERS}.items():
+            for name, columns in {**relations.BY_FILE, **relations.ALSO_BY_FILE}.items():
                 paths = relations.files(store, name)
                 if paths:
                     listed = ", ".join(map(_quoted, paths))

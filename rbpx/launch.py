@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from rbpx.config import DatasetConfig, ImportRequest, ModelConfig, ProtocolConfig, Request
+from rbpx.config import DatasetConfig, ImportConfig, ImportRequest, ModelConfig, ProtocolConfig, Request
 from rbpx.errors import RbpxError
 from rbpx.outcome import ENVIRONMENT, Outcome, collect
 
@@ -39,6 +39,8 @@ def launch(verb: str, overrides: Sequence[str], task: Callable[[Any], None]) -> 
 
     primary = _PRIMARY.get(verb, "analyse")
     _refuse_lists(overrides)
+    if primary == "import":  # there they are names, not files of conf/, where Hydra would look for them
+        overrides = [re.sub(r"^(dataset|protocol)=", r"plain.\1=", override) for override in overrides]
     _register(primary)
     with tempfile.TemporaryDirectory(prefix="rbpx-") as sweep:
         os.environ[ENVIRONMENT] = sweep
@@ -78,8 +80,8 @@ def _register(primary: str) -> None:
 
     store = ConfigStore.instance()
     store.store(name="request", node=Request)
-    store.store(name="import_request", node=ImportRequest)
     store.store(name="train_request", node=TrainRequest)
+    store.store(name="import_request", node=ImportRequest)
     for path in experiments(primary):
         store.store(group="experiment", name=path.stem, node=OmegaConf.load(path), package="_global_")
 
@@ -101,6 +103,10 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str]) -> str:
     missing = re.search(r"Could not find '(\w+)/([^']*)'", text)
     if missing:
         return _unknown_option(missing[1], missing[2], primary)
+    inner = re.search(r"Key '([^']+)' not in 'ImportConfig'", f"{text} {problem.__cause__}")
+    if inner:
+        known = ", ".join(ImportConfig.__dataclass_fields__)
+        return f"{inner[1]} is no key of an import; known: {known}; see python -m rbpx import --help"
     key = re.search(
         r"Could not override '([^']+)'|Key '([^']+)' (?:is )?not in|Could not delete from config. '([^']+)'", text
     )
@@ -133,10 +139,10 @@ def _unknown_option(group: str, option: str, primary: str) -> str:
 def _unknown_key(key: str, primary: str) -> str:
     from rbpx.recipe import TrainRequest
 
-    shape: Any = {"train": TrainRequest, "import": ImportRequest}.get(primary, Request)
-    known = list(shape.__dataclass_fields__)
+    requests: dict[str, Any] = {"train": TrainRequest, "import": ImportRequest}
+    known = [name for name in requests.get(primary, Request).__dataclass_fields__ if name != "plain"]
     group, _, inner = key.partition(".")
-    if inner and group in _GROUPS:
+    if inner and group in _GROUPS and primary != "import":
         known = [f"{group}.{name}" for name in _GROUPS[group].__dataclass_fields__]
     near = get_close_matches(key, known, n=1)
     hint = f"did you mean {near[0]}?" if near and near[0] != key else f"known keys: {', '.join(known)}"

@@ -1,323 +1,209 @@
-"""Other people's results: a CSV, JSON or Parquet file in, checked observations out; one wrong row and there are none.
+"""Rows of other people's results in; checked observations of RBP_k and p_{N,k}, in our units, out."""
 
-An observation is RBP_k (or p_{N,k}, the share of windows of N tokens with all ranks <= k) of one model on one text.
-"""
-
-import csv
-import json
-import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from decimal import Decimal
+from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from rbpx import schema
+from rbpx.columns import Columns
+from rbpx.config import ImportConfig
 from rbpx.content import digest
 from rbpx.errors import RbpxError
+from rbpx.rows import Row
 from rbpx.ties import Ties
 
-Row = dict[str, Any]
-
-ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
-    "family": ("family",),
-    "size": ("size",),
-    "model": ("model", "hub_id", "model_name"),
-    "revision": ("revision",),
-    "non_embedding_params": ("non_embedding_params", "s"),
-    "dataset": ("dataset",),
-    "text_hash": ("text_hash",),
-    "protocol": ("protocol",),
-    "dtype": ("dtype",),
-    "k": ("k",),
-    "n": ("n",),
-    "ties": ("ties",),
-    "rbp": ("rbp", "p_all_n_in_topk", "p_nk", "p"),
-    "n_tokens": ("n_tokens",),
-    "cross_entropy_nats": ("cross_entropy_nats", "mean_cross_entropy_nats", "cross_entropy", "ce"),
-}
-"""Names under which a column is known, best first, in lower case."""
-
-_IDENTITY: Final = (
-    "source",
-    "family",
-    "size",
-    "revision",
-    "dataset",
-    "text_hash",
-    "protocol",
-    "dtype",
-    "k",
-    "n",
-    "ties",
-)
-_MODEL: Final = ("source", "family", "size", "revision", "dataset", "text_hash", "protocol", "dtype")
-_WIDE: Final = re.compile(r"rbp_(\d+)")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_MAX = {"k": 2**31 - 1, "n": 2**31 - 1, "n_tokens": 2**63 - 1, "non_embedding_params": 2**63 - 1}
 
 
 @dataclass(frozen=True)
-class Given:
-    """What is said beside the file, for what it does not say itself.
+class Observation:
+    """One share of hits of one model on one text, as relation `observations` has it; None where it was not told.
 
     Attributes:
-        source: name under which the observations are kept.
-        ties: the tie rule of the ranks, unless a column says it.
-        family: of the models, unless a column says it.
-        dataset: name of the text, unless a column says it.
-        protocol: how the text was cut, if known.
-        dtype: precision, if known.
-        revision: of the models, if known.
-        columns: {our name: name in the file}, before any alias.
+        non_embedding_params: S.
+        k: a hit is a rank of at most k.
+        n: length of the windows that must consist of hits; 1 is RBP_k.
+        ties: tie rule of the ranks.
+        rbp: share of tokens, or of windows, in [0, 1].
+        n_tokens: tokens, or windows, that the share is of.
+        cross_entropy_nats: mean over the same tokens, nats.
     """
 
     source: str
-    ties: Ties | None
-    family: str | None
-    dataset: str | None
+    family: str
+    size: str
+    model: str | None
+    revision: str | None
+    non_embedding_params: int
+    dataset: str
+    text_hash: str | None
     protocol: str | None
     dtype: str | None
-    revision: str | None
-    columns: Mapping[str, str]
+    k: int
+    n: int
+    ties: str
+    rbp: float
+    n_tokens: int | None
+    cross_entropy_nats: float | None
+
+    @property
+    def run(self) -> tuple[str | None, ...]:
+        """What names the run that it belongs to."""
+        names = (self.source, self.family, self.size, self.revision, self.dataset)
+        return (*names, self.text_hash, self.protocol, self.dtype)
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What tells it from every other."""
+        return (*self.run, self.k, self.n, self.ties)
 
 
-def read_observations(path: Path, given: Given) -> tuple[list[Row], list[str]]:
-    """The observations of a file, each with its `run_id`, and the columns that were not understood.
-
-    Raises:
-        RbpxError: the file cannot be read, lacks a column, or has a row that is wrong; its line is named.
-    """
-    if given.source == "measured" or not re.fullmatch(r"[\w.-]+", given.source):
-        raise RbpxError(
-            f"source={given.source} cannot name imported observations; give another name, letters, digits, _ . -"
-        )
-    lines = list(_read(path))
-    if not lines:
-        raise RbpxError(f"{path} has no rows; nothing to import")
-    names = list(dict.fromkeys(name for _, row in lines for name in row))
-    columns, wide = _match(path, names, given)
-    found: dict[tuple[Any, ...], Row] = {}
-    sizes: dict[tuple[Any, ...], int] = {}
-    for line, raw in lines:
-        for row in _rows(f"{path}, {line}", raw, columns, wide, given):
-            key, model = tuple(row[name] for name in _IDENTITY), (row["family"], row["size"])
-            if found.setdefault(key, row) != row:
-                raise RbpxError(f"{path}, {line}: {_name(row)} stands there twice with different values; keep one")
-            if sizes.setdefault(model, row["non_embedding_params"]) != row["non_embedding_params"]:
-                raise RbpxError(
-                    f"{path}, {line}: {row['family']} {row['size']} has non_embedding_params="
-                    f"{row['non_embedding_params']}, and {sizes[model]} above; a model has one size"
-                )
-    understood = {*columns.values(), *wide}
-    return _with_run_ids(list(found.values())), [name for name in names if name not in understood]
+def run_ids(observations: Iterable[Observation]) -> dict[tuple[str | None, ...], str]:
+    """A run_id for each imported run: a digest of what names it and of its values, in any order."""
+    members: dict[tuple[str | None, ...], list[Any]] = {}
+    for one in observations:
+        members.setdefault(one.run, []).append(one)
+    return {run: digest([list(run), sorted(digest(astuple(one)) for one in ones)]) for run, ones in members.items()}
 
 
-def without_known(rows: list[Row], known: list[Row], path: Path) -> list[Row]:
-    """The rows that are new; those that are known are left out.
+def read_observations(rows: Iterable[Row], columns: Columns, config: ImportConfig) -> list[tuple[str, Observation]]:
+    """Each observation with the place of its row, in order.
 
     Raises:
-        RbpxError: a row is known with other values.
+        RbpxError: a value is missing, is no number, is out of its range, or differs from what the request says.
     """
-    values = {tuple(row[name] for name in _IDENTITY): row for row in known}
-    fresh = []
-    for row in rows:
-        before = values.get(tuple(row[name] for name in _IDENTITY))
-        if before is None:
-            fresh.append(row)
-        elif _values(before) != _values(row):
-            raise RbpxError(
-                f"{path}: {_name(row)} is there from source={row['source']} with other values; import under another "
-                f"source, or drop the old one: python -m rbpx store rm {row['source']}"
-            )
-    return fresh
+    return [(row.place, one) for row in rows for one in _observations(row, columns, config)]
 
 
-def table(rows: list[Row]) -> pa.Table:
-    """Rows as they are stored."""
-    return pa.Table.from_pylist(rows, schema=schema.OBSERVATIONS)
-
-
-def _values(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("non_embedding_params", "rbp", "n_tokens", "cross_entropy_nats"))
-
-
-def _name(row: Row) -> str:
-    length = "" if row["n"] == 1 else f" n={row['n']}"
-    return f"{row['family']} {row['size']} on {row['dataset']} at k={row['k']}{length} ties={row['ties']}"
-
-
-def _with_run_ids(rows: list[Row]) -> list[Row]:
-    """All observations of one model on one text are one run: its id is a hash of names and values."""
-    runs: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        runs.setdefault(tuple(row[name] for name in _MODEL), []).append(row)
-    for names, members in runs.items():
-        values = sorted([r["k"], r["n"], r["ties"], *map(str, _values(r))] for r in members)
-        run_id = digest([*names, values])
-        for row in members:
-            row["run_id"] = run_id
-    return rows
-
-
-# ------------------------------------------------------------------------------------------------------ reading
-
-
-def _read(path: Path) -> Iterator[tuple[str, Row]]:
-    """Rows with the name of their place, missing values None."""
-    if not path.is_file():
-        raise RbpxError(f"{path} is no file; give the path of a CSV, JSON, JSONL or Parquet file")
-    suffix = path.suffix.lower()
-    try:
-        if suffix == ".csv":
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                reader = csv.DictReader(file)
-                for row in reader:
-                    if None in row or None in row.values():
-                        raise RbpxError(
-                            f"{path}, line {reader.line_num}: not as many values as columns; repair the row"
-                        )
-                    yield f"line {reader.line_num}", {name: value or None for name, value in row.items()}
-        elif suffix in (".json", ".jsonl"):
-            text = path.read_text(encoding="utf-8")
-            rows = json.loads(text) if suffix == ".json" else [json.loads(x) for x in text.splitlines() if x.strip()]
-            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-                raise RbpxError(f"{path} is no list of objects; give [{{...}}, ...]")
-            yield from ((f"row {number}", row) for number, row in enumerate(rows, 1))
-        elif suffix == ".parquet":
-            yield from ((f"row {number}", row) for number, row in enumerate(pq.read_table(path).to_pylist(), 1))
-        else:
-            raise RbpxError(f"{path} ends in {suffix or 'nothing'}; known: .csv, .json, .jsonl, .parquet")
-    except (OSError, ValueError, csv.Error, pa.ArrowException) as problem:
-        raise RbpxError(f"{path} cannot be read: {' '.join(str(problem).split())}") from None
-
-
-def _match(path: Path, names: list[str], given: Given) -> tuple[dict[str, str], dict[str, int]]:
-    """{our name: column} and {column: k} of the wide ones."""
-    lower = {name.lower(): name for name in names}
-    columns = {}
-    for ours, column in given.columns.items():
-        if ours not in ALIASES:
-            raise RbpxError(f"columns={ours} is no column of observations; known: {', '.join(ALIASES)}")
-        if column not in names:
-            raise RbpxError(f"columns: {path} has no column {column}; it has {', '.join(names)}")
-        columns[ours] = column
-    for ours, aliases in ALIASES.items():
-        known = [lower[alias] for alias in aliases if alias in lower]
-        if known and ours not in columns:
-            columns[ours] = known[0]
-    bits = [name for name in names if re.search(r"(^|_)(bits?|bpb)($|_)", name.lower())]
-    if bits:
-        raise RbpxError(
-            f"{path}: column {bits[0]} is in bits; convert to nats (times ln 2) and name it cross_entropy_nats"
-        )
-    wide = {lower[name]: int(match[1]) for name in lower if (match := _WIDE.fullmatch(name))}
-    if "rbp" in columns and "k" in columns:
-        wide = {}
-    elif not wide:
-        lacking = next(name for name in ("rbp", "k") if name not in columns)
-        raise RbpxError(f"{path} has no column {lacking} (or rbp_1, rbp_10, ...); it has {', '.join(names)}")
-    if "non_embedding_params" not in columns:
-        raise RbpxError(f"{path} has no column non_embedding_params (or S); it has {', '.join(names)}")
-    if "model" not in columns and "size" not in columns:
-        raise RbpxError(f"{path} has neither a column model nor size; it has {', '.join(names)}")
-    return columns, wide
-
-
-# ----------------------------------------------------------------------------------------------------- checking
-
-
-def _rows(place: str, raw: Row, columns: Mapping[str, str], wide: Mapping[str, int], given: Given) -> Iterator[Row]:
-    value = {ours: raw.get(column) for ours, column in columns.items()}
-    model = _text(value.get("model"))
-    size = _text(value.get("size")) or (None if model is None else model.rstrip("/").split("/")[-1])
-    if size is None:
-        raise RbpxError(f"{place}: the model has no name; fill in model or size")
-    shared: Row = {
-        "source": given.source,
-        "family": _either(place, "family", value, given.family),
-        "size": size,
+def _observations(row: Row, columns: Columns, config: ImportConfig) -> list[Observation]:
+    """One observation, or one for each filled column of RBP at one k."""
+    value = {field: row.values.get(column) for field, column in columns.named.items()}
+    model = _name(row, value, "model")
+    if _name(row, value, "ties") not in (None, *Ties):
+        raise RbpxError(f"{row.place}: ties is {_name(row, value, 'ties')!r}; known: {', '.join(Ties)}")
+    entropy = _share_or_nats(row, value.get("cross_entropy_nats"), "cross_entropy_nats")
+    common: dict[str, Any] = {
+        "source": config.source,
+        "family": _told(row, value, "family", config.family),
+        "size": _name(row, value, "size") or _size_of(row, model),
         "model": model,
-        "revision": _text(value.get("revision")) or given.revision,
-        "non_embedding_params": _count(place, "non_embedding_params", value.get("non_embedding_params")),
-        "dataset": _either(place, "dataset", value, given.dataset),
-        "text_hash": _text(value.get("text_hash")),
-        "protocol": _text(value.get("protocol")) or given.protocol,
-        "dtype": _text(value.get("dtype")) or given.dtype,
-        "ties": _ties(place, value.get("ties"), given.ties),
-        "n_tokens": _optional_count(place, "n_tokens", value.get("n_tokens")),
-        "cross_entropy_nats": _nats(place, value.get("cross_entropy_nats")),
+        "revision": _told(row, value, "revision", config.revision, needed=False),
+        "non_embedding_params": _whole(row, value.get("non_embedding_params"), "non_embedding_params"),
+        "dataset": _told(row, value, "dataset", config.dataset),
+        "text_hash": _name(row, value, "text_hash"),
+        "protocol": _told(row, value, "protocol", config.protocol, needed=False),
+        "dtype": _told(row, value, "dtype", config.dtype, needed=False),
+        "n": 1 if _empty(value.get("n")) else _whole(row, value["n"], "n"),
+        "ties": _told(row, value, "ties", None if config.ties is None else config.ties.value),
+        "n_tokens": None if _empty(value.get("n_tokens")) else _whole(row, value["n_tokens"], "n_tokens"),
+        "cross_entropy_nats": entropy,
     }
-    n = 1 if value.get("n") is None else _count(place, "n", value["n"])
-    if wide:
-        for column, k in wide.items():
-            if raw.get(column) is not None:
-                yield shared | {"k": k, "n": n, "rbp": _share(place, column, raw[column])}
-    else:
-        k = _count(place, "k", value["k"])
-        yield shared | {"k": k, "n": n, "rbp": _share(place, columns["rbp"], value["rbp"])}
+    shares = {k: row.values.get(column) for k, column in columns.wide.items()}
+    if not shares:
+        shares = {_whole(row, value.get("k"), "k"): value.get("rbp")}
+    filled = {k: _share_or_nats(row, share, "rbp") for k, share in shares.items() if not _empty(share)}
+    if not filled:
+        raise RbpxError(f"{row.place}: rbp is empty; give a share in [0, 1], or leave the row out")
+    return [Observation(**common, k=k, rbp=rbp) for k, rbp in filled.items()]  # type: ignore[arg-type]
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None or str(value).strip() == "" else str(value).strip()
+def _empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
-def _either(place: str, name: str, value: Row, given: str | None) -> str:
-    found = _text(value.get(name)) or given
-    if found is None:
-        raise RbpxError(f"{place}: {name} is not known; fill in a column {name}, or say {name}=NAME")
-    return found
-
-
-def _ties(place: str, value: Any, given: Ties | None) -> str:
-    said = _text(value)
-    if said is not None:
-        if said not in list(Ties):
-            raise RbpxError(f"{place}: ties={said} is unknown; known: {', '.join(Ties)}")
-        return said
-    if given is None:
-        raise RbpxError(f"{place}: the tie rule of these ranks is not known; say ties=RULE, one of {', '.join(Ties)}")
-    return given.value
-
-
-def _number(place: str, name: str, value: Any) -> float:
-    try:
-        found = float(str(value).replace("_", ""))
-    except ValueError:
-        raise RbpxError(f"{place}: {name}={value} is no number; repair the row") from None
-    if not math.isfinite(found):
-        raise RbpxError(f"{place}: {name}={value} is not finite; leave unknown values empty")
-    return found
-
-
-def _count(place: str, name: str, value: Any) -> int:
-    if value is None or value == "":
-        raise RbpxError(f"{place}: {name} is empty; fill it in")
-    found = _number(place, name, value)
-    if found < 1 or found != int(found):
-        unit = "parameters, not millions" if name == "non_embedding_params" else "a whole number from 1"
-        raise RbpxError(f"{place}: {name}={value} is no count; give {unit}")
-    return int(found)
-
-
-def _optional_count(place: str, name: str, value: Any) -> int | None:
-    return None if value is None or value == "" else _count(place, name, value)
-
-
-def _share(place: str, name: str, value: Any) -> float:
-    if value is None or value == "":
-        raise RbpxError(f"{place}: {name} is empty; fill it in or drop the row")
-    found = _number(place, name, value)
-    if not 0 <= found <= 1:
-        raise RbpxError(f"{place}: {name}={value} is outside 0 to 1; give shares, not percent")
-    return found
-
-
-def _nats(place: str, value: Any) -> float | None:
-    if value is None or value == "":
+def _name(row: Row, value: dict[str, Any], field: str) -> str | None:
+    found = value.get(field)
+    if _empty(found):
         return None
-    found = _number(place, "cross_entropy_nats", value)
-    if found < 0:
-        raise RbpxError(f"{place}: cross_entropy_nats={value} is below 0; give mean -ln p in nats")
-    return found
+    if isinstance(found, bool) or not isinstance(found, str | int):
+        raise RbpxError(f"{row.place}: {field} is {found!r}, a name is meant; write it as text")
+    return str(found).strip()
+
+
+def _told(row: Row, value: dict[str, Any], field: str, given: str | None, needed: bool = True) -> Any:
+    """A name from the row, or the one given for all rows; they must not differ."""
+    found = _name(row, value, field)
+    if found is not None and given is not None and found != given:
+        raise RbpxError(f"{row.place}: {field} is {found!r}, but {field}={given} was given; leave one of them out")
+    if found is None and given is None and needed:
+        rule = "pessimistic, optimistic or mid" if field == "ties" else "NAME"
+        raise RbpxError(f"{row.place}: nothing tells the {field}; add a column {field}, or give {field}={rule}")
+    return given if found is None else found
+
+
+def _size_of(row: Row, model: str | None) -> str:
+    size = "" if model is None else model.rstrip("/").split("/")[-1]
+    if not size:
+        raise RbpxError(f"{row.place}: nothing tells the size; add a column size, or model, whose last part is taken")
+    return size
+
+
+_WHOLE = {
+    "non_embedding_params": "a positive whole number is meant: give parameters, not millions",
+    "k": "a rank is a whole number from 1",
+    "n": "the length of a window is a whole number from 1",
+    "n_tokens": "a count is a whole number from 1, or empty",
+}
+
+
+def _whole(row: Row, value: Any, field: str) -> int:
+    number = None if _empty(value) else _number(value)
+    if number is None or number != number.to_integral_value() or not 1 <= number <= _MAX[field]:
+        raise RbpxError(f"{row.place}: {field} is {_shown(value)}; {_WHOLE[field]}")
+    return int(number)
+
+
+def _share_or_nats(row: Row, value: Any, field: str) -> float | None:
+    """A share in [0, 1], or nats from 0; None where it is empty."""
+    if _empty(value):
+        return None
+    number = _number(value)
+    if field == "rbp" and (number is None or not 0 <= number <= 1):
+        raise RbpxError(f"{row.place}: rbp is {_shown(value)}; give shares in [0, 1], not percent")
+    if number is None or not 0 <= number < 10**300:
+        raise RbpxError(f"{row.place}: {field} is {_shown(value)}; give nats a token, finite and 0 or more, or nothing")
+    return float(number)
+
+
+def _number(value: Any) -> Decimal | None:
+    """A finite number exactly as written, or None."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
+        return None
+    text = str(value).strip()
+    return Decimal(text) if _NUMBER.fullmatch(text) else None
+
+
+def _shown(value: Any) -> str:
+    return "empty" if _empty(value) else str(value)
+
+
+def merge(read: Sequence[tuple[str, Observation]], held: Iterable[Observation]) -> list[Observation]:
+    """The observations that are new beside those held, each once.
+
+    Raises:
+        RbpxError: two observations alike in identity differ in a value, or two sizes alike in name differ in S.
+    """
+    known = {one.identity: (one, "the store") for one in held}
+    params = {(one.family, one.size): (one.non_embedding_params, "the store") for one, _ in known.values()}
+    new = []
+    for place, one in read:
+        other, where = known.setdefault(one.identity, (one, place))
+        if other != one:
+            name = next(n for n in vars(one) if getattr(one, n) != getattr(other, n))
+            raise RbpxError(
+                f"{place}: {name} of {one.family} {one.size} on {one.dataset}, k={one.k}, n={one.n} is "
+                f"{_shown(getattr(one, name))}, but {_shown(getattr(other, name))} in {where}; "
+                f"keep one of them, or name another source than {one.source}"
+            )
+        size, s = (one.family, one.size), one.non_embedding_params
+        s_before, where_before = params.setdefault(size, (s, place))
+        if s != s_before:
+            raise RbpxError(
+                f"{place}: non_embedding_params of {one.family} {one.size} is {s:,}, but {s_before:,} in "
+                f"{where_before}; a size has one S, so name the sizes apart or mend it"
+            )
+        if where == place and other is one:
+            new.append(one)
+    return new

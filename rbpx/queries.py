@@ -31,7 +31,7 @@ def connect(store: Store) -> duckdb.DuckDBPyConnection:
         connection.register(f"{name}_arrow", relations.table(store, name))
         connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
         connection.unregister(f"{name}_arrow")
-    for name in (*relations.BY_FILE, *relations.OTHERS):
+    for name in (*relations.BY_FILE, *relations.ALSO_BY_FILE):
         connection.register(name, relations.dataset(store, name))
     connection.execute(read_sql("relations"))
     connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")

@@ -11,20 +11,19 @@ from rbpx import schema
 from rbpx.store import Record, Store
 
 BY_FILE = {"tokens": schema.TOKENS, "rank_counts": schema.RANK_COUNTS, "documents": schema.DOCUMENTS}
-OTHERS = {"vocab": schema.VOCAB, "imported": schema.OBSERVATIONS}
+ALSO_BY_FILE = {"vocab": schema.VOCAB, "imported": schema.OBSERVATIONS}  # one file for many runs
 BY_RECORD = {"fits": schema.FITS, "rank_fits": schema.RANK_FITS, "failures": schema.FAILURES}
 
 
 def files(store: Store, relation: str) -> list[str]:
     """Parquet files of `tokens`, `rank_counts`, `documents`, `vocab` or `imported`."""
-    if relation == "imported":
-        return [str(path) for path in store.import_files()]
-    return [str(path) for path in (store.vocab_files() if relation == "vocab" else store.run_files(relation))]
+    listed = {"vocab": store.vocab_files, "imported": store.import_files}
+    return [str(p) for p in (listed[relation]() if relation in listed else store.run_files(relation))]
 
 
 def dataset(store: Store, relation: str) -> Any:
     """The files of a relation as one Arrow dataset; empty, but with its columns, where there are none."""
-    columns = {**BY_FILE, **OTHERS}[relation]
+    columns = {**BY_FILE, **ALSO_BY_FILE}[relation]
     paths = files(store, relation)
     return pyarrow.dataset.dataset(paths, schema=columns) if paths else columns.empty_table()
 

@@ -3,6 +3,7 @@
 runs/<run_id>/        tokens, rank_counts, documents (Parquet) and manifest.json, renamed into place together
 cells/<cell_key>.json which run answers which request
 vocab/<hash>.parquet  the texts of a tokenizer's ids
+imports/<source>-<digest>.parquet   other people's observations, with where they came from
 fits/ rank_fits/ failures/   one JSON record a file
 """
 
@@ -57,9 +58,9 @@ class Store:
             raise RbpxError(f"store={self.root} cannot be made: {problem.strerror}; name another folder") from None
         if not os.access(self.root / "runs", os.W_OK):
             raise RbpxError(f"store={self.root} cannot be written by you; name another folder with --store DIR")
-        for parts in self.root.glob("runs/.*.tmp"):
+        for parts in [*self.root.glob("runs/.*.tmp"), *self.root.glob("imports/.*.tmp")]:
             if datetime.now().timestamp() - parts.stat().st_mtime > _LEFTOVER_S:
-                shutil.rmtree(parts, ignore_errors=True)
+                shutil.rmtree(parts, ignore_errors=True) if parts.is_dir() else parts.unlink(missing_ok=True)
 
     def run_folder(self, run_id: str) -> Path:
         """Where a run lies or would lie."""
@@ -97,23 +98,20 @@ class Store:
 
     def write_vocab(self, tokenizer_hash: str, table: pa.Table) -> None:
         """Keep the texts of a tokenizer's ids, once."""
-        path = self.root / "vocab" / f"{tokenizer_hash}.parquet"
-        if not path.is_file():
-            self._write_parquet(path, table)
+        self._write_table(self.root / "vocab" / f"{tokenizer_hash}.parquet", table)
 
     def write_import(self, name: str, table: pa.Table) -> None:
-        """Keep imported observations, whole or not at all; a file of that name has that content."""
-        self._write_parquet(self.root / "imports" / f"{name}.parquet", table)
+        """Keep one file of other people's observations, once; the name tells its rows."""
+        self._write_table(self.root / "imports" / f"{name}.parquet", table)
 
-    def import_files(self) -> list[Path]:
-        """The Parquet files of imported observations."""
-        return sorted(self.root.glob("imports/[!.]*.parquet"))
-
-    def _write_parquet(self, path: Path, table: pa.Table) -> None:
+    def _write_table(self, path: Path, table: pa.Table) -> None:
+        if path.is_file():
+            return
         parts = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             pq.write_table(table, parts, compression="zstd")
+            _sync(parts)
             os.replace(parts, path)
         except OSError as problem:
             raise MeasureError(f"store={self.root} cannot be written: {problem}") from None
@@ -159,14 +157,15 @@ class Store:
         """The Parquet files of the relation `vocab`."""
         return sorted(self.root.glob("vocab/[!.]*.parquet"))
 
+    def import_files(self) -> list[Path]:
+        """The Parquet files of other people's observations, in name order."""
+        return sorted(self.root.glob("imports/[!.]*.parquet"))
+
     def state(self) -> str:
         """A digest of what the store lists; it changes when anything is added, replaced or removed."""
         digest = hashlib.sha256(str(self.root).encode())
-        for path in [
-            *(self.run_folder(r) / "manifest.json" for r in self.run_ids()),
-            *self.vocab_files(),
-            *self.import_files(),
-        ]:
+        manifests = (self.run_folder(run_id) / "manifest.json" for run_id in self.run_ids())
+        for path in [*manifests, *self.vocab_files(), *self.import_files()]:
             digest.update(path.as_posix().encode())
         for kind in ("cells", "fits", "rank_fits", "failures"):
             for path in sorted((self.root / kind).glob("*.json")):

@@ -105,8 +105,6 @@ def parse(argv: list[str]) -> CommandLine:
     ways = [f for f in flags if f.split("=")[0] in {"-m", "--multirun", "-r", "--run", "-c", "--cfg", "-i", "--info"}]
     if len(ways) > 1:
         raise RbpxError(f"{ways[0]} and {ways[1]} ask for two ways of running; give one of them")
-    if verb == "import":  # the name of a text, not a file of conf/dataset
-        overrides = [re.sub("^dataset=", "dataset_name=", override) for override in overrides]
     helps = bool(asked & {"-h", "--help"})
     # Hydra's parser wants its flags before the overrides, people write them anywhere.
     return CommandLine(verb or "run", tuple(words), (*flags, *overrides), helps, "--version" in asked)

@@ -1,4 +1,4 @@
--- Relations that are questions over the others: `observations` and the macro `rbp_at`.
+-- Relations that are questions over the others: `observations` and the macro `rbp_at`, measured and imported together.
 -- returns: nothing; creates both, in memory and in the index alike.
 
 CREATE OR REPLACE MACRO rank_under(greater, n_ties, ties) AS
@@ -9,7 +9,8 @@ CREATE OR REPLACE MACRO rank_under(greater, n_ties, ties) AS
         ELSE error('ties is ''' || ties || '''; known: pessimistic, optimistic, mid')
     END;
 
--- RBP_k = Pr(rank <= k) of every run, at any k under any tie rule: FROM rbp_at(42, 'mid'). Imported ones know theirs.
+-- RBP_k = Pr(rank <= k) of every run, at any k under any tie rule: FROM rbp_at(42, 'mid'). Imported results, which
+-- hold no ranks, are there at the k and the tie rule that they were published with.
 CREATE OR REPLACE MACRO rbp_at(k, ties) AS TABLE
     WITH hits AS (
         SELECT
@@ -25,9 +26,9 @@ CREATE OR REPLACE MACRO rbp_at(k, ties) AS TABLE
         coalesce(h.n_hits, 0) / h.n_tokens AS rbp, h.n_tokens, r.cross_entropy_nats, r.run_id
     FROM runs AS r
     JOIN hits AS h USING (run_id)
-    UNION ALL BY NAME
-    SELECT * FROM imported AS i WHERE i.k = k AND i.ties = ties AND i.n = 1
-        AND rank_under(0, 0, ties) > 0; -- says that a tie rule is unknown, even where nothing was measured
+    UNION ALL
+    SELECT i.* FROM imported AS i
+    WHERE CASE WHEN rank_under(0, 0, ties) = 1 THEN i.k = k AND i.n = 1 AND i.ties = ties END;  -- knows the rule
 
 CREATE OR REPLACE VIEW observations AS
     WITH rules AS (SELECT unnest(['pessimistic', 'optimistic', 'mid']) AS ties),
@@ -47,5 +48,5 @@ CREATE OR REPLACE VIEW observations AS
     FROM runs AS r
     JOIN hits AS h USING (run_id)
     WHERE h.k < r.vocab_size
-    UNION ALL BY NAME
-    SELECT * FROM imported;
+    UNION ALL
+    FROM imported;

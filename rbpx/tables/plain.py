@@ -3,24 +3,20 @@
 import csv
 import json
 import math
-import os
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 from typing import Any, TextIO
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from rbpx.config import Format
-from rbpx.errors import RbpxError
 from rbpx.status import Status
+from rbpx.writing import opened, plain, write_csv, write_json, write_parquet
 
 LAW_NAMES = {
     "rbp": "-ln RBP_",
@@ -109,60 +105,10 @@ def console() -> Console:
 # --------------------------------------------------------------------------------------------- any table, any format
 
 
-@contextmanager
-def _opened(output: str | None) -> Any:
-    """Standard output, or a file that appears whole."""
-    if output is None:
-        yield sys.stdout
-        return
-    with _placed(output) as parts, parts.open("w", encoding="utf-8", newline="") as file:
-        yield file
-
-
-@contextmanager
-def _placed(output: str) -> Any:
-    """A path beside the output, renamed to it at the end."""
-    path = Path(output)
-    if path.exists() and not path.is_file():  # a device or a pipe is written to, never replaced
-        yield path
-        return
-    parts = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        yield parts
-        os.replace(parts, path)
-    except OSError as problem:
-        raise RbpxError(f"output={output} cannot be written: {problem.strerror}; name another file") from None
-    finally:
-        parts.unlink(missing_ok=True)
-
-
-def export_table(table: pa.Table, format: Format, output: str | None) -> None:
-    """Write a table as its file's ending says: .csv, .json or .parquet; to standard output as CSV, or as asked.
-
-    Raises:
-        RbpxError: the ending says nothing, or the file cannot be written.
-    """
-    suffix = "" if output is None else Path(output).suffix.lower()
-    if output is not None and suffix == ".parquet":
-        with _placed(output) as parts:
-            pq.write_table(table, parts, compression="zstd")
-        return
-    known = {".csv": Format.csv, ".json": Format.json}
-    if output is not None and suffix not in known and format is Format.table:
-        raise RbpxError(f"output={output} ends in {suffix or 'nothing'}; known: .csv, .json, .parquet")
-    print_table(table, known.get(suffix, Format.csv if format is Format.table else format), output)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value.isoformat() if isinstance(value, datetime) else value
-
-
 def print_records(records: Iterable[dict[str, Any]], format: Format, output: str | None = None) -> None:
     """Print records as a JSON array of objects, null for missing, or as CSV, empty for missing."""
-    rows = [{key: _plain(value) for key, value in record.items()} for record in records]
-    with _opened(output) as file:
+    rows = [{key: plain(value) for key, value in record.items()} for record in records]
+    with opened(output) as file:
         if format is Format.json:
             json.dump(rows, file, indent=1, default=str)
             file.write("\n")
@@ -181,14 +127,13 @@ def _write_csv(rows: Sequence[dict[str, Any]], file: TextIO) -> None:
 
 def print_table(table: pa.Table, format: Format, output: str | None = None) -> None:
     """Print the answer to a query; a table for people shows its first rows and says how many there are."""
+    if format is Format.table and output is not None and output.endswith(".parquet"):
+        write_parquet(table, output)
+        return
     if format is not Format.table or output is not None:
         fallback = Format.json if str(output).endswith(".json") else Format.csv
-        names = _distinct(table.column_names)
-        if format is Format.csv and table.num_rows == 0:
-            with _opened(output) as file:
-                csv.writer(file, lineterminator="\n").writerow(names)
-            return
-        print_records(table.rename_columns(names).to_pylist(), fallback if format is Format.table else format, output)
+        chosen = fallback if format is Format.table else format
+        (write_json if chosen is Format.json else write_csv)(table, output)
         return
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -201,15 +146,6 @@ def print_table(table: pa.Table, format: Format, output: str | None = None) -> N
     console().print(shown)
     if table.num_rows > _ROWS_SHOWN:
         print(f"{table.num_rows:,} rows, the first {_ROWS_SHOWN} shown; --format csv prints all", file=sys.stderr)
-
-
-def _distinct(names: list[str]) -> list[str]:
-    seen: dict[str, int] = {}
-    out = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        out.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-    return out
 
 
 def _cell(value: Any) -> str:

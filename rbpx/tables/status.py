@@ -7,6 +7,7 @@ from rich.table import Table
 
 from rbpx import relations
 from rbpx.config import Format, Request
+from rbpx.imports import listed
 from rbpx.store import Store
 from rbpx.tables.plain import console, grid, print_records, put
 
@@ -14,11 +15,11 @@ from rbpx.tables.plain import console, grid, print_records, put
 def print_status(store: Store, request: Request) -> None:
     """Print what a store holds, a row a family, dataset and protocol, and what failed."""
     runs = relations.table(store, "runs").to_pylist()
+    imports = listed(store)
     failures = relations.table(store, "failures").to_pylist()
     if request.format is not Format.table:
-        print_records(
-            [*({"state": "done"} | r for r in runs), *({"state": "failed"} | f for f in failures)], request.format
-        )
+        states = {"done": runs, "imported": imports, "failed": failures}
+        print_records([{"state": state} | row for state, rows in states.items() for row in rows], request.format)
         return
     screen = console()
     cells: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
@@ -31,16 +32,12 @@ def print_status(store: Store, request: Request) -> None:
     if runs:
         _fold_sizes(shown, 4)
         put(screen, shown)
-    sources: dict[tuple[str, str, str, str], list[Any]] = {}
-    for row in relations.dataset(store, "imported").to_table().to_pylist() if store.import_files() else []:
-        sources.setdefault((row["source"], row["family"], row["dataset"], row["ties"]), []).append(row)
-    if sources:
-        shown = grid("imported", ["source", "family", "dataset", "ties", "sizes", "observations"], left=5)
-        for names, rows in sorted(sources.items()):
-            shown.add_row(
-                *map(escape, names), escape(", ".join(dict.fromkeys(r["size"] for r in rows))), str(len(rows))
-            )
-        _fold_sizes(shown, 4)
+    if imports:
+        shown = grid("imported", ["source", "family", "dataset", "file", "sizes", "k", "observations"], left=4)
+        for one in imports:
+            names = (one["source"], ", ".join(one["family"]), ", ".join(one["dataset"]), one["file"])
+            counts = (len(one["size"]), len(one["k"]), one["n_observations"])
+            shown.add_row(*map(escape, names), *(f"{count:,}" for count in counts))
         put(screen, shown)
     for failure in failures:
         screen.print(

@@ -1,0 +1,105 @@
+"""An Arrow table in; CSV, JSON or Parquet out, whole or not at all."""
+
+import csv
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rbpx.errors import RbpxError
+
+_ROWS = 10_000  # turned into Python objects at a time
+
+
+@contextmanager
+def place(output: str) -> Iterator[Path]:
+    """A path to write to; what was written there takes its name at the end, or vanishes with an error.
+
+    Raises:
+        RbpxError: the output cannot be written.
+    """
+    final = Path(output).expanduser().resolve()
+    if final.exists() and not final.is_file():  # a pipe or a device has no file beside it
+        parts = final
+    else:
+        parts = final.with_name(f".{final.name}.{os.getpid()}.tmp")
+    try:
+        yield parts
+        if parts != final:
+            os.replace(parts, final)
+    except OSError as problem:
+        reason = problem.strerror or problem
+        raise RbpxError(f"output={output} cannot be written: {reason}; name another file") from None
+    finally:
+        if parts != final:
+            parts.unlink(missing_ok=True)
+
+
+@contextmanager
+def opened(output: str | None) -> Iterator[TextIO]:
+    """A file to write text to, or stdout where there is none."""
+    if output is None:
+        try:
+            yield sys.stdout
+            sys.stdout.flush()
+        except BrokenPipeError:  # `| head` has read what it wanted
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return
+    with place(output) as path, path.open("w", encoding="utf-8", newline="") as file:
+        yield file
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON and CSV take it; what is not finite is missing."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def write_csv(table: pa.Table, output: str | None) -> None:
+    """Write CSV, empty for missing; nested values as JSON."""
+    with opened(output) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(_distinct(table.column_names))
+        for values in _rows(table):
+            writer.writerow([json.dumps(v, default=str) if isinstance(v, dict | list) else v for v in values])
+
+
+def write_json(table: pa.Table, output: str | None) -> None:
+    """Write a JSON array of objects, null for missing."""
+    names = _distinct(table.column_names)
+    with opened(output) as file:
+        before = "[\n"
+        for values in _rows(table):
+            file.write(before + " " + json.dumps(dict(zip(names, values, strict=True)), default=str))
+            before = ",\n"
+        file.write("[]\n" if before == "[\n" else "\n]\n")
+
+
+def write_parquet(table: pa.Table, output: str) -> None:
+    """Write Parquet, with the types that the table has."""
+    with place(output) as path:
+        pq.write_table(table.rename_columns(_distinct(table.column_names)), path, compression="zstd")
+
+
+def _rows(table: pa.Table) -> Iterator[list[Any]]:
+    for start in range(0, table.num_rows, _ROWS):
+        columns = [column.to_pylist() for column in table.slice(start, _ROWS).columns]
+        yield from ([plain(value) for value in values] for values in zip(*columns, strict=True))
+
+
+def _distinct(names: list[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    out = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        out.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return out
