@@ -137,27 +137,6 @@ RANK_FITS = pa.schema(
         ("created_at", pa.timestamp("us")),
     ]
 )
-OBSERVATIONS = pa.schema(
-    [
-        ("source", pa.string()),
-        ("family", pa.string()),
-        ("size", pa.string()),
-        ("model", pa.string()),
-        ("revision", pa.string()),
-        ("non_embedding_params", pa.int64()),
-        ("dataset", pa.string()),
-        ("text_hash", pa.string()),
-        ("protocol", pa.string()),
-        ("dtype", pa.string()),
-        ("k", pa.int32()),
-        ("n", pa.int32()),
-        ("ties", pa.string()),
-        ("rbp", pa.float64()),
-        ("n_tokens", pa.int64()),
-        ("cross_entropy_nats", pa.float64()),
-        ("run_id", pa.string()),
-    ]
-)
 FAILURES = pa.schema(
     [
         ("cell_key", pa.string()),

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.stats import ncf, norm
+from scipy.stats import chi2, ncf, norm
 from scipy.stats import t as student_t
 
 __all__ = ["LEVEL", "Uncertainty", "r2_interval", "uncertainty"]
@@ -157,13 +157,17 @@ def r2_interval(r2: float, n: int) -> tuple[float, float]:
     """95 % interval of the R2 that the law has over all models of these sizes, from a regression on n sizes.
 
     F = (n - 2) R2 / (1 - R2) is noncentral F with 1 and n - 2 degrees of freedom and noncentrality
-    n R2_true / (1 - R2_true), exact for normal scatter of equal size.
+    n R2_true / (1 - R2_true), exact for normal scatter of equal size. Where F is beyond a million its numerator is as
+    good as certain, and F is the noncentrality over chi^2 / dof.
 
     Args:
         r2: of the regression, in [0, 1).
         n: number of sizes, above 2.
     """
     F, dof = (n - 2) * r2 / (1 - r2), n - 2
+    if F > 1e6:
+        lo, hi = F / dof * chi2.ppf([(1 - LEVEL) / 2, (1 + LEVEL) / 2], dof)
+        return float(lo / (lo + n)), float(hi / (hi + n))
 
     def at(probability: float) -> float:
         if ncf.cdf(F, 1, dof, 0.0) <= probability:
