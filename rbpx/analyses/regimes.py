@@ -6,6 +6,7 @@ from the choice of documents from resampling. Source: RBP paper (arXiv 2510.2038
 
 import math
 from dataclasses import dataclass, replace
+from typing import Final
 
 import duckdb
 import numpy as np
@@ -15,6 +16,9 @@ from rbpx.analyses.selection import Group
 from rbpx.analyses.size_laws import Law, fit_points, fit_record
 from rbpx.config import Request
 from rbpx.store import Record, Store
+
+
+MOST_LEFT_OUT: Final = 0.05  # of the resamples: more of them without any miss, and the others are a chosen few
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class Regime:
         signal: change of ln y from the smallest to the largest model, by the law.
         binomial_sd: of ln y at the largest model, if its tokens were independent.
         document_sd: of ln y at the largest model, over resampled documents.
-        stands: 0 < RBP_k < 1 at every size, and the interval of alpha lies above 0.
+        stands: 0 < RBP_k < 1 at every size, in nearly all resamples too, and the interval of alpha lies above 0.
     """
 
     k: int
@@ -90,7 +94,9 @@ def _regime(points: Points, law: Law) -> Regime:
     fit = law.fit
     if fit.alpha is not None:
         signal = fit.alpha * math.log(max(points.S_N) / min(points.S_N))
-    stands = fit.alpha is not None and fit.alpha_lo is not None and fit.alpha_lo > 0
+    left_out, drawn = fit.params.get("n_resamples_left_out", 0), fit.params.get("n_resamples", 1)
+    told = fit.alpha is not None and fit.alpha_lo is not None and fit.alpha_lo > 0
+    stands = told and left_out <= MOST_LEFT_OUT * drawn
     return Regime(points.k or 0, law, n_misses, signal, binomial_sd, document_sd, stands)
 
 

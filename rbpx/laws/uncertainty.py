@@ -166,8 +166,8 @@ def r2_interval(r2: float, n: int) -> tuple[float, float]:
     """
     F, dof = (n - 2) * r2 / (1 - r2), n - 2
     if F > 1e6:
-        lo, hi = F / dof * chi2.ppf([(1 - LEVEL) / 2, (1 + LEVEL) / 2], dof)
-        return float(lo / (lo + n)), float(hi / (hi + n))
+        lo, hi = (F / dof * float(chi2.ppf(q, dof)) for q in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+        return lo / (lo + n), hi / (hi + n)
 
     def at(probability: float) -> float:
         if ncf.cdf(F, 1, dof, 0.0) <= probability:

@@ -21,7 +21,7 @@ def show(found: Sequence[Regimes]) -> None:
         f"ties {found[0].group.ties.value}. Misses: tokens of the largest model with rank above k. Signal: change of "
         "ln(-ln RBP_k) over the sizes, by the law; beside it the noise of the largest model in the same unit, from "
         "counting independent tokens (binomial) and from the choice of documents (text). The law stands where "
-        "0 < RBP_k < 1 at every size and the interval of alpha lies above 0.",
+        "0 < RBP_k < 1 at every size, in nearly all resamples too, and the interval of alpha lies above 0.",
         soft_wrap=True,
     )
     for line in remedies(regime.law.fit.status for regimes in found for regime in regimes.regimes):
