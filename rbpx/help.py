@@ -59,6 +59,13 @@ independent, -ln p_{N,k} = C N S^-alpha (arXiv 2510.20387, eqs. 6 to 8, figure 7
 prediction and a corrected one, a law for each N and the joint law, and the sizes at which p crosses 0.1, 0.5, 0.9.""",
         ("python -m rbpx emergence dataset=pydoc", "python -m rbpx emergence k=1 n='[1,2,5,10,50]' --format csv"),
     ),
+    "gaps": (
+        "how the gap between two datasets changes with size",
+        """For every two texts that a family was measured on, L_A / L_B = G (S / S_ref)^delta, L the cross-entropy or
+-ln RBP_k (arXiv 2510.24626). A is the harder text; delta < 0 says that the gap closes, and at which size it would be
+closed, with intervals for documents and models.""",
+        ("python -m rbpx gaps model=ladder", "python -m rbpx gaps k='[1,100]' --format json"),
+    ),
     "predict": (
         "what the laws say of other sizes, and how right they were",
         """Fits every law to the smallest sizes and holds it against the larger ones, on the same tokens, so that laws

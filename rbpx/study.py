@@ -20,9 +20,11 @@ ANALYSES = {
     "regimes": "regimes",
     "predict": "prediction",
     "emergence": "emergence",
+    "gaps": "gaps",
 }
+_ACROSS = {"gaps"}  # look at groups side by side, not at one after the other
 _TABLES = {"fit": "laws"}
-_NEEDS_SIZES = {"fit": 3, "regimes": 3, "predict": 3, "emergence": 3, "klaw": 1}
+_NEEDS_SIZES = {"fit": 3, "regimes": 3, "predict": 3, "emergence": 3, "klaw": 1, "gaps": 3}
 
 Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
@@ -52,12 +54,16 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
                 groups = select(connection, request, cell_keys)
                 if not groups:
                     raise RbpxError(_nothing(connection, request))
-                results = [module.analyse(connection, group, request) for group in groups if _fits(name, group, asked)]
+                groups = [group for group in groups if _fits(name, group)]
+                if name in _ACROSS:
+                    results = module.analyse(connection, groups, request)
+                else:
+                    results = [module.analyse(connection, group, request) for group in groups]
             records += [record for result in results for record in module.keep(store, result)]
             found += results
             refresh_index(store)
         if asked and not any(len(result.group.runs) >= _NEEDS_SIZES[name] for result in found):
-            raise RbpxError(_too_few(grids[0][0]))
+            raise RbpxError(_too_few(grids[0][0]) if name not in _ACROSS else _no_pair(grids[0][0]))
         if found and grids[0][0].format is Format.table:
             import_module(f"rbpx.tables.{_TABLES.get(name, ANALYSES[name])}").show(found)
     if grids[0][0].format is not Format.table:
@@ -66,7 +72,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
         print_records(records, grids[0][0].format)
 
 
-def _fits(name: str, group: Group, asked: bool) -> bool:
+def _fits(name: str, group: Group) -> bool:
     """`fit` says of each group why it has no law; the others leave out groups that are too small."""
     return name == "fit" or len(group.runs) >= _NEEDS_SIZES[name]
 
@@ -85,6 +91,13 @@ def _nothing(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
     hints = [f"source {s} holds ties={t}" for s, t in others if t != request.ties.value]
     hint = f"; {hints[0]}: add ties={hints[0].rpartition('=')[2]}" if hints else "; see python -m rbpx status"
     return f"no runs in store={request.store} match {asked or 'the request'} with ties={request.ties.value}{hint}"
+
+
+def _no_pair(request: Request) -> str:
+    return (
+        f"no two texts in store={request.store} have 3 sizes of one family in common, measured alike; measure another "
+        "text: python -m rbpx measure model=ladder dataset=pydoc"
+    )
 
 
 def _too_few(request: Request) -> str:

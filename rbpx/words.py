@@ -13,6 +13,7 @@ VERBS = (
     "klaw",
     "regimes",
     "emergence",
+    "gaps",
     "predict",
     "sql",
     "import",

@@ -44,7 +44,7 @@ def write_store(
         u_DT = norm.cdf(luck_DT)
         level = truth.C * S**-truth.alpha * np.exp(rng.normal(0, truth.scatter) if truth.scatter else 0.0)
         rank_DT = np.ceil((level / -np.log(u_DT)) ** (1 / truth.beta)).clip(1, V).astype(np.int64)
-        _write_run(store, f"{S:016d}", S, rank_DT, dataset)
+        _write_run(store, f"{dataset}{S:014d}", S, rank_DT, dataset)
     return store
 
 
@@ -81,7 +81,7 @@ def _write_run(store: Store, run_id: str, S: int, rank_DT: Any, dataset: str) ->
         "run_id": run_id, "protocol": "paper", "window": 512, "dtype": "float32", "head": "linear",
         "non_embedding_params": S, "total_params": 2 * S, "vocab_size": V, "n_documents": n_documents, "n_skipped": 0,
         "n_tokens": n, "n_bytes": 4 * n, "cross_entropy_nats": -float(columns["logprob"].mean()),
-        "text_hash": "0" * 16, "tokenizer_hash": "1" * 16, "weights_hash": run_id, "device": "cpu", "n_processes": 1,
+        "text_hash": dataset, "tokenizer_hash": "1" * 16, "weights_hash": run_id, "device": "cpu", "n_processes": 1,
         "tokens_per_s": 1.0, "wall_s": 1.0, "peak_mib": 1.0, "started_at": now(), "versions": {},
     }  # fmt: skip
     tables = {
@@ -91,7 +91,7 @@ def _write_run(store: Store, run_id: str, S: int, rank_DT: Any, dataset: str) ->
     }
     store.write_run(run_id, facts, tables)
     cell = {
-        "cell_key": f"c{run_id[1:]}", "run_id": run_id, "family": "drawn", "size": str(S), "model": f"drawn-{S}",
+        "cell_key": f"cell-{run_id}", "run_id": run_id, "family": "drawn", "size": str(S), "model": f"drawn-{S}",
         "revision": None, "commit": None, "dataset": dataset, "asked_at": now(), "config": {},
     }  # fmt: skip
     store.write_record("cells", cell["cell_key"], cell)

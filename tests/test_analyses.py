@@ -167,6 +167,39 @@ def test_a_fit_shows_what_it_came_from_and_comes_out_again(drawn: Path, cwd: Pat
         )
 
 
+def test_the_gap_between_two_texts_is_the_difference_of_their_laws(tmp_path: Path, cwd: Path) -> None:
+    store = tmp_path / "store"
+    write_store(store, Truth(C=6.0, alpha=0.12, shared=0.1), seed=11, n_documents=300, n_tokens=120, dataset="hard")
+    write_store(store, Truth(C=3.0, alpha=0.07, shared=0.1), seed=12, n_documents=300, n_tokens=120, dataset="easy")
+    found = rows(store, cwd, "gaps", "resamples=200", "k=[1,10]")
+    assert [(row["law"], row["params"]["loss"], row["k"]) for row in found] == [
+        ("gap", "rbp", 1), ("gap", "rbp", 10), ("gap", "cross_entropy", None)
+    ]  # fmt: skip
+    for row in found[:2]:
+        assert (row["dataset"], row["dataset_b"]) == ("hard", "easy")
+        about = row["params"]
+        assert about["delta_lo"] < 0.07 - 0.12 < about["delta_hi"] < 0
+        assert about["verdict"] == "closes"
+        assert about["ln_S_closed_lo"] < math.log(6 / 3) / 0.05 < about["ln_S_closed_hi"]
+        assert len(row["run_ids"]) == 10
+    counted = {
+        (row["dataset"], row["S"]): row["p"]
+        for row in rows(store, cwd, "sql", "SELECT r.dataset, r.non_embedding_params AS S, "
+                        "avg((t.greater = 0)::DOUBLE) AS p FROM tokens t JOIN runs r USING (run_id) GROUP BY ALL")
+    }  # fmt: skip
+    ratio = [math.log(counted["hard", S]) / math.log(counted["easy", S]) for S in Truth().S]
+    slope = np.polyfit(np.log(Truth().S), np.log(ratio), 1)[0]
+    assert found[0]["params"]["delta"] == pytest.approx(slope, rel=1e-9)
+    printed = here("gaps", "resamples=50", "--store", store, cwd=cwd, check=0).stdout
+    assert "hard (A) against easy (B), 5 sizes" in printed
+    assert max(map(len, printed.splitlines()[:8])) <= 80
+
+
+def test_one_text_has_no_gap(drawn: Path, cwd: Path) -> None:
+    (line,) = here("gaps", "--store", drawn, cwd=cwd, check=2).stderr.strip().splitlines()
+    assert "no two texts" in line
+
+
 # ------------------------------------------------------------------------------------------------------- no law at all
 
 

@@ -13,7 +13,7 @@ from rbpx.laws.power import PowerLawFit
 from rbpx.laws.uncertainty import LEVEL, MIN_RESAMPLES
 from rbpx.status import Status
 
-__all__ = ["Crossing", "joint_crossing", "line_covariance", "windows_crossing"]
+__all__ = ["Crossing", "fieller", "joint_crossing", "line_covariance", "windows_crossing"]
 
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8, solved for S; interval by Fieller, Biometrika 1940"
 
@@ -139,12 +139,12 @@ def _cross(
     if covariance.shape != (2, 2):
         raise ValueError(f"the covariance of (ln_C_ref, alpha) is 2 by 2, got shape {covariance.shape}")
     height = ln_C_ref + math.log(N) - _level(share)
-    lo, hi = _fieller(height, alpha, covariance * float(t.ppf((1 + LEVEL) / 2, dof)) ** 2)
+    lo, hi = fieller(height, alpha, covariance * float(t.ppf((1 + LEVEL) / 2, dof)) ** 2)
     ends = [None if end is None else ln_S_ref + end for end in (lo, hi)]
     return Crossing(share, ln_S_ref + height / alpha, ends[0], ends[1], Status.ok)
 
 
-def _fieller(height: float, slope: float, V: NDArray[np.float64]) -> tuple[float | None, float | None]:
+def fieller(height: float, slope: float, V: NDArray[np.float64]) -> tuple[float | None, float | None]:
     """The part of {u : (height - slope u)^2 <= V00 - 2 V01 u + V11 u^2} that holds u = height / slope, slope > 0."""
     a, b, c = slope**2 - V[1, 1], height * slope - V[0, 1], height**2 - V[0, 0]  # a u^2 - 2 b u + c <= 0
     # b^2 - a c, written so that it is exactly 0 without variance.
