@@ -177,7 +177,7 @@ def show(request: Request, words: Sequence[str]) -> Outcome:
     return Outcome(request)
 
 
-def _reproduced(fit: Record) -> dict[str, float] | None:
+def _reproduced(fit: Record) -> Record | None:
     """The constants of a fit, fitted again from what it carries, and how far they are from those it says."""
     from rbpx.laws.power import reproduce
 
@@ -185,8 +185,9 @@ def _reproduced(fit: Record) -> dict[str, float] | None:
         return None
     again = reproduce(fit["params"])
     said = {"C": fit["C"], "alpha": fit["alpha"], "E": fit["params"]["E"] or 0.0}
-    apart = max(abs(again[name] - value) / max(abs(value), 1.0) for name, value in said.items() if value is not None)
-    return again | {"largest_relative_difference": apart}
+    pairs = [(again[name], value) for name, value in said.items()]
+    apart = max(abs(a - b) / max(abs(b), 1.0) for a, b in pairs if a is not None and b is not None)
+    return {**again, "largest_relative_difference": apart}
 
 
 def status(request: Request, words: Sequence[str]) -> Outcome:

@@ -11,6 +11,7 @@ from rbpx.errors import RbpxError
 from rbpx.laws import LAWS, Method
 from rbpx.ties import Ties
 
+LARGEST_S = 1e30
 DEFAULT_K = (1, 10, 100, 500, 1000, 2500, 10000)
 
 
@@ -188,8 +189,8 @@ class Request:
             if isinstance(n, bool) or not isinstance(n, int) or n < 1:
                 raise RbpxError(f"n={n} is no length of a window; give whole numbers from 1, as in n='[1,5,10]'")
         for S in self.targets():
-            if not S > 0 or not math.isfinite(S):
-                raise RbpxError(f"S={S} is no size; give non-embedding parameters, as in S='[1e9,1e10]'")
+            if not 0 < S <= LARGEST_S:
+                raise RbpxError(f"S={S} is no size; give non-embedding parameters up to 1e30, as in S='[1e9,1e10]'")
 
     def sizes(self) -> list[str] | None:
         """The sizes asked for, in order; None means all."""

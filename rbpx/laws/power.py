@@ -137,7 +137,7 @@ def fit_signed_power_law(
     return replace(fit, params={**fit.params, "y": _finite_or_none(term_N)})
 
 
-def reproduce(params: Mapping[str, Any]) -> dict[str, float]:
+def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
     """Fit again from what a fit carries: C at S = 1, alpha and E, to be held against those of the fit.
 
     Args:
@@ -148,7 +148,7 @@ def reproduce(params: Mapping[str, Any]) -> dict[str, float]:
     found = regress(np.log(S_N) - np.log(S_N).mean(), np.log(y_N), Method(params["method"]), sigma_N)
     theta = dict(zip(NAMES, found.theta_P.tolist(), strict=False))
     ln_C = theta["ln_C_ref"] + theta["alpha"] * float(np.log(S_N).mean())
-    return {"C": math.exp(ln_C), "alpha": theta["alpha"], "E": theta.get("E", 0.0)}
+    return {"C": _exp_or_none(ln_C), "alpha": theta["alpha"], "E": theta.get("E", 0.0)}
 
 
 def predict(fit: PowerLawFit, S: float) -> Prediction:
@@ -159,9 +159,9 @@ def predict(fit: PowerLawFit, S: float) -> Prediction:
         S: non-embedding parameters.
 
     Raises:
-        ValueError: the fit has no numbers, or S is not positive.
+        ValueError: the fit has no numbers, or S is not positive and finite.
     """
-    if fit.alpha is None or not S > 0:
+    if fit.alpha is None or not 0 < S < math.inf:
         raise ValueError(f"nothing to predict at S = {S}: status {fit.status}")
     params = fit.params
     E = params["E"]
@@ -175,7 +175,7 @@ def predict(fit: PowerLawFit, S: float) -> Prediction:
     lo = hi = None
     if known is not None:
         about = Uncertainty.recall(known)
-        lo, hi = (math.exp(end) for end in about.interval(math.log(y), gradient_P, new_model=True))
+        lo, hi = (_exp_or_none(end) for end in about.interval(math.log(y), gradient_P, new_model=True))
     beyond = max(S / max(params["S"]), min(params["S"]) / S, 1.0)
     ends = sorted(params["sign"] * end for end in (lo, hi)) if lo is not None and hi is not None else [None, None]
     return Prediction(S, params["sign"] * y, ends[0], ends[1], beyond)
@@ -195,7 +195,7 @@ def _fit(S_N: Floats, y_N: Floats, y_BN: Floats | None, method: Method, *, sign:
         if ln_y_BN is None:
             return _without_numbers(S_N, y_N, Status.no_variances, method, sign)
         sigma_N = ln_y_BN.std(axis=0, ddof=1)
-        if not np.all(sigma_N > 0):
+        if not np.all(np.ptp(ln_y_BN, axis=0) > 0):  # the standard deviation of equal values is rounding, not 0
             return _without_numbers(S_N, y_N, Status.no_variances, method, sign)
     found = regress(x_N, ln_y_N, method, sigma_N)
     if not found.converged:
@@ -215,8 +215,7 @@ def _fit(S_N: Floats, y_N: Floats, y_BN: Floats | None, method: Method, *, sign:
         "tolerances": TOLERANCES,
         "gradient": found.gradient_P.tolist(),
     }
-    stderr = math.sqrt(float(found.residual_N @ found.residual_N) / spread.dof)
-    stderr *= float(np.linalg.norm(found.sensitivity_PN[1]))
+    stderr = spread.scatter * math.sqrt(float(spread.spread_PP[1, 1]))
     knows = y_BN is None or spread.knows_text  # documents were asked for, and too few resamples could be used
     ends: Ends = (None, None)
     more: dict[str, Any] = {"interval": None}
@@ -263,7 +262,7 @@ def _uncertainty(found: Regression, method: Method, x_N: Floats, ln_y_N: Floats,
         ended_B = np.isfinite(theta_BP).all(axis=1)
         if ended_B.sum() >= MIN_RESAMPLES:
             refits = (theta_BP[ended_B], ln_y_BN[ended_B] - ln_y_N)
-    return uncertainty(found.theta_P, found.jacobian_NP, found.sensitivity_PN, found.residual_N, refits)
+    return uncertainty(found, refits)
 
 
 def _intervals(

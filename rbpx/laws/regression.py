@@ -21,6 +21,7 @@ NAMES: Final = ("ln_C_ref", "alpha", "E")
 HUBER: Final = 1.345  # in units of the scale: 95 % of the efficiency of least squares on normal residuals
 TOLERANCES: Final = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
 _GRADIENT_TOLERANCE: Final = 1e-6  # of the largest product of a column of the Jacobian with the values to explain
+_WORST_CONDITION: Final = 1e8  # of the Jacobian: beyond it half of the digits of a parameter are noise
 _SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
 _AT_BOUND: Final = 1e-7  # of the smallest y: an offset below it is 0
 
@@ -47,6 +48,7 @@ class Regression:
         converged: the gradient vanishes, by our own check.
         gradient_P: of half the sum of weighted squares, at theta.
         starts: where the search began.
+        weighs_variances: the weights are one over the variances of the points.
     """
 
     theta_P: Floats
@@ -58,6 +60,7 @@ class Regression:
     converged: bool
     gradient_P: Floats
     starts: tuple[tuple[float, ...], ...]
+    weighs_variances: bool = False
 
     @property
     def n_free(self) -> int:
@@ -92,7 +95,7 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
     if method is Method.weighted:
         if sigma_N is None:
             raise ValueError("a weighted regression needs the standard deviation of each ln y")
-        return _minimise(x_N, ln_y_N, 1 / sigma_N**2, [_line(x_N, ln_y_N)])
+        return _with(_minimise(x_N, ln_y_N, 1 / sigma_N**2, [_line(x_N, ln_y_N)]), weighs_variances=True)
     ones_N = np.ones(len(x_N))
     if method is Method.offset:
         found = [_minimise(x_N, ln_y_N, ones_N, [start]) for start in _offset_starts(x_N, ln_y_N)]
@@ -146,9 +149,16 @@ def _minimise(
     spread = np.abs(ln_y_N - ln_y_N.mean())
     reach_P = np.abs(jacobian_NP).T @ (weight_N * spread)
     converged = bool(result.success) and bool(np.all(np.abs(gradient_P) <= _GRADIENT_TOLERANCE * reach_P))
+    converged = converged and _tells_apart(jacobian_NP)
     return Regression(
         theta_P, jacobian_NP, weight_N, residual_N, scale, False, converged, gradient_P, tuple(map(tuple, starts))
     )
+
+
+def _tells_apart(jacobian_NP: Floats) -> bool:
+    """Whether the points decide every parameter; those of a step between two sizes decide an offset and little else."""
+    length_P = np.linalg.norm(jacobian_NP, axis=0)
+    return bool(np.all(length_P > 0)) and bool(np.linalg.cond(jacobian_NP / length_P) < _WORST_CONDITION)
 
 
 def _ln_law(x_N: Floats, theta_P: Floats) -> Floats:
@@ -214,8 +224,11 @@ def refit(regression: Regression, method: Method, x_N: Floats, ln_y_BN: Floats) 
     """
     if method is Method.robust and regression.scale:
         return _refit_robust(x_N, ln_y_BN, regression)
-    if method is Method.offset and not regression.at_bound:
-        return _refit_offset(x_N, ln_y_BN, np.tile(regression.theta_P, (len(ln_y_BN), 1)))
+    if method is Method.offset:
+        start_P = regression.theta_P.copy()
+        if regression.at_bound:  # a resample may want what the data did not
+            start_P[2] = 0.1 * float(np.exp(ln_y_BN.min()))
+        return _refit_offset(x_N, ln_y_BN, np.tile(start_P, (len(ln_y_BN), 1)))
     return np.asarray(ln_y_BN @ regression.sensitivity_PN.T)  # linear in ln y, so this is exact
 
 
@@ -277,7 +290,7 @@ def _refit_offset(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, holds_alpha: b
         done_B |= small_B
         u_BP[better_B], cost_B[better_B] = new_BP[better_B], new_cost_B[better_B]
         r_BN[better_B], J_BNP[better_B] = new_r_BN[better_B], new_J_BNP[better_B]
-        damping_B = np.clip(np.where(better_B, damping_B / 5, damping_B * 5), 1e-8, 1e8)
+        damping_B = np.clip(np.where(better_B, damping_B / 5, damping_B * 5), 1e-6, 1e8)
         if done_B.all():
             break
     u_BP[~done_B] = np.nan

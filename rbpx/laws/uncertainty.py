@@ -17,6 +17,8 @@ from scipy.optimize import brentq
 from scipy.stats import chi2, ncf, norm
 from scipy.stats import t as student_t
 
+from rbpx.laws.regression import Regression
+
 __all__ = ["LEVEL", "Uncertainty", "r2_interval", "uncertainty"]
 
 Floats = NDArray[np.float64]
@@ -32,11 +34,13 @@ class Uncertainty:
     Attributes:
         text_PP: covariance over resamples of the documents; zeros where there are no documents.
         bias_P: mean over resamples less the fit.
-        spread_PP: covariance of the parameters for points that scatter about the law with variance 1 in ln y.
-        scatter: standard deviation of the points about the law, in ln y.
+        spread_PP: covariance of the parameters for points that scatter about the law with variance 1 in ln y (times
+            their own variance, in a weighted fit).
+        scatter: standard deviation of the points about the law, in ln y (of their own standard deviations).
         text_scatter: the part of it that the documents explain, standard deviation in ln y.
         dof: degrees of freedom of the scatter.
         knows_text: whether documents were resampled.
+        point: variance of a new point in units of scatter^2; in a weighted fit the mean over the points.
     """
 
     text_PP: Floats
@@ -46,6 +50,7 @@ class Uncertainty:
     text_scatter: float
     dof: int
     knows_text: bool
+    point: float = 1.0
 
     def record(self) -> dict[str, Any]:
         """As plain values, from which `recall` makes it again."""
@@ -89,7 +94,7 @@ class Uncertainty:
         return _Z * float(np.sqrt(self._parts(gradient_P)[1]))
 
     def _parts(self, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
-        unit = float(gradient_P @ self.spread_PP @ gradient_P) + new_model
+        unit = float(gradient_P @ self.spread_PP @ gradient_P) + self.point * new_model
         text = float(gradient_P @ self.text_PP @ gradient_P)
         return unit, max(text - self.text_scatter**2 * unit, 0.0)
 
@@ -120,37 +125,33 @@ class Uncertainty:
 _Z: Final = float(norm.ppf((1 + LEVEL) / 2))
 
 
-def uncertainty(
-    theta_P: Floats,
-    jacobian_NP: Floats,
-    sensitivity_PN: Floats,
-    residual_N: Floats,
-    refits: tuple[Floats, Floats] | None,
-) -> Uncertainty:
+def uncertainty(found: Regression, refits: tuple[Floats, Floats] | None) -> Uncertainty:
     """Variances of a fit from its residuals and, where there are documents, from its refits.
 
     The residual variance holds the scatter of the models and the noise of the documents; the latter is the mean over
     resamples of the squares that the change of ln y leaves about its own refit, divided by the degrees of freedom.
+    Points that count by their own variances are taken to scatter in proportion to these.
 
     Args:
-        theta_P: fitted parameters.
-        jacobian_NP: derivatives of ln y.
-        sensitivity_PN: change of the parameters for a change of each ln y.
-        residual_N: ln y measured less fitted.
+        found: the regression.
         refits: (parameters [B, P], change of ln y [B, N]) under resampled documents.
     """
-    dof = jacobian_NP.shape[0] - jacobian_NP.shape[1]
-    total = float(residual_N @ residual_N) / dof
+    J_NP, L_PN, theta_P = found.jacobian_NP, found.sensitivity_PN, found.theta_P
+    dof = J_NP.shape[0] - J_NP.shape[1]
+    w_N, spread_PP, point = np.ones(len(J_NP)), L_PN @ L_PN.T, 1.0
+    if found.weighs_variances:
+        w_N = found.weight_N
+        spread_PP, point = (L_PN / w_N) @ L_PN.T, float(np.mean(1 / w_N))
+    total = float(w_N @ found.residual_N**2) / dof
     text_PP, bias_P, explained = np.zeros((len(theta_P),) * 2), np.zeros(len(theta_P)), 0.0
     if refits is not None:
         theta_BP, change_BN = refits
         text_PP = np.atleast_2d(np.cov(theta_BP, rowvar=False))
         bias_P = theta_BP.mean(axis=0) - theta_P
         centred_BN = change_BN - change_BN.mean(axis=0)
-        left_BN = centred_BN - centred_BN @ sensitivity_PN.T @ jacobian_NP.T
-        explained = float((left_BN**2).sum(axis=1).mean()) / dof
-    spread_PP = sensitivity_PN @ sensitivity_PN.T
-    return Uncertainty(text_PP, bias_P, spread_PP, total**0.5, explained**0.5, dof, refits is not None)
+        left_BN = centred_BN - centred_BN @ L_PN.T @ J_NP.T
+        explained = float((left_BN**2 @ w_N).mean()) / dof
+    return Uncertainty(text_PP, bias_P, spread_PP, total**0.5, explained**0.5, dof, refits is not None, point)
 
 
 def r2_interval(r2: float, n: int) -> tuple[float, float]:

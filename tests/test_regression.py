@@ -1,0 +1,392 @@
+"""The four regressions of a size law, each held against a second, plainer way to the same numbers."""
+
+import dataclasses
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import least_squares
+from scipy.stats import theilslopes
+
+from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law, reproduce
+from rbpx.laws.regression import Method
+from rbpx.status import Status
+
+S = np.logspace(6, 10, 7)
+METHODS = [method.value for method in Method]
+OUTLIER = 4
+
+
+def noisy_points(seed: int, scatter: float = 0.01) -> np.ndarray:
+    """A law with an offset of about half of its values."""
+    return (1.7 + 50 * S**-0.2) * np.exp(scatter * np.random.default_rng(seed).normal(size=7))
+
+
+def resamples_of(y: np.ndarray, seed: int, n: int = 40) -> np.ndarray:
+    """Documents that are noisier for some sizes than for others, with a part shared by all."""
+    rng = np.random.default_rng(seed)
+    own = np.geomspace(0.002, 0.02, len(y)) * rng.normal(size=(n, len(y)))
+    return np.asarray(y * np.exp(own + 0.01 * rng.normal(size=(n, 1))))
+
+
+def fit_by(method: str, y: np.ndarray, y_BN: np.ndarray | None = None) -> PowerLawFit:
+    return fit_power_law(S[: len(y)], y, y_BN, Method(method))
+
+
+def line(ln_S: np.ndarray, ln_y: np.ndarray, w: np.ndarray | None = None) -> tuple[float, float]:
+    """ln C and alpha by numpy; w multiplies residuals, not their squares."""
+    slope, intercept = np.polyfit(ln_S, ln_y, 1, w=w)
+    return float(intercept), -float(slope)
+
+
+def best_at(E: float, y: np.ndarray) -> tuple[float, float, float]:
+    """Half the sum of squares, C and alpha of the best law with this offset."""
+    x, ln_y = np.log(S) - np.log(S).mean(), np.log(y)
+    start = np.polyfit(x, np.log(y - E), 1)[::-1]
+
+    def residual(theta: np.ndarray) -> Any:
+        return np.log(E + np.exp(theta[0] + theta[1] * x)) - ln_y
+
+    found = least_squares(residual, start, xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    return float(found.cost), math.exp(found.x[0] - found.x[1] * np.log(S).mean()), -float(found.x[1])
+
+
+def offset_by_brute_force(y: np.ndarray) -> tuple[float, float, float, float]:
+    """E, C, alpha and the sum of squares, by a grid of offsets that closes in on the best."""
+    low, high = 0.0, 0.999 * y.min()
+    for _ in range(7):
+        grid = np.linspace(low, high, 21)
+        costs = [best_at(E, y)[0] for E in grid]
+        at = int(np.argmin(costs))
+        low, high = grid[max(at - 1, 0)], grid[min(at + 1, 20)]
+    E = float(grid[at])
+    cost, C, alpha = best_at(E, y)
+    return E, C, alpha, 2 * cost
+
+
+def huber_line(ln_S: np.ndarray, ln_y: np.ndarray, scale: float) -> tuple[float, float]:
+    """ln C and alpha by weighted lines in turn, until they stay."""
+    w, before, alpha = np.ones(len(ln_y)), math.inf, 0.0
+    while abs(alpha - before) > 1e-13:
+        before, (ln_C, alpha) = alpha, line(ln_S, ln_y, np.sqrt(w))
+        apart = np.abs(ln_y - ln_C + alpha * ln_S)
+        w = np.where(apart <= 1.345 * scale, 1.0, 1.345 * scale / np.maximum(apart, 1e-300))
+    return ln_C, alpha
+
+
+def scale_about_the_median_line(ln_S: np.ndarray, ln_y: np.ndarray) -> float:
+    slope, intercept, _, _ = theilslopes(ln_y, ln_S, method="joint")
+    n = len(ln_y)
+    return float(1.4826 * np.median(np.abs(ln_y - intercept - slope * ln_S)) * math.sqrt(n / (n - 2)))
+
+
+def with_an_outlier(seed: int) -> np.ndarray:
+    y = 7 * S**-0.1 * np.exp(0.005 * np.random.default_rng(seed).normal(size=7))
+    y[OUTLIER] *= 1.5
+    return np.asarray(y)
+
+
+# --------------------------------------------------------------------------------------------------------- weighted
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_weighted_is_a_line_weighted_by_the_spread_of_the_resamples(seed: int) -> None:
+    y = noisy_points(seed)
+    y_BN = resamples_of(y, seed)
+    sigma = np.array([np.std(np.log(column), ddof=1) for column in y_BN.T])
+    ln_C, alpha = line(np.log(S), np.log(y), 1 / sigma)
+    fit = fit_by("weighted", y, y_BN)
+    assert (fit.C, fit.alpha) == pytest.approx((math.exp(ln_C), alpha), rel=1e-9)
+    assert fit.params["sigma_ln"] == pytest.approx(sigma, rel=1e-12)
+    assert abs(alpha - line(np.log(S), np.log(y))[1]) > 1e-3  # the weights matter here
+
+
+def test_weighted_without_resamples_has_no_variances() -> None:
+    fit = fit_by("weighted", noisy_points(0))
+    assert (fit.status, fit.C, fit.alpha, fit.alpha_lo) == (Status.no_variances, None, None, None)
+
+
+def test_weighted_with_identical_resamples_has_no_variances() -> None:
+    y = 1 + 7 * S**-0.3
+    fit = fit_by("weighted", y, np.tile(y, (50, 1)))
+    assert (fit.status, fit.C, fit.alpha, fit.alpha_lo) == (Status.no_variances, None, None, None)
+
+
+def test_weighted_does_not_weigh_by_rounding_errors() -> None:
+    sizes = np.logspace(6, 10, 4)
+    y = 1 + 7 * sizes**-0.3
+    fit = fit_power_law(sizes, y, np.tile(y, (50, 1)), Method.weighted)
+    assert fit.status is Status.no_variances
+
+
+def test_one_size_without_spread_leaves_weighted_without_variances() -> None:
+    y = noisy_points(0)
+    y_BN = resamples_of(y, 0)
+    y_BN[:, 2] = 1.0
+    assert fit_by("weighted", y, y_BN).status is Status.no_variances
+
+
+# ----------------------------------------------------------------------------------------------------------- offset
+
+
+@pytest.mark.parametrize(("E", "C", "alpha"), [(1.7, 50, 0.2), (0.3, 7, 0.1), (2.0, 4000, 0.5), (0.01, 90, 0.34)])
+@pytest.mark.parametrize("n_sizes", [4, 7])
+def test_offset_recovers_an_exact_law(E: float, C: float, alpha: float, n_sizes: int) -> None:
+    sizes = np.logspace(6, 10, n_sizes)
+    fit = fit_power_law(sizes, E + C * sizes**-alpha, None, Method.offset)
+    assert fit.status is Status.ok
+    assert (fit.params["E"], fit.C, fit.alpha) == pytest.approx((E, C, alpha), rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_offset_equals_a_brute_force_search(seed: int) -> None:
+    y = noisy_points(seed)
+    E, C, alpha, squares = offset_by_brute_force(y)
+    fit = fit_by("offset", y)
+    assert fit.status is Status.ok
+    assert (fit.params["E"], fit.C, fit.alpha) == pytest.approx((E, C, alpha), rel=1e-4)
+    assert np.sum(np.square(fit.params["residuals_ln"])) == pytest.approx(squares, rel=1e-9)
+
+
+@pytest.mark.parametrize("y", [-0.5 + 7 * S**-0.1, -0.05 + 50 * S**-0.2, 3 * S**0.1])
+def test_offset_is_held_at_zero_where_it_would_be_negative(y: np.ndarray) -> None:
+    fit, plain = fit_by("offset", y), fit_by("ols", y)
+    assert fit.status is Status.at_bound
+    assert fit.params["E"] == 0
+    ln_C, alpha = line(np.log(S), np.log(y))
+    assert (fit.C, fit.alpha) == pytest.approx((math.exp(ln_C), alpha), rel=1e-10)
+    assert (fit.C, fit.alpha, fit.r2) == pytest.approx((plain.C, plain.alpha, plain.r2), rel=1e-12)
+
+
+def test_offset_needs_four_sizes() -> None:
+    fit = fit_by("offset", noisy_points(0)[:3])
+    assert (fit.status, fit.C, fit.alpha, fit.params.get("E")) == (Status.too_few_sizes, None, None, None)
+
+
+def test_offset_does_not_stumble_over_a_step() -> None:
+    fit = fit_power_law([1e6, 1e7, 1e8, 1e9], [2.0, 1.0, 1.0, 1.0], None, Method.offset)
+    assert fit.status in (Status.ok, Status.not_converged)
+
+
+# ----------------------------------------------------------------------------------------------------------- robust
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_robust_ignores_one_size_of_seven_that_lies_apart(seed: int) -> None:
+    y = with_an_outlier(seed)
+    others = np.arange(7) != OUTLIER
+    _, alpha = line(np.log(S[others]), np.log(y[others]))
+    robust, plain = fit_by("robust", y).alpha, fit_by("ols", y).alpha
+    assert robust is not None
+    assert plain is not None
+    assert abs(robust - alpha) < 0.2 * abs(plain - alpha)
+    assert abs(plain - alpha) > 0.005
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("points", [with_an_outlier, noisy_points])
+def test_robust_equals_lines_reweighted_by_hubers_rule(seed: int, points: Any) -> None:
+    y = points(seed)
+    scale = scale_about_the_median_line(np.log(S), np.log(y))
+    ln_C, alpha = huber_line(np.log(S), np.log(y), scale)
+    fit = fit_by("robust", y)
+    assert fit.params["huber_scale_ln"] == pytest.approx(scale, rel=1e-9)
+    assert (fit.C, fit.alpha) == pytest.approx((math.exp(ln_C), alpha), rel=1e-6)
+
+
+def test_robust_is_the_line_of_the_majority_when_that_is_exact() -> None:
+    y = 7 * S**-0.1
+    y[OUTLIER] *= 1 + 1e-9  # the scale is rounding, the loss is nearly that of absolute residuals
+    fit = fit_by("robust", y)
+    assert (fit.C, fit.alpha) == pytest.approx((7, 0.1), rel=1e-8)
+
+
+# --------------------------------------------------------------------------------------- what every method promises
+
+
+def test_the_criteria_equal_their_closed_forms() -> None:
+    y = noisy_points(3)
+    y_BN = resamples_of(y, 3)
+    ln_S, ln_y, n = np.log(S), np.log(y), 7
+    sigma = np.log(y_BN).std(axis=0, ddof=1)
+    _, _, _, squares_of_offset = offset_by_brute_force(y)
+    expected = {"offset": (n * math.log(squares_of_offset / n), 3)}
+    for method, w in (("ols", np.ones(n)), ("weighted", 1 / sigma)):
+        ln_C, alpha = line(ln_S, ln_y, w)
+        squares = np.sum(w**2 * (ln_y - ln_C + alpha * ln_S) ** 2)
+        # Twice the negative log likelihood of variances s^2 sigma^2, s^2 at its best, less n ln 2 pi and n.
+        expected[method] = (n * math.log(squares / n) - 2 * np.log(w).sum(), 2)
+    for method, (deviance, p) in expected.items():
+        fit = fit_by(method, y, y_BN)
+        assert (fit.aic, fit.bic) == pytest.approx((deviance + 2 * p, deviance + p * math.log(n)), rel=1e-8), method
+
+
+def test_robust_has_no_criteria() -> None:
+    fit = fit_by("robust", noisy_points(3))
+    assert (fit.status, fit.aic, fit.bic) == (Status.ok, None, None)
+
+
+def test_r2_is_that_of_the_weighted_squares() -> None:
+    y = noisy_points(4)
+    y_BN = resamples_of(y, 4)
+    w = 1 / np.log(y_BN).std(axis=0, ddof=1) ** 2
+    ln_C, alpha = line(np.log(S), np.log(y), np.sqrt(w))
+    left = np.average((np.log(y) - ln_C + alpha * np.log(S)) ** 2, weights=w)
+    about = np.average((np.log(y) - np.average(np.log(y), weights=w)) ** 2, weights=w)
+    assert fit_by("weighted", y, y_BN).r2 == pytest.approx(1 - left / about, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_params_reproduce_the_fit_even_after_json(method: str, seed: int) -> None:
+    y = noisy_points(seed)
+    fit = fit_by(method, y, resamples_of(y, seed))
+    written = json.dumps(fit.params, allow_nan=False)
+    expected = {"C": fit.C, "alpha": fit.alpha, "E": fit.params["E"] or 0.0}
+    assert reproduce(fit.params) == pytest.approx(expected, rel=1e-9)
+    assert reproduce(json.loads(written)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_law_of_a_negative_term_is_reproduced_too(method: str) -> None:
+    y = noisy_points(5)
+    fit = fit_signed_power_law(S, -y, -resamples_of(y, 5), Method(method))
+    same = fit_by(method, y, resamples_of(y, 5))
+    assert (fit.status, fit.params["sign"]) == (Status.ok, -1)
+    assert (fit.C, fit.alpha, fit.alpha_lo) == (same.C, same.alpha, same.alpha_lo)
+    assert reproduce(fit.params) == pytest.approx({"C": fit.C, "alpha": fit.alpha, "E": fit.params["E"] or 0.0})
+
+
+def test_a_law_at_its_bound_is_reproduced() -> None:
+    fit = fit_by("offset", -0.5 + 7 * S**-0.1)
+    assert reproduce(fit.params) == pytest.approx({"C": fit.C, "alpha": fit.alpha, "E": 0.0}, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("points", [noisy_points, with_an_outlier])
+def test_the_gradient_vanishes_at_the_fit_and_not_beside_it(method: str, points: Any) -> None:
+    y = points(6)
+    params = fit_by(method, y, resamples_of(y, 6)).params
+    sigma = np.ones(7) if params["sigma_ln"] is None else np.array(params["sigma_ln"])
+    bend = math.inf if params["huber_scale_ln"] is None else 1.345 * params["huber_scale_ln"]
+
+    def loss(theta: np.ndarray) -> float:
+        apart = np.abs(np.log(y) - np.log(np.exp(theta[0] - theta[1] * np.log(S / params["S_ref"])) + theta[2])) / sigma
+        squares = apart**2 / 2 if math.isinf(bend) else np.where(apart <= bend, apart**2 / 2, bend * (apart - bend / 2))
+        return float(np.sum(squares))
+
+    def slopes(theta: np.ndarray) -> np.ndarray:
+        n = 2 + bool(params["E"])
+        return np.array([(loss(theta + step) - loss(theta - step)) / 2e-6 for step in 1e-6 * np.eye(3)[:n]])
+
+    ln_law = np.log(y) - params["residuals_ln"]
+    x = np.log(S / params["S_ref"])
+    alpha = np.polyfit(x, np.log(np.exp(ln_law) - (params["E"] or 0.0)), 1)[0] * -1
+    theta = np.array([params["ln_C_ref"], alpha, params["E"] or 0.0])
+    unit = np.sum(sigma**-2.0)
+    assert np.abs(params["gradient"]).max() < 1e-7 * unit
+    assert np.abs(slopes(theta)).max() < 1e-6 * unit
+    assert np.abs(slopes(theta + 0.01 * np.eye(3)[1])).max() > 1e-3 * unit
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "y",
+    [
+        noisy_points(7),
+        1 + 7 * S**-0.3,
+        -0.5 + 7 * S**-0.1,
+        noisy_points(7)[:4],
+        noisy_points(7)[:3],
+        np.full(7, 0.5),
+        np.array([3.0, 2.0, math.nan, 1.0]),
+        np.array([3.0, 2.0, 0.0, 1.0]),
+    ],
+    ids=["noisy", "exact offset", "convex", "four", "three", "flat", "nan", "zero"],
+)
+@pytest.mark.parametrize("documents", ["none", "some", "too few"])
+def test_every_field_is_a_number_or_none_and_can_be_written(method: str, y: np.ndarray, documents: str) -> None:
+    y_BN = None if documents == "none" else resamples_of(y, 7, 30 if documents == "some" else 5)
+    fit = fit_by(method, y, y_BN)
+    written = json.dumps(dataclasses.asdict(fit), allow_nan=False)
+    assert json.loads(written) == dataclasses.asdict(fit)
+    assert (fit.alpha is None) == (fit.status not in (Status.ok, Status.at_bound, Status.no_variation))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_order_of_the_sizes_does_not_matter(method: str) -> None:
+    y = with_an_outlier(8) if method == "robust" else noisy_points(8)
+    y_BN = resamples_of(y, 8)
+    order = np.random.default_rng(8).permutation(7)
+    fit, again = fit_by(method, y, y_BN), fit_power_law(S[order], y[order], y_BN[:, order], Method(method))
+    names = ["C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "r2", "aic", "bic", "backtest_error"]
+    more = ["E", "C_lo", "C_hi", "E_lo", "E_hi", "r2_lo", "r2_hi", "alpha_text_sd", "alpha_models_sd"]
+    expected = {name: getattr(fit, name) for name in names} | {name: fit.params[name] for name in more}
+    assert {name for name, value in expected.items() if value is None} == {
+        "ols": {"E", "E_lo", "E_hi"},
+        "weighted": {"E", "E_lo", "E_hi"},
+        "offset": {"r2_lo", "r2_hi"},
+        "robust": {"E", "E_lo", "E_hi", "r2_lo", "r2_hi", "aic", "bic"},
+    }[method]
+    for name, value in expected.items():
+        found = again.params[name] if name in more else getattr(again, name)
+        assert found is None if value is None else found == pytest.approx(value, rel=1e-8), name
+    assert again.params["residuals_ln"] == pytest.approx(np.array(fit.params["residuals_ln"])[order], abs=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_backtest_error_is_that_of_a_fit_to_the_others(method: str) -> None:
+    y = noisy_points(9)
+    y_BN = resamples_of(y, 9)
+    rest = reproduce(fit_by(method, y[:-1], y_BN[:, :-1]).params)
+    predicted = rest["E"] + rest["C"] * S[-1] ** -rest["alpha"]
+    assert fit_by(method, y, y_BN).backtest_error == pytest.approx(predicted / y[-1] - 1, rel=1e-6)
+
+
+def test_an_unknown_method_is_a_mistake_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="cubic"):
+        fit_power_law(S, noisy_points(0), None, "cubic")  # type: ignore[arg-type]
+
+
+# ----------------------------------------------------------------------------------------------------------- refits
+
+
+@pytest.mark.parametrize("method", ["ols", "offset"])
+def test_the_refits_equal_one_fit_a_resample(method: str) -> None:
+    y = noisy_points(10)
+    y_BN = resamples_of(y, 10, 30)
+    alphas = [fit_by(method, row).alpha for row in y_BN]
+    fit = fit_by(method, y, y_BN)
+    assert fit.alpha is not None
+    assert None not in alphas
+    assert fit.params["alpha_text_sd"] == pytest.approx(np.std(alphas, ddof=1), rel=1e-6)
+    assert fit.params["alpha_text_bias"] == pytest.approx(np.mean(alphas) - fit.alpha, rel=1e-5)
+
+
+@pytest.mark.parametrize("points", [with_an_outlier, noisy_points])
+def test_the_robust_refits_equal_lines_reweighted_at_the_scale_of_the_fit(points: Any) -> None:
+    y = points(11)
+    y_BN = resamples_of(y, 11, 30)
+    scale = scale_about_the_median_line(np.log(S), np.log(y))
+    alphas = [huber_line(np.log(S), np.log(row), scale)[1] for row in y_BN]
+    fit = fit_by("robust", y, y_BN)
+    assert fit.params["alpha_text_sd"] == pytest.approx(np.std(alphas, ddof=1), rel=1e-3)
+
+
+def test_the_weighted_refits_keep_the_weights() -> None:
+    y = noisy_points(12)
+    y_BN = resamples_of(y, 12, 30)
+    w = 1 / np.log(y_BN).std(axis=0, ddof=1)
+    alphas = [line(np.log(S), np.log(row), w)[1] for row in y_BN]
+    assert fit_by("weighted", y, y_BN).params["alpha_text_sd"] == pytest.approx(np.std(alphas, ddof=1), rel=1e-9)
+
+
+def test_the_refits_at_the_bound_may_leave_it() -> None:
+    y = 7 * S**-0.1 * np.exp(0.02 * np.random.default_rng(4).normal(size=7))
+    y_BN = y * np.exp(0.02 * np.random.default_rng(5).normal(size=(20, 7)))
+    fit = fit_by("offset", y, y_BN)
+    assert fit.status is Status.at_bound
+    alphas = [fit_by("offset", row).alpha for row in y_BN]
+    assert fit.params["alpha_text_sd"] == pytest.approx(np.std(alphas, ddof=1), rel=1e-6)
