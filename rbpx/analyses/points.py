@@ -12,6 +12,7 @@ from rbpx.analyses.selection import Group, Run
 from rbpx.config import Request
 from rbpx.evidence import Evidence, weigh
 from rbpx.laws import LAWS
+from rbpx.laws.emergence import neg_ln
 from rbpx.queries import ask
 from rbpx.resample import document_weights
 from rbpx.status import Status
@@ -60,12 +61,6 @@ def weigh_group(
     vocab = [run.vocab_size or 0 for run in group.runs]
     with ThreadPoolExecutor() as pool:  # numpy works outside the interpreter's lock
         return list(pool.map(lambda counts, V: weigh(counts, weights_BD, k_grid, V, laws), asked, vocab))
-
-
-def neg_ln(share: Floats) -> Floats:
-    """-ln of shares; infinite at 0, which a fit answers with not_positive."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(-np.log(share), dtype=np.float64)
 
 
 def size_points(

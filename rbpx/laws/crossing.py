@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t
 
 from rbpx.laws.emergence import JointFit, neg_ln
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power import PowerLawFit, exp_or_none
 from rbpx.laws.uncertainty import LEVEL, MIN_RESAMPLES
 from rbpx.status import Status
 
@@ -36,17 +36,17 @@ class Crossing:
     @property
     def S(self) -> float | None:
         """The size, non-embedding parameters."""
-        return _exp_or_none(self.ln_S)
+        return exp_or_none(self.ln_S)
 
     @property
     def lo(self) -> float | None:
         """The lower end of the interval."""
-        return _exp_or_none(self.ln_lo)
+        return exp_or_none(self.ln_lo)
 
     @property
     def hi(self) -> float | None:
         """The upper end of the interval."""
-        return _exp_or_none(self.ln_hi)
+        return exp_or_none(self.ln_hi)
 
 
 def windows_crossing(fit: PowerLawFit, share: float, document_covariance: ArrayLike | None = None) -> Crossing:
@@ -169,7 +169,3 @@ def _level(share: float) -> float:
 def _nowhere(share: float, status: Status) -> Crossing:
     _level(share)
     return Crossing(share, None, None, None, status)
-
-
-def _exp_or_none(exponent: float | None) -> float | None:
-    return None if exponent is None or not -700 < exponent < 700 else math.exp(exponent)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm, t
 
-from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.power import PowerLawFit, exp_or_none, fit_power_law
 from rbpx.laws.uncertainty import LEVEL, MIN_RESAMPLES
 from rbpx.status import Status
 
@@ -163,9 +163,9 @@ def fit_joint(S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: Arra
     alpha_ends = None if kind is None else _ends(np.array([0.0, 1.0]), centre_2, used_22, factor)
     ln_C_ends = None if kind is None else _ends(np.array([1.0, ln_S_ref]), centre_2, used_22, factor)
     return JointFit(
-        C=_exp_or_none(float(line_2[0] + line_2[1] * ln_S_ref)),
-        C_lo=None if ln_C_ends is None else _exp_or_none(ln_C_ends[0]),
-        C_hi=None if ln_C_ends is None else _exp_or_none(ln_C_ends[1]),
+        C=exp_or_none(float(line_2[0] + line_2[1] * ln_S_ref)),
+        C_lo=None if ln_C_ends is None else exp_or_none(ln_C_ends[0]),
+        C_hi=None if ln_C_ends is None else exp_or_none(ln_C_ends[1]),
         alpha=float(line_2[1]),
         alpha_stderr=math.sqrt(covariance_22[1, 1]),
         alpha_lo=None if alpha_ends is None else alpha_ends[0],
@@ -207,10 +207,6 @@ def _slope_within(n_P: NDArray[np.intp], x_P: Floats, z_P: Floats) -> float | No
 
 def _r2(measured_P: Floats, fitted_P: Floats) -> float:
     return 1 - float(np.sum((measured_P - fitted_P) ** 2) / np.sum((measured_P - measured_P.mean()) ** 2))
-
-
-def _exp_or_none(exponent: float) -> float | None:
-    return math.exp(exponent) if -700 < exponent < 700 else None
 
 
 def _checked(

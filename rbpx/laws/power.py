@@ -17,7 +17,16 @@ from rbpx.laws.regression import EQUATIONS, NAMES, TOLERANCES, Regression, refit
 from rbpx.laws.uncertainty import MIN_RESAMPLES, Uncertainty, r2_interval, uncertainty
 from rbpx.status import Status
 
-__all__ = ["SOURCE", "PowerLawFit", "Prediction", "fit_power_law", "fit_signed_power_law", "predict", "reproduce"]
+__all__ = [
+    "SOURCE",
+    "PowerLawFit",
+    "Prediction",
+    "exp_or_none",
+    "fit_power_law",
+    "fit_signed_power_law",
+    "predict",
+    "reproduce",
+]
 
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 5"
 
@@ -37,8 +46,8 @@ class PowerLawFit:
 
     params holds what reproduces the fit (`reproduce`): method, S, y, sign, S_ref, sigma_ln, and what came of it:
     ln_C_ref, E, residuals_ln, starts, tolerances, gradient; and the uncertainties: interval ("documents and models",
-    "models" or None), C_lo, C_hi, r2_lo, r2_hi, alpha_text_lo, alpha_text_hi, alpha_text_sd, alpha_text_bias,
-    alpha_models_sd, scatter_ln, text_scatter_ln, dof, limited_by, n_resamples, n_resamples_left_out.
+    "models" or None), C_lo, C_hi, E_lo, E_hi, r2_lo, r2_hi, alpha_text_lo, alpha_text_hi, alpha_text_sd,
+    alpha_text_bias, alpha_models_sd, limited_by, uncertainty, n_resamples, n_resamples_left_out.
     """
 
     C: float | None
@@ -148,7 +157,7 @@ def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
     found = regress(np.log(S_N) - np.log(S_N).mean(), np.log(y_N), Method(params["method"]), sigma_N)
     theta = dict(zip(NAMES, found.theta_P.tolist(), strict=False))
     ln_C = theta["ln_C_ref"] + theta["alpha"] * float(np.log(S_N).mean())
-    return {"C": _exp_or_none(ln_C), "alpha": theta["alpha"], "E": theta.get("E", 0.0)}
+    return {"C": exp_or_none(ln_C), "alpha": theta["alpha"], "E": theta.get("E", 0.0)}
 
 
 def predict(fit: PowerLawFit, S: float) -> Prediction:
@@ -175,7 +184,7 @@ def predict(fit: PowerLawFit, S: float) -> Prediction:
     lo = hi = None
     if known is not None:
         about = Uncertainty.recall(known)
-        lo, hi = (_exp_or_none(end) for end in about.interval(math.log(y), gradient_P, new_model=True))
+        lo, hi = (exp_or_none(end) for end in about.interval(math.log(y), gradient_P, new_model=True))
     beyond = max(S / max(params["S"]), min(params["S"]) / S, 1.0)
     ends = sorted(params["sign"] * end for end in (lo, hi)) if lo is not None and hi is not None else [None, None]
     return Prediction(S, params["sign"] * y, ends[0], ends[1], beyond)
@@ -222,7 +231,7 @@ def _fit(S_N: Floats, y_N: Floats, y_BN: Floats | None, method: Method, *, sign:
     if knows:
         ends, more = _intervals(found, spread, x_N, ln_y_N, ln_S_ref, r2, method)
     return PowerLawFit(
-        C=_exp_or_none(ln_C_ref + alpha * ln_S_ref),
+        C=exp_or_none(ln_C_ref + alpha * ln_S_ref),
         alpha=alpha,
         alpha_stderr=stderr,
         alpha_lo=ends[0],
@@ -287,7 +296,7 @@ def _intervals(
         valley = offset_ends(x_N, ln_y_N, found.theta_P, spread, ln_S_ref)
         ends, ln_C_ends = valley.alpha, valley.ln_C
         E_lo, E_hi = valley.E
-    C_lo, C_hi = (None if end is None else _exp_or_none(end) for end in ln_C_ends)
+    C_lo, C_hi = map(exp_or_none, ln_C_ends)
     linear = method in (Method.ols, Method.weighted)
     r2_lo, r2_hi = r2_interval(r2, len(found.residual_N)) if linear and r2 < 1 else (None, None)
     more: dict[str, Any] = {
@@ -385,5 +394,6 @@ def _finite_or_none(values: Floats) -> list[float | None]:
     return [value if math.isfinite(value) else None for value in values.tolist()]
 
 
-def _exp_or_none(exponent: float) -> float | None:
-    return math.exp(exponent) if -700 < exponent < 700 else None
+def exp_or_none(exponent: float | None) -> float | None:
+    """A constant or a size from its logarithm; None where that is unknown, or beyond what a float holds."""
+    return None if exponent is None or not -700 < exponent < 700 else math.exp(exponent)

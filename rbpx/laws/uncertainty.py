@@ -84,9 +84,8 @@ class Uncertainty:
     def half_width(self, gradient_P: Floats, new_model: bool = False) -> float:
         """Half of the interval's width."""
         unit, rest = self._parts(gradient_P, new_model)
-        scattered = max(
-            self.t * self.scatter, _Z * self.text_scatter
-        )  # the text's part is known, however few the sizes
+        # The text's part of the scatter is known, however few the sizes.
+        scattered = max(self.t * self.scatter, _Z * self.text_scatter)
         return float(np.sqrt(scattered**2 * unit + _Z**2 * rest))
 
     def rest(self, gradient_P: Floats) -> float:
