@@ -13,8 +13,10 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 
 from rbpx.laws.derived import derived_approximation, derived_power_law
+from rbpx.laws.distribution import fit_distribution
 from rbpx.laws.error_entropy import decompose
-from rbpx.laws.lognormal import RankFit, fit_full, fit_paper, resample_paper
+from rbpx.laws.lognormal import fit_paper, resample_paper
+from rbpx.laws.rank_fit import RankFit
 from rbpx.status import Status
 
 Floats = npt.NDArray[np.float64]
@@ -68,7 +70,7 @@ def weigh(
     tokens_R = np.asarray(tokens_DR.sum(axis=0), float)
     paper = full = approximated = None
     if set(_LOGNORMAL) & set(laws):
-        paper, full = fit_paper(rank_R, tokens_R), fit_full(rank_R, tokens_R, vocab_size)
+        paper, full = fit_paper(rank_R, tokens_R), fit_distribution("lognormal_full", rank_R, tokens_R, vocab_size)
         approximated = _approximate(paper)
         theta = _derive(_parameter(paper, "beta"), _parameter(paper, "gamma"), vocab_size)
         measured |= {name: curve[0] for name, curve in zip(_LOGNORMAL, theta, strict=True)}

@@ -18,6 +18,7 @@ class Status(StrEnum):
     not_converged = "not_converged"
     too_few_tokens = "too_few_tokens"
     at_bound = "at_bound"
+    at_limit = "at_limit"
     no_variances = "no_variances"
     one_document = "one_document"
     not_known = "not_known"
@@ -41,6 +42,7 @@ _REMEDY = {
     Status.not_converged: "The search found no maximum: look at the counts, and do not use the numbers.",
     Status.too_few_tokens: "Fewer than 3 different ranks were seen: measure more tokens.",
     Status.at_bound: "The best offset is 0, these data want no irreducible part: read method=ols.",
+    Status.at_limit: "The best parameter lies at the edge of its family, which is a simpler one there: read that one.",
     Status.no_variances: "Weights need documents to resample: measure more than one, or choose method=ols.",
     Status.one_document: "All tokens are of one document, so nothing is known of others: give more documents.",
     Status.not_known: "The quantity is not known for enough models: import or measure it.",

@@ -9,7 +9,9 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
 from rbpx.laws.derived import derived, derived_approximation, derived_power_law
-from rbpx.laws.lognormal import RankFit, fit_full, fit_paper, resample_paper
+from rbpx.laws.distribution import fit_distribution
+from rbpx.laws.lognormal import fit_paper, resample_paper
+from rbpx.laws.rank_fit import RankFit
 from rbpx.status import Status
 
 # RBP paper (arXiv 2510.20387): pythia 14m, 160m, 1.4b, 12b on Wikipedia.
@@ -159,7 +161,7 @@ def test_a_power_law_of_ranks_is_reported_as_the_limit() -> None:
 def test_the_full_fit_recovers_parameters_from_noise_free_counts() -> None:
     x = np.arange(1, 5001, dtype=np.float64)
     p = np.exp(-((np.log(x) - 1.5) ** 2) / (2 * 1.8**2)) / x
-    fit = fit_full(x, 1e6 * p / p.sum(), 5000)
+    fit = fit_distribution("lognormal_full", x, 1e6 * p / p.sum(), 5000)
     assert fit.status is Status.ok
     assert (number(fit, "mu"), number(fit, "sigma")) == pytest.approx((1.5, 1.8), abs=1e-7)
     assert number(fit, "gamma_unconstrained") == pytest.approx(1 / (2 * 1.8**2), abs=1e-9)
@@ -170,7 +172,7 @@ def test_the_full_fit_recovers_parameters_from_noise_free_counts() -> None:
 def test_the_full_fit_reports_a_truncated_power_law_when_gamma_is_not_positive() -> None:
     x = np.arange(1, 3001, dtype=np.float64)
     weight = x**-1.9 * np.exp(0.07 * np.log(x) ** 2)
-    fit = fit_full(x, 1e5 * weight / weight.sum(), 3000)
+    fit = fit_distribution("lognormal_full", x, 1e5 * weight / weight.sum(), 3000)
     assert fit.status is Status.power_law_limit
     assert (fit.params["mu"], fit.params["sigma"], fit.params["gamma"]) == (None, None, 0.0)
     assert number(fit, "gamma_unconstrained") == pytest.approx(-0.07, abs=1e-8)
@@ -184,7 +186,7 @@ def test_the_full_fit_reports_a_truncated_power_law_when_gamma_is_not_positive()
     assert number(fit, "beta") == pytest.approx(lo, abs=1e-8)
 
 
-@pytest.mark.parametrize("fit", [fit_paper, lambda rank, n: fit_full(rank, n, 100)])
+@pytest.mark.parametrize("fit", [fit_paper, lambda rank, n: fit_distribution("lognormal_full", rank, n, 100)])
 def test_half_ranks_and_too_few_ranks_are_a_status(fit: Callable[[list[float], object], RankFit]) -> None:
     cases: list[tuple[list[float], Status]]
     cases = [([2.0, 3.5, 4.0, 9.0], Status.mid_ranks), ([2.0, 3.0, 3.0], Status.too_few_tokens)]
@@ -202,7 +204,7 @@ def test_impossible_ranks_are_a_mistake_of_the_caller() -> None:
     with pytest.raises(ValueError, match="counts"):
         fit_paper([1, 2, 3], [1, -1, 1])
     with pytest.raises(ValueError, match="exceeds"):
-        fit_full([1, 2, 101], [1, 1, 1], 100)
+        fit_distribution("lognormal_full", [1, 2, 101], [1, 1, 1], 100)
 
 
 def test_odd_small_samples_end_in_finite_numbers_or_a_status() -> None:
@@ -210,7 +212,7 @@ def test_odd_small_samples_end_in_finite_numbers_or_a_status() -> None:
     for _ in range(100):
         rank = rng.choice(np.arange(1, 400), size=rng.integers(1, 12), replace=False)
         n_tokens = rng.choice([1, 2, 5, 100, 10_000], size=len(rank))
-        for fit in (fit_paper(rank, n_tokens), fit_full(rank, n_tokens, 500)):
+        for fit in (fit_paper(rank, n_tokens), fit_distribution("lognormal_full", rank, n_tokens, 500)):
             known = [*fit.params.values(), fit.loglik, fit.aic, fit.bic, fit.distance]
             assert all(value is None or math.isfinite(value) for value in known)
             assert fit.status is not Status.not_converged

@@ -6,7 +6,6 @@ not a place where mu and sigma run away. Shapes: R is the number of different ra
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
+from rbpx.laws.ascent import maximise
+from rbpx.laws.rank_fit import Params, RankFit, checked_counts, scored, without_numbers
 from rbpx.status import Status
 
 __all__ = [
     "EQUATION",
     "SOURCE",
-    "RankFit",
-    "fit_full",
     "fit_paper",
     "resample_paper",
 ]
@@ -30,29 +29,10 @@ SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 9 and appendix D"
 
 Floats = NDArray[np.float64]
 
+_UNKNOWN: Final[Params] = {"mu": None, "sigma": None, "beta": None, "gamma": None}
 _T_FLOOR: Final = math.log(1.5)
 _NODES, _NODE_WEIGHTS = (np.asarray(a, dtype=np.float64) for a in np.polynomial.legendre.leggauss(20))
 _TAIL_NODES, _TAIL_WEIGHTS = (np.asarray(a, dtype=np.float64) for a in np.polynomial.legendre.leggauss(200))
-
-
-@dataclass(frozen=True)
-class RankFit:
-    """A fitted distribution of ranks; None where a number is unknown.
-
-    params: mu, sigma (None in the power-law limit), beta, gamma (0.0 there: fitted, not unknown), n_tokens (covered
-    by the fit), and for lognormal_full V, beta_unconstrained and gamma_unconstrained. loglik (nats), aic and bic
-    are of the ranks the fit covers: 2 and up, given that R >= 2, for lognormal_paper; 1..V for lognormal_full. So
-    they compare models of the same coverage only. Both count 2 parameters, also in the limit, where gamma was fitted
-    too. distance is the largest difference between the fitted and the observed CDF over those ranks (Kolmogorov).
-    """
-
-    distribution: str
-    params: dict[str, float | int | None]
-    loglik: float | None
-    aic: float | None
-    bic: float | None
-    distance: float | None
-    status: Status
 
 
 @dataclass(frozen=True)
@@ -88,13 +68,13 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     Source:
         The published (mu, sigma) of the RBP paper (arXiv 2510.20387, appendix D) are this maximum.
     """
-    rank_R, n_R = _checked(rank, n_tokens)
+    rank_R, n_R = checked_counts(rank, n_tokens)
     if np.any(rank_R != np.floor(rank_R)):
-        return _without_numbers("lognormal_paper", Status.mid_ranks, {})
+        return without_numbers("lognormal_paper", Status.mid_ranks, _UNKNOWN)
     rank_R, n_R = rank_R[rank_R >= 2], n_R[rank_R >= 2]
     n = float(n_R.sum())
     if len(rank_R) < 3:
-        return _without_numbers("lognormal_paper", Status.too_few_tokens, {"n_tokens": round(n)})
+        return without_numbers("lognormal_paper", Status.too_few_tokens, _UNKNOWN | {"n_tokens": round(n)})
 
     def objective(theta: Floats) -> tuple[float, Floats, Floats]:
         ln_p_R, score_R2, hessian_R22 = _per_rank(rank_R, theta)
@@ -102,21 +82,24 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
 
     mean_t = float(n_R @ np.log(rank_R)) / n
     beta_limit = 1.0 + 1.0 / max(mean_t - _T_FLOOR, 1e-3)
-    limit, limit_converged = _maximise(objective, np.array([beta_limit, 0.0]), free=[0], to_infinity=True)
+    limit, limit_converged = maximise(objective, np.array([beta_limit, 0.0]), [0], lambda theta: bool(theta[0] > 1))
     theta, converged, status = limit, limit_converged, Status.power_law_limit
     if objective(limit)[1][1] > 0:
         var_t = float(n_R @ np.log(rank_R) ** 2) / n - mean_t**2
         start = np.array([1.0 - mean_t / var_t, 0.5 / var_t])
-        theta, converged = _maximise(objective, start, free=[0, 1], to_infinity=True)
+        theta, converged = maximise(objective, start, [0, 1], lambda theta: bool(theta[1] > 0))
         status = Status.ok
     if not converged:
-        return _without_numbers("lognormal_paper", Status.not_converged, {"n_tokens": round(n)})
+        return without_numbers("lognormal_paper", Status.not_converged, _UNKNOWN | {"n_tokens": round(n)})
     # Both CDFs are compared at every observed rank and just below the next one, where a gap can be largest.
     below_next_R = np.append(rank_R[1:] - 1, rank_R[-1])
     cdf_R = np.cumsum(n_R) / n
     gaps = [np.abs(cdf_R - _cdf_paper(x_R, theta)).max() for x_R in (rank_R, below_next_R)]
     distance = float(max(*gaps, _cdf_paper(rank_R[:1] - 1, theta)[0]))
-    return _fitted("lognormal_paper", theta, objective(theta)[0], n, distance, status, {})
+    beta, gamma = float(theta[0]), float(theta[1])
+    mu, sigma = ((1 - beta) / (2 * gamma), math.sqrt(0.5 / gamma)) if gamma > 0 else (None, None)
+    params: Params = {"mu": mu, "sigma": sigma, "beta": beta, "gamma": gamma, "n_tokens": round(n)}
+    return scored("lognormal_paper", params, objective(theta)[0], 2, distance, status)
 
 
 def resample_paper(fit: RankFit, rank: ArrayLike, n_tokens_resampled: ArrayLike) -> Floats:
@@ -167,60 +150,6 @@ def resample_paper(fit: RankFit, rank: ArrayLike, n_tokens_resampled: ArrayLike)
     return mu_sigma_B2
 
 
-def fit_full(rank: ArrayLike, n_tokens: ArrayLike, V: int) -> RankFit:
-    """Maximum likelihood over all ranks 1..V.
-
-    p_x = x^(-beta) exp(-gamma ln^2 x) / Z: a concave exponential family with the sufficient statistics mean ln R and
-    mean ln^2 R. If the best gamma is <= 0 no lognormal fits; then gamma = 0 (a truncated power law), mu and sigma are
-    None, the status is power_law_limit and the free maximum is in params as beta_unconstrained, gamma_unconstrained.
-
-    Args:
-        rank: ranks, shape [R], whole numbers in 1..V.
-        n_tokens: number of tokens of each rank, shape [R].
-        V: width of the vocabulary of this model.
-
-    Returns:
-        The fit. Status as in `fit_paper`; too_few_tokens: fewer than 3 different ranks.
-
-    Raises:
-        ValueError: as in `fit_paper`, and if a rank exceeds V.
-
-    Source:
-        The family of the RBP paper (arXiv 2510.20387), eq. 9, truncated at V; fitted by rbpx, not by the paper.
-    """
-    rank_R, n_R = _checked(rank, n_tokens)
-    if len(rank_R) and rank_R[-1] > V:
-        raise ValueError(f"rank {rank_R[-1]:g} exceeds the vocabulary of {V}")
-    n = float(n_R.sum())
-    if np.any(rank_R != np.floor(rank_R)):
-        return _without_numbers("lognormal_full", Status.mid_ranks, {"V": V})
-    if len(rank_R) < 3:
-        return _without_numbers("lognormal_full", Status.too_few_tokens, {"V": V, "n_tokens": round(n)})
-    t_R, t_V = np.log(rank_R), np.log(np.arange(1, V + 1, dtype=np.float64))
-    seen_2 = np.array([n_R @ t_R, n_R @ t_R**2]) / n
-
-    def objective(theta: Floats) -> tuple[float, Floats, Floats]:
-        ln_w_V = -(theta[0] * t_V + theta[1] * t_V**2)
-        model = _moments(t_V, ln_w_V)
-        ln_lik = -float(theta @ seen_2) - float(model.ln_z)
-        return n * ln_lik, n * (model.mean_2 - seen_2), -n * model.cov_22
-
-    free, converged_free = _maximise(objective, np.array([1.0, 0.0]), free=[0, 1], to_infinity=False)
-    theta, converged, status = free, converged_free, Status.ok
-    if converged_free and free[1] <= 0:
-        theta, converged = _maximise(objective, np.array([1.0, 0.0]), free=[0], to_infinity=False)
-        status = Status.power_law_limit
-    if not converged:
-        return _without_numbers("lognormal_full", Status.not_converged, {"V": V, "n_tokens": round(n)})
-    ln_p_V = -(theta[0] * t_V + theta[1] * t_V**2)
-    ln_p_V -= float(_moments(t_V, ln_p_V).ln_z)
-    seen_V = np.bincount(rank_R.astype(np.int64) - 1, weights=n_R, minlength=V) / n
-    distance = float(np.abs(np.cumsum(seen_V - np.exp(ln_p_V))).max())
-    more: dict[str, float | int | None] = {"V": V, "beta_unconstrained": float(free[0])}
-    more["gamma_unconstrained"] = float(free[1])
-    return _fitted("lognormal_full", theta, objective(theta)[0], n, distance, status, more)
-
-
 def _per_rank(rank_R: Floats, theta: Floats) -> tuple[Floats, Floats, Floats]:
     """Log of P(R = x | R >= 2), its gradient and its Hessian in (beta, gamma), for each rank >= 2."""
     lo_R1 = np.log(rank_R - 0.5)[:, None]
@@ -258,45 +187,6 @@ def _moments(t_XQ: Floats, ln_weight_XQ: Floats) -> _Moments:
     return _Moments(np.asarray((top_X1 + np.log(sum_X1))[..., 0]), np.stack([mean_1_X, mean_2_X], axis=-1), cov)
 
 
-def _maximise(
-    objective: Callable[[Floats], tuple[float, Floats, Floats]],
-    theta: Floats,
-    free: list[int],
-    *,
-    to_infinity: bool,
-) -> tuple[Floats, bool]:
-    """Newton's method with step halving over the free parameters; True if the gradient has vanished.
-
-    With `to_infinity` the law runs over all ranks, and steps to where its sum diverges are halved too.
-    """
-    value, gradient, hessian = objective(theta)
-    for _ in range(200):
-        curvature = -hessian[np.ix_(free, free)]
-        eigenvalues, axes = np.linalg.eigh(curvature)
-        # A direction that curves up is climbed as if it curved down as much.
-        floor = np.abs(eigenvalues).max() * 1e-14
-        step = axes @ ((axes.T @ gradient[free]) / np.maximum(np.abs(eigenvalues), floor))
-        gain = float(step @ gradient[free])
-        if gain < 1e-12:
-            return theta, bool(eigenvalues.min() > 0)
-        for _ in range(60):
-            candidate = theta.copy()
-            candidate[free] += step
-            if not to_infinity or _integrable(candidate, 1 in free):
-                new_value, new_gradient, new_hessian = objective(candidate)
-                if new_value > value or (gain < 1e-6 and new_value > value - 1e-9 * abs(value)):
-                    break
-            step = step / 2
-        else:
-            return theta, gain < 1e-6
-        theta, value, gradient, hessian = candidate, new_value, new_gradient, new_hessian
-    return theta, False
-
-
-def _integrable(theta: Floats, gamma_is_free: bool) -> bool:
-    return bool(theta[1] > 0 if gamma_is_free else theta[0] > 1)
-
-
 def _cdf_paper(x_R: Floats, theta: Floats) -> Floats:
     """Pr(R <= x | R >= 2)."""
     t_R, (beta, gamma) = np.log(x_R + 0.5), theta
@@ -304,34 +194,3 @@ def _cdf_paper(x_R: Floats, theta: Floats) -> Floats:
         return np.asarray(-np.expm1((1 - beta) * (t_R - _T_FLOOR)))
     mu, sigma = (1 - beta) / (2 * gamma), math.sqrt(0.5 / gamma)
     return np.asarray(-np.expm1(log_ndtr((mu - t_R) / sigma) - log_ndtr((mu - _T_FLOOR) / sigma)))
-
-
-def _fitted(
-    name: str,
-    theta: Floats,
-    loglik: float,
-    n: float,
-    distance: float,
-    status: Status,
-    more: dict[str, float | int | None],
-) -> RankFit:
-    beta, gamma = float(theta[0]), float(theta[1])
-    mu, sigma = ((1 - beta) / (2 * gamma), math.sqrt(0.5 / gamma)) if gamma > 0 else (None, None)
-    params = {"mu": mu, "sigma": sigma, "beta": beta, "gamma": gamma, "n_tokens": round(n)} | more
-    return RankFit(name, params, loglik, 4.0 - 2 * loglik, 2 * math.log(n) - 2 * loglik, distance, status)
-
-
-def _without_numbers(name: str, status: Status, known: dict[str, float | int | None]) -> RankFit:
-    params: dict[str, float | int | None] = {"mu": None, "sigma": None, "beta": None, "gamma": None}
-    return RankFit(name, params | known, None, None, None, None, status)
-
-
-def _checked(rank: ArrayLike, n_tokens: ArrayLike) -> tuple[Floats, Floats]:
-    """Distinct ranks that occur, ascending, and their counts."""
-    rank_R, n_R = np.asarray(rank, dtype=np.float64), np.asarray(n_tokens, dtype=np.float64)
-    if rank_R.ndim != 1 or rank_R.shape != n_R.shape:
-        raise ValueError(f"rank has shape {rank_R.shape}, n_tokens {n_R.shape}")
-    if not np.all((rank_R >= 1) & np.isfinite(rank_R)) or not np.all((n_R >= 0) & np.isfinite(n_R)):
-        raise ValueError("ranks must be >= 1 and counts >= 0")
-    distinct_R, where_R = np.unique(rank_R[n_R > 0], return_inverse=True)
-    return distinct_R, np.bincount(where_R, weights=n_R[n_R > 0], minlength=len(distinct_R)).astype(np.float64)

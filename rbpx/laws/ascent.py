@@ -1,0 +1,49 @@
+"""Newton's method: an objective with its first two derivatives in, the place of its maximum out."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["maximise"]
+
+Floats = NDArray[np.float64]
+Objective = Callable[[Floats], tuple[float, Floats, Floats]]
+
+
+def maximise(
+    objective: Objective, theta: Floats, free: Sequence[int], allowed: Callable[[Floats], bool] = lambda theta: True
+) -> tuple[Floats, bool]:
+    """Climb from `theta` by Newton's method with step halving.
+
+    Args:
+        objective: theta of shape [P] in; value, gradient [P] and Hessian [P, P] out.
+        theta: where to start.
+        free: the parameters that may move.
+        allowed: where the objective exists; steps to where it does not are halved.
+
+    Returns:
+        The last theta, and whether it is a maximum: the gradient has vanished, and the curvature is downward.
+    """
+    value, gradient, hessian = objective(theta)
+    for _ in range(200):
+        curvature = -hessian[np.ix_(free, free)]
+        eigenvalues, axes = np.linalg.eigh(curvature)
+        # A direction that curves up is climbed as if it curved down as much.
+        floor = np.abs(eigenvalues).max() * 1e-14
+        step = axes @ ((axes.T @ gradient[free]) / np.maximum(np.abs(eigenvalues), floor))
+        gain = float(step @ gradient[free])
+        if gain < max(1e-12, 1e-14 * abs(value)):  # the objective itself is not known better
+            return theta, bool(eigenvalues.min() > 0)
+        for _ in range(60):
+            candidate = theta.copy()
+            candidate[free] += step
+            if allowed(candidate):
+                new_value, new_gradient, new_hessian = objective(candidate)
+                if new_value > value or (gain < 1e-6 and new_value > value - 1e-9 * abs(value)):
+                    break
+            step = step / 2
+        else:
+            return theta, gain < 1e-6
+        theta, value, gradient, hessian = candidate, new_value, new_gradient, new_hessian
+    return theta, False

@@ -1,0 +1,189 @@
+"""Distributions of the ranks over 1..V: counts of ranks in, the most likely member of each family out.
+
+All are exact, discrete and truncated at V, so that their likelihoods compare. Shapes: P parameters, R different ranks,
+V the vocabulary, D documents.
+
+Source: the lognormal is the conjecture of the RBP paper (arXiv 2510.20387, eq. 9); the others are its rivals.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+
+from rbpx.laws.ascent import maximise
+from rbpx.laws.family import FAMILIES, Family
+from rbpx.laws.rank_fit import Params, RankFit, checked_counts, scored, without_numbers
+from rbpx.status import Status
+
+__all__ = ["DISTRIBUTIONS", "fit_distribution", "ln_shares", "parameter_influence"]
+
+Floats = NDArray[np.float64]
+
+DISTRIBUTIONS: Final = tuple(FAMILIES)
+_DERIVED: Final = ("mu", "sigma", "share_1")  # from the other parameters
+_STEP: Final = 1e-5  # of a parameter, to difference the exact gradient
+
+
+def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) -> RankFit:
+    """Maximum likelihood of one family over all ranks 1..V.
+
+    Maximises sum_x n_x ln p_x, p_x = w_x / sum_{y<=V} w_y, by Newton's method from each of the family's starts. The
+    slopes of ln w are exact; the curvature is exact for families that are linear in their parameters (these are
+    concave, so their maximum is the only one) and differenced for the others.
+
+    Args:
+        name: of `DISTRIBUTIONS`.
+        rank: ranks, shape [R], whole numbers in 1..V in any order.
+        n_tokens: number of tokens of each rank, shape [R].
+        V: width of the vocabulary of this model.
+
+    Returns:
+        The fit. If the best parameter lies beyond the edge of its family, it is put there and the others are fitted
+        again: power_law_limit for gamma <= 0, where no lognormal fits, at_limit for a rate <= 0 or a q >= 1; the free
+        maximum is in params as ..._unconstrained. too_few_tokens: fewer than 3 different ranks. mid_ranks: a rank is
+        a half. not_converged: no maximum was found from any start.
+
+    Raises:
+        ValueError: if the name is unknown, shapes disagree, a rank is below 1 or above V, or a count is negative.
+    """
+    if name not in FAMILIES:
+        raise ValueError(f"{name} is no distribution; known: {', '.join(FAMILIES)}")
+    family = FAMILIES[name]
+    rank_R, n_R = checked_counts(rank, n_tokens)
+    if len(rank_R) and rank_R[-1] > V:
+        raise ValueError(f"rank {rank_R[-1]:g} exceeds the vocabulary of {V}")
+    known: Params = {"V": V}
+    if np.any(rank_R != np.floor(rank_R)):
+        return without_numbers(name, Status.mid_ranks, _unknown(family, V) | known)
+    known["n_tokens"] = round(float(n_R.sum()))
+    if len(rank_R) < 3:
+        return without_numbers(name, Status.too_few_tokens, _unknown(family, V) | known)
+    seen_V = _counted(rank_R.astype(np.int64) - 1, n_R, V)
+    theta, loglik, status, free = _search(family, seen_V, V)
+    if theta is None:
+        return without_numbers(name, Status.not_converged, _unknown(family, V) | known)
+    params = family.params(theta, V) | known
+    if family.edge is not None:
+        params |= {f"{key}_unconstrained": value for key, value in free.items() if key not in _DERIVED}
+    p_V = np.exp(_normalised(family, theta, V))
+    distance = float(np.abs(np.cumsum(seen_V / seen_V.sum() - p_V)).max())
+    return scored(name, params, loglik, family.n_parameters, distance, status)
+
+
+def ln_shares(fit: RankFit, V: int) -> Floats:
+    """Ln p_x of a fitted distribution at the ranks x = 1..V, shape [V].
+
+    Raises:
+        ValueError: if the fit has no numbers, or is none over 1..V.
+    """
+    return _normalised(*_fitted(fit, V), V)
+
+
+def parameter_influence(fit: RankFit, rank: ArrayLike, n_tokens: ArrayLike, V: int) -> tuple[Floats, Floats]:
+    """How the maximum moves when the counts do, to first order: the resampled theta is theta + n_resampled @ influence.
+
+    influence_r = J^(-1) d ln p_r / d theta, J = -sum_x n_x d^2 ln p_x / d theta^2 at the maximum. At the counts of the
+    fit itself the sum over ranks is 0. A parameter at an edge stays there.
+
+    Args:
+        fit: with numbers, to these counts.
+        rank: ranks, shape [R], all different.
+        n_tokens: tokens of each rank, shape [R].
+        V: width of the vocabulary.
+
+    Returns:
+        Influence on theta, shape [R, P], and the slopes d ln p / d theta of all ranks, shape [P, V].
+
+    Raises:
+        ValueError: as in `ln_shares`.
+
+    Source:
+        One-step estimator (Le Cam); van der Vaart, Asymptotic Statistics, section 5.7.
+    """
+    family, theta = _fitted(fit, V)
+    at_R = np.asarray(rank, dtype=np.int64) - 1
+    seen_V = _counted(at_R, np.asarray(n_tokens, dtype=np.float64), V)
+    free = _free(family, theta)
+    _, _, hessian_PP = _likelihood(family, theta, seen_V, V)
+    slopes_PV = family.slopes(theta, V)
+    score_PV = slopes_PV - (slopes_PV @ np.exp(_normalised(family, theta, V)))[:, None]
+    influence_RP = np.zeros((len(at_R), family.n_parameters))
+    influence_RP[:, free] = np.linalg.solve(-hessian_PP[np.ix_(free, free)], score_PV[free][:, at_R]).T
+    return influence_RP, score_PV
+
+
+def _counted(at_R: NDArray[np.int64], n_R: Floats, V: int) -> Floats:
+    return np.bincount(at_R, weights=n_R, minlength=V).astype(np.float64)
+
+
+def _fitted(fit: RankFit, V: int) -> tuple[Family, Floats]:
+    if fit.distribution not in FAMILIES or fit.loglik is None:
+        raise ValueError(f"needs a fit over 1..V that has numbers, got {fit.distribution} with {fit.status}")
+    family = FAMILIES[fit.distribution]
+    return family, family.theta(fit.params, V)
+
+
+def _normalised(family: Family, theta: Floats, V: int) -> Floats:
+    ln_weight_V = family.ln_weight(theta, V)
+    return np.asarray(ln_weight_V - logsumexp(ln_weight_V))
+
+
+def _unknown(family: Family, V: int) -> Params:
+    """The names of the parameters, without their values."""
+    return dict.fromkeys(family.params(np.array(family.starts[0]), V))
+
+
+def _free(family: Family, theta: Floats) -> list[int]:
+    at_edge = family.edge is not None and theta[family.edge[0]] == 0
+    return [i for i in range(family.n_parameters) if not (at_edge and family.edge is not None and i == family.edge[0])]
+
+
+def _search(family: Family, seen_V: Floats, V: int) -> tuple[Floats | None, float, Status, Params]:
+    """The best maximum inside the family: theta or None, its log-likelihood, its status, and the free maximum."""
+    found = [_climb(family, seen_V, V, np.array(start), None) for start in family.starts]
+    tops = [(value, theta) for value, theta, converged in found if converged]
+    if not tops:
+        return None, np.nan, Status.not_converged, {}
+    loglik, theta = max(tops, key=lambda top: top[0])
+    if family.edge is None or theta[family.edge[0]] > 0:
+        return theta, loglik, Status.ok, family.params(theta, V)
+    edge, status = family.edge
+    start = np.array(theta)
+    start[edge] = 0.0
+    loglik, at_edge, converged = _climb(family, seen_V, V, start, edge)
+    return (at_edge if converged else None), loglik, status, family.params(theta, V)
+
+
+def _climb(family: Family, seen_V: Floats, V: int, start: Floats, held: int | None) -> tuple[float, Floats, bool]:
+    free = [i for i in range(family.n_parameters) if i != held]
+
+    def objective(theta: Floats) -> tuple[float, Floats, Floats]:
+        return _likelihood(family, theta, seen_V, V)
+
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):  # steps too far are halved
+        theta, converged = maximise(objective, start, free)
+        return objective(theta)[0], theta, converged
+
+
+def _likelihood(family: Family, theta: Floats, seen_V: Floats, V: int) -> tuple[float, Floats, Floats]:
+    """Log-likelihood, gradient [P] and Hessian [P, P]."""
+    ln_p_V = _normalised(family, theta, V)
+    slopes_PV = family.slopes(theta, V)
+    n, p_V = seen_V.sum(), np.exp(ln_p_V)
+    mean_P = slopes_PV @ p_V
+    about_PV = slopes_PV - mean_P[:, None]
+    hessian_PP = -n * (about_PV * p_V) @ about_PV.T
+    if not family.is_linear:
+        # sum_x (n_x - n p_x) d^2 ln w_x / d theta^2; it vanishes where the model fits, and decides where it does not
+        unexplained_V = seen_V - n * p_V
+        for i in range(len(theta)):
+            step_P = np.zeros(len(theta))
+            step_P[i] = _STEP
+            bent_PV = family.slopes(theta + step_P, V) - family.slopes(theta - step_P, V)
+            hessian_PP[i] += bent_PV @ unexplained_V / (2 * _STEP)
+        hessian_PP = (hessian_PP + hessian_PP.T) / 2
+    occurs_V = seen_V > 0
+    value = float(seen_V[occurs_V] @ ln_p_V[occurs_V])
+    return (value if np.isfinite(value) else -np.inf), slopes_PV @ seen_V - n * mean_P, hessian_PP

@@ -1,0 +1,221 @@
+"""Families of rank distributions: parameters in, the unnormalised logarithm of their shares and its slopes out.
+
+Each is a distribution over the ranks x = 1..V, p_x = w_x / sum w. Shapes: P parameters, V ranks.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln, logsumexp
+
+from rbpx.laws.rank_fit import Params
+from rbpx.status import Status
+
+__all__ = ["FAMILIES", "Family"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Family(ABC):
+    """A family as the search for its maximum sees it: free real parameters theta.
+
+    Attributes:
+        name: as in `rank_fits`.
+        equation: p_x up to its normalisation.
+        starts: where to search from, each a theta.
+        is_linear: whether ln w_x is linear in theta.
+        edge: which theta has to be positive, and what it means if it is not; None where all are free.
+    """
+
+    name: str
+    equation: str
+    starts: tuple[tuple[float, ...], ...]
+    edge: tuple[int, Status] | None = None
+    is_linear = False
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of parameters that are fitted."""
+        return len(self.starts[0])
+
+    @abstractmethod
+    def ln_weight(self, theta: Floats, V: int) -> Floats:
+        """Ln w_x, shape [V]."""
+
+    @abstractmethod
+    def slopes(self, theta: Floats, V: int) -> Floats:
+        """D ln w_x / d theta, shape [P, V]."""
+
+    @abstractmethod
+    def params(self, theta: Floats, V: int) -> Params:
+        """The parameters as people write them."""
+
+    @abstractmethod
+    def theta(self, params: Params, V: int) -> Floats:
+        """The other way round."""
+
+
+def _ln_ranks(V: int) -> Floats:
+    return np.log(np.arange(1, V + 1, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class Exponential(Family):
+    """Families that are linear in theta: ln w_x = theta . T_x, so that the maximum is where the means of T agree.
+
+    Attributes:
+        names: of the parameters; "beta", "gamma" and "rate" stand with a minus in front of ln x, ln^2 x and x, "odds"
+            is what the logarithm of p_1 has beyond the others.
+    """
+
+    names: tuple[str, ...] = ()
+    is_linear = True
+
+    def ln_weight(self, theta: Floats, V: int) -> Floats:
+        """Theta . T, shape [V]."""
+        return np.asarray(theta @ self.slopes(theta, V))
+
+    def slopes(self, theta: Floats, V: int) -> Floats:
+        """T, whatever theta."""
+        t_V = _ln_ranks(V)
+        first_V = np.zeros(V)
+        first_V[0] = 1.0
+        # Ranks are counted in V, so that all parameters are of like magnitude.
+        statistics = {"odds": first_V, "beta": -t_V, "gamma": -(t_V**2), "rate": -np.arange(1, V + 1) / V}
+        return np.stack([statistics[name] for name in self.names])
+
+    def params(self, theta: Floats, V: int) -> Params:
+        """By name; mu and sigma of a lognormal, None where gamma is 0."""
+        found: Params = {name: float(value) for name, value in zip(self.names, theta, strict=True)}
+        if "rate" in found:
+            found["rate"] = float(theta[self.names.index("rate")]) / V
+        if "gamma" in found:
+            beta, gamma = (float(theta[self.names.index(name)]) for name in ("beta", "gamma"))
+            found |= {"mu": (1 - beta) / (2 * gamma), "sigma": (0.5 / gamma) ** 0.5} if gamma > 0 else _NO_LOGNORMAL
+        if "odds" in found:
+            ln_weight_V = self.ln_weight(theta, V)
+            found["share_1"] = float(np.exp(ln_weight_V[0] - logsumexp(ln_weight_V)))
+        return found
+
+    def theta(self, params: Params, V: int) -> Floats:
+        """By name."""
+        known = {name: float(params[name] or 0.0) for name in self.names}
+        return np.array([value * (V if name == "rate" else 1) for name, value in known.items()])
+
+
+_NO_LOGNORMAL: Final[Params] = {"mu": None, "sigma": None}
+
+
+@dataclass(frozen=True)
+class ZipfMandelbrot(Family):
+    """W_x = (x + q)^(-beta), q > -1; theta = (beta, ln(1 + q))."""
+
+    def ln_weight(self, theta: Floats, V: int) -> Floats:
+        """-beta ln(x + q)."""
+        return np.asarray(-theta[0] * np.log(np.arange(V) + np.exp(theta[1])))
+
+    def slopes(self, theta: Floats, V: int) -> Floats:
+        """In beta and in ln(1 + q)."""
+        shift = np.exp(theta[1])
+        moved_V = np.arange(V) + shift
+        return np.stack([-np.log(moved_V), -theta[0] * shift / moved_V])
+
+    def params(self, theta: Floats, V: int) -> Params:
+        """Beta and q."""
+        return {"beta": float(theta[0]), "q": float(np.expm1(theta[1]))}
+
+    def theta(self, params: Params, V: int) -> Floats:
+        """Beta and ln(1 + q)."""
+        return np.array([float(params["beta"] or 0.0), np.log1p(float(params["q"] or 0.0))])
+
+
+@dataclass(frozen=True)
+class Weibull(Family):
+    """W_x = exp(-h (x-1)^s) - exp(-h x^s), a discretised Weibull of shape s, scale h^(-1/s); theta = (ln h, ln s)."""
+
+    def ln_weight(self, theta: Floats, V: int) -> Floats:
+        """Ln of the difference of the two survival functions, without the difference."""
+        below_V, step_V, _ = self._hazards(theta, V)
+        return np.asarray(-below_V + np.log(-np.expm1(-step_V)))
+
+    def slopes(self, theta: Floats, V: int) -> Floats:
+        """In ln h and in ln s."""
+        below_V, step_V, ln_gain_V = self._hazards(theta, V)
+        upto_V, growth_V, share_V = below_V + step_V, np.exp(theta[1]) * _ln_ranks(V), -np.expm1(-step_V)
+        # d(h x^s) / d ln s is h x^s s ln x; this is its difference over a step
+        difference_V = step_V * (growth_V + ln_gain_V) - upto_V * ln_gain_V
+        return np.stack([step_V / share_V - upto_V, difference_V / share_V - upto_V * growth_V])
+
+    def _hazards(self, theta: Floats, V: int) -> tuple[Floats, Floats, Floats]:
+        """H (x-1)^s, h x^s less that, and s ln((x-1)/x), which is 0 for the first rank instead of -infinity."""
+        level, shape = np.exp(theta)
+        upto_V, ln_gain_V = level * np.exp(shape * _ln_ranks(V)), np.zeros(V)
+        ln_gain_V[1:] = shape * np.log1p(-1.0 / np.arange(2, V + 1))
+        step_V = -upto_V * np.expm1(ln_gain_V)
+        step_V[0] = level
+        return upto_V - step_V, step_V, ln_gain_V
+
+    def params(self, theta: Floats, V: int) -> Params:
+        """Shape, scale, and the hazard h up to the first rank, from which the scale follows."""
+        level, shape = (float(value) for value in np.exp(theta))
+        return {"shape": shape, "scale": float(np.exp(-theta[0] / shape)), "hazard": level}
+
+    def theta(self, params: Params, V: int) -> Floats:
+        """From the hazard, since the scale may be too small for a number."""
+        return np.log([float(params["hazard"] or 0.0), float(params["shape"] or 0.0)])
+
+
+@dataclass(frozen=True)
+class NegativeBinomial(Family):
+    """W_x = Gamma(x-1+r) / Gamma(x) q^(x-1): theta = (ln r, -V ln q)."""
+
+    def ln_weight(self, theta: Floats, V: int) -> Floats:
+        """Without Gamma(r), which all have alike."""
+        y_V = np.arange(V, dtype=np.float64)
+        r = np.exp(theta[0])
+        return np.asarray(gammaln(y_V + r) - gammaln(r) - gammaln(y_V + 1) - theta[1] * y_V / V)
+
+    def slopes(self, theta: Floats, V: int) -> Floats:
+        """In ln r and in -V ln q."""
+        y_V, r = np.arange(V, dtype=np.float64), np.exp(theta[0])
+        return np.stack([r * (digamma(y_V + r) - digamma(r)), -y_V / V])
+
+    def params(self, theta: Floats, V: int) -> Params:
+        """Dispersion r, and q."""
+        return {"r": float(np.exp(theta[0])), "q": float(np.exp(-theta[1] / V))}
+
+    def theta(self, params: Params, V: int) -> Floats:
+        """Ln r and -V ln q."""
+        return np.array([np.log(float(params["r"] or 0.0)), -V * np.log(float(params["q"] or 0.0))])
+
+
+_LN, _LN2 = "x^(-beta)", "exp(-gamma ln^2 x)"
+
+FAMILIES: Final[dict[str, Family]] = {
+    family.name: family
+    for family in (
+        Exponential(
+            "lognormal_full", f"{_LN} {_LN2}", ((1.0, 0.0),), (1, Status.power_law_limit), names=("beta", "gamma")
+        ),
+        Exponential("power_law", _LN, ((1.0,),), names=("beta",)),
+        Exponential(
+            "power_law_cutoff", f"{_LN} exp(-rate x)", ((1.0, 0.0),), (1, Status.at_limit), names=("beta", "rate")
+        ),
+        ZipfMandelbrot("zipf_mandelbrot", "(x + q)^(-beta)", ((1.0, 0.0), (1.5, 1.0), (1.0, -1.0))),
+        Weibull("weibull", "exp(-((x-1)/scale)^shape) - exp(-(x/scale)^shape)", ((0.0, -1.5), (-1.0, -0.5))),
+        NegativeBinomial(
+            "negative_binomial", "Gamma(x-1+r) / Gamma(x) q^(x-1)", ((-1.5, 1.0), (0.0, 1.0)), (1, Status.at_limit)
+        ),
+        Exponential(
+            "lognormal_inflated",
+            f"share_1 at x = 1, {_LN} {_LN2} beyond",
+            ((0.0, 1.0, 0.0),),
+            (2, Status.power_law_limit),
+            names=("odds", "beta", "gamma"),
+        ),
+    )
+}
