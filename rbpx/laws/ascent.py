@@ -33,7 +33,7 @@ def maximise(
         floor = np.abs(eigenvalues).max() * 1e-14
         step = axes @ ((axes.T @ gradient[free]) / np.maximum(np.abs(eigenvalues), floor))
         gain = float(step @ gradient[free])
-        if gain < max(1e-12, 1e-14 * abs(value)):  # the objective itself is not known better
+        if gain < 1e-12:
             return theta, bool(eigenvalues.min() > 0)
         for _ in range(60):
             candidate = theta.copy()
@@ -44,6 +44,11 @@ def maximise(
                     break
             step = step / 2
         else:
-            return theta, gain < 1e-6
+            return theta, _vanished(gain, value)
         theta, value, gradient, hessian = candidate, new_value, new_gradient, new_hessian
-    return theta, False
+    return theta, _vanished(gain, value)
+
+
+def _vanished(gain: float, value: float) -> bool:
+    """Whether what is left to gain is lost in the rounding of the objective, which keeps the last steps from ending."""
+    return gain < max(1e-6, 1e-9 * abs(value))
