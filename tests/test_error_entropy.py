@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from rbpx.laws.error_entropy import decompose, entropy_miller_madow
+from rbpx.laws.entropy_bias import entropy_miller_madow
+from rbpx.laws.error_entropy import decompose
 
 
 def by_loops(n_tokens: list[float], sum_logprob: list[float]) -> tuple[float, float, float, float]:

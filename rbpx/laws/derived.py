@@ -1,9 +1,10 @@
 """Curves derived from a rank model: (mu, sigma) or (beta, gamma) in, -ln RBP_1 and cross-entropy out.
 
-Shapes: B is the number of parameter pairs, V the width of the vocabulary.
+Shapes: B is the number of parameter pairs, V the width of the vocabulary, K values of k.
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-__all__ = ["Derived", "derived", "derived_approximation", "derived_power_law"]
+__all__ = ["Derived", "derived", "derived_approximation", "derived_power_law", "derived_rbp"]
 
 Floats = NDArray[np.float64]
 
@@ -72,25 +73,67 @@ def derived_power_law(beta: ArrayLike, gamma: ArrayLike, V: int) -> Derived:
     Source:
         RBP paper (arXiv 2510.20387), eq. 9, in natural parameters.
     """
+    beta_f64, gamma_f64, theta_B2 = _pairs(beta, gamma)
+    t_V = np.log(np.arange(1, V + 1, dtype=np.float64))
+    statistics_V3 = np.column_stack([np.ones(V), t_V, t_V**2])
+    out_B2 = np.empty((len(theta_B2), 2))
+    for block, top_b, weight_bV in _weights(theta_B2, V):
+        sums_b3 = weight_bV @ statistics_V3
+        ln_z_b = top_b + np.log(sums_b3[:, 0])
+        mean_b2 = sums_b3[:, 1:] / sums_b3[:, :1]
+        out_B2[block] = np.column_stack([ln_z_b, ln_z_b + np.sum(theta_B2[block] * mean_b2, axis=1)])
+    return Derived(out_B2[:, 0].reshape(beta_f64.shape), out_B2[:, 1].reshape(gamma_f64.shape))
+
+
+def derived_rbp(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -> Floats:
+    """RBP_k = Pr(R <= k) of p_x = x^(-beta) exp(-gamma ln^2 x) / Z over 1..V, by exact sums.
+
+    Args:
+        beta: any shape.
+        gamma: a shape that broadcasts with beta; 0 is the truncated power law.
+        V: width of the vocabulary.
+        k: whole numbers from 1, in any order; from V on the share is 1.
+
+    Returns:
+        Shares, of the broadcast shape with a last axis [K].
+
+    Raises:
+        ValueError: if a number is not finite, or a k is below 1.
+
+    Source:
+        RBP paper (arXiv 2510.20387), eq. 9, in natural parameters.
+    """
+    if not len(k) or min(k) < 1:
+        raise ValueError(f"k must be whole numbers from 1, got {list(k)}")
+    beta_f64, _, theta_B2 = _pairs(beta, gamma)
+    upto, where_K = np.unique(np.minimum(k, V), return_inverse=True)
+    out_BK = np.empty((len(theta_B2), len(k)))
+    for block, _, weight_bV in _weights(theta_B2, V):
+        parts = np.add.reduceat(weight_bV, np.concatenate([[0], upto[upto < V]]), axis=1)
+        sums = np.cumsum(parts, axis=1)
+        out_BK[block] = (sums[:, : len(upto)] / sums[:, -1:])[:, where_K]
+    return out_BK.reshape((*beta_f64.shape, len(k)))
+
+
+def _pairs(beta: ArrayLike, gamma: ArrayLike) -> tuple[Floats, Floats, Floats]:
+    """Both of one shape, and as pairs [B, 2]."""
     beta_f64, gamma_f64 = np.broadcast_arrays(np.asarray(beta, np.float64), np.asarray(gamma, np.float64))
     if not np.all(np.isfinite(beta_f64) & np.isfinite(gamma_f64)):
         raise ValueError("beta and gamma must be finite")
-    theta_B2 = np.column_stack([beta_f64.ravel(), gamma_f64.ravel()])
+    return beta_f64, gamma_f64, np.column_stack([beta_f64.ravel(), gamma_f64.ravel()])
+
+
+def _weights(theta_B2: Floats, V: int) -> Iterator[tuple[slice, Floats, Floats]]:
+    """Blocks of pairs: which, the logarithm of their largest weight, shape [b], and their weights over it, [b, V]."""
     t_V = np.log(np.arange(1, V + 1, dtype=np.float64))
     t_2V = np.stack([t_V, t_V**2])
-    statistics_V3 = np.column_stack([np.ones(V), t_V, t_V**2])
-    out_B2 = np.empty((len(theta_B2), 2))
     rows = max(1, _BLOCK_BYTES // (8 * V))
     for begin in range(0, len(theta_B2), rows):
         block = slice(begin, begin + rows)
         weight_bV = -(theta_B2[block] @ t_2V)
-        top_b1 = weight_bV.max(axis=1, keepdims=True)
-        weight_bV -= top_b1
-        sums_b3 = np.exp(weight_bV, out=weight_bV) @ statistics_V3
-        ln_z_b = top_b1[:, 0] + np.log(sums_b3[:, 0])
-        mean_b2 = sums_b3[:, 1:] / sums_b3[:, :1]
-        out_B2[block] = np.column_stack([ln_z_b, ln_z_b + np.sum(theta_B2[block] * mean_b2, axis=1)])
-    return Derived(out_B2[:, 0].reshape(beta_f64.shape), out_B2[:, 1].reshape(beta_f64.shape))
+        top_b = weight_bV.max(axis=1)
+        weight_bV -= top_b[:, None]
+        yield block, top_b, np.exp(weight_bV, out=weight_bV)
 
 
 def derived_approximation(mu: ArrayLike, sigma: ArrayLike) -> Derived:

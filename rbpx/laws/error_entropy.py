@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp, xlogy
+from scipy.special import logsumexp
 
-__all__ = ["EQUATION", "SOURCE", "Terms", "decompose", "entropy_miller_madow"]
+__all__ = ["EQUATION", "SOURCE", "Terms", "decompose", "rank_counts"]
 
 EQUATION: Final = "CE = H(P) + KL(P || Q) - ln(sum_e S_e)"
 SOURCE: Final = "arXiv 2510.04067"
@@ -52,7 +52,7 @@ def decompose(n_tokens: ArrayLike, sum_logprob: ArrayLike) -> Terms:
     Source:
         arXiv 2510.04067; its ranks are strict, so use the optimistic rule to compare.
     """
-    n_E = _counts(n_tokens)
+    n_E = rank_counts(n_tokens)
     sum_logprob_E = np.asarray(sum_logprob, dtype=np.float64)
     if n_E.shape != sum_logprob_E.shape:
         raise ValueError(f"n_tokens has shape {n_E.shape}, sum_logprob {sum_logprob_E.shape}")
@@ -73,31 +73,12 @@ def decompose(n_tokens: ArrayLike, sum_logprob: ArrayLike) -> Terms:
     )
 
 
-def entropy_miller_madow(n_tokens: ArrayLike) -> Floats:
-    """Entropy of the ranks with a first-order correction of its bias; to show beside the identity, not inside it.
-
-    H_MM = H + (m - 1) / (2 n), m the number of ranks that occur: the plug-in H is too small by that much when the n
-    tokens are independent, and by more when the tokens of a document are alike.
-
-    Args:
-        n_tokens: number of tokens of each rank, shape [..., E].
-
-    Returns:
-        Entropy in nats, shape [...].
+def rank_counts(n_tokens: ArrayLike) -> Floats:
+    """Counts of ranks as float64, ranks along the last axis.
 
     Raises:
-        ValueError: as in `decompose`.
-
-    Source:
-        Miller (1955), Note on the bias of information estimates; not part of arXiv 2510.04067.
+        ValueError: if a count is negative or not finite, or a row has no tokens.
     """
-    n_E = _counts(n_tokens)
-    n = n_E.sum(axis=-1)
-    plug_in = -np.sum(xlogy(n_E / n[..., None], n_E / n[..., None]), axis=-1)
-    return np.asarray(plug_in + (np.count_nonzero(n_E, axis=-1) - 1) / (2.0 * n), dtype=np.float64)
-
-
-def _counts(n_tokens: ArrayLike) -> Floats:
     n_E = np.asarray(n_tokens, dtype=np.float64)
     if n_E.ndim < 1 or not np.all(np.isfinite(n_E)) or np.any(n_E < 0):
         raise ValueError("n_tokens must be finite counts >= 0 with ranks along the last axis")
