@@ -66,6 +66,22 @@ prediction and a corrected one, a law for each N and the joint law, and the size
 closed, with intervals for documents and models.""",
         ("python -m rbpx gaps model=ladder", "python -m rbpx gaps k='[1,100]' --format json"),
     ),
+    "ranks": (
+        "the distribution of the ranks: lognormal, its rivals, what they derive",
+        """Fits the published lognormal (ranks from 2 up, arXiv 2510.20387, appendix D) and seven distributions over
+1..V to the ranks of each run, by maximum likelihood: lognormal, power law, power law cut off, Zipf-Mandelbrot, Weibull,
+negative binomial, and a lognormal with a share of its own at rank 1. Prints what each loses to the best, mu and sigma
+against S, and the laws that a distribution derives for RBP_k and cross-entropy beside the measured ones.""",
+        ("python -m rbpx ranks dataset=pydoc", "python -m rbpx ranks k='[1,10,100]' ties=optimistic --format csv"),
+    ),
+    "entropy": (
+        "cross-entropy taken apart by rank, a law for each term",
+        """CE = H(P) + KL(P || Q) - ln(sum S), error-entropy, self-alignment and confidence (arXiv 2510.04067), for each
+run, with the share of each term and how it changes with S. H(P) of counted ranks is too small; a jackknife over
+documents takes away a part of that, and an extrapolation over halves and quarters bounds the rest from above. The
+paper's ranks are strict: compare with ties=optimistic.""",
+        ("python -m rbpx entropy dataset=pydoc", "python -m rbpx entropy ties=optimistic --format json"),
+    ),
     "predict": (
         "what the laws say of other sizes, and how right they were",
         """Fits every law to the smallest sizes and holds it against the larger ones, on the same tokens, so that laws

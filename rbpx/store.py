@@ -125,6 +125,11 @@ class Store:
         except OSError as problem:
             raise MeasureError(f"store={self.root} cannot be written: {problem}") from None
 
+    def record(self, kind: str, name: str) -> Record | None:
+        """One record by its name, None where there is none."""
+        path = self.root / kind / f"{name}.json"
+        return json.loads(path.read_text()) if path.is_file() else None
+
     def drop_record(self, kind: str, name: str) -> None:
         """Forget one record, if it is there."""
         (self.root / kind / f"{name}.json").unlink(missing_ok=True)
@@ -139,11 +144,8 @@ class Store:
 
     def cell(self, cell_key: str) -> Record | None:
         """The record of a request whose run is there, else None."""
-        path = self.root / "cells" / f"{cell_key}.json"
-        if not path.is_file():
-            return None
-        record: Record = json.loads(path.read_text())
-        return record if self.has_run(record["run_id"]) else None
+        record = self.record("cells", cell_key)
+        return record if record is not None and self.has_run(record["run_id"]) else None
 
     def run_ids(self) -> list[str]:
         """Runs that are whole, in name order."""

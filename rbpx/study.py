@@ -21,10 +21,13 @@ ANALYSES = {
     "predict": "prediction",
     "emergence": "emergence",
     "gaps": "gaps",
+    "ranks": "ranks",
+    "entropy": "entropy",
 }
 _ACROSS = {"gaps"}  # look at groups side by side, not at one after the other
 _TABLES = {"fit": "laws"}
-_NEEDS_SIZES = {"fit": 3, "regimes": 3, "predict": 3, "emergence": 3, "klaw": 1, "gaps": 3}
+_NEEDS_SIZES = {"fit": 3, "regimes": 3, "predict": 3, "emergence": 3, "klaw": 1, "gaps": 3, "ranks": 1, "entropy": 1}
+_NEEDS_TOKENS = {"ranks", "entropy"}
 
 Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
@@ -63,7 +66,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
             found += results
             refresh_index(store)
         if asked and not any(len(result.group.runs) >= _NEEDS_SIZES[name] for result in found):
-            raise RbpxError(_too_few(grids[0][0]) if name not in _ACROSS else _no_pair(grids[0][0]))
+            raise RbpxError(_none(name, grids[0][0]))
         if found and grids[0][0].format is Format.table:
             import_module(f"rbpx.tables.{_TABLES.get(name, ANALYSES[name])}").show(found)
     if grids[0][0].format is not Format.table:
@@ -74,6 +77,8 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
 
 def _fits(name: str, group: Group) -> bool:
     """`fit` says of each group why it has no law; the others leave out groups that are too small."""
+    if name in _NEEDS_TOKENS and not group.is_measured:
+        return False
     return name == "fit" or len(group.runs) >= _NEEDS_SIZES[name]
 
 
@@ -91,6 +96,13 @@ def _nothing(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
     hints = [f"source {s} holds ties={t}" for s, t in others if t != request.ties.value]
     hint = f"; {hints[0]}: add ties={hints[0].rpartition('=')[2]}" if hints else "; see python -m rbpx status"
     return f"no runs in store={request.store} match {asked or 'the request'} with ties={request.ties.value}{hint}"
+
+
+def _none(name: str, request: Request) -> str:
+    """Why an analysis found nothing to look at among the runs that there are."""
+    if name in _NEEDS_TOKENS:
+        return f"{name} needs tokens, which imported results do not hold; narrow it to source=measured, or measure"
+    return _no_pair(request) if name in _ACROSS else _too_few(request)
 
 
 def _no_pair(request: Request) -> str:

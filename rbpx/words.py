@@ -14,6 +14,8 @@ VERBS = (
     "regimes",
     "emergence",
     "gaps",
+    "ranks",
+    "entropy",
     "predict",
     "sql",
     "import",

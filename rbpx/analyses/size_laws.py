@@ -18,12 +18,13 @@ from rbpx.evidence import Evidence
 from rbpx.laws import Method
 from rbpx.laws.choice import Choice, choose
 from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
+from rbpx.laws.rank_fit import RankFit
 from rbpx.schema import FITS
 from rbpx.status import Status
 from rbpx.store import Record, Store, now
 from rbpx.ties import Ties
 
-_SIGNED = ("error_entropy", "self_alignment", "confidence")
+_SIGNED = ("error_entropy", "self_alignment", "confidence")  # and what is made of them, as confidence_share
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def fit_points(points: Points, method: Method, compares: bool = False) -> Law:
         return Law(points.law, points.k, method, fit, None, points.runs)
     # One document drawn again and again is itself: it says nothing of others.
     y_BN = None if points.doubt is Status.one_document else points.y_BN
-    fit = (fit_signed_power_law if points.law in _SIGNED else fit_power_law)(sizes, points.y_N, y_BN, method)
+    fit = (fit_signed_power_law if points.law.startswith(_SIGNED) else fit_power_law)(sizes, points.y_N, y_BN, method)
     choice = choose(fit, None if y_BN is None else np.abs(y_BN)) if compares and method is Method.ols else None
     if points.doubt is not None and fit.status is Status.ok:
         fit = replace(fit, status=points.doubt)
@@ -108,22 +109,25 @@ def record_of(group: Group, law: str, fit: PowerLawFit, run_ids: Sequence[str], 
     return {name: known.get(name) for name in FITS.names}
 
 
-def rank_fit_records(run: Run, evidence: Evidence, ties: Ties) -> list[Record]:
-    """Rows of the relation `rank_fits`; the published fit carries the curves derived from it, exact and approximate."""
-    if evidence.paper is None or evidence.full is None:
-        return []
+def write_rank_fit(store: Store, run: Run, ties: Ties, fit: RankFit, implied: Record) -> Record:
+    """Keep a row of the relation `rank_fits`; what another analysis said of the same distribution stays beside it."""
+    name = f"{run.run_id}-{ties.value}-{fit.distribution}"
+    known = store.record("rank_fits", name) or {"params": {}}
+    record = {"run_id": run.run_id, "ties": ties.value, **asdict(fit), "created_at": now()}
+    record["params"] = known["params"] | fit.params | implied
+    store.write_record("rank_fits", name, record)
+    return record
+
+
+def _derived_curves(evidence: Evidence) -> Record:
+    """The curves that the published fit derives, exact and approximate."""
     measured = evidence.measured
-    curves = {
+    return {
         "neg_ln_rbp_1": _known(measured["lognormal_rbp1"]),
         "cross_entropy_nats": _known(measured["lognormal_cross_entropy"]),
         "neg_ln_rbp_1_approximated": None if evidence.approximated is None else evidence.approximated[0],
         "cross_entropy_nats_approximated": None if evidence.approximated is None else evidence.approximated[1],
     }
-    paper, full = (
-        {"run_id": run.run_id, "ties": ties.value, **asdict(fit), "created_at": now()}
-        for fit in (evidence.paper, evidence.full)
-    )
-    return [paper | {"params": paper["params"] | curves}, full]
 
 
 def _known(value: Any) -> float | None:
@@ -136,7 +140,7 @@ def keep(store: Store, found: Laws) -> list[Record]:
     for record in fits:
         store.write_record("fits", record["fit_id"], record)
     for run, evidence in zip(found.group.runs, found.evidence, strict=False):
-        for record in rank_fit_records(run, evidence, found.group.ties):
-            name = f"{run.run_id}-{found.group.ties.value}-{record['distribution']}"
-            store.write_record("rank_fits", name, record)
+        if evidence.paper is not None and evidence.full is not None:
+            write_rank_fit(store, run, found.group.ties, evidence.paper, _derived_curves(evidence))
+            write_rank_fit(store, run, found.group.ties, evidence.full, {})
     return fits

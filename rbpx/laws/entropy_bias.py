@@ -137,4 +137,6 @@ def _pairs(document: ArrayLike, rank: ArrayLike, n_tokens: ArrayLike, least: int
     if len(documents) < least:
         raise ValueError(f"needs at least {least} documents with tokens, got {len(documents)}")
     places, where_C = np.unique(doc_C * len(ranks) + rank_C, return_inverse=True)
-    return _Pairs(places // len(ranks), places % len(ranks), np.bincount(where_C, weights=n_C[n_C > 0]))
+    return _Pairs(
+        places // len(ranks), places % len(ranks), np.bincount(where_C, weights=n_C[n_C > 0]).astype(np.float64)
+    )

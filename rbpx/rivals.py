@@ -1,0 +1,167 @@
+"""Rival distributions of the ranks of one run: counts by document in, each fitted and held against the best out.
+
+Shapes: D documents, R different ranks, K values of k, B resamples of the documents, P parameters, V the vocabulary. The
+curve of a distribution is -ln RBP_k at each k and then its entropy, shape [K + 1].
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from scipy.sparse import csr_array
+from scipy.stats import norm
+
+from rbpx.laws.derived import derived_power_law, derived_rbp
+from rbpx.laws.distribution import DISTRIBUTIONS, fit_distribution, ln_shares, parameter_influence
+from rbpx.laws.lognormal import fit_paper, resample_paper
+from rbpx.laws.rank_fit import RankFit
+from rbpx.status import Status
+
+__all__ = ["Rival", "best", "compare"]
+
+Floats = npt.NDArray[np.float64]
+Interval = tuple[float, float]
+
+_Z = float(norm.ppf(0.975))
+_MU_SIGMA = ("mu", "sigma")
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """One distribution, fitted to one run.
+
+    Attributes:
+        fit: the fit.
+        curve: -ln RBP_k at each k and the entropy, nats, by exact sums over 1..V; None without numbers.
+        curve_B: the same of its refits to resampled documents; None where they are not known.
+        mu_sigma_B2: mu and sigma of the refits of `lognormal_paper`.
+        behind: nats per token that it gives away to the best of the same coverage, and its 95 % interval over
+            documents; None for `lognormal_paper`, which leaves rank 1 out.
+    """
+
+    fit: RankFit
+    curve: Floats | None
+    curve_B: Floats | None
+    mu_sigma_B2: Floats | None = None
+    behind: tuple[float, Interval | None] | None = None
+
+    @property
+    def interval(self) -> dict[str, Interval]:
+        """95 % intervals of mu and sigma over documents, where they are known."""
+        if self.mu_sigma_B2 is None or self.fit.params["mu"] is None:
+            return {}
+        sd_2 = np.nanstd(self.mu_sigma_B2, axis=0, ddof=1)
+        found = {}
+        for name, sd in zip(_MU_SIGMA, sd_2.tolist(), strict=True):
+            value = float(self.fit.params[name] or 0.0)
+            found[name] = (value - _Z * sd, value + _Z * sd)
+        return found
+
+
+def compare(counts: pa.Table, weights_BD: npt.NDArray[np.int64] | None, k_grid: Sequence[int], V: int) -> list[Rival]:
+    """Fit `lognormal_paper` and every distribution over 1..V to one run.
+
+    Args:
+        counts: doc_id, rank, n_tokens (query `document_ranks`).
+        weights_BD: how often each document is drawn in each resample; None where there is but one document.
+        k_grid: the k of the curves.
+        V: width of the vocabulary.
+    """
+    rank_R, column = np.unique(counts["rank"].to_numpy(), return_inverse=True)
+    doc, tokens = counts["doc_id"].to_numpy(), counts["n_tokens"].to_numpy().astype(np.float64)
+    n_documents = int(doc.max()) + 1 if weights_BD is None else weights_BD.shape[1]
+    tokens_DR = csr_array((tokens, (doc, column)), (n_documents, len(rank_R)))
+    tokens_R = np.asarray(tokens_DR.sum(axis=0), float)
+    rivals = [_paper(rank_R, tokens_R, tokens_DR, weights_BD, k_grid, V)]
+    rivals += [_over_all(name, rank_R, tokens_R, tokens_DR, weights_BD, k_grid, V) for name in DISTRIBUTIONS]
+    top = best(rivals)
+    if top is None:
+        return rivals
+    at_R = rank_R.astype(np.int64) - 1
+    best_R = ln_shares(top.fit, V)[at_R]
+    found = []
+    for rival in rivals:
+        behind = None
+        if rival.fit.distribution in DISTRIBUTIONS and rival.fit.loglik is not None:
+            behind = _behind(tokens_DR, best_R - ln_shares(rival.fit, V)[at_R], weights_BD)
+        found.append(Rival(rival.fit, rival.curve, rival.curve_B, rival.mu_sigma_B2, behind))
+    return found
+
+
+def best(rivals: Sequence[Rival]) -> Rival | None:
+    """The one with the smallest AIC among those that cover all ranks; None where none has numbers."""
+    known = [
+        (r.fit.aic, n) for n, r in enumerate(rivals) if r.fit.distribution in DISTRIBUTIONS and r.fit.aic is not None
+    ]
+    return rivals[min(known)[1]] if known else None
+
+
+def _paper(
+    rank_R: Floats,
+    tokens_R: Floats,
+    tokens_DR: csr_array,
+    weights_BD: npt.NDArray[np.int64] | None,
+    k_grid: Sequence[int],
+    V: int,
+) -> Rival:
+    fit = fit_paper(rank_R, tokens_R)
+    beta, gamma = fit.params["beta"], fit.params["gamma"]
+    if beta is None or gamma is None:
+        return Rival(fit, None, None)
+    curve = _curve(np.array([beta]), np.array([gamma]), k_grid, V)[0]
+    if fit.status is not Status.ok or weights_BD is None:
+        return Rival(fit, curve, None)
+    drawn_BR = np.asarray((tokens_DR.T @ weights_BD.T.astype(np.float64)).T)
+    mu_B, sigma_B = resample_paper(fit, rank_R, drawn_BR).T
+    known_B = np.isfinite(mu_B) & np.isfinite(sigma_B)
+    curve_B = np.full((len(mu_B), len(curve)), np.nan)
+    curve_B[known_B] = _curve((1 - mu_B / sigma_B**2)[known_B], (0.5 / sigma_B**2)[known_B], k_grid, V)
+    return Rival(fit, curve, curve_B, np.column_stack([mu_B, sigma_B]))
+
+
+def _curve(beta_B: Floats, gamma_B: Floats, k_grid: Sequence[int], V: int) -> Floats:
+    rbp_BK = derived_rbp(beta_B, gamma_B, V, k_grid)
+    entropy_B = derived_power_law(beta_B, gamma_B, V).cross_entropy_nats
+    return np.column_stack([-np.log(rbp_BK), entropy_B])
+
+
+def _over_all(
+    name: str,
+    rank_R: Floats,
+    tokens_R: Floats,
+    tokens_DR: csr_array,
+    weights_BD: npt.NDArray[np.int64] | None,
+    k_grid: Sequence[int],
+    V: int,
+) -> Rival:
+    """A distribution over 1..V. Its curve moves with the documents as its parameters do, to first order."""
+    fit = fit_distribution(name, rank_R, tokens_R, V)
+    if fit.loglik is None:
+        return Rival(fit, None, None)
+    ln_p_V = ln_shares(fit, V)
+    p_V, last_K = np.exp(ln_p_V), np.minimum(k_grid, V) - 1
+    rbp_K = np.minimum(np.cumsum(p_V)[last_K], 1.0)
+    curve = np.append(-np.log(rbp_K), -p_V @ ln_p_V)
+    if weights_BD is None:
+        return Rival(fit, curve, None)
+    influence_RP, score_PV = parameter_influence(fit, rank_R, tokens_R, V)
+    moved_BP = weights_BD @ np.asarray(tokens_DR @ influence_RP)
+    by_theta_PK = -np.cumsum(score_PV * p_V, axis=1)[:, last_K] / rbp_K
+    slopes_PK1 = np.column_stack([by_theta_PK, -(score_PV * p_V) @ ln_p_V])
+    return Rival(fit, curve, curve + moved_BP @ slopes_PK1)
+
+
+def _behind(
+    tokens_DR: csr_array, lost_R: Floats, weights_BD: npt.NDArray[np.int64] | None
+) -> tuple[float, Interval | None]:
+    """Mean over tokens of what is lost, and its interval when other documents are drawn."""
+    lost_D, tokens_D = tokens_DR @ lost_R, np.asarray(tokens_DR.sum(axis=1), float)
+    value = float(lost_D.sum() / tokens_D.sum())
+    if weights_BD is None:
+        return value, None
+    tokens_B = weights_BD @ tokens_D
+    drawn_B = (weights_BD @ lost_D)[tokens_B > 0] / tokens_B[tokens_B > 0]
+    half = _Z * float(drawn_B.std(ddof=1))
+    return value, (value - half, value + half)
