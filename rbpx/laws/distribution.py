@@ -42,8 +42,9 @@ def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) ->
     Returns:
         The fit. If the best parameter lies beyond the edge of its family, it is put there and the others are fitted
         again: power_law_limit for gamma <= 0, where no lognormal fits, at_limit for a rate <= 0 or a q >= 1; the free
-        maximum is in params as ..._unconstrained. too_few_tokens: fewer than 3 different ranks. mid_ranks: a rank is
-        a half. not_converged: no maximum was found from any start.
+        maximum is in params as ..._unconstrained. at_limit without numbers: the search ran out of the family.
+        not_converged: it found no maximum from any start. too_few_tokens: fewer than 3 different ranks. mid_ranks: a
+        rank is a half.
 
     Raises:
         ValueError: if the name is unknown, shapes disagree, a rank is below 1 or above V, or a count is negative.
@@ -63,7 +64,7 @@ def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) ->
     seen_V = _counted(rank_R.astype(np.int64) - 1, n_R, V)
     theta, loglik, status, free = _search(family, seen_V, V)
     if theta is None:
-        return without_numbers(name, Status.not_converged, _unknown(family, V) | known)
+        return without_numbers(name, status, _unknown(family, V) | known)
     params = family.params(theta, V) | known
     if family.edge is not None:
         params |= {f"{key}_unconstrained": value for key, value in free.items() if key not in _DERIVED}
@@ -145,7 +146,8 @@ def _search(family: Family, seen_V: Floats, V: int) -> tuple[Floats | None, floa
     found = [_climb(family, seen_V, V, np.array(start), None) for start in family.starts]
     tops = [(value, theta) for value, theta, converged in found if converged]
     if not tops:
-        return None, np.nan, Status.not_converged, {}
+        ran_away = not any(family.holds(1.1 * theta) for _, theta, _ in found)
+        return None, np.nan, Status.at_limit if ran_away else Status.not_converged, {}
     loglik, theta = max(tops, key=lambda top: top[0])
     if family.edge is None or theta[family.edge[0]] > 0:
         return theta, loglik, Status.ok, family.params(theta, V)
@@ -163,7 +165,7 @@ def _climb(family: Family, seen_V: Floats, V: int, start: Floats, held: int | No
         return _likelihood(family, theta, seen_V, V)
 
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):  # steps too far are halved
-        theta, converged = maximise(objective, start, free)
+        theta, converged = maximise(objective, start, free, family.holds)
         return objective(theta)[0], theta, converged
 
 

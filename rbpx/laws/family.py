@@ -5,12 +5,14 @@ Each is a distribution over the ranks x = 1..V, p_x = w_x / sum w. Shapes: P par
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, logsumexp
 
+from rbpx.laws.power import exp_or_none
 from rbpx.laws.rank_fit import Params
 from rbpx.status import Status
 
@@ -28,12 +30,14 @@ class Family(ABC):
         equation: p_x up to its normalisation.
         starts: where to search from, each a theta.
         is_linear: whether ln w_x is linear in theta.
+        reach: how far from 0 each theta may go; where a maximum lies beyond, the family has become another one.
         edge: which theta has to be positive, and what it means if it is not; None where all are free.
     """
 
     name: str
     equation: str
     starts: tuple[tuple[float, ...], ...]
+    reach: tuple[float, ...]
     edge: tuple[int, Status] | None = None
     is_linear = False
 
@@ -41,6 +45,10 @@ class Family(ABC):
     def n_parameters(self) -> int:
         """Number of parameters that are fitted."""
         return len(self.starts[0])
+
+    def holds(self, theta: Floats) -> bool:
+        """Whether theta is within reach."""
+        return bool(np.all(np.abs(theta) < self.reach))
 
     @abstractmethod
     def ln_weight(self, theta: Floats, V: int) -> Floats:
@@ -162,7 +170,7 @@ class Weibull(Family):
     def params(self, theta: Floats, V: int) -> Params:
         """Shape, scale, and the hazard h up to the first rank, from which the scale follows."""
         level, shape = (float(value) for value in np.exp(theta))
-        return {"shape": shape, "scale": float(np.exp(-theta[0] / shape)), "hazard": level}
+        return {"shape": shape, "scale": exp_or_none(-float(theta[0]) / shape), "hazard": level}
 
     def theta(self, params: Params, V: int) -> Floats:
         """From the hazard, since the scale may be too small for a number."""
@@ -199,21 +207,38 @@ FAMILIES: Final[dict[str, Family]] = {
     family.name: family
     for family in (
         Exponential(
-            "lognormal_full", f"{_LN} {_LN2}", ((1.0, 0.0),), (1, Status.power_law_limit), names=("beta", "gamma")
+            "lognormal_full",
+            f"{_LN} {_LN2}",
+            ((1.0, 0.0),),
+            (inf, inf),
+            (1, Status.power_law_limit),
+            names=("beta", "gamma"),
         ),
-        Exponential("power_law", _LN, ((1.0,),), names=("beta",)),
+        Exponential("power_law", _LN, ((1.0,),), (inf,), names=("beta",)),
         Exponential(
-            "power_law_cutoff", f"{_LN} exp(-rate x)", ((1.0, 0.0),), (1, Status.at_limit), names=("beta", "rate")
+            "power_law_cutoff",
+            f"{_LN} exp(-rate x)",
+            ((1.0, 0.0),),
+            (inf, inf),
+            (1, Status.at_limit),
+            names=("beta", "rate"),
         ),
-        ZipfMandelbrot("zipf_mandelbrot", "(x + q)^(-beta)", ((1.0, 0.0), (1.5, 1.0), (1.0, -1.0))),
-        Weibull("weibull", "exp(-((x-1)/scale)^shape) - exp(-(x/scale)^shape)", ((0.0, -1.5), (-1.0, -0.5))),
+        ZipfMandelbrot("zipf_mandelbrot", "(x + q)^(-beta)", ((1.0, 0.0), (1.5, 1.0), (1.0, -1.0)), (1e3, 15.0)),
+        Weibull(
+            "weibull", "exp(-((x-1)/scale)^shape) - exp(-(x/scale)^shape)", ((0.0, -1.5), (-1.0, -0.5)), (50.0, 10.0)
+        ),
         NegativeBinomial(
-            "negative_binomial", "Gamma(x-1+r) / Gamma(x) q^(x-1)", ((-1.5, 1.0), (0.0, 1.0)), (1, Status.at_limit)
+            "negative_binomial",
+            "Gamma(x-1+r) / Gamma(x) q^(x-1)",
+            ((-1.5, 1.0), (0.0, 1.0)),
+            (15.0, inf),
+            (1, Status.at_limit),
         ),
         Exponential(
             "lognormal_inflated",
             f"share_1 at x = 1, {_LN} {_LN2} beyond",
             ((0.0, 1.0, 0.0),),
+            (inf, inf, inf),
             (2, Status.power_law_limit),
             names=("odds", "beta", "gamma"),
         ),
