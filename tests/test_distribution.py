@@ -4,38 +4,15 @@ Shapes: V ranks of the vocabulary, M parameters.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from scipy.special import gammaln, logsumexp
-from scipy.stats import chi2, nbinom, weibull_min
+from scipy.stats import chi2
 
 from rbpx.laws.distribution import DISTRIBUTIONS, fit_distribution, ln_shares
-from rbpx.laws.lognormal import RankFit
 from rbpx.status import Status
+from tests.rank_models import SAMPLES, TRUE, drawn, number, numbers, other_maximum, plain_ln_p
 
-# Free parameters of each, and values to draw from; where mu and sigma are given they follow from beta and gamma.
-TRUE: dict[str, dict[str, float]] = {
-    "lognormal_full": {"beta": 1.3, "gamma": 0.04},
-    "power_law": {"beta": 1.4},
-    "power_law_cutoff": {"beta": 1.1, "rate": 0.01},
-    "zipf_mandelbrot": {"beta": 1.6, "q": 2.5},
-    "weibull": {"shape": 0.4, "scale": 8.0},
-    "negative_binomial": {"r": 0.3, "q": 0.97},
-    "lognormal_inflated": {"share_1": 0.45, "beta": 0.9, "gamma": 0.06},
-}
-BOUNDS = {
-    "beta": (-5.0, 20.0),
-    "gamma": (0.0, 20.0),
-    "rate": (0.0, 5.0),
-    "shape": (0.02, 20.0),
-    "scale": (1e-9, 1e7),
-    "r": (1e-6, 1e3),
-    "share_1": (1e-6, 1 - 1e-6),
-}
-BOUNDS_OF_Q = {"zipf_mandelbrot": (-1 + 1e-9, 1e4), "negative_binomial": (1e-6, 1.0)}
 # Each distribution and one that it holds as a special case.
 NESTED = [
     ("lognormal_full", "power_law"),
@@ -43,73 +20,6 @@ NESTED = [
     ("zipf_mandelbrot", "power_law"),
     ("lognormal_inflated", "lognormal_full"),
 ]
-
-
-def plain_ln_p(name: str, params: dict[str, Any], V: int) -> np.ndarray:
-    """Ln p_x for x = 1..V, from the tail functions and masses of scipy where it has them."""
-    x = np.arange(1, V + 1, dtype=np.float64)
-    if name == "weibull":
-        above = weibull_min.logsf(np.arange(V + 1), params["shape"], scale=params["scale"])
-        ln_w = above[:-1] + np.log(-np.expm1(np.diff(above)))
-    elif name == "negative_binomial":
-        r, q = params["r"], params["q"]
-        ln_w = nbinom.logpmf(x - 1, r, 1 - q) if q < 1 else gammaln(x - 1 + r) - gammaln(x)
-    elif name == "zipf_mandelbrot":
-        ln_w = -params["beta"] * np.log(x + params["q"])
-    else:
-        ln_w = -params["beta"] * np.log(x) - params.get("rate", 0.0) * x
-        if name.startswith("lognormal"):
-            ln_w -= params["gamma"] * np.log(x) ** 2
-    if name == "lognormal_inflated":
-        rest = ln_w[1:] + math.log1p(-params["share_1"]) - logsumexp(ln_w[1:])
-        return np.r_[math.log(params["share_1"]), rest]
-    return np.asarray(ln_w - logsumexp(ln_w))
-
-
-def other_maximum(name: str, rank: np.ndarray, n_tokens: np.ndarray, V: int) -> float:
-    """The highest log-likelihood, in nats, that simplex searches from three places reach within the bounds."""
-    names = list(TRUE[name])
-    bounds = [BOUNDS_OF_Q[name] if key == "q" else BOUNDS[key] for key in names]
-
-    def loss(z: np.ndarray) -> float:
-        with np.errstate(all="ignore"):
-            value = -float(n_tokens @ plain_ln_p(name, dict(zip(names, z, strict=True)), V)[rank - 1])
-        return value if math.isfinite(value) else 1e300
-
-    found = []
-    for stretch in (1.0, 0.5, 0.1):
-        start = [value * stretch for value in TRUE[name].values()]
-        options = {"xatol": 1e-9, "fatol": 1e-9, "maxfev": 1500}
-        found.append(minimize(loss, start, method="Nelder-Mead", bounds=bounds, options=options).fun)
-    return -float(min(found))
-
-
-def drawn(name: str, V: int, n: int, seed: int, **params: float) -> tuple[np.ndarray, np.ndarray]:
-    p = np.exp(plain_ln_p(name, TRUE[name] | params, V))
-    counts = np.random.default_rng(seed).multinomial(n, p / p.sum())
-    return np.flatnonzero(counts) + 1, counts[counts > 0]
-
-
-def heavy_tailed(V: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ranks as those of a model: Pr(R <= k) = exp(-0.8 k^(-0.6)), cut at V, where what lies beyond piles up."""
-    u = np.random.default_rng(seed).uniform(size=n)
-    return np.unique(np.ceil((0.8 / -np.log(u)) ** (1 / 0.6)).clip(1, V).astype(np.int64), return_counts=True)
-
-
-SAMPLES = {
-    "heavy": heavy_tailed(400, 4000, seed=0),
-    "lognormal": drawn("lognormal_inflated", 400, 4000, seed=1, gamma=0.2),
-    "negative binomial": drawn("negative_binomial", 400, 4000, seed=2),
-}
-
-
-def number(value: float | int | None) -> float:
-    assert value is not None
-    return float(value)
-
-
-def numbers(fit: RankFit) -> list[float | None]:
-    return [fit.loglik, fit.aic, fit.bic, fit.distance]
 
 
 def test_the_seven_distributions_have_their_names() -> None:
@@ -239,102 +149,3 @@ def test_ten_times_as_many_tokens_of_the_same_shares_leave_the_parameters(name: 
         assert number(tenfold.params[key]) == pytest.approx(number(once.params[key]), rel=1e-5)
     assert number(tenfold.loglik) == pytest.approx(10 * number(once.loglik), rel=1e-9)
     assert number(tenfold.distance) == pytest.approx(number(once.distance), abs=1e-6)
-
-
-@pytest.mark.parametrize("name", ["lognormal_full", "lognormal_inflated"])
-def test_weights_that_bend_upwards_are_a_power_law(name: str) -> None:
-    x = np.arange(1, 801, dtype=np.float64)
-    weight = x**-1.9 * np.exp(0.07 * np.log(x) ** 2)
-    first = 0 if name == "lognormal_full" else 1
-    if first:
-        weight[0] = 0.5 * weight.sum()
-    fit = fit_distribution(name, x, 1e5 * weight, 800)
-    assert fit.status is Status.power_law_limit
-    assert (fit.params["mu"], fit.params["sigma"], fit.params["gamma"]) == (None, None, 0.0)
-    assert number(fit.params["gamma_unconstrained"]) == pytest.approx(-0.07, abs=1e-7)
-    # The beta of a power law gives the mean of ln x that was seen: bisection on a plain sum.
-    t, w = np.log(x[first:]), weight[first:]
-    lo, hi = 0.0, 4.0
-    for _ in range(60):
-        middle = (lo + hi) / 2
-        power = np.exp(-middle * t)
-        lo, hi = (middle, hi) if float(power @ t / power.sum()) > float(w @ t / w.sum()) else (lo, middle)
-    assert number(fit.params["beta"]) == pytest.approx(lo, abs=1e-7)
-
-
-def test_a_tail_heavier_than_a_power_law_wants_no_cutoff() -> None:
-    cut, plain = (fit_distribution(name, *SAMPLES["heavy"], 400) for name in ("power_law_cutoff", "power_law"))
-    assert (cut.status, cut.params["rate"]) == (Status.at_limit, 0.0)
-    assert number(cut.params["beta"]) == pytest.approx(number(plain.params["beta"]), abs=1e-5)
-    assert number(cut.loglik) == pytest.approx(number(plain.loglik), abs=1e-6)
-    assert number(cut.aic) == pytest.approx(number(plain.aic) + 2, abs=1e-5)
-
-
-def test_a_tail_that_does_not_fall_takes_the_negative_binomial_to_its_limit() -> None:
-    x = np.arange(1, 51)
-    n_tokens = np.round(200 / np.sqrt(x) + np.where(x > 40, 3 * x, 0))
-    fit = fit_distribution("negative_binomial", x, n_tokens, 50)
-    assert fit.status is Status.at_limit
-    best = max(
-        float(n_tokens @ plain_ln_p("negative_binomial", {"r": r, "q": 1.0}, 50)) for r in np.linspace(0.05, 3, 2951)
-    )
-    assert number(fit.loglik) == pytest.approx(best, abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("name", "counts"),
-    [
-        ("zipf_mandelbrot", [100] * 20),  # falls less than a geometric, then stops: q runs away
-        ("negative_binomial", [6, 40, 121, 215, 251, 201, 111, 42, 11, 2]),  # narrower than a Poisson: r runs away
-        ("lognormal_inflated", [50, 30, 20]),  # two ranks next to each other after the first: gamma runs away
-    ],
-)
-def test_parameters_that_run_away_are_not_called_ok(name: str, counts: list[int]) -> None:
-    fit = fit_distribution(name, np.arange(1, len(counts) + 1), counts, 200)
-    assert fit.status in (Status.not_converged, Status.at_limit, Status.too_few_tokens)
-    assert fit.status.remedy
-
-
-@pytest.mark.parametrize("name", TRUE)
-def test_half_ranks_and_too_few_ranks_are_a_status(name: str) -> None:
-    cases = [([1.0, 2.5, 4.0, 9.0], Status.mid_ranks), ([1.0, 3.0, 3.0], Status.too_few_tokens)]
-    for rank, status in cases:
-        fit = fit_distribution(name, rank, np.ones(len(rank)), 100)
-        assert fit.status is status
-        assert numbers(fit) == [None] * 4
-        assert [fit.params.get(key) for key in TRUE[name]] == [None] * len(TRUE[name])
-    assert fit_distribution(name, [], [], 100).status is Status.too_few_tokens
-    assert fit_distribution(name, [1, 2, 3, 4], [5, 5, 0, 0], 100).status is Status.too_few_tokens
-
-
-@pytest.mark.parametrize("name", TRUE)
-def test_impossible_counts_are_a_mistake_of_the_caller(name: str) -> None:
-    wrong = [([1, 2, 101], [1, 1, 1]), ([1, 2, 3], [1, -1, 1]), ([1, 2, 3], [1, 1]), ([0, 1, 2], [1, 1, 1])]
-    for rank, n_tokens in wrong:
-        with pytest.raises(ValueError, match=r"rank|count"):
-            fit_distribution(name, rank, n_tokens, 100)
-
-
-def test_an_unknown_distribution_is_a_mistake_of_the_caller() -> None:
-    with pytest.raises(ValueError, match="gumbel"):
-        fit_distribution("gumbel", [1, 2, 3], [5, 3, 2], 100)
-
-
-def test_odd_small_samples_end_in_finite_numbers_or_none() -> None:
-    rng = np.random.default_rng(7)
-    for _ in range(12):
-        rank = np.r_[1, rng.choice(np.arange(2, 60), size=rng.integers(2, 9), replace=False)]
-        n_tokens = rng.choice([1, 2, 5, 100], size=len(rank))
-        most = sum(count * math.log(count / n_tokens.sum()) for count in n_tokens.tolist())
-        for name in DISTRIBUTIONS:
-            fit = fit_distribution(name, rank, n_tokens, 60)
-            if fit.loglik is None:
-                assert numbers(fit) == [None] * 4
-                assert fit.status in (Status.not_converged, Status.too_few_tokens)
-                continue
-            known = [*fit.params.values(), *numbers(fit)]
-            assert all(value is None or math.isfinite(value) for value in known)
-            # No distribution is more likely than the observed shares themselves.
-            assert fit.loglik <= most + 1e-9
-            assert 0 <= number(fit.distance) <= 1
-            assert float(n_tokens @ ln_shares(fit, 60)[rank - 1]) == pytest.approx(fit.loglik, rel=1e-9)
