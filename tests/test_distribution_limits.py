@@ -99,7 +99,7 @@ def test_odd_small_samples_end_in_finite_numbers_or_none() -> None:
             fit = fit_distribution(name, rank, n_tokens, 60)
             if fit.loglik is None:
                 assert numbers(fit) == [None] * 4
-                assert fit.status in (Status.not_converged, Status.too_few_tokens)
+                assert fit.status in (Status.not_converged, Status.at_limit, Status.too_few_tokens)
                 continue
             known = [*fit.params.values(), *numbers(fit)]
             assert all(value is None or math.isfinite(value) for value in known)

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from rbpx.laws.error_entropy import entropy_jackknife, entropy_miller_madow
+from rbpx.laws.entropy_bias import entropy_jackknife, entropy_miller_madow
 
 Triples = tuple[list[int], list[int], list[float]]
 

@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.stats import linregress
 
-from rbpx.analyses import entropy, ranks
+from rbpx.analyses import entropy
 from rbpx.analyses.selection import select
 from rbpx.config import Request
 from rbpx.queries import connect
+from rbpx.resample import document_weights
+from rbpx.rivals import compare
 from tests.commands import here
 from tests.synthetic import Truth, V, write_store
 
@@ -203,20 +206,32 @@ def test_jackknife_and_extrapolation_stand_on_either_side_of_the_true_entropy(tm
     assert true - np.mean(below) < 0.7 * (true - np.mean(plug_in))
 
 
-def test_the_interval_of_a_closure_holds_the_truth(tmp_path: Path) -> None:
-    """Ranks drawn from a power law: its derived laws are the true ones, and the ratio to the measured is 1."""
-    level = share = 0
-    for seed in range(40):
-        store = write_store(tmp_path / str(seed), TRUTH, seed)
-        with connect(store) as connection:
-            (group,) = select(connection, Request())
-            found = ranks.analyse(connection, group, Request(resamples=100, k=[1, 10]))
-        (one,) = [c for c in found.closures if c.distribution == found.favoured and c.k == 1]
-        value, lo, hi = one.level
-        assert value is not None
-        assert lo is not None
-        assert hi is not None
-        level += lo <= value <= hi
-        share += hi - lo < 1
-    assert level == 40
-    assert share == 40
+def test_intervals_over_documents_hold_the_truth_as_often_as_they_say() -> None:
+    """Ranks of a known Zipf-Mandelbrot law and of a known lognormal, 200 draws of 40 documents each."""
+    size, k_grid = 300, (1, 10, 100)
+    share = (np.arange(1, size + 1) - 0.4) ** -1.3
+    share /= share.sum()
+    true = np.append(-np.log(np.cumsum(share)[[0, 9, 99]]), -float(share @ np.log(share)))
+    held = np.zeros(len(true))
+    parameters = {"mu": 0, "sigma": 0}
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        weights_BD = document_weights(40, 100, seed)
+        counts = documents(rng.choice(size, size=(40, 50), p=share) + 1)
+        zipf = next(r for r in compare(counts, weights_BD, k_grid, size) if r.fit.distribution == "zipf_mandelbrot")
+        assert zipf.curve is not None
+        assert zipf.curve_B is not None
+        held += np.abs(zipf.curve - true) <= 1.96 * zipf.curve_B.std(axis=0, ddof=1)
+        drawn = np.rint(np.exp(rng.normal(1.5, 1.2, (40, 50)))).astype(int).clip(1, 1000)
+        interval = compare(documents(drawn), weights_BD, k_grid, 1000)[0].interval
+        for name, value in (("mu", 1.5), ("sigma", 1.2)):
+            parameters[name] += interval[name][0] <= value <= interval[name][1]
+    for n in (*held, *parameters.values()):
+        assert 178 <= n <= 198, (held, parameters)
+
+
+def documents(rank_DT: Any) -> pa.Table:
+    """Counts by document and rank, as the query gives them."""
+    doc = np.repeat(np.arange(len(rank_DT)), rank_DT.shape[1])
+    pairs, n = np.unique(np.stack([doc, rank_DT.ravel()]), axis=1, return_counts=True)
+    return pa.table({"doc_id": pairs[0], "rank": pairs[1].astype(float), "n_tokens": n})

@@ -34,7 +34,9 @@ def maximise(
         step = axes @ ((axes.T @ gradient[free]) / np.maximum(np.abs(eigenvalues), floor))
         gain = float(step @ gradient[free])
         if gain < 1e-12:
-            return theta, bool(eigenvalues.min() > 0)
+            last = theta.copy()
+            last[free] += step  # near its end the method doubles the digits with each step, so this one is worth taking
+            return (last if allowed(last) else theta), bool(eigenvalues.min() > 0)
         for _ in range(60):
             candidate = theta.copy()
             candidate[free] += step

@@ -43,8 +43,8 @@ def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) ->
         The fit. If the best parameter lies beyond the edge of its family, it is put there and the others are fitted
         again: power_law_limit for gamma <= 0, where no lognormal fits, at_limit for a rate <= 0 or a q >= 1; the free
         maximum is in params as ..._unconstrained. at_limit without numbers: the search ran out of the family.
-        not_converged: it found no maximum from any start. too_few_tokens: fewer than 3 different ranks. mid_ranks: a
-        rank is a half.
+        not_converged: it found no maximum from any start. too_few_tokens: fewer different ranks than 3 or
+        than parameters and one more. mid_ranks: a rank is a half.
 
     Raises:
         ValueError: if the name is unknown, shapes disagree, a rank is below 1 or above V, or a count is negative.
@@ -59,7 +59,7 @@ def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) ->
     if np.any(rank_R != np.floor(rank_R)):
         return without_numbers(name, Status.mid_ranks, _unknown(family, V) | known)
     known["n_tokens"] = round(float(n_R.sum()))
-    if len(rank_R) < 3:
+    if len(rank_R) < max(3, family.n_parameters + 1):
         return without_numbers(name, Status.too_few_tokens, _unknown(family, V) | known)
     seen_V = _counted(rank_R.astype(np.int64) - 1, n_R, V)
     theta, loglik, status, free = _search(family, seen_V, V)

@@ -14,12 +14,12 @@ from rbpx.tables.plain import UNKNOWN, console, grid, number, put, remedies, spa
 
 SHORT = {
     "lognormal_paper": "lognormal as published",
-    "lognormal_full": "lognormal",
-    "power_law": "power law",
+    "lognormal_full": "lognorm.",
+    "power_law": "power",
     "power_law_cutoff": "cut off",
     "zipf_mandelbrot": "Zipf-M.",
     "weibull": "Weibull",
-    "negative_binomial": "neg. bin.",
+    "negative_binomial": "neg.bin.",
     "lognormal_inflated": "inflated",
 }
 _QUANTITIES = {"cross_entropy": "CE", "error_entropy": "H(P)"}
@@ -118,7 +118,7 @@ def _print_footnote(screen: Console, found: Sequence[Ranks]) -> None:
         "Approx.: alpha by the paper's approximation of the sums.",
         soft_wrap=True,
     )
-    for name in ("power_law_cutoff", "zipf_mandelbrot", "weibull", "negative_binomial", "lognormal_inflated"):
+    for name in DISTRIBUTIONS:
         screen.print(f"{SHORT[name]}: {escape(FAMILIES[name].equation)}", soft_wrap=True)
     for name in (PAPER, *DISTRIBUTIONS):
         limits = [of.rival(name).fit.status for ranks in found for of in ranks.runs]
