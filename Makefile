@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check clean
+.PHONY: help install demo studies test check clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -28,6 +28,10 @@ $(BIN)/python:
 
 demo: $(STAMP) ## measure the bundled ladder on two datasets and print its laws
 	$(BIN)/python -m rbpx -m model=ladder dataset=pydoc,stdlib
+
+studies: $(STAMP) ## run every study on the ladder and write its findings into its file
+	@for study in $$(grep -l '  result:' experiments/*.yaml); do \
+	  $(BIN)/python -m rbpx record experiment=$$(basename $$study .yaml) > /dev/null || exit 1; done
 
 test: $(STAMP) ## the tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile

@@ -60,8 +60,10 @@ def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
     if not leads():
         return 1 if errors or failures else 0
     requests = [o.request for o in outcomes if o.request is not None]
-    if verb == "run" and requests:
-        _finish_run(requests, done)
+    if verb in ("run", "record") and requests:
+        found = _finish_run(requests, done)
+        if verb == "record" and not errors and not failures:
+            _record(requests[0], found)
     if verb in ANALYSES and requests:
         perform_analyses([verb], [(request, None) for request in requests])
     for failure in failures:
@@ -74,13 +76,25 @@ def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
     return 2 if wrong and not done else 1
 
 
-def _finish_run(requests: Sequence[Request], done: Sequence[str]) -> None:
+def _finish_run(requests: Sequence[Request], done: Sequence[str]) -> list[Record]:
     """The analyses of a study, over all cells of its sweep; over what it imported where it measures nothing."""
     first = requests[0]
     if done:
-        perform_analyses(first.analyses, [(first, done)], asked=False)
-    elif first.model is None:
-        perform_analyses(first.analyses, [(request, None) for request in requests])
+        return perform_analyses(first.analyses, [(first, done)], asked=False)
+    if first.model is None:
+        return perform_analyses(first.analyses, [(request, None) for request in requests])
+    return []
+
+
+def _record(request: Request, found: Sequence[Record]) -> None:
+    """Write what a study gives into its file."""
+    from rbpx.findings import write_findings
+    from rbpx.launch import folder
+
+    if request.study is not None:
+        source = folder("experiments") / f"{request.study.name}.yaml"
+        written = write_findings(request.study, found, source, request.output)
+        print(f"findings of {request.study.name} written to {written}", file=sys.stderr)
 
 
 def run(request: Request, words: Sequence[str]) -> Outcome:
@@ -92,6 +106,13 @@ def run(request: Request, words: Sequence[str]) -> Outcome:
         if request.model is None:
             return Outcome(request)
     return measure(request, words)
+
+
+def record(request: Request, words: Sequence[str]) -> Outcome:
+    """As `run`, for a named study, whose findings are then written into its file."""
+    if request.study is None:
+        raise RbpxError("record needs a named study: python -m rbpx record experiment=NAME; see python -m rbpx --help")
+    return run(request, words)
 
 
 def measure(request: Request, words: Sequence[str]) -> Outcome:
@@ -247,6 +268,7 @@ def train(request: Any, words: Sequence[str]) -> Outcome:
 
 JOBS: dict[str, Callable[[Any, Sequence[str]], Outcome]] = {
     "run": run,
+    "record": record,
     "measure": measure,
     **dict.fromkeys(ANALYSES, analyse),
     "sql": sql,

@@ -76,6 +76,25 @@ class ProtocolConfig:
 
 
 @dataclass
+class StudyConfig:
+    """A named study (experiments/*.yaml).
+
+    Attributes:
+        name: of its file.
+        question: what it asks.
+        grid: what was measured where it was published, and what is measured here.
+        published: what was published, with its source.
+        result: a SELECT over `found`, the rows of its analyses: what `record` writes into its file.
+    """
+
+    name: str | None = None
+    question: str | None = None
+    grid: str | None = None
+    published: str | None = None
+    result: str | None = None
+
+
+@dataclass
 class ImportConfig:
     """One file of other people's results, and what its columns and their absence mean.
 
@@ -143,7 +162,7 @@ class Request:
     model: ModelConfig | None = None
     dataset: DatasetConfig | None = None
     protocol: ProtocolConfig | None = None
-    study: Any = None
+    study: StudyConfig | None = None
     size: Any = "all"
     family: Any = None
     source: Any = None

@@ -24,6 +24,16 @@ again: what is measured stays.""",
         "As `run`, without the laws.",
         ("python -m rbpx measure model=ladder dataset=pydoc",),
     ),
+    "record": (
+        "run a named study, and write what it gives into its file",
+        """Measures what a study of experiments/ still needs, does its analyses, and writes the result that the study
+names in SQL into the end of its file, in place of what stood there, with the runs it comes from. --output FILE writes
+elsewhere. `run experiment=NAME` does the same without writing.""",
+        (
+            "python -m rbpx record experiment=rbp_figure_3 --output figure_3.yaml",
+            "python -m rbpx record experiment=rbp_figure_3 model=ladder --output figure_3.yaml",
+        ),
+    ),
     "fit": (
         "fit every law to what the store holds",
         """Fits every law to the runs in the store, narrowed by model, size, dataset, k, ties and laws, prints them side

@@ -15,7 +15,13 @@ from rbpx.outcome import ENVIRONMENT, Outcome, collect
 
 _PACKAGE = Path(__file__).resolve().parent
 _GROUPS: dict[str, Any] = {"model": ModelConfig, "dataset": DatasetConfig, "protocol": ProtocolConfig}
-_PRIMARY = {"run": "measure", "measure": "measure", "train": "train", "import": "import"}  # the others analyse
+_PRIMARY = {
+    "run": "measure",
+    "record": "measure",
+    "measure": "measure",
+    "train": "train",
+    "import": "import",
+}  # the others analyse
 
 
 def folder(name: str) -> Path:
@@ -83,7 +89,10 @@ def _register(primary: str) -> None:
     store.store(name="train_request", node=TrainRequest)
     store.store(name="import_request", node=ImportRequest)
     for path in experiments(primary):
-        store.store(group="experiment", name=path.stem, node=OmegaConf.load(path), package="_global_")
+        node = OmegaConf.load(path)
+        if primary != "train":
+            OmegaConf.update(node, "study.name", path.stem)
+        store.store(group="experiment", name=path.stem, node=node, package="_global_")
 
 
 def experiments(primary: str) -> list[Path]:

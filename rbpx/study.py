@@ -33,8 +33,8 @@ Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
 
 
-def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> None:
-    """Do each analysis over all grids as one, keep what was fitted, and print it.
+def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> list[Record]:
+    """Do each analysis over all grids as one, keep what was fitted, print it, and return its rows, each with its `analysis`.
 
     Args:
         names: verbs of `ANALYSES`.
@@ -45,6 +45,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
         RbpxError: nothing in the store matches, or (`asked`) no group has the sizes that a law needs.
     """
     records: list[Record] = []
+    said: list[Record] = []
     unknown = [name for name in names if name not in ANALYSES]
     if unknown:
         raise RbpxError(f"analyses={unknown[0]} is unknown; known: {', '.join(ANALYSES)}")
@@ -62,7 +63,9 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
                     results = module.analyse(connection, groups, request)
                 else:
                     results = [module.analyse(connection, group, request) for group in groups]
-            records += [record for result in results for record in module.keep(store, result)]
+            kept = [record for result in results for record in module.keep(store, result)]
+            records += kept
+            said += [{"analysis": name, **record} for record in kept]
             found += results
             refresh_index(store)
         if asked and not any(len(result.group.runs) >= _NEEDS_SIZES[name] for result in found):
@@ -73,6 +76,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
         from rbpx.tables.plain import print_records
 
         print_records(records, grids[0][0].format)
+    return said
 
 
 def _fits(name: str, group: Group) -> bool:

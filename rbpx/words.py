@@ -9,6 +9,7 @@ from rbpx.errors import RbpxError
 VERBS = (
     "run",
     "measure",
+    "record",
     "fit",
     "klaw",
     "regimes",

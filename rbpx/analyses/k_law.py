@@ -123,6 +123,7 @@ def keep(store: Store, found: KLaws) -> list[Record]:
     for law in found.laws:
         exchange = None if law.exchange is None else vars(law.exchange)
         params = law.fit.params | {"k": list(found.k_grid), "exchange": exchange, "equation": "y = C * k^(-alpha)"}
+        params["non_embedding_params"] = law.run.non_embedding_params
         method = Method(law.fit.params["method"])
         records.append(
             record_of(found.group, "k_law", law.fit, law.run.run_ids, method, size=law.run.size, params=params)
