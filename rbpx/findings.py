@@ -39,6 +39,8 @@ def write_findings(study: StudyConfig, records: Sequence[Record], source: Path, 
     runs = sorted({run_id for record in records for run_id in _run_ids(record)})
     lines = [f"{MARK}{study.name} ----", f"# rbpx {__version__}; the SQL is study.result; runs:"]
     lines += ["#   " + " ".join(runs[at : at + 6]) for at in range(0, len(runs), 6)]
+    texts = sorted({(r["dataset"], r["text_hash"][:8]) for r in records if r.get("text_hash")})
+    lines += [f"# texts: {', '.join(' '.join(text) for text in texts)}"] if texts else []
     lines += ["#", *(f"# {line}".rstrip() for line in _aligned(answer))]
     text = source.read_text(encoding="utf-8")
     body = text[: text.index(MARK)] if MARK in text else text

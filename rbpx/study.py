@@ -34,7 +34,7 @@ Grid = tuple[Request, Sequence[str] | None]
 
 
 def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> list[Record]:
-    """Do each analysis over all grids as one, keep what was fitted, print it, and return its rows, each with its `analysis`.
+    """Do each analysis over all grids as one, keep what was fitted, print it; return the rows, `analysis` in each.
 
     Args:
         names: verbs of `ANALYSES`.

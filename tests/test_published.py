@@ -1,14 +1,20 @@
 """The published laws come out of the published numbers, through the commands that anyone would type."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rbpx.laws.derived import derived, derived_approximation
+from rbpx.laws.power import fit_power_law
 from tests.commands import here
 
 pytest_plugins = ["tests.stores"]
+
+PROJECT = Path(__file__).resolve().parent.parent
+PUBLISHED, SHARED = PROJECT / "experiments" / "published", PROJECT.parent / "shared"
 
 
 def rows(cwd: Path, store: Path, *words: str) -> list[dict[str, Any]]:
@@ -57,3 +63,25 @@ def test_the_printed_study_fits_the_terminal(cwd: Path, tmp_path: Path) -> None:
     tables = [line for line in printed.splitlines() if line.startswith(" ")]
     assert max(map(len, tables)) <= 82
     assert "nothing is known" in printed
+
+
+def test_the_ten_published_lognormals_derive_the_published_slopes() -> None:
+    """Figure 8b: derived cross-entropy -0.061 (R2 0.992), -ln RBP_1 -0.080 (0.991); exact sums bend the latter."""
+    with (PUBLISHED / "pythia_wikipedia_lognormal.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    S, mu, sigma = ([float(row[name]) for row in rows] for name in ("non_embedding_params", "mu", "sigma"))
+    said = derived_approximation(mu, sigma)
+    rbp_1, entropy = fit_power_law(S, said.neg_ln_rbp_1), fit_power_law(S, said.cross_entropy_nats)
+    assert (rbp_1.alpha, rbp_1.r2) == (pytest.approx(0.080, abs=5e-4), pytest.approx(0.991, abs=5e-4))
+    assert (entropy.alpha, entropy.r2) == (pytest.approx(0.061, abs=6e-4), pytest.approx(0.992, abs=5e-4))
+    exact = derived(mu, sigma, 50_304)
+    assert fit_power_law(S, exact.neg_ln_rbp_1).alpha == pytest.approx(0.0751, abs=5e-5)
+    assert fit_power_law(S, exact.cross_entropy_nats).alpha == pytest.approx(0.0616, abs=5e-5)
+
+
+@pytest.mark.parametrize("name", ["paper_table1_k_law", "paper_table2_size_law", "figure7_emergence"])
+def test_the_cited_tables_are_the_reference(name: str) -> None:
+    reference = SHARED / "reference" / f"{name}.csv"
+    if not reference.is_file():
+        pytest.skip(f"{reference} is not there to compare with")
+    assert (PUBLISHED / f"{name}.csv").read_text() == reference.read_text()

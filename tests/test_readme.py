@@ -134,3 +134,37 @@ def test_the_error_entropy_identity_holds_on_every_run(demo: tuple[Path, str]) -
     for dataset in ("pydoc", "stdlib"):
         parts = sum(values[dataset, law] for law in ("error_entropy", "self_alignment", "confidence"))
         np.testing.assert_allclose(parts, values[dataset, "cross_entropy"], atol=1e-6)
+
+
+# ----------------------------------------------------------------------------------------------------------- studies
+
+
+def of_the_ladder(path: Path) -> bool:
+    return "override /model: ladder" in path.read_text() and "\n  result:" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in sorted((PROJECT / "experiments").glob("*.yaml")) if of_the_ladder(p)], ids=lambda p: p.stem
+)
+def test_the_findings_in_a_study_are_those_of_a_new_run(path: Path, demo: tuple[Path, str], tmp_path: Path) -> None:
+    words = ["record", f"experiment={path.stem}", "model=ladder", "--output", str(tmp_path / path.name)]
+    done = run([sys.executable, "-m", "rbpx", *words], tmp_path, demo[0])
+    assert done.returncode == 0, done.stderr
+    (kept, texts), (new, new_texts) = (findings(p.read_text()) for p in (path, tmp_path / path.name))
+    assert kept[0] == new[0]
+    if texts != new_texts:
+        pytest.skip("this Python carries other texts than the one that the findings were recorded with: other digits")
+    assert len(kept) == len(new)
+    for line, fresh in zip(kept, new, strict=True):
+        for cell, other in zip(line, fresh, strict=True):
+            if re.fullmatch(r"-?[\d.]+(e-?\d+)?", cell) and re.fullmatch(r"-?[\d.]+(e-?\d+)?", other):
+                assert float(other) == pytest.approx(float(cell), rel=0.02, abs=2e-3)
+            else:
+                assert other == cell
+
+
+def findings(text: str) -> tuple[list[list[str]], str]:
+    """The table at the end of a study's file, and the line that says which texts it is of."""
+    head, table = text[text.index("# ---- findings") :].split("\n#\n")
+    (texts,) = [line for line in head.split("\n") if line.startswith("# texts: ")]
+    return [line.removeprefix("# ").split() for line in table.strip().split("\n")], texts
