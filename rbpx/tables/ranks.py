@@ -32,6 +32,7 @@ def show(found: Sequence[Ranks]) -> None:
         title = ranks.group.title
         _print_rivals(screen, ranks, f"{title}: nats per token behind the best", _behind)
         _print_rivals(screen, ranks, f"{title}: largest difference of the two CDFs", _distance)
+        _print_criteria(screen, ranks)
         _print_lognormal(screen, ranks)
         for name in dict.fromkeys(closure.distribution for closure in ranks.closures):
             _print_closures(screen, ranks, name)
@@ -57,6 +58,26 @@ def _behind(rival: Rival) -> str:
 
 def _distance(rival: Rival) -> str:
     return number(rival.fit.distance)
+
+
+def _print_criteria(screen: Console, ranks: Ranks) -> None:
+    """Sums over the sizes, above the smallest; a distribution without numbers at a size has no sum."""
+    found = {name: [of.rival(name) for of in ranks.runs] for name in DISTRIBUTIONS}
+    sums = {
+        name: (sum(r.fit.aic or 0.0 for r in rivals), sum(r.fit.bic or 0.0 for r in rivals))
+        for name, rivals in found.items()
+        if all(rival.fit.aic is not None for rival in rivals)
+    }
+    if not sums:
+        return
+    least = [min(each) for each in zip(*sums.values(), strict=True)]
+    columns = ["distribution", "parameters", "AIC above least", "BIC above least", "best at"]
+    table = grid(f"{ranks.group.title}: all sizes together", columns)
+    for name in sorted(sums, key=lambda name: sums[name]):
+        above = [f"{value - low:,.0f}" for value, low in zip(sums[name], least, strict=True)]
+        best_at = sum(of.best == name for of in ranks.runs)
+        table.add_row(SHORT[name], str(FAMILIES[name].n_parameters), *above, f"{best_at}/{len(ranks.runs)}")
+    put(screen, table)
 
 
 def _print_lognormal(screen: Console, ranks: Ranks) -> None:
@@ -115,7 +136,8 @@ def _print_footnote(screen: Console, found: Sequence[Ranks]) -> None:
         "much less likely a token is, in brackets where the choice of documents does not tell it from the best. Gamma: "
         "free curvature of the lognormal over all ranks; at 0 or below no lognormal fits. Difference: of the "
         "alphas; level: derived over measured at the geometric mean of the sizes; 0 and 1 would close the test. "
-        "Approx.: alpha by the paper's approximation of the sums.",
+        "Approx.: alpha by the paper's approximation of the sums. AIC and BIC take tokens as independent, the intervals do "
+        "not.",
         soft_wrap=True,
     )
     for name in DISTRIBUTIONS:
