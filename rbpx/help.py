@@ -1,5 +1,6 @@
 """What `--help` teaches: a verb in, a page of text out; nothing heavy is imported for it."""
 
+import textwrap
 from pathlib import Path
 
 from rbpx.launch import experiments, folder
@@ -202,7 +203,9 @@ def _keys() -> str:
     return _KEYS.format(
         models=", ".join(_names(conf / "model")),
         datasets=", ".join(_names(conf / "dataset")),
-        experiments=", ".join(path.stem for path in experiments("measure")),
+        experiments=textwrap.fill(
+            ", ".join(path.stem for path in experiments("measure")), 90, subsequent_indent=" " * 18
+        ),
     )
 
 

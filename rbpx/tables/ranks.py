@@ -136,8 +136,8 @@ def _print_footnote(screen: Console, found: Sequence[Ranks]) -> None:
         "much less likely a token is, in brackets where the choice of documents does not tell it from the best. Gamma: "
         "free curvature of the lognormal over all ranks; at 0 or below no lognormal fits. Difference: of the "
         "alphas; level: derived over measured at the geometric mean of the sizes; 0 and 1 would close the test. "
-        "Approx.: alpha by the paper's approximation of the sums. AIC and BIC take tokens as independent, the intervals do "
-        "not.",
+        "Approx.: alpha by the paper's approximation of the sums. AIC and BIC take tokens as independent, the "
+        "intervals do not.",
         soft_wrap=True,
     )
     for name in DISTRIBUTIONS:
