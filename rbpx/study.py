@@ -63,7 +63,8 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
             found += results
             refresh_index(store)
         if asked and not any(len(result.group.runs) >= _NEEDS_SIZES[name] for result in found):
-            raise RbpxError(_too_few(grids[0][0]) if name not in _ACROSS else _no_pair(grids[0][0]))
+            pairs = name in _ACROSS and grids[0][0].slices is None
+            raise RbpxError(_no_pair(grids[0][0]) if pairs else _too_few(grids[0][0]))
         if found and grids[0][0].format is Format.table:
             import_module(f"rbpx.tables.{_TABLES.get(name, ANALYSES[name])}").show(found)
     if grids[0][0].format is not Format.table:
