@@ -21,10 +21,13 @@ ANALYSES = {
     "predict": "prediction",
     "emergence": "emergence",
     "gaps": "gaps",
+    "units": "units",
+    "improve": "improvement",
 }
 _ACROSS = {"gaps"}  # look at groups side by side, not at one after the other
 _TABLES = {"fit": "laws"}
-_NEEDS_SIZES = {"fit": 3, "regimes": 3, "predict": 3, "emergence": 3, "klaw": 1, "gaps": 3}
+_NEEDS_SIZES = {"fit": 3, "regimes": 3, "predict": 3, "emergence": 3, "klaw": 1, "gaps": 3, "units": 1, "improve": 3}
+_NEEDS_TOKENS = {"units", "improve"}  # of which imported observations have none
 
 Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
@@ -64,7 +67,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
             refresh_index(store)
         if asked and not any(len(result.group.runs) >= _NEEDS_SIZES[name] for result in found):
             pairs = name in _ACROSS and grids[0][0].slices is None
-            raise RbpxError(_no_pair(grids[0][0]) if pairs else _too_few(grids[0][0]))
+            raise RbpxError(_no_pair(grids[0][0]) if pairs else _too_few(grids[0][0], name))
         if found and grids[0][0].format is Format.table:
             import_module(f"rbpx.tables.{_TABLES.get(name, ANALYSES[name])}").show(found)
     if grids[0][0].format is not Format.table:
@@ -74,8 +77,9 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
 
 
 def _fits(name: str, group: Group) -> bool:
-    """`fit` says of each group why it has no law; the others leave out groups that are too small."""
-    return name == "fit" or len(group.runs) >= _NEEDS_SIZES[name]
+    """`fit` says of each group why it has no law; the others leave out groups that are too small, or have no tokens."""
+    has_tokens = group.is_measured or name not in _NEEDS_TOKENS
+    return name == "fit" or (has_tokens and len(group.runs) >= _NEEDS_SIZES[name])
 
 
 def _nothing(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
@@ -101,8 +105,13 @@ def _no_pair(request: Request) -> str:
     )
 
 
-def _too_few(request: Request) -> str:
+def _too_few(request: Request, name: str) -> str:
     n_runs = sum(1 for _ in Store(Path(request.store)).records("cells"))
+    if n_runs == 0 and (name in _NEEDS_TOKENS or request.slices is not None):
+        return (
+            f"{name} looks at tokens, and store={request.store} holds only imported results, which have none; measure: "
+            "python -m rbpx measure model=ladder dataset=pydoc"
+        )
     return (
         f"no group of runs in store={request.store} has the 3 sizes that a power law needs ({n_runs} run(s) in all); "
         "measure more: python -m rbpx model=ladder dataset=stdlib size=all"

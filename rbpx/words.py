@@ -14,6 +14,8 @@ VERBS = (
     "regimes",
     "emergence",
     "gaps",
+    "units",
+    "improve",
     "predict",
     "sql",
     "import",

@@ -76,11 +76,13 @@ def _write_run(store: Store, run_id: str, S: int, rank_DT: Any, dataset: str) ->
         "n_bytes": np.full(n_documents, 4 * n_tokens),
         "n_tokens": np.full(n_documents, n_tokens + 1),
         "n_scored": np.full(n_documents, n_tokens),
+        "n_bytes_scored": np.full(n_documents, 4 * n_tokens),
     }
     facts = {
         "run_id": run_id, "protocol": "paper", "window": 512, "dtype": "float32", "head": "linear",
         "non_embedding_params": S, "total_params": 2 * S, "vocab_size": V, "n_documents": n_documents, "n_skipped": 0,
-        "n_tokens": n, "n_bytes": 4 * n, "cross_entropy_nats": -float(columns["logprob"].mean()),
+        "n_tokens": n, "n_bytes": 4 * n, "n_bytes_scored": 4 * n,
+        "cross_entropy_nats": -float(columns["logprob"].mean()),
         "text_hash": dataset, "tokenizer_hash": "1" * 16, "weights_hash": run_id, "device": "cpu", "n_processes": 1,
         "tokens_per_s": 1.0, "wall_s": 1.0, "peak_mib": 1.0, "started_at": now(), "versions": {},
     }  # fmt: skip
