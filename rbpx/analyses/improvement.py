@@ -110,7 +110,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         top=request.top,
         tokens=tuple(_token(row) for row in often),
         n_rarer=len(rarer),
-        rarer_share=None if any(row["share"] is None for row in rarer) else sum(row["share"] for row in rarer),
+        rarer_share=None if found[0]["share"] is None else sum(row["share"] for row in rarer),
         n_left_out=(group.runs[-1].n_tokens or 0) - sum(row["n_tokens"] for row in found),
     )
 

@@ -15,10 +15,11 @@ def show(found: Sequence[Improvement]) -> None:
     """Print the token ids with the largest share of the improvement, then those that got worse."""
     screen = console()
     for improvement in found:
-        _print_tokens(screen, improvement, "the largest shares of the improvement", improvement.tokens)
+        better = [token for token in improvement.tokens if token.fall_nats > 0]
         worse = [token for token in reversed(improvement.tokens) if token.fall_nats < 0]
-        if worse:
-            _print_tokens(screen, improvement, "what got worse, the worst first", worse)
+        for what, tokens in (("what improves, by its share", better), ("what gets worse, the worst first", worse)):
+            if tokens:
+                _print_tokens(screen, improvement, what, tokens)
         screen.print(_rest(improvement), soft_wrap=True)
     k, ties = found[0].k, found[0].group.ties.value
     screen.print(
