@@ -112,7 +112,7 @@ def _estimate(value: float, resampled_B: Floats, n_documents: int) -> Estimate:
     usable = resampled_B[np.isfinite(resampled_B)]
     if n_documents < 2 or len(usable) < MIN_RESAMPLES:
         return Estimate(float(value), None, None)
-    lo, hi = np.quantile(usable, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    lo, hi = np.quantile(usable, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], method="inverted_cdf")
     return Estimate(float(value), float(lo), float(hi))
 
 

@@ -78,8 +78,8 @@ def _lengths(each: RunUnits) -> list[str]:
 def _ranks(each: RunUnits) -> list[str]:
     cells = []
     for rank in each.units.rank.values():
-        ends = UNKNOWN if rank.lo is None or rank.hi is None else f"{rank.lo:,.0f}..{rank.hi:,.0f}"
-        cells += [UNKNOWN if rank.value is None else f"{rank.value:,.0f}", ends]
+        ends = UNKNOWN if rank.lo is None or rank.hi is None else f"{rank.lo:,g}..{rank.hi:,g}"
+        cells += [UNKNOWN if rank.value is None else f"{rank.value:,g}", ends]
     return cells
 
 
