@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from rich.text import Text
 
@@ -130,6 +132,18 @@ def test_rarer_token_ids_are_one_row_and_shares_still_add_up_to_one(measured: Me
     assert shares == sorted(shares, reverse=True)
     everything = rows(measured.store, cwd, "improve", "least=1")
     assert found[-1]["n_types"] == sum(row["n_tokens"] < 3 for row in everything)
+
+
+def test_tokens_that_are_not_scored_at_every_size_are_left_out_and_told(tmp_path: Path, cwd: Path) -> None:
+    store = write_store(tmp_path / "store", Truth(), seed=1, n_documents=10, n_tokens=30)
+    path = store.run_folder(store.run_ids()[2]) / "tokens.parquet"
+    table = pq.read_table(path)
+    other = np.where(table["position"].to_numpy() > 25, 9, table["token_id"].to_numpy()).astype(np.int32)
+    pq.write_table(table.set_column(3, "token_id", pa.array(other)), path)
+    (row,) = rows(tmp_path / "store", cwd, "improve")
+    assert (row["token_id"], row["n_tokens"]) == (0, 250)
+    printed = here("improve", "--store", tmp_path / "store", cwd=cwd, check=0).stdout
+    assert "50 tokens were not scored at every size" in printed
 
 
 def test_a_family_that_gets_worse_has_no_shares(tmp_path: Path, cwd: Path) -> None:

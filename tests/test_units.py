@@ -5,8 +5,10 @@ import math
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rbpx.corpus import Document
@@ -96,8 +98,8 @@ def test_two_families_of_different_tokenizers_stand_side_by_side(
     own_store: Path, family: Family, cwd: Path, tmp_path: Path
 ) -> None:
     folder = build_checkpoint("opt", tmp_path / "opt", seed=3)
-    words = ["model=hub", f"model.id={folder}", "model.family=other", "model.sizes={}", *family.words("xs")[3:]]
-    here("measure", *[w for w in words if w != "model.sizes={}"], "--store", own_store, cwd=cwd, check=0)
+    words = ["model=hub", f"model.id={folder}", "model.family=other", *family.words("xs")[3:]]
+    here("measure", *words, "--store", own_store, cwd=cwd, check=0)
     found = rows(own_store, cwd, "units", "resamples=50")
     of = {name: [row for row in found if row["family"] == name] for name in ("mine", "other")}
     assert (len(of["mine"]), len(of["other"])) == (4, 1)
@@ -116,11 +118,22 @@ def test_a_run_that_does_not_know_its_bytes_has_no_bits_per_byte(tmp_path: Path,
     write_store(tmp_path / "store", Truth(S=(1000,)), seed=1)
     for run in Store(tmp_path / "store").run_ids():
         path = tmp_path / "store" / "runs" / run / "documents.parquet"
-        pa.parquet.write_table(pa.parquet.read_table(path).drop_columns("n_bytes_scored"), path)
+        pq.write_table(pq.read_table(path).drop_columns("n_bytes_scored"), path)
     (row,) = rows(tmp_path / "store", cwd, "units", "resamples=50")
     assert (row["bits_per_byte"], row["bits_per_byte_lo"], row["tokens_per_byte"]) == (None, None, None)
     assert row["nats_per_token_lo"] < row["nats_per_token"] < row["nats_per_token_hi"]
     assert "measured before bytes" in here("units", "--store", tmp_path / "store", cwd=cwd, check=0).stdout
+
+
+def test_the_index_holds_runs_that_know_their_bytes_beside_those_that_do_not(own_store: Path, cwd: Path) -> None:
+    for run in Store(own_store).run_ids()[:2]:
+        path = own_store / "runs" / run / "documents.parquet"
+        pq.write_table(pq.read_table(path).drop_columns("n_bytes_scored"), path)
+    (own_store / "rbpx.duckdb").unlink()
+    here("status", "--store", own_store, cwd=cwd, check=0)
+    query = "SELECT count(DISTINCT run_id) FROM documents WHERE n_bytes_scored IS NOT NULL"
+    with duckdb.connect(str(own_store / "rbpx.duckdb"), read_only=True) as index:
+        assert index.execute(query).fetchone() == (2,)
 
 
 def test_one_document_has_no_interval(tmp_path: Path, cwd: Path) -> None:
