@@ -211,9 +211,13 @@ def test_slices_of_other_tokens_at_other_sizes_are_marked(condition: str, drawn:
     assert "different tokens: " in printed
 
 
-def test_a_slice_of_one_document_has_no_interval_of_documents(drawn: Path, cwd: Path) -> None:
+def test_a_slice_of_one_document_has_no_interval_and_says_so(drawn: Path, cwd: Path) -> None:
     for row in rows(drawn, cwd, "gaps", 'slices={one: "doc_id = 4"}', "resamples=50", "k=10"):
-        assert row["params"]["interval"] in ("models", None)
+        assert row["status"] == "one_document"
+        assert row["params"]["delta"] is not None
+        assert {row["alpha_lo"], row["params"]["delta_lo"], row["params"]["ratio_hi"], row["params"]["verdict"]} == {
+            None
+        }
 
 
 def test_the_table_names_the_slices_and_fits_80_columns(drawn: Path, cwd: Path) -> None:

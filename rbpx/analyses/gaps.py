@@ -85,13 +85,21 @@ def _loss_gaps(one: _ByLaw, other: _ByLaw) -> tuple[LossGap, ...]:
         b = other.get(key)
         if b is None or len(a.runs) != len(b.runs):
             continue
-        doubts = {a.doubt, b.doubt} - {None}
+        doubts = {each.doubt for each in (a, b) if each.doubt is not None}
         resampled = (None, None) if Status.one_document in doubts else (a.y_BN, b.y_BN)
-        gap = fit_gap(a.S_N, a.y_N, b.y_N, *resampled)
-        if Status.different_tokens in doubts and gap.fit.status is Status.ok:
-            gap = replace(gap, fit=replace(gap.fit, status=Status.different_tokens))
-        gaps.append(LossGap(a.law, a.k, gap))
+        gaps.append(LossGap(a.law, a.k, _doubted(fit_gap(a.S_N, a.y_N, b.y_N, *resampled), doubts)))
     return tuple(gaps)
+
+
+def _doubted(gap: Gap, doubts: set[Status]) -> Gap:
+    """A doubt known before the fit stands beside its numbers; one document says nothing of others."""
+    if not doubts or gap.fit.status is not Status.ok:
+        return gap
+    if Status.one_document not in doubts:
+        return replace(gap, fit=replace(gap.fit, status=doubts.pop()))
+    fit = replace(gap.fit, status=Status.one_document, alpha_lo=None, alpha_hi=None)
+    gap = replace(gap, fit=fit, ratio_lo=None, ratio_hi=None, delta_lo=None, delta_hi=None)
+    return replace(gap, ln_S_closed_lo=None, ln_S_closed_hi=None)
 
 
 def _by_law(points: Sequence[Points]) -> _ByLaw:
