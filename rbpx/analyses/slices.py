@@ -11,6 +11,7 @@ from typing import Final
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from rbpx.analyses.points import Points, size_points
@@ -72,9 +73,10 @@ def slice_points(
     known = {part: tables for part, tables in counts.items() if all(table.num_rows for table in tables)}
     empty = [part for part in counts if part not in known]
     if empty and request.conditions():
+        at = next(run.size for run, table in zip(group.runs, counts[empty[0]], strict=True) if not table.num_rows)
         raise RbpxError(
-            f"slices.{empty[0].name}={empty[0].where!r} is true of no scored token of {group.title}, so nothing can "
-            "be compared; change the condition"
+            f"slices.{empty[0].name}={empty[0].where!r} is true of no scored token of {group.title} (size {at}), so "
+            "nothing can be compared; change the condition"
         )
     if len(known) < 2:
         raise RbpxError(
@@ -113,7 +115,7 @@ def _points(
     request: Request,
     part: Slice,
     tables: Sequence[pa.Table],
-    weights_BD: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
+    weights_BD: npt.NDArray[np.int64],
     k_grid: Sequence[int],
     laws: Collection[str],
 ) -> SlicePoints:
@@ -126,7 +128,7 @@ def _points(
     if len({_identity(table) for table in tables}) > 1:
         doubt = Status.different_tokens
     points = size_points(group, evidence, request, k_grid, laws)
-    points = [each if doubt is None else replace(each, doubt=doubt) for each in points]
+    points = [each if each.doubt is not None else replace(each, doubt=doubt) for each in points]
     return SlicePoints(part, int(tables[-1]["n_tokens"].to_numpy().sum()), n_documents, tuple(points))
 
 
