@@ -12,6 +12,7 @@ from rbpx.laws import LAWS, Method
 from rbpx.ties import Ties
 
 LARGEST_S = 1e30
+SLICES = ("position", "frequency")
 DEFAULT_K = (1, 10, 100, 500, 1000, 2500, 10000)
 
 
@@ -178,6 +179,9 @@ class Request:
     limit: int = 1000
     resamples: int = 1000
     laws: Any = "all"
+    slices: Any = None  # a name or a dict; Hydra adds no keys to one that is typed
+    least: int = 20
+    top: int = 15
     store: str = "${oc.env:RBPX_STORE,store}"
     output: str | None = None
     format: Format = Format.table
@@ -190,7 +194,7 @@ class Request:
         Raises:
             RbpxError: a count below 1, or a size, revision or k that is not what it looks like.
         """
-        for name in ("tokens_per_batch", "limit", "resamples"):
+        for name in ("tokens_per_batch", "limit", "resamples", "least", "top"):
             if getattr(self, name) < 1:
                 raise RbpxError(f"{name}={getattr(self, name)} is below 1; give a positive whole number")
         if self.model is not None:
@@ -198,6 +202,7 @@ class Request:
         self.sizes()
         self.chosen_laws()
         self.methods()
+        self.conditions()
         for family in [] if self.family is None else _listed(self.family):
             _check_name("family", family)
         _check_name("source", self.source)
@@ -229,6 +234,18 @@ class Request:
         if unknown:
             raise RbpxError(f"method={unknown[0]} is unknown; known: all, {', '.join(Method)}")
         return list(Method) if "all" in names else list(dict.fromkeys(Method(name) for name in names))
+
+    def conditions(self) -> dict[str, str]:
+        """The slices of tokens that are given by SQL conditions, by name; none where they are built in."""
+        if self.slices is None or self.slices in SLICES:
+            return {}
+        how = f"give {' or '.join(SLICES)}, or conditions by name: slices='{{early: \"position < 64\"}}'"
+        if not isinstance(self.slices, dict) or not self.slices:
+            raise RbpxError(f"slices={self.slices} is no choice of tokens; {how}")
+        for name, condition in self.slices.items():
+            if not isinstance(name, str) or not isinstance(condition, str) or not condition.strip():
+                raise RbpxError(f"slices: {name}: {condition} is no name with a condition in quotes; {how}")
+        return dict(self.slices)
 
     def targets(self) -> list[float]:
         """The sizes to predict."""

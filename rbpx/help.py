@@ -71,11 +71,40 @@ prediction and a corrected one, a law for each N and the joint law, and the size
         ("python -m rbpx emergence dataset=pydoc", "python -m rbpx emergence k=1 n='[1,2,5,10,50]' --format csv"),
     ),
     "gaps": (
-        "how the gap between two datasets changes with size",
+        "how the gap between two datasets, or two slices of one, changes with size",
         """For every two texts that a family was measured on, L_A / L_B = G (S / S_ref)^delta, L the cross-entropy or
 -ln RBP_k (arXiv 2510.24626). A is the harder text; delta < 0 says that the gap closes, and at which size it would be
-closed, with intervals for documents and models.""",
-        ("python -m rbpx gaps model=ladder", "python -m rbpx gaps k='[1,100]' --format json"),
+closed, with intervals for documents and models.
+
+slices= compares tokens of one text instead, each slice with the first: position (buckets 1-15, 16-63, 64-255, 256+),
+frequency (deciles of the scored tokens by how often their id is scored, most frequent first), or your own, each a name
+with an SQL condition over doc_id, position, token_id, text, frequency, decile, n_tokens (of the document), greater,
+ties, logprob and rank. A single condition is compared with the rest. Inside the quotes of a condition SQL's own strings
+are written with $$: text = $$def$$. Slices hold the same documents, which are resampled together. A condition on rank
+or logprob chooses other tokens at every size; the gap is then marked different tokens.""",
+        (
+            "python -m rbpx gaps model=ladder",
+            "python -m rbpx gaps k='[1,100]' --format json",
+            "python -m rbpx gaps dataset=pydoc slices=position",
+            'python -m rbpx gaps dataset=pydoc slices=\'{early: "position < 64", late: "position >= 64"}\'',
+            "python -m rbpx gaps dataset=pydoc slices='{digits: \"regexp_matches(text, $$^[0-9]+$$)\"}'",
+        ),
+    ),
+    "units": (
+        "bits per byte and rank/V, to compare families with different tokenizers",
+        """For each model: nats per token beside bits per byte (nats of the scored tokens / ln 2 / bytes of the text
+that they stand for; the first token is not predicted, so its bytes do not count), tokens per byte, the median, 90 % and
+99 % quantile of the rank and of rank/V, and RBP at k = V/1000 and V/100. Nats per token and ranks compare models of one
+tokenizer, the others any. Families measured on the same text stand side by side; intervals are over documents.""",
+        ("python -m rbpx units dataset=pydoc", "python -m rbpx units family='[ladder]' ties=mid --format csv"),
+    ),
+    "improve": (
+        "which tokens improve with size",
+        """For each occurrence of a token, the slope of its nats (-logprob) on ln S over all sizes; for each token id
+the mean slope with an interval over documents, nats and RBP_k (k= gives one, default 1) at the smallest and the largest
+size, and its share of the whole improvement in cross-entropy. Those that got worse follow. least= is how often a token
+id must be scored to be listed, top= how many are printed; --format csv or json gives all of them.""",
+        ("python -m rbpx improve dataset=pydoc", "python -m rbpx improve dataset=pydoc least=50 k=10 --format csv"),
     ),
     "ranks": (
         "the distribution of the ranks: lognormal, its rivals, what they derive",
@@ -167,6 +196,7 @@ limit=N           documents at most, default 1000, drawn with seed=42
 dtype=float32     or bfloat16, float16; logits are float32 in each
 device=auto       or cpu, cuda; tokens_per_batch=4096 changes speed, never results
 resamples=1000    of the documents, for intervals
+slices=, least=, top=  slices of tokens that gaps compares; rows of improve: least count, number printed
 laws=all          or a list of laws; method=ols, weighted, offset, robust, a list or all
 family=, source=  narrow an analysis to families and to a source of observations (measured, or as imported)
 store=DIR         folder of the store (--store DIR), default $RBPX_STORE or store/

@@ -51,7 +51,8 @@ def _rebuild(store: Store, path: Path, state: str) -> None:
                 if paths:
                     listed = ", ".join(map(_quoted, paths))
                     connection.execute(
-                        f"CREATE VIEW {name} AS FROM read_parquet([{listed}], hive_partitioning = false)"
+                        f"CREATE VIEW {name} AS FROM read_parquet([{listed}], hive_partitioning = false, "
+                        "union_by_name = true)"
                     )
                 else:
                     connection.register(f"{name}_arrow", columns.empty_table())

@@ -97,6 +97,7 @@ def measure_cell(
             "n_skipped": sum(w.n_scored == 0 for w in windows),
             "n_tokens": n_tokens,
             "n_bytes": sum(w.n_bytes for w in windows if w.n_scored),
+            "n_bytes_scored": sum(w.n_bytes_scored for w in windows),
             "cross_entropy_nats": -float(rows.columns["logprob"].mean(dtype=np.float64)),
             "text_hash": cell.text_hash,
             "tokenizer_hash": loaded.tokenizer_hash,
@@ -155,6 +156,7 @@ def _run_tables(
         "n_bytes": [w.n_bytes for w in windows],
         "n_tokens": [len(w.ids) for w in windows],
         "n_scored": [w.n_scored for w in windows],
+        "n_bytes_scored": [w.n_bytes_scored for w in windows],
     }
     return {"tokens": tokens, "rank_counts": counts, "documents": pa.table(table, schema=schema.DOCUMENTS)}
 

@@ -45,6 +45,30 @@ def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> 
     return connection.sql(read_sql(name), params=parameters).to_arrow_table()
 
 
+def ask_where(connection: duckdb.DuckDBPyConnection, rows: pa.Table, condition: str, name: str) -> pa.Table:
+    """The answer to one question about the rows for which a user's condition is true; in it they are called `chosen`.
+
+    DuckDB reads the condition as one expression, never as a statement, and in a transaction that only reads.
+
+    Raises:
+        RbpxError: it is no single expression that is true or false, or DuckDB refuses it.
+    """
+    connection.execute("BEGIN TRANSACTION READ ONLY")
+    try:
+        relation = connection.from_arrow(rows)
+        chosen = relation.filter(condition)
+        (kind,) = relation.project(f"({condition}\n)").types
+        if kind != "BOOLEAN":
+            raise RbpxError(f"it is {kind}, neither true nor false")
+        answer = chosen.query("chosen", read_sql(name))
+        assert answer is not None, f"{name}.sql is no SELECT"
+        return answer.to_arrow_table()
+    except duckdb.Error as problem:
+        raise RbpxError(_one_line(problem)) from None
+    finally:
+        connection.execute("ROLLBACK")
+
+
 def ask_user(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
     """The answer to a user's question: one SELECT over the relations, reading only.
 

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-FORMAT = 1  # of the run folders; part of run_id, so that a new format measures anew
+FORMAT = 2  # of the run folders; part of run_id, so that a new format measures anew
 
 TOKENS = pa.schema(
     [
@@ -32,6 +32,7 @@ DOCUMENTS = pa.schema(
         ("n_bytes", pa.int64()),
         ("n_tokens", pa.int32()),
         ("n_scored", pa.int32()),
+        ("n_bytes_scored", pa.int64()),
     ]
 )
 VOCAB = pa.schema([("tokenizer_hash", pa.string()), ("token_id", pa.int32()), ("text", pa.string())])
@@ -55,6 +56,7 @@ RUNS = pa.schema(
         ("n_skipped", pa.int32()),
         ("n_tokens", pa.int64()),
         ("n_bytes", pa.int64()),
+        ("n_bytes_scored", pa.int64()),
         ("cross_entropy_nats", pa.float64()),
         ("text_hash", pa.string()),
         ("tokenizer_hash", pa.string()),

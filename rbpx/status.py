@@ -24,6 +24,7 @@ class Status(StrEnum):
     not_known = "not_known"
     beyond_vocabulary = "beyond_vocabulary"
     never_crosses = "never_crosses"
+    different_tokens = "different_tokens"
 
     @property
     def remedy(self) -> str:
@@ -48,4 +49,5 @@ _REMEDY = {
     Status.not_known: "The quantity is not known for enough models: import or measure it.",
     Status.beyond_vocabulary: "k reaches the smallest vocabulary, where every token is a hit: choose a smaller k.",
     Status.never_crosses: "The share does not rise with size, so it reaches no level: choose a shorter window.",
+    Status.different_tokens: "Other tokens at other sizes, so choice and size are mixed: choose by position or text.",
 }

@@ -1,6 +1,7 @@
 """Analyses by name: requests and the store in, printed tables and kept fits out; the same way for each."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,20 +15,38 @@ from rbpx.index import refresh_index
 from rbpx.queries import connect
 from rbpx.store import Record, Store
 
+
+@dataclass(frozen=True)
+class Analysis:
+    """One analysis.
+
+    Attributes:
+        module: of rbpx.analyses, and of rbpx.tables.
+        sizes: that a group needs.
+        tokens: whether it looks at tokens, which imported observations do not have.
+        across: whether it looks at groups side by side, not at one after the other.
+        small: whether it has something to say of groups that are too small.
+    """
+
+    module: str
+    sizes: int
+    tokens: bool = False
+    across: bool = False
+    small: bool = False
+
+
 ANALYSES = {
-    "fit": "size_laws",
-    "klaw": "k_law",
-    "regimes": "regimes",
-    "predict": "prediction",
-    "emergence": "emergence",
-    "gaps": "gaps",
-    "ranks": "ranks",
-    "entropy": "entropy",
+    "fit": Analysis("size_laws", 3, small=True),
+    "klaw": Analysis("k_law", 1),
+    "regimes": Analysis("regimes", 3),
+    "predict": Analysis("prediction", 3),
+    "emergence": Analysis("emergence", 3),
+    "gaps": Analysis("gaps", 3, across=True),
+    "ranks": Analysis("ranks", 1, tokens=True),
+    "entropy": Analysis("entropy", 1, tokens=True),
+    "units": Analysis("units", 1, tokens=True),
+    "improve": Analysis("improvement", 3, tokens=True),
 }
-_ACROSS = {"gaps"}  # look at groups side by side, not at one after the other
-_TABLES = {"fit": "laws"}
-_NEEDS_SIZES = {"fit": 3, "regimes": 3, "predict": 3, "emergence": 3, "klaw": 1, "gaps": 3, "ranks": 1, "entropy": 1}
-_NEEDS_TOKENS = {"ranks", "entropy"}
 
 Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
@@ -50,7 +69,8 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
     if unknown:
         raise RbpxError(f"analyses={unknown[0]} is unknown; known: {', '.join(ANALYSES)}")
     for name in names:
-        module = import_module(f"rbpx.analyses.{ANALYSES[name]}")
+        analysis = ANALYSES[name]
+        module = import_module(f"rbpx.analyses.{analysis.module}")
         found = []
         for request, cell_keys in grids:
             store = Store(Path(request.store))
@@ -58,8 +78,8 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
                 groups = select(connection, request, cell_keys)
                 if not groups:
                     raise RbpxError(_nothing(connection, request))
-                groups = [group for group in groups if _fits(name, group)]
-                if name in _ACROSS:
+                groups = [group for group in groups if _suits(analysis, group)]
+                if analysis.across:
                     results = module.analyse(connection, groups, request)
                 else:
                     results = [module.analyse(connection, group, request) for group in groups]
@@ -68,10 +88,10 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
             said += [{"analysis": name, **record} for record in kept]
             found += results
             refresh_index(store)
-        if asked and not any(len(result.group.runs) >= _NEEDS_SIZES[name] for result in found):
+        if asked and not any(len(result.group.runs) >= analysis.sizes for result in found):
             raise RbpxError(_none(name, grids[0][0]))
         if found and grids[0][0].format is Format.table:
-            import_module(f"rbpx.tables.{_TABLES.get(name, ANALYSES[name])}").show(found)
+            import_module(f"rbpx.tables.{analysis.module}").show(found)
     if grids[0][0].format is not Format.table:
         from rbpx.tables.plain import print_records
 
@@ -79,11 +99,10 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
     return said
 
 
-def _fits(name: str, group: Group) -> bool:
-    """`fit` says of each group why it has no law; the others leave out groups that are too small."""
-    if name in _NEEDS_TOKENS and not group.is_measured:
-        return False
-    return name == "fit" or len(group.runs) >= _NEEDS_SIZES[name]
+def _suits(analysis: Analysis, group: Group) -> bool:
+    """Whether a group has the sizes and the tokens that an analysis looks at."""
+    has_tokens = group.is_measured or not analysis.tokens
+    return has_tokens and (analysis.small or len(group.runs) >= analysis.sizes)
 
 
 def _nothing(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
@@ -104,20 +123,17 @@ def _nothing(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
 
 def _none(name: str, request: Request) -> str:
     """Why an analysis found nothing to look at among the runs that there are."""
-    if name in _NEEDS_TOKENS:
-        return f"{name} needs tokens, which imported results do not hold; narrow it to source=measured, or measure"
-    return _no_pair(request) if name in _ACROSS else _too_few(request)
-
-
-def _no_pair(request: Request) -> str:
-    return (
-        f"no two texts in store={request.store} have 3 sizes of one family in common, measured alike; measure another "
-        "text: python -m rbpx measure model=ladder dataset=pydoc"
-    )
-
-
-def _too_few(request: Request) -> str:
     n_runs = sum(1 for _ in Store(Path(request.store)).records("cells"))
+    if (ANALYSES[name].tokens or request.slices is not None) and (n_runs == 0 or ANALYSES[name].sizes == 1):
+        return (
+            f"{name} looks at tokens, and imported results have none; measure: "
+            "python -m rbpx measure model=ladder dataset=pydoc"
+        )
+    if ANALYSES[name].across and request.slices is None:
+        return (
+            f"no two texts in store={request.store} have 3 sizes of one family in common, measured alike; measure "
+            "another text: python -m rbpx measure model=ladder dataset=pydoc"
+        )
     return (
         f"no group of runs in store={request.store} has the 3 sizes that a power law needs ({n_runs} run(s) in all); "
         "measure more: python -m rbpx model=ladder dataset=stdlib size=all"

@@ -21,12 +21,14 @@ class Window:
         ids: int32 [T], token ids with the special tokens that the tokenizer adds.
         scored: bool [T], whether position t is predicted and counted; never true at t = 0.
         n_bytes: bytes (UTF-8) of the text that the window covers.
+        n_bytes_scored: those that its scored tokens stand for; without the first token, specials and what follows them.
     """
 
     doc_id: int
     ids: npt.NDArray[np.int32]
     scored: npt.NDArray[np.bool_]
     n_bytes: int
+    n_bytes_scored: int
 
     @property
     def n_scored(self) -> int:
@@ -40,6 +42,25 @@ def scored_positions(ids: npt.NDArray[np.int32], special_ids: Sequence[int]) -> 
     scored = np.zeros(len(ids), bool)
     scored[1:] = plain[1:] & plain[:-1]
     return scored
+
+
+def scored_bytes(text: str, offsets: Sequence[tuple[int, int]], scored: Sequence[bool]) -> int:
+    """Bytes (UTF-8) of the text that the scored tokens stand for.
+
+    A token stands for what lies between the end of those before it and its own, as some tokenizers trim white space off
+    their offsets. A character that several tokens make up counts with the first of them.
+
+    Args:
+        text: of the document.
+        offsets: characters [begin, end) of each token; the tokenizer's own specials have (0, 0).
+        scored: whether each token is predicted and counted.
+    """
+    reached, n_bytes = 0, 0
+    for (_, end), counts in zip(offsets, scored, strict=True):
+        if counts and end > reached:
+            n_bytes += len(text[reached:end].encode("utf-8", "surrogatepass"))
+        reached = max(reached, end)
+    return n_bytes
 
 
 def cut_windows(documents: Sequence[Document], tokenizer: Any, window: int) -> list[Window]:
@@ -63,5 +84,7 @@ def cut_windows(documents: Sequence[Document], tokenizer: Any, window: int) -> l
         ids_T = np.asarray(ids, np.int32)
         covered = document.text[: max((end for _, end in offsets), default=0)]
         n_bytes = len(covered.encode("utf-8", "surrogatepass"))
-        windows.append(Window(document.doc_id, ids_T, scored_positions(ids_T, special), n_bytes))
+        scored_T = scored_positions(ids_T, special)
+        n_bytes_scored = scored_bytes(document.text, offsets, scored_T.tolist())
+        windows.append(Window(document.doc_id, ids_T, scored_T, n_bytes, n_bytes_scored))
     return windows

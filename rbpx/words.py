@@ -17,6 +17,8 @@ VERBS = (
     "gaps",
     "ranks",
     "entropy",
+    "units",
+    "improve",
     "predict",
     "sql",
     "import",

@@ -32,9 +32,17 @@ class Truth:
 
 
 def write_store(
-    root: Path, truth: Truth, seed: int, n_documents: int = 40, n_tokens: int = 60, dataset: str = "synthetic"
+    root: Path,
+    truth: Truth,
+    seed: int,
+    n_documents: int = 40,
+    n_tokens: int = 60,
+    dataset: str = "synthetic",
+    late: Truth | None = None,
+    cut: int = 0,
+    token_DT: Any = None,
 ) -> Store:
-    """A store with one run a size."""
+    """A store with one run a size; tokens at positions after `cut` are drawn from `late` where there is one."""
     rng = np.random.default_rng(seed)
     store = Store(root)
     store.prepare()
@@ -42,20 +50,27 @@ def write_store(
     for S in truth.S:
         luck_DT = np.sqrt(truth.shared) * z_D1 + np.sqrt(1 - truth.shared) * rng.normal(size=(n_documents, n_tokens))
         u_DT = norm.cdf(luck_DT)
-        level = truth.C * S**-truth.alpha * np.exp(rng.normal(0, truth.scatter) if truth.scatter else 0.0)
-        rank_DT = np.ceil((level / -np.log(u_DT)) ** (1 / truth.beta)).clip(1, V).astype(np.int64)
-        _write_run(store, f"{dataset}{S:014d}", S, rank_DT, dataset)
+        rank_DT = _ranks(truth, S, u_DT, rng)
+        if late is not None:
+            rank_DT[:, cut:] = _ranks(late, S, u_DT, rng)[:, cut:]
+        token_ids = np.zeros_like(rank_DT) if token_DT is None else token_DT
+        _write_run(store, f"{dataset}{S:014d}", S, rank_DT, token_ids, dataset)
     return store
 
 
-def _write_run(store: Store, run_id: str, S: int, rank_DT: Any, dataset: str) -> None:
+def _ranks(truth: Truth, S: int, u_DT: Any, rng: np.random.Generator) -> Any:
+    level = truth.C * S**-truth.alpha * np.exp(rng.normal(0, truth.scatter) if truth.scatter else 0.0)
+    return np.ceil((level / -np.log(u_DT)) ** (1 / truth.beta)).clip(1, V).astype(np.int64)
+
+
+def _write_run(store: Store, run_id: str, S: int, rank_DT: Any, token_DT: Any, dataset: str) -> None:
     n_documents, n_tokens = rank_DT.shape
     n = rank_DT.size
     columns = {
         "run_id": [run_id] * n,
         "doc_id": np.repeat(np.arange(n_documents), n_tokens),
         "position": np.tile(np.arange(1, n_tokens + 1), n_documents),
-        "token_id": np.zeros(n, int),
+        "token_id": token_DT.ravel(),
         "greater": rank_DT.ravel() - 1,
         "ties": np.zeros(n, int),
         "logprob": -np.log1p(rank_DT.ravel()),
@@ -76,11 +91,13 @@ def _write_run(store: Store, run_id: str, S: int, rank_DT: Any, dataset: str) ->
         "n_bytes": np.full(n_documents, 4 * n_tokens),
         "n_tokens": np.full(n_documents, n_tokens + 1),
         "n_scored": np.full(n_documents, n_tokens),
+        "n_bytes_scored": np.full(n_documents, 4 * n_tokens),
     }
     facts = {
         "run_id": run_id, "protocol": "paper", "window": 512, "dtype": "float32", "head": "linear",
         "non_embedding_params": S, "total_params": 2 * S, "vocab_size": V, "n_documents": n_documents, "n_skipped": 0,
-        "n_tokens": n, "n_bytes": 4 * n, "cross_entropy_nats": -float(columns["logprob"].mean()),
+        "n_tokens": n, "n_bytes": 4 * n, "n_bytes_scored": 4 * n,
+        "cross_entropy_nats": -float(columns["logprob"].mean()),
         "text_hash": dataset, "tokenizer_hash": "1" * 16, "weights_hash": run_id, "device": "cpu", "n_processes": 1,
         "tokens_per_s": 1.0, "wall_s": 1.0, "peak_mib": 1.0, "started_at": now(), "versions": {},
     }  # fmt: skip

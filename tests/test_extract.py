@@ -141,7 +141,7 @@ def test_windows_without_a_scored_token_are_passed_over(case: Callable[[str], Ca
     loaded, windows, _ = case("gpt2")
     silent = [window for window in windows if window.n_scored == 0]
     assert silent, "one of the texts is a single token"
-    empty = Window(len(windows), np.empty(0, np.int32), np.empty(0, np.bool_), 0)
+    empty = Window(len(windows), np.empty(0, np.int32), np.empty(0, np.bool_), 0, 0)
     with small_memory(loaded.model, 10**9) as memory:
         assert len(measure(loaded, [*silent, empty], 64)) == 0
     assert memory.tried == [], "the model is not run for nothing"
@@ -166,7 +166,7 @@ def test_the_same_budget_gives_the_same_rows_twice(case: Callable[[str], Case]) 
 
 
 def window_of(doc_id: int, n_tokens: int) -> Window:
-    return Window(doc_id, np.ones(n_tokens, np.int32), np.arange(n_tokens) > 0, n_tokens)
+    return Window(doc_id, np.ones(n_tokens, np.int32), np.arange(n_tokens) > 0, n_tokens, n_tokens)
 
 
 @pytest.mark.parametrize("budget", [1, 7, 30, 64, 1000])

@@ -12,7 +12,7 @@ import pytest
 
 import rbpx
 from rbpx.errors import RbpxError
-from rbpx.queries import ask, ask_user, connect
+from rbpx.queries import ask, ask_user, ask_where, connect
 from rbpx.store import Store
 from tests.commands import here
 from tests.stores import Measured, rank_by_hand, run_folders, runs_by_size, snapshot
@@ -96,6 +96,21 @@ def test_document_ranks_returns_what_its_header_says(ties: str, connection: Any,
             (*place, len(logprobs)) for place, logprobs in sorted(counted.items())
         ]
         assert answer["sum_logprob"].to_pylist() == pytest.approx([sum(v) for _, v in sorted(counted.items())])
+
+
+def test_questions_about_tokens_return_what_their_headers_say(connection: Any, measured: Measured) -> None:
+    runs = runs_by_size(measured.store)
+    run_id, ids = runs["s"]["run_id"], [run["run_id"] for run in runs.values()]
+    scored = ask(connection, "scored_tokens", run_id=run_id, ties="mid")
+    answers = {
+        "scored_tokens": scored,
+        "slice_ranks": ask_where(connection, scored, "position > 3", "slice_ranks"),
+        "document_bytes": ask(connection, "document_bytes", run_id=run_id),
+        "improvements": ask(connection, "improvements", run_ids=ids, ln_sizes=[1.0, 2.0, 3.0, 4.0], k=1, ties="mid"),
+    }
+    for name, answer in answers.items():
+        assert answer.column_names == returned(name)
+        assert answer.num_rows
 
 
 def hits_by_hand(run: dict[str, Any], k: int, ties: str) -> dict[int, list[bool]]:

@@ -1,0 +1,7 @@
+-- How many bytes of its text the scored tokens of each document of one run stand for; NULL in a run that does not say.
+-- $run_id VARCHAR.
+-- returns: doc_id, n_bytes_scored (bytes, UTF-8)
+SELECT doc_id, n_bytes_scored
+FROM documents
+WHERE run_id = $run_id
+ORDER BY doc_id
