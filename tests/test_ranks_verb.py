@@ -145,7 +145,7 @@ def test_imported_results_hold_no_tokens(verb: str, cwd: Path, tmp_path: Path) -
     here("experiment=published_gpt2_wikipedia", "--store", store, cwd=cwd, check=0)
     answer = here(verb, "ties=optimistic", "--store", store, cwd=cwd, check=2)
     assert len(answer.stderr.strip().splitlines()) == 1
-    assert "needs tokens" in answer.stderr
+    assert "imported results have none" in answer.stderr
 
 
 # ----------------------------------------------------------------------------------------------------------- entropy

@@ -177,5 +177,5 @@ def test_imported_results_have_no_units(tmp_path: Path, cwd: Path) -> None:
     here("import", tmp_path / "theirs.csv", *words, cwd=cwd, check=0)
     for verb in ("units", "improve"):
         answer = here(verb, "ties=mid", "--store", tmp_path / "store", cwd=cwd, check=2)
-        assert "only imported results" in answer.stderr
+        assert "imported results have none" in answer.stderr
         assert len(answer.stderr.strip().splitlines()) == 1
