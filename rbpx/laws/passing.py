@@ -1,0 +1,165 @@
+"""Chance that a sequence passes, all its tokens hits: parameters and counts in, its likelihood and where it is largest out.
+
+RBP_k = q(S) = exp(-exp(mu)) with mu = ln C_ref - alpha x, x = ln(S / S_ref). A sequence of N tokens passes with
+p_N = q prod_{i=1}^{N-1} (q + (i - q) r) / (1 + (i - 1) r), beta-binomial hits whose mean correlation within the sequence
+is r; at r = 0 tokens are independent, p_N = q^N = exp(-C N S^(-alpha)), a complementary log-log regression of failure.
+
+Shapes: C cells, each one size and one N; P parameters, (ln C_ref, alpha) or (ln C_ref, alpha, r); B sets of counts.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["TOLERANCES", "Peak", "Slopes", "Tally", "climb", "ln_pass", "slopes"]
+
+Floats = NDArray[np.float64]
+
+_STEPS, _HALVINGS = 200, 40
+TOLERANCES: Final = {"newton_decrement": 1e-12, "steps": _STEPS, "largest_r": 0.999}
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Outcomes of many sequences.
+
+    Attributes:
+        x_C: ln(S / S_ref) of each cell.
+        N_C: tokens of its sequences.
+        passed_BC: sequences that passed.
+        trials_BC: all sequences; a cell without any says nothing.
+        r_BC: correlation of the hits within a sequence where it is known (0: independent); None where it is to be found.
+    """
+
+    x_C: Floats
+    N_C: Floats
+    passed_BC: Floats
+    trials_BC: Floats
+    r_BC: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class Peak:
+    """Where the likelihood is largest.
+
+    Attributes:
+        theta_BP: the parameters; NaN where the search found no maximum.
+        ln_likelihood_B: there, of the passes and failures in their order.
+    """
+
+    theta_BP: Floats
+    ln_likelihood_B: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """The likelihood and its slopes at some parameters.
+
+    Attributes:
+        ln_likelihood_B: of the passes and failures in their order.
+        error_BC: passes less those expected, over the chance to fail; times the change of ln p_N it is the score.
+        weight_BC: trials p / (1 - p); times the squared change of ln p_N it is Fisher's information.
+        by_theta_BCP: change of ln p_N with each parameter.
+        by_mu_BC: and with mu.
+    """
+
+    ln_likelihood_B: Floats
+    error_BC: Floats
+    weight_BC: Floats
+    by_theta_BCP: Floats
+    by_mu_BC: Floats
+
+    @property
+    def score_BP(self) -> Floats:
+        """Slope of the likelihood."""
+        return np.asarray(np.einsum("bc,bcp->bp", self.error_BC, self.by_theta_BCP))
+
+    @property
+    def information_BPP(self) -> Floats:
+        """Fisher's information."""
+        return np.asarray(np.einsum("bc,bcp,bcq->bpq", self.weight_BC, self.by_theta_BCP, self.by_theta_BCP))
+
+
+def ln_pass(mu_BC: Floats, r_BC: Floats, N_C: Floats) -> tuple[Floats, Floats, Floats]:
+    """ln p_N, its derivative by mu and its derivative by r; NaN where r is so negative that there is no such chance."""
+    ln_q_BC = -np.exp(mu_BC)
+    q_BC = np.exp(ln_q_BC)
+    ln_p, by_q, by_r = ln_q_BC.copy(), np.ones_like(q_BC), np.zeros_like(q_BC)
+    for N in np.unique(N_C[N_C > 1]):
+        at = N_C == N
+        q, r, i = q_BC[:, at, None], r_BC[:, at, None], np.arange(1, N)
+        chance, urn = q + (i - q) * r, 1 + (i - 1) * r
+        with np.errstate(divide="ignore", invalid="ignore"):  # a negative chance is NaN, and so told
+            independent = r[..., 0] == 0
+            ln_chance = np.where(r == 0, ln_q_BC[:, at, None], np.log(chance))
+            ln_p[:, at] += (ln_chance - np.log(urn)).sum(axis=-1)
+            share = np.where(independent, N - 1, (q * (1 - r) / chance).sum(axis=-1))
+            by_r[:, at] = ((i - q) / chance - (i - 1) / urn).sum(axis=-1)
+        by_q[:, at] += share
+    return ln_p, ln_q_BC * by_q, by_r
+
+
+def slopes(theta_BP: Floats, tally: Tally) -> Slopes:
+    """The likelihood at some parameters, and what its score and Fisher's information are made of."""
+    r_BC = np.broadcast_to(theta_BP[:, 2:], tally.passed_BC.shape) if tally.r_BC is None else tally.r_BC
+    ln_p, by_mu, by_r = ln_pass(theta_BP[:, :1] - theta_BP[:, 1:2] * tally.x_C, r_BC, tally.N_C)
+    p, q = np.exp(ln_p), -np.expm1(ln_p)
+    failed_BC = tally.trials_BC - tally.passed_BC
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value_BC = np.where(tally.passed_BC > 0, tally.passed_BC * ln_p, 0.0)
+        value_BC = value_BC + np.where(failed_BC > 0, failed_BC * np.log(q), 0.0)
+        error_BC, weight_BC = (tally.passed_BC - tally.trials_BC * p) / q, tally.trials_BC * p / q
+    by_theta = [by_mu, -tally.x_C * by_mu, *([by_r] if tally.r_BC is None else [])]
+    return Slopes(value_BC.sum(axis=1), error_BC, weight_BC, np.stack(by_theta, axis=-1), by_mu)
+
+
+def climb(tally: Tally, start_BP: Floats) -> Peak:
+    """Largest likelihood by Fisher scoring, steps halved until they rise, r kept at 0 or above.
+
+    The likelihood of independent tokens is concave, so that its maximum is the only one. A maximum is one where the
+    step that is left would gain less than `TOLERANCES` says.
+    """
+    theta_BP = start_BP.copy()
+    done_B = np.zeros(len(theta_BP), dtype=bool)
+    at = slopes(theta_BP, tally)
+    for _ in range(_STEPS):
+        score_BP = at.score_BP
+        step_BP = _steps(theta_BP, score_BP, at.information_BPP)
+        done_B |= (step_BP * score_BP).sum(axis=1) < TOLERANCES["newton_decrement"]
+        if np.all(done_B | ~np.isfinite(step_BP).all(axis=1)):
+            break
+        theta_BP = _risen(theta_BP, at.ln_likelihood_B, np.where(done_B[:, None], 0.0, step_BP), tally)
+        at = slopes(theta_BP, tally)
+    theta_BP[~done_B] = np.nan
+    return Peak(theta_BP, np.where(done_B, at.ln_likelihood_B, np.nan))
+
+
+def _steps(theta_BP: Floats, score_BP: Floats, information_BPP: Floats) -> Floats:
+    """Information^-1 score; where r is at 0 and wants below, r stands still."""
+    if theta_BP.shape[1] == 3:
+        held_B = (theta_BP[:, 2] <= 0) & (score_BP[:, 2] <= 0)
+        score_BP[held_B, 2] = 0.0
+        information_BPP[held_B, 2, :] = information_BPP[held_B, :, 2] = 0.0
+        information_BPP[held_B, 2, 2] = 1.0
+    step_BP = np.full_like(theta_BP, np.nan)
+    known_B = np.isfinite(information_BPP).all(axis=(1, 2)) & np.isfinite(score_BP).all(axis=1)
+    known_B[known_B] = np.linalg.cond(information_BPP[known_B]) < 1e14
+    step_BP[known_B] = np.linalg.solve(information_BPP[known_B], score_BP[known_B][..., None])[..., 0]
+    return step_BP
+
+
+def _risen(theta_BP: Floats, value_B: Floats, step_BP: Floats, tally: Tally) -> Floats:
+    """The steps taken, each halved until its likelihood is not smaller; NaN where none rises."""
+    length_B1 = np.ones((len(theta_BP), 1))
+    for _ in range(_HALVINGS):
+        moved_BP = theta_BP + length_B1 * step_BP
+        if moved_BP.shape[1] == 3:
+            moved_BP[:, 2] = np.clip(moved_BP[:, 2], 0.0, TOLERANCES["largest_r"])
+        risen_B = slopes(moved_BP, tally).ln_likelihood_B
+        falls_B = ~(risen_B >= value_B - 1e-12 * np.abs(value_B))  # rounding is no fall; NaN is one
+        if not falls_B.any():
+            return moved_BP
+        length_B1[falls_B] /= 2
+    return np.where(falls_B[:, None], np.nan, moved_BP)
