@@ -21,10 +21,11 @@ ANALYSES = {
     "predict": "prediction",
     "emergence": "emergence",
     "gaps": "gaps",
+    "outcomes": "outcomes",
 }
 _ACROSS = {"gaps"}  # look at groups side by side, not at one after the other
 _TABLES = {"fit": "laws"}
-_NEEDS_SIZES = {"fit": 3, "regimes": 3, "predict": 3, "emergence": 3, "klaw": 1, "gaps": 3}
+_NEEDS_SIZES = {"fit": 3, "regimes": 3, "predict": 3, "emergence": 3, "klaw": 1, "gaps": 3, "outcomes": 2}
 
 Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
@@ -63,7 +64,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
             found += results
             refresh_index(store)
         if asked and not any(len(result.group.runs) >= _NEEDS_SIZES[name] for result in found):
-            raise RbpxError(_too_few(grids[0][0]) if name not in _ACROSS else _no_pair(grids[0][0]))
+            raise RbpxError(_too_few(grids[0][0], _NEEDS_SIZES[name]) if name not in _ACROSS else _no_pair(grids[0][0]))
         if found and grids[0][0].format is Format.table:
             import_module(f"rbpx.tables.{_TABLES.get(name, ANALYSES[name])}").show(found)
     if grids[0][0].format is not Format.table:
@@ -100,9 +101,9 @@ def _no_pair(request: Request) -> str:
     )
 
 
-def _too_few(request: Request) -> str:
+def _too_few(request: Request, needed: int) -> str:
     n_runs = sum(1 for _ in Store(Path(request.store)).records("cells"))
     return (
-        f"no group of runs in store={request.store} has the 3 sizes that a power law needs ({n_runs} run(s) in all); "
+        f"no group of runs in store={request.store} has the {needed} sizes that a power law needs ({n_runs} run(s) in all); "
         "measure more: python -m rbpx model=ladder dataset=stdlib size=all"
     )

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.passing import TOLERANCES, Tally, climb, slopes
+from rbpx.laws.passing import TOLERANCES, Tally, climb, separated, slopes
 from rbpx.laws.power import exp_or_none
 from rbpx.laws.scatter import Scatter, model_scatter
 from rbpx.laws.uncertainty import MIN_RESAMPLES
@@ -63,9 +63,9 @@ class Outcomes:
     r_BC: Floats | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OutcomeFit:
-    """The law of single tokens that outcomes tell; every number None unless status is ok.
+    """The law of single tokens that outcomes tell; every number None unless status is ok or one_sided.
 
     C is at S = 1, nats; alpha > 0 when bigger is better. alpha_stderr is from the sequences: over resampled documents
     where there are, else from Fisher's information. alpha_lo and alpha_hi are a 95 % interval that holds the choice of
@@ -75,6 +75,7 @@ class OutcomeFit:
     params holds correction, S_ref, ln_C_ref, models_sd (standard deviation of ln(-ln RBP_k) of a model about the law,
     None below 3 sizes), interval ("documents and models", "sequences and models", "documents", "sequences" or None),
     uncertainty (`Scatter`), bias over the resamples, n_resamples, n_resamples_left_out.
+    alpha_B is alpha under each resample of the documents, NaN where there is none; None without documents.
     """
 
     C: float | None
@@ -92,6 +93,7 @@ class OutcomeFit:
     n_passed: int
     status: Status
     params: dict[str, Any]
+    alpha_B: Floats | None = None
 
 
 def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -> OutcomeFit:
@@ -104,7 +106,8 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
     Returns:
         The fit. Its status is too_few_sizes below 2 sizes, one_outcome if all pass or all fail, separated if the sizes
         at which some pass and those at which some fail meet at one size at most (alpha has no maximum then), one_length
-        if `free` has one N, not_known if `measured` has no correlation, not_converged if the search found no maximum.
+        if `free` has one N, not_known if `measured` has no correlation, not_converged if the search found no maximum; with numbers, one_sided if of 3 sizes or more
+        fewer than 3 have passes and failures both.
 
     Raises:
         ValueError: if shapes disagree, a size or N is impossible, or more passed than there are.
@@ -128,11 +131,11 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
     free_P = np.ones(len(theta_P), dtype=bool) if len(theta_P) == 2 or theta_P[2] > 0 else np.array([True, True, False])
     fisher_PP = np.zeros((len(theta_P),) * 2)
     fisher_PP[np.ix_(free_P, free_P)] = np.linalg.inv(at.information_BPP[0][np.ix_(free_P, free_P)])
-    bias_P, more, resampled = np.zeros(len(theta_P)), {}, None
+    bias_P, more, resampled, alpha_B = np.zeros(len(theta_P)), {}, None, None
     if one.passed_BC is not None:
         again = _tally(one, correction, ln_S_ref, resampled=True)
         theta_BP = climb(again, np.repeat(theta_P[None], len(again.passed_BC), axis=0)).theta_BP
-        ended_B = np.isfinite(theta_BP).all(axis=1)
+        alpha_B, ended_B = theta_BP[:, 1], np.isfinite(theta_BP).all(axis=1)
         more = {"n_resamples": len(theta_BP), "n_resamples_left_out": int((~ended_B).sum())}
         if ended_B.sum() >= max(MIN_RESAMPLES, (1 - _MOST_LEFT_OUT) * len(theta_BP)):
             bias_P = theta_BP[ended_B].mean(axis=0) - theta_P
@@ -164,7 +167,8 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
         r_hi=r_ends[1] if told else None,
         aic=2 * n_parameters - 2 * value,
         bic=n_parameters * math.log(about["n_sequences"]) - 2 * value,
-        status=Status.ok,
+        status=Status.one_sided if _is_one_sided(one) else Status.ok,
+        alpha_B=alpha_B,
         **about,
     )
 
@@ -201,19 +205,24 @@ def _ends(theta_P: Floats, bias_P: Floats, scatter: Scatter, of_P: Floats) -> tu
 
 def _doubt(one: Outcomes, correction: Correction) -> Status | None:
     used_C = one.trials_C > 0
-    failed_C = one.trials_C - one.passed_C
-    S_pass, S_fail = one.S_C[one.passed_C > 0], one.S_C[failed_C > 0]
     if len(np.unique(one.S_C[used_C])) < 2:
         return Status.too_few_sizes
-    if not len(S_pass) or not len(S_fail):
+    if one.passed_C.sum() in (0, one.trials_C.sum()):
         return Status.one_outcome
-    if S_pass.min() >= S_fail.max() or S_fail.min() >= S_pass.max():
+    if separated(_tally(one, Correction.none, 0.0)).all():
         return Status.separated
     if correction is Correction.free and len(np.unique(one.N_C[used_C])) < 2:
         return Status.one_length
     if correction is Correction.measured and (one.r_C is None or not np.isfinite(one.r_C[used_C]).all()):
         return Status.not_known
     return None
+
+
+def _is_one_sided(one: Outcomes) -> bool:
+    """Whether a law over 3 sizes or more rests on fewer: the others say no more than that RBP_k is small, or large."""
+    sizes = np.unique(one.S_C[one.trials_C > 0])
+    both = set(one.S_C[one.passed_C > 0]) & set(one.S_C[one.passed_C < one.trials_C])
+    return len(sizes) > 2 and len(both) < 3
 
 
 def _start(one: Outcomes, correction: Correction) -> Floats:
