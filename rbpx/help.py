@@ -70,13 +70,26 @@ closed, with intervals for documents and models.""",
         "what passing and failing sequences tell of single tokens",
         """A benchmark tells for each sequence of N tokens whether all of it was right. If tokens are independent, a
 sequence passes with probability exp(-C N S^-alpha), so C, alpha and RBP_k of single tokens come back by maximum
-likelihood (arXiv 2510.20387, eqs. 5 to 8). Give a file of your own rows, with columns model, non_embedding_params (or S),
-n (tokens of a sequence) and passed (true or false; or a count, with trials), and if you have them group (task or
-document, resampled whole) and k. Without a file the documents in the store are cut into sequences, and what comes back
-is held against the tokens: hits gather, so the longer N, the further off; two corrections follow. Two sizes are enough.""",
+likelihood (arXiv 2510.20387, eqs. 5 to 8). Give a file of your own rows, with columns model, S (or
+non_embedding_params), n (tokens of a sequence), passed (true or false; or a count, with trials), and if you have them
+k and group (task or document, resampled whole). Without a file the documents in the store are cut into sequences, and
+what comes back is held against the tokens: hits gather, so the longer N, the further off; two corrections follow. Two
+sizes are enough.""",
         (
             "python -m rbpx outcomes FILE.csv",
             "python -m rbpx outcomes dataset=pydoc k=10 n='[1,2,5,10]'",
+        ),
+    ),
+    "tokenwise": (
+        "which tokens are right, learned from pass and fail alone",
+        """Forgets the tokens of the largest model and keeps which sequences of N tokens passed. Learns from that, and
+from features of each token (position, frequency of its id, log-probability and rank under the next smaller model), how
+likely each token is a hit, by the unbiased risk of aggregate observations (arXiv 2306.11343). Judged on documents that
+were left out, against the true hits: AUC, log loss, calibration; beside it what every token's own label would have
+taught, each token taken for its sequence, and no features at all. Name two sizes to choose the models.""",
+        (
+            "python -m rbpx tokenwise dataset=pydoc k=10",
+            "python -m rbpx tokenwise size='[200k,1.2m]' n='[5,10]' --format json",
         ),
     ),
     "predict": (

@@ -36,7 +36,7 @@ class Status(StrEnum):
 
 _REMEDY = {
     Status.ok: "Nothing to do.",
-    Status.too_few_sizes: "A power law needs at least 3 sizes (or k), 4 with an offset, outcomes 2: measure more models.",
+    Status.too_few_sizes: "A power law needs 3 sizes (or k), 4 with an offset, 2 from outcomes: measure more models.",
     Status.not_positive: "A share of 0 or 1, or a value up to 0, has no law: take another k or window, or more text.",
     Status.sign_change: "The term changes its sign over the sizes, so no power law fits: read its values instead.",
     Status.no_variation: "The quantity is the same at every size: choose another k or sizes further apart.",

@@ -22,10 +22,20 @@ ANALYSES = {
     "emergence": "emergence",
     "gaps": "gaps",
     "outcomes": "outcomes",
+    "tokenwise": "tokenwise",
 }
 _ACROSS = {"gaps"}  # look at groups side by side, not at one after the other
 _TABLES = {"fit": "laws"}
-_NEEDS_SIZES = {"fit": 3, "regimes": 3, "predict": 3, "emergence": 3, "klaw": 1, "gaps": 3, "outcomes": 2}
+_NEEDS_SIZES = {
+    "fit": 3,
+    "regimes": 3,
+    "predict": 3,
+    "emergence": 3,
+    "klaw": 1,
+    "gaps": 3,
+    "outcomes": 2,
+    "tokenwise": 2,
+}
 
 Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
@@ -104,6 +114,6 @@ def _no_pair(request: Request) -> str:
 def _too_few(request: Request, needed: int) -> str:
     n_runs = sum(1 for _ in Store(Path(request.store)).records("cells"))
     return (
-        f"no group of runs in store={request.store} has the {needed} sizes that a power law needs ({n_runs} run(s) in all); "
-        "measure more: python -m rbpx model=ladder dataset=stdlib size=all"
+        f"no group of runs in store={request.store} has the {needed} sizes that a power law needs ({n_runs} run(s) in "
+        "all); measure more: python -m rbpx model=ladder dataset=stdlib size=all"
     )

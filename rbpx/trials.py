@@ -58,7 +58,9 @@ def read_trials(rows: Rows) -> list[Trial]:
         one = _trial(row, columns)
         S, place = sizes.setdefault(one.size, (one.S, row.place))
         if one.S != S:
-            raise RbpxError(f"{row.place}: {one.size} has S = {one.S:,}, but {S:,} in {place}; a model has one S, mend it")
+            raise RbpxError(
+                f"{row.place}: {one.size} has S = {one.S:,}, but {S:,} in {place}; a model has one S, mend it"
+            )
         found.append(one)
     names = {S: name for name, (S, _) in sizes.items()}
     twin = next(((name, names[S]) for name, (S, _) in sizes.items() if names[S] != name), None)
@@ -112,5 +114,7 @@ def _whole(row: Row, value: Any, field: str, least: int, meaning: str) -> int:
     text = "" if value is None or isinstance(value, bool) else str(value).strip()
     number = float(text) if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?", text, re.ASCII) else None
     if number is None or number != int(number) or not least <= number <= _LARGEST:
-        raise RbpxError(f"{row.place}: {field} is {'empty' if value is None else value}; a whole number is meant, {meaning}")
+        raise RbpxError(
+            f"{row.place}: {field} is {'empty' if value is None else value}; a whole number is meant, {meaning}"
+        )
     return int(number)

@@ -15,6 +15,7 @@ VERBS = (
     "emergence",
     "gaps",
     "outcomes",
+    "tokenwise",
     "predict",
     "sql",
     "import",

@@ -1,4 +1,4 @@
-"""From outcomes to tokens (verb outcomes): runs, or the rows of a benchmark, in; the law of single tokens that they tell out.
+"""From outcomes to tokens (verb outcomes): runs, or the rows of a benchmark, in; the law of single tokens out.
 
 Each document of a run is cut into sequences of N scored tokens, a sequence passes if all are hits, and the tokens are
 forgotten: what a benchmark leaves. The store still has the tokens, so the bias of what is recovered is measured.
@@ -38,7 +38,9 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     if not group.is_measured:
         return OutcomesFound(group, group.title, ())
     k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
-    weights_BD = None if group.n_documents == 1 else document_weights(group.n_documents, request.resamples, request.seed)
+    weights_BD = (
+        None if group.n_documents == 1 else document_weights(group.n_documents, request.resamples, request.seed)
+    )
     laws = tuple(_measured(connection, group, k, request.n_listed(DEFAULT_N), weights_BD) for k in k_grid)
     return OutcomesFound(group, group.title, laws)
 

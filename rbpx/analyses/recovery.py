@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Bias:
-    """An alpha from outcomes less the alpha of the tokens, with a 95 % interval over the documents where there is one."""
+    """An alpha from outcomes less that of the tokens; ends of its 95 % interval over the documents, None without."""
 
     value: float
     lo: float | None
@@ -100,7 +100,8 @@ def recover(
 ) -> dict[tuple[int | None, Correction], OutcomeFit]:
     """Fit each length by itself and all at once; their cells stand size after size."""
     fits = {}
-    for n in (*lengths, *([None] if len(lengths) > 1 else [])):
+    ways: list[int | None] = [*lengths, *([None] if len(lengths) > 1 else [])]
+    for n in ways:
         at = [*range(len(lengths))] if n is None else [lengths.index(n)]
         known: dict[str, Any] = {}
         if total_4BML is not None:
@@ -131,14 +132,16 @@ def records(found: OutcomesFound) -> list[Record]:
     for laws in found.found:
         about = ({} if found.group is None else found.group.names()) | {"k": laws.k}
         for m, S in enumerate(laws.S):
-            for at, n in enumerate(laws.lengths):
-                row = {"kind": "outcomes", "n": n, **about, "size": laws.sizes[m], "non_embedding_params": S}
+            for at, length in enumerate(laws.lengths):
+                row = {"kind": "outcomes", "n": length, **about, "size": laws.sizes[m], "non_embedding_params": S}
                 row |= {"n_sequences": int(laws.trials_ML[m, at]), "n_passed": int(laws.passed_ML[m, at])}
                 r = None if laws.tokens is None else float(laws.tokens.r_ML[m, at])
                 rows.append(row | {"correlation": r})
         for (n, correction), fit in laws.fits.items():
             more = {"kind": "law", "n": n, "correction": correction.value}
-            rows.append(more | (about | _columns(fit, laws) if found.group is None else _record(found.group, laws, n, fit)))
+            rows.append(
+                more | (about | _columns(fit, laws) if found.group is None else _record(found.group, laws, n, fit))
+            )
             for m, S in enumerate(laws.S if fit.alpha is not None else ()):
                 row = {"kind": "rbp", "n": n, "correction": correction.value, **about, "size": laws.sizes[m]}
                 rbp, lo, hi = implied_rbp(fit, S)

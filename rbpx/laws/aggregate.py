@@ -19,13 +19,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.status import Status
 
-__all__ = ["Learned", "chance", "hit_given_outcome", "learn", "ln_likelihood", "unbiased_risk"]
+__all__ = ["Learned", "hit_chance", "hit_given_outcome", "learn", "ln_likelihood", "unbiased_risk"]
 
 Floats = NDArray[np.float64]
 
 _STEPS: Final = 200
 _HALVINGS: Final = 30
 _DECREMENT: Final = 1e-10  # what another step would gain in ln-likelihood
+_ROUNDING: Final = 1e-13  # of the ln-likelihood: a fall by less is none
+_WORST_CONDITION: Final = 1e14
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +45,9 @@ class Learned:
     status: Status
 
 
-def chance(theta_F: Floats, x_QNF: Floats) -> Floats:
-    """eta, the chance that each token is a hit."""
-    return np.asarray(np.exp(-np.logaddexp(0.0, -(x_QNF @ theta_F))))
+def hit_chance(z: ArrayLike) -> Floats:
+    """eta, the chance of a hit, from its logit x theta; any shape."""
+    return np.asarray(np.exp(-np.logaddexp(0.0, -np.asarray(z, dtype=np.float64))))
 
 
 def hit_given_outcome(eta_QN: ArrayLike, passed_Q: ArrayLike) -> Floats:
@@ -56,8 +58,9 @@ def hit_given_outcome(eta_QN: ArrayLike, passed_Q: ArrayLike) -> Floats:
         passed_Q: whether each sequence passed.
     """
     eta = np.asarray(eta_QN, dtype=np.float64)
-    ln_pass_Q1 = np.log(eta).sum(axis=1, keepdims=True)
-    of_failed_QN = (eta - np.exp(ln_pass_Q1)) / -np.expm1(ln_pass_Q1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a sequence that is sure to fail, or sure to pass
+        ln_pass_Q1 = np.log(eta).sum(axis=1, keepdims=True)
+        of_failed_QN = (eta - np.exp(ln_pass_Q1)) / -np.expm1(ln_pass_Q1)
     return np.where(np.asarray(passed_Q, dtype=bool)[:, None], 1.0, of_failed_QN)
 
 
@@ -89,8 +92,8 @@ def learn(x_QNF: ArrayLike, passed_Q: ArrayLike) -> Learned:
 
     The slope of that risk at its own weights is X^T (P(hit | outcome) - eta); steps are taken with Fisher's information
     of the outcomes, sum_q prod eta / (1 - prod eta) g g^T with g = sum_i (1 - eta_i) x_i, and halved until the
-    likelihood rises. With N = 1 this is logistic regression on the labels themselves. The likelihood of longer sequences
-    is not concave; the search starts where every token has the same chance.
+    likelihood rises. With N = 1 this is logistic regression on the labels themselves. The likelihood of longer
+    sequences is not concave; the search starts where every token has the same chance.
 
     Args:
         x_QNF: features of each token; one of them constant.
@@ -104,24 +107,24 @@ def learn(x_QNF: ArrayLike, passed_Q: ArrayLike) -> Learned:
         raise ValueError(f"features have shape {x.shape}, outcomes {passed.shape}")
     if passed.all() or not passed.any():
         return Learned(np.full(x.shape[2], np.nan), 0, Status.one_outcome)
+    flat_TF = x.reshape(-1, x.shape[2])
     share = float(passed.mean()) ** (1 / x.shape[1])
-    flat = np.full(x.shape[0] * x.shape[1], np.log(share / (1 - share)))
-    theta_F = np.linalg.lstsq(x.reshape(-1, x.shape[2]), flat, rcond=None)[0]
+    theta_F = np.linalg.lstsq(flat_TF, np.full(len(flat_TF), np.log(share / (1 - share))), rcond=None)[0]
     value = ln_likelihood(theta_F, x, passed)
     for step in range(1, _STEPS + 1):
-        eta_QN, ln_pass_Q = chance(theta_F, x), _ln_pass(theta_F, x)
-        score_F = np.einsum("qn,qnf->f", hit_given_outcome(eta_QN, passed) - eta_QN, x)
-        slope_QF = np.einsum("qn,qnf->qf", 1 - eta_QN, x)
+        eta_QN, ln_pass_Q = hit_chance(x @ theta_F), _ln_pass(theta_F, x)
+        score_F = (hit_given_outcome(eta_QN, passed) - eta_QN).ravel() @ flat_TF
+        slope_QF = ((1 - eta_QN)[:, None, :] @ x)[:, 0]
         weight_Q = np.exp(ln_pass_Q) / -np.expm1(ln_pass_Q)
         information_FF = (slope_QF * weight_Q[:, None]).T @ slope_QF
-        if not np.linalg.cond(information_FF) < 1e14:
+        if not np.linalg.cond(information_FF) < _WORST_CONDITION:
             break
         step_F = np.linalg.solve(information_FF, score_F)
         if score_F @ step_F < _DECREMENT:
             return Learned(theta_F, step, Status.ok)
         for _ in range(_HALVINGS):
             risen = ln_likelihood(theta_F + step_F, x, passed)
-            if risen >= value - 1e-13 * abs(value):
+            if risen >= value - _ROUNDING * abs(value):
                 break
             step_F = step_F / 2
         theta_F, value = theta_F + step_F, risen
@@ -133,4 +136,5 @@ def _ln_pass(theta_F: Floats, x_QNF: Floats) -> Floats:
 
 
 def _total(ln_pass_Q: Floats, passed_Q: NDArray[np.bool_]) -> float:
-    return float(ln_pass_Q[passed_Q].sum() + np.log(-np.expm1(ln_pass_Q[~passed_Q])).sum())
+    with np.errstate(divide="ignore"):  # a failure that was sure to pass: no likelihood is left
+        return float(ln_pass_Q[passed_Q].sum() + np.log(-np.expm1(ln_pass_Q[~passed_Q])).sum())

@@ -8,7 +8,7 @@ Source: Obuchowski, Biometrics 53 (1997), 567, for the AUC of clustered data.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from scipy.stats import norm, rankdata
 
 from rbpx.laws.uncertainty import LEVEL
 
-__all__ = ["Judgement", "Measure", "judge", "log_loss"]
+__all__ = ["Judgement", "Measure", "judge"]
 
 Floats = NDArray[np.float64]
 
@@ -47,31 +47,26 @@ class Judgement:
     excess: Measure
 
 
-def judge(chance_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> Judgement:
+def judge(z_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> Judgement:
     """Judge predicted chances of a hit.
 
     Args:
-        chance_T: predicted, in (0, 1).
+        z_T: logits of the predicted chances, chance = 1 / (1 + exp(-z)).
         hit_T: whether each token is one.
         document_T: the document of each, whole numbers from 0.
     """
-    p, hit = np.asarray(chance_T, dtype=np.float64), np.asarray(hit_T, dtype=bool)
+    z, hit = np.asarray(z_T, dtype=np.float64), np.asarray(hit_T, dtype=bool)
     _, document = np.unique(np.asarray(document_T), return_inverse=True)
-    loss_T = log_loss(p, hit)
-    auc = _auc(p, hit, document) if 0 < hit.sum() < len(hit) else None
-    return Judgement(auc, _mean(loss_T, document), _mean(p - hit, document))
+    loss_T = np.logaddexp(0.0, np.where(hit, -z, z))
+    auc = _auc(z, hit, document) if 0 < hit.sum() < len(hit) else None
+    return Judgement(auc, _mean(loss_T, document), _mean(np.exp(-np.logaddexp(0.0, -z)) - hit, document))
 
 
-def log_loss(chance_T: Floats, hit_T: NDArray[np.bool_]) -> Floats:
-    """-ln of the chance given to what happened, nats."""
-    return np.asarray(-np.where(hit_T, np.log(chance_T), np.log1p(-chance_T)))
-
-
-def _auc(p_T: Floats, hit_T: NDArray[np.bool_], document_T: NDArray[np.intp]) -> Measure:
+def _auc(z_T: Floats, hit_T: NDArray[np.bool_], document_T: NDArray[np.intp]) -> Measure:
     n_hits, n_misses = int(hit_T.sum()), int((~hit_T).sum())
-    among_all_T, wins_T = rankdata(p_T), np.empty(len(p_T))  # ties count half
-    wins_T[hit_T] = (among_all_T[hit_T] - rankdata(p_T[hit_T])) / n_misses
-    wins_T[~hit_T] = 1 - (among_all_T[~hit_T] - rankdata(p_T[~hit_T])) / n_hits
+    among_all_T, wins_T = rankdata(z_T), np.empty(len(z_T))  # ties count half
+    wins_T[hit_T] = (among_all_T[hit_T] - rankdata(z_T[hit_T])) / n_misses
+    wins_T[~hit_T] = 1 - (among_all_T[~hit_T] - rankdata(z_T[~hit_T])) / n_hits
     value = float(wins_T[hit_T].mean())
     return _measure(value, np.bincount(document_T, (wins_T - value) / np.where(hit_T, n_hits, n_misses)))
 
@@ -81,7 +76,7 @@ def _mean(values_T: Floats, document_T: NDArray[np.intp]) -> Measure:
     return _measure(value, np.bincount(document_T, (values_T - value) / len(values_T)))
 
 
-def _measure(value: float, influence_D: Floats) -> Measure:
+def _measure(value: float, influence_D: NDArray[Any]) -> Measure:
     n = len(influence_D)
     if n < 2:
         return Measure(value, None, None)

@@ -1,4 +1,4 @@
-"""From outcomes to tokens: which sequences of N tokens passed at which size in, C, alpha and RBP_k of single tokens out.
+"""From outcomes to tokens: which sequences of N tokens passed at which size in, C, alpha and RBP_k of tokens out.
 
 A sequence passes if all its tokens are hits. If hits are independent, pass ~ Bernoulli(exp(-C N S^(-alpha))), so that a
 benchmark that tells nothing of tokens still tells their law, by maximum likelihood. Hits that gather make long
@@ -106,8 +106,8 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
     Returns:
         The fit. Its status is too_few_sizes below 2 sizes, one_outcome if all pass or all fail, separated if the sizes
         at which some pass and those at which some fail meet at one size at most (alpha has no maximum then), one_length
-        if `free` has one N, not_known if `measured` has no correlation, not_converged if the search found no maximum; with numbers, one_sided if of 3 sizes or more
-        fewer than 3 have passes and failures both.
+        if `free` has one N, not_known if `measured` has no correlation, not_converged if the search found no maximum;
+        with numbers, one_sided if of 3 sizes or more fewer than 3 have passes and failures both.
 
     Raises:
         ValueError: if shapes disagree, a size or N is impossible, or more passed than there are.
@@ -190,7 +190,7 @@ def implied_rbp(fit: OutcomeFit, S: float) -> tuple[float, float | None, float |
     rbp = math.exp(-math.exp(mu))
     if known["interval"] is None:
         return rbp, None, None
-    scatter = Scatter(**{n: np.asarray(v) if isinstance(v, list) else v for n, v in known["uncertainty"].items()})
+    scatter = Scatter.recall(known["uncertainty"])
     bias_P = np.asarray(known["bias"])
     theta_P = np.array([known["ln_C_ref"], fit.alpha, *[0.0] * (len(bias_P) - 2)])
     lo, hi = _ends(theta_P, bias_P, scatter, np.array([1.0, -x, *[0.0] * (len(bias_P) - 2)]))

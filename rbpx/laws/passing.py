@@ -1,8 +1,8 @@
-"""Chance that a sequence passes, all its tokens hits: parameters and counts in, its likelihood and where it is largest out.
+"""Chance that a sequence passes, all its tokens hits: counts in, their likelihood and where it is largest out.
 
 RBP_k = q(S) = exp(-exp(mu)) with mu = ln C_ref - alpha x, x = ln(S / S_ref). A sequence of N tokens passes with
-p_N = q prod_{i=1}^{N-1} (q + (i - q) r) / (1 + (i - 1) r), beta-binomial hits whose mean correlation within the sequence
-is r; at r = 0 tokens are independent, p_N = q^N = exp(-C N S^(-alpha)), a complementary log-log regression of failure.
+p_N = q prod_{i=1}^{N-1} (q + (i - q) r) / (1 + (i - 1) r), beta-binomial hits whose correlation within the sequence is
+r; at r = 0 tokens are independent, p_N = q^N = exp(-C N S^(-alpha)), a complementary log-log regression of failure.
 
 Shapes: C cells, each one size and one N; P parameters, (ln C_ref, alpha) or (ln C_ref, alpha, r); B sets of counts.
 """
@@ -30,7 +30,7 @@ class Tally:
         N_C: tokens of its sequences.
         passed_BC: sequences that passed.
         trials_BC: all sequences; a cell without any says nothing.
-        r_BC: correlation of the hits within a sequence where it is known (0: independent); None where it is to be found.
+        r_BC: correlation of the hits of a sequence where it is known (0: independent); None where it is to be found.
     """
 
     x_C: Floats
@@ -88,7 +88,7 @@ class Slopes:
 
 
 def ln_pass(mu_BC: Floats, r_BC: Floats, N_C: Floats) -> tuple[Floats, Floats, Floats]:
-    """ln p_N, its derivative by mu and its derivative by r; NaN where r is so negative that there is no such chance."""
+    """Logarithm of p_N, its slopes by mu and by r; NaN where r is so negative that there is no such chance."""
     with np.errstate(over="ignore"):  # a step too far, that is halved
         ln_q_BC = -np.exp(mu_BC)
     q_BC = np.exp(ln_q_BC)
@@ -168,8 +168,9 @@ def _steps(theta_BP: Floats, score_BP: Floats, information_BPP: Floats) -> Float
         information_BPP[held_B, 2, 2] = 1.0
     step_BP = np.full_like(theta_BP, np.nan)
     known_B = np.isfinite(information_BPP).all(axis=(1, 2)) & np.isfinite(score_BP).all(axis=1)
-    known_B[known_B] = np.linalg.cond(information_BPP[known_B]) < _WORST_CONDITION
-    step_BP[known_B] = np.linalg.solve(information_BPP[known_B], score_BP[known_B][..., None])[..., 0]
+    at_B = np.flatnonzero(known_B)
+    at_B = at_B[np.linalg.cond(information_BPP[at_B]) < _WORST_CONDITION]
+    step_BP[at_B] = np.linalg.solve(information_BPP[at_B], score_BP[at_B][..., None])[..., 0]
     return step_BP
 
 

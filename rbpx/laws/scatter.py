@@ -1,12 +1,14 @@
 """Scatter of the models about a law of outcomes: the slopes of its likelihood in, what it adds to an interval out.
 
-mu_m = law(S_m) + u_m, u_m with variance tau^2 over models. Method of moments, as in a meta-regression: the scores of the
-sizes vary more than their sequences alone let them, and tau^2 is what makes up for it; 0 where they do not.
+mu_m = law(S_m) + u_m, u_m with variance tau^2 over models. Method of moments, as in a meta-regression: the scores of
+the sizes vary more than their sequences alone let them, and tau^2 is what makes up for it; 0 where they do not.
 
 Shapes: M sizes, C cells, P parameters, B resamples. Source: DerSimonian and Laird, Controlled Clinical Trials 7 (1986),
 177; Student's t for what few studies tell, Knapp and Hartung, Statistics in Medicine 22 (2003), 2693.
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -55,19 +57,25 @@ class Scatter:
             float(gradient_P @ known_PP @ gradient_P) for known_PP in (self.sequences_PP, self.apart_PP, self.spread_PP)
         )
         if self.variance is None:
-            return _Z * sequences**0.5
+            return _Z * math.sqrt(sequences)
         t = float(student_t.ppf((1 + LEVEL) / 2, self.dof))
         scattered = max(_Z**2 * apart, t**2 * (min(self.ratio, 1.0) * apart + self.variance * spread))
-        return float((scattered + _Z**2 * max(sequences - apart, 0.0)) ** 0.5)
+        return math.sqrt(scattered + _Z**2 * max(sequences - apart, 0.0))
 
     def record(self) -> dict[str, Any]:
-        """As plain values, of which `Scatter` of their arrays is made again."""
+        """As plain values, from which `recall` makes it again."""
         return {name: v.tolist() if isinstance(v, np.ndarray) else v for name, v in vars(self).items()}
 
+    @classmethod
+    def recall(cls, record: Mapping[str, Any]) -> "Scatter":
+        """The scatter of a record."""
+        known: dict[str, Any] = dict(record)
+        for name in ("sequences_PP", "apart_PP", "spread_PP"):
+            known[name] = np.asarray(known[name], dtype=np.float64)
+        return cls(**known)
 
-def model_scatter(
-    x_C: Floats, at: Slopes, fisher_PP: Floats, resampled: tuple[Slopes, Floats] | None
-) -> Scatter:
+
+def model_scatter(x_C: Floats, at: Slopes, fisher_PP: Floats, resampled: tuple[Slopes, Floats] | None) -> Scatter:
     """Noise of the sequences and variance of the models about the law, by moments.
 
     Args:

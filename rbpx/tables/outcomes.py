@@ -30,9 +30,9 @@ def show(found: Sequence[OutcomesFound]) -> None:
         if not each.found:
             screen.print(f"{each.title}: no tokens are known, so there are no sequences to cut.", soft_wrap=True)
     screen.print(
-        "A sequence of N tokens passes if all are hits, ranks at most k. Independent: pass ~ Bernoulli(exp(-C N S^-alpha)), "
-        "by maximum likelihood. Correlation: of two hits of a sequence, hits beta-binomial; measured at the tokens, for "
-        "each size and N, or fitted, one for all. Bias: of alpha against the law of the tokens themselves.",
+        "A sequence of N tokens passes if all are hits, ranks at most k. Independent: pass ~ Bernoulli(exp(-C N "
+        "S^-alpha)), by maximum likelihood. Correlation (r): of two hits of a sequence, hits beta-binomial; measured "
+        "at the tokens, for each size and N, or fitted, one for all. Bias: of alpha against the law of the tokens.",
         soft_wrap=True,
     )
     statuses: set[Status] = {fit.status for each in found for laws in each.found for fit in laws.fits.values()}
@@ -41,7 +41,9 @@ def show(found: Sequence[OutcomesFound]) -> None:
 
 
 def _print_passes(screen: Console, title: str, laws: OutcomeLaws) -> None:
-    table = grid(f"{title}: sequences of N tokens", ["N", "of a model", "passed: " + laws.sizes[0], laws.sizes[-1], "r"])
+    table = grid(
+        f"{title}: sequences of N tokens", ["N", "of a model", "passed: " + laws.sizes[0], laws.sizes[-1], "r"]
+    )
     for at, n in enumerate(laws.lengths):
         shares = [
             UNKNOWN if not trials else rough(float(passed / trials))
@@ -83,7 +85,9 @@ def _print_rbp(screen: Console, title: str, laws: OutcomeLaws) -> None:
     if not shown:
         return
     names = [f"N = {n}" if n is not None else "all, fitted r" for (n, _), _ in shown]
-    table = grid(f"{title}: RBP of single tokens, by those laws", ["size", *(["tokens"] if laws.tokens else []), *names])
+    table = grid(
+        f"{title}: RBP of single tokens, by those laws", ["size", *(["tokens"] if laws.tokens else []), *names]
+    )
     for m, S in enumerate(laws.S):
         counted = [] if laws.tokens is None else [number(float(laws.tokens.rbp_M[m]), 3)]
         table.add_row(escape(laws.sizes[m]), *counted, *(number(implied_rbp(fit, S)[0], 3) for _, fit in shown))
