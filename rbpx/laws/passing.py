@@ -114,8 +114,9 @@ def slopes(theta_BP: Floats, tally: Tally) -> Slopes:
     p, q = np.exp(ln_p), -np.expm1(ln_p)
     failed_BC = tally.trials_BC - tally.passed_BC
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a cell without sequences, a step too far
+        ln_fail = np.where(p < 0.5, np.log1p(-p), np.log(q))  # each exact where the other rounds
         value_BC = np.where(tally.passed_BC > 0, tally.passed_BC * ln_p, 0.0)
-        value_BC = value_BC + np.where(failed_BC > 0, failed_BC * np.log(q), 0.0)
+        value_BC = value_BC + np.where(failed_BC > 0, failed_BC * ln_fail, 0.0)
         error_BC, weight_BC = (tally.passed_BC - tally.trials_BC * p) / q, tally.trials_BC * p / q
     by_theta = [by_mu, -tally.x_C * by_mu, *([by_r] if tally.r_BC is None else [])]
     return Slopes(value_BC.sum(axis=1), error_BC, weight_BC, np.stack(by_theta, axis=-1), by_mu)
