@@ -27,6 +27,7 @@ class Status(StrEnum):
     separated = "separated"
     one_length = "one_length"
     one_sided = "one_sided"
+    too_short = "too_short"
 
     @property
     def remedy(self) -> str:
@@ -52,6 +53,7 @@ _REMEDY = {
     Status.never_crosses: "The share does not rise with size, so it reaches no level: choose a shorter window.",
     Status.one_outcome: "All sequences pass, or all fail, so no law is told: take another N or k, or more sequences.",
     Status.separated: "Passes and failures are of different sizes, so any steep law fits: take another N or k.",
+    Status.too_short: "No document has as many tokens as a sequence: take a shorter N.",
     Status.one_sided: "Fewer than 3 sizes have passes and failures both: take alpha as rough, or a shorter N.",
     Status.one_length: "One N cannot tell the correlation of hits from RBP: give outcomes of several N.",
 }

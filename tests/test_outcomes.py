@@ -1,6 +1,7 @@
 """From outcomes to tokens: laws recovered from passes alone are held against closed forms, scipy, and known truths."""
 
 import csv
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -199,6 +200,7 @@ def outcomes(sizes: list[float], passed: list[float], trials: float = 100.0, N: 
     ("given", "correction", "status"),
     [
         (outcomes([1e6], [50]), Correction.none, Status.too_few_sizes),
+        (outcomes([1e5, 1e6], [0, 0], trials=0), Correction.none, Status.too_short),
         (outcomes([1e5, 1e6, 1e7], [0, 0, 0]), Correction.none, Status.one_outcome),
         (outcomes([1e5, 1e6, 1e7], [100, 100, 100]), Correction.none, Status.one_outcome),
         (outcomes([1e5, 1e6, 1e7], [0, 0, 100]), Correction.none, Status.separated),
@@ -237,12 +239,25 @@ def test_a_cell_without_sequences_says_nothing() -> None:
     assert fit.n_sequences == 5000
 
 
+def test_documents_that_are_all_alike_leave_the_scatter_of_the_models() -> None:
+    passed, trials = np.array([10.0, 25.0, 30.0]), np.full(3, 100.0)
+    alike = (np.tile(passed, (50, 1)), np.tile(trials, (50, 1)))
+    fit = fit_outcomes(Outcomes(np.array([1e5, 1e6, 1e7]), np.full(3, 2.0), passed, trials, *alike))
+    assert fit.alpha_stderr == pytest.approx(0, abs=1e-9)
+    assert fit.alpha_lo is not None
+    assert fit.alpha is not None
+    assert fit.alpha_lo < fit.alpha - 0.05
+    json.dumps(fit.params, allow_nan=False)
+
+
 def test_resamples_that_tell_no_law_take_the_interval_with_them() -> None:
     sizes, weights = np.array([1e5, 1e6, 1e7]), document_weights(5, 100, 1).astype(float)
     passed_MD = np.array([[0, 0, 1, 0, 0], [0, 0, 0, 0, 2], [0, 3, 0, 0, 1]], dtype=float)
     trials = np.full(3, 50.0)
     fit: OutcomeFit = fit_outcomes(
-        Outcomes(sizes, np.full(3, 5.0), passed_MD.sum(axis=1), trials, weights @ passed_MD.T, np.tile(trials, (100, 1)))
+        Outcomes(
+            sizes, np.full(3, 5.0), passed_MD.sum(axis=1), trials, weights @ passed_MD.T, np.tile(trials, (100, 1))
+        )
     )
     assert fit.alpha is not None
     assert fit.params["n_resamples_left_out"] > 5

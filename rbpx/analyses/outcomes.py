@@ -17,6 +17,7 @@ import numpy.typing as npt
 from rbpx.analyses.recovery import OutcomeLaws, OutcomesFound, Tokens, records, recover
 from rbpx.analyses.selection import Group
 from rbpx.config import Request
+from rbpx.errors import RbpxError
 from rbpx.laws.emergence import neg_ln
 from rbpx.laws.outcomes import OutcomeFit
 from rbpx.laws.power import fit_power_law
@@ -131,8 +132,17 @@ def analyse_file(path: Path, request: Request) -> OutcomesFound:
     """
     trials = read_trials(read_rows(path))
     asked = None if request.k is None else set(request.k_listed())
-    k_grid = sorted({one.k for one in trials} - {None}, key=lambda k: k or 0) or [None]
-    laws = [_told([o for o in trials if o.k == k], k, request) for k in k_grid if asked is None or k in asked]
+    k_grid = sorted({one.k for one in trials}, key=lambda k: k or 0)
+    chosen = [k for k in k_grid if asked is None or k in asked]
+    if not chosen:
+        known = ", ".join("none" if k is None else str(k) for k in k_grid)
+        raise RbpxError(f"no row of {path} has the k asked for, k={request.k}; it has k = {known}")
+    lengths = sorted({one.N for one in trials})
+    if not set(lengths) & set(request.n_listed(lengths)):
+        raise RbpxError(
+            f"no row of {path} has the n asked for, n={request.n}; it has n = {', '.join(map(str, lengths))}"
+        )
+    laws = [_told([one for one in trials if one.k == k], k, request) for k in chosen]
     return OutcomesFound(None, path.name, tuple(laws))
 
 

@@ -78,6 +78,8 @@ class OutcomeLaws:
         if fit.alpha_B is not None and fit.alpha_lo is not None and self.tokens.alpha_B is not None:
             off_B = fit.alpha_B - self.tokens.alpha_B
             off_B = off_B[np.isfinite(off_B)]
+            if not len(off_B):
+                return Bias(value, None, None)
             lo, hi = (2 * value - float(end) for end in np.quantile(off_B, [0.975, 0.025]))
         return Bias(value, lo, hi)
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from rbpx.analyses.selection import Group, Run
 from rbpx.config import Request
-from rbpx.laws.aggregate import hit_chance, learn, unbiased_risk
+from rbpx.laws.aggregate import Learned, hit_chance, learn, unbiased_risk
 from rbpx.laws.judgement import Judgement, judge
 from rbpx.queries import ask
 from rbpx.status import Status
@@ -127,7 +127,7 @@ def _tokenwise(
 def _ceiling(tokens: _Tokens, fold_T: Any, names: Sequence[str]) -> Learner:
     z_T, thetas, status = np.full(len(fold_T), np.nan), [], Status.ok
     for seen_T, unseen_T in _folds(fold_T):
-        learned = learn(tokens.x_TF[seen_T, None], tokens.hit_T[seen_T])
+        learned = _learn(tokens.x_TF[seen_T, None], tokens.hit_T[seen_T])
         status = learned.status if status is Status.ok else status
         thetas.append(learned.theta_F)
         z_T[unseen_T] = tokens.x_TF[unseen_T] @ learned.theta_F
@@ -137,28 +137,35 @@ def _ceiling(tokens: _Tokens, fold_T: Any, names: Sequence[str]) -> Learner:
 def _learners(tokens: _Tokens, fold_T: Any, n: int, names: Sequence[str]) -> Iterator[Learner]:
     """The three that see outcomes only."""
     at_QN = tokens.sequences(n)
+    if not len(at_QN):
+        yield Learner("outcomes", n, None, None, None, Status.too_short)
+        return
     passed_Q = np.asarray(tokens.hit_T[at_QN].all(axis=1))
-    of_naive = np.repeat(passed_Q, n)
     z_3T = np.full((3, len(fold_T)), np.nan)
     statuses = [Status.ok] * len(z_3T)
     thetas: list[list[Floats]] = [[] for _ in z_3T]
     for seen_T, unseen_T in _folds(fold_T):
         seen_Q = seen_T[at_QN[:, 0]]
         x_QNF, passed = tokens.x_TF[at_QN[seen_Q]], passed_Q[seen_Q]
-        naive = (x_QNF.reshape(-1, 1, x_QNF.shape[2]), of_naive.reshape(-1, n)[seen_Q].ravel())
+        naive = (x_QNF.reshape(-1, 1, x_QNF.shape[2]), np.repeat(passed, n))
         for way, (x, labels) in enumerate(((x_QNF, passed), naive, (x_QNF[:, :, :1], passed))):
-            learned = learn(x, labels) if len(labels) else None
-            status = Status.too_few_tokens if learned is None else learned.status
-            statuses[way] = status if statuses[way] is Status.ok else statuses[way]
-            if learned is not None:
-                thetas[way].append(learned.theta_F)
-                z_3T[way, unseen_T] = tokens.x_TF[unseen_T, : x.shape[2]] @ learned.theta_F
+            learned = _learn(x, labels)
+            statuses[way] = learned.status if statuses[way] is Status.ok else statuses[way]
+            thetas[way].append(learned.theta_F)
+            z_3T[way, unseen_T] = tokens.x_TF[unseen_T, : x.shape[2]] @ learned.theta_F
     for way, name in enumerate(LEARNERS[:3]):
         told = None
         if statuses[0] is Status.ok and statuses[way] is Status.ok:
             z_QN = z_3T[way][at_QN]
             told = unbiased_risk(hit_chance(z_3T[0][at_QN]), passed_Q, np.logaddexp(0, -z_QN), np.logaddexp(0, z_QN))
         yield _judged(name, n, statuses[way], z_3T[way], tokens, told, thetas[way], names)
+
+
+def _learn(x_QNF: Floats, passed_Q: npt.NDArray[np.bool_]) -> Learned:
+    """As `learn`; where all documents are in the part that is judged on, there is nothing to learn from."""
+    if not len(passed_Q):
+        return Learned(np.full(x_QNF.shape[2], np.nan), 0, Status.one_document)
+    return learn(x_QNF, passed_Q)
 
 
 def _folds(fold_T: Any) -> Iterator[tuple[Any, Any]]:

@@ -104,7 +104,7 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
         correction: what is assumed of the hits of one sequence.
 
     Returns:
-        The fit. Its status is too_few_sizes below 2 sizes, one_outcome if all pass or all fail, separated if the sizes
+        The fit. Its status is too_short without a sequence, too_few_sizes below 2 sizes, one_outcome if all pass or all fail, separated if the sizes
         at which some pass and those at which some fail meet at one size at most (alpha has no maximum then), one_length
         if `free` has one N, not_known if `measured` has no correlation, not_converged if the search found no maximum;
         with numbers, one_sided if of 3 sizes or more fewer than 3 have passes and failures both.
@@ -205,6 +205,8 @@ def _ends(theta_P: Floats, bias_P: Floats, scatter: Scatter, of_P: Floats) -> tu
 
 def _doubt(one: Outcomes, correction: Correction) -> Status | None:
     used_C = one.trials_C > 0
+    if not used_C.any():
+        return Status.too_short
     if len(np.unique(one.S_C[used_C])) < 2:
         return Status.too_few_sizes
     if one.passed_C.sum() in (0, one.trials_C.sum()):
@@ -263,6 +265,6 @@ def _checked(outcomes: Outcomes) -> Outcomes:
         raise ValueError(f"outcomes have shapes {[None if v is None else v.shape for v in arrays.values()]}")
     if not np.all((one.S_C > 0) & np.isfinite(one.S_C)) or not np.all((one.N_C >= 1) & (one.N_C == np.floor(one.N_C))):
         raise ValueError(f"sizes must be positive and N whole, got {one.S_C.tolist()} and {one.N_C.tolist()}")
-    if not np.all((one.passed_C >= 0) & (one.passed_C <= one.trials_C)) or not one.trials_C.sum():
+    if not np.all((one.passed_C >= 0) & (one.passed_C <= one.trials_C)):
         raise ValueError(f"{one.passed_C.tolist()} of {one.trials_C.tolist()} sequences cannot have passed")
     return one

@@ -106,4 +106,5 @@ def model_scatter(x_C: Floats, at: Slopes, fisher_PP: Floats, resampled: tuple[S
     by_models = float((left_MM[:, known_M] ** 2 / weight_M[known_M]).sum())
     apart_PP = fisher_PP * (expected / independent)
     variance = max((found - expected) / by_models, 0.0)
-    return Scatter(sequences_PP, apart_PP, spread_PP, variance, found / expected, dof)
+    ratio = found / expected if expected > 0 else 1.0  # documents that are all alike scatter nothing
+    return Scatter(sequences_PP, apart_PP, spread_PP, variance, ratio, dof)
