@@ -11,7 +11,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import betabinom, norm
 
-from rbpx.laws.outcomes import Correction, OutcomeFit, Outcomes, fit_outcomes, implied_rbp
+from rbpx.laws.counts import Correction, Outcomes
+from rbpx.laws.outcomes import OutcomeFit, fit_outcomes, implied_rbp
 from rbpx.resample import document_weights
 from rbpx.status import Status
 

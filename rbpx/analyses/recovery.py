@@ -13,7 +13,8 @@ import numpy.typing as npt
 from rbpx.analyses.selection import Group
 from rbpx.analyses.size_laws import record_of
 from rbpx.laws import MLE
-from rbpx.laws.outcomes import Correction, OutcomeFit, Outcomes, fit_outcomes, implied_rbp
+from rbpx.laws.counts import Correction, Outcomes
+from rbpx.laws.outcomes import OutcomeFit, fit_outcomes, implied_rbp
 from rbpx.laws.power import PowerLawFit
 from rbpx.store import Record
 

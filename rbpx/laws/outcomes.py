@@ -8,13 +8,13 @@ C cells, each one size and one N; P parameters; B resamples of the documents.
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.passing import TOLERANCES, Tally, climb, separated, slopes
+from rbpx.laws.counts import Correction, Outcomes, checked, doubt_of, is_one_sided, tally_of
+from rbpx.laws.passing import TOLERANCES, Slopes, climb, slopes
 from rbpx.laws.power import exp_or_none
 from rbpx.laws.scatter import Scatter, model_scatter
 from rbpx.laws.uncertainty import MIN_RESAMPLES
@@ -26,41 +26,8 @@ EQUATION: Final = "pass ~ Bernoulli(p_N), p_N = RBP_k^N or beta-binomial with co
 
 Floats = NDArray[np.float64]
 
+_LARGEST_MU: Final = 700.0
 _MOST_LEFT_OUT: Final = 0.05  # of the resamples: more without a maximum, and the others are a chosen few
-
-
-class Correction(StrEnum):
-    """What is assumed of the hits of one sequence."""
-
-    none = "none"  # independent
-    measured = "measured"  # their mean correlation is known, for each size and N
-    free = "free"  # one correlation for all, found from the outcomes of several N
-
-
-@dataclass(frozen=True, eq=False)
-class Outcomes:
-    """Counts of outcomes.
-
-    Attributes:
-        S_C: non-embedding parameters of each cell.
-        N_C: tokens of its sequences.
-        passed_C: sequences that passed.
-        trials_C: all its sequences.
-        passed_BC: under B resamples of the documents (or tasks), the same ones for every cell; None where the sequences
-            are independent.
-        trials_BC: all sequences, under the same.
-        r_C: mean correlation of two hits of a sequence, where it was measured.
-        r_BC: the same under the resamples.
-    """
-
-    S_C: Floats
-    N_C: Floats
-    passed_C: Floats
-    trials_C: Floats
-    passed_BC: Floats | None = None
-    trials_BC: Floats | None = None
-    r_C: Floats | None = None
-    r_BC: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +71,11 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
         correction: what is assumed of the hits of one sequence.
 
     Returns:
-        The fit. Its status is too_short without a sequence, too_few_sizes below 2 sizes, one_outcome if all pass or all fail, separated if the sizes
-        at which some pass and those at which some fail meet at one size at most (alpha has no maximum then), one_length
-        if `free` has one N, not_known if `measured` has no correlation, not_converged if the search found no maximum;
-        with numbers, one_sided if of 3 sizes or more fewer than 3 have passes and failures both.
+        The fit. Its status is too_short without a sequence, too_few_sizes below 2 sizes, one_outcome if all pass or all
+        fail, separated if the sizes at which some pass and those at which some fail meet at one size at most (alpha has
+        no maximum then), one_length if `free` has one N, not_known if `measured` has no correlation, not_converged if
+        the search found no maximum; with numbers, one_sided if of 3 sizes or more fewer than 3 have passes and failures
+        both.
 
     Raises:
         ValueError: if shapes disagree, a size or N is impossible, or more passed than there are.
@@ -115,14 +83,14 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
     Source:
         RBP paper (arXiv 2510.20387), eqs. 5 to 8, read from the outcomes to the tokens.
     """
-    one = _checked(outcomes)
+    one = checked(outcomes)
     about = _counts(one) | {"params": {"method": "mle", "equation": EQUATION, "correction": correction.value}}
-    doubt = _doubt(one, correction)
+    doubt = doubt_of(one, correction)
     if doubt is not None:
         return _without_numbers(about, doubt)
     used_C = one.trials_C > 0
     ln_S_ref = float(np.log(np.unique(one.S_C[used_C])).mean())
-    tally, start_1P = _tally(one, correction, ln_S_ref), _start(one, correction)
+    tally, start_1P = tally_of(one, correction, ln_S_ref), _start(one, correction)
     peak = climb(tally, start_1P)
     theta_P = peak.theta_BP[0]
     if not np.isfinite(theta_P).all():
@@ -131,30 +99,23 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
     free_P = np.ones(len(theta_P), dtype=bool) if len(theta_P) == 2 or theta_P[2] > 0 else np.array([True, True, False])
     fisher_PP = np.zeros((len(theta_P),) * 2)
     fisher_PP[np.ix_(free_P, free_P)] = np.linalg.inv(at.information_BPP[0][np.ix_(free_P, free_P)])
-    bias_P, more, resampled, alpha_B = np.zeros(len(theta_P)), {}, None, None
-    if one.passed_BC is not None:
-        again = _tally(one, correction, ln_S_ref, resampled=True)
-        theta_BP = climb(again, np.repeat(theta_P[None], len(again.passed_BC), axis=0)).theta_BP
-        alpha_B, ended_B = theta_BP[:, 1], np.isfinite(theta_BP).all(axis=1)
-        more = {"n_resamples": len(theta_BP), "n_resamples_left_out": int((~ended_B).sum())}
-        if ended_B.sum() >= max(MIN_RESAMPLES, (1 - _MOST_LEFT_OUT) * len(theta_BP)):
-            bias_P = theta_BP[ended_B].mean(axis=0) - theta_P
-            at_BP = np.repeat(theta_P[None], len(theta_BP), axis=0)
-            resampled = (slopes(at_BP, again), np.cov(theta_BP[ended_B].T))
-    scatter = model_scatter(tally.x_C, at, fisher_PP, resampled)
-    told = one.passed_BC is None or resampled is not None
+    refits = _refits(one, correction, theta_P, ln_S_ref)
+    scatter = model_scatter(tally.x_C, at, fisher_PP, refits.resampled)
+    told = one.passed_BC is None or refits.resampled is not None
     kind = ("sequences" if one.passed_BC is None else "documents") + (" and models" if scatter.dof > 0 else "")
-    about["params"] |= more | {
+    about["params"] |= refits.about | {
         "S_ref": math.exp(ln_S_ref),
         "ln_C_ref": float(theta_P[0]),
         "uncertainty": scatter.record(),
         "models_sd": None if scatter.variance is None else math.sqrt(scatter.variance),
-        "bias": bias_P.tolist(),
+        "bias": refits.bias_P.tolist(),
         "interval": kind if told else None,
         "tolerances": TOLERANCES,
     }
-    ends = [_ends(theta_P, bias_P, scatter, of_P) for of_P in np.eye(len(theta_P))]
-    r_ends = (None, None) if len(theta_P) == 2 else (max(ends[2][0], 0.0), max(ends[2][1], 0.0))
+    ends = [_ends(theta_P, refits.bias_P, scatter, of_P) for of_P in np.eye(len(theta_P))]
+    r_ends: tuple[float | None, float | None] = (None, None)
+    if len(theta_P) == 3 and scatter.sequences_PP[2, 2] > 0:  # at 0 the likelihood has no second derivative to trust
+        r_ends = (max(ends[2][0], 0.0), max(ends[2][1], 0.0))
     n_parameters, value = len(theta_P), float(peak.ln_likelihood_B[0])
     return OutcomeFit(
         C=exp_or_none(float(theta_P[0] + theta_P[1] * ln_S_ref)),
@@ -167,10 +128,35 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
         r_hi=r_ends[1] if told else None,
         aic=2 * n_parameters - 2 * value,
         bic=n_parameters * math.log(about["n_sequences"]) - 2 * value,
-        status=Status.one_sided if _is_one_sided(one) else Status.ok,
-        alpha_B=alpha_B,
+        status=Status.one_sided if is_one_sided(one) else Status.ok,
+        alpha_B=refits.alpha_B,
         **about,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Refits:
+    """Fits to resampled documents: their bias and exponents, and what `model_scatter` takes of them."""
+
+    bias_P: Floats
+    alpha_B: Floats | None
+    resampled: tuple[Slopes, Floats] | None
+    about: dict[str, Any]
+
+
+def _refits(one: Outcomes, correction: Correction, theta_P: Floats, ln_S_ref: float) -> _Refits:
+    """Fit again under each resample; nothing is concluded where too many have no maximum."""
+    if one.passed_BC is None:
+        return _Refits(np.zeros(len(theta_P)), None, None, {})
+    again = tally_of(one, correction, ln_S_ref, resampled=True)
+    at_BP = np.repeat(theta_P[None], len(again.passed_BC), axis=0)
+    theta_BP = climb(again, at_BP).theta_BP
+    ended_B = np.isfinite(theta_BP).all(axis=1)
+    about = {"n_resamples": len(theta_BP), "n_resamples_left_out": int((~ended_B).sum())}
+    if ended_B.sum() < max(MIN_RESAMPLES, (1 - _MOST_LEFT_OUT) * len(theta_BP)):
+        return _Refits(np.zeros(len(theta_P)), theta_BP[:, 1], None, about)
+    bias_P = theta_BP[ended_B].mean(axis=0) - theta_P
+    return _Refits(bias_P, theta_BP[:, 1], (slopes(at_BP, again), np.cov(theta_BP[ended_B].T)), about)
 
 
 def implied_rbp(fit: OutcomeFit, S: float) -> tuple[float, float | None, float | None]:
@@ -187,63 +173,25 @@ def implied_rbp(fit: OutcomeFit, S: float) -> tuple[float, float | None, float |
         raise ValueError(f"nothing is known of RBP_k: status {fit.status}")
     known, x = fit.params, math.log(S / fit.params["S_ref"])
     mu = known["ln_C_ref"] - fit.alpha * x
-    rbp = math.exp(-math.exp(mu))
+    rbp = _share(mu)
     if known["interval"] is None:
         return rbp, None, None
     scatter = Scatter.recall(known["uncertainty"])
     bias_P = np.asarray(known["bias"])
     theta_P = np.array([known["ln_C_ref"], fit.alpha, *[0.0] * (len(bias_P) - 2)])
     lo, hi = _ends(theta_P, bias_P, scatter, np.array([1.0, -x, *[0.0] * (len(bias_P) - 2)]))
-    return rbp, math.exp(-math.exp(hi)), math.exp(-math.exp(lo))
+    return rbp, _share(hi), _share(lo)
+
+
+def _share(mu: float) -> float:
+    """RBP_k = exp(-exp(mu)); 0 where -ln RBP_k is beyond what a float holds."""
+    return math.exp(-math.exp(mu)) if mu < _LARGEST_MU else 0.0
 
 
 def _ends(theta_P: Floats, bias_P: Floats, scatter: Scatter, of_P: Floats) -> tuple[float, float]:
     """95 % interval of a linear combination of the parameters, about its value less the bias of its resamples."""
     middle, half = float(of_P @ (theta_P - bias_P)), scatter.half_width(of_P)
     return middle - half, middle + half
-
-
-def _doubt(one: Outcomes, correction: Correction) -> Status | None:
-    used_C = one.trials_C > 0
-    if not used_C.any():
-        return Status.too_short
-    if len(np.unique(one.S_C[used_C])) < 2:
-        return Status.too_few_sizes
-    if one.passed_C.sum() in (0, one.trials_C.sum()):
-        return Status.one_outcome
-    if separated(_tally(one, Correction.none, 0.0)).all():
-        return Status.separated
-    if correction is Correction.free and len(np.unique(one.N_C[used_C])) < 2:
-        return Status.one_length
-    if correction is Correction.measured and (one.r_C is None or not np.isfinite(one.r_C[used_C]).all()):
-        return Status.not_known
-    return None
-
-
-def _is_one_sided(one: Outcomes) -> bool:
-    """Whether a law over 3 sizes or more rests on fewer: the others say no more than that RBP_k is small, or large."""
-    sizes = np.unique(one.S_C[one.trials_C > 0])
-    both = set(one.S_C[one.passed_C > 0]) & set(one.S_C[one.passed_C < one.trials_C])
-    return len(sizes) > 2 and len(both) < 3
-
-
-def _start(one: Outcomes, correction: Correction) -> Floats:
-    """The same RBP_k at every size, from the share of all sequences that passed."""
-    mean_N = float(one.trials_C @ one.N_C / one.trials_C.sum())
-    mu = math.log(-math.log(float(one.passed_C.sum() / one.trials_C.sum())) / mean_N)
-    return np.array([[mu, 0.0, *([0.1] if correction is Correction.free else [])]])
-
-
-def _tally(one: Outcomes, correction: Correction, ln_S_ref: float, resampled: bool = False) -> Tally:
-    passed_BC, trials_BC = (one.passed_BC, one.trials_BC) if resampled else (one.passed_C[None], one.trials_C[None])
-    assert passed_BC is not None and trials_BC is not None  # noqa: PT018
-    r_BC: Floats | None = np.zeros_like(passed_BC)
-    if correction is Correction.free:
-        r_BC = None
-    elif correction is Correction.measured:
-        measured = one.r_BC if resampled else one.r_C
-        r_BC = np.broadcast_to(np.asarray(measured, dtype=np.float64), passed_BC.shape)
-    return Tally(np.log(one.S_C) - ln_S_ref, one.N_C, passed_BC, trials_BC, r_BC)
 
 
 def _counts(one: Outcomes) -> dict[str, Any]:
@@ -257,14 +205,8 @@ def _without_numbers(about: dict[str, Any], status: Status) -> OutcomeFit:
     return OutcomeFit(**numbers, **about, status=status)
 
 
-def _checked(outcomes: Outcomes) -> Outcomes:
-    arrays = {name: None if v is None else np.asarray(v, dtype=np.float64) for name, v in vars(outcomes).items()}
-    one = Outcomes(**arrays)  # type: ignore[arg-type]
-    shapes = {v.shape[-1:] for v in arrays.values() if v is not None}
-    if len(shapes) != 1 or one.S_C.ndim != 1 or (one.passed_BC is None) != (one.trials_BC is None):
-        raise ValueError(f"outcomes have shapes {[None if v is None else v.shape for v in arrays.values()]}")
-    if not np.all((one.S_C > 0) & np.isfinite(one.S_C)) or not np.all((one.N_C >= 1) & (one.N_C == np.floor(one.N_C))):
-        raise ValueError(f"sizes must be positive and N whole, got {one.S_C.tolist()} and {one.N_C.tolist()}")
-    if not np.all((one.passed_C >= 0) & (one.passed_C <= one.trials_C)):
-        raise ValueError(f"{one.passed_C.tolist()} of {one.trials_C.tolist()} sequences cannot have passed")
-    return one
+def _start(one: Outcomes, correction: Correction) -> Floats:
+    """The same RBP_k at every size, from the share of all sequences that passed."""
+    mean_N = float(one.trials_C @ one.N_C / one.trials_C.sum())
+    mu = math.log(-math.log(float(one.passed_C.sum() / one.trials_C.sum())) / mean_N)
+    return np.array([[mu, 0.0, *([0.1] if correction is Correction.free else [])]])

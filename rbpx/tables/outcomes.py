@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from rbpx.analyses.recovery import OutcomeLaws, OutcomesFound
-from rbpx.laws.outcomes import Correction, OutcomeFit, implied_rbp
+from rbpx.laws.counts import Correction
+from rbpx.laws.outcomes import OutcomeFit, implied_rbp
 from rbpx.laws.power import PowerLawFit
 from rbpx.status import Status
 from rbpx.tables.plain import UNKNOWN, console, grid, number, put, remedies, rough, span, status_name
