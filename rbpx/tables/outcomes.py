@@ -42,9 +42,8 @@ def show(found: Sequence[OutcomesFound]) -> None:
 
 
 def _print_passes(screen: Console, title: str, laws: OutcomeLaws) -> None:
-    table = grid(
-        f"{title}: sequences of N tokens", ["N", "of a model", "passed: " + laws.sizes[0], laws.sizes[-1], "r"]
-    )
+    names = ["N", "of a model", f"passed: {escape(laws.sizes[0])}", escape(laws.sizes[-1])]
+    table = grid(f"{title}: sequences of N tokens", _of_tokens(laws, names, "r"))
     for at, n in enumerate(laws.lengths):
         shares = [
             UNKNOWN if not trials else rough(float(passed / trials))
@@ -52,13 +51,14 @@ def _print_passes(screen: Console, title: str, laws: OutcomeLaws) -> None:
         ]
         r_M = () if laws.tokens is None or n == 1 else laws.tokens.r_ML[:, at]
         correlation = span(float(min(r_M)), float(max(r_M)), 3) if len(r_M) else UNKNOWN
-        table.add_row(str(n), f"{int(laws.trials_ML[:, at].max()):,}", *shares, correlation)
+        row = [str(n), f"{int(laws.trials_ML[:, at].max()):,}", *shares]
+        table.add_row(*_of_tokens(laws, row, correlation))
     put(screen, table)
 
 
 def _print_laws(screen: Console, title: str, laws: OutcomeLaws) -> None:
-    columns = ["hits taken as", "N", "alpha", "95 % interval", "bias", "status"]
-    table = grid(f"{title}: -ln RBP = C · S^-alpha from the outcomes", columns)
+    columns = _of_tokens(laws, ["hits taken as", "N", "alpha", "95 % interval"], "bias")
+    table = grid(f"{title}: -ln RBP = C · S^-alpha from the outcomes", [*columns, "status"])
     if laws.tokens is not None:
         table.add_row("tokens themselves", *_numbers("", laws.tokens.law), "", status_name(laws.tokens.law.status))
     for correction, name in _TAKEN.items():
@@ -68,8 +68,13 @@ def _print_laws(screen: Console, title: str, laws: OutcomeLaws) -> None:
         for n, fit in fits:
             r = "" if fit.r is None else f" {number(fit.r, 3)}"
             row = _numbers("all" if n is None else str(n), fit)
-            table.add_row(name + r, *row, _bias(laws, fit), status_name(fit.status))
+            table.add_row(*_of_tokens(laws, [name + r, *row], _bias(laws, fit)), status_name(fit.status))
     put(screen, table)
+
+
+def _of_tokens(laws: OutcomeLaws, row: list[str], more: str) -> list[str]:
+    """A row, with what only tokens tell where there are tokens."""
+    return row if laws.tokens is None else [*row, more]
 
 
 def _numbers(n: str, fit: OutcomeFit | PowerLawFit) -> list[str]:
