@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rbpx.config import Request
+from rbpx.config import Format, Request
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.outcome import Outcome, leave
 from rbpx.store import Record, Store
@@ -146,6 +146,25 @@ def analyse(request: Request, words: Sequence[str]) -> Outcome:
     return Outcome(request)
 
 
+def outcomes(request: Request, words: Sequence[str]) -> Outcome:
+    """What passing and failing sequences tell of single tokens: those of the store, or the rows of a file."""
+    if not words:
+        return analyse(request, words)
+    if len(words) > 1:
+        raise RbpxError(f"outcomes takes one file, got {len(words)}: python -m rbpx outcomes FILE.csv")
+    from rbpx.analyses.outcomes import analyse_file
+    from rbpx.analyses.recovery import records
+    from rbpx.tables.outcomes import show as show_outcomes
+    from rbpx.tables.plain import print_records
+
+    found = analyse_file(Path(words[0]).expanduser(), request)
+    if request.format is Format.table:
+        show_outcomes([found])
+    else:
+        print_records(records(found), request.format)
+    return Outcome()
+
+
 def _open(request: Request) -> Store:
     store = Store(Path(request.store))
     if not any(store.records("cells")) and not store.import_files():
@@ -271,6 +290,7 @@ JOBS: dict[str, Callable[[Any, Sequence[str]], Outcome]] = {
     "record": record,
     "measure": measure,
     **dict.fromkeys(ANALYSES, analyse),
+    "outcomes": outcomes,
     "sql": sql,
     "import": import_,
     "export": export,

@@ -122,6 +122,32 @@ documents takes away a part of that, and an extrapolation over halves and quarte
 paper's ranks are strict: compare with ties=optimistic.""",
         ("python -m rbpx entropy dataset=pydoc", "python -m rbpx entropy ties=optimistic --format json"),
     ),
+    "outcomes": (
+        "what passing and failing sequences tell of single tokens",
+        """A benchmark tells for each sequence of N tokens whether all of it was right. If tokens are independent, a
+sequence passes with probability exp(-C N S^-alpha), so C, alpha and RBP_k of single tokens come back by maximum
+likelihood (arXiv 2510.20387, eqs. 5 to 8). Give a file of your own rows, with columns model, S (or
+non_embedding_params), n (tokens of a sequence), passed (true or false; or a count, with trials), and if you have them
+k and group (task or document, resampled whole). Without a file the documents in the store are cut into sequences, and
+what comes back is held against the tokens: hits gather, so the longer N, the further off; two corrections follow. Two
+sizes are enough.""",
+        (
+            "python -m rbpx outcomes FILE.csv",
+            "python -m rbpx outcomes dataset=pydoc k=10 n='[1,2,5,10]'",
+        ),
+    ),
+    "tokenwise": (
+        "which tokens are right, learned from pass and fail alone",
+        """Forgets the tokens of the largest model and keeps which sequences of N tokens passed. Learns from that, and
+from features of each token (position, frequency of its id, log-probability and rank under the next smaller model), how
+likely each token is a hit, by the unbiased risk of aggregate observations (arXiv 2306.11343). Judged on documents that
+were left out, against the true hits: AUC, log loss, calibration; beside it what every token's own label would have
+taught, each token taken for its sequence, and no features at all. Name two sizes to choose the models.""",
+        (
+            "python -m rbpx tokenwise dataset=pydoc k=10",
+            "python -m rbpx tokenwise size='[200k,1.2m]' n='[5,10]' --format json",
+        ),
+    ),
     "predict": (
         "what the laws say of other sizes, and how right they were",
         """Fits every law to the smallest sizes and holds it against the larger ones, on the same tokens, so that laws
@@ -190,7 +216,7 @@ size=SIZE         all (default), one, or a list: size='[3k,25k]'
 dataset=NAME      {datasets}; dataset=file dataset.path=FILE for your own text
 protocol=paper    documents cut to 512 tokens or the model's context
 k=K               one, a list k='[1,10,100]', or log; default 1, 10, 100, 500, 1000, 2500, 10000 below the vocabulary
-n=N, S=S          window lengths of emergence; sizes to predict
+n=N, S=S          lengths of windows and sequences, in tokens; sizes to predict
 ties=RULE         pessimistic (default), optimistic, mid
 limit=N           documents at most, default 1000, drawn with seed=42
 dtype=float32     or bfloat16, float16; logits are float32 in each

@@ -25,6 +25,11 @@ class Status(StrEnum):
     beyond_vocabulary = "beyond_vocabulary"
     never_crosses = "never_crosses"
     different_tokens = "different_tokens"
+    one_outcome = "one_outcome"
+    separated = "separated"
+    one_length = "one_length"
+    one_sided = "one_sided"
+    too_short = "too_short"
 
     @property
     def remedy(self) -> str:
@@ -34,7 +39,7 @@ class Status(StrEnum):
 
 _REMEDY = {
     Status.ok: "Nothing to do.",
-    Status.too_few_sizes: "A power law needs at least 3 sizes (or k), 4 with an offset: measure more models.",
+    Status.too_few_sizes: "A power law needs 3 sizes (or k), 4 with an offset, 2 from outcomes: measure more models.",
     Status.not_positive: "A share of 0 or 1, or a value up to 0, has no law: take another k or window, or more text.",
     Status.sign_change: "The term changes its sign over the sizes, so no power law fits: read its values instead.",
     Status.no_variation: "The quantity is the same at every size: choose another k or sizes further apart.",
@@ -50,4 +55,9 @@ _REMEDY = {
     Status.beyond_vocabulary: "k reaches the smallest vocabulary, where every token is a hit: choose a smaller k.",
     Status.never_crosses: "The share does not rise with size, so it reaches no level: choose a shorter window.",
     Status.different_tokens: "Other tokens at other sizes, so choice and size are mixed: choose by position or text.",
+    Status.one_outcome: "All sequences pass, or all fail, so no law is told: take another N or k, or more sequences.",
+    Status.separated: "Passes and failures are of different sizes, so any steep law fits: take another N or k.",
+    Status.too_short: "No document has as many tokens as a sequence: take a shorter N.",
+    Status.one_sided: "Fewer than 3 sizes have passes and failures both: take alpha as rough, or a shorter N.",
+    Status.one_length: "One N cannot tell the correlation of hits from RBP: give outcomes of several N.",
 }

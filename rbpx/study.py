@@ -46,6 +46,8 @@ ANALYSES = {
     "entropy": Analysis("entropy", 1, tokens=True),
     "units": Analysis("units", 1, tokens=True),
     "improve": Analysis("improvement", 3, tokens=True),
+    "outcomes": Analysis("outcomes", 2, tokens=True),
+    "tokenwise": Analysis("tokenwise", 2, tokens=True),
 }
 
 Grid = tuple[Request, Sequence[str] | None]
@@ -135,6 +137,6 @@ def _none(name: str, request: Request) -> str:
             "another text: python -m rbpx measure model=ladder dataset=pydoc"
         )
     return (
-        f"no group of runs in store={request.store} has the 3 sizes that a power law needs ({n_runs} run(s) in all); "
-        "measure more: python -m rbpx model=ladder dataset=stdlib size=all"
+        f"no group of runs in store={request.store} has the {ANALYSES[name].sizes} sizes that a power law needs "
+        f"({n_runs} run(s) in all); measure more: python -m rbpx model=ladder dataset=stdlib size=all"
     )

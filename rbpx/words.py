@@ -19,6 +19,8 @@ VERBS = (
     "entropy",
     "units",
     "improve",
+    "outcomes",
+    "tokenwise",
     "predict",
     "sql",
     "import",
@@ -33,7 +35,7 @@ _SWITCHES = {"-m", "--multirun", "-r", "--run", "--resolve", "-sc", "--shell-com
 _VALUED = {"-c", "--cfg", "-p", "--package", "-cd", "--config-dir", "-cp", "--config-path", "-cn", "--config-name"}
 _INFO = {"all", "config", "defaults", "defaults-tree", "plugins", "searchpath"}
 _CFG = ("job", "hydra", "all")
-_TAKES_WORDS = {"sql", "import", "export", "show", "store"}
+_TAKES_WORDS = {"sql", "import", "export", "show", "store", "outcomes"}
 _OVERRIDE = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@:-]*=")
 
 

@@ -303,3 +303,46 @@ def test_the_verb_refuses_the_same_and_leaves_every_byte(own_store: Path, cwd: P
 def test_every_form_of_a_select_is_answered(query: str, answer: Any, connection: Any) -> None:
     (row,) = ask_user(connection, query).to_pylist()
     assert list(row.values()) == [answer]
+
+
+@pytest.mark.parametrize("k", [1, 7, 100])
+@pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
+def test_sequences_are_cut_and_counted_as_a_loop_over_the_tokens_does(
+    ties: str, k: int, connection: Any, measured: Measured
+) -> None:
+    n_passed = 0
+    for run in runs_by_size(measured.store).values():
+        answer = ask(connection, "sequences", run_id=run["run_id"], k=k, ties=ties, lengths=[2, 5])
+        assert answer.column_names == returned("sequences")
+        counted = []
+        for n in (2, 5):
+            for doc_id, hits in sorted(hits_by_hand(run, k, ties).items()):
+                cut = [hits[start : start + n] for start in range(0, len(hits) - n + 1, n)]
+                pairs = sum(cut_[i] and cut_[j] for cut_ in cut for i in range(n) for j in range(n) if i != j)
+                if cut:
+                    counted.append((n, doc_id, len(cut), sum(map(all, cut)), sum(map(sum, cut)), pairs))
+        assert [tuple(row.values()) for row in answer.to_pylist()] == counted
+        n_passed += sum(row[3] for row in counted)
+    assert n_passed, "no sequence passed, so this says little"
+
+
+@pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
+def test_features_of_tokens_are_those_that_a_loop_finds(ties: str, connection: Any, measured: Measured) -> None:
+    *_, small, large = runs_by_size(measured.store).values()
+    asked = {"run_id": large["run_id"], "smaller_run_id": small["run_id"], "k": 7, "ties": ties}
+    answer = ask(connection, "token_features", **asked)
+    assert answer.column_names == returned("token_features")
+    often = Counter(small["token_id"].tolist())
+    ranks, hits = rank_by_hand(small, ties), rank_by_hand(large, ties) <= 7
+    expected, before = [], None
+    np.testing.assert_array_equal(small["position"], large["position"])
+    for i, (doc_id, position) in enumerate(zip(small["doc_id"], small["position"], strict=True)):
+        if before is not None and before[0] == doc_id:
+            share = often[int(small["token_id"][i])] / len(small["doc_id"])
+            features = [np.log(position), np.log(share), -small["logprob"][i], np.log(ranks[i]), before[1]]
+            expected.append([int(doc_id), bool(hits[i]), *map(float, features)])
+        before = (doc_id, -float(small["logprob"][i]))
+    assert len(expected) > 100
+    assert len(answer) == len(expected)
+    for row, by_hand in zip(answer.to_pylist(), expected, strict=True):
+        assert list(row.values()) == pytest.approx(by_hand, rel=1e-6)

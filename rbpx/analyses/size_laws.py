@@ -91,7 +91,7 @@ def fit_record(group: Group, law: Law, resamples: int) -> Record:
     return record_of(group, law.law, law.fit, run_ids, law.method, k=law.k, params=law.fit.params | more)
 
 
-def record_of(group: Group, law: str, fit: PowerLawFit, run_ids: Sequence[str], method: Method, **more: Any) -> Record:
+def record_of(group: Group, law: str, fit: PowerLawFit, run_ids: Sequence[str], method: str, **more: Any) -> Record:
     """A row of `fits` for any law; `more` are its own columns (k, size, params) and what tells it from its siblings."""
     names = group.names()
     shared = [names[name] for name in ("ties", "source", "family", "dataset", "revision")]
@@ -99,9 +99,9 @@ def record_of(group: Group, law: str, fit: PowerLawFit, run_ids: Sequence[str], 
     known: Record = {
         **names,
         **asdict(fit),
-        "fit_id": digest([law, method.value, *shared, *apart, sorted(run_ids)]),
+        "fit_id": digest([law, str(method), *shared, *apart, sorted(run_ids)]),
         "law": law,
-        "method": method.value,
+        "method": str(method),
         "run_ids": list(run_ids),
         "created_at": now(),
         **more,

@@ -13,6 +13,9 @@ LAWS = (
 )
 
 
+MLE = "mle"  # method of a law recovered from outcomes, in `fits`; no request can ask for it
+
+
 class Method(StrEnum):
     """How a law is fitted. Each minimises the squares of ln y - ln law, weighted or bent as it says."""
 

@@ -1,0 +1,140 @@
+"""Token hits learned from the outcomes of sequences alone: features and passes in, a logistic model of each token out.
+
+eta = P(hit | features) = 1 / (1 + exp(-x theta)). A sequence passes if all its tokens are hits, so that
+P(hit | pass) = 1 and P(hit | fail) = (eta - prod eta) / (1 - prod eta). With these as weights of the labels the risk of
+any loss is unbiased though no label is seen; the model that is best under the weights that it gives itself, the fixed
+point, is the maximum of the likelihood of the outcomes, because the two have the same slope.
+
+Shapes: Q sequences, N tokens of each, F features.
+
+Source: Wei et al., A Universal Unbiased Method for Classification from Aggregate Observations (arXiv 2306.11343); the
+likelihood: Zhang et al., Learning from Aggregate Observations (arXiv 2004.06316).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rbpx.status import Status
+
+__all__ = ["Learned", "hit_chance", "hit_given_outcome", "learn", "ln_likelihood", "unbiased_risk"]
+
+Floats = NDArray[np.float64]
+
+_STEPS: Final = 200
+_HALVINGS: Final = 30
+_DECREMENT: Final = 1e-10  # what another step would gain in ln-likelihood
+_ROUNDING: Final = 1e-13  # of the ln-likelihood: a fall by less is none
+_WORST_CONDITION: Final = 1e14
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A logistic model; NaN where the status is not ok.
+
+    Attributes:
+        theta_F: a coefficient for each feature.
+        n_steps: of the search.
+        status: ok, one_outcome (all pass, or all fail), or not_converged.
+    """
+
+    theta_F: Floats
+    n_steps: int
+    status: Status
+
+
+def hit_chance(z: ArrayLike) -> Floats:
+    """eta, the chance of a hit, from its logit x theta; any shape."""
+    return np.asarray(np.exp(-np.logaddexp(0.0, -np.asarray(z, dtype=np.float64))))
+
+
+def hit_given_outcome(eta_QN: ArrayLike, passed_Q: ArrayLike) -> Floats:
+    """P(hit | outcome of its sequence) of each token, shape [Q, N].
+
+    Args:
+        eta_QN: P(hit) of each token before the outcome is known, in (0, 1), tokens independent given their features.
+        passed_Q: whether each sequence passed.
+    """
+    eta = np.asarray(eta_QN, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a sequence that is sure to fail, or sure to pass
+        ln_pass_Q1 = np.log(eta).sum(axis=1, keepdims=True)
+        of_failed_QN = (eta - np.exp(ln_pass_Q1)) / -np.expm1(ln_pass_Q1)
+    return np.where(np.asarray(passed_Q, dtype=bool)[:, None], 1.0, of_failed_QN)
+
+
+def unbiased_risk(eta_QN: ArrayLike, passed_Q: ArrayLike, loss_hit_QN: ArrayLike, loss_miss_QN: ArrayLike) -> float:
+    """Mean loss of the tokens, estimated from outcomes: mean of sum_y P(y | outcome) loss(y).
+
+    Its expectation is the mean loss under true labels if eta is the true chance, whatever the loss.
+
+    Args:
+        eta_QN: chance of a hit that the weights are made of.
+        passed_Q: whether each sequence passed.
+        loss_hit_QN: loss of a prediction if the token is a hit.
+        loss_miss_QN: and if it is not.
+
+    Source:
+        arXiv 2306.11343, the risk over groups, for the aggregate function "all".
+    """
+    weight_QN = hit_given_outcome(eta_QN, passed_Q)
+    return float(np.mean(weight_QN * np.asarray(loss_hit_QN) + (1 - weight_QN) * np.asarray(loss_miss_QN)))
+
+
+def ln_likelihood(theta_F: Floats, x_QNF: Floats, passed_Q: NDArray[np.bool_]) -> float:
+    """ln-likelihood of the outcomes, sum over passes of ln prod eta and over failures of ln(1 - prod eta)."""
+    return _total(_ln_pass(theta_F, x_QNF), passed_Q)
+
+
+def learn(x_QNF: ArrayLike, passed_Q: ArrayLike) -> Learned:
+    """The fixed point of the unbiased risk of log loss under the weights of its own minimiser.
+
+    The slope of that risk at its own weights is X^T (P(hit | outcome) - eta); steps are taken with Fisher's information
+    of the outcomes, sum_q prod eta / (1 - prod eta) g g^T with g = sum_i (1 - eta_i) x_i, and halved until the
+    likelihood rises. With N = 1 this is logistic regression on the labels themselves. The likelihood of longer
+    sequences is not concave; the search starts where every token has the same chance.
+
+    Args:
+        x_QNF: features of each token; one of them constant.
+        passed_Q: whether each sequence passed.
+
+    Raises:
+        ValueError: shapes disagree, or there is no sequence.
+    """
+    x, passed = np.asarray(x_QNF, dtype=np.float64), np.asarray(passed_Q, dtype=bool)
+    if x.ndim != 3 or passed.shape != x.shape[:1] or not len(passed):
+        raise ValueError(f"features have shape {x.shape}, outcomes {passed.shape}")
+    if passed.all() or not passed.any():
+        return Learned(np.full(x.shape[2], np.nan), 0, Status.one_outcome)
+    flat_TF = x.reshape(-1, x.shape[2])
+    share = float(passed.mean()) ** (1 / x.shape[1])
+    theta_F = np.linalg.lstsq(flat_TF, np.full(len(flat_TF), np.log(share / (1 - share))), rcond=None)[0]
+    value = ln_likelihood(theta_F, x, passed)
+    for step in range(1, _STEPS + 1):
+        eta_QN, ln_pass_Q = hit_chance(x @ theta_F), _ln_pass(theta_F, x)
+        score_F = (hit_given_outcome(eta_QN, passed) - eta_QN).ravel() @ flat_TF
+        slope_QF = ((1 - eta_QN)[:, None, :] @ x)[:, 0]
+        weight_Q = np.exp(ln_pass_Q) / -np.expm1(ln_pass_Q)
+        information_FF = (slope_QF * weight_Q[:, None]).T @ slope_QF
+        if not np.linalg.cond(information_FF) < _WORST_CONDITION:
+            break
+        step_F = np.linalg.solve(information_FF, score_F)
+        if score_F @ step_F < _DECREMENT:
+            return Learned(theta_F, step, Status.ok)
+        for _ in range(_HALVINGS):
+            risen = ln_likelihood(theta_F + step_F, x, passed)
+            if risen >= value - _ROUNDING * abs(value):
+                break
+            step_F = step_F / 2
+        theta_F, value = theta_F + step_F, risen
+    return Learned(np.full(x.shape[2], np.nan), step, Status.not_converged)
+
+
+def _ln_pass(theta_F: Floats, x_QNF: Floats) -> Floats:
+    return -np.asarray(np.logaddexp(0.0, -(x_QNF @ theta_F)).sum(axis=1))
+
+
+def _total(ln_pass_Q: Floats, passed_Q: NDArray[np.bool_]) -> float:
+    with np.errstate(divide="ignore"):  # a failure that was sure to pass: no likelihood is left
+        return float(ln_pass_Q[passed_Q].sum() + np.log(-np.expm1(ln_pass_Q[~passed_Q])).sum())

@@ -1,0 +1,84 @@
+"""How good predicted chances are: chances and truth of each token in, AUC, log loss and calibration with intervals out.
+
+Tokens of a document are not independent, so every interval is from sums over documents: each measure is replaced by the
+share that each document has in its change (its influence), which a resample of the documents moves.
+Shapes: T tokens, D documents.
+
+Source: Obuchowski, Biometrics 53 (1997), 567, for the AUC of clustered data.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm, rankdata
+
+from rbpx.laws.uncertainty import LEVEL
+
+__all__ = ["Judgement", "Measure", "judge"]
+
+Floats = NDArray[np.float64]
+
+_Z: Final = float(norm.ppf((1 + LEVEL) / 2))
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number with its 95 % interval over documents; the ends are None where there is one document."""
+
+    value: float
+    lo: float | None
+    hi: float | None
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Predictions held against what happened.
+
+    Attributes:
+        auc: chance that a hit was given a higher chance than a miss; None where all tokens are hits or all misses.
+        log_loss_nats: mean of -ln of the chance given to what happened.
+        excess: mean predicted chance less the share of hits.
+    """
+
+    auc: Measure | None
+    log_loss_nats: Measure
+    excess: Measure
+
+
+def judge(z_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> Judgement:
+    """Judge predicted chances of a hit.
+
+    Args:
+        z_T: logits of the predicted chances, chance = 1 / (1 + exp(-z)).
+        hit_T: whether each token is one.
+        document_T: the document of each, whole numbers from 0.
+    """
+    z, hit = np.asarray(z_T, dtype=np.float64), np.asarray(hit_T, dtype=bool)
+    _, document = np.unique(np.asarray(document_T), return_inverse=True)
+    loss_T = np.logaddexp(0.0, np.where(hit, -z, z))
+    auc = _auc(z, hit, document) if 0 < hit.sum() < len(hit) else None
+    return Judgement(auc, _mean(loss_T, document), _mean(np.exp(-np.logaddexp(0.0, -z)) - hit, document))
+
+
+def _auc(z_T: Floats, hit_T: NDArray[np.bool_], document_T: NDArray[np.intp]) -> Measure:
+    n_hits, n_misses = int(hit_T.sum()), int((~hit_T).sum())
+    among_all_T, wins_T = rankdata(z_T), np.empty(len(z_T))  # ties count half
+    wins_T[hit_T] = (among_all_T[hit_T] - rankdata(z_T[hit_T])) / n_misses
+    wins_T[~hit_T] = 1 - (among_all_T[~hit_T] - rankdata(z_T[~hit_T])) / n_hits
+    value = float(wins_T[hit_T].mean())
+    return _measure(value, np.bincount(document_T, (wins_T - value) / np.where(hit_T, n_hits, n_misses)))
+
+
+def _mean(values_T: Floats, document_T: NDArray[np.intp]) -> Measure:
+    value = float(values_T.mean())
+    return _measure(value, np.bincount(document_T, (values_T - value) / len(values_T)))
+
+
+def _measure(value: float, influence_D: NDArray[Any]) -> Measure:
+    n = len(influence_D)
+    if n < 2:
+        return Measure(value, None, None)
+    half = _Z * float(np.sqrt(n / (n - 1) * (influence_D @ influence_D)))
+    return Measure(value, value - half, value + half)

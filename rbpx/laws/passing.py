@@ -1,0 +1,190 @@
+"""Chance that a sequence passes, all its tokens hits: counts in, their likelihood and where it is largest out.
+
+RBP_k = q(S) = exp(-exp(mu)) with mu = ln C_ref - alpha x, x = ln(S / S_ref). A sequence of N tokens passes with
+p_N = q prod_{i=1}^{N-1} (q + (i - q) r) / (1 + (i - 1) r), beta-binomial hits whose correlation within the sequence is
+r; at r = 0 tokens are independent, p_N = q^N = exp(-C N S^(-alpha)), a complementary log-log regression of failure.
+
+Shapes: C cells, each one size and one N; P parameters, (ln C_ref, alpha) or (ln C_ref, alpha, r); B sets of counts.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["TOLERANCES", "Peak", "Slopes", "Tally", "climb", "ln_pass", "separated", "slopes"]
+
+Floats = NDArray[np.float64]
+
+_STEPS, _HALVINGS, _WORST_CONDITION = 100, 30, 1e14
+TOLERANCES: Final = {"newton_decrement": 1e-12, "steps": _STEPS, "largest_r": 0.999}
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Outcomes of many sequences.
+
+    Attributes:
+        x_C: ln(S / S_ref) of each cell.
+        N_C: tokens of its sequences.
+        passed_BC: sequences that passed.
+        trials_BC: all sequences; a cell without any says nothing.
+        r_BC: correlation of the hits of a sequence where it is known (0: independent); None where it is to be found.
+    """
+
+    x_C: Floats
+    N_C: Floats
+    passed_BC: Floats
+    trials_BC: Floats
+    r_BC: Floats | None
+
+    def of(self, sets_B: NDArray[np.intp]) -> "Tally":
+        """Some of the sets of counts."""
+        r_BC = None if self.r_BC is None else self.r_BC[sets_B]
+        return Tally(self.x_C, self.N_C, self.passed_BC[sets_B], self.trials_BC[sets_B], r_BC)
+
+
+@dataclass(frozen=True, eq=False)
+class Peak:
+    """Where the likelihood is largest.
+
+    Attributes:
+        theta_BP: the parameters; NaN where the search found no maximum.
+        ln_likelihood_B: there, of the passes and failures in their order.
+    """
+
+    theta_BP: Floats
+    ln_likelihood_B: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """The likelihood and its slopes at some parameters.
+
+    Attributes:
+        ln_likelihood_B: of the passes and failures in their order.
+        error_BC: passes less those expected, over the chance to fail; times the change of ln p_N it is the score.
+        weight_BC: trials p / (1 - p); times the squared change of ln p_N it is Fisher's information.
+        by_theta_BCP: change of ln p_N with each parameter.
+        by_mu_BC: and with mu.
+    """
+
+    ln_likelihood_B: Floats
+    error_BC: Floats
+    weight_BC: Floats
+    by_theta_BCP: Floats
+    by_mu_BC: Floats
+
+    @property
+    def score_BP(self) -> Floats:
+        """Slope of the likelihood."""
+        return np.asarray(np.einsum("bc,bcp->bp", self.error_BC, self.by_theta_BCP))
+
+    @property
+    def information_BPP(self) -> Floats:
+        """Fisher's information."""
+        return np.asarray(np.einsum("bc,bcp,bcq->bpq", self.weight_BC, self.by_theta_BCP, self.by_theta_BCP))
+
+
+def ln_pass(mu_BC: Floats, r_BC: Floats, N_C: Floats) -> tuple[Floats, Floats, Floats]:
+    """Logarithm of p_N, its slopes by mu and by r; NaN where r is so negative that there is no such chance."""
+    with np.errstate(over="ignore"):  # a step too far, that is halved
+        ln_q_BC = -np.exp(mu_BC)
+    q_BC = np.exp(ln_q_BC)
+    ln_p, by_q, by_r = ln_q_BC.copy(), np.ones_like(q_BC), np.zeros_like(q_BC)
+    for N in np.unique(N_C[N_C > 1]):
+        at = N_C == N
+        q, r, i = q_BC[:, at, None], r_BC[:, at, None], np.arange(1, N)
+        chance, urn = q + (i - q) * r, 1 + (i - 1) * r
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a negative chance is NaN, and so told
+            independent = r[..., 0] == 0
+            ln_chance = np.where(r == 0, ln_q_BC[:, at, None], np.log(chance))
+            ln_p[:, at] += (ln_chance - np.log(urn)).sum(axis=-1)
+            share = np.where(independent, N - 1, (q * (1 - r) / chance).sum(axis=-1))
+            by_r[:, at] = ((i - q) / chance - (i - 1) / urn).sum(axis=-1)
+        by_q[:, at] += share
+    return ln_p, ln_q_BC * by_q, by_r
+
+
+def slopes(theta_BP: Floats, tally: Tally) -> Slopes:
+    """The likelihood at some parameters, and what its score and Fisher's information are made of."""
+    r_BC = np.broadcast_to(theta_BP[:, 2:], tally.passed_BC.shape) if tally.r_BC is None else tally.r_BC
+    ln_p, by_mu, by_r = ln_pass(theta_BP[:, :1] - theta_BP[:, 1:2] * tally.x_C, r_BC, tally.N_C)
+    p, q = np.exp(ln_p), -np.expm1(ln_p)
+    failed_BC = tally.trials_BC - tally.passed_BC
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a cell without sequences, a step too far
+        ln_fail = np.where(p < 0.5, np.log1p(-p), np.log(q))  # each exact where the other rounds
+        value_BC = np.where(tally.passed_BC > 0, tally.passed_BC * ln_p, 0.0)
+        value_BC = value_BC + np.where(failed_BC > 0, failed_BC * ln_fail, 0.0)
+        error_BC, weight_BC = (tally.passed_BC - tally.trials_BC * p) / q, tally.trials_BC * p / q
+    by_theta = [by_mu, -tally.x_C * by_mu, *([by_r] if tally.r_BC is None else [])]
+    return Slopes(value_BC.sum(axis=1), error_BC, weight_BC, np.stack(by_theta, axis=-1), by_mu)
+
+
+def separated(tally: Tally) -> NDArray[np.bool_]:
+    """Which counts have no maximum: the sizes with a pass and those with a failure meet at one size at most.
+
+    All passes, all failures and a single size are such cases too: then a law that is ever steeper, or ever higher, fits
+    ever better or no worse.
+    """
+    x_C, failed_BC = tally.x_C, tally.trials_BC - tally.passed_BC
+    (pass_lo, pass_hi), (fail_lo, fail_hi) = (
+        (np.where(n_BC > 0, x_C, np.inf).min(axis=1), np.where(n_BC > 0, x_C, -np.inf).max(axis=1))
+        for n_BC in (tally.passed_BC, failed_BC)
+    )
+    return np.asarray((pass_lo >= fail_hi) | (fail_lo >= pass_hi))
+
+
+def climb(tally: Tally, start_BP: Floats) -> Peak:
+    """Largest likelihood by Fisher scoring, steps halved until they rise, r kept at 0 or above.
+
+    The likelihood of independent tokens is concave, so that its maximum is the only one. A maximum is one where the
+    step that is left would gain less than `TOLERANCES` says; counts that are `separated` have none.
+    """
+    theta_BP, value_B = np.full_like(start_BP, np.nan), np.full(len(start_BP), np.nan)
+    live_B = np.flatnonzero(~separated(tally))
+    now_BP = start_BP[live_B]
+    for _ in range(_STEPS):
+        some = tally.of(live_B)
+        at = slopes(now_BP, some)
+        score_BP = at.score_BP
+        step_BP = _steps(now_BP, score_BP, at.information_BPP)
+        done_B = (step_BP * score_BP).sum(axis=1) < TOLERANCES["newton_decrement"]
+        theta_BP[live_B[done_B]], value_B[live_B[done_B]] = now_BP[done_B], at.ln_likelihood_B[done_B]
+        now_BP = _risen(now_BP, at.ln_likelihood_B, step_BP, some)
+        going_B = ~done_B & np.isfinite(now_BP).all(axis=1)
+        live_B, now_BP = live_B[going_B], now_BP[going_B]
+        if not len(live_B):
+            break
+    return Peak(theta_BP, value_B)
+
+
+def _steps(theta_BP: Floats, score_BP: Floats, information_BPP: Floats) -> Floats:
+    """Information^-1 score; where r is at 0 and wants below, r stands still."""
+    if theta_BP.shape[1] == 3:
+        held_B = (theta_BP[:, 2] <= 0) & (score_BP[:, 2] <= 0)
+        score_BP[held_B, 2] = 0.0
+        information_BPP[held_B, 2, :] = information_BPP[held_B, :, 2] = 0.0
+        information_BPP[held_B, 2, 2] = 1.0
+    step_BP = np.full_like(theta_BP, np.nan)
+    known_B = np.isfinite(information_BPP).all(axis=(1, 2)) & np.isfinite(score_BP).all(axis=1)
+    at_B = np.flatnonzero(known_B)
+    at_B = at_B[np.linalg.cond(information_BPP[at_B]) < _WORST_CONDITION]
+    step_BP[at_B] = np.linalg.solve(information_BPP[at_B], score_BP[at_B][..., None])[..., 0]
+    return step_BP
+
+
+def _risen(theta_BP: Floats, value_B: Floats, step_BP: Floats, tally: Tally) -> Floats:
+    """The steps taken, each halved until its likelihood is not smaller; NaN where none rises."""
+    length_B1, moving_B = np.ones((len(theta_BP), 1)), np.isfinite(step_BP).all(axis=1) & np.isfinite(value_B)
+    for _ in range(_HALVINGS):
+        moved_BP = theta_BP + length_B1 * step_BP
+        if moved_BP.shape[1] == 3:
+            moved_BP[:, 2] = np.clip(moved_BP[:, 2], 0.0, TOLERANCES["largest_r"])
+        risen_B = slopes(moved_BP, tally).ln_likelihood_B
+        falls_B = moving_B & ~(risen_B >= value_B - 1e-12 * np.abs(value_B))  # rounding is no fall; NaN is one
+        if not falls_B.any():
+            break
+        length_B1[falls_B] /= 2
+    return np.where((falls_B | ~moving_B)[:, None], np.nan, moved_BP)
