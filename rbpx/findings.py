@@ -86,4 +86,4 @@ def _aligned(table: pa.Table) -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    return "–" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    return "–" if value is None else f"{value + 0.0:g}" if isinstance(value, float) else str(value)
