@@ -69,23 +69,17 @@ def compare(counts: pa.Table, weights_BD: npt.NDArray[np.int64] | None, k_grid: 
         k_grid: the k of the curves.
         V: width of the vocabulary.
     """
-    rank_R, column = np.unique(counts["rank"].to_numpy(), return_inverse=True)
-    doc, tokens = counts["doc_id"].to_numpy(), counts["n_tokens"].to_numpy().astype(np.float64)
-    n_documents = int(doc.max()) + 1 if weights_BD is None else weights_BD.shape[1]
-    tokens_DR = csr_array((tokens, (doc, column)), (n_documents, len(rank_R)))
-    tokens_R = np.asarray(tokens_DR.sum(axis=0), float)
-    rivals = [_paper(rank_R, tokens_R, tokens_DR, weights_BD, k_grid, V)]
-    rivals += [_over_all(name, rank_R, tokens_R, tokens_DR, weights_BD, k_grid, V) for name in DISTRIBUTIONS]
+    known = _sort(counts, weights_BD)
+    rivals = [_paper(known, k_grid, V), *(_over_all(name, known, k_grid, V) for name in DISTRIBUTIONS)]
     top = best(rivals)
     if top is None:
         return rivals
-    at_R = rank_R.astype(np.int64) - 1
-    best_R = ln_shares(top.fit, V)[at_R]
+    best_V = ln_shares(top.fit, V)
     found = []
     for rival in rivals:
         behind = None
         if rival.fit.distribution in DISTRIBUTIONS and rival.fit.loglik is not None:
-            behind = _behind(tokens_DR, best_R - ln_shares(rival.fit, V)[at_R], weights_BD)
+            behind = _behind(known, best_V - ln_shares(rival.fit, V))
         found.append(Rival(rival.fit, rival.curve, rival.curve_B, rival.mu_sigma_B2, behind))
     return found
 
@@ -98,26 +92,44 @@ def best(rivals: Sequence[Rival]) -> Rival | None:
     return rivals[min(known)[1]] if known else None
 
 
-def _paper(
-    rank_R: Floats,
-    tokens_R: Floats,
-    tokens_DR: csr_array,
-    weights_BD: npt.NDArray[np.int64] | None,
-    k_grid: Sequence[int],
-    V: int,
-) -> Rival:
-    fit = fit_paper(rank_R, tokens_R)
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """Counts of ranks of one run, and how often each document is drawn; no draws where there is but one document."""
+
+    rank_R: Floats
+    tokens_DR: csr_array
+    weights_BD: npt.NDArray[np.int64] | None
+
+    @property
+    def tokens_R(self) -> Floats:
+        return np.asarray(self.tokens_DR.sum(axis=0), float)
+
+    @property
+    def at_R(self) -> npt.NDArray[np.int64]:
+        """Where the ranks stand among 1..V."""
+        return self.rank_R.astype(np.int64) - 1
+
+
+def _sort(counts: pa.Table, weights_BD: npt.NDArray[np.int64] | None) -> _Counts:
+    rank_R, column = np.unique(counts["rank"].to_numpy(), return_inverse=True)
+    doc, tokens = counts["doc_id"].to_numpy(), counts["n_tokens"].to_numpy().astype(np.float64)
+    n_documents = int(doc.max()) + 1 if weights_BD is None else weights_BD.shape[1]
+    return _Counts(rank_R, csr_array((tokens, (doc, column)), (n_documents, len(rank_R))), weights_BD)
+
+
+def _paper(known: _Counts, k_grid: Sequence[int], V: int) -> Rival:
+    fit = fit_paper(known.rank_R, known.tokens_R)
     beta, gamma = fit.params["beta"], fit.params["gamma"]
     if beta is None or gamma is None:
         return Rival(fit, None, None)
     curve = _curve(np.array([beta]), np.array([gamma]), k_grid, V)[0]
-    if fit.status is not Status.ok or weights_BD is None:
+    if fit.status is not Status.ok or known.weights_BD is None:
         return Rival(fit, curve, None)
-    drawn_BR = np.asarray((tokens_DR.T @ weights_BD.T.astype(np.float64)).T)
-    mu_B, sigma_B = resample_paper(fit, rank_R, drawn_BR).T
-    known_B = np.isfinite(mu_B) & np.isfinite(sigma_B)
+    drawn_BR = np.asarray((known.tokens_DR.T @ known.weights_BD.T.astype(np.float64)).T)
+    mu_B, sigma_B = resample_paper(fit, known.rank_R, drawn_BR).T
+    usable_B = np.isfinite(mu_B) & np.isfinite(sigma_B)
     curve_B = np.full((len(mu_B), len(curve)), np.nan)
-    curve_B[known_B] = _curve((1 - mu_B / sigma_B**2)[known_B], (0.5 / sigma_B**2)[known_B], k_grid, V)
+    curve_B[usable_B] = _curve((1 - mu_B / sigma_B**2)[usable_B], (0.5 / sigma_B**2)[usable_B], k_grid, V)
     return Rival(fit, curve, curve_B, np.column_stack([mu_B, sigma_B]))
 
 
@@ -127,41 +139,31 @@ def _curve(beta_B: Floats, gamma_B: Floats, k_grid: Sequence[int], V: int) -> Fl
     return np.column_stack([-np.log(rbp_BK), entropy_B])
 
 
-def _over_all(
-    name: str,
-    rank_R: Floats,
-    tokens_R: Floats,
-    tokens_DR: csr_array,
-    weights_BD: npt.NDArray[np.int64] | None,
-    k_grid: Sequence[int],
-    V: int,
-) -> Rival:
+def _over_all(name: str, known: _Counts, k_grid: Sequence[int], V: int) -> Rival:
     """A distribution over 1..V. Its curve moves with the documents as its parameters do, to first order."""
-    fit = fit_distribution(name, rank_R, tokens_R, V)
+    fit = fit_distribution(name, known.rank_R, known.tokens_R, V)
     if fit.loglik is None:
         return Rival(fit, None, None)
     ln_p_V = ln_shares(fit, V)
     p_V, last_K = np.exp(ln_p_V), np.minimum(k_grid, V) - 1
     rbp_K = np.minimum(np.cumsum(p_V)[last_K], 1.0)
     curve = np.append(-np.log(rbp_K), -p_V @ ln_p_V)
-    if weights_BD is None:
+    if known.weights_BD is None:
         return Rival(fit, curve, None)
-    influence_RP, score_PV = parameter_influence(fit, rank_R, tokens_R, V)
-    moved_BP = weights_BD @ np.asarray(tokens_DR @ influence_RP)
+    influence_RP, score_PV = parameter_influence(fit, known.rank_R, known.tokens_R, V)
+    moved_BP = known.weights_BD @ np.asarray(known.tokens_DR @ influence_RP)
     by_theta_PK = -np.cumsum(score_PV * p_V, axis=1)[:, last_K] / rbp_K
     slopes_PK1 = np.column_stack([by_theta_PK, -(score_PV * p_V) @ ln_p_V])
     return Rival(fit, curve, curve + moved_BP @ slopes_PK1)
 
 
-def _behind(
-    tokens_DR: csr_array, lost_R: Floats, weights_BD: npt.NDArray[np.int64] | None
-) -> tuple[float, Interval | None]:
+def _behind(known: _Counts, lost_V: Floats) -> tuple[float, Interval | None]:
     """Mean over tokens of what is lost, and its interval when other documents are drawn."""
-    lost_D, tokens_D = tokens_DR @ lost_R, np.asarray(tokens_DR.sum(axis=1), float)
+    lost_D, tokens_D = known.tokens_DR @ lost_V[known.at_R], np.asarray(known.tokens_DR.sum(axis=1), float)
     value = float(lost_D.sum() / tokens_D.sum())
-    if weights_BD is None:
+    if known.weights_BD is None:
         return value, None
-    tokens_B = weights_BD @ tokens_D
-    drawn_B = (weights_BD @ lost_D)[tokens_B > 0] / tokens_B[tokens_B > 0]
+    tokens_B = known.weights_BD @ tokens_D
+    drawn_B = (known.weights_BD @ lost_D)[tokens_B > 0] / tokens_B[tokens_B > 0]
     half = _Z * float(drawn_B.std(ddof=1))
     return value, (value - half, value + half)
