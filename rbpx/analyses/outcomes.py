@@ -35,9 +35,7 @@ DEFAULT_N: Final = (1, 2, 5, 10, 20, 50)
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> OutcomesFound:
-    """Cut, count, and fit at each k; nothing is known of imported runs, which have no tokens to cut."""
-    if not group.is_measured:
-        return OutcomesFound(group, group.title, ())
+    """Cut, count, and fit at each k, a measured group."""
     k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
     weights_BD = (
         None if group.n_documents == 1 else document_weights(group.n_documents, request.resamples, request.seed)

@@ -95,10 +95,8 @@ class _Tokens:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> TokenwiseFound:
-    """Learn and judge at each k; nothing can be learned of imported runs, which have no tokens."""
+    """Learn and judge at each k, in a measured group."""
     run, smaller = group.runs[-1], group.runs[-2]
-    if not group.is_measured:
-        return TokenwiseFound(group, run, smaller, ())
     k_grid = request.k_grid(min(run.vocab_size or 0, smaller.vocab_size or 0), DEFAULT_K)
     lengths = request.n_listed(DEFAULT_N)
     found = tuple(_tokenwise(connection, group, k, lengths, request.seed) for k in k_grid)

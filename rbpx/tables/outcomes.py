@@ -28,8 +28,6 @@ def show(found: Sequence[OutcomesFound]) -> None:
             _print_passes(screen, title, laws)
             _print_laws(screen, title, laws)
             _print_rbp(screen, title, laws)
-        if not each.found:
-            screen.print(f"{each.title}: no tokens are known, so there are no sequences to cut.", soft_wrap=True)
     screen.print(
         "A sequence of N tokens passes if all are hits, ranks at most k. Independent: pass ~ Bernoulli(exp(-C N "
         "S^-alpha)), by maximum likelihood. Correlation (r): of two hits of a sequence, hits beta-binomial; measured "

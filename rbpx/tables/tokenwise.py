@@ -29,8 +29,6 @@ def show(found: Sequence[TokenwiseFound]) -> None:
             table.add_section()
             table.add_row("true", "", "", "", "", "", number(at.rbp, 3))
             put(screen, table)
-        if not each.found:
-            screen.print(f"{each.group.title}: no tokens are known, so there is nothing to learn from.", soft_wrap=True)
     screen.print(
         f"Logistic models of P(hit), learned from the passes and failures of sequences of N tokens in {FOLDS - 1} of "
         f"{FOLDS} parts of the documents and judged on the tokens of the part that was left out. Loss: log loss, nats; "
