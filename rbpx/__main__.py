@@ -41,6 +41,7 @@ def _launch(verb: str, words: tuple[str, ...], hydra: tuple[str, ...], sweeps: b
     from rbpx.launch import launch
 
     os.environ[commands.VERB], os.environ[commands.WORDS] = verb, json.dumps(words)
+    os.environ[commands.OVERRIDES] = json.dumps(hydra)
     outcomes = launch(verb, hydra, commands.perform)
     if sweeps and not outcomes:
         raise RbpxError("the sweep has no jobs; check its lists and globs with --cfg job for one of them")

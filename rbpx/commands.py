@@ -17,7 +17,11 @@ from rbpx.store import Record, Store
 from rbpx.study import ANALYSES
 from rbpx.study import perform as perform_analyses
 
-VERB, WORDS = "RBPX_VERB", "RBPX_WORDS"  # how the jobs of a sweep learn what they are for, in other processes too
+VERB, WORDS, OVERRIDES = (
+    "RBPX_VERB",
+    "RBPX_WORDS",
+    "RBPX_OVERRIDES",
+)  # how the jobs of a sweep learn what they are for, in other processes too
 
 
 def leads() -> bool:
@@ -93,7 +97,7 @@ def _record(request: Request, found: Sequence[Record]) -> None:
 
     if request.study is not None:
         source = folder("experiments") / f"{request.study.name}.yaml"
-        written = write_findings(request.study, found, source, request.output)
+        written = write_findings(request.study, found, source, request.output, _changes())
         print(f"findings of {request.study.name} written to {written}", file=sys.stderr)
 
 
@@ -110,9 +114,26 @@ def run(request: Request, words: Sequence[str]) -> Outcome:
 
 def record(request: Request, words: Sequence[str]) -> Outcome:
     """As `run`, for a named study, whose findings are then written into its file."""
+    from rbpx.findings import check_output
+    from rbpx.launch import folder
+
     if request.study is None:
         raise RbpxError("record needs a named study: python -m rbpx record experiment=NAME; see python -m rbpx --help")
+    changes = _changes()
+    if changes and request.output is None:
+        raise RbpxError(
+            f"{changes[0]} makes another study of experiment={request.study.name}, whose file is for its own findings; "
+            "name a file for these with --output FILE"
+        )
+    check_output(request.output or str(folder("experiments") / f"{request.study.name}.yaml"))
     return run(request, words)
+
+
+def _changes() -> list[str]:
+    """Overrides that change what a study gives, not where it is or how fast it comes."""
+    same = ("experiment", "store", "output", "format", "device", "tokens_per_batch")
+    typed = json.loads(os.environ[OVERRIDES])
+    return [o for o in typed if "=" in o and not o.startswith("hydra") and o.split("=")[0].lstrip("+~") not in same]
 
 
 def measure(request: Request, words: Sequence[str]) -> Outcome:
@@ -157,12 +178,21 @@ def outcomes(request: Request, words: Sequence[str]) -> Outcome:
     from rbpx.tables.outcomes import show as show_outcomes
     from rbpx.tables.plain import print_records
 
+    _refuse_narrowing(request)
     found = analyse_file(Path(words[0]).expanduser(), request)
     if request.format is Format.table:
         show_outcomes([found])
     else:
         print_records(records(found), request.format)
     return Outcome()
+
+
+def _refuse_narrowing(request: Request) -> None:
+    """A file is taken whole; what narrows the store would be passed over in silence."""
+    narrowed = {name: getattr(request, name) for name in ("model", "dataset", "protocol", "family", "source")}
+    narrowed |= {"size": None if request.size == "all" else request.size}
+    for name in (name for name, value in narrowed.items() if value is not None):
+        raise RbpxError(f"{name}= narrows what the store holds, and outcomes FILE takes all rows of its file; drop it")
 
 
 def _open(request: Request) -> Store:
@@ -219,12 +249,16 @@ def show(request: Request, words: Sequence[str]) -> Outcome:
 
 def _reproduced(fit: Record) -> Record | None:
     """The constants of a fit, fitted again from what it carries, and how far they are from those it says."""
+    from rbpx.laws.outcomes import reproduce_outcomes
     from rbpx.laws.power import reproduce
 
-    if fit["alpha"] is None or "starts" not in fit["params"]:
+    if fit["alpha"] is None or not {"starts", "cells"} & set(fit["params"]):
         return None
-    again = reproduce(fit["params"])
-    said = {"C": fit["C"], "alpha": fit["alpha"], "E": fit["params"]["E"] or 0.0}
+    said = {"C": fit["C"], "alpha": fit["alpha"]}
+    if "cells" in fit["params"]:
+        again = reproduce_outcomes(fit["params"])
+    else:
+        again, said["E"] = reproduce(fit["params"]), fit["params"]["E"] or 0.0
     pairs = [(again[name], value) for name, value in said.items()]
     apart = max(abs(a - b) / max(abs(b), 1.0) for a, b in pairs if a is not None and b is not None)
     return {**again, "largest_relative_difference": apart}

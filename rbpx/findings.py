@@ -5,6 +5,7 @@ all rows, what is nested as JSON.
 """
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +22,23 @@ from rbpx.writing import place
 MARK: Final = "# ---- findings: written by python -m rbpx record experiment="
 
 
-def write_findings(study: StudyConfig, records: Sequence[Record], source: Path, output: str | None) -> Path:
+def check_output(output: str) -> None:
+    """Refuse a place where nothing can be written, before anything is measured.
+
+    Raises:
+        RbpxError: it is a folder, its folder is missing, or may not be written.
+    """
+    path = Path(output).expanduser()
+    reason = "is a folder" if path.is_dir() else None if path.parent.is_dir() else "lies in no folder that there is"
+    if reason is None and not os.access(path if path.exists() else path.parent, os.W_OK):
+        reason = "cannot be written by you"
+    if reason is not None:
+        raise RbpxError(f"output={output} {reason}; name another file")
+
+
+def write_findings(
+    study: StudyConfig, records: Sequence[Record], source: Path, output: str | None, changes: Sequence[str] = ()
+) -> Path:
     """Write a study's file with its findings at the end; those that stood there are replaced.
 
     Args:
@@ -29,18 +46,26 @@ def write_findings(study: StudyConfig, records: Sequence[Record], source: Path, 
         records: rows of its analyses.
         source: the file of the study.
         output: where to write; None: into that file.
+        changes: overrides that the study does not say itself; they stand in the block.
 
     Raises:
         RbpxError: the study has no result to write, its SQL is wrong, or the file cannot be written.
     """
+    if not records:
+        raise RbpxError(
+            f"experiment={study.name} finds nothing on this grid; give it the texts and sizes that its question needs"
+        )
     if study.result is None:
         raise RbpxError(f"experiment={study.name} names no result; give its file a SELECT over found as study.result")
     answer = _answer(study, records)
+    if not answer.num_rows:
+        raise RbpxError(f"experiment={study.name} has no result on this grid: its study.result gives no rows")
     runs = sorted({run_id for record in records for run_id in _run_ids(record)})
     lines = [f"{MARK}{study.name} ----", f"# rbpx {__version__}; the SQL is study.result; runs:"]
     lines += ["#   " + " ".join(runs[at : at + 6]) for at in range(0, len(runs), 6)]
     texts = sorted({(r["dataset"], r["text_hash"][:8]) for r in records if r.get("text_hash")})
     lines += [f"# texts: {', '.join(' '.join(text) for text in texts)}"] if texts else []
+    lines += [f"# with {' '.join(changes)}"] if changes else []
     lines += ["#", *(f"# {line}".rstrip() for line in _aligned(answer))]
     text = source.read_text(encoding="utf-8")
     body = text[: text.index(MARK)] if MARK in text else text

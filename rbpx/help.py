@@ -77,11 +77,11 @@ prediction and a corrected one, a law for each N and the joint law, and the size
 closed, with intervals for documents and models.
 
 slices= compares tokens of one text instead, each slice with the first: position (buckets 1-15, 16-63, 64-255, 256+),
-frequency (deciles of the scored tokens by how often their id is scored, most frequent first), or your own, each a name
-with an SQL condition over doc_id, position, token_id, text, frequency, decile, n_tokens (of the document), greater,
-ties, logprob and rank. A single condition is compared with the rest. Inside the quotes of a condition SQL's own strings
-are written with $$: text = $$def$$. Slices hold the same documents, which are resampled together. A condition on rank
-or logprob chooses other tokens at every size; the gap is then marked different tokens.""",
+frequency (deciles of the scored tokens by how often their id is scored, most frequent first), or your own, each a plain
+word with an SQL condition over doc_id, position, token_id, text, frequency (a count), decile, n_tokens (of the
+document), greater, ties, logprob and rank. A single condition is compared with the rest. Inside the quotes of a
+condition SQL's own strings are written with $$: text = $$def$$. Slices hold the same documents, which are resampled
+together. A condition on rank or logprob chooses other tokens at every size; the gap is then marked different tokens.""",
         (
             "python -m rbpx gaps model=ladder",
             "python -m rbpx gaps k='[1,100]' --format json",
@@ -118,8 +118,9 @@ against S, and the laws that a distribution derives for RBP_k and cross-entropy 
         "cross-entropy taken apart by rank, a law for each term",
         """CE = H(P) + KL(P || Q) - ln(sum S), error-entropy, self-alignment and confidence (arXiv 2510.04067), for each
 run, with the share of each term and how it changes with S. H(P) of counted ranks is too small; a jackknife over
-documents takes away a part of that, and an extrapolation over halves and quarters bounds the rest from above. The
-paper's ranks are strict: compare with ties=optimistic.""",
+documents takes away a part of that, an extrapolation over halves and quarters of them tends to take away too much.
+Where the two differ by less than the standard error, what is left is noise. Ranks are strict in the source: compare
+with ties=optimistic.""",
         ("python -m rbpx entropy dataset=pydoc", "python -m rbpx entropy ties=optimistic --format json"),
     ),
     "outcomes": (

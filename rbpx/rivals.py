@@ -17,6 +17,7 @@ from rbpx.laws.derived import derived_power_law, derived_rbp
 from rbpx.laws.distribution import DISTRIBUTIONS, fit_distribution, ln_shares, parameter_influence
 from rbpx.laws.lognormal import fit_paper, resample_paper
 from rbpx.laws.rank_fit import RankFit
+from rbpx.laws.uncertainty import MIN_RESAMPLES
 from rbpx.status import Status
 
 __all__ = ["Rival", "best", "compare"]
@@ -52,7 +53,10 @@ class Rival:
         """95 % intervals of mu and sigma over documents, where they are known."""
         if self.mu_sigma_B2 is None or self.fit.params["mu"] is None:
             return {}
-        sd_2 = np.nanstd(self.mu_sigma_B2, axis=0, ddof=1)
+        known_B2 = self.mu_sigma_B2[np.isfinite(self.mu_sigma_B2).all(axis=1)]
+        if len(known_B2) < MIN_RESAMPLES:
+            return {}
+        sd_2 = known_B2.std(axis=0, ddof=1)
         found = {}
         for name, sd in zip(_MU_SIGMA, sd_2.tolist(), strict=True):
             value = float(self.fit.params[name] or 0.0)
@@ -165,5 +169,7 @@ def _behind(known: _Counts, lost_V: Floats) -> tuple[float, Interval | None]:
         return value, None
     tokens_B = known.weights_BD @ tokens_D
     drawn_B = (known.weights_BD @ lost_D)[tokens_B > 0] / tokens_B[tokens_B > 0]
+    if len(drawn_B) < MIN_RESAMPLES:
+        return value, None
     half = _Z * float(drawn_B.std(ddof=1))
     return value, (value - half, value + half)

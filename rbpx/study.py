@@ -1,7 +1,8 @@
 """Analyses by name: requests and the store in, printed tables and kept fits out; the same way for each."""
 
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -73,13 +74,19 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
     for name in names:
         analysis = ANALYSES[name]
         module = import_module(f"rbpx.analyses.{analysis.module}")
-        found = []
-        for request, cell_keys in grids:
+        found: list[Any] = []
+        tokens_known = False
+        for same in _alike(grids) if analysis.across else [[grid] for grid in grids]:
+            request = same[0][0]
             store = Store(Path(request.store))
             with connect(store) as connection:
-                groups = select(connection, request, cell_keys)
-                if not groups:
-                    raise RbpxError(_nothing(connection, request))
+                groups: list[Group] = []
+                for each, cell_keys in same:
+                    chosen = select(connection, each, cell_keys)
+                    if not chosen:
+                        raise RbpxError(_nothing(connection, each))
+                    groups += [group for group in chosen if group.names() not in [known.names() for known in groups]]
+                tokens_known = tokens_known or any(group.is_measured for group in groups)
                 groups = [group for group in groups if _suits(analysis, group)]
                 if analysis.across:
                     results = module.analyse(connection, groups, request)
@@ -90,8 +97,11 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
             said += [{"analysis": name, **record} for record in kept]
             found += results
             refresh_index(store)
-        if asked and not any(len(result.group.runs) >= analysis.sizes for result in found):
-            raise RbpxError(_none(name, grids[0][0]))
+        if not any(len(result.group.runs) >= analysis.sizes for result in found):
+            if asked:
+                raise RbpxError(_none(name, grids[0][0], tokens_known))
+            if not analysis.small:
+                print(f"rbpx: {_none(name, grids[0][0], tokens_known)}", file=sys.stderr)
         if found and grids[0][0].format is Format.table:
             import_module(f"rbpx.tables.{analysis.module}").show(found)
     if grids[0][0].format is not Format.table:
@@ -99,6 +109,23 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
 
         print_records(records, grids[0][0].format)
     return said
+
+
+def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
+    """Grids that ask the same of different runs, together: what looks across groups looks across all of them."""
+    found: list[list[Grid]] = []
+    for grid in grids:
+        same = next((group for group in found if _question(group[0][0]) == _question(grid[0])), None)
+        if same is None:
+            found.append([grid])
+        else:
+            same.append(grid)
+    return found
+
+
+def _question(request: Request) -> Request:
+    """A request without what narrows it."""
+    return replace(request, model=None, dataset=None, protocol=None, family=None, source=None, size="all")
 
 
 def _suits(analysis: Analysis, group: Group) -> bool:
@@ -109,8 +136,13 @@ def _suits(analysis: Analysis, group: Group) -> bool:
 
 def _nothing(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
     """Why a request matches nothing; imported observations have one tie rule, measured ones have all."""
-    query = "SELECT DISTINCT source, ties FROM observations WHERE source <> 'measured' ORDER BY ALL"
-    others = [(s, t) for s, t in connection.sql(query).fetchall() if request.source in (None, s)]
+    query = "SELECT DISTINCT source, ties, family FROM observations WHERE source <> 'measured' ORDER BY ALL"
+    families = request.families()
+    others = [
+        (s, t)
+        for s, t, family in connection.sql(query).fetchall()
+        if request.source in (None, s) and (families is None or family in families)
+    ]
     named: dict[str, Any] = {
         "source": request.source,
         "family": request.family or (None if request.model is None else request.model.family),
@@ -123,20 +155,20 @@ def _nothing(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
     return f"no runs in store={request.store} match {asked or 'the request'} with ties={request.ties.value}{hint}"
 
 
-def _none(name: str, request: Request) -> str:
+def _none(name: str, request: Request, tokens_known: bool) -> str:
     """Why an analysis found nothing to look at among the runs that there are."""
-    n_runs = sum(1 for _ in Store(Path(request.store)).records("cells"))
-    if (ANALYSES[name].tokens or request.slices is not None) and (n_runs == 0 or ANALYSES[name].sizes == 1):
+    if not tokens_known and (ANALYSES[name].tokens or request.slices is not None):
         return (
             f"{name} looks at tokens, and imported results have none; measure: "
             "python -m rbpx measure model=ladder dataset=pydoc"
         )
     if ANALYSES[name].across and request.slices is None:
         return (
-            f"no two texts in store={request.store} have 3 sizes of one family in common, measured alike; measure "
-            "another text: python -m rbpx measure model=ladder dataset=pydoc"
+            f"no two texts that were asked for in store={request.store} have 3 sizes of one family in common, measured "
+            "alike; measure another text: python -m rbpx measure model=ladder dataset=pydoc"
         )
+    n_runs = sum(1 for _ in Store(Path(request.store)).records("cells"))
     return (
-        f"no group of runs in store={request.store} has the {ANALYSES[name].sizes} sizes that a power law needs "
+        f"no group of runs in store={request.store} has the {ANALYSES[name].sizes} sizes that {name} needs "
         f"({n_runs} run(s) in all); measure more: python -m rbpx model=ladder dataset=stdlib size=all"
     )

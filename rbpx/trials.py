@@ -21,6 +21,7 @@ ALIASES: Final = {
 _NEEDED: Final = ("S", "N", "passed")
 _YES, _NO = ("true", "yes"), ("false", "no")
 _LARGEST: Final = 2**53
+_LONGEST: Final = 1_000_000  # tokens of a sequence
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def _trial(row: Row, columns: dict[str, str]) -> Trial:
     if "group" in columns and group is None:
         raise RbpxError(f"{row.place}: {columns['group']} is empty; name the group of every row, or drop the column")
     k = None if value.get("k") is None else _whole(row, value["k"], "k", 1, "a rank from 1")
-    N = _whole(row, value["N"], "n", 1, "tokens of a sequence, from 1")
+    N = _whole(row, value["N"], "n", 1, f"tokens of a sequence, from 1 to {_LONGEST:,}", _LONGEST)
     named = value.get("size")
     return Trial(str(S if named is None else named), S, N, passed, trials, None if group is None else str(group), k)
 
@@ -110,10 +111,10 @@ def _passed(row: Row, value: Any, trials: int, counts: bool) -> int:
     return passed
 
 
-def _whole(row: Row, value: Any, field: str, least: int, meaning: str) -> int:
+def _whole(row: Row, value: Any, field: str, least: int, meaning: str, most: float = _LARGEST) -> int:
     text = "" if value is None or isinstance(value, bool) else str(value).strip()
     number = float(text) if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?", text, re.ASCII) else None
-    if number is None or number != int(number) or not least <= number <= _LARGEST:
+    if number is None or number != int(number) or not least <= number <= most:
         raise RbpxError(
             f"{row.place}: {field} is {'empty' if value is None else value}; a whole number is meant, {meaning}"
         )

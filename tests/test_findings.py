@@ -84,6 +84,38 @@ def test_a_wrong_result_is_one_line_and_writes_nothing(words: list[str], says: s
     assert not (tmp_path / "study.yaml").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["ties=mid"], "name a file for these with --output FILE"),
+        (["--output", "/no/such/folder/x.yaml"], "lies in no folder that there is"),
+        (["--output", "."], "is a folder"),
+    ],
+)
+def test_a_place_that_will_not_do_is_refused_before_anything_is_read(
+    words: list[str], says: str, cwd: Path, tmp_path: Path
+) -> None:
+    answer = here("record", f"experiment={STUDY}", *words, "--store", tmp_path / "store", cwd=cwd, check=2)
+    assert len(answer.stderr.strip().splitlines()) == 1
+    assert says in answer.stderr
+    assert not (tmp_path / "store").exists()
+
+
+def test_what_was_asked_otherwise_stands_in_the_findings(cwd: Path, tmp_path: Path) -> None:
+    record(tmp_path / "store", cwd, tmp_path / "study.yaml", "k=1")
+    text = (tmp_path / "study.yaml").read_text()
+    assert "# with k=1\n" in text
+    assert [row[1] for row in findings(text)[1:]] == ["–", "1"]
+
+
+def test_a_grid_without_an_answer_is_one_line_and_leaves_no_file(own_store: Path, cwd: Path, tmp_path: Path) -> None:
+    output = tmp_path / "study.yaml"
+    words = ["experiment=relative_gaps", "dataset=pydoc", "size=3k", "limit=2"]
+    answer = here("record", *words, "--output", output, "--store", own_store, cwd=cwd, check=2)
+    assert "finds nothing on this grid" in answer.stderr
+    assert not output.exists()
+
+
 def test_record_needs_a_study(own_store: Path, cwd: Path) -> None:
     answer = here("record", "model=ladder", "--store", own_store, cwd=cwd, check=2)
     assert "record needs a named study" in answer.stderr

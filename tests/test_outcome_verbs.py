@@ -45,6 +45,15 @@ def laws(found: Rows) -> dict[tuple[int | None, str], dict[str, Any]]:
 # ---------------------------------------------------------------------------------------------- outcomes of a store
 
 
+def test_a_kept_law_is_fitted_again_from_the_counts_that_it_carries(gathered: Path, cwd: Path) -> None:
+    found = laws(rows(gathered, cwd, "outcomes", "k=10", "n=[2,5]", "resamples=50"))
+    assert {correction for _, correction in found} == {"none", "measured", "free"}
+    for law in found.values():
+        shown = json.loads(here("show", law["fit_id"], "--store", gathered, cwd=cwd, check=0).stdout)
+        assert shown["reproduced"]["alpha"] == pytest.approx(law["alpha"], rel=1e-9)
+        assert shown["reproduced"]["largest_relative_difference"] <= 1e-9
+
+
 def test_independent_tokens_come_back_at_every_length(independent: Path, cwd: Path) -> None:
     found = rows(independent, cwd, "outcomes", "k=10", "n=[1,2,5,10]", "resamples=200")
     told = laws(found)
@@ -206,7 +215,7 @@ def test_a_wrong_row_is_one_line_that_names_it(content: str, said: str, tmp_path
 
 def test_a_file_that_tells_no_law_says_why_and_two_files_are_refused(tmp_path: Path, cwd: Path) -> None:
     (tmp_path / "one.csv").write_text("S,n,passed\n10,5,1\n10,5,0\n")
-    assert "too few sizes" in here("outcomes", tmp_path / "one.csv", cwd=cwd, check=0).stdout
+    assert "outcomes of one model" in here("outcomes", tmp_path / "one.csv", cwd=cwd, check=2).stderr
     assert "takes one file, got 2" in here("outcomes", "a.csv", "b.csv", cwd=cwd, check=2).stderr
     assert "is no file" in here("outcomes", "none.csv", cwd=cwd, check=2).stderr
     answer = here("outcomes", tmp_path / "one.csv", "n=7", cwd=cwd, check=2)
@@ -249,3 +258,23 @@ def test_imported_results_have_no_sequences_to_cut(tmp_path: Path, cwd: Path) ->
     for verb in ("outcomes", "tokenwise"):
         answer = here(verb, "source=them", "ties=optimistic", "--store", tmp_path / "store", cwd=cwd, check=2)
         assert "imported results have none" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["size=a"], "size= narrows what the store holds"), (["dataset=pydoc"], "dataset= narrows what the store holds")],
+)
+def test_a_file_is_taken_whole(words: list[str], said: str, tmp_path: Path, cwd: Path) -> None:
+    answer = here("outcomes", benchmark(tmp_path / "rows.csv"), *words, cwd=cwd, check=2)
+    assert said in answer.stderr
+    assert len(answer.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "said"), [("m,1000,5,3,10", "outcomes of one model, m"), ("m,1000,2000000,3,10", "from 1 to 1,000,000")]
+)
+def test_a_file_that_no_law_could_come_from_is_refused(row: str, said: str, tmp_path: Path, cwd: Path) -> None:
+    (tmp_path / "rows.csv").write_text(f"model,S,n,passed,trials\n{row}\n")
+    answer = here("outcomes", tmp_path / "rows.csv", cwd=cwd, check=2)
+    assert said in answer.stderr
+    assert len(answer.stderr.strip().splitlines()) == 1

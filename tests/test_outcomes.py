@@ -274,3 +274,25 @@ def test_resamples_that_tell_no_law_take_the_interval_with_them() -> None:
 def test_impossible_counts_are_refused(S_C: Any, N_C: Any, passed_C: Any) -> None:
     with pytest.raises(ValueError, match=r"sizes must|cannot have passed|shapes"):
         fit_outcomes(Outcomes(np.array(S_C), np.array(N_C), np.array(passed_C), np.full(len(S_C), 10.0)))
+
+
+def test_sequences_of_any_length_cost_no_more_where_tokens_are_independent() -> None:
+    """Closed form: at one N, ln(-ln share) - ln N is ln C - alpha ln S, whatever N."""
+    sizes, share = [1e4, 1e5], [0.3, 0.6]
+    fit = fit_outcomes(Outcomes(*(np.array(c) for c in (sizes, [1e6, 1e6], [30.0, 60.0], [100.0, 100.0]))))
+    assert fit.alpha is not None
+    assert fit.alpha == pytest.approx(np.log(np.log(share[0]) / np.log(share[1])) / np.log(10), rel=1e-7)
+
+
+def test_hits_that_avoid_each_other_have_a_law_too() -> None:
+    """A measured correlation below 0: the share that RBP alone would start from leaves the last token no chance."""
+    N, r, sizes = 5, -0.15, np.array([1e4, 1e5, 1e6])
+    q = np.array([0.62, 0.7, 0.78])
+    i = np.arange(1, N)[:, None]
+    p = q * np.prod((q + (i - q) * r) / (1 + (i - 1) * r), axis=0)
+    assert np.all(p > 0)
+    outcomes = Outcomes(sizes, np.full(3, float(N)), 1e6 * p, np.full(3, 1e6), r_C=np.full(3, r))
+    fit = fit_outcomes(outcomes, Correction.measured)
+    assert fit.status is Status.ok
+    line = np.polyfit(np.log(sizes), np.log(-np.log(q)), 1)
+    assert fit.alpha == pytest.approx(-line[0], abs=0.01)

@@ -139,6 +139,25 @@ def test_the_tables_fit_a_terminal(drawn: Path, cwd: Path) -> None:
         assert max(len(line.rstrip()) for line in tables) <= 80
 
 
+def test_one_document_gives_numbers_and_no_intervals(tmp_path: Path, cwd: Path) -> None:
+    write_store(tmp_path / "store", TRUTH, seed=4, n_documents=1, n_tokens=400)
+    for verb in ("ranks", "entropy"):
+        laws = [row for row in rows(tmp_path / "store", cwd, verb, "resamples=50") if row.get("law")]
+        assert laws
+        assert {row["status"] for row in laws} <= {"one_document", "sign_change", "not_positive"}
+        assert all(row["alpha_lo"] is None and row["alpha_hi"] is None for row in laws)
+        assert all(row["params"].get("level_lo") is None for row in laws)
+    stated = [row for row in rows(tmp_path / "store", cwd, "ranks") if row["kind"] == "distribution"]
+    assert all(row["params"].get("nats_behind_lo") is None and "mu_lo" not in row["params"] for row in stated)
+
+
+def test_few_resamples_give_no_intervals(drawn: Path, cwd: Path) -> None:
+    found = rows(drawn, cwd, "ranks", "resamples=1")
+    assert all(row["params"].get("nats_behind_lo") is None for row in of_kind(found, "distribution"))
+    terms = [row for row in rows(drawn, cwd, "entropy", "resamples=1") if row["kind"] == "terms"]
+    assert all(row["error_entropy_share_lo"] is None for row in terms)
+
+
 @pytest.mark.parametrize("verb", ["ranks", "entropy"])
 def test_imported_results_hold_no_tokens(verb: str, cwd: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"

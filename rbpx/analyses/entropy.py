@@ -19,6 +19,7 @@ from rbpx.config import Request
 from rbpx.evidence import Evidence
 from rbpx.laws import Method
 from rbpx.laws.entropy_bias import entropy_extrapolated, entropy_jackknife
+from rbpx.laws.uncertainty import MIN_RESAMPLES
 from rbpx.queries import ask
 from rbpx.store import Record, Store
 
@@ -112,7 +113,7 @@ def _terms(run: Run, of: Evidence, corrected: Corrected | None) -> RunTerms:
         drawn_B = of.resampled[name] / of.resampled["cross_entropy"]
         drawn_B = drawn_B[np.isfinite(drawn_B)]
         share, ends = terms[name] / whole, None
-        if np.ptp(drawn_B) > 0:  # one document drawn again and again is itself
+        if len(drawn_B) >= MIN_RESAMPLES and np.ptp(drawn_B) > 0:  # one document drawn again and again is itself
             # A resample repeats documents, so it is biased against the sample as the sample is against the truth.
             centre, half = 2 * share - float(drawn_B.mean()), _Z * float(drawn_B.std(ddof=1))
             ends = centre - half, centre + half

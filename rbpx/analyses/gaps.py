@@ -59,7 +59,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         return [gaps for group in measured for gaps in _between_slices(connection, group, request)]
     found = []
     for one, other in combinations(groups, 2):
-        if any(getattr(one.first, name) != getattr(other.first, name) for name in _SHARED):
+        apart = [name for name in _SHARED if getattr(one.first, name) != getattr(other.first, name)]
+        if apart or one.ties is not other.ties:
             continue
         sizes = {run.non_embedding_params for run in one.runs} & {run.non_embedding_params for run in other.runs}
         if len(sizes) < 3:

@@ -90,7 +90,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     """
     if request.k == "log" or len(request.k_listed((1,))) != 1:
         raise RbpxError(f"k={request.k} is more than one; improve counts hits at one k, as in k=1")
-    (k,) = request.k_listed((1,))
+    (k,) = request.k_grid(min(run.vocab_size or 0 for run in group.runs), (1,))
     found = ask(
         connection,
         "improvements",

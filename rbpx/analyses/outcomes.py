@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from rbpx.analyses.recovery import OutcomeLaws, OutcomesFound, Tokens, records, recover
 from rbpx.analyses.selection import Group
+from rbpx.analyses.size_laws import of_one_document
 from rbpx.config import Request
 from rbpx.errors import RbpxError
 from rbpx.laws.emergence import neg_ln
@@ -57,7 +58,7 @@ def _measured(
     if total_4BML is not None:
         with np.errstate(invalid="ignore"):  # a resample without a token has no share, and is left out
             y_BM = neg_ln(total_4BML[2, :, :, 0] / total_4BML[0, :, :, 0])
-    law = fit_power_law(S, neg_ln(rbp_M), y_BM)
+    law = of_one_document(group, fit_power_law(S, neg_ln(rbp_M), y_BM))
     at = [counted.index(length) for length in lengths]
     r_ML = _correlation(total_4ML[:, :, at], lengths)
     r_BML = None if total_4BML is None else _correlation(total_4BML[..., at], lengths)
@@ -140,6 +141,8 @@ def analyse_file(path: Path, request: Request) -> OutcomesFound:
         raise RbpxError(
             f"no row of {path} has the n asked for, n={request.n}; it has n = {', '.join(map(str, lengths))}"
         )
+    if len({one.S for one in trials}) < 2:
+        raise RbpxError(f"{path} has outcomes of one model, {trials[0].size}; a law needs those of 2 sizes or more")
     laws = [_told([one for one in trials if one.k == k], k, request) for k in chosen]
     return OutcomesFound(None, path.name, tuple(laws))
 

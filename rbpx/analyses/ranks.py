@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from rbpx.analyses.points import weigh_group
 from rbpx.analyses.selection import Group, Run
-from rbpx.analyses.size_laws import record_of, write_rank_fit
+from rbpx.analyses.size_laws import of_one_document, record_of, write_rank_fit
 from rbpx.config import Request
 from rbpx.evidence import Evidence
 from rbpx.laws import Method
@@ -27,6 +27,7 @@ from rbpx.laws.uncertainty import Uncertainty
 from rbpx.queries import ask
 from rbpx.resample import document_weights
 from rbpx.rivals import Rival, best, compare
+from rbpx.status import Status
 from rbpx.store import Record, Store
 
 Floats = npt.NDArray[np.float64]
@@ -91,7 +92,7 @@ class Closure:
         params = self.ratio.params
         if self.ratio.alpha is None or "ln_C_ref" not in params:
             return None, None, None
-        if params.get("uncertainty") is None:
+        if params.get("uncertainty") is None or self.ratio.status is Status.one_document:
             return float(np.exp(params["ln_C_ref"])), None, None
         ends = Uncertainty.recall(params["uncertainty"]).interval(params["ln_C_ref"], np.array([1.0, 0.0]))
         return float(np.exp(params["ln_C_ref"])), float(np.exp(ends[0])), float(np.exp(ends[1]))
@@ -143,8 +144,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     closures: list[Closure] = []
     if len(runs) >= 3:
         names = [PAPER] if favoured is None else [PAPER, favoured]
-        closures = [c for name in names for c in _closures(name, runs, evidence, k_grid, weights_BD is not None)]
-    return Ranks(group, tuple(k_grid), runs, favoured, tuple(closures), _trends(runs))
+        closures = [c for name in names for c in _closures(name, runs, evidence, k_grid, group)]
+    return Ranks(group, tuple(k_grid), runs, favoured, tuple(closures), _trends(runs, group))
 
 
 def _favoured(runs: Sequence[RunRanks]) -> str | None:
@@ -158,7 +159,7 @@ def _favoured(runs: Sequence[RunRanks]) -> str | None:
 
 
 def _closures(
-    name: str, runs: Sequence[RunRanks], evidence: Sequence[Evidence], k_grid: Sequence[int], resampled: bool
+    name: str, runs: Sequence[RunRanks], evidence: Sequence[Evidence], k_grid: Sequence[int], group: Group
 ) -> list[Closure]:
     rivals = [each.rival(name) for each in runs]
     curves = [rival.curve for rival in rivals if rival.curve is not None]
@@ -172,7 +173,9 @@ def _closures(
     quantities = [("rbp", k, at) for at, k in enumerate(k_grid)]
     for quantity, k, at in [*quantities, ("cross_entropy", None, len(k_grid)), ("error_entropy", None, len(k_grid))]:
         y_N = np.array([_quantity(e.measured, quantity, at) for e in evidence])
-        y_BN = np.column_stack([_quantity(e.resampled, quantity, at) for e in evidence]) if resampled else None
+        y_BN = (
+            np.column_stack([_quantity(e.resampled, quantity, at) for e in evidence]) if group.n_documents > 1 else None
+        )
         derived_BN = None if derived_BNK is None or y_BN is None else derived_BNK[:, :, at]
         with np.errstate(divide="ignore", invalid="ignore"):  # -ln RBP of 0 or 1 has no ratio; the fit says so
             ratio_N = derived_NK[:, at] / y_N
@@ -184,9 +187,9 @@ def _closures(
                 name,
                 quantity,
                 k,
-                fit_power_law(S, y_N, y_BN),
-                fit_power_law(S, derived_NK[:, at], derived_BN),
-                fit_power_law(S, ratio_N, ratio_BN),
+                of_one_document(group, fit_power_law(S, y_N, y_BN)),
+                of_one_document(group, fit_power_law(S, derived_NK[:, at], derived_BN)),
+                of_one_document(group, fit_power_law(S, ratio_N, ratio_BN)),
                 by_paper,
             )
         )
@@ -206,7 +209,7 @@ def _approximated(fits: Sequence[RankFit]) -> Floats | None:
     return np.column_stack([found.neg_ln_rbp_1, found.cross_entropy_nats])
 
 
-def _trends(runs: Sequence[RunRanks]) -> dict[str, PowerLawFit]:
+def _trends(runs: Sequence[RunRanks], group: Group) -> dict[str, PowerLawFit]:
     """A straight line of mu, and of sigma, on ln S is a power law of exp(mu), the median of the lognormal."""
     fits = [each.rival(PAPER) for each in runs]
     if len(runs) < 3 or any(rival.fit.params.get("mu") is None for rival in fits):
@@ -217,7 +220,8 @@ def _trends(runs: Sequence[RunRanks]) -> dict[str, PowerLawFit]:
         y_BN = None
         if all(each is not None for each in drawn):
             y_BN = np.exp(np.column_stack([each[:, at] for each in drawn if each is not None]))
-        found[name] = fit_power_law(S, np.exp([float(rival.fit.params[name] or 0.0) for rival in fits]), y_BN)
+        y_N = np.exp([float(rival.fit.params[name] or 0.0) for rival in fits])
+        found[name] = of_one_document(group, fit_power_law(S, y_N, y_BN))
     return found
 
 

@@ -155,10 +155,22 @@ def records(found: OutcomesFound) -> list[Record]:
 
 def _record(group: Group, laws: OutcomeLaws, n: int | None, fit: OutcomeFit) -> Record:
     columns = _columns(fit, laws)
+    columns["params"] |= {"cells": _cells_of(laws, n)}
     numbers: dict[str, Any] = {name: columns[name] for name in PowerLawFit.__dataclass_fields__ if name in columns}
     law = PowerLawFit(**numbers, r2=None, backtest_error=None)
     apart = [n, fit.params["correction"], *([] if n is not None else laws.lengths)]
     return record_of(group, "rbp", law, group.run_ids, MLE, k=laws.k, n=apart, params=columns["params"] | {"n": n})
+
+
+def _cells_of(laws: OutcomeLaws, n: int | None) -> Record:
+    """The counts that a law was fitted to, from which it can be fitted again."""
+    at = [*range(len(laws.lengths))] if n is None else [laws.lengths.index(n)]
+    shape = laws.trials_ML.shape
+    of = {"S": np.broadcast_to(np.array(laws.S)[:, None], shape), "N": np.broadcast_to(np.array(laws.lengths), shape)}
+    of |= {"passed": laws.passed_ML, "trials": laws.trials_ML}
+    cells: Record = {name: _cells(values_ML, at).tolist() for name, values_ML in of.items()}
+    r_C = None if laws.tokens is None else _cells(laws.tokens.r_ML, at)
+    return cells | {"r": None if r_C is None else [float(r) if np.isfinite(r) else None for r in r_C]}
 
 
 def _columns(fit: OutcomeFit, laws: OutcomeLaws) -> Record:

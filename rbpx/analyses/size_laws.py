@@ -72,7 +72,6 @@ def fit_points(points: Points, method: Method, compares: bool = False) -> Law:
     if points.doubt in (Status.not_known, Status.beyond_vocabulary):
         fit = replace(fit_power_law(sizes, points.y_N), status=points.doubt)
         return Law(points.law, points.k, method, fit, None, points.runs)
-    # One document drawn again and again is itself: it says nothing of others.
     y_BN = None if points.doubt is Status.one_document else points.y_BN
     fit = (fit_signed_power_law if points.law.startswith(_SIGNED) else fit_power_law)(sizes, points.y_N, y_BN, method)
     choice = choose(fit, None if y_BN is None else np.abs(y_BN)) if compares and method is Method.ols else None
@@ -81,6 +80,13 @@ def fit_points(points: Points, method: Method, compares: bool = False) -> Law:
     if points.doubt is Status.one_document:
         fit = replace(fit, alpha_lo=None, alpha_hi=None)
     return Law(points.law, points.k, method, fit, choice, points.runs)
+
+
+def of_one_document(group: Group, fit: PowerLawFit) -> PowerLawFit:
+    """One document drawn again and again is itself: the law of a group that has no other keeps its numbers alone."""
+    if group.n_documents != 1 or fit.status is not Status.ok:
+        return fit
+    return replace(fit, status=Status.one_document, alpha_lo=None, alpha_hi=None)
 
 
 def fit_record(group: Group, law: Law, resamples: int) -> Record:

@@ -46,7 +46,7 @@ def entropy_jackknife(document: ArrayLike, rank: ArrayLike, n_tokens: ArrayLike)
 
     H_J = D H - (D - 1) mean_d H_(-d), H_(-d) the plug-in entropy of all tokens but those of document d. The tokens of
     a document may be alike, which the correction of Miller and Madow does not know. Rare ranks go on appearing as
-    documents are added, so the bias falls more slowly than 1/D, and a part of it stays: H_J is still too small.
+    documents are added, so the bias falls more slowly than 1/D, and a part of it stays: H_J tends to be too small.
 
     Args:
         document: of which document, any whole numbers, shape [C].
@@ -79,8 +79,9 @@ def entropy_extrapolated(document: ArrayLike, rank: ArrayLike, n_tokens: ArrayLi
 
     With H_1 the plug-in entropy of all documents, H_2 and H_4 its means over halves and quarters,
     q = (H_1 - H_2) / (H_2 - H_4) and H = H_1 + (H_1 - H_2) q / (1 - q): a bias that falls as D^(-b), q = 2^(-b). In
-    truth it falls faster and faster, so this is too large where `entropy_jackknife` (b = 1) is too small: the two
-    stand on either side.
+    truth it falls faster and faster, so this tends to be too large where many ranks are rare, as `entropy_jackknife`
+    (b = 1) tends to be too small. Where the two differ by less than the standard error, noise may have them either way
+    round, and nothing is told of what bias is left.
 
     Args:
         document: as in `entropy_jackknife`; documents are split by turns, in the order of their numbers.

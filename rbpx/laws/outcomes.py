@@ -2,11 +2,13 @@
 
 A sequence passes if all its tokens are hits. If hits are independent, pass ~ Bernoulli(exp(-C N S^(-alpha))), so that a
 benchmark that tells nothing of tokens still tells their law, by maximum likelihood. Hits that gather make long
-sequences pass more often and alike at every size: alpha comes out too small, and two corrections are for that. Shapes:
-C cells, each one size and one N; P parameters; B resamples of the documents.
+sequences pass more often: alpha comes out too small where they gather alike at every size, too large where they gather
+more the larger the model. Two corrections are for that. Shapes: C cells, each one size and one N; P parameters; B
+resamples of the documents.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,13 +22,14 @@ from rbpx.laws.scatter import Scatter, model_scatter
 from rbpx.laws.uncertainty import MIN_RESAMPLES
 from rbpx.status import Status
 
-__all__ = ["EQUATION", "Correction", "OutcomeFit", "Outcomes", "fit_outcomes", "implied_rbp"]
+__all__ = ["EQUATION", "Correction", "OutcomeFit", "Outcomes", "fit_outcomes", "implied_rbp", "reproduce_outcomes"]
 
 EQUATION: Final = "pass ~ Bernoulli(p_N), p_N = RBP_k^N or beta-binomial with correlation r, -ln RBP_k = C * S^(-alpha)"
 
 Floats = NDArray[np.float64]
 
 _LARGEST_MU: Final = 700.0
+_CERTAIN: Final = 1 - 1e-9  # the largest share of hits to start from
 _MOST_LEFT_OUT: Final = 0.05  # of the resamples: more without a maximum, and the others are a chosen few
 
 
@@ -159,6 +162,19 @@ def _refits(one: Outcomes, correction: Correction, theta_P: Floats, ln_S_ref: fl
     return _Refits(bias_P, theta_BP[:, 1], (slopes(at_BP, again), np.cov(theta_BP[ended_B].T)), about)
 
 
+def reproduce_outcomes(params: Mapping[str, Any]) -> dict[str, float | None]:
+    """Fit again from the counts that a kept law carries: C at S = 1 and alpha, to be held against those it says.
+
+    Args:
+        params: with `cells`, the columns S, N, passed, trials and r of the outcomes, and the correction.
+    """
+    cells = params["cells"]
+    S_C, N_C, passed_C, trials_C = (np.asarray(cells[name], np.float64) for name in ("S", "N", "passed", "trials"))
+    r_C = None if cells["r"] is None else np.array([np.nan if r is None else r for r in cells["r"]], np.float64)
+    fit = fit_outcomes(Outcomes(S_C, N_C, passed_C, trials_C, r_C=r_C), Correction(params["correction"]))
+    return {"C": fit.C, "alpha": fit.alpha}
+
+
 def implied_rbp(fit: OutcomeFit, S: float) -> tuple[float, float | None, float | None]:
     """RBP_k of single tokens at one size, by the law that the outcomes tell, with its 95 % interval.
 
@@ -208,5 +224,11 @@ def _without_numbers(about: dict[str, Any], status: Status) -> OutcomeFit:
 def _start(one: Outcomes, correction: Correction) -> Floats:
     """The same RBP_k at every size, from the share of all sequences that passed."""
     mean_N = float(one.trials_C @ one.N_C / one.trials_C.sum())
-    mu = math.log(-math.log(float(one.passed_C.sum() / one.trials_C.sum())) / mean_N)
+    q = float(one.passed_C.sum() / one.trials_C.sum()) ** (1 / mean_N)
+    if correction is Correction.measured and one.r_C is not None:
+        # Hits that avoid each other need a share of hits that leaves the last token of a sequence a chance.
+        used_C = one.trials_C > 0
+        avoid_C = np.maximum(-one.r_C[used_C], 0.0)
+        q = min(max(q, 1.01 * float(np.max((one.N_C[used_C] - 1) * avoid_C / (1 + avoid_C)))), _CERTAIN)
+    mu = math.log(-math.log(q))
     return np.array([[mu, 0.0, *([0.1] if correction is Correction.free else [])]])

@@ -18,6 +18,7 @@ __all__ = ["TOLERANCES", "Peak", "Slopes", "Tally", "climb", "ln_pass", "separat
 Floats = NDArray[np.float64]
 
 _STEPS, _HALVINGS, _WORST_CONDITION = 100, 30, 1e14
+_BLOCK: Final = 256  # tokens of a sequence at a time
 TOLERANCES: Final = {"newton_decrement": 1e-12, "steps": _STEPS, "largest_r": 0.999}
 
 
@@ -87,30 +88,38 @@ class Slopes:
         return np.asarray(np.einsum("bc,bcp,bcq->bpq", self.weight_BC, self.by_theta_BCP, self.by_theta_BCP))
 
 
-def ln_pass(mu_BC: Floats, r_BC: Floats, N_C: Floats) -> tuple[Floats, Floats, Floats]:
-    """Logarithm of p_N, its slopes by mu and by r; NaN where r is so negative that there is no such chance."""
+def ln_pass(mu_BC: Floats, r_BC: Floats, N_C: Floats, by_r_matters: bool = True) -> tuple[Floats, Floats, Floats]:
+    """Logarithm of p_N, its slopes by mu and, if they matter, by r; NaN where r is too negative for such a chance."""
     with np.errstate(over="ignore"):  # a step too far, that is halved
         ln_q_BC = -np.exp(mu_BC)
     q_BC = np.exp(ln_q_BC)
     ln_p, by_q, by_r = ln_q_BC.copy(), np.ones_like(q_BC), np.zeros_like(q_BC)
     for N in np.unique(N_C[N_C > 1]):
         at = N_C == N
-        q, r, i = q_BC[:, at, None], r_BC[:, at, None], np.arange(1, N)
-        chance, urn = q + (i - q) * r, 1 + (i - 1) * r
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a negative chance is NaN, and so told
-            independent = r[..., 0] == 0
-            ln_chance = np.where(r == 0, ln_q_BC[:, at, None], np.log(chance))
-            ln_p[:, at] += (ln_chance - np.log(urn)).sum(axis=-1)
-            share = np.where(independent, N - 1, (q * (1 - r) / chance).sum(axis=-1))
-            by_r[:, at] = ((i - q) / chance - (i - 1) / urn).sum(axis=-1)
-        by_q[:, at] += share
+        q, r, ln_q = q_BC[:, at, None], r_BC[:, at, None], ln_q_BC[:, at]
+        independent = r[..., 0] == 0
+        gained, share, turn = np.zeros_like(ln_q), np.zeros_like(ln_q), np.zeros_like(ln_q)
+        for begin in range(1, int(N), _BLOCK):
+            i = np.arange(begin, min(begin + _BLOCK, int(N)))
+            chance, urn = q + (i - q) * r, 1 + (i - 1) * r
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a negative chance is NaN, and so told
+                gained += (np.log(chance) - np.log(urn)).sum(axis=-1)
+                share += (q * (1 - r) / chance).sum(axis=-1)
+                turn += ((i - q) / chance - (i - 1) / urn).sum(axis=-1)
+            if independent.all() and not by_r_matters:
+                break  # p_N = q^N needs no product
+        with np.errstate(over="ignore", invalid="ignore"):
+            ln_p[:, at] += np.where(independent, (N - 1) * ln_q, gained)
+        by_q[:, at] += np.where(independent, N - 1, share)
+        by_r[:, at] = turn
     return ln_p, ln_q_BC * by_q, by_r
 
 
 def slopes(theta_BP: Floats, tally: Tally) -> Slopes:
     """The likelihood at some parameters, and what its score and Fisher's information are made of."""
     r_BC = np.broadcast_to(theta_BP[:, 2:], tally.passed_BC.shape) if tally.r_BC is None else tally.r_BC
-    ln_p, by_mu, by_r = ln_pass(theta_BP[:, :1] - theta_BP[:, 1:2] * tally.x_C, r_BC, tally.N_C)
+    mu_BC = theta_BP[:, :1] - theta_BP[:, 1:2] * tally.x_C
+    ln_p, by_mu, by_r = ln_pass(mu_BC, r_BC, tally.N_C, by_r_matters=tally.r_BC is None)
     p, q = np.exp(ln_p), -np.expm1(ln_p)
     failed_BC = tally.trials_BC - tally.passed_BC
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a cell without sequences, a step too far

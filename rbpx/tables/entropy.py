@@ -21,8 +21,10 @@ def show(found: Sequence[Entropies]) -> None:
     screen.print(
         f"CE = H(P) + KL(P || Q) - ln(sum S), nats, ties {ties} (the source counts ranks strictly: ties=optimistic). "
         "Shares are of CE, and may be below 0 or above 1. H(P) of counted ranks is too small: less so by the jackknife "
-        "over documents, which takes away what falls as 1/D; extrapolated from halves and quarters of them it is "
-        "too large. A law of a share is y = C S^-alpha of term / CE.",
+        "over documents, which takes away what falls as 1/D; extrapolated from halves and quarters of them it tends to "
+        "be too large; where these two differ by less than the standard error, nothing is told of what bias is left. "
+        "The interval of a share lies about the share less its bias, so the counted share may be beside it. A law of a "
+        "share is y = C S^-alpha of term / CE.",
         soft_wrap=True,
     )
     for line in remedies(law.fit.status for group in found for law in group.all_laws):

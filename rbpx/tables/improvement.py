@@ -61,7 +61,8 @@ def _share(value: float | None) -> str:
 
 
 def _rest(found: Improvement) -> str:
-    line = f"{len(found.tokens):,} token ids are scored at least {found.least} times, {found.n_rarer:,} less often"
+    often, rarer = f"{len(found.tokens):,} token ids are scored at least {found.least} times", f"{found.n_rarer:,}"
+    line = f"{found.group.title}: {often}, {rarer} less often"
     if found.rarer_share is None:
         line += "; the text as a whole is not predicted better, so nothing has a share"
     else:
