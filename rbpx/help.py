@@ -81,7 +81,7 @@ frequency (deciles of the scored tokens by how often their id is scored, most fr
 word with an SQL condition over doc_id, position, token_id, text, frequency (a count), decile, n_tokens (of the
 document), greater, ties, logprob and rank. A single condition is compared with the rest. Inside the quotes of a
 condition SQL's own strings are written with $$: text = $$def$$. Slices hold the same documents, which are resampled
-together. A condition on rank or logprob chooses other tokens at every size; the gap is then marked different tokens.""",
+together. A condition on rank or logprob chooses other tokens at each size; the gap is then marked different tokens.""",
         (
             "python -m rbpx gaps model=ladder",
             "python -m rbpx gaps k='[1,100]' --format json",
