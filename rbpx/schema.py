@@ -47,6 +47,7 @@ RUNS = pa.schema(
         ("dataset", pa.string()),
         ("protocol", pa.string()),
         ("window", pa.int32()),
+        ("bos", pa.string()),
         ("dtype", pa.string()),
         ("head", pa.string()),
         ("non_embedding_params", pa.int64()),
