@@ -1,10 +1,9 @@
-"""The families of conf/model: S counted from each shape, by formula and in the reference tables; BOS; revisions."""
+"""The families of conf/model: S counted from each shape, by formula and in the reference tables; revisions."""
 
 import csv
 import json
+import re
 from collections.abc import Callable
-from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,12 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from rbpx.config import Bos, ModelConfig
-from rbpx.corpus import Document
-from rbpx.errors import RbpxError
-from rbpx.grid import Cell
+from rbpx.config import ModelConfig
+from rbpx.models import load_model
 from rbpx.params import non_embedding_params, total_params
-from rbpx.tokens import acting_bos, cut_windows
 from tests.commands import here
-from tests.conftest import TINY_TEXT, build_tokenizer
-from tests.stores import Family
+from tests.conftest import CONTEXT, VOCAB_ROWS, build_tokenizer
+from tests.formulas import FORMULAS, of_gpt
 
 pytest_plugins = ["tests.stores"]
 
@@ -46,44 +42,6 @@ def build(shape: dict[str, Any]) -> Any:
     return model
 
 
-# ----------------------------------------------------------------------------------------------------- S by formula
-
-
-def of_gpt(d: int, layers: int) -> int:
-    """Attention and a fourfold MLP with biases, two norms a layer and a last one."""
-    return layers * (4 * (d * d + d) + (8 * d * d + 5 * d) + 4 * d) + 2 * d
-
-
-def of_opt(s: dict[str, Any]) -> int:
-    d, layers, width = s["hidden_size"], s["num_hidden_layers"], s["word_embed_proj_dim"]
-    assert s["ffn_dim"] == 4 * d
-    projections = 2 * d * width if width != d else 0
-    last_norm = 2 * d if s.get("do_layer_norm_before", True) else 0
-    return of_gpt(d, layers) - 2 * d + projections + last_norm
-
-
-def of_neox(s: dict[str, Any]) -> int:
-    assert s["intermediate_size"] == 4 * s["hidden_size"]
-    return of_gpt(s["hidden_size"], s["num_hidden_layers"])
-
-
-def of_llama(s: dict[str, Any], norms: int = 2, per_layer: Callable[[int, int, int], int] = lambda h, q, kv: 0) -> int:
-    """Grouped attention and a gated MLP without biases; `per_layer` adds to that, of head, q and kv width."""
-    d, layers, heads = s["hidden_size"], s["num_hidden_layers"], s["num_attention_heads"]
-    head = s.get("head_dim", d // heads)
-    q, kv = heads * head, s["num_key_value_heads"] * head
-    attention, mlp = 2 * d * q + 2 * d * kv, 3 * d * s["intermediate_size"]
-    return layers * (attention + mlp + norms * d + per_layer(head, q, kv)) + d
-
-
-FORMULAS: dict[str, Callable[[dict[str, Any]], int]] = {
-    "gpt2": lambda s: of_gpt(s["n_embd"], s["n_layer"]),
-    "opt": of_opt,
-    "gpt_neox": of_neox,
-    "qwen2": lambda s: of_llama(s, per_layer=lambda head, q, kv: q + 2 * kv),  # biases
-}
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_size_has_the_S_of_its_shape(name: str) -> None:
     found = read_family(name)
@@ -95,6 +53,67 @@ def test_every_size_has_the_S_of_its_shape(name: str) -> None:
         assert not unknown, f"{name} {size}: {unknown} of the shape is no key of the configuration"
         assert non_embedding_params(model) == config.non_embedding_params, f"{name} {size}"
         assert FORMULAS[shape["model_type"]](shape) == config.non_embedding_params, f"{name} {size}, by formula"
+
+
+_LLAMA = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 40,
+    "max_position_embeddings": CONTEXT,
+}
+_LAYERS = {"hidden_size": 16, "num_hidden_layers": 2}
+TINY: dict[str, dict[str, Any]] = {
+    "bloom": {"hidden_size": 16, "n_layer": 2, "n_head": 2},
+    "gemma": _LLAMA | {"head_dim": 8},
+    "gemma2": _LLAMA | {"head_dim": 8},
+    "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": CONTEXT},
+    "gpt_neo": {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "attention_types": [[["global", "local"], 1]]},
+    "gpt_neox": _LAYERS | {"num_attention_heads": 2, "intermediate_size": 64},
+    "llama": _LLAMA,
+    "mamba": _LAYERS | {"state_size": 4, "conv_kernel": 4, "expand": 2, "time_step_rank": 1},
+    "olmo2": _LLAMA,
+    "opt": _LAYERS | {"num_attention_heads": 2, "ffn_dim": 64, "word_embed_proj_dim": 16},
+    "qwen2": _LLAMA,
+    "qwen3": _LLAMA | {"head_dim": 8},
+    "rwkv": _LAYERS | {"attention_hidden_size": 16, "intermediate_size": 64},
+}
+
+
+@pytest.mark.parametrize("model_type", sorted({read_family(name).shape["model_type"] for name in NAMES}))
+def test_every_architecture_of_the_families_can_be_measured(model_type: str, tmp_path: Path) -> None:
+    """A tiny model of it is causal, its head is understood, and S is recounted."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    shape = TINY[model_type]
+    tokens = {"vocab_size": VOCAB_ROWS, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0}
+    config = AutoConfig.for_model(model_type, **tokens, **shape)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
+    build_tokenizer("gpt_neox").save_pretrained(tmp_path)
+    loaded = load_model(str(tmp_path), None, "float32", torch.device("cpu"))
+    assert loaded.head.logits is not None, "logits are made from hidden states, a few positions at a time"
+    assert loaded.head.after == ("softcap 30" if model_type == "gemma2" else "identity")
+    assert loaded.non_embedding_params == FORMULAS[model_type](shape)
+
+
+# All parameters as others counted them: presets of keras-hub and of RWKV's Keras port; for 176b, the model card.
+PUBLISHED_TOTALS = {
+    ("bloom", "560m"): 559_214_592,
+    ("bloom", "1b1"): 1_065_314_304,
+    ("bloom", "1b7"): 1_722_408_960,
+    ("bloom", "3b"): 3_002_557_440,
+    ("bloom", "176b"): 176_247_271_424,
+    ("rwkv", "169m"): 169_342_464,
+    ("rwkv", "430m"): 430_397_440,
+}
+
+
+@pytest.mark.parametrize(("name", "size"), PUBLISHED_TOTALS)
+def test_shapes_outside_the_reference_tables_give_the_totals_that_were_published(name: str, size: str) -> None:
+    assert total_params(build(read_family(name).shape_of(size))) == PUBLISHED_TOTALS[name, size]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -174,6 +193,35 @@ def test_help_lists_every_family(cwd: Path) -> None:
     assert set(NAMES) <= set(words)
 
 
+def test_the_readme_names_every_family() -> None:
+    readme = (CONF.parents[1] / "README.md").read_text(encoding="utf-8")
+    assert set(NAMES) <= set(re.findall(r"[\w.-]*\w", readme))
+
+
+def test_another_S_than_the_family_gives_is_a_wrong_request(
+    tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path
+) -> None:
+    folder = tiny_checkpoint("gpt_neox", hidden_size=16, layers=1)
+    counted = of_gpt(16, 1)
+    (tmp_path / "model").mkdir()
+    words = ("--config-dir", tmp_path, "model=own", "dataset=file", f"dataset.path={tiny_jsonl}")
+    for S, status in ((counted, 0), (counted + 1, 2)):
+        sizes = {"tiny": {"id": str(folder), "non_embedding_params": S}}
+        (tmp_path / "model" / "own.yaml").write_text(json.dumps({"family": "own", "sizes": sizes}))
+        answer = here("measure", *words, f"store={tmp_path / str(S)}", cwd=cwd, check=status)
+    lines = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
+    assert len(lines) == 1
+    assert f"S = {counted:,}" in lines[0]
+    assert f"{counted + 1:,}" in lines[0]
+
+
+def test_an_unknown_bos_policy_is_refused_in_one_line(cwd: Path) -> None:
+    answer = here("measure", "model=gpt2", "dataset=pydoc", "model.bos=always", cwd=cwd, check=2)
+    assert len(answer.stderr.strip().splitlines()) == 1
+    assert "always" in answer.stderr
+    assert "tokenizer, add, none" in answer.stderr
+
+
 def test_without_a_hub_a_size_ends_in_one_line(cwd: Path, tmp_path: Path) -> None:
     words = ("model=gpt2", "size=gpt2", "dataset=pydoc", "limit=2", f"store={tmp_path / 's'}")
     answer = here("measure", *words, cwd=cwd)
@@ -197,92 +245,3 @@ def test_the_steps_of_pythia_are_cells_of_their_own(cwd: Path, tmp_path: Path) -
         "step1000",
         "step2000",
     }
-
-
-# -------------------------------------------------------------------------------------------------------------- the BOS
-
-HAVE_A_BOS = ("gpt2", "opt", "gpt_neox")
-CELL = Cell(
-    family="ladder",
-    size="3k",
-    model="rbpx:ladder/3k",
-    model_hash="0" * 16,
-    revision=None,
-    non_embedding_params=3312,
-    dataset="pydoc",
-    text_hash="1" * 16,
-    protocol="paper",
-    window=512,
-    bos="tokenizer",
-    dtype="float32",
-    limit=1000,
-    seed=42,
-)
-
-
-def test_cells_keep_the_keys_that_they_had_before_there_was_a_bos_policy() -> None:
-    assert (CELL.key, CELL.failure_key) == ("aebbd355b13a6fd0", "ae249ee43550495a")
-    assert len({replace(CELL, bos=bos.value).key for bos in Bos}) == 3
-
-
-@pytest.mark.parametrize("arch", HAVE_A_BOS)
-@pytest.mark.parametrize("window", [2, 7, 10_000])
-def test_windows_begin_as_the_policy_says(arch: str, window: int) -> None:
-    tokenizer = build_tokenizer(arch)
-    documents = [Document(n, str(n), text) for n, text in enumerate(TINY_TEXT)]
-    for bos, first in ((Bos.add, [tokenizer.bos_token_id]), (Bos.none, [])):
-        for cut, text in zip(cut_windows(documents, tokenizer, window, bos), TINY_TEXT, strict=True):
-            of_text = tokenizer.convert_tokens_to_ids(tokenizer.tokenize(text))
-            assert cut.ids.tolist() == (first + of_text)[:window]
-            special = [token in tokenizer.all_special_ids for token in cut.ids]
-            plain = [not before and not this for before, this in pairwise(special)]
-            assert cut.scored.tolist() == [False, *plain]
-
-
-def test_a_bos_is_read_and_costs_no_scored_token_but_the_last_that_no_longer_fits() -> None:
-    """GPT-2's first token has no predecessor, and with a BOS it has one that is special: never scored."""
-    tokenizer, documents = build_tokenizer("gpt2"), [Document(0, "0", TINY_TEXT[0])]
-    (own,), (with_bos,) = (cut_windows(documents, tokenizer, 10_000, bos) for bos in (Bos.tokenizer, Bos.add))
-    assert own.scored[1:].all()
-    assert with_bos.scored.tolist() == [False, *own.scored.tolist()]
-    assert (with_bos.n_bytes, with_bos.n_bytes_scored) == (own.n_bytes, own.n_bytes_scored)
-    assert cut_windows(documents, tokenizer, 10, Bos.add)[0].n_scored == 8
-
-
-def test_a_policy_acts_where_it_changes_tokens() -> None:
-    acts = {(arch, bos.value): acting_bos(build_tokenizer(arch), bos).value for arch in HAVE_A_BOS for bos in Bos}
-    changed = {asked for asked, acting in acts.items() if acting != "tokenizer"}
-    assert changed == {("gpt2", "add"), ("gpt_neox", "add"), ("opt", "none")}
-    assert all(acts[asked] == asked[1] for asked in changed)
-
-
-def test_a_bos_is_not_made_up_for_a_tokenizer_without_one() -> None:
-    with pytest.raises(RbpxError, match=r"model\.bos=add"):
-        acting_bos(build_tokenizer("qwen2"), Bos.add)
-
-
-def test_policies_that_give_the_same_tokens_are_one_run_and_others_are_not(
-    tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path
-) -> None:
-    store = f"store={tmp_path / 's'}"
-    model = f"model.id={tiny_checkpoint('opt')}"
-    words = ("model=hub", model, "dataset=file", f"dataset.path={tiny_jsonl}", store)
-    here("measure", "-m", *words, "model.bos=tokenizer,add,none", cwd=cwd, check=0)
-    answer = here("sql", "SELECT run_id, bos, config FROM runs", store, "--format", "json", cwd=cwd, check=0)
-    runs = {json.loads(row["config"])["model"]["bos"]: row for row in json.loads(answer.stdout)}
-    assert {asked: run["bos"] for asked, run in runs.items()} == {
-        "tokenizer": "tokenizer",
-        "add": "tokenizer",
-        "none": "none",
-    }
-    assert runs["tokenizer"]["run_id"] == runs["add"]["run_id"] != runs["none"]["run_id"]
-
-
-def test_runs_with_and_without_a_bos_never_enter_one_fit(family: Family, own_store: Path, cwd: Path) -> None:
-    here("measure", *family.words(), "model.bos=add", f"store={own_store}", cwd=cwd, check=0)
-    words = ("fit", "laws=[cross_entropy]", f"store={own_store}", "resamples=20")
-    rows = json.loads(here(*words, "--format", "json", cwd=cwd, check=0).stdout)
-    assert [row["n_points"] for row in rows] == [4, 4]
-    assert not set(rows[0]["run_ids"]) & set(rows[1]["run_ids"])
-    titles = [line.strip() for line in here(*words, cwd=cwd, check=0).stdout.splitlines()]
-    assert {"mine on file", "mine on file, bos"} <= set(titles), "folded before `add`"
