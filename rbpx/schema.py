@@ -105,6 +105,7 @@ FITS = pa.schema(
         ("dataset_b", pa.string()),
         ("text_hash", pa.string()),
         ("protocol", pa.string()),
+        ("bos", pa.string()),
         ("dtype", pa.string()),
         ("revision", pa.string()),
         ("k", pa.int32()),

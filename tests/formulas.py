@@ -1,4 +1,4 @@
-"""S of an architecture in closed form, from the shape of a transformers configuration: what rbpx.params counts, by hand.
+"""S of an architecture in closed form, from the shape of a transformers configuration: what rbpx counts, by hand.
 
 q and kv are the widths of queries and of keys or values, d that of the model.
 """
