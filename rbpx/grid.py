@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rbpx.config import ModelConfig, Request
+from rbpx.config import Bos, ModelConfig, Request
 from rbpx.content import digest
 from rbpx.errors import RbpxError
 
@@ -25,6 +25,7 @@ class Cell:
         text_hash: of the drawn documents.
         protocol: name of the protocol.
         window: tokens of a window at most.
+        bos: which special tokens begin a document: `tokenizer`, `add` or `none`.
         dtype: precision of the model.
         limit: documents at most.
         seed: of the draw.
@@ -40,6 +41,7 @@ class Cell:
     text_hash: str
     protocol: str
     window: int
+    bos: str
     dtype: str
     limit: int
     seed: int
@@ -47,8 +49,7 @@ class Cell:
     @property
     def key(self) -> str:
         """Hash of the request: what is done is looked up by it, without loading anything."""
-        asked = asdict(self)
-        del asked["non_embedding_params"]
+        asked = self._asked()
         if self.model_hash is not None:
             del asked["model"]  # a folder that moved holds the same model
         return digest(asked)
@@ -56,9 +57,17 @@ class Cell:
     @property
     def failure_key(self) -> str:
         """Hash of the names alone: a model that failed and was repaired in place is the same cell to people."""
-        asked = asdict(self)
-        del asked["non_embedding_params"], asked["model_hash"]
+        asked = self._asked()
+        del asked["model_hash"]
         return digest(asked)
+
+    def _asked(self) -> dict[str, Any]:
+        """What makes it another measurement: not S, and not a BOS policy that leaves the tokens as they are."""
+        asked = asdict(self)
+        del asked["non_embedding_params"]
+        if self.bos == Bos.tokenizer.value:
+            del asked["bos"]
+        return asked
 
     def __str__(self) -> str:
         """As people name it."""
@@ -138,6 +147,7 @@ def cells(request: Request, text_hash: str, model_hashes: dict[str, str | None])
             text_hash=text_hash,
             protocol=protocol.name,
             window=protocol.window,
+            bos=model.bos.value,
             dtype=request.dtype.value,
             limit=request.limit,
             seed=request.seed,

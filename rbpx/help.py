@@ -212,7 +212,9 @@ continues from its last checkpoint.""",
 }
 
 _KEYS = """\
-model=FAMILY      {models}; model=hub model.id=ORG/NAME or a folder
+model=FAMILY      {models}
+                  model=hub model.id=ORG/NAME or a folder; model.revision=step1000 a branch, tag or commit of the hub
+model.bos=RULE    tokenizer (default): special tokens as the tokenizer adds them; add: exactly one BOS; none
 size=SIZE         all (default), one, or a list: size='[3k,25k]'
 dataset=NAME      {datasets}; dataset=file dataset.path=FILE for your own text
 protocol=paper    documents cut to 512 tokens or the model's context
@@ -258,12 +260,14 @@ def help_text(verb: str | None) -> str:
 def _keys() -> str:
     conf = folder("conf")
     return _KEYS.format(
-        models=", ".join(_names(conf / "model")),
+        models=_listed(_names(conf / "model")),
         datasets=", ".join(_names(conf / "dataset")),
-        experiments=textwrap.fill(
-            ", ".join(path.stem for path in experiments("measure")), 90, subsequent_indent=" " * 18
-        ),
+        experiments=_listed([path.stem for path in experiments("measure")]),
     )
+
+
+def _listed(names: list[str]) -> str:
+    return textwrap.fill(", ".join(names), 90, subsequent_indent=" " * 18, break_on_hyphens=False)
 
 
 def _train_keys() -> str:

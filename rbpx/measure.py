@@ -12,6 +12,7 @@ import pyarrow as pa
 import torch
 
 from rbpx import __version__, schema
+from rbpx.config import Bos
 from rbpx.content import digest
 from rbpx.corpus import Document
 from rbpx.crew import Crew
@@ -20,7 +21,7 @@ from rbpx.extract import TokenRows, measure_windows
 from rbpx.grid import Cell
 from rbpx.models import LoadedModel, load_model
 from rbpx.store import Record, Store, now
-from rbpx.tokens import SHORTEST, Window, cut_windows
+from rbpx.tokens import SHORTEST, Window, acting_bos, cut_windows
 
 _VERSIONED = ("torch", "transformers", "tokenizers", "accelerate", "numpy", "pyarrow", "duckdb")
 
@@ -59,7 +60,8 @@ def measure_cell(
             f"{cell.non_embedding_params:,}; check the size or the file"
         )
     window = min(cell.window, loaded.context or cell.window)
-    windows = cut_windows(documents, loaded.tokenizer, window)
+    bos = acting_bos(loaded.tokenizer, Bos(cell.bos))
+    windows = cut_windows(documents, loaded.tokenizer, window, bos)
     n_tokens = sum(w.n_scored for w in windows)
     if n_tokens == 0:
         raise RbpxError(
@@ -76,6 +78,7 @@ def measure_cell(
             window,
             cell.dtype,
             f"float32 logits, {loaded.head.after}",
+            *([] if bos is Bos.tokenizer else [f"bos {bos.value}"]),
         ]
     )
     facts: Record | None = None
@@ -88,6 +91,7 @@ def measure_cell(
             "run_id": run_id,
             "protocol": cell.protocol,
             "window": window,
+            "bos": bos.value,
             "dtype": cell.dtype,
             "head": loaded.head.after,
             "non_embedding_params": loaded.non_embedding_params,

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rbpx.config import Bos
 from rbpx.corpus import Document
+from rbpx.errors import RbpxError
 
 SHORTEST = 2  # tokens; the first one is never predicted
 
@@ -63,24 +65,28 @@ def scored_bytes(text: str, offsets: Sequence[tuple[int, int]], scored: Sequence
     return n_bytes
 
 
-def cut_windows(documents: Sequence[Document], tokenizer: Any, window: int) -> list[Window]:
-    """The `paper` protocol: each document's first `window` tokens, special ones included, as one window."""
+def acting_bos(tokenizer: Any, bos: Bos) -> Bos:
+    """The BOS policy as it acts: `tokenizer` where another asks for what the tokenizer does by itself, as OPT's add.
+
+    Raises:
+        RbpxError: a BOS is asked of a tokenizer that has none.
+    """
+    own, asked = (_encoded(["a"], tokenizer, None, policy)[0] for policy in (Bos.tokenizer, bos))
+    return Bos.tokenizer if asked == own else bos
+
+
+def cut_windows(documents: Sequence[Document], tokenizer: Any, window: int, bos: Bos = Bos.tokenizer) -> list[Window]:
+    """The `paper` protocol: each document's first `window` tokens, special ones included, as one window.
+
+    Raises:
+        RbpxError: a BOS is asked of a tokenizer that has none.
+    """
     if not documents:
         return []
-    tokenizer.truncation_side = "right"  # some families cut the beginning away
-    encoded = tokenizer(
-        [document.text for document in documents],
-        truncation=True,
-        max_length=window,
-        padding=False,
-        return_attention_mask=False,
-        return_token_type_ids=False,
-        return_offsets_mapping=True,
-        verbose=False,
-    )
     special = tokenizer.all_special_ids
     windows = []
-    for document, ids, offsets in zip(documents, encoded["input_ids"], encoded["offset_mapping"], strict=True):
+    texts = [document.text for document in documents]
+    for document, ids, offsets in zip(documents, *_encoded(texts, tokenizer, window, bos), strict=True):
         ids_T = np.asarray(ids, np.int32)
         covered = document.text[: max((end for _, end in offsets), default=0)]
         n_bytes = len(covered.encode("utf-8", "surrogatepass"))
@@ -88,3 +94,26 @@ def cut_windows(documents: Sequence[Document], tokenizer: Any, window: int) -> l
         n_bytes_scored = scored_bytes(document.text, offsets, scored_T.tolist())
         windows.append(Window(document.doc_id, ids_T, scored_T, n_bytes, n_bytes_scored))
     return windows
+
+
+def _encoded(
+    texts: Sequence[str], tokenizer: Any, window: int | None, bos: Bos
+) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
+    """Token ids and offsets of each text; those of special tokens that are put before it are (0, 0)."""
+    first = [tokenizer.bos_token_id] if bos is Bos.add else []
+    if first == [None]:
+        raise RbpxError("model.bos=add needs a tokenizer with a BOS token, and this one has none; use model.bos=tokenizer")
+    tokenizer.truncation_side = "right"  # some families cut the beginning away
+    encoded = tokenizer(
+        list(texts),
+        add_special_tokens=bos is Bos.tokenizer,
+        truncation=window is not None,
+        max_length=None if window is None else window - len(first),
+        padding=False,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+        return_offsets_mapping=True,
+        verbose=False,
+    )
+    before = [(0, 0)] * len(first)
+    return [first + ids for ids in encoded["input_ids"]], [before + places for places in encoded["offset_mapping"]]

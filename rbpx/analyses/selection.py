@@ -12,7 +12,7 @@ from rbpx.errors import RbpxError
 from rbpx.queries import ask
 from rbpx.ties import Ties
 
-ALIKE = ("source", "family", "dataset", "text_hash", "protocol", "window", "dtype", "revision")
+ALIKE = ("source", "family", "dataset", "text_hash", "protocol", "window", "bos", "dtype", "revision")
 MEASURED = "measured"
 
 
@@ -33,6 +33,7 @@ class Run:
     text_hash: str | None
     protocol: str | None
     window: int | None
+    bos: str | None
     dtype: str | None
     revision: str | None
     non_embedding_params: int
@@ -82,7 +83,8 @@ class Group:
         """As people name it."""
         first = self.first
         revision = f", revision {first.revision}" if first.revision else ""
-        return f"{first.family} on {first.dataset}{revision}{'' if self.is_measured else f' ({first.source})'}"
+        bos = f", bos {first.bos}" if first.bos not in (None, "tokenizer") else ""
+        return f"{first.family} on {first.dataset}{revision}{bos}{'' if self.is_measured else f' ({first.source})'}"
 
     def names(self) -> dict[str, Any]:
         """What all runs have in common, by column."""
