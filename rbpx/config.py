@@ -9,10 +9,13 @@ from typing import Any
 
 from rbpx.errors import RbpxError
 from rbpx.laws import LAWS, Method
-from rbpx.ties import Ties
+from rbpx.ties import OFFICIAL, Ties
 
 LARGEST_S = 1e30
 SLICES = ("position", "frequency")
+SEED = 42
+LARGEST_SAMPLE = 1000  # documents, of the RBP paper
+SHORTEST = 2  # tokens; the first one is never predicted
 DEFAULT_K = (1, 10, 100, 500, 1000, 2500, 10000)
 
 
@@ -104,12 +107,48 @@ class DatasetConfig:
     fields: list[str] = field(default_factory=lambda: ["text"])
 
 
+class Padding(Enum):
+    """Whether rows of the vocabulary that no token has, as Pythia's last 27, compete for ranks and probability."""
+
+    counted = "counted"
+    masked = "masked"
+
+
 @dataclass
 class ProtocolConfig:
-    """How documents become windows (conf/protocol/*.yaml)."""
+    """How documents become windows (conf/protocol/*.yaml).
+
+    Attributes:
+        name: of the protocol.
+        window: tokens that the model reads at once, its context at most.
+        whole: whether documents are read to their end, window after window, instead of their first window alone.
+        stride: tokens from one window of a whole document to the next; None is half a window.
+        padding: whether rows of the vocabulary without a token count.
+    """
 
     name: str = "paper"
     window: int = 512
+    whole: bool = False
+    stride: int | None = None
+    padding: Padding = Padding.counted
+
+    def __post_init__(self) -> None:
+        """Refuse windows that would leave a token out.
+
+        Raises:
+            RbpxError: a window or stride that reads nothing, a stride as long as its window, or one without `whole`.
+        """
+        if self.window < SHORTEST:
+            raise RbpxError(f"protocol.window={self.window} predicts nothing; give {SHORTEST} tokens or more")
+        if self.stride is None:
+            return
+        if not self.whole:
+            raise RbpxError(f"protocol.stride={self.stride} is for whole documents; use protocol=rolling")
+        if not 0 < self.stride < self.window:
+            raise RbpxError(
+                f"protocol.stride={self.stride} is not below protocol.window={self.window}, so the first token of each "
+                "window would be predicted from nothing; give a smaller one"
+            )
 
 
 @dataclass
@@ -206,13 +245,13 @@ class Request:
     dtype: Dtype = Dtype.float32
     device: Device = Device.auto
     tokens_per_batch: int = 4096
-    seed: int = 42
+    seed: int = SEED
     k: Any = None
     n: Any = None
     S: Any = None
     method: Any = "ols"
-    ties: Ties = Ties.pessimistic
-    limit: int = 1000
+    ties: Ties | None = None
+    limit: int = LARGEST_SAMPLE
     resamples: int = 1000
     laws: Any = "all"
     slices: Any = None  # a name or a dict; Hydra adds no keys to one that is typed
@@ -235,6 +274,7 @@ class Request:
                 raise RbpxError(f"{name}={getattr(self, name)} is below 1; give a positive whole number")
         if self.model is not None:
             _check_name("model.revision", self.model.revision)
+        self._check_official()
         self.sizes()
         self.chosen_laws()
         self.methods()
@@ -251,6 +291,21 @@ class Request:
         for S in self.targets():
             if not 0 < S <= LARGEST_S:
                 raise RbpxError(f"S={S} is no size; give non-embedding parameters up to 1e30, as in S='[1e9,1e10]'")
+
+    def _check_official(self) -> None:
+        if self.protocol is None or self.protocol.name != OFFICIAL or self.model is None:
+            return
+        fixed: dict[str, tuple[Any, Any]] = {
+            "seed": (self.seed, SEED),
+            "model.bos": (self.model.bos.value, Bos.tokenizer.value),
+            "protocol.window": (self.protocol.window, ProtocolConfig.window),
+            "limit": (self.limit, min(self.limit, LARGEST_SAMPLE)),
+        }
+        for key, (value, theirs) in fixed.items():
+            if value != theirs:
+                raise RbpxError(
+                    f"{key}={value} is not what the authors did, who have {theirs}; drop it, or use protocol=paper"
+                )
 
     def sizes(self) -> list[str] | None:
         """The sizes asked for, in order; None means all."""

@@ -39,13 +39,17 @@ def batch_windows(windows: Sequence[Window], tokens_per_batch: int) -> Iterator[
     The longest come first, so that a batch that does not fit into memory is met at once.
     """
     batch: list[Window] = []
-    for window in sorted(windows, key=lambda w: (-len(w.ids), w.doc_id)):
+    for window in sorted(windows, key=_longest_first):
         if batch and (len(batch) + 1) * len(batch[0].ids) > tokens_per_batch:
             yield batch
             batch = []
         batch.append(window)
     if batch:
         yield batch
+
+
+def _longest_first(window: Window) -> tuple[int, int, int]:
+    return -len(window.ids), window.doc_id, window.start
 
 
 def measure_windows(
@@ -55,7 +59,7 @@ def measure_windows(
 
     Args:
         loaded: the model.
-        windows: at most one a document; those without a scored position are passed over.
+        windows: no token scored in two of them; those without a scored position are passed over.
         crew: the processes.
         tokens_per_batch: padded tokens a batch; halved for good when memory runs out.
         advance: called with the number of tokens just scored by this process.
@@ -63,7 +67,7 @@ def measure_windows(
     Raises:
         MeasureError: memory does not hold a single window, or logits are not finite; all processes raise alike.
     """
-    scored = sorted((w for w in windows if w.n_scored), key=lambda w: (-len(w.ids), w.doc_id))
+    scored = sorted((w for w in windows if w.n_scored), key=_longest_first)
     share = scored[crew.rank :: crew.world]  # dealt by length, so that the processes finish together
     failure, rows = None, None
     try:
@@ -128,7 +132,7 @@ def _measure_batch(loaded: LoadedModel, batch: list[Window]) -> npt.NDArray[Any]
     row_N, position_N = np.nonzero(scored_BT)
     out = np.empty(len(row_N), _ROW)
     out["doc_id"] = np.asarray([w.doc_id for w in batch], np.int32)[row_N]
-    out["position"] = position_N
+    out["position"] = np.asarray([w.start for w in batch], np.int64)[row_N] + position_N
     out["token_id"] = ids_BT[row_N, position_N]
     try:
         ranks = _rank_batch(loaded, torch.from_numpy(ids_BT), row_N, position_N)
@@ -154,7 +158,8 @@ def _rank_batch(
         if loaded.head.logits is not None:
             states_BTD, to_logits = head_input(loaded.model, ids_BT), loaded.head.logits
         else:  # the model does something of its own behind the head: its own logits, whole
-            states_BTD, to_logits = loaded.model(input_ids=ids_BT, use_cache=False).logits, torch.Tensor.float
+            logits_BTV = loaded.model(input_ids=ids_BT, use_cache=False).logits
+            states_BTD, to_logits = logits_BTV[..., : loaded.head.vocab_size], torch.Tensor.float
         return rank_hidden(states_BTD[row, position - 1], targets_N, to_logits, loaded.head.vocab_size)
 
 

@@ -5,9 +5,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rbpx.config import Bos, ModelConfig, Request
+from rbpx.config import Bos, ModelConfig, Padding, Request
 from rbpx.content import digest
 from rbpx.errors import RbpxError
+
+_PLAIN = {"bos": Bos.tokenizer.value, "whole": False, "stride": None, "padding": Padding.counted.value}
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,9 @@ class Cell:
         text_hash: of the drawn documents.
         protocol: name of the protocol.
         window: tokens of a window at most.
+        whole: whether documents are read to their end.
+        stride: tokens from one window to the next, None for half a window.
+        padding: `counted` or `masked`, rows of the vocabulary without a token.
         bos: which special tokens begin a document: `tokenizer`, `add` or `none`.
         dtype: precision of the model.
         limit: documents at most.
@@ -41,6 +46,9 @@ class Cell:
     text_hash: str
     protocol: str
     window: int
+    whole: bool
+    stride: int | None
+    padding: str
     bos: str
     dtype: str
     limit: int
@@ -62,11 +70,12 @@ class Cell:
         return digest(asked)
 
     def _asked(self) -> dict[str, Any]:
-        """What makes it another measurement: not S, and not a BOS policy that leaves the tokens as they are."""
+        """What makes it another measurement: not S, and no choice that leaves things as they were before it existed."""
         asked = asdict(self)
         del asked["non_embedding_params"]
-        if self.bos == Bos.tokenizer.value:
-            del asked["bos"]
+        for name, plain in _PLAIN.items():
+            if asked[name] == plain:
+                del asked[name]
         return asked
 
     def __str__(self) -> str:
@@ -147,6 +156,9 @@ def cells(request: Request, text_hash: str, model_hashes: dict[str, str | None])
             text_hash=text_hash,
             protocol=protocol.name,
             window=protocol.window,
+            whole=protocol.whole,
+            stride=protocol.stride,
+            padding=protocol.padding.value,
             bos=model.bos.value,
             dtype=request.dtype.value,
             limit=request.limit,

@@ -64,6 +64,13 @@ class Head:
     vocab_size: int
 
 
+def without_padding(head: Head, n_token_ids: int) -> Head:
+    """The head without the rows of the vocabulary from `n_token_ids` on, which stand for no token."""
+    rows, logits = min(n_token_ids, head.vocab_size), head.logits
+    cut = None if logits is None else lambda hidden_ND: logits(hidden_ND)[:, :rows]
+    return Head(cut, head.after, rows)
+
+
 def _probe_ids(model: Any) -> Tensor:
     n_tokens: int = model.get_input_embeddings().weight.shape[0]
     probe: Tensor = torch.arange(_PROBE_TOKENS, device=model.device) * 7919 % n_tokens

@@ -6,13 +6,14 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
 import torch
 
 from rbpx import __version__, schema
-from rbpx.config import Bos
+from rbpx.config import SHORTEST
 from rbpx.content import digest
 from rbpx.corpus import Document
 from rbpx.crew import Crew
@@ -20,8 +21,9 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.extract import TokenRows, measure_windows
 from rbpx.grid import Cell
 from rbpx.models import LoadedModel, load_model
+from rbpx.reading import read_as_asked
 from rbpx.store import Record, Store, now
-from rbpx.tokens import SHORTEST, Window, acting_bos, cut_windows
+from rbpx.tokens import Window
 
 _VERSIONED = ("torch", "transformers", "tokenizers", "accelerate", "numpy", "pyarrow", "duckdb")
 
@@ -59,10 +61,11 @@ def measure_cell(
             f"{cell.model} has S = {loaded.non_embedding_params:,} non-embedding parameters, its family's file says "
             f"{cell.non_embedding_params:,}; check the size or the file"
         )
-    window = min(cell.window, loaded.context or cell.window)
-    bos = acting_bos(loaded.tokenizer, Bos(cell.bos))
-    windows = cut_windows(documents, loaded.tokenizer, window, bos)
+    reading = read_as_asked(cell, loaded)
+    loaded = reading.loaded
+    windows = reading.cut(documents)
     n_tokens = sum(w.n_scored for w in windows)
+    scored = {w.doc_id for w in windows if w.n_scored}
     if n_tokens == 0:
         raise RbpxError(
             f"dataset {cell.dataset} has nothing to score: none of its {len(documents)} document(s) has "
@@ -75,10 +78,10 @@ def measure_cell(
             loaded.tokenizer_hash,
             cell.text_hash,
             cell.protocol,
-            window,
+            reading.window,
             cell.dtype,
             f"float32 logits, {loaded.head.after}",
-            *([] if bos is Bos.tokenizer else [f"bos {bos.value}"]),
+            *reading.departures(),
         ]
     )
     facts: Record | None = None
@@ -90,17 +93,19 @@ def measure_cell(
         facts = {
             "run_id": run_id,
             "protocol": cell.protocol,
-            "window": window,
-            "bos": bos.value,
+            "window": reading.window,
+            "stride": reading.stride,
+            "padding": reading.padding.value,
+            "bos": reading.bos.value,
             "dtype": cell.dtype,
             "head": loaded.head.after,
             "non_embedding_params": loaded.non_embedding_params,
             "total_params": loaded.total_params,
             "vocab_size": loaded.head.vocab_size,
-            "n_documents": sum(w.n_scored > 0 for w in windows),
-            "n_skipped": sum(w.n_scored == 0 for w in windows),
+            "n_documents": len(scored),
+            "n_skipped": len(documents) - len(scored),
             "n_tokens": n_tokens,
-            "n_bytes": sum(w.n_bytes for w in windows if w.n_scored),
+            "n_bytes": sum(w.n_bytes for w in windows if w.doc_id in scored),
             "n_bytes_scored": sum(w.n_bytes_scored for w in windows),
             "cross_entropy_nats": -float(rows.columns["logprob"].mean(dtype=np.float64)),
             "text_hash": cell.text_hash,
@@ -153,14 +158,15 @@ def _run_tables(
     counts = wide.group_by(["run_id", "greater", "ties"]).aggregate([("logprob", "count"), ("logprob", "sum")])
     counts = counts.rename_columns(["run_id", "greater", "ties", "n_tokens", "sum_logprob"])
     counts = counts.sort_by([("greater", "ascending"), ("ties", "ascending")]).cast(schema.RANK_COUNTS)
+    of_documents = [list(of_one) for _, of_one in groupby(windows, key=lambda w: w.doc_id)]
     table = {
-        "run_id": [run_id] * len(windows),
-        "doc_id": [w.doc_id for w in windows],
+        "run_id": [run_id] * len(documents),
+        "doc_id": [d.doc_id for d in documents],
         "source_id": [d.source_id for d in documents],
-        "n_bytes": [w.n_bytes for w in windows],
-        "n_tokens": [len(w.ids) for w in windows],
-        "n_scored": [w.n_scored for w in windows],
-        "n_bytes_scored": [w.n_bytes_scored for w in windows],
+        "n_bytes": [sum(w.n_bytes for w in ws) for ws in of_documents],
+        "n_tokens": [ws[-1].start + len(ws[-1].ids) for ws in of_documents],
+        "n_scored": [sum(w.n_scored for w in ws) for ws in of_documents],
+        "n_bytes_scored": [sum(w.n_bytes_scored for w in ws) for ws in of_documents],
     }
     return {"tokens": tokens, "rank_counts": counts, "documents": pa.table(table, schema=schema.DOCUMENTS)}
 

@@ -15,6 +15,7 @@ from rbpx.errors import RbpxError
 from rbpx.index import refresh_index
 from rbpx.queries import connect
 from rbpx.store import Record, Store
+from rbpx.ties import Ties
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,10 @@ def _suits(analysis: Analysis, group: Group) -> bool:
     return has_tokens and (analysis.small or len(group.runs) >= analysis.sizes)
 
 
+def _asks_for(ties: Ties | None) -> str:
+    return "" if ties is None else f" with ties={ties.value}"
+
+
 def _nothing(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
     """Why a request matches nothing; imported observations have one tie rule, measured ones have all."""
     query = "SELECT DISTINCT source, ties, family FROM observations WHERE source <> 'measured' ORDER BY ALL"
@@ -150,9 +155,9 @@ def _nothing(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
         "size": None if request.size == "all" else request.size,
     }
     asked = " ".join(f"{name}={value}" for name, value in named.items() if value is not None)
-    hints = [f"source {s} holds ties={t}" for s, t in others if t != request.ties.value]
+    hints = [f"source {s} holds ties={t}" for s, t in others if request.ties is None or t != request.ties.value]
     hint = f"; {hints[0]}: add ties={hints[0].rpartition('=')[2]}" if hints else "; see python -m rbpx status"
-    return f"no runs in store={request.store} match {asked or 'the request'} with ties={request.ties.value}{hint}"
+    return f"no runs in store={request.store} match {asked or 'the request'}{_asks_for(request.ties)}{hint}"
 
 
 def _none(name: str, request: Request, tokens_known: bool) -> str:

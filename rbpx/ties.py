@@ -8,7 +8,9 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Ties", "rank_of"]
+__all__ = ["OFFICIAL", "Ties", "rank_of", "rule_of"]
+
+OFFICIAL = "official"  # the protocol of the RBP paper's authors
 
 
 class Ties(StrEnum):
@@ -17,6 +19,11 @@ class Ties(StrEnum):
     pessimistic = "pessimistic"
     optimistic = "optimistic"
     mid = "mid"
+
+
+def rule_of(protocol: str | None) -> Ties:
+    """The rule where none is asked for: the paper's, but that of its authors' code for what follows their code."""
+    return Ties.optimistic if protocol == OFFICIAL else Ties.pessimistic
 
 
 _SHARE_OF_TIES_AHEAD = {Ties.pessimistic: 1.0, Ties.optimistic: 0.0, Ties.mid: 0.5}

@@ -31,6 +31,9 @@ CELL = Cell(
     text_hash="1" * 16,
     protocol="paper",
     window=512,
+    whole=False,
+    stride=None,
+    padding="counted",
     bos="tokenizer",
     dtype="float32",
     limit=1000,
@@ -103,4 +106,4 @@ def test_runs_with_and_without_a_bos_never_enter_one_fit(family: Family, own_sto
     assert {row["bos"]: row["n_points"] for row in rows} == {"tokenizer": 4, "add": 4}
     assert not set(rows[0]["run_ids"]) & set(rows[1]["run_ids"])
     titles = [line.strip() for line in here(*words, cwd=cwd, check=0).stdout.splitlines()]
-    assert {"mine on file", "mine on file, bos"} <= set(titles), "folded before `add`"
+    assert {"mine on file, window 64", "mine on file, window 64, bos add"} <= set(titles)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rbpx.config import SHORTEST
 from rbpx.corpus import Document
-from rbpx.tokens import SHORTEST, Window, cut_windows, scored_positions
+from rbpx.tokens import Window, cut_windows, scored_positions
 from tests.conftest import ARCHITECTURES, CONTEXT, build_tokenizer
 
 FAMILIES = [arch for arch in ARCHITECTURES if arch != "opt350"]  # which has OPT's tokenizer

@@ -7,12 +7,26 @@ from typing import Any
 
 import duckdb
 
-from rbpx.config import Request
+from rbpx.config import ProtocolConfig, Request
 from rbpx.errors import RbpxError
 from rbpx.queries import ask
-from rbpx.ties import Ties
+from rbpx.ties import Ties, rule_of
 
-ALIKE = ("source", "family", "dataset", "text_hash", "protocol", "window", "bos", "dtype", "revision")
+ALIKE = (
+    *(
+        "source",
+        "family",
+        "dataset",
+        "text_hash",
+        "protocol",
+        "window",
+        "stride",
+        "padding",
+        "bos",
+        "dtype",
+        "revision",
+    ),
+)
 MEASURED = "measured"
 
 
@@ -33,6 +47,8 @@ class Run:
     text_hash: str | None
     protocol: str | None
     window: int | None
+    stride: int | None
+    padding: str | None
     bos: str | None
     dtype: str | None
     revision: str | None
@@ -43,6 +59,15 @@ class Run:
     n_tokens: int | None
     cross_entropy_nats: float | None
     observed: dict[tuple[int, int], float] = field(default_factory=dict)
+
+    @property
+    def reading(self) -> str | None:
+        """How documents were read, where not as in the paper: the protocol, or its window where another."""
+        if self.stride is not None:
+            return f"{self.protocol} {self.window}/{self.stride}"
+        if self.protocol not in (None, "paper"):
+            return self.protocol
+        return None if self.window in (None, ProtocolConfig.window) else f"window {self.window}"
 
     @property
     def run_id(self) -> str:
@@ -82,9 +107,12 @@ class Group:
     def title(self) -> str:
         """As people name it."""
         first = self.first
-        revision = f", revision {first.revision}" if first.revision else ""
-        bos = f", bos {first.bos}" if first.bos not in (None, "tokenizer") else ""
-        return f"{first.family} on {first.dataset}{revision}{bos}{'' if self.is_measured else f' ({first.source})'}"
+        choices = [first.reading, first.dtype if first.dtype != "float32" else None]
+        choices += [f"revision {first.revision}" if first.revision else None]
+        choices += [f"bos {first.bos}" if first.bos not in (None, "tokenizer") else None]
+        choices += ["padding masked" if first.padding == "masked" else None]
+        named = ", ".join([f"{first.family} on {first.dataset}", *(choice for choice in choices if choice)])
+        return named if self.is_measured else f"{named} ({first.source})"
 
     def names(self) -> dict[str, Any]:
         """What all runs have in common, by column."""
@@ -107,7 +135,7 @@ def select(
         sources = asked["sources"]
         runs = _measured(connection, asked, None) if sources is None or MEASURED in sources else []
         runs += _imported(connection, asked, request.ties)
-    return [_checked(Group(tuple(members), request.ties)) for members in _grouped(runs)]
+    return [_checked(Group(tuple(members), request.ties or rule_of(members[0].protocol))) for members in _grouped(runs)]
 
 
 _NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions")
@@ -140,8 +168,10 @@ def _without(row: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key != name}
 
 
-def _imported(connection: duckdb.DuckDBPyConnection, asked: dict[str, list[str] | None], ties: Ties) -> list[Run]:
-    rows = ask(connection, "imported", **asked, ties=ties.value).to_pylist()
+def _imported(
+    connection: duckdb.DuckDBPyConnection, asked: dict[str, list[str] | None], ties: Ties | None
+) -> list[Run]:
+    rows = ask(connection, "imported", **asked, ties=None if ties is None else ties.value).to_pylist()
 
     def model(row: dict[str, Any]) -> tuple[str, ...]:
         return tuple(str(row.get(name)) for name in (*ALIKE, "non_embedding_params", "size"))

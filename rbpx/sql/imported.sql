@@ -1,13 +1,14 @@
--- Imported observations under one tie rule, of the sources, families and datasets asked for.
--- $sources, $families, $sizes, $datasets, $protocols, $revisions: VARCHAR[], or NULL for all. $ties: VARCHAR
--- returns: source, family, size, dataset, text_hash, protocol, dtype, revision, non_embedding_params, k, n, rbp,
+-- Imported observations under one tie rule (or each under that of its protocol), of the sources, families and datasets asked for.
+-- $sources, $families, $sizes, $datasets, $protocols, $revisions: VARCHAR[], or NULL for all. $ties: VARCHAR, or NULL for
+-- optimistic ties of protocol official and pessimistic ties of the others.
+-- returns: source, family, size, dataset, text_hash, protocol, dtype, revision, non_embedding_params, k, n, ties, rbp,
 --          n_tokens, cross_entropy_nats (nats), run_id
 SELECT
-    source, family, size, dataset, text_hash, protocol, dtype, revision, non_embedding_params, k, n, rbp, n_tokens,
+    source, family, size, dataset, text_hash, protocol, dtype, revision, non_embedding_params, k, n, ties, rbp, n_tokens,
     cross_entropy_nats, run_id
 FROM observations
 WHERE source <> 'measured'
-    AND ties = $ties
+    AND ties = coalesce($ties, CASE WHEN protocol = 'official' THEN 'optimistic' ELSE 'pessimistic' END)
     AND ($sources IS NULL OR list_contains($sources, source))
     AND ($families IS NULL OR list_contains($families, family))
     AND ($sizes IS NULL OR list_contains($sizes, size))

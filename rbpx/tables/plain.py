@@ -28,6 +28,7 @@ LAW_NAMES = {
     "confidence": "confidence",
 }
 _ROWS_SHOWN = 40
+_HEADING = "\ue000"  # for private use: in no text; the character after it numbers the heading
 UNKNOWN = "–"
 
 
@@ -83,7 +84,14 @@ def grid(title: str, columns: Sequence[str], left: int = 1) -> Table:
     return table
 
 
-def put(screen: Console, table: Table) -> None:
+def add_heading(table: Table, headings: list[str], title: str) -> None:
+    """Begin a section of a table with a line of its own, as wide as it needs; `put` is given the same `headings`."""
+    table.add_section()
+    table.add_row(_HEADING + chr(ord(_HEADING) + 1 + len(headings)))
+    headings.append(title)
+
+
+def put(screen: Console, table: Table, headings: Sequence[str] = ()) -> None:
     """Print a table whole: a narrow terminal may wrap its lines, it never loses a digit."""
     if table.title is not None:  # rich would fold it to the width of the table
         screen.print(table.title, style="bold", markup=False, soft_wrap=True)
@@ -94,7 +102,18 @@ def put(screen: Console, table: Table) -> None:
         if not column.no_wrap and column.min_width is not None:
             widest = max((screen.measure(cell).maximum for cell in column.cells), default=0)
             slack += max(0, min(widest, column.max_width or widest) - column.min_width)
-    Console(highlight=False, width=max(screen.width, full - slack)).print(table)
+    wide = Console(highlight=False, width=max(screen.width, full - slack))
+    if not headings:
+        wide.print(table)
+        return
+    with wide.capture() as held:
+        wide.print(table)
+    for line in held.get().splitlines():
+        before, mark, after = line.partition(_HEADING)
+        if mark:  # rich has no cell across columns
+            screen.print(f" {headings[ord(after[0]) - ord(_HEADING) - 1]}", style="bold", markup=False, soft_wrap=True)
+        else:
+            screen.file.write(f"{before}\n")
 
 
 def console() -> Console:

@@ -10,7 +10,19 @@ from rbpx.analyses.size_laws import Law, Laws
 from rbpx.laws import Method
 from rbpx.laws.power import PowerLawFit
 from rbpx.status import Status
-from rbpx.tables.plain import UNKNOWN, console, grid, law_name, number, percent, put, remedies, span, status_name
+from rbpx.tables.plain import (
+    UNKNOWN,
+    add_heading,
+    console,
+    grid,
+    law_name,
+    number,
+    percent,
+    put,
+    remedies,
+    span,
+    status_name,
+)
 
 
 def show(found: Sequence[Laws]) -> None:
@@ -32,15 +44,15 @@ def show(found: Sequence[Laws]) -> None:
     table.columns[0].min_width, table.columns[0].max_width, table.columns[0].no_wrap = 16, 24, False
     table.columns[-1].justify = "left"
     table.columns[-1].min_width, table.columns[-1].max_width, table.columns[-1].no_wrap = 6, 12, False
+    headings: list[str] = []
     for laws in fitted:
         for method in methods:
-            table.add_section()
             by = f", {method.value}" if len(methods) > 1 else ""
-            table.add_row(f"[bold]{escape(laws.group.title)}{by}[/bold]")
+            add_heading(table, headings, f"{laws.group.title}{by}")
             for law in laws.laws:
                 if law.method is method:
                     table.add_row(*_row(law, wide))
-    put(screen, table)
+    put(screen, table, headings)
     screen.print(_footnote(fitted), soft_wrap=True)
 
 

@@ -1,0 +1,79 @@
+"""A cell and its loaded model in; how its documents are read out: windows, BOS, which of the vocabulary counts."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from rbpx.config import Bos, Padding
+from rbpx.corpus import Document
+from rbpx.errors import RbpxError
+from rbpx.grid import Cell
+from rbpx.head import without_padding
+from rbpx.models import LoadedModel
+from rbpx.ties import OFFICIAL
+from rbpx.tokens import Window, acting_bos, authors_padding, cut_windows, n_token_ids
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How a model reads documents; choices as they act, so that two which come to the same are the same.
+
+    Attributes:
+        loaded: the model, with the part of its head that counts.
+        window: tokens at once.
+        stride: tokens from one window to the next; None reads first windows alone.
+        bos: which special tokens begin a document.
+        padding: whether rows of the vocabulary without a token count; `counted` where there are none.
+        unscored: ids that are neither input nor label, beside the special ones.
+    """
+
+    loaded: LoadedModel
+    window: int
+    stride: int | None
+    bos: Bos
+    padding: Padding
+    unscored: Collection[int]
+
+    def cut(self, documents: Sequence[Document]) -> list[Window]:
+        """The windows of documents, in their order."""
+        return cut_windows(documents, self.loaded.tokenizer, self.window, self.bos, self.stride, self.unscored)
+
+    def departures(self) -> list[str]:
+        """What departs from first windows, the tokenizer's BOS and the whole vocabulary: part of a run's identity."""
+        return [
+            *([] if self.bos is Bos.tokenizer else [f"bos {self.bos.value}"]),
+            *([] if self.stride is None else [f"stride {self.stride}"]),
+            *([] if self.padding is Padding.counted else [f"padding {self.padding.value}"]),
+        ]
+
+
+def read_as_asked(cell: Cell, loaded: LoadedModel) -> Reading:
+    """Settle what a cell leaves to its model: no window beyond its context, half of it as stride.
+
+    Raises:
+        RbpxError: the context is shorter than the authors' windows or than the stride, or a token that is asked for
+            does not exist.
+    """
+    window = min(cell.window, loaded.context or cell.window)
+    official = cell.protocol == OFFICIAL
+    if official and window < cell.window:
+        raise RbpxError(
+            f"protocol=official reads {cell.window} tokens at once, {cell.model} at most {window}; use protocol=paper"
+        )
+    stride = (cell.stride or window // 2) if cell.whole else None
+    if stride is not None and stride >= window:
+        raise RbpxError(
+            f"protocol.stride={stride} is not below the {window} tokens that {cell.model} reads at once; give a smaller"
+        )
+    n_ids, padding = n_token_ids(loaded.tokenizer), Padding(cell.padding)
+    if n_ids >= loaded.head.vocab_size:
+        padding = Padding.counted
+    if padding is Padding.masked:
+        loaded = replace(loaded, head=without_padding(loaded.head, n_ids))
+    return Reading(
+        loaded=loaded,
+        window=window,
+        stride=stride,
+        bos=acting_bos(loaded.tokenizer, Bos(cell.bos)),
+        padding=padding,
+        unscored=[authors_padding(loaded.tokenizer)] if official else [],
+    )
