@@ -217,10 +217,12 @@ model=FAMILY      {models}
 model.bos=RULE    tokenizer (default): special tokens as the tokenizer adds them; add: exactly one BOS; none
 size=SIZE         all (default), one, or a list: size='[3k,25k]'
 dataset=NAME      {datasets}; dataset=file dataset.path=FILE for your own text
-protocol=paper    documents cut to 512 tokens or the model's context
+protocol=NAME     paper (default): documents cut to 512 tokens or the model's context; official: what the authors'
+                  code does; rolling: whole documents, protocol.window=1024 protocol.stride=512, each token scored once
+protocol.padding=counted  or masked: rows of the vocabulary without a token (Pythia has 27 or more)
 k=K               one, a list k='[1,10,100]', or log; default 1, 10, 100, 500, 1000, 2500, 10000 below the vocabulary
 n=N, S=S          lengths of windows and sequences, in tokens; sizes to predict
-ties=RULE         pessimistic (default), optimistic, mid
+ties=RULE         pessimistic (default), optimistic (default for protocol=official), mid
 limit=N           documents at most, default 1000, drawn with seed=42
 dtype=float32     or bfloat16, float16; logits are float32 in each
 device=auto       or cpu, cuda; tokens_per_batch=4096 changes speed, never results

@@ -19,7 +19,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # threads of workers that share cores w
     os.environ["OMP_NUM_THREADS"] = "1"
 
 ARCHITECTURES = ("gpt2", "opt", "opt350", "gpt_neox", "qwen2")
-CONTEXT = 64  # positions that every tiny checkpoint has
+CONTEXT = 64  # positions that a tiny checkpoint has
 VOCAB_ROWS = 320  # rows of its embedding, some 20 more than its tokenizer has entries
 INITIALIZER_STD = 0.2  # ten times the usual: spreads the logits to a standard deviation of about 1
 _ROLES = ("bos_token", "eos_token", "unk_token")
@@ -83,7 +83,14 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., P
 
 
 def build_checkpoint(
-    arch: str, folder: Path, seed: int = 0, *, hidden_size: int = 32, layers: int = 2, twins: int = 0
+    arch: str,
+    folder: Path,
+    seed: int = 0,
+    *,
+    hidden_size: int = 32,
+    layers: int = 2,
+    twins: int = 0,
+    context: int = CONTEXT,
 ) -> Path:
     """Save a checkpoint with random float32 weights and its tokenizer, as `from_pretrained` reads them.
 
@@ -93,6 +100,7 @@ def build_checkpoint(
         seed: of the weights; nothing else is random.
         hidden_size: a multiple of 8; with `layers`, makes the sizes of a family.
         layers: transformer blocks.
+        context: positions.
         twins: so many of the last rows of embedding and head, all without a token, repeat the rows of the first ASCII
             letters: logits that tie exactly.
     """
@@ -101,7 +109,7 @@ def build_checkpoint(
 
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = AutoModelForCausalLM.from_config(_config(arch, hidden_size, layers))
+        model = AutoModelForCausalLM.from_config(_config(arch, hidden_size, layers, context))
     tokenizer = build_tokenizer(arch)
     if twins:
         originals = [tokenizer.convert_tokens_to_ids(chr(ord("a") + n)) for n in range(twins)]
@@ -141,7 +149,7 @@ def build_tokenizer(arch: str) -> "PreTrainedTokenizerFast":
     return PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=CONTEXT, **named)
 
 
-def _config(arch: str, hidden_size: int, layers: int) -> "PretrainedConfig":
+def _config(arch: str, hidden_size: int, layers: int, context: int) -> "PretrainedConfig":
     from transformers import GPT2Config, GPTNeoXConfig, OPTConfig, Qwen2Config
 
     common: dict[str, Any] = {"vocab_size": VOCAB_ROWS, "bos_token_id": None, "eos_token_id": None}
@@ -149,11 +157,11 @@ def _config(arch: str, hidden_size: int, layers: int) -> "PretrainedConfig":
         "hidden_size": hidden_size,
         "num_hidden_layers": layers,
         "num_attention_heads": 4,
-        "max_position_embeddings": CONTEXT,
+        "max_position_embeddings": context,
     }
     match arch:
         case "gpt2":
-            shape = {"n_embd": hidden_size, "n_layer": layers, "n_head": 4, "n_positions": CONTEXT}
+            shape = {"n_embd": hidden_size, "n_layer": layers, "n_head": 4, "n_positions": context}
             return GPT2Config(**common, **shape, initializer_range=INITIALIZER_STD, tie_word_embeddings=True)
         case "opt" | "opt350":
             post_norm = arch == "opt350"
