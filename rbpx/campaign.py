@@ -12,6 +12,7 @@ from rbpx.corpus import Document, draw, read_source, text_hash
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.grid import Cell, cells, members
 from rbpx.index import refresh_index
+from rbpx.mirror import own_store
 from rbpx.outcome import Failure, Outcome
 from rbpx.store import Store, now
 from rbpx.weights import hash_model, local_folder
@@ -24,7 +25,7 @@ def measure_grid(request: Request) -> Outcome:
         RbpxError: the request names no model, no text or no store that could be meant.
         MeasureError: the index of the store cannot be written.
     """
-    store = Store(Path(request.store))
+    store = own_store(request.store)
     grid, documents = _grid(request, store)
     crew = None
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:

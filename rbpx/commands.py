@@ -12,6 +12,7 @@ from typing import Any
 
 from rbpx.config import Format, Request
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.mirror import open_store, own_store
 from rbpx.outcome import Outcome, leave
 from rbpx.store import Record, Store
 from rbpx.study import ANALYSES
@@ -106,7 +107,7 @@ def run(request: Request, words: Sequence[str]) -> Outcome:
     if request.imports:
         from rbpx.exchange import import_study
 
-        import_study(request.imports, Store(Path(request.store)), quiet=not leads())
+        import_study(request.imports, own_store(request.store), quiet=not leads())
         if request.model is None:
             return Outcome(request)
     return measure(request, words)
@@ -196,12 +197,16 @@ def _refuse_narrowing(request: Request) -> None:
 
 
 def _open(request: Request) -> Store:
-    store = Store(Path(request.store))
+    store = open_store(request.store)
+    _refuse_empty(store, request)
+    return store
+
+
+def _refuse_empty(store: Store, request: Request) -> None:
     if not any(store.records("cells")) and not store.import_files():
         raise RbpxError(
             f"store={request.store} holds no runs; measure first: python -m rbpx model=ladder dataset=stdlib"
         )
-    return store
 
 
 def sql(request: Request, words: Sequence[str]) -> Outcome:
@@ -211,7 +216,7 @@ def sql(request: Request, words: Sequence[str]) -> Outcome:
 
     if len(words) != 1:
         raise RbpxError(f'sql takes one query in quotes, got {len(words)}: python -m rbpx sql "SELECT * FROM runs"')
-    store = Store(Path(request.store))
+    store = open_store(request.store)
     if not store.root.is_dir():
         raise RbpxError(f"store={request.store} does not exist; measure first, or name the store with --store DIR")
     _refresh(store)
@@ -268,7 +273,7 @@ def status(request: Request, words: Sequence[str]) -> Outcome:
     """Print what the store holds, and what failed."""
     from rbpx.tables.status import print_status
 
-    store = Store(Path(request.store))
+    store = open_store(request.store)
     _refresh(store)
     print_status(store, request)
     return Outcome(request)
@@ -278,7 +283,8 @@ def store(request: Request, words: Sequence[str]) -> Outcome:
     """Keep house: rebuild the index, drop what points nowhere, remove a run."""
     from rbpx.imports import remove_source
 
-    kept = _open(request)
+    kept = own_store(request.store)
+    _refuse_empty(kept, request)
     action, *rest = words or [""]
     if action == "rebuild" and not rest:
         (kept.root / "rbpx.duckdb").unlink(missing_ok=True)

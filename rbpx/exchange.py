@@ -12,6 +12,7 @@ from rbpx.errors import RbpxError
 from rbpx.imports import Imported, import_file
 from rbpx.index import refresh_index
 from rbpx.launch import folder
+from rbpx.mirror import open_store, own_store
 from rbpx.outcome import Outcome
 from rbpx.queries import RELATIONS, ask_user, connect
 from rbpx.store import Store
@@ -24,7 +25,7 @@ def import_one(request: ImportRequest, words: Sequence[str]) -> Outcome:
         raise RbpxError(
             f"import takes one file, got {len(named)}: python -m rbpx import FILE source=NAME ties=optimistic"
         )
-    store = Store(Path(request.store))
+    store = own_store(request.store)
     _report(import_file(store, Path(named[0]).expanduser(), request), store, request, named[0])
     refresh_index(store)
     return Outcome()
@@ -81,7 +82,7 @@ def export(request: Request, words: Sequence[str]) -> Outcome:
         if query not in RELATIONS:
             raise RbpxError(f"{query} is no relation; known: {', '.join(RELATIONS)}; or give a query in quotes")
         query = f"SELECT * FROM {query}"
-    store = Store(Path(request.store))
+    store = open_store(request.store)
     if not store.root.is_dir():
         raise RbpxError(f"store={request.store} does not exist; measure or import first, or name it with --store DIR")
     with connect(store) as connection:

@@ -230,7 +230,7 @@ resamples=1000    of the documents, for intervals
 slices=, least=, top=  slices of tokens that gaps compares; rows of improve: least count, number printed
 laws=all          or a list of laws; method=ols, weighted, offset, robust, a list or all
 family=, source=  narrow an analysis to families and to a source of observations (measured, or as imported)
-store=DIR         folder of the store (--store DIR), default $RBPX_STORE or store/
+store=DIR         folder of the store (--store DIR), default $RBPX_STORE or store/; s3://BUCKET/PATH is read only
 format=table      or csv, json (--format F); output=FILE (--output FILE) where a verb writes
 experiment=NAME   {experiments}"""
 

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -13,8 +12,9 @@ from rbpx.analyses.selection import Group, select
 from rbpx.config import Format, Request
 from rbpx.errors import RbpxError
 from rbpx.index import refresh_index
+from rbpx.mirror import open_store
 from rbpx.queries import connect
-from rbpx.store import Record, Store
+from rbpx.store import Record
 from rbpx.ties import Ties
 
 
@@ -79,7 +79,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
         tokens_known = False
         for same in _alike(grids) if analysis.across else [[grid] for grid in grids]:
             request = same[0][0]
-            store = Store(Path(request.store))
+            store = open_store(request.store)
             with connect(store) as connection:
                 groups: list[Group] = []
                 for each, cell_keys in same:
@@ -172,7 +172,7 @@ def _none(name: str, request: Request, tokens_known: bool) -> str:
             f"no two texts that were asked for in store={request.store} have 3 sizes of one family in common, measured "
             "alike; measure another text: python -m rbpx measure model=ladder dataset=pydoc"
         )
-    n_runs = sum(1 for _ in Store(Path(request.store)).records("cells"))
+    n_runs = sum(1 for _ in open_store(request.store).records("cells"))
     return (
         f"no group of runs in store={request.store} has the {ANALYSES[name].sizes} sizes that {name} needs "
         f"({n_runs} run(s) in all); measure more: python -m rbpx model=ladder dataset=stdlib size=all"
