@@ -132,7 +132,7 @@ def cells(request: Request, text_hash: str, model_hashes: dict[str, str | None])
         model_hashes: of each model that lies in a folder; None for hub ids.
     """
     model, dataset, protocol = request.model, request.dataset, request.protocol
-    if model is None or dataset is None or protocol is None:
+    if model is None or dataset is None or protocol is None or request.dtype is None:
         raise RbpxError("a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help")
     family, chosen = members(model, request.sizes())
     return [

@@ -156,6 +156,18 @@ can be ranked by what they predict. Then extrapolates each to the sizes S with a
 says how far outside the fitted sizes that is.""",
         ("python -m rbpx predict", "python -m rbpx predict dataset=stdlib S='[1e7,1e8]' method='[ols,offset]'"),
     ),
+    "audit": (
+        "what float32 would change: ranks, RBP_k, cross-entropy, alpha",
+        """Measures 50 documents (limit=) of each run again in float32, the same ones for every size, and sets them
+beside what is stored: how many ranks moved and how far, how many tokens crossed k, what RBP_k, cross-entropy and the
+alpha of their laws change by, with intervals over documents drawn on both sides together. Model, tokenizer and text
+must be those of the run. dtype= narrows to runs of that dtype; a run in float32 comes out the same but for rounding, or
+the table says no. device= and tokens_per_batch= may differ from then. Nothing is written.""",
+        (
+            "python -m rbpx audit dataset=pydoc",
+            "python -m rbpx audit dtype=bfloat16 limit=20 k='[1,10,100,1000]' --format json",
+        ),
+    ),
     "sql": (
         "ask the store in SQL, reading only",
         """Answers one SELECT (DuckDB's dialect) over the relations runs, tokens, rank_counts, documents, vocab,

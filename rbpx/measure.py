@@ -5,6 +5,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 
 import numpy as np
@@ -24,6 +25,21 @@ from rbpx.store import Record, Store, now
 from rbpx.tokens import SHORTEST, Window, acting_bos, cut_windows
 
 _VERSIONED = ("torch", "transformers", "tokenizers", "accelerate", "numpy", "pyarrow", "duckdb")
+
+
+@dataclass(frozen=True, eq=False)
+class CutText:
+    """The text of a cell as its model reads it: its windows, how long they may be, and how each document begins."""
+
+    window: int
+    bos: Bos
+    windows: list[Window]
+
+    @property
+    def n_tokens(self) -> int:
+        """Scored tokens."""
+        return sum(w.n_scored for w in self.windows)
+
 
 Begin = Callable[[int], Callable[[int], None]]  # scored tokens to come -> called with the tokens just scored
 
@@ -59,10 +75,8 @@ def measure_cell(
             f"{cell.model} has S = {loaded.non_embedding_params:,} non-embedding parameters, its family's file says "
             f"{cell.non_embedding_params:,}; check the size or the file"
         )
-    window = min(cell.window, loaded.context or cell.window)
-    bos = acting_bos(loaded.tokenizer, Bos(cell.bos))
-    windows = cut_windows(documents, loaded.tokenizer, window, bos)
-    n_tokens = sum(w.n_scored for w in windows)
+    cut = cut_cell(cell, documents, loaded)
+    window, bos, windows, n_tokens = cut.window, cut.bos, cut.windows, cut.n_tokens
     if n_tokens == 0:
         raise RbpxError(
             f"dataset {cell.dataset} has nothing to score: none of its {len(documents)} document(s) has "
@@ -140,6 +154,17 @@ def measure_cell(
     if failure is not None:
         raise MeasureError(failure)
     return crew.share(record)
+
+
+def cut_cell(cell: Cell, documents: Sequence[Document], loaded: LoadedModel) -> CutText:
+    """Cut documents into the windows that a cell asks for, none longer than the model can read.
+
+    Raises:
+        RbpxError: a BOS is asked of a tokenizer that has none.
+    """
+    window = min(cell.window, loaded.context or cell.window)
+    bos = acting_bos(loaded.tokenizer, Bos(cell.bos))
+    return CutText(window, bos, cut_windows(documents, loaded.tokenizer, window, bos))
 
 
 def _run_tables(

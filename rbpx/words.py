@@ -22,6 +22,7 @@ VERBS = (
     "outcomes",
     "tokenwise",
     "predict",
+    "audit",
     "sql",
     "import",
     "export",
