@@ -7,6 +7,7 @@ from rich.markup import escape
 
 from rbpx.analyses.audit import Audit, RunAudit
 from rbpx.moves import Shift
+from rbpx.status import Status
 from rbpx.tables.plain import UNKNOWN, console, grid, law_name, number, put, remedies, short, status_name
 
 
@@ -30,7 +31,10 @@ def show(found: Sequence[Audit]) -> None:
         f"over models; {UNKNOWN} where no document differs.",
         soft_wrap=True,
     )
-    for line in remedies(law.difference.status for audit in found for law in audit.laws):
+    statuses = {law.difference.status for audit in found for law in audit.laws}
+    if Status.no_variation in statuses:
+        screen.print(f"{status_name(Status.no_variation)}: no rank crossed k, so nothing shifts.", soft_wrap=True)
+    for line in remedies(statuses - {Status.no_variation}):
         screen.print(line, soft_wrap=True)
 
 
