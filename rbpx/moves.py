@@ -54,10 +54,10 @@ class Moves:
 
 @dataclass(frozen=True)
 class Shift:
-    """A quantity as it was stored and as measured again; the difference is again less stored."""
+    """A quantity before and after a change, of the measurement or of a choice; the difference is after less before."""
 
-    stored: float
-    again: float
+    before: float
+    after: float
     difference: Estimate
 
 
@@ -84,23 +84,32 @@ def count_moves(pairs: pa.Table, k_grid: Sequence[int]) -> Moves:
     )
 
 
-def shift(stored: float, again: float, stored_B: Floats, again_B: Floats, n_documents: int) -> Shift:
+def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_documents: int) -> Shift:
     """The difference of a quantity with the middle 95 % of its resamples, the same documents drawn on both sides.
 
-    There is no interval for one document, for fewer than 20 resamples that drew a token, and where no resample differs:
-    a change that was seen in no document has a frequency that these documents do not tell.
+    There is no interval where no resample differs: a change that was seen in no document has a frequency that these
+    documents do not tell.
 
     Args:
-        stored: the quantity as stored.
-        again: as measured again.
-        stored_B: of the resampled documents, shape [B]; NaN where they have no token.
-        again_B: of the same.
+        before: the quantity.
+        after: the same afterwards.
+        before_B: of the resampled documents, shape [B]; NaN where they have no token.
+        after_B: of the same.
         n_documents: that were drawn from.
     """
-    difference_B = again_B - stored_B
-    usable = difference_B[np.isfinite(difference_B)]
-    lo = hi = None
-    if n_documents > 1 and len(usable) >= MIN_RESAMPLES and np.any(usable != 0):
-        lo, hi = (float(end) for end in np.quantile(usable, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
-    value = again - stored
-    return Shift(stored, again, Estimate(value if math.isfinite(value) else None, lo, hi))
+    difference_B = after_B - before_B
+    found = estimate(after - before, difference_B, n_documents)
+    if not np.any(difference_B[np.isfinite(difference_B)] != 0):
+        found = Estimate(found.value, None, None)
+    return Shift(before, after, found)
+
+
+def estimate(value: float, resampled_B: Floats, n_documents: int) -> Estimate:
+    """A quantity with the middle 95 % of its resamples; none for one document, or fewer than 20 with a token."""
+    usable = resampled_B[np.isfinite(resampled_B)]
+    if not math.isfinite(value):
+        return Estimate(None, None, None)
+    if n_documents < 2 or len(usable) < MIN_RESAMPLES:
+        return Estimate(value, None, None)
+    lo, hi = np.quantile(usable, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Estimate(value, float(lo), float(hi))

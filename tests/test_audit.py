@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -321,7 +322,7 @@ def drawn_run(size: int, z_D1: Any, rng: np.random.Generator) -> tuple[Run, pa.T
     Both sides share the luck of a token, as rounding changes little of it.
     """
     u_DT = norm_cdf(np.sqrt(0.3) * z_D1 + np.sqrt(0.7) * rng.normal(size=(N_DOCUMENTS, N_TOKENS)))
-    levels = [4.0 * size**-ALPHA, 4.05 * size ** -(ALPHA + SHIFT) * np.exp(rng.normal(0, 0.003))]
+    levels = [4.0 * size**-ALPHA, 4.6 * size ** -(ALPHA + SHIFT) * np.exp(rng.normal(0, 0.02))]
     stored, again = (np.ceil((level / -np.log(u_DT)) ** (1 / 0.35)).clip(1, 100_000).ravel() for level in levels)
     scale = 1.02 * size**-NATS_SHIFT * np.exp(rng.normal(0, 0.001))
     n = u_DT.size
@@ -332,7 +333,7 @@ def drawn_run(size: int, z_D1: Any, rng: np.random.Generator) -> tuple[Run, pa.T
         "n_tokens": np.ones(n, np.int64),
         "n_changed": (stored != again).astype(np.int64),
         "sum_logprob": np.log(u_DT).ravel(),
-        "sum_logprob_again": scale * np.log(u_DT).ravel(),
+        "sum_logprob_again": (scale * np.log(u_DT) * rng.normal(1, 0.01, (N_DOCUMENTS, 1))).ravel(),
         "largest_logprob_move": np.zeros(n),
     }
     names = {"source": "measured", "family": "drawn", "dataset": "drawn", "text_hash": "1", "protocol": "paper"}
@@ -342,6 +343,7 @@ def drawn_run(size: int, z_D1: Any, rng: np.random.Generator) -> tuple[Run, pa.T
         non_embedding_params=size, vocab_size=100_000, **counts,
     )  # fmt: skip
     truth = {"rbp": float(np.exp(-levels[1]) - np.exp(-levels[0])), "cross_entropy": scale - 1}
+    truth |= {"ratio of rbp": levels[1] / levels[0], "ratio of cross_entropy": scale}
     return run, pa.table(pairs), truth
 
 
@@ -353,7 +355,7 @@ def norm_cdf(z: Any) -> Any:
 
 def test_the_intervals_hold_the_truth_as_often_as_they_say() -> None:
     """200 texts: shifts of RBP_1 and cross-entropy of the smallest model, and of the exponents of their laws."""
-    covered = dict.fromkeys(("rbp", "cross_entropy", "alpha of rbp", "alpha of cross_entropy"), 0)
+    covered: Counter[str] = Counter()
     for seed in range(200):
         rng = np.random.default_rng(seed)
         z_D1 = rng.normal(size=(N_DOCUMENTS, 1))
@@ -366,12 +368,16 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say() -> None:
             lo, hi = found.difference.lo, found.difference.hi
             assert lo is not None
             assert hi is not None
-            covered[name] += lo <= truth[name] <= hi
+            covered[name] += int(lo <= truth[name] <= hi)
         for law, true in zip(audit.laws, (SHIFT, NATS_SHIFT), strict=True):
             lo, hi = law.difference.alpha_lo, law.difference.alpha_hi
             assert lo is not None
             assert hi is not None
             covered[f"alpha of {law.law}"] += lo <= true <= hi
+            of_these = -np.polyfit(np.log(S), [np.log(truth[f"ratio of {law.law}"]) for _, _, truth in drawn], 1)[0]
+            about = law.difference.params
+            covered[f"alpha of {law.law}, these models"] += about["alpha_text_lo"] <= of_these <= about["alpha_text_hi"]
+    assert len(covered) == 6
     assert {name: n for name, n in covered.items() if not 180 <= n <= 198} == {}, covered
 
 

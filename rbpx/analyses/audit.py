@@ -1,7 +1,7 @@
 """Precision of runs (verb audit): stored tokens and the same measured in float32 in, what moved and what shifts out.
 
 RBP_k, cross-entropy and the exponents of their laws are taken of the same documents on both sides, and these documents
-are resampled together, so what a document does on both sides alike drops out. Shapes: N sizes, B resamples.
+are resampled together. Shapes: B resamples, D documents measured again.
 """
 
 from collections.abc import Sequence
@@ -12,15 +12,13 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from rbpx.analyses.points import Points, size_points
+from rbpx.analyses.points import size_points
 from rbpx.analyses.selection import Group, Run
-from rbpx.analyses.size_laws import fit_points, of_one_document
+from rbpx.analyses.shifts import LawShift, shift_law, shift_run
 from rbpx.config import Dtype, Request
 from rbpx.errors import MeasureError
 from rbpx.evidence import Evidence, weigh
-from rbpx.laws import Method
-from rbpx.laws.power import PowerLawFit, fit_power_law
-from rbpx.moves import Moves, Shift, count_moves, shift
+from rbpx.moves import Moves, Shift, count_moves
 from rbpx.queries import ask_beside
 from rbpx.resample import document_weights
 from rbpx.store import Record
@@ -42,26 +40,6 @@ class RunAudit:
     def is_same(self) -> bool | None:
         """Whether a float32 run came out the same; None for another dtype, which is not expected to."""
         return self.moves.is_same if self.run.dtype == Dtype.float32.value else None
-
-
-@dataclass(frozen=True, eq=False)
-class LawShift:
-    """One law in S, of the stored ranks and of those in float32.
-
-    Attributes:
-        law: "rbp" or "cross_entropy".
-        k: None where the law has none.
-        stored: the law of what was stored.
-        again: the law of what was measured again.
-        difference: of the ratio again / stored, whose exponent is the difference of the exponents: ln y is fitted by
-            least squares, which is linear in it.
-    """
-
-    law: str
-    k: int | None
-    stored: PowerLawFit
-    again: PowerLawFit
-    difference: PowerLawFit
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +109,7 @@ def analyse(measured: Sequence[tuple[Run, pa.Table]], group: Group, doc_ids: Seq
         for (run, pairs), one, other in zip(measured, stored, again, strict=True)
     ]
     points = [size_points(sampled, side, request, k_grid, _LAWS) for side in (stored, again)]
-    laws = [] if len(measured) < 3 else [_shift_law(sampled, *both) for both in zip(*points, strict=True)]
+    laws = [] if len(measured) < 3 else [shift_law(sampled, *both) for both in zip(*points, strict=True)]
     return Audit(sampled, len(doc_ids), group.n_documents, tuple(runs), tuple(laws))
 
 
@@ -148,24 +126,8 @@ def _sampled(group: Group, measured: Sequence[tuple[Run, pa.Table]], n_documents
 def _compare(
     run: Run, pairs: pa.Table, stored: Evidence, again: Evidence, k_grid: Sequence[int], n_documents: int
 ) -> RunAudit:
-    def of(name: str, *at: int) -> Shift:
-        values = [float(e.measured[name][at]) for e in (stored, again)]
-        resampled = [e.resampled[name].T[at].T for e in (stored, again)]
-        return shift(values[0], values[1], resampled[0], resampled[1], n_documents)
-
-    rbp = {k: of("rbp", at) for at, k in enumerate(k_grid)}
-    return RunAudit(run, count_moves(pairs, k_grid), rbp, of("cross_entropy"))
-
-
-def _shift_law(group: Group, stored: Points, again: Points) -> LawShift:
-    ratio_BN = None
-    with np.errstate(divide="ignore", invalid="ignore"):  # a loss of 0 or infinity has no ratio; the fit says so
-        ratio_N = again.y_N / stored.y_N
-        if stored.y_BN is not None and again.y_BN is not None and group.n_documents > 1:
-            ratio_BN = again.y_BN / stored.y_BN
-        difference = of_one_document(group, fit_power_law(stored.S_N, ratio_N, ratio_BN))
-    fits = [fit_points(points, Method.ols).fit for points in (stored, again)]
-    return LawShift(stored.law, stored.k, fits[0], fits[1], difference)
+    rbp = {k: shift_run(stored, again, "rbp", n_documents, at) for at, k in enumerate(k_grid)}
+    return RunAudit(run, count_moves(pairs, k_grid), rbp, shift_run(stored, again, "cross_entropy", n_documents))
 
 
 def records(found: Audit) -> list[Record]:
@@ -181,7 +143,7 @@ def records(found: Audit) -> list[Record]:
             crossed = {} if k is None else {"n_lost": each.moves.n_lost[k], "n_gained": each.moves.n_gained[k]}
             rows.append({"kind": "run", **names, **of_run, "law": law, "k": k, **_of(shifted), **crossed})
     for shifted_law in found.laws:
-        fit, alphas = shifted_law.difference, (shifted_law.stored.alpha, shifted_law.again.alpha)
+        fit, alphas = shifted_law.difference, (shifted_law.before.alpha, shifted_law.after.alpha)
         row = {
             "kind": "law",
             **names,
@@ -191,6 +153,7 @@ def records(found: Audit) -> list[Record]:
             "again": alphas[1],
         }
         row |= {"difference": fit.alpha, "difference_lo": fit.alpha_lo, "difference_hi": fit.alpha_hi}
+        row |= {f"difference_text_{end}": fit.params.get(f"alpha_text_{end}") for end in ("lo", "hi")}
         row |= {"status": fit.status.value, "n_points": fit.n_points, "run_ids": found.group.run_ids}
         rows.append(row)
     return rows
@@ -199,4 +162,4 @@ def records(found: Audit) -> list[Record]:
 def _of(shifted: Shift) -> Record:
     """The columns of a shift."""
     ends = {"difference_lo": shifted.difference.lo, "difference_hi": shifted.difference.hi}
-    return {"stored": shifted.stored, "again": shifted.again, "difference": shifted.difference.value, **ends}
+    return {"stored": shifted.before, "again": shifted.after, "difference": shifted.difference.value, **ends}

@@ -70,8 +70,8 @@ def _print_laws(screen: Console, title: str, audit: Audit) -> None:
     for law in audit.laws:
         fit = law.difference
         alphas = [
-            number(law.stored.alpha),
-            number(law.again.alpha),
+            number(law.before.alpha),
+            number(law.after.alpha),
             signed(fit.alpha),
             span_signed(fit.alpha_lo, fit.alpha_hi),
         ]
@@ -81,7 +81,7 @@ def _print_laws(screen: Console, title: str, audit: Audit) -> None:
 
 def _cells(shifted: Shift) -> list[str]:
     ends = span_signed(shifted.difference.lo, shifted.difference.hi)
-    return [number(shifted.stored), number(shifted.again), signed(shifted.difference.value), ends]
+    return [number(shifted.before), number(shifted.after), signed(shifted.difference.value), ends]
 
 
 def signed(value: float | None) -> str:
