@@ -90,6 +90,14 @@ together. A condition on rank or logprob chooses other tokens at each size; the 
             "python -m rbpx gaps dataset=pydoc slices='{digits: \"regexp_matches(text, $$^[0-9]+$$)\"}'",
         ),
     ),
+    "choices": (
+        "what protocol, BOS, dtype and tie rule do to RBP_k, cross-entropy, alpha",
+        """For each text that a family was measured on in more than one way (protocol, window, BOS, dtype), every way
+under every tie rule beside the reference: the paper's protocol in float32, ties pessimistic. RBP_k and cross-entropy of
+the largest size and alpha of all sizes are differences from the reference at the same sizes, with intervals over
+documents drawn on both sides together, and for alpha over models. Measure the ways first: measure dtype=bfloat16.""",
+        ("python -m rbpx choices dataset=pydoc", "python -m rbpx choices k='[1,100]' --format csv"),
+    ),
     "units": (
         "bits per byte and rank/V, to compare families with different tokenizers",
         """For each model: nats per token beside bits per byte (nats of the scored tokens / ln 2 / bytes of the text

@@ -12,6 +12,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from scipy.stats import norm
+from scipy.stats import t as student_t
 
 from rbpx.laws.uncertainty import LEVEL, MIN_RESAMPLES
 from rbpx.units import Estimate
@@ -85,7 +87,7 @@ def count_moves(pairs: pa.Table, k_grid: Sequence[int]) -> Moves:
 
 
 def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_documents: int) -> Shift:
-    """The difference of a quantity with the middle 95 % of its resamples, the same documents drawn on both sides.
+    """The difference of a quantity with its interval (`estimate`), the same documents drawn on both sides.
 
     There is no interval where no resample differs: a change that was seen in no document has a frequency that these
     documents do not tell.
@@ -105,11 +107,20 @@ def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_docu
 
 
 def estimate(value: float, resampled_B: Floats, n_documents: int) -> Estimate:
-    """A quantity with the middle 95 % of its resamples; none for one document, or fewer than 20 with a token."""
+    """A quantity with a 95 % interval from its resamples; none for one document, or fewer than 20 with a token.
+
+    The expanded percentile interval: the quantiles lie as far out as Student's t with n - 1 degrees of freedom says, as
+    the resamples of n documents spread too little by sqrt((n - 1) / n).
+
+    Source:
+        T. C. Hesterberg, What Teachers Should Know about the Bootstrap, arXiv 1411.5279.
+    """
     usable = resampled_B[np.isfinite(resampled_B)]
     if not math.isfinite(value):
         return Estimate(None, None, None)
     if n_documents < 2 or len(usable) < MIN_RESAMPLES:
         return Estimate(value, None, None)
-    lo, hi = np.quantile(usable, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    far = math.sqrt(n_documents / (n_documents - 1)) * student_t.ppf((1 + LEVEL) / 2, n_documents - 1)
+    tail = float(norm.cdf(-far))
+    lo, hi = np.quantile(usable, [tail, 1 - tail])
     return Estimate(value, float(lo), float(hi))

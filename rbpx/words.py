@@ -15,6 +15,7 @@ VERBS = (
     "regimes",
     "emergence",
     "gaps",
+    "choices",
     "ranks",
     "entropy",
     "units",
