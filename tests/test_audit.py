@@ -275,8 +275,8 @@ def test_an_audit_writes_nothing_and_says_how_fast_it_was(both: Path, cwd: Path)
     assert answer.stderr.count("tokens/s") == 2 * len(SHAPES)
     tables = [line for line in answer.stdout.splitlines() if not line.startswith(("Changed", "not positive"))]
     assert max(map(len, tables)) <= 80
-    assert "mine on file, bfloat16 again in float32: ranks, 8 of 8 documents" in tables
-    assert "mine on file, float32 again in float32: alpha" in tables
+    assert "mine on file, paper 64, bfloat16 to float32: ranks, 8 of 8 documents" in tables
+    assert "mine on file, paper 64, float32 to float32: alpha" in tables
 
 
 def test_the_rows_are_the_same_in_json_and_csv_and_over_a_sweep(both: Path, cwd: Path) -> None:

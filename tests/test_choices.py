@@ -21,15 +21,26 @@ RULES = ("pessimistic", "optimistic", "mid")
 B = 50
 N_DOCUMENTS = 8
 
+Way = tuple[str, str, int]  # dtype, bos, window
+REFERENCE: Way = ("float32", "tokenizer", 64)
+WITH_BOS: Way = ("float32", "add", 64)
+SIZES: dict[Way, list[str]] = {
+    REFERENCE: list(SHAPES),
+    WITH_BOS: ["xs", "s", "m"],
+    ("bfloat16", "tokenizer", 64): list(SHAPES),
+    ("float32", "tokenizer", 16): list(SHAPES),
+}
+
 
 @pytest.fixture(scope="module")
 def ways(measured: Measured, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The family in float32, in bfloat16, and three sizes of it with a BOS; do not write into it."""
+    """The family in float32, in bfloat16, in windows of 16, three sizes of it with a BOS; do not write into it."""
     place = tmp_path_factory.mktemp("ways")
     store, cwd = Path(shutil.copytree(measured.store, place / "store")), place / "cwd"
     cwd.mkdir()
     family = measured.family
     here("measure", *family.words(), "dtype=bfloat16", "--store", store, cwd=cwd, check=0)
+    here("measure", *family.words(), "protocol.window=16", "--store", store, cwd=cwd, check=0)
     here("measure", *family.words("xs", "s", "m"), "model.bos=add", "--store", store, cwd=cwd, check=0)
     return store
 
@@ -39,18 +50,21 @@ def choices(store: Path, cwd: Path, *words: str) -> Rows:
     return list(json.loads(here("choices", *words, cwd=cwd, check=0).stdout))
 
 
-def one(rows: Rows, dtype: str, bos: str, ties: str, quantity: str, k: int | None) -> dict[str, Any]:
-    asked = (dtype, bos, ties, quantity, k)
-    (row,) = [r for r in rows if (r["dtype"], r["bos"], r["ties"], r["quantity"], r["k"]) == asked]
+def way_of(row: dict[str, Any]) -> Way:
+    return row["dtype"], row["bos"], row["window"]
+
+
+def one(rows: Rows, way: Way, ties: str, quantity: str, k: int | None) -> dict[str, Any]:
+    (row,) = [r for r in rows if (way_of(r), r["ties"], r["quantity"], r["k"]) == (way, ties, quantity, k)]
     return row
 
 
-def tokens_of(store: Path, dtype: str, bos: str) -> dict[str, dict[str, Any]]:
+def tokens_of(store: Path, way: Way) -> dict[str, dict[str, Any]]:
     """Tokens of each size that was measured this way, in order of S."""
     found = {}
     for record in cell_records(store):
         facts = manifests(store)[record["run_id"]]
-        if (facts["dtype"], facts["bos"]) == (dtype, bos):
+        if way_of(facts) == way:
             tokens = columns_of(store / "runs" / record["run_id"], "tokens")
             found[record["size"]] = tokens | {"S": facts["non_embedding_params"]}
     return dict(sorted(found.items(), key=lambda item: item[1]["S"]))
@@ -73,39 +87,36 @@ def test_the_reference_is_the_papers_protocol_in_float32_with_pessimistic_ranks(
     rows = choices(ways, cwd)
     first = [row for row in rows if row["kind"] == "reference"]
     assert rows[: len(first)] == first
-    assert {(r["protocol"], r["dtype"], r["bos"], r["ties"]) for r in first} == {
-        ("paper", "float32", "tokenizer", "pessimistic")
-    }
-    runs = tokens_of(ways, "float32", "tokenizer")
+    assert {(r["protocol"], way_of(r), r["ties"]) for r in first} == {("paper", REFERENCE, "pessimistic")}
+    runs = tokens_of(ways, REFERENCE)
     for k in (1, 10, 50, None):
         quantity = "cross_entropy" if k is None else "rbp"
-        row = one(rows, "float32", "tokenizer", "pessimistic", quantity, k)
+        row = one(rows, REFERENCE, "pessimistic", quantity, k)
         assert row["size"] == "l"
         assert row["value"] == pytest.approx(loss(runs["l"], "pessimistic", k), rel=1e-9)
         assert row["lo"] < row["value"] < row["hi"]
-        row = one(rows, "float32", "tokenizer", "pessimistic", f"alpha_{quantity}", k)
+        row = one(rows, REFERENCE, "pessimistic", f"alpha_{quantity}", k)
         assert row["value"] == pytest.approx(alpha(runs, "pessimistic", k), rel=1e-9)
         assert row["n_points"] == len(SHAPES)
 
 
 def test_each_way_is_its_difference_from_the_reference_at_the_sizes_of_both(ways: Path, cwd: Path) -> None:
     rows = choices(ways, cwd)
-    known = {"float32": ("tokenizer", "add"), "bfloat16": ("tokenizer",)}
-    asked = [(dtype, bos, ties) for dtype in known for bos in known[dtype] for ties in RULES]
-    assert {(r["dtype"], r["bos"], r["ties"]) for r in rows} == set(asked)
-    reference = tokens_of(ways, "float32", "tokenizer")
-    for dtype, bos, ties in asked[1:]:
-        runs = tokens_of(ways, dtype, bos)
-        assert list(runs) == (["xs", "s", "m"] if bos == "add" else list(SHAPES))
+    asked = [(way, ties) for way in SIZES for ties in RULES]
+    assert {(way_of(row), row["ties"]) for row in rows} == set(asked)
+    reference = tokens_of(ways, REFERENCE)
+    for way, ties in asked[1:]:
+        runs = tokens_of(ways, way)
+        assert list(runs) == SIZES[way]
         same_sizes = {size: reference[size] for size in runs}
         largest = list(runs)[-1]
         for k in (1, 10, 50, None):
             quantity = "cross_entropy" if k is None else "rbp"
-            row = one(rows, dtype, bos, ties, quantity, k)
+            row = one(rows, way, ties, quantity, k)
             assert (row["kind"], row["size"], row["n_tokens"]) == ("difference", largest, len(runs[largest]["doc_id"]))
             before, after = loss(reference[largest], "pessimistic", k), loss(runs[largest], ties, k)
             assert (row["of"], row["value"]) == pytest.approx((after, after - before), rel=1e-9, abs=1e-12)
-            row = one(rows, dtype, bos, ties, f"alpha_{quantity}", k)
+            row = one(rows, way, ties, f"alpha_{quantity}", k)
             before, after = alpha(same_sizes, "pessimistic", k), alpha(runs, ties, k)
             assert (row["of"], row["n_points"]) == (pytest.approx(after, rel=1e-9), len(runs))
             assert row["value"] == pytest.approx(after - before, rel=1e-6, abs=1e-9)
@@ -118,26 +129,26 @@ def test_documents_are_drawn_together_on_both_sides(ways: Path, cwd: Path) -> No
     rows = choices(ways, cwd)
     weights_BD = document_weights(N_DOCUMENTS, B, 42)
     sides = []
-    for bos, ties in (("tokenizer", "pessimistic"), ("add", "mid")):
-        tokens = tokens_of(ways, "float32", bos)["m"]
+    for way, ties in ((REFERENCE, "pessimistic"), (WITH_BOS, "mid")):
+        tokens = tokens_of(ways, way)["m"]
         hits_D = np.bincount(tokens["doc_id"], rank_by_hand(tokens, ties) <= 10, N_DOCUMENTS)
         sides.append((weights_BD @ hits_D) / (weights_BD @ np.bincount(tokens["doc_id"], minlength=N_DOCUMENTS)))
     # t of Student with 7 degrees of freedom, 2.3646, times sqrt(8 / 7): the normal quantile of 0.574 %
     ends = np.quantile(sides[1] - sides[0], [0.00574, 0.99426])
-    row = one(rows, "float32", "add", "mid", "rbp", 10)
+    row = one(rows, WITH_BOS, "mid", "rbp", 10)
     assert (row["lo"], row["hi"]) == pytest.approx(tuple(ends), abs=1e-5)
     assert row["lo"] < row["value"] < row["hi"]
 
 
 def test_a_tie_rule_leaves_the_cross_entropy_the_same(ways: Path, cwd: Path) -> None:
-    row = one(choices(ways, cwd), "float32", "tokenizer", "mid", "cross_entropy", None)
+    row = one(choices(ways, cwd), REFERENCE, "mid", "cross_entropy", None)
     assert (row["value"], row["lo"], row["hi"]) == (0, None, None)
 
 
 def test_the_rule_that_is_asked_for_is_that_of_the_reference(ways: Path, cwd: Path) -> None:
     rows = choices(ways, cwd, "ties=mid")
     assert {row["ties"] for row in rows if row["kind"] == "reference"} == {"mid"}
-    assert one(rows, "float32", "tokenizer", "pessimistic", "rbp", 1)["kind"] == "difference"
+    assert one(rows, REFERENCE, "pessimistic", "rbp", 1)["kind"] == "difference"
 
 
 def test_the_table_is_whole_in_eighty_columns(ways: Path, cwd: Path) -> None:
@@ -146,7 +157,7 @@ def test_the_table_is_whole_in_eighty_columns(ways: Path, cwd: Path) -> None:
     assert max(len(line) for line in table.splitlines() if "the reference is" not in line) <= 80
     assert "mine on file: the reference is paper, window 64, bos tokenizer, float32, pessimistic." in table
     lines = [line.strip() for line in table.splitlines()]
-    for label in ("optimistic ", "bfloat16 ", "bos add ", "(3 sizes) ", "(m)"):
+    for label in ("optimistic ", "bfloat16 ", "bos add ", "window 16 ", "(3 sizes) ", "(m)"):
         assert any(line.startswith(label) for line in lines), label
     first = next(line for line in lines if line.startswith("optimistic "))
     assert first.endswith("same")  # the cross-entropy, which knows no ties

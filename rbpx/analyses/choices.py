@@ -91,12 +91,13 @@ def _text(group: Group) -> tuple[str, ...]:
 
 
 def _compare(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Choices:
-    first = max(groups, key=lambda group: (*(getattr(group.first, n) == v for n, v in _PLAIN.items()), len(group.runs)))
+    first = max(groups, key=_plainness)
+    others = sorted((group for group in groups if group is not first), key=lambda group: len(_apart(first, group)))
     k_grid = request.k_grid(min(run.vocab_size or 0 for group in groups for run in group.runs), DEFAULT_K)
     reference = Group(first.runs, request.ties)
     evidence = weigh_group(connection, reference, request, k_grid, _LAWS)
     ways = []
-    for group in [first, *(other for other in groups if other is not first)]:
+    for group in [first, *others]:
         for rule in [request.ties, *(other for other in Ties if other is not request.ties)]:
             if group is first and rule is request.ties:
                 continue
@@ -104,6 +105,18 @@ def _compare(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], req
             found = weigh_group(connection, way, request, k_grid, _LAWS)
             ways += _way(reference, evidence, way, found, request, k_grid)
     return Choices(reference, _reference(reference, evidence, request, k_grid), tuple(ways), tuple(k_grid))
+
+
+def _plainness(group: Group) -> tuple[Any, ...]:
+    """What makes a way the reference: the paper's protocol, float32, the tokenizer's BOS, the longest window."""
+    first = group.first
+    return (*(getattr(first, name) == value for name, value in _PLAIN.items()), first.window or 0, len(group.runs))
+
+
+def _apart(reference: Group, group: Group) -> dict[str, Any]:
+    """The columns in which a group differs from the reference, with its values."""
+    pairs = [(name, getattr(group.first, name), getattr(reference.first, name)) for name in COLUMNS]
+    return {name: value for name, value, other in pairs if value != other}
 
 
 def _reference(group: Group, evidence: Sequence[Evidence], request: Request, k_grid: Sequence[int]) -> Reference:
@@ -149,7 +162,7 @@ def _way(
         points = [size_points(group, known, request, k_grid, _LAWS) for group, known in sides]
         pairs = [pair for pair in zip(*points, strict=True) if pair[0].k in (None, *k_grid)]
         laws = {(a.law, a.k): shift_law(one, a, b) for a, b in pairs}
-    differs = {n: getattr(way.first, n) for n in COLUMNS if getattr(way.first, n) != getattr(reference.first, n)}
+    differs = _apart(reference, way)
     if way.ties is not reference.ties:
         differs["ties"] = way.ties.value
     return [Way(other, differs, other.runs[-1], shifts, laws)]

@@ -16,7 +16,7 @@ def show(found: Sequence[Audit]) -> None:
     screen = console()
     for audit in found:
         first = audit.group.first
-        title = f"{audit.group.title}, {first.dtype} again in float32"
+        title = f"{audit.group.title}, {first.protocol} {first.window}, {first.dtype} to float32"
         documents = f"{audit.n_documents:,} of {audit.n_stored:,} documents"
         _print_moves(screen, f"{title}: ranks, {documents}", audit)
         _print_shifts(screen, f"{title}: RBP_k and nats", audit)
