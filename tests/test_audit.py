@@ -61,6 +61,12 @@ def both(measured: Measured, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store
 
 
+@pytest.fixture(scope="module")
+def found(both: Path, tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    """The rows of the bfloat16 runs."""
+    return rows(both, tmp_path_factory.mktemp("cwd"), "dtype=bfloat16", "k=[1,10]")
+
+
 def pairs_by_hand(store: Path, size: str, doc_ids: set[int] | None = None) -> list[tuple[Any, Any]]:
     """(bfloat16, float32) rows (greater, ties, logprob) of the tokens of both runs of a size."""
     sides = []
@@ -108,8 +114,7 @@ def test_what_moved_is_what_a_loop_over_both_runs_counts(ties: str, both: Path, 
     assert crossed > 0
 
 
-def test_the_shift_of_alpha_is_that_between_two_lines(both: Path, cwd: Path) -> None:
-    found = rows(both, cwd, "dtype=bfloat16", "k=[1,10]")
+def test_the_shift_of_alpha_is_that_between_two_lines(both: Path, found: Rows) -> None:
     laws = {(row["law"], row["k"]): row for row in found if row["kind"] == "law"}
     assert set(laws) == {("rbp", 1), ("rbp", 10), ("cross_entropy", None)}
     for (law, k), row in laws.items():
@@ -137,7 +142,7 @@ def test_the_shift_of_alpha_is_that_between_two_lines(both: Path, cwd: Path) -> 
 def test_a_sample_holds_the_same_documents_at_every_size(both: Path, cwd: Path) -> None:
     n_tokens = {row["doc_id"]: row["n_scored"] for row in documents_of(both)}
     seen = set()
-    for seed in (1, 2, 3):
+    for seed in (1, 2):
         found = rows(both, cwd, "dtype=bfloat16", "limit=4", f"seed={seed}", "k=1")
         (n,) = {row["n_tokens"] for row in found if row["kind"] == "run"}
         assert {row["n_documents"] for row in found} == {4}
@@ -164,11 +169,11 @@ def test_fifty_documents_are_measured_again_unless_a_limit_is_given(family: Fami
 # ------------------------------------------------------------------------------------------------------- same results
 
 
-def test_a_float32_run_comes_out_the_same_in_other_batches(both: Path, cwd: Path) -> None:
-    found = rows(both, cwd, "dtype=float32", "tokens_per_batch=64")
-    assert {row["is_same"] for row in found if row["kind"] == "run"} == {True}
-    assert all(row["n_changed"] <= row["n_tokens"] / 1000 for row in found if row["kind"] == "run")
-    assert {row["is_same"] for row in rows(both, cwd, "dtype=bfloat16") if row["kind"] == "run"} == {None}
+def test_a_float32_run_comes_out_the_same_in_other_batches(both: Path, found: Rows, cwd: Path) -> None:
+    again = [row for row in rows(both, cwd, "dtype=float32", "tokens_per_batch=64") if row["kind"] == "run"]
+    assert {row["is_same"] for row in again} == {True}
+    assert all(row["n_changed"] <= row["n_tokens"] / 1000 for row in again)
+    assert {row["is_same"] for row in found if row["kind"] == "run"} == {None}
 
 
 def rewrite_tokens(store: Path, size: str, change: Callable[[dict[str, Any]], None]) -> None:

@@ -45,6 +45,12 @@ def ways(measured: Measured, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store
 
 
+@pytest.fixture(scope="module")
+def found(ways: Path, tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    """The rows of all ways."""
+    return choices(ways, tmp_path_factory.mktemp("cwd"))
+
+
 def choices(store: Path, cwd: Path, *words: str) -> Rows:
     words = (f"resamples={B}", "k=[1,10,50]", *words, "--store", str(store), "--format", "json")
     return list(json.loads(here("choices", *words, cwd=cwd, check=0).stdout))
@@ -83,27 +89,25 @@ def alpha(runs: dict[str, dict[str, Any]], ties: str, k: int | None) -> float:
     return float(-np.polyfit(np.log([run["S"] for run in runs.values()]), np.log(y), 1)[0])
 
 
-def test_the_reference_is_the_papers_protocol_in_float32_with_pessimistic_ranks(ways: Path, cwd: Path) -> None:
-    rows = choices(ways, cwd)
-    first = [row for row in rows if row["kind"] == "reference"]
-    assert rows[: len(first)] == first
+def test_the_reference_is_the_papers_protocol_in_float32_with_pessimistic_ranks(ways: Path, found: Rows) -> None:
+    first = [row for row in found if row["kind"] == "reference"]
+    assert found[: len(first)] == first
     assert {(r["protocol"], way_of(r), r["ties"]) for r in first} == {("paper", REFERENCE, "pessimistic")}
     runs = tokens_of(ways, REFERENCE)
     for k in (1, 10, 50, None):
         quantity = "cross_entropy" if k is None else "rbp"
-        row = one(rows, REFERENCE, "pessimistic", quantity, k)
+        row = one(found, REFERENCE, "pessimistic", quantity, k)
         assert row["size"] == "l"
         assert row["value"] == pytest.approx(loss(runs["l"], "pessimistic", k), rel=1e-9)
         assert row["lo"] < row["value"] < row["hi"]
-        row = one(rows, REFERENCE, "pessimistic", f"alpha_{quantity}", k)
+        row = one(found, REFERENCE, "pessimistic", f"alpha_{quantity}", k)
         assert row["value"] == pytest.approx(alpha(runs, "pessimistic", k), rel=1e-9)
         assert row["n_points"] == len(SHAPES)
 
 
-def test_each_way_is_its_difference_from_the_reference_at_the_sizes_of_both(ways: Path, cwd: Path) -> None:
-    rows = choices(ways, cwd)
+def test_each_way_is_its_difference_from_the_reference_at_the_sizes_of_both(ways: Path, found: Rows) -> None:
     asked = [(way, ties) for way in SIZES for ties in RULES]
-    assert {(way_of(row), row["ties"]) for row in rows} == set(asked)
+    assert {(way_of(row), row["ties"]) for row in found} == set(asked)
     reference = tokens_of(ways, REFERENCE)
     for way, ties in asked[1:]:
         runs = tokens_of(ways, way)
@@ -112,21 +116,20 @@ def test_each_way_is_its_difference_from_the_reference_at_the_sizes_of_both(ways
         largest = list(runs)[-1]
         for k in (1, 10, 50, None):
             quantity = "cross_entropy" if k is None else "rbp"
-            row = one(rows, way, ties, quantity, k)
+            row = one(found, way, ties, quantity, k)
             assert (row["kind"], row["size"], row["n_tokens"]) == ("difference", largest, len(runs[largest]["doc_id"]))
             before, after = loss(reference[largest], "pessimistic", k), loss(runs[largest], ties, k)
             assert (row["of"], row["value"]) == pytest.approx((after, after - before), rel=1e-9, abs=1e-12)
-            row = one(rows, way, ties, f"alpha_{quantity}", k)
+            row = one(found, way, ties, f"alpha_{quantity}", k)
             before, after = alpha(same_sizes, "pessimistic", k), alpha(runs, ties, k)
             assert (row["of"], row["n_points"]) == (pytest.approx(after, rel=1e-9), len(runs))
             assert row["value"] == pytest.approx(after - before, rel=1e-6, abs=1e-9)
-    by_rule = [[row["of"] for row in rows if row["ties"] == ties and row["dtype"] == "bfloat16"] for ties in RULES]
+    by_rule = [[row["of"] for row in found if row["ties"] == ties and row["dtype"] == "bfloat16"] for ties in RULES]
     assert by_rule[1] != by_rule[2]  # this family has ties that tell the rules apart
 
 
-def test_documents_are_drawn_together_on_both_sides(ways: Path, cwd: Path) -> None:
+def test_documents_are_drawn_together_on_both_sides(ways: Path, found: Rows) -> None:
     """The interval is that of differences of resampled ratios, document by document, in numpy."""
-    rows = choices(ways, cwd)
     weights_BD = document_weights(N_DOCUMENTS, B, 42)
     sides = []
     for way, ties in ((REFERENCE, "pessimistic"), (WITH_BOS, "mid")):
@@ -135,13 +138,13 @@ def test_documents_are_drawn_together_on_both_sides(ways: Path, cwd: Path) -> No
         sides.append((weights_BD @ hits_D) / (weights_BD @ np.bincount(tokens["doc_id"], minlength=N_DOCUMENTS)))
     # t of Student with 7 degrees of freedom, 2.3646, times sqrt(8 / 7): the normal quantile of 0.574 %
     ends = np.quantile(sides[1] - sides[0], [0.00574, 0.99426])
-    row = one(rows, WITH_BOS, "mid", "rbp", 10)
+    row = one(found, WITH_BOS, "mid", "rbp", 10)
     assert (row["lo"], row["hi"]) == pytest.approx(tuple(ends), abs=1e-5)
     assert row["lo"] < row["value"] < row["hi"]
 
 
-def test_a_tie_rule_leaves_the_cross_entropy_the_same(ways: Path, cwd: Path) -> None:
-    row = one(choices(ways, cwd), REFERENCE, "mid", "cross_entropy", None)
+def test_a_tie_rule_leaves_the_cross_entropy_the_same(found: Rows) -> None:
+    row = one(found, REFERENCE, "mid", "cross_entropy", None)
     assert (row["value"], row["lo"], row["hi"]) == (0, None, None)
 
 
