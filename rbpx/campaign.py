@@ -17,6 +17,8 @@ from rbpx.outcome import Failure, Outcome
 from rbpx.store import Store, now
 from rbpx.weights import hash_model, local_folder
 
+_INCOMPLETE = "a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help"
+
 
 def measure_grid(request: Request) -> Outcome:
     """Measure every cell of the grid that the store does not hold yet.
@@ -46,18 +48,39 @@ def measure_grid(request: Request) -> Outcome:
 
 def _grid(request: Request, store: Store) -> tuple[list[Cell], list[Document]]:
     """The cells that a request means, and the documents that they share."""
-    model, dataset = request.model, request.dataset
-    if model is None or dataset is None:
-        raise RbpxError("a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help")
+    hashes = hash_members(request, store)
+    documents = draw_documents(request)
+    return cells(request, text_hash(documents), hashes), documents
+
+
+def hash_members(request: Request, store: Store) -> dict[str, str | None]:
+    """The contents of each model that a request means and that lies in a folder; None for hub ids.
+
+    Raises:
+        RbpxError: no model is named, or a folder holds none.
+    """
+    if request.model is None:
+        raise RbpxError(_INCOMPLETE)
     hashes: dict[str, str | None] = {}
-    for member in members(model, request.sizes())[1]:
+    for member in members(request.model, request.sizes())[1]:
         place = local_folder(member.model)
         hashes[member.model] = None if place is None else hash_model(place, member.model, store.root / "hashes.json")
+    return hashes
+
+
+def draw_documents(request: Request) -> list[Document]:
+    """The documents that a request means.
+
+    Raises:
+        RbpxError: no text is named, it cannot be read, or it is empty.
+    """
+    dataset = request.dataset
+    if dataset is None:
+        raise RbpxError(_INCOMPLETE)
     source = read_source(dataset.kind, None if dataset.path is None else Path(dataset.path), dataset.fields)
     if not source:
         raise RbpxError(f"dataset {dataset.name} ({dataset.path}) is empty; give one with at least one document")
-    documents = draw(source, request.limit, request.seed)
-    return cells(request, text_hash(documents), hashes), documents
+    return draw(source, request.limit, request.seed)
 
 
 def _measure_cells(

@@ -71,6 +71,8 @@ def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
             _record(requests[0], found)
     if verb in ANALYSES and requests:
         perform_analyses([verb], [(request, None) for request in requests])
+    if verb == "audit" and requests:
+        _print_audits(requests[0], [found for o in outcomes for found in o.found])
     for failure in failures:
         print(f"rbpx: {failure.cell} failed: {failure.error}", file=sys.stderr)
     for error in dict.fromkeys(error for error, _ in errors):
@@ -142,6 +144,25 @@ def measure(request: Request, words: Sequence[str]) -> Outcome:
     from rbpx.campaign import measure_grid
 
     return measure_grid(request)
+
+
+def audit(request: Request, words: Sequence[str]) -> Outcome:
+    """Measure a sample of what the store holds again, in float32; printed at the end, once for all jobs of a sweep."""
+    from rbpx.audit import audit_runs
+
+    _open(request)
+    return audit_runs(request)
+
+
+def _print_audits(request: Request, found: Sequence[Any]) -> None:
+    from rbpx.analyses.audit import records
+    from rbpx.tables.audit import show as show_audits
+    from rbpx.tables.plain import print_records
+
+    if request.format is not Format.table:
+        print_records([row for each in found for row in records(each)], request.format)
+    elif found:
+        show_audits(found)
 
 
 def import_(request: Any, words: Sequence[str]) -> Outcome:
@@ -329,6 +350,7 @@ JOBS: dict[str, Callable[[Any, Sequence[str]], Outcome]] = {
     "run": run,
     "record": record,
     "measure": measure,
+    "audit": audit,
     **dict.fromkeys(ANALYSES, analyse),
     "outcomes": outcomes,
     "sql": sql,

@@ -242,7 +242,7 @@ class Request:
     size: Any = "all"
     family: Any = None
     source: Any = None
-    dtype: Dtype = Dtype.float32
+    dtype: Dtype | None = Dtype.float32  # None where runs of any are meant
     device: Device = Device.auto
     tokens_per_batch: int = 4096
     seed: int = SEED

@@ -30,7 +30,9 @@ def hash_files(paths: Iterable[Path], cache: Path | None = None) -> str:
                 known[label] = content
         else:
             hashes.append(known[label])
-    if cache is not None and len(known) > before:
+    if (
+        cache is not None and len(known) > before and os.access(cache.parent, os.W_OK)
+    ):  # a store may be for reading only
         write_whole(cache, json.dumps(known, indent=0))
     return digest(hashes)
 

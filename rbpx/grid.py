@@ -143,6 +143,8 @@ def cells(request: Request, text_hash: str, model_hashes: dict[str, str | None])
     model, dataset, protocol = request.model, request.dataset, request.protocol
     if model is None or dataset is None or protocol is None:
         raise RbpxError("a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help")
+    if request.dtype is None:
+        raise RbpxError("dtype=null is no precision to measure in; give dtype=float32, bfloat16 or float16")
     family, chosen = members(model, request.sizes())
     return [
         Cell(

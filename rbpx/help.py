@@ -90,6 +90,14 @@ together. A condition on rank or logprob chooses other tokens at each size; the 
             "python -m rbpx gaps dataset=pydoc slices='{digits: \"regexp_matches(text, $$^[0-9]+$$)\"}'",
         ),
     ),
+    "choices": (
+        "what protocol, BOS, dtype and tie rule do to RBP_k, cross-entropy, alpha",
+        """For each text that a family was measured on in more than one way (protocol, window, BOS, dtype), every way
+under every tie rule beside the reference: the paper's protocol in float32, ties pessimistic. RBP_k and cross-entropy of
+the largest size and alpha of all sizes are differences from the reference at the same sizes, with intervals over
+documents drawn on both sides together, and for alpha over models. Measure the ways first: measure dtype=bfloat16.""",
+        ("python -m rbpx choices dataset=pydoc", "python -m rbpx choices k='[1,100]' --format csv"),
+    ),
     "units": (
         "bits per byte and rank/V, to compare families with different tokenizers",
         """For each model: nats per token beside bits per byte (nats of the scored tokens / ln 2 / bytes of the text
@@ -155,6 +163,18 @@ taught, each token taken for its sequence, and no features at all. Name two size
 can be ranked by what they predict. Then extrapolates each to the sizes S with a 95 % interval for a new model, and
 says how far outside the fitted sizes that is.""",
         ("python -m rbpx predict", "python -m rbpx predict dataset=stdlib S='[1e7,1e8]' method='[ols,offset]'"),
+    ),
+    "audit": (
+        "what float32 would change: ranks, RBP_k, cross-entropy, alpha",
+        """Measures 50 documents (limit=) of each run again in float32, the same ones for every size, and sets them
+beside what is stored: how many ranks moved and how far, how many tokens crossed k, what RBP_k, cross-entropy and the
+alpha of their laws change by, with intervals over documents drawn on both sides together. Model, tokenizer and text
+must be those of the run. dtype= narrows to runs of that dtype; a run in float32 comes out the same but for rounding, or
+the table says no. device= and tokens_per_batch= may differ from then. Nothing is written.""",
+        (
+            "python -m rbpx audit dataset=pydoc",
+            "python -m rbpx audit dtype=bfloat16 limit=20 k='[1,10,100,1000]' --format json",
+        ),
     ),
     "sql": (
         "ask the store in SQL, reading only",

@@ -21,6 +21,7 @@ _PRIMARY = {
     "measure": "measure",
     "train": "train",
     "import": "import",
+    "audit": "audit",
 }  # the others analyse
 
 

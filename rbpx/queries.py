@@ -45,6 +45,15 @@ def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> 
     return connection.sql(read_sql(name), params=parameters).to_arrow_table()
 
 
+def ask_beside(connection: duckdb.DuckDBPyConnection, rows: pa.Table, name: str, **parameters: Any) -> pa.Table:
+    """As `ask`, with rows that the store does not hold; in the question they are called `given`."""
+    connection.register("given", rows)
+    try:
+        return ask(connection, name, **parameters)
+    finally:
+        connection.unregister("given")
+
+
 def ask_where(connection: duckdb.DuckDBPyConnection, rows: pa.Table, condition: str, name: str) -> pa.Table:
     """The answer to one question about the rows for which a user's condition is true; in it they are called `chosen`.
 

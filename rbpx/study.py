@@ -44,6 +44,7 @@ ANALYSES = {
     "predict": Analysis("prediction", 3),
     "emergence": Analysis("emergence", 3),
     "gaps": Analysis("gaps", 3, across=True),
+    "choices": Analysis("choices", 1, tokens=True, across=True),
     "ranks": Analysis("ranks", 1, tokens=True),
     "entropy": Analysis("entropy", 1, tokens=True),
     "units": Analysis("units", 1, tokens=True),
