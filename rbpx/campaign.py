@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from rbpx.config import Request
-from rbpx.corpus import Document, draw, read_source, text_hash
+from rbpx.corpus import text_hash
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.grid import Cell, cells, members
+from rbpx.hub_texts import Sample
 from rbpx.index import refresh_index
 from rbpx.outcome import Failure, Outcome
+from rbpx.parquet_parts import Tell
+from rbpx.samples import sample
 from rbpx.store import Store, now
 from rbpx.weights import hash_model, local_folder
 
@@ -25,7 +28,7 @@ def measure_grid(request: Request) -> Outcome:
         MeasureError: the index of the store cannot be written.
     """
     store = Store(Path(request.store))
-    grid, documents = _grid(request, store)
+    grid, drawn = _grid(request, store)
     crew = None
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         from rbpx.crew import assemble
@@ -37,13 +40,13 @@ def measure_grid(request: Request) -> Outcome:
     outcome = Outcome(request=request, cell_keys=[cell.key for cell in held])
     missing = [cell for cell in grid if cell not in held]
     if missing:
-        _measure_cells(missing, documents, store, request, outcome)
+        _measure_cells(missing, drawn, store, request, outcome)
     if crew is None or crew.leads:
         refresh_index(store)
     return outcome
 
 
-def _grid(request: Request, store: Store) -> tuple[list[Cell], list[Document]]:
+def _grid(request: Request, store: Store) -> tuple[list[Cell], Sample]:
     """The cells that a request means, and the documents that they share."""
     model, dataset = request.model, request.dataset
     if model is None or dataset is None:
@@ -52,16 +55,17 @@ def _grid(request: Request, store: Store) -> tuple[list[Cell], list[Document]]:
     for member in members(model, request.sizes())[1]:
         place = local_folder(member.model)
         hashes[member.model] = None if place is None else hash_model(place, member.model, store.root / "hashes.json")
-    source = read_source(dataset.kind, None if dataset.path is None else Path(dataset.path), dataset.fields)
-    if not source:
-        raise RbpxError(f"dataset {dataset.name} ({dataset.path}) is empty; give one with at least one document")
-    documents = draw(source, request.limit, request.seed)
-    return cells(request, text_hash(documents), hashes), documents
+    drawn = sample(dataset, request.limit, request.seed, store, _tell_loading)
+    return cells(request, text_hash(drawn.documents), hashes), drawn
 
 
-def _measure_cells(
-    missing: Sequence[Cell], documents: Sequence[Document], store: Store, request: Request, outcome: Outcome
-) -> None:
+def _tell_loading(what: str) -> Tell:
+    from rbpx.progress import tell_loading
+
+    return tell_loading(what, quiet=int(os.environ.get("RANK", "0")) > 0)
+
+
+def _measure_cells(missing: Sequence[Cell], drawn: Sample, store: Store, request: Request, outcome: Outcome) -> None:
     """Measure cell after cell; one that fails is kept in `failures` and does not stop the others."""
     from rbpx.crew import assemble
     from rbpx.measure import measure_cell
@@ -77,7 +81,9 @@ def _measure_cells(
                 return progress.begin(what, n_tokens, crew.world)
 
             try:
-                record = measure_cell(cell, documents, store, crew, request.tokens_per_batch, config, begin)
+                record = measure_cell(
+                    cell, drawn.documents, store, crew, request.tokens_per_batch, config, begin, drawn.commit
+                )
             except RbpxError as problem:
                 if crew.leads:
                     named = {"cell_key": cell.key, "family": cell.family, "size": cell.size, "dataset": cell.dataset}
