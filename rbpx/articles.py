@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 
 # WikiText sets a title in one `=` a side, sections in two and more: " = Robert Boulter = ", " = = Early life = = ".
 _TITLE = re.compile(r" ?= (?!= )(.+?)(?<! =) = ?")
@@ -18,9 +19,9 @@ def split_articles(lines: Iterable[str]) -> list[tuple[str, str]]:
         lines: with or without their line ends, as a file or the rows of a dataset give them.
     """
     plain = [line if line.strip() else "" for line in (line.removesuffix("\n").removesuffix("\r") for line in lines)]
-    starts = [i for i, line in enumerate(plain) if _is_title(plain, i, line)]
+    borders = [i for i, line in enumerate(plain) if _is_title(plain, i, line)] + [len(plain)]
     found = []
-    for start, end in zip(starts, [*starts[1:], len(plain)], strict=True):
+    for start, end in pairwise(borders):
         while not plain[end - 1]:
             end -= 1
         found.append((plain[start].strip().removeprefix("= ").removesuffix(" ="), "\n".join(plain[start:end])))

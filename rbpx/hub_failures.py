@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from rbpx.config import DatasetConfig
 from rbpx.errors import MeasureError, RbpxError
@@ -46,11 +47,21 @@ def explained(asked: DatasetConfig) -> Iterator[None]:
         raise RbpxError(f"{name} has no files of rows, as Parquet, JSON, CSV or text; give another dataset") from None
     except DatasetNotFoundError as problem:
         if "gated" not in str(problem):
-            raise MeasureError(_failed(asked, problem)) from None
+            raise MeasureError(undelivered(asked, problem)) from None
         raise RbpxError(_gated(name)) from None
     except Exception as problem:  # whatever a network does, and whatever `datasets` makes of what it delivered
+        if _is_ours(problem):
+            raise
         wrong = _wrong_request(name, asked, str(problem))
-        raise MeasureError(_failed(asked, problem)) if wrong is None else RbpxError(wrong) from None
+        raise MeasureError(undelivered(asked, problem)) if wrong is None else RbpxError(wrong) from None
+
+
+def _is_ours(problem: BaseException) -> bool:
+    """Whether it began in our own code: then it is a defect, which no hub is to blame for."""
+    trace = problem.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and Path(trace.tb_frame.f_code.co_filename).is_relative_to(Path(__file__).parent)
 
 
 def _gated(name: str) -> str:
@@ -71,7 +82,8 @@ def _wrong_request(name: str, asked: DatasetConfig, text: str) -> str | None:
     return None
 
 
-def _failed(asked: DatasetConfig, problem: BaseException) -> str:
+def undelivered(asked: DatasetConfig, problem: BaseException) -> str:
+    """What to say when a hub failed."""
     while problem.__cause__ is not None:  # `datasets` wraps what went wrong
         problem = problem.__cause__
     reason = " ".join(str(problem).split())[:160]

@@ -12,7 +12,7 @@ from typing import Any
 from rbpx.config import DatasetConfig, Draw
 from rbpx.corpus import Document, Source, draw
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.hub_failures import explained, place_of
+from rbpx.hub_failures import explained, place_of, undelivered
 from rbpx.parquet_parts import Tell, read_parts
 from rbpx.texts import Text, text_of, texts
 
@@ -65,7 +65,7 @@ def _ask(hub: str, revision: str | None) -> str | Exception:
     )
 
     if config.HF_HUB_OFFLINE:
-        return OfflineModeIsEnabled("offline mode is enabled")
+        return OfflineModeIsEnabled("HF_HUB_OFFLINE or HF_DATASETS_OFFLINE is set")
     try:
         # Asked first because it takes a timeout: a hub that accepts and never answers would hang the rest.
         info = HfApi().dataset_info(hub, revision=revision or "main", timeout=_HUB_TIMEOUT_S)
@@ -112,7 +112,7 @@ def _from_cache(asked: DatasetConfig, why: Exception, limit: int, seed: int) -> 
         builder = load_dataset_builder(asked.hub, asked.subset)
         rows = builder.as_dataset(split=asked.split)
     except Exception:
-        raise why from None
+        raise MeasureError(undelivered(asked, why)) from None
     finally:
         config.HF_HUB_OFFLINE = before
     commit = str(builder.hash)

@@ -90,8 +90,10 @@ def _read(where: _RowGroup, rows: Sequence[int], wanted: Wanted, place: str) -> 
     file = _open(where.path, where.head)
     held = file.schema_arrow.names
     table = file.read_row_group(where.group, columns=[name for name in wanted.fields if name in held])
+    # a table without columns has no rows: none of the fields is there, which is said below
+    records = table.take([row - where.start for row in rows]).to_pylist() if table.column_names else [{}] * len(rows)
     found = {}
-    for row, record in zip(rows, table.take([row - where.start for row in rows]).to_pylist(), strict=True):
+    for row, record in zip(rows, records, strict=True):
         name = f"{where.split}/{where.first + row - where.start}"
         # the columns that were not read are named, for a message that says which there are
         found[row] = (name, text_of(dict.fromkeys(held) | record, wanted.fields, name, place))

@@ -33,8 +33,9 @@ class Repo:
     gated: bool = False
 
     def commit(self, label: str) -> str:
-        """Forty digits that stand for a revision."""
-        return hashlib.sha1(label.encode()).hexdigest()
+        """Forty digits that stand for the contents of a revision."""
+        listed = [(path, hashlib.sha1(raw).hexdigest()) for path, raw in sorted(self.revisions[label].items())]
+        return hashlib.sha1(repr(listed).encode()).hexdigest()
 
     def find(self, asked: str) -> tuple[str, Files] | None:
         """Commit and files of a label or a commit."""
