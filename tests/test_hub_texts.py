@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tests.commands import rbpx
+from tests.commands import here, rbpx
 from tests.dataset_hub import NOBODY, Answer, DatasetHub, serving, settings
 from tests.hub_datasets import ACTS, C4, PILE, WIKIPEDIA, add_known, card, halves, jsonl, parquet, sentence
 
@@ -320,6 +320,35 @@ def test_a_file_that_ends_too_soon_is_no_sample(
     assert texts_of(told) == drawn_by_hand([row["text"] for row in ROWS[20:]])
 
 
+@pytest.mark.parametrize("draw", ["whole", "stream"])
+def test_a_hub_that_hangs_up_halfway_is_asked_again_and_no_document_is_lost_or_doubled(
+    draw: str, hub: DatasetHub, name: str, asker: Asker, tmp_path: Path
+) -> None:
+    failed: list[str] = []
+
+    def spoil(path: str, answer: Answer) -> Answer | None:
+        status, headers, body = answer
+        if len(body) < 900 or not path.endswith(".parquet") or path in failed:
+            return None
+        failed.append(path)
+        return status, headers, body[: len(body) // 2]  # and the connection is closed
+
+    hub.spoil = spoil
+    told = asker.draw(tmp_path, hub=name, split="test", draw=draw)
+    assert failed
+    assert texts_of(told) == drawn_by_hand([row["text"] for row in ROWS[20:]])
+
+
+def test_the_libraries_of_the_hub_are_not_loaded_for_texts_of_this_machine() -> None:
+    code = (
+        "import sys\n"
+        "from rbpx.campaign import measure_grid\n"
+        "from rbpx.help import help_text\n"
+        "sys.exit('datasets' in sys.modules or 'huggingface_hub' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_without_a_hub_the_caches_serve_and_what_they_lack_is_one_line(
     hub: DatasetHub, name: str, tmp_path: Path
 ) -> None:
@@ -397,5 +426,7 @@ def test_every_known_dataset_is_measured_from_the_hub_with_one_line_and_again_wi
         assert cell["dataset_commit"] == repo.commit("main")
     asked = hub.paths()
     assert not any(path.startswith(("distractor/train", "en/c4-train", "train/", "20231101.de")) for path in asked)
-    again = rbpx(*line, cwd=tmp_path / "work", env=settings(NOBODY, tmp_path / "other home"), check=0)
+    again = here(*line, cwd=tmp_path / "work", check=0)  # this process is offline, with other caches
     assert "loading" not in again.stderr
+    cached = {path.stem: path for path in (tmp_path / "store").glob("samples/*.parquet")}
+    assert len(cached) == len(expected)
