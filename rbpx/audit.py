@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from rbpx.analyses.audit import Audit, analyse, pair_ranks, sample_documents
 from rbpx.analyses.selection import Group, Run, select
-from rbpx.campaign import draw_documents, hash_members
+from rbpx.campaign import draw_sample, hash_members
 from rbpx.config import Dtype, Request
 from rbpx.content import digest
 from rbpx.corpus import Document, text_hash
@@ -164,6 +164,6 @@ def _ask_again(record: Record, store: Store, texts: Texts) -> tuple[Cell, list[D
     hashes = hash_members(request, store)
     key = digest([asked["dataset"], asked["limit"], asked["seed"]])
     if key not in texts:
-        texts[key] = draw_documents(request)
+        texts[key] = draw_sample(request, store).documents
     (cell,) = cells(request, text_hash(texts[key]), hashes)
     return cell, texts[key]

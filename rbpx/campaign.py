@@ -4,16 +4,18 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from enum import Enum
-from pathlib import Path
 from typing import Any
 
 from rbpx.config import Request
-from rbpx.corpus import Document, draw, read_source, text_hash
+from rbpx.corpus import text_hash
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.grid import Cell, cells, members
+from rbpx.hub_texts import Sample
 from rbpx.index import refresh_index
 from rbpx.mirror import own_store
 from rbpx.outcome import Failure, Outcome
+from rbpx.parquet_parts import Tell
+from rbpx.samples import sample
 from rbpx.store import Store, now
 from rbpx.weights import hash_model, local_folder
 
@@ -28,7 +30,7 @@ def measure_grid(request: Request) -> Outcome:
         MeasureError: the index of the store cannot be written.
     """
     store = own_store(request.store)
-    grid, documents = _grid(request, store)
+    grid, drawn = _grid(request, store)
     crew = None
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         from rbpx.crew import assemble
@@ -40,17 +42,17 @@ def measure_grid(request: Request) -> Outcome:
     outcome = Outcome(request=request, cell_keys=[cell.key for cell in held])
     missing = [cell for cell in grid if cell not in held]
     if missing:
-        _measure_cells(missing, documents, store, request, outcome)
+        _measure_cells(missing, drawn, store, request, outcome)
     if crew is None or crew.leads:
         refresh_index(store)
     return outcome
 
 
-def _grid(request: Request, store: Store) -> tuple[list[Cell], list[Document]]:
+def _grid(request: Request, store: Store) -> tuple[list[Cell], Sample]:
     """The cells that a request means, and the documents that they share."""
     hashes = hash_members(request, store)
-    documents = draw_documents(request)
-    return cells(request, text_hash(documents), hashes), documents
+    drawn = draw_sample(request, store)
+    return cells(request, text_hash(drawn.documents), hashes), drawn
 
 
 def hash_members(request: Request, store: Store) -> dict[str, str | None]:
@@ -68,24 +70,25 @@ def hash_members(request: Request, store: Store) -> dict[str, str | None]:
     return hashes
 
 
-def draw_documents(request: Request) -> list[Document]:
+def draw_sample(request: Request, store: Store) -> Sample:
     """The documents that a request means.
 
     Raises:
         RbpxError: no text is named, it cannot be read, or it is empty.
+        MeasureError: the hub does not deliver it.
     """
-    dataset = request.dataset
-    if dataset is None:
+    if request.dataset is None:
         raise RbpxError(_INCOMPLETE)
-    source = read_source(dataset.kind, None if dataset.path is None else Path(dataset.path), dataset.fields)
-    if not source:
-        raise RbpxError(f"dataset {dataset.name} ({dataset.path}) is empty; give one with at least one document")
-    return draw(source, request.limit, request.seed)
+    return sample(request.dataset, request.limit, request.seed, store, _tell_loading)
 
 
-def _measure_cells(
-    missing: Sequence[Cell], documents: Sequence[Document], store: Store, request: Request, outcome: Outcome
-) -> None:
+def _tell_loading(what: str) -> Tell:
+    from rbpx.progress import tell_loading
+
+    return tell_loading(what, quiet=int(os.environ.get("RANK", "0")) > 0)
+
+
+def _measure_cells(missing: Sequence[Cell], drawn: Sample, store: Store, request: Request, outcome: Outcome) -> None:
     """Measure cell after cell; one that fails is kept in `failures` and does not stop the others."""
     from rbpx.crew import assemble
     from rbpx.measure import measure_cell
@@ -101,7 +104,9 @@ def _measure_cells(
                 return progress.begin(what, n_tokens, crew.world)
 
             try:
-                record = measure_cell(cell, documents, store, crew, request.tokens_per_batch, config, begin)
+                record = measure_cell(
+                    cell, drawn.documents, store, crew, request.tokens_per_batch, config, begin, drawn.commit
+                )
             except RbpxError as problem:
                 if crew.leads:
                     named = {"cell_key": cell.key, "family": cell.family, "size": cell.size, "dataset": cell.dataset}

@@ -9,6 +9,7 @@ from typing import Any
 
 from rbpx.errors import RbpxError
 from rbpx.laws import LAWS, Method
+from rbpx.texts import Wanted
 from rbpx.ties import OFFICIAL, Ties
 
 LARGEST_S = 1e30
@@ -49,6 +50,22 @@ class Bos(Enum):
     tokenizer = "tokenizer"
     add = "add"
     none = "none"
+
+
+class Draw(Enum):
+    """How the sample of a hub's dataset is come by; the first three give the same documents.
+
+    Attributes:
+        whole: the dataset is loaded into the cache of `datasets`, shuffled, and the first `limit` are kept.
+        parts: only the row groups of its Parquet files that hold the drawn rows are read.
+        stream: all rows pass by, those that count are kept in memory and drawn from.
+        first: the first `limit` that count are streamed, then shuffled: other documents.
+    """
+
+    whole = "whole"
+    parts = "parts"
+    stream = "stream"
+    first = "first"
 
 
 @dataclass
@@ -99,12 +116,54 @@ class ModelConfig:
 
 @dataclass
 class DatasetConfig:
-    """A dataset (conf/dataset/*.yaml)."""
+    """A dataset (conf/dataset/*.yaml).
+
+    Attributes:
+        name: under which it is kept.
+        kind: `stdlib` and `pydoc` are built in, a `file` needs a path, a `hub` an id.
+        path: a file, read in place of what the name says, with the same fields, articles, where and longer_than.
+        hub: id of a dataset repository, ORG/NAME.
+        subset: its configuration, where it has several.
+        split: one of its splits, or several, as validation+test.
+        revision: branch, tag or commit on the hub.
+        draw: how the sample is come by.
+        fields: of a row, joined by newlines into a document.
+        articles: rows are lines of a running text; documents begin at lines ` = Title = `.
+        where: path of a column -> the value that a row must have there, as {meta.pile_set_name: Github}.
+        longer_than: characters that a document must exceed.
+    """
 
     name: str = "file"
     kind: str = "file"
     path: str | None = None
+    hub: str | None = None
+    subset: Any = None
+    split: Any = None
+    revision: Any = None
+    draw: Draw = Draw.whole
     fields: list[str] = field(default_factory=lambda: ["text"])
+    articles: bool = False
+    where: Any = None  # a dict; Hydra adds no keys to one that is typed
+    longer_than: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be a name, a column or a length.
+
+        Raises:
+            RbpxError: a number where a name is meant, no fields, or a `where` that is no mapping.
+        """
+        for name in ("subset", "split", "revision"):
+            _check_name(f"dataset.{name}", getattr(self, name))
+        if not self.fields:
+            raise RbpxError("dataset.fields=[] makes no text; name at least one field, as in dataset.fields='[text]'")
+        if not isinstance(self.where, dict | None):
+            raise RbpxError(f"dataset.where={self.where} is no mapping; write dataset.where='{{column: value}}'")
+        if self.longer_than is not None and self.longer_than < 0:
+            raise RbpxError(f"dataset.longer_than={self.longer_than} is below 0; give a number of characters")
+
+    def wanted(self) -> Wanted:
+        """What of its rows is measured."""
+        return Wanted(tuple(self.fields), self.articles, dict(self.where or {}), self.longer_than)
 
 
 class Padding(Enum):

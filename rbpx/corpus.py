@@ -10,13 +10,14 @@ import sysconfig
 import tokenize
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rbpx.errors import RbpxError
+from rbpx.texts import Text, Wanted, texts
 
 # Tests, IDLE, the 2to3 converter, build machinery and the data of pydoc are no library code.
 _NOT_STDLIB = {
@@ -33,7 +34,7 @@ class Document:
     text: str
 
 
-Source = Sequence[tuple[str, str]]  # (source_id, text)
+Source = Sequence[Text]
 
 
 def read_stdlib() -> Source:
@@ -57,23 +58,38 @@ def read_pydoc() -> Source:
     return sorted(topics.items())
 
 
-def read_file(path: Path, fields: Sequence[str]) -> Source:
-    """(row number from 1, fields joined by newlines) of a JSONL, CSV or Parquet file; any other file is one text.
+def read_file(path: Path, fields: Sequence[str], wanted: Wanted | None = None) -> Source:
+    """The texts of a JSONL, CSV or Parquet file, by row number from 1; any other file is one text, or its articles.
+
+    Args:
+        path: of the file.
+        fields: of a row, joined by newlines.
+        wanted: the same fields with what else is asked of a row; None takes every row.
 
     Raises:
         RbpxError: the file is missing, cannot be read as what its name says, or a row lacks a field.
     """
     if not path.is_file():
         raise RbpxError(f"dataset.path={path} is no file; give the path of a text, JSONL, CSV or Parquet file")
+    wanted = wanted or Wanted(tuple(fields))
     suffixes = [suffix.lower() for suffix in path.suffixes]
     kind = next((s for s in reversed(suffixes) if s != ".gz"), "")
     try:
         if kind not in {".jsonl", ".json", ".csv", ".parquet"}:
-            return [(path.name, _read_text(path))]
+            return _read_plain(path, wanted)
         rows = _read_rows(path, kind)
     except (OSError, EOFError, zlib.error, ValueError, csv.Error) as problem:
         raise RbpxError(f"dataset.path={path} cannot be read: {problem}; check that it is what its name says") from None
-    return [(str(number), _join(row, fields, path, number)) for number, row in enumerate(rows, 1)]
+    return list(texts(((str(number), row) for number, row in enumerate(rows, 1)), wanted, str(path)))
+
+
+def _read_plain(path: Path, wanted: Wanted) -> Source:
+    whole = _read_text(path)
+    if wanted.where:
+        raise RbpxError(f"dataset.path={path} is a plain text without the columns of dataset.where; drop dataset.where")
+    pieces = whole.split("\n") if wanted.articles else [whole]
+    rows = ((path.name, {"text": piece}) for piece in pieces)
+    return list(texts(rows, replace(wanted, fields=("text",)), str(path)))
 
 
 def _read_text(path: Path) -> str:
@@ -104,31 +120,27 @@ def _read_row(number: int, line: str) -> Any:
         raise ValueError(f"row {number} is no JSON ({problem})") from None
 
 
-def _join(row: Any, fields: Sequence[str], path: Path, number: int) -> str:
-    if not isinstance(row, dict):
-        raise RbpxError(f"row {number} of {path} is no record with fields; one JSON object a row is expected")
-    missing = [f for f in fields if not isinstance(row.get(f), str)]
-    if missing:
-        raise RbpxError(
-            f"row {number} of {path} has no text in field '{missing[0]}' (it has: {', '.join(map(str, row))}); "
-            f"name the fields with dataset.fields='[...]'"
-        )
-    return "\n".join(row[f] for f in fields)
-
-
-def read_source(kind: str, path: Path | None, fields: Sequence[str]) -> Source:
-    """All texts of a dataset: a file where a path is given, else the built-in text of that kind."""
+def read_source(kind: str, path: Path | None, fields: Sequence[str], wanted: Wanted | None = None) -> Source:
+    """All texts of a dataset on this machine: a file where a path is given, else the built-in text of that kind."""
     if path is not None:
-        return read_file(path, fields)
+        return read_file(path, fields, wanted)
     if kind == "file":
         raise RbpxError("dataset=file needs dataset.path=FILE, a text, JSONL, CSV or Parquet file")
-    return {"stdlib": read_stdlib, "pydoc": read_pydoc}[kind]()
+    found = {"stdlib": read_stdlib, "pydoc": read_pydoc}[kind]()
+    if wanted is None or wanted.takes_every_row:
+        return found
+    rows = ((name, {"text": text}) for name, text in found)
+    return list(texts(rows, replace(wanted, fields=("text",)), f"dataset {kind}"))
 
 
 def draw(texts: Source, limit: int, seed: int) -> list[Document]:
     """Shuffle with numpy's default generator, as `datasets.Dataset.shuffle(seed)` does, and keep the first `limit`."""
-    order = np.random.default_rng(seed).permutation(len(texts))[:limit]
-    return [Document(doc_id, *texts[index]) for doc_id, index in enumerate(order)]
+    return [Document(doc_id, *texts[index]) for doc_id, index in enumerate(drawn_rows(len(texts), limit, seed))]
+
+
+def drawn_rows(n: int, limit: int, seed: int) -> list[int]:
+    """Which of n rows are drawn, in their order in the sample."""
+    return [int(row) for row in np.random.default_rng(seed).permutation(n)[:limit]]
 
 
 def text_hash(documents: Iterable[Document]) -> str:

@@ -16,6 +16,8 @@ again: what is measured stays.""",
             "python -m rbpx",
             "python -m rbpx model=ladder dataset=stdlib size='[3k,25k,200k]'",
             "python -m rbpx -m model=ladder dataset=pydoc,stdlib",
+            "python -m rbpx -m model=gpt2,pythia dataset=wikipedia,humaneval",
+            "python -m rbpx dataset=wikitext dataset.path=wiki.test.raw",
             "python -m rbpx model=hub model.id=FOLDER dataset=pydoc",
             "python -m rbpx model=hub model.id='[A,B,C]' model.family=mine dataset=file dataset.path=notes.jsonl",
         ),
@@ -236,7 +238,13 @@ model=FAMILY      {models}
                   model=hub model.id=ORG/NAME or a folder; model.revision=step1000 a branch, tag or commit of the hub
 model.bos=RULE    tokenizer (default): special tokens as the tokenizer adds them; add: exactly one BOS; none
 size=SIZE         all (default), one, or a list: size='[3k,25k]'
-dataset=NAME      {datasets}; dataset=file dataset.path=FILE for your own text
+dataset=NAME      {datasets}
+                  dataset=file dataset.path=FILE for your own text; dataset.path= beside a known dataset reads that
+                  from a file; dataset=hub dataset.hub=ORG/NAME dataset.split=test, dataset.subset=, dataset.revision=
+dataset.fields=   columns that make a document, '[question,answer]'; dataset.where='{{column: value}}' and
+                  dataset.longer_than=N choose rows, dataset.articles=true joins lines into articles
+dataset.draw=HOW  whole: load, shuffle, take the first; parts, stream: the same documents, with less loaded;
+                  first: the first rows, shuffled. What was drawn stays in the store, in samples/
 protocol=NAME     paper (default): documents cut to 512 tokens or the model's context; official: what the authors'
                   code does; rolling: whole documents, protocol.window=1024 protocol.stride=512, each token scored once
 protocol.padding=counted  or masked: rows of the vocabulary without a token (Pythia has 27 or more)
@@ -283,7 +291,7 @@ def _keys() -> str:
     conf = folder("conf")
     return _KEYS.format(
         models=_listed(_names(conf / "model")),
-        datasets=", ".join(_names(conf / "dataset")),
+        datasets=_listed(_names(conf / "dataset")),
         experiments=_listed([path.stem for path in experiments("measure")]),
     )
 

@@ -154,6 +154,8 @@ def _unknown_key(key: str, primary: str) -> str:
     group, _, inner = key.partition(".")
     if inner and group in _GROUPS and primary != "import":
         known = [f"{group}.{name}" for name in _GROUPS[group].__dataclass_fields__]
+    if key == "dataset.where" and primary == "measure":
+        return f"{key} is a mapping that can be changed but not added to; put yours into a file given with --config-dir"
     near = get_close_matches(key, known, n=1)
     hint = f"did you mean {near[0]}?" if near and near[0] != key else f"known keys: {', '.join(known)}"
     return f"{key} is no key; {hint} See python -m rbpx --help"

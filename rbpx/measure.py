@@ -38,6 +38,7 @@ def measure_cell(
     tokens_per_batch: int,
     config: Record,
     begin: Begin,
+    dataset_commit: str | None = None,
 ) -> Record:
     """Measure one cell that the store does not hold yet, and return the record that links it to its run.
 
@@ -49,6 +50,7 @@ def measure_cell(
         tokens_per_batch: padded tokens in a batch.
         config: the whole request, kept with the run.
         begin: called once with the number of tokens to score; what it returns is told the progress.
+        dataset_commit: of the hub, that the documents come from.
 
     Raises:
         RbpxError: the model, its size, its tokenizer or the dataset is not what was asked for.
@@ -128,6 +130,7 @@ def measure_cell(
         "revision": cell.revision,
         "commit": loaded.commit,
         "dataset": cell.dataset,
+        "dataset_commit": dataset_commit,
         "asked_at": started_at,
         "config": config,
     }

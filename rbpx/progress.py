@@ -79,3 +79,21 @@ class GridProgress:
 
     def _place(self, done: bool = False) -> str:
         return f"[{self._done if done else self._done + 1}/{self._n_cells}]".replace("[", r"\[")
+
+
+def tell_loading(what: str, quiet: bool = False) -> Callable[[int, int | None, str], None]:
+    """Tell that texts are loaded; returns what is called with how far that is: done, of how many, of what."""
+    console = Console(stderr=True)
+    began = told = time.monotonic()
+    if quiet:
+        return lambda done, total, unit: None
+    console.print(f"loading {what}", highlight=False, soft_wrap=True, markup=False)
+
+    def tell(done: int, total: int | None, unit: str) -> None:
+        nonlocal told
+        if time.monotonic() - told > _PLAIN_EVERY_S and done != total:
+            told = time.monotonic()
+            of = "" if total is None else f" of {total:,}"
+            console.print(f"{what}: {done:,}{of} {unit}, {told - began:.0f} s", highlight=False, soft_wrap=True)
+
+    return tell

@@ -45,6 +45,7 @@ RUNS = pa.schema(
         ("model", pa.string()),
         ("revision", pa.string()),
         ("dataset", pa.string()),
+        ("dataset_commit", pa.string()),
         ("protocol", pa.string()),
         ("window", pa.int32()),
         ("stride", pa.int32()),

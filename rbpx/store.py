@@ -4,6 +4,7 @@ runs/<run_id>/        tokens, rank_counts, documents (Parquet) and manifest.json
 cells/<cell_key>.json which run answers which request
 vocab/<hash>.parquet  the texts of a tokenizer's ids
 imports/<source>-<digest>.parquet   other people's observations, with where they came from
+samples/<key>.parquet   the documents drawn from a hub's dataset
 fits/ rank_fits/ failures/   one JSON record a file
 """
 
@@ -58,7 +59,7 @@ class Store:
             raise RbpxError(f"store={self.root} cannot be made: {problem.strerror}; name another folder") from None
         if not os.access(self.root / "runs", os.W_OK):
             raise RbpxError(f"store={self.root} cannot be written by you; name another folder with --store DIR")
-        for parts in [*self.root.glob("runs/.*.tmp"), *self.root.glob("imports/.*.tmp")]:
+        for parts in [p for kind in ("runs", "imports", "samples") for p in self.root.glob(f"{kind}/.*.tmp")]:
             if datetime.now().timestamp() - parts.stat().st_mtime > _LEFTOVER_S:
                 shutil.rmtree(parts, ignore_errors=True) if parts.is_dir() else parts.unlink(missing_ok=True)
 
@@ -103,6 +104,14 @@ class Store:
     def write_import(self, name: str, table: pa.Table) -> None:
         """Keep one file of other people's observations, once; the name tells its rows."""
         self._write_table(self.root / "imports" / f"{name}.parquet", table)
+
+    def sample_file(self, key: str) -> Path:
+        """Where the documents drawn from a hub's dataset lie or would lie."""
+        return self.root / "samples" / f"{key}.parquet"
+
+    def write_sample(self, key: str, table: pa.Table) -> None:
+        """Keep the documents drawn from a hub's dataset, once."""
+        self._write_table(self.sample_file(key), table)
 
     def _write_table(self, path: Path, table: pa.Table) -> None:
         if path.is_file():
