@@ -280,8 +280,8 @@ def test_an_audit_writes_nothing_and_says_how_fast_it_was(both: Path, cwd: Path)
     assert answer.stderr.count("tokens/s") == 2 * len(SHAPES)
     tables = [line for line in answer.stdout.splitlines() if not line.startswith(("Changed", "not positive"))]
     assert max(map(len, tables)) <= 80
-    assert "mine on file, paper 64, bfloat16 to float32: ranks, 8 of 8 documents" in tables
-    assert "mine on file, paper 64, float32 to float32: alpha" in tables
+    assert "mine on file, window 64, bfloat16, again in float32: ranks, 8 of 8 documents" in tables
+    assert "mine on file, window 64, again in float32: alpha" in tables
 
 
 def test_the_rows_are_the_same_in_json_and_csv_and_over_a_sweep(both: Path, cwd: Path) -> None:
@@ -344,7 +344,7 @@ def drawn_run(size: int, z_D1: Any, rng: np.random.Generator) -> tuple[Run, pa.T
     names = {"source": "measured", "family": "drawn", "dataset": "drawn", "text_hash": "1", "protocol": "paper"}
     counts = {"n_documents": N_DOCUMENTS, "n_skipped": 0, "n_tokens": n, "cross_entropy_nats": None}
     run = Run(
-        run_ids=(str(size),), **names, size=str(size), window=512, bos=None, dtype="bfloat16", revision=None,
+        run_ids=(str(size),), **names, size=str(size), window=512, stride=None, padding="counted", bos=None, dtype="bfloat16", revision=None,
         non_embedding_params=size, vocab_size=100_000, **counts,
     )  # fmt: skip
     truth = {"rbp": float(np.exp(-levels[1]) - np.exp(-levels[0])), "cross_entropy": scale - 1}

@@ -158,7 +158,10 @@ def test_the_table_is_whole_in_eighty_columns(ways: Path, cwd: Path) -> None:
     printed = here("choices", "resamples=50", "--store", ways, cwd=cwd, check=0).stdout
     table = printed.split("First row")[0]
     assert max(len(line) for line in table.splitlines() if "the reference is" not in line) <= 80
-    assert "mine on file: the reference is paper, window 64, bos tokenizer, float32, pessimistic." in table
+    assert (
+        "mine on file: the reference is paper, window 64, padding counted, bos tokenizer, float32, pessimistic."
+        in table
+    )
     lines = [line.strip() for line in table.splitlines()]
     for label in ("optimistic ", "bfloat16 ", "bos add ", "window 16 ", "(3 sizes) ", "(m)"):
         assert any(line.startswith(label) for line in lines), label

@@ -15,8 +15,7 @@ def show(found: Sequence[Audit]) -> None:
     """Print for each group how many ranks moved, what that shifts in each run, and in the laws through them."""
     screen = console()
     for audit in found:
-        first = audit.group.first
-        title = f"{audit.group.title}, {first.protocol} {first.window}, {first.dtype} to float32"
+        title = f"{audit.group.title}, again in float32"
         documents = f"{audit.n_documents:,} of {audit.n_stored:,} documents"
         _print_moves(screen, f"{title}: ranks, {documents}", audit)
         _print_shifts(screen, f"{title}: RBP_k and nats", audit)

@@ -55,7 +55,8 @@ def _print(
 
 
 def _say(names: dict[str, Any]) -> list[str]:
-    return [str(v) if name in _SPEAK_FOR_THEMSELVES else f"{name} {v}" for name, v in names.items()]
+    said = {name: value for name, value in names.items() if value is not None}
+    return [str(v) if name in _SPEAK_FOR_THEMSELVES else f"{name} {v}" for name, v in said.items()]
 
 
 def _where(choices: Choices, way: Way) -> list[str]:
