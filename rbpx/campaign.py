@@ -1,18 +1,20 @@
 """Measuring a grid: a request in, a run in the store for every cell that was missing, an outcome out."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from rbpx.config import Request
+from rbpx.config import Device, Request
 from rbpx.corpus import Document, draw, read_source, text_hash
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.grid import Cell, cells, members
 from rbpx.index import refresh_index
 from rbpx.outcome import Failure, Outcome
+from rbpx.placement import Split
 from rbpx.store import Store, now
 from rbpx.weights import hash_model, local_folder
 
@@ -50,8 +52,9 @@ def _grid(request: Request, store: Store) -> tuple[list[Cell], list[Document]]:
         raise RbpxError("a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help")
     hashes: dict[str, str | None] = {}
     for member in members(model, request.sizes())[1]:
-        place = local_folder(member.model)
-        hashes[member.model] = None if place is None else hash_model(place, member.model, store.root / "hashes.json")
+        place = local_folder(member.model, model.pickled)
+        cache = store.root / "hashes.json"
+        hashes[member.model] = None if place is None else hash_model(place, member.model, cache, model.pickled)
     source = read_source(dataset.kind, None if dataset.path is None else Path(dataset.path), dataset.fields)
     if not source:
         raise RbpxError(f"dataset {dataset.name} ({dataset.path}) is empty; give one with at least one document")
@@ -77,7 +80,8 @@ def _measure_cells(
                 return progress.begin(what, n_tokens, crew.world)
 
             try:
-                record = measure_cell(cell, documents, store, crew, request.tokens_per_batch, config, begin)
+                with _split(request, store) as split:
+                    record = measure_cell(cell, documents, store, crew, request.tokens_per_batch, config, begin, split)
             except RbpxError as problem:
                 if crew.leads:
                     named = {"cell_key": cell.key, "family": cell.family, "size": cell.size, "dataset": cell.dataset}
@@ -88,6 +92,16 @@ def _measure_cells(
             outcome.cell_keys.append(record["cell_key"])
             facts = store.manifest(record["run_id"])
             progress.finish(f"{cell}: {facts['n_tokens']:,} tokens at {facts['tokens_per_s']:,.0f} tokens/s")
+
+
+@contextmanager
+def _split(request: Request, store: Store) -> Iterator[Split | None]:
+    """Where the parts of a model go that is split over devices, as long as it is measured."""
+    if request.device is not Device.split:
+        yield None
+        return
+    with store.scratch() as folder:
+        yield Split(folder, request.memory_limits())
 
 
 def _plain(value: Any) -> Any:

@@ -29,6 +29,7 @@ class Cell:
         dtype: precision of the model.
         limit: documents at most.
         seed: of the draw.
+        pickled: whether weights may come from a pickle; no other measurement, only another way to the same weights.
     """
 
     family: str
@@ -45,6 +46,7 @@ class Cell:
     dtype: str
     limit: int
     seed: int
+    pickled: bool = False
 
     @property
     def key(self) -> str:
@@ -64,7 +66,7 @@ class Cell:
     def _asked(self) -> dict[str, Any]:
         """What makes it another measurement: not S, and not a BOS policy that leaves the tokens as they are."""
         asked = asdict(self)
-        del asked["non_embedding_params"]
+        del asked["non_embedding_params"], asked["pickled"]
         if self.bos == Bos.tokenizer.value:
             del asked["bos"]
         return asked
@@ -151,6 +153,7 @@ def cells(request: Request, text_hash: str, model_hashes: dict[str, str | None])
             dtype=request.dtype.value,
             limit=request.limit,
             seed=request.seed,
+            pickled=model.pickled,
         )
         for member in chosen
     ]

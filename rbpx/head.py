@@ -66,8 +66,17 @@ class Head:
 
 def _probe_ids(model: Any) -> Tensor:
     n_tokens: int = model.get_input_embeddings().weight.shape[0]
-    probe: Tensor = torch.arange(_PROBE_TOKENS, device=model.device) * 7919 % n_tokens
+    probe: Tensor = torch.arange(_PROBE_TOKENS, device=input_device(model)) * 7919 % n_tokens
     return probe[None]
+
+
+def input_device(model: Any) -> torch.device:
+    """Where a model reads its tokens; of one that is split over several devices, the first that computes."""
+    placed = getattr(model, "hf_device_map", None)
+    if not placed:
+        device: torch.device = model.device
+        return device
+    return torch.device(next((device for device in placed.values() if device not in ("cpu", "disk")), "cpu"))
 
 
 def check_causal(model: Any) -> None:
@@ -109,7 +118,7 @@ def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
     highest = float(head(hidden_BTD).float().abs().max())
     gains = (_PROBE_LOGIT / highest, 1.0) if 0 < highest < math.inf else (1.0,)
     plain = [head(hidden_BTD * gain).float() for gain in gains]
-    emitted = [_emitted(model, head, ids_BT, gain) for gain in gains]
+    emitted = [_emitted(model, head, ids_BT, gain).to(plain[0].device) for gain in gains]
     width = int(emitted[0].shape[-1])
     if emitted[0].shape != plain[0].shape:
         return "unknown", None, width
@@ -163,6 +172,10 @@ def open_head(model: Any) -> Head:
 
 
 def _float32_product(head: nn.Module, dtype: torch.dtype) -> Map:
+    if type(head) is nn.Linear and hasattr(head, "_hf_hook"):  # accelerate's, of a model that is split
+        head = _held(head)
+    elif dtype != torch.float32 and any(parameter.is_meta for parameter in head.parameters()):
+        raise RbpxError(f"its head, a {type(head).__name__}, does not fit into memory; measure it with dtype=float32")
     if dtype == torch.float32:
         return lambda hidden_ND: head(hidden_ND).float()
     if isinstance(head, nn.Linear) and head.weight.is_cuda:
@@ -170,9 +183,32 @@ def _float32_product(head: nn.Module, dtype: torch.dtype) -> Map:
         bias: Tensor | None = head.bias
 
         def on_gpu(hidden_ND: Tensor) -> Tensor:  # no float32 copy of the head; addmm with out_dtype is broken
-            logits_NV = torch.mm(hidden_ND, weight_DV, out_dtype=torch.float32)
+            logits_NV = torch.mm(hidden_ND.to(weight_DV.device), weight_DV, out_dtype=torch.float32)
             return logits_NV if bias is None else logits_NV + bias.float()
 
         return on_gpu
     wide = copy.deepcopy(head).float()
     return lambda hidden_ND: wide(hidden_ND.float())
+
+
+class _Held(nn.Linear):
+    """A head's product on the device of its weights, wherever the states come from."""
+
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        return super().forward(hidden_ND.to(self.weight.device))
+
+
+def _held(head: nn.Linear) -> nn.Linear:
+    """The head of a split model in memory, once, since it would be fetched anew for every chunk of positions.
+
+    Offloaded weights are on meta but while their hook has fetched them.
+    """
+    from accelerate.utils import align_module_device
+
+    held = _Held(
+        head.in_features, head.out_features, bias=head.bias is not None, device="meta", dtype=head.weight.dtype
+    )
+    with align_module_device(head):
+        weights = {name: nn.Parameter(weight.detach(), requires_grad=False) for name, weight in head.named_parameters()}
+    held.load_state_dict(weights, assign=True)
+    return held

@@ -20,6 +20,7 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.extract import TokenRows, measure_windows
 from rbpx.grid import Cell
 from rbpx.models import LoadedModel, load_model
+from rbpx.placement import Split
 from rbpx.store import Record, Store, now
 from rbpx.tokens import SHORTEST, Window, acting_bos, cut_windows
 
@@ -36,6 +37,7 @@ def measure_cell(
     tokens_per_batch: int,
     config: Record,
     begin: Begin,
+    split: Split | None = None,
 ) -> Record:
     """Measure one cell that the store does not hold yet, and return the record that links it to its run.
 
@@ -47,13 +49,15 @@ def measure_cell(
         tokens_per_batch: padded tokens in a batch.
         config: the whole request, kept with the run.
         begin: called once with the number of tokens to score; what it returns is told the progress.
+        split: puts the model over several devices.
 
     Raises:
         RbpxError: the model, its size, its tokenizer or the dataset is not what was asked for.
         MeasureError: measuring failed.
     """
     started_at = now()
-    loaded = load_model(cell.model, cell.revision, cell.dtype, crew.device, store.root / "hashes.json")
+    cache = store.root / "hashes.json"
+    loaded = load_model(cell.model, cell.revision, cell.dtype, crew.device, cache, cell.pickled, split)
     if cell.non_embedding_params not in (None, loaded.non_embedding_params):
         raise RbpxError(
             f"{cell.model} has S = {loaded.non_embedding_params:,} non-embedding parameters, its family's file says "
@@ -106,7 +110,7 @@ def measure_cell(
             "text_hash": cell.text_hash,
             "tokenizer_hash": loaded.tokenizer_hash,
             "weights_hash": loaded.weights_hash,
-            "device": _device_name(crew.device),
+            "device": ", ".join(dict.fromkeys(map(_device_name, loaded.devices))),
             "n_processes": crew.world,
             "tokens_per_s": n_tokens / wall_s,
             "wall_s": wall_s,
@@ -180,8 +184,8 @@ def _versions() -> Record:
     }
 
 
-def _device_name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+def _device_name(device: str) -> str:
+    return torch.cuda.get_device_name(device) if device.startswith("cuda") else device.split(":")[0]
 
 
 def _peak_mib(device: torch.device) -> float:

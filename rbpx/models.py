@@ -1,10 +1,12 @@
 """A model as asked in, a loaded model with its head, its size and the hashes of what was loaded out."""
 
 import json
+import logging
 import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -13,7 +15,9 @@ from rbpx.content import digest
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.head import Head, check_causal, open_head
 from rbpx.params import non_embedding_params, total_params
-from rbpx.weights import fetch, hash_model
+from rbpx.placement import Split
+from rbpx.snapshot import check_snapshot, fetch
+from rbpx.weights import hash_model, weight_files
 
 _OF_A_LAYER = re.compile(r"\.\d+\..*\.weight$")
 
@@ -27,6 +31,7 @@ class LoadedModel:
         model: the transformers model, in evaluation mode on its device.
         tokenizer: its tokenizer.
         head: hidden states to float32 logits.
+        devices: where its weights lie: one device, or of a split model those it is split over, `disk` among them.
         commit: the hub's commit, None for a folder.
         context: tokens it can read at once; None if its configuration sets no limit.
         non_embedding_params: S.
@@ -39,6 +44,7 @@ class LoadedModel:
     model: Any
     tokenizer: Any
     head: Head
+    devices: tuple[str, ...]
     commit: str | None
     context: int | None
     non_embedding_params: int
@@ -75,9 +81,15 @@ def hash_tokenizer(tokenizer: Any) -> str:
 
 
 def load_model(
-    name: str, revision: str | None, dtype: str, device: torch.device, cache: Path | None = None
+    name: str,
+    revision: str | None,
+    dtype: str,
+    device: torch.device,
+    cache: Path | None = None,
+    pickled: bool = False,
+    split: Split | None = None,
 ) -> LoadedModel:
-    """Load a model from a hub id, a folder or the package: safetensors only, no code of the model's own.
+    """Load a model from a hub id, a folder or the package: no code of the model's own is run.
 
     Args:
         name: ORG/NAME, a folder, or `rbpx:` and a path inside the package.
@@ -85,20 +97,24 @@ def load_model(
         dtype: float32, bfloat16 or float16, never the checkpoint's own choice.
         device: where it runs.
         cache: file that keeps the hashes of large files.
+        pickled: whether tensors may be read from pytorch_model.bin where there are no safetensors.
+        split: puts it over several devices instead of on one.
 
     Raises:
         RbpxError: it is no model, its weights do not fill it, or its tokenizer does not fit.
-        MeasureError: the hub does not answer.
+        MeasureError: the hub does not answer or gave something else, or the model does not fit into memory.
     """
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    folder, commit = fetch(name, revision)
-    model = _load_weights(folder, name, getattr(torch, dtype))
+    folder, commit = fetch(name, revision, pickled)
+    check_snapshot(folder, name, pickled, cache)
+    weights_hash = hash_model(folder, name, cache, pickled)
+    model = _load_weights(folder, name, getattr(torch, dtype), device, pickled, split)
+    counts = non_embedding_params(model), total_params(model)  # before it runs: offloaded weights that are tied part
     tokenizer = load_tokenizer(folder, name)
     rows = model.get_input_embeddings().weight.shape[0]
     highest = max(tokenizer.get_vocab().values())
     if highest >= rows:
         raise RbpxError(f"{name} has a tokenizer that does not fit: its ids reach {highest}, the model has {rows} rows")
-    model = model.to(device).eval()
     try:
         check_causal(model)
         head = open_head(model)
@@ -115,32 +131,46 @@ def load_model(
         model=model,
         tokenizer=tokenizer,
         head=head,
+        devices=_devices(model),
         commit=commit,
         context=getattr(model.config.get_text_config(), "max_position_embeddings", None),
-        non_embedding_params=non_embedding_params(model),
-        total_params=total_params(model),
-        weights_hash=hash_model(folder, name, cache),
+        non_embedding_params=counts[0],
+        total_params=counts[1],
+        weights_hash=weights_hash,
         tokenizer_hash=hash_tokenizer(tokenizer),
     )
 
 
-def _load_weights(folder: Path, name: str, dtype: torch.dtype) -> Any:
+def _load_weights(
+    folder: Path, name: str, dtype: torch.dtype, device: torch.device, pickled: bool, split: Split | None
+) -> Any:
     from transformers import AutoModelForCausalLM
-    from transformers.utils import logging
+    from transformers.utils.logging import disable_progress_bar
 
-    logging.disable_progress_bar()
+    disable_progress_bar()
+    files = weight_files(folder, name, pickled)
     try:
         model, report = AutoModelForCausalLM.from_pretrained(
             folder,
             dtype=dtype,
-            use_safetensors=True,
+            use_safetensors=files[0].suffix == ".safetensors",
+            weights_only=True,  # of a pickle: tensors, no code
             trust_remote_code=False,
             local_files_only=True,
             output_loading_info=True,
+            **_placed(split),
         )
-    except (MemoryError, torch.OutOfMemoryError) as problem:
-        raise MeasureError(f"{name} does not fit into memory: {_first_line(problem)}") from None
+        model = model.eval() if split is not None else model.to(device).eval()
+    except RbpxError:
+        raise
     except Exception as problem:  # a wrong config.json fails in as many ways as there are architectures
+        if is_out_of_memory(problem):
+            how = "use device=split" if split is None else "give memory= other limits, or use a smaller dtype"
+            raise MeasureError(f"{name} does not fit into memory ({_first_line(problem)}); {how}") from None
+        if isinstance(problem, UnpicklingError):
+            raise RbpxError(
+                f"{name} has a pickle that is no plain file of tensors (damaged, or with code in it); it is not opened"
+            ) from None
         raise RbpxError(f"{name} cannot be loaded as a causal language model: {_first_line(problem)}") from None
     missing = sorted(report["missing_keys"])
     if missing:  # transformers would fill them with random numbers
@@ -149,6 +179,31 @@ def _load_weights(folder: Path, name: str, dtype: torch.dtype) -> Any:
     if unused:  # weights of layers that config.json does not have
         raise RbpxError(f"{name} has weights that config.json has no place for, first {unused[0]}; check config.json")
     return model
+
+
+def _placed(split: Split | None) -> dict[str, Any]:
+    """What transformers is told of the devices: nothing for one, or accelerate's map over all of them."""
+    if split is None:
+        return {}
+    gpus = torch.cuda.device_count()
+    strange = [device for device in split.limits or () if device != "cpu" and int(device) >= gpus]
+    if strange:
+        raise RbpxError(f"memory names GPU {strange[0]}, and torch sees {gpus} of them, counted from 0; name others")
+    logger = logging.getLogger("accelerate.big_modeling")
+    logger.setLevel(logging.ERROR)  # it warns that parts are offloaded, as they should be
+    limits = None if split.limits is None else dict(split.limits)
+    return {"device_map": "auto", "max_memory": limits, "offload_folder": split.folder}
+
+
+def _devices(model: Any) -> tuple[str, ...]:
+    placed = getattr(model, "hf_device_map", None) or {"": model.device}
+    names = (f"cuda:{place}" if isinstance(place, int) else str(place) for place in placed.values())
+    return tuple(dict.fromkeys(names))
+
+
+def is_out_of_memory(problem: BaseException) -> bool:
+    """Whether memory ran out, of a GPU or of the CPU."""
+    return isinstance(problem, torch.OutOfMemoryError | MemoryError) or "DefaultCPUAllocator" in str(problem)
 
 
 def _first_line(problem: Exception) -> str:

@@ -102,7 +102,9 @@ def _encoded(
     """Token ids and offsets of each text; those of special tokens that are put before it are (0, 0)."""
     first = [tokenizer.bos_token_id] if bos is Bos.add else []
     if first == [None]:
-        raise RbpxError("model.bos=add needs a tokenizer with a BOS token, and this one has none; use model.bos=tokenizer")
+        raise RbpxError(
+            "model.bos=add needs a tokenizer with a BOS token, and this one has none; use model.bos=tokenizer"
+        )
     tokenizer.truncation_side = "right"  # some families cut the beginning away
     encoded = tokenizer(
         list(texts),
