@@ -35,17 +35,13 @@ def fetch(model: str, revision: str | None, pickled: bool = False) -> tuple[Path
     from huggingface_hub.errors import (
         GatedRepoError,
         HFValidationError,
-        OfflineModeIsEnabled,
         RepositoryNotFoundError,
         RevisionNotFoundError,
     )
 
     try:
-        try:
-            patterns = _weights_of(_listing(model, revision), model, pickled)
-            snapshot = _download(model, revision, patterns)
-        except OfflineModeIsEnabled:
-            snapshot = _cached(model, revision, pickled)
+        patterns = _weights_of(_listing(model, revision), model, pickled)
+        snapshot = _download(model, revision, patterns)
     except RbpxError:
         raise
     except GatedRepoError:

@@ -1,5 +1,7 @@
 """A hub on this machine: repositories of models behind HF_ENDPOINT, as huggingface_hub asks for them, and misbehaving.
 
+A plugin: `pytest_plugins = ["tests.model_hub"]`. Its functions are imported too, hence PYTEST_DONT_REWRITE.
+
 Large files are redirected to a place of their own and named by SHA-256, small ones by git's hash of a blob; ranges are
 served, so a download that broke off can go on.
 """
@@ -21,6 +23,7 @@ import pytest
 LARGE = (".safetensors", ".bin")  # kept in LFS
 LOGIN = b"<html>Please log in to this network</html>"
 SILENT_S = 12
+CHUNK = 1000
 Answer = tuple[int, dict[str, str], bytes]
 
 
@@ -101,8 +104,9 @@ class Hub:
         if not wanted.endswith(LARGE):
             return 200, {"X-Repo-Commit": commit, "ETag": f'"{git_hash(raw)}"', "Accept-Ranges": "bytes"}, raw
         content = hashlib.sha256(raw).hexdigest()
+        elsewhere = self.url.replace("127.0.0.1", "localhost")  # large files lie on another host
         linked = {"X-Linked-Etag": f'"{content}"', "X-Linked-Size": str(len(raw)), "X-Repo-Commit": commit}
-        return 302, linked | {"Location": f"{self.url}/cdn/{content}/{quote(wanted)}"}, b""
+        return 302, linked | {"Location": f"{elsewhere}/cdn/{content}/{quote(wanted)}"}, b""
 
     def _large(self, content: str) -> bytes:
         for repo in self.repos.values():
@@ -136,8 +140,11 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     thread.start()
     served.url = f"http://127.0.0.1:{server.server_port}"
     monkeypatch.setattr(constants, "ENDPOINT", served.url)
+    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.split("/{repo_id}")[1]
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{served.url}/{{repo_id}}{template}")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "home" / "hub"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", CHUNK)  # what comes in less is lost when the line is cut
     try:
         yield served
     finally:
@@ -148,7 +155,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
 
 def environment(url: str, home: Path, offline: bool = False) -> dict[str, str]:
     """Settings with which another process asks this hub; huggingface_hub reads them once, when it is imported."""
-    quiet = {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "NO_PROXY": "127.0.0.1"}
+    quiet = {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "NO_PROXY": "127.0.0.1,localhost"}
     return {"HF_ENDPOINT": url, "HF_HOME": str(home), "HF_HUB_OFFLINE": "1" if offline else "0"} | quiet
 
 

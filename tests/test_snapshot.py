@@ -16,12 +16,13 @@ from rbpx.models import LoadedModel, load_model
 from rbpx.snapshot import check_snapshot, fetch
 from rbpx.weights import hash_model
 from tests.conftest import ARCHITECTURES, build_tokenizer
-from tests.model_hub import Hub, other_bytes
+from tests.model_hub import CHUNK, Hub, other_bytes
 from tests.test_models import plant_pickle
 
 pytest_plugins = ["tests.model_hub"]
 
 CPU = torch.device("cpu")
+SECOND = "model-00002-of-00005.safetensors"
 WANTED = ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
 
 
@@ -162,11 +163,10 @@ def test_what_the_hub_does_not_have_is_a_wrong_request(
 
 
 def test_a_shard_that_the_repository_lacks_is_named(sharded: Hub) -> None:
-    folder = sharded.repos["org/sharded"]["main"][1]
-    (folder / "model-00002-of-00003.safetensors").unlink()
+    (sharded.repos["org/sharded"]["main"][1] / SECOND).unlink()
     line = line_of(RbpxError, "org/sharded", None)
     assert "org/sharded is incomplete" in line
-    assert "model-00002-of-00003.safetensors" in line
+    assert SECOND in line
 
 
 # --------------------------------------------------------------------------------------------------- a hub that fails
@@ -207,17 +207,16 @@ def test_a_download_that_breaks_off_goes_on_where_it_broke(
     tiny.faults[name] = "breaks once"
     folder, _ = fetch("org/tiny", None)
     assert (folder / name).read_bytes() == (tiny_checkpoint("gpt2") / name).read_bytes()
-    half = len((folder / name).read_bytes()) // 2
-    assert [line.split()[2] for line in tiny.asked if "bytes=" in line] == [f"bytes={half}-"]
+    chunks = len((folder / name).read_bytes()) // 2 // CHUNK
+    assert [line.split()[2] for line in tiny.asked if "bytes=" in line] == [f"bytes={chunks * CHUNK}-"]
 
 
 def test_a_download_that_never_ends_is_one_line_and_the_next_try_fetches_only_what_is_missing(
     sharded: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = "model-00002-of-00003.safetensors"
-    sharded.faults[broken] = "breaks"
+    sharded.faults[SECOND] = "breaks"
     line = line_of(MeasureError, "org/sharded", None)
-    assert f"org/sharded is incomplete here, {broken} is missing" in line
+    assert f"org/sharded is incomplete here, {SECOND} is missing" in line
     assert "run again" in line
     assert not [path for path in (tmp_path / "home").rglob("*.incomplete")], "nothing half-written"
     with pytest.raises(MeasureError, match="incomplete here"):
@@ -226,13 +225,13 @@ def test_a_download_that_never_ends_is_one_line_and_the_next_try_fetches_only_wh
     sharded.faults.clear()
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     line = line_of(MeasureError, "org/sharded", None)
-    assert f"org/sharded is incomplete here, {broken} is missing" in line
+    assert f"org/sharded is incomplete here, {SECOND} is missing" in line
     assert "offline" in line.lower()
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     sharded.asked.clear()
     assert_same_weights(load("org/sharded"), load(sharded.repos["org/sharded"]["main"][1]))
-    assert sharded.resolved() == [broken]
+    assert sharded.resolved() == [SECOND]
 
 
 # ------------------------------------------------------------------------------------------------------ other contents
