@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from rbpx.content import digest
+from rbpx.conversion import convert
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.head import Head, check_causal, open_head
 from rbpx.params import non_embedding_params, total_params
@@ -149,11 +150,14 @@ def _load_weights(
 
     disable_progress_bar()
     files = weight_files(folder, name, pickled)
+    safe = files[0].suffix == ".safetensors"
     try:
+        if split is not None and not safe:
+            folder, safe = convert(folder, files, split.folder), True
         model, report = AutoModelForCausalLM.from_pretrained(
             folder,
             dtype=dtype,
-            use_safetensors=files[0].suffix == ".safetensors",
+            use_safetensors=safe,
             weights_only=True,  # of a pickle: tensors, no code
             trust_remote_code=False,
             local_files_only=True,
