@@ -14,7 +14,8 @@ import torch
 from rbpx.crew import Crew
 from rbpx.errors import MeasureError
 from rbpx.head import head_input, input_device
-from rbpx.models import LoadedModel, is_out_of_memory
+from rbpx.loading import is_out_of_memory
+from rbpx.models import LoadedModel
 from rbpx.ranks import NonFiniteLogits, TokenRanks, rank_hidden
 from rbpx.tokens import Window
 

@@ -3,9 +3,7 @@
 Shapes: B windows, T tokens, N positions, D hidden width, V vocabulary.
 """
 
-import copy
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from rbpx.errors import RbpxError
+from rbpx.product import Map, float32_product
 
 _PROBE_LOGIT = 100.0  # the probe drives logits this far, where a soft cap shows itself
 _PROBE_TOKENS = 8
-
-Map = Callable[[Tensor], Tensor]
 
 
 class _HeadReachedError(Exception):
@@ -167,48 +164,5 @@ def open_head(model: Any) -> Head:
         after, finish, vocab_size = _after_head(model, module)
     if finish is None:
         return Head(None, after, vocab_size)
-    product = _float32_product(module, model.dtype)
+    product = float32_product(module, model.dtype)
     return Head(lambda hidden_ND: finish(product(hidden_ND)), after, vocab_size)
-
-
-def _float32_product(head: nn.Module, dtype: torch.dtype) -> Map:
-    if type(head) is nn.Linear and hasattr(head, "_hf_hook"):  # accelerate's, of a model that is split
-        head = _held(head)
-    elif dtype != torch.float32 and any(parameter.is_meta for parameter in head.parameters()):
-        raise RbpxError(f"its head, a {type(head).__name__}, does not fit into memory; measure it with dtype=float32")
-    if dtype == torch.float32:
-        return lambda hidden_ND: head(hidden_ND).float()
-    if isinstance(head, nn.Linear) and head.weight.is_cuda:
-        weight_DV = head.weight.T
-        bias: Tensor | None = head.bias
-
-        def on_gpu(hidden_ND: Tensor) -> Tensor:  # no float32 copy of the head; addmm with out_dtype is broken
-            logits_NV = torch.mm(hidden_ND.to(weight_DV.device), weight_DV, out_dtype=torch.float32)
-            return logits_NV if bias is None else logits_NV + bias.float()
-
-        return on_gpu
-    wide = copy.deepcopy(head).float()
-    return lambda hidden_ND: wide(hidden_ND.float())
-
-
-class _Held(nn.Linear):
-    """A head's product on the device of its weights, wherever the states come from."""
-
-    def forward(self, hidden_ND: Tensor) -> Tensor:
-        return super().forward(hidden_ND.to(self.weight.device))
-
-
-def _held(head: nn.Linear) -> nn.Linear:
-    """The head of a split model in memory, once, since it would be fetched anew for every chunk of positions.
-
-    Offloaded weights are on meta but while their hook has fetched them.
-    """
-    from accelerate.utils import align_module_device
-
-    held = _Held(
-        head.in_features, head.out_features, bias=head.bias is not None, device="meta", dtype=head.weight.dtype
-    )
-    with align_module_device(head):
-        weights = {name: nn.Parameter(weight.detach(), requires_grad=False) for name, weight in head.named_parameters()}
-    held.load_state_dict(weights, assign=True)
-    return held

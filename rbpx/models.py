@@ -1,26 +1,21 @@
 """A model as asked in, a loaded model with its head, its size and the hashes of what was loaded out."""
 
 import json
-import logging
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import torch
 
 from rbpx.content import digest
-from rbpx.conversion import convert
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.head import Head, check_causal, open_head
+from rbpx.loading import devices_of, first_line, load_weights
 from rbpx.params import non_embedding_params, total_params
 from rbpx.placement import Split
 from rbpx.snapshot import check_snapshot, fetch
-from rbpx.weights import hash_model, weight_files
-
-_OF_A_LAYER = re.compile(r"\.\d+\..*\.weight$")
+from rbpx.weights import hash_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +27,7 @@ class LoadedModel:
         model: the transformers model, in evaluation mode on its device.
         tokenizer: its tokenizer.
         head: hidden states to float32 logits.
-        devices: where its weights lie: one device, or of a split model those it is split over, `disk` among them.
+        devices: where it computes and its weights lie: one, or of a split model several, `disk` among them.
         commit: the hub's commit, None for a folder.
         context: tokens it can read at once; None if its configuration sets no limit.
         non_embedding_params: S.
@@ -65,7 +60,7 @@ def load_tokenizer(folder: Path, name: str) -> Any:
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     except (OSError, ValueError, KeyError, ImportError, TypeError, json.JSONDecodeError) as problem:
-        raise RbpxError(f"{name} has no tokenizer that can be loaded: {_first_line(problem)}") from None
+        raise RbpxError(f"{name} has no tokenizer that can be loaded: {first_line(problem)}") from None
     if not tokenizer.is_fast:
         raise RbpxError(f"{name} has a slow tokenizer, which does not locate tokens in the text; add a tokenizer.json")
     if not tokenizer("a", add_special_tokens=False)["input_ids"]:
@@ -109,7 +104,7 @@ def load_model(
     folder, commit = fetch(name, revision, pickled)
     check_snapshot(folder, name, pickled, cache)
     weights_hash = hash_model(folder, name, cache, pickled)
-    model = _load_weights(folder, name, getattr(torch, dtype), device, pickled, split)
+    model = load_weights(folder, name, getattr(torch, dtype), device, pickled, split)
     counts = non_embedding_params(model), total_params(model)  # before it runs: offloaded weights that are tied part
     tokenizer = load_tokenizer(folder, name)
     rows = model.get_input_embeddings().weight.shape[0]
@@ -132,7 +127,7 @@ def load_model(
         model=model,
         tokenizer=tokenizer,
         head=head,
-        devices=_devices(model),
+        devices=devices_of(model),
         commit=commit,
         context=getattr(model.config.get_text_config(), "max_position_embeddings", None),
         non_embedding_params=counts[0],
@@ -140,76 +135,3 @@ def load_model(
         weights_hash=weights_hash,
         tokenizer_hash=hash_tokenizer(tokenizer),
     )
-
-
-def _load_weights(
-    folder: Path, name: str, dtype: torch.dtype, device: torch.device, pickled: bool, split: Split | None
-) -> Any:
-    from transformers import AutoModelForCausalLM
-    from transformers.utils.logging import disable_progress_bar
-
-    disable_progress_bar()
-    files = weight_files(folder, name, pickled)
-    safe = files[0].suffix == ".safetensors"
-    try:
-        if split is not None and not safe:
-            folder, safe = convert(folder, files, split.folder), True
-        model, report = AutoModelForCausalLM.from_pretrained(
-            folder,
-            dtype=dtype,
-            use_safetensors=safe,
-            weights_only=True,  # of a pickle: tensors, no code
-            trust_remote_code=False,
-            local_files_only=True,
-            output_loading_info=True,
-            **_placed(split),
-        )
-        model = model.eval() if split is not None else model.to(device).eval()
-    except RbpxError:
-        raise
-    except Exception as problem:  # a wrong config.json fails in as many ways as there are architectures
-        if is_out_of_memory(problem):
-            how = "use device=split" if split is None else "give memory= other limits, or use a smaller dtype"
-            raise MeasureError(f"{name} does not fit into memory ({_first_line(problem)}); {how}") from None
-        if isinstance(problem, UnpicklingError):
-            raise RbpxError(
-                f"{name} has a pickle that is no plain file of tensors (damaged, or with code in it); it is not opened"
-            ) from None
-        raise RbpxError(f"{name} cannot be loaded as a causal language model: {_first_line(problem)}") from None
-    missing = sorted(report["missing_keys"])
-    if missing:  # transformers would fill them with random numbers
-        raise RbpxError(f"{name} lacks {len(missing)} of its weights, first {missing[0]}; is the download complete?")
-    unused = sorted(key for key in report["unexpected_keys"] if _OF_A_LAYER.search(key))
-    if unused:  # weights of layers that config.json does not have
-        raise RbpxError(f"{name} has weights that config.json has no place for, first {unused[0]}; check config.json")
-    return model
-
-
-def _placed(split: Split | None) -> dict[str, Any]:
-    """What transformers is told of the devices: nothing for one, or accelerate's map over all of them."""
-    if split is None:
-        return {}
-    gpus = torch.cuda.device_count()
-    strange = [device for device in split.limits or () if device != "cpu" and int(device) >= gpus]
-    if strange:
-        raise RbpxError(f"memory names GPU {strange[0]}, and torch sees {gpus} of them, counted from 0; name others")
-    logger = logging.getLogger("accelerate.big_modeling")
-    logger.setLevel(logging.ERROR)  # it warns that parts are offloaded, as they should be
-    limits = None if split.limits is None else dict(split.limits)
-    return {"device_map": "auto", "max_memory": limits, "offload_folder": split.folder}
-
-
-def _devices(model: Any) -> tuple[str, ...]:
-    placed = getattr(model, "hf_device_map", None) or {"": model.device}
-    names = (f"cuda:{place}" if isinstance(place, int) else str(place) for place in placed.values())
-    return tuple(dict.fromkeys(names))
-
-
-def is_out_of_memory(problem: BaseException) -> bool:
-    """Whether memory ran out, of a GPU or of the CPU."""
-    return isinstance(problem, torch.OutOfMemoryError | MemoryError) or "DefaultCPUAllocator" in str(problem)
-
-
-def _first_line(problem: Exception) -> str:
-    lines = [line.strip() for line in str(problem).split("\n") if line.strip()]
-    return f"{type(problem).__name__}: {lines[0][:200] if lines else 'no reason given'}"
