@@ -225,7 +225,7 @@ ties=RULE         pessimistic (default), optimistic, mid
 limit=N           documents at most, default 1000, drawn with seed=42
 dtype=float32     or bfloat16, float16; logits are float32 in each
 device=auto       or cpu, cuda; tokens_per_batch=4096 changes speed, never results
-device=split      a model larger than one GPU, over all GPUs, memory and disk; memory='{0: 20GiB, cpu: 60GiB}' limits
+device=split      a model larger than one GPU, over all GPUs, memory and disk; memory='{{0: 20GiB, cpu: 60GiB}}' limits
                   each of them, and what it does not name holds nothing
 resamples=1000    of the documents, for intervals
 slices=, least=, top=  slices of tokens that gaps compares; rows of improve: least count, number printed
