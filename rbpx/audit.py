@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from rbpx.analyses.audit import Audit, analyse, pair_ranks, sample_documents
 from rbpx.analyses.selection import Group, Run, select
-from rbpx.campaign import draw_sample, hash_members
+from rbpx.campaign import draw_sample, hash_members, split_of
 from rbpx.config import Dtype, Request
 from rbpx.content import digest
 from rbpx.corpus import Document, text_hash
@@ -26,6 +26,7 @@ from rbpx.grid import Cell, cells
 from rbpx.mirror import open_store
 from rbpx.models import load_model
 from rbpx.outcome import Failure, Outcome
+from rbpx.placement import Split
 from rbpx.progress import GridProgress
 from rbpx.queries import connect
 from rbpx.reading import read_as_asked
@@ -86,7 +87,8 @@ def _audit_group(
             return progress.begin(what, n_tokens, crew.world)
 
         try:
-            again, wall_s = _measure_again(run, doc_ids, request, store, crew, texts, begin)
+            with split_of(request, store) as split:
+                again, wall_s = _measure_again(run, doc_ids, request, store, crew, texts, begin, split)
             pairs = pair_ranks(connection, group, run, doc_ids, again)
         except RbpxError as problem:
             outcome.failures.append(Failure(name, str(problem), request_is_wrong=False))
@@ -106,6 +108,7 @@ def _measure_again(
     crew: Crew,
     texts: Texts,
     begin: Callable[[int], Callable[[int], None]],
+    split: Split | None,
 ) -> tuple[pa.Table, float]:
     """The scored tokens of some documents of a run, in float32, and the seconds that ranking them took."""
     facts, record = store.manifest(run.run_id), _record(run, store)
@@ -116,7 +119,8 @@ def _measure_again(
             f"{facts['text_hash']}); bring back the text, or measure the run anew"
         )
     cache = store.root / "hashes.json"
-    loaded = load_model(cell.model, record["commit"] or cell.revision, cell.dtype, crew.device, cache)
+    revision = record["commit"] or cell.revision
+    loaded = load_model(cell.model, revision, cell.dtype, crew.device, cache, cell.pickled, split)
     for what, of_run in (("weights_hash", loaded.weights_hash), ("tokenizer_hash", loaded.tokenizer_hash)):
         if of_run != facts[what]:
             raise RbpxError(

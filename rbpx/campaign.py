@@ -1,12 +1,13 @@
 """Measuring a grid: a request in, a run in the store for every cell that was missing, an outcome out."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from enum import Enum
 from typing import Any
 
-from rbpx.config import Request
+from rbpx.config import Device, Request
 from rbpx.corpus import text_hash
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.grid import Cell, cells, members
@@ -15,6 +16,7 @@ from rbpx.index import refresh_index
 from rbpx.mirror import own_store
 from rbpx.outcome import Failure, Outcome
 from rbpx.parquet_parts import Tell
+from rbpx.placement import Split
 from rbpx.samples import sample
 from rbpx.store import Store, now
 from rbpx.weights import hash_model, local_folder
@@ -65,8 +67,8 @@ def hash_members(request: Request, store: Store) -> dict[str, str | None]:
         raise RbpxError(_INCOMPLETE)
     hashes: dict[str, str | None] = {}
     for member in members(request.model, request.sizes())[1]:
-        place = local_folder(member.model)
-        hashes[member.model] = None if place is None else hash_model(place, member.model, store.root / "hashes.json")
+        place, cache = local_folder(member.model, request.model.pickled), store.root / "hashes.json"
+        hashes[member.model] = None if place is None else hash_model(place, member.model, cache, request.model.pickled)
     return hashes
 
 
@@ -104,9 +106,8 @@ def _measure_cells(missing: Sequence[Cell], drawn: Sample, store: Store, request
                 return progress.begin(what, n_tokens, crew.world)
 
             try:
-                record = measure_cell(
-                    cell, drawn.documents, store, crew, request.tokens_per_batch, config, begin, drawn.commit
-                )
+                with split_of(request, store) as split:
+                    record = measure_cell(cell, drawn, store, crew, request.tokens_per_batch, config, begin, split)
             except RbpxError as problem:
                 if crew.leads:
                     named = {"cell_key": cell.key, "family": cell.family, "size": cell.size, "dataset": cell.dataset}
@@ -117,6 +118,16 @@ def _measure_cells(missing: Sequence[Cell], drawn: Sample, store: Store, request
             outcome.cell_keys.append(record["cell_key"])
             facts = store.manifest(record["run_id"])
             progress.finish(f"{cell}: {facts['n_tokens']:,} tokens at {facts['tokens_per_s']:,.0f} tokens/s")
+
+
+@contextmanager
+def split_of(request: Request, store: Store) -> Iterator[Split | None]:
+    """Where the parts of a model go that is split over devices, as long as it is measured."""
+    if request.device is not Device.split:
+        yield None
+        return
+    with store.scratch() as folder:
+        yield Split(folder, request.memory_limits())
 
 
 def _plain(value: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 from rbpx.errors import RbpxError
 from rbpx.laws import LAWS, Method
+from rbpx.placement import MemoryLimits, read_limits
 from rbpx.texts import Wanted
 from rbpx.ties import OFFICIAL, Ties
 
@@ -29,11 +30,12 @@ class Dtype(Enum):
 
 
 class Device(Enum):
-    """Where the model runs; `auto` takes an accelerator if there is one."""
+    """Where the model runs; `auto` takes an accelerator if there is one, `split` all of them, memory and disk."""
 
     auto = "auto"
     cpu = "cpu"
     cuda = "cuda"
+    split = "split"
 
 
 class Format(Enum):
@@ -96,6 +98,7 @@ class ModelConfig:
         id: hub ids or folders in place of the sizes.
         revision: branch, tag or commit on the hub, as Pythia's step1000.
         bos: which special tokens begin a document.
+        pickled: whether tensors may be read from pytorch_model.bin where there are no safetensors; no code is run.
         shape: keys of a transformers configuration that all sizes share, `model_type` among them.
         source: where the shapes are published.
         sizes: label -> model, from the smallest.
@@ -105,6 +108,7 @@ class ModelConfig:
     id: Any = None
     revision: Any = None
     bos: Bos = Bos.tokenizer
+    pickled: bool = False
     shape: dict[str, Any] = field(default_factory=dict)
     source: str | None = None
     sizes: dict[str, SizeConfig] = field(default_factory=dict)
@@ -303,6 +307,7 @@ class Request:
     source: Any = None
     dtype: Dtype | None = Dtype.float32  # None where runs of any are meant
     device: Device = Device.auto
+    memory: Any = None  # a dict; Hydra adds no keys to one that is typed
     tokens_per_batch: int = 4096
     seed: int = SEED
     k: Any = None
@@ -335,6 +340,7 @@ class Request:
             _check_name("model.revision", self.model.revision)
         self._check_official()
         self.sizes()
+        self.memory_limits()
         self.chosen_laws()
         self.methods()
         self.conditions()
@@ -372,6 +378,12 @@ class Request:
         for one in asked:
             _check_name("size", one)
         return None if asked == ["all"] else list(dict.fromkeys(asked))
+
+    def memory_limits(self) -> MemoryLimits | None:
+        """What a split model may take of each GPU and of the CPU's memory; None: as much as is free."""
+        if self.memory is not None and self.device is not Device.split:
+            raise RbpxError(f"memory={self.memory} limits a model that is split; say device=split, or drop memory=")
+        return None if self.memory is None else read_limits(self.memory)
 
     def families(self) -> list[str] | None:
         """The families that an analysis is narrowed to by name; None means all."""

@@ -17,6 +17,11 @@ def digest(value: Any) -> str:
 
 def hash_files(paths: Iterable[Path], cache: Path | None = None) -> str:
     """One hash for the bytes of several files, in the order given; their names and places do not count."""
+    return digest(file_hashes(paths, cache))
+
+
+def file_hashes(paths: Iterable[Path], cache: Path | None = None) -> list[str]:
+    """The SHA-256 of each file; that of a large one comes from the cache as long as its size and time are the same."""
     known: dict[str, str] = json.loads(cache.read_text()) if cache is not None and cache.is_file() else {}
     before, hashes = len(known), []
     for path in paths:
@@ -34,7 +39,7 @@ def hash_files(paths: Iterable[Path], cache: Path | None = None) -> str:
         cache is not None and len(known) > before and os.access(cache.parent, os.W_OK)
     ):  # a store may be for reading only
         write_whole(cache, json.dumps(known, indent=0))
-    return digest(hashes)
+    return hashes
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -44,17 +44,23 @@ class Crew:
 
 
 def assemble(device: str) -> Crew:
-    """Meet the other processes of this launch, if any, on cpu, cuda or (auto) the best device there is.
+    """Meet the other processes of this launch, if any, on cpu, cuda or (auto, split) the best device there is.
 
     Raises:
-        RbpxError: cuda is asked for and absent, or fewer processes came up than the launcher promised.
+        RbpxError: cuda is asked for and absent, a split model is asked of several processes, or fewer came up than the
+            launcher promised.
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState, GradientState
 
+    promised = int(os.environ.get("WORLD_SIZE", "1"))
+    if device == "split" and promised > 1:
+        raise RbpxError(
+            f"device=split puts one model over all devices from one process, and {promised} were launched; start one, "
+            "or drop device=split"
+        )
     if device == "cuda" and not torch.cuda.is_available():
         raise RbpxError("device=cuda was asked for, but torch sees no CUDA device; use device=cpu or device=auto")
-    promised = int(os.environ.get("WORLD_SIZE", "1"))
     if promised == 1:  # a sweep in one process may change the device from job to job
         AcceleratorState._reset_state(reset_partial_state=True)
         GradientState._reset_state()

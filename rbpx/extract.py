@@ -13,7 +13,8 @@ import torch
 
 from rbpx.crew import Crew
 from rbpx.errors import MeasureError
-from rbpx.head import head_input
+from rbpx.head import head_input, input_device
+from rbpx.loading import is_out_of_memory
 from rbpx.models import LoadedModel
 from rbpx.ranks import NonFiniteLogits, TokenRanks, rank_hidden
 from rbpx.tokens import Window
@@ -92,7 +93,7 @@ def _measure_share(loaded: LoadedModel, share: list[Window], budget: int, advanc
         try:
             parts.append(_measure_batch(loaded, batch))
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as problem:
-            if not _is_out_of_memory(problem):
+            if not is_out_of_memory(problem):
                 raise
             failed = problem
         else:
@@ -103,7 +104,7 @@ def _measure_share(loaded: LoadedModel, share: list[Window], budget: int, advanc
         if len(batch) == 1:
             raise MeasureError(
                 f"one window of {len(batch[0].ids)} tokens (document {batch[0].doc_id}) does not fit into memory "
-                f"({str(failed).splitlines()[0][:120]}); use a smaller dtype or another device"
+                f"({str(failed).splitlines()[0][:120]}); use a smaller dtype or device=split"
             )
         del failed
         if torch.cuda.is_available():
@@ -111,10 +112,6 @@ def _measure_share(loaded: LoadedModel, share: list[Window], budget: int, advanc
         budget = size // 2
         queue = list(batch_windows([w for b in [batch, *queue] for w in b], budget))
     return parts
-
-
-def _is_out_of_memory(problem: BaseException) -> bool:
-    return isinstance(problem, torch.OutOfMemoryError | MemoryError) or "DefaultCPUAllocator" in str(problem)
 
 
 _ROW = np.dtype(
@@ -151,9 +148,8 @@ def _rank_batch(
 ) -> TokenRanks:
     """Ranks at (row, position); the state that predicts a position stands one before it."""
     with torch.inference_mode():
-        device = loaded.model.device
-        ids_BT = ids_BT.to(device)
-        row, position = torch.from_numpy(row_N).to(device), torch.from_numpy(position_N).to(device)
+        ids_BT = ids_BT.to(input_device(loaded.model))
+        row, position = torch.from_numpy(row_N), torch.from_numpy(position_N)
         targets_N = ids_BT[row, position]
         if loaded.head.logits is not None:
             states_BTD, to_logits = head_input(loaded.model, ids_BT), loaded.head.logits

@@ -34,6 +34,7 @@ class Cell:
         dtype: precision of the model.
         limit: documents at most.
         seed: of the draw.
+        pickled: whether weights may come from a pickle; no other measurement, only another way to the same weights.
     """
 
     family: str
@@ -53,6 +54,7 @@ class Cell:
     dtype: str
     limit: int
     seed: int
+    pickled: bool = False
 
     @property
     def key(self) -> str:
@@ -72,7 +74,7 @@ class Cell:
     def _asked(self) -> dict[str, Any]:
         """What makes it another measurement: not S, and no choice that leaves things as they were before it existed."""
         asked = asdict(self)
-        del asked["non_embedding_params"]
+        del asked["non_embedding_params"], asked["pickled"]
         for name, plain in _PLAIN.items():
             if asked[name] == plain:
                 del asked[name]
@@ -165,6 +167,7 @@ def cells(request: Request, text_hash: str, model_hashes: dict[str, str | None])
             dtype=request.dtype.value,
             limit=request.limit,
             seed=request.seed,
+            pickled=model.pickled,
         )
         for member in chosen
     ]

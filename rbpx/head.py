@@ -3,9 +3,7 @@
 Shapes: B windows, T tokens, N positions, D hidden width, V vocabulary.
 """
 
-import copy
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from rbpx.errors import RbpxError
+from rbpx.product import Map, float32_product
 
 _PROBE_LOGIT = 100.0  # the probe drives logits this far, where a soft cap shows itself
 _PROBE_TOKENS = 8
-
-Map = Callable[[Tensor], Tensor]
 
 
 class _HeadReachedError(Exception):
@@ -73,8 +70,17 @@ def without_padding(head: Head, n_token_ids: int) -> Head:
 
 def _probe_ids(model: Any) -> Tensor:
     n_tokens: int = model.get_input_embeddings().weight.shape[0]
-    probe: Tensor = torch.arange(_PROBE_TOKENS, device=model.device) * 7919 % n_tokens
+    probe: Tensor = torch.arange(_PROBE_TOKENS, device=input_device(model)) * 7919 % n_tokens
     return probe[None]
+
+
+def input_device(model: Any) -> torch.device:
+    """Where a model reads its tokens; of one that is split over several devices, the first that computes."""
+    placed = getattr(model, "hf_device_map", None)
+    if not placed:
+        device: torch.device = model.device
+        return device
+    return torch.device(next((device for device in placed.values() if device not in ("cpu", "disk")), "cpu"))
 
 
 def check_causal(model: Any) -> None:
@@ -116,7 +122,7 @@ def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
     highest = float(head(hidden_BTD).float().abs().max())
     gains = (_PROBE_LOGIT / highest, 1.0) if 0 < highest < math.inf else (1.0,)
     plain = [head(hidden_BTD * gain).float() for gain in gains]
-    emitted = [_emitted(model, head, ids_BT, gain) for gain in gains]
+    emitted = [_emitted(model, head, ids_BT, gain).to(plain[0].device) for gain in gains]
     width = int(emitted[0].shape[-1])
     if emitted[0].shape != plain[0].shape:
         return "unknown", None, width
@@ -165,21 +171,5 @@ def open_head(model: Any) -> Head:
         after, finish, vocab_size = _after_head(model, module)
     if finish is None:
         return Head(None, after, vocab_size)
-    product = _float32_product(module, model.dtype)
+    product = float32_product(module, model.dtype)
     return Head(lambda hidden_ND: finish(product(hidden_ND)), after, vocab_size)
-
-
-def _float32_product(head: nn.Module, dtype: torch.dtype) -> Map:
-    if dtype == torch.float32:
-        return lambda hidden_ND: head(hidden_ND).float()
-    if isinstance(head, nn.Linear) and head.weight.is_cuda:
-        weight_DV = head.weight.T
-        bias: Tensor | None = head.bias
-
-        def on_gpu(hidden_ND: Tensor) -> Tensor:  # no float32 copy of the head; addmm with out_dtype is broken
-            logits_NV = torch.mm(hidden_ND, weight_DV, out_dtype=torch.float32)
-            return logits_NV if bias is None else logits_NV + bias.float()
-
-        return on_gpu
-    wide = copy.deepcopy(head).float()
-    return lambda hidden_ND: wide(hidden_ND.float())

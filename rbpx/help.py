@@ -236,6 +236,7 @@ continues from its last checkpoint.""",
 _KEYS = """\
 model=FAMILY      {models}
                   model=hub model.id=ORG/NAME or a folder; model.revision=step1000 a branch, tag or commit of the hub
+model.pickled=true  take weights from pytorch_model.bin where there are no safetensors; tensors only, no code is run
 model.bos=RULE    tokenizer (default): special tokens as the tokenizer adds them; add: exactly one BOS; none
 size=SIZE         all (default), one, or a list: size='[3k,25k]'
 dataset=NAME      {datasets}
@@ -254,6 +255,8 @@ ties=RULE         pessimistic (default), optimistic (default for protocol=offici
 limit=N           documents at most, default 1000, drawn with seed=42
 dtype=float32     or bfloat16, float16; logits are float32 in each
 device=auto       or cpu, cuda; tokens_per_batch=4096 changes speed, never results
+device=split      a model larger than one GPU, over all GPUs, memory and disk; memory='{{0: 20GiB, cpu: 60GiB}}' limits
+                  each of them, and what it does not name holds nothing
 resamples=1000    of the documents, for intervals
 slices=, least=, top=  slices of tokens that gaps compares; rows of improve: least count, number printed
 laws=all          or a list of laws; method=ols, weighted, offset, robust, a list or all

@@ -20,7 +20,9 @@ from rbpx.crew import Crew
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.extract import TokenRows, measure_windows
 from rbpx.grid import Cell
+from rbpx.hub_texts import Sample
 from rbpx.models import LoadedModel, load_model
+from rbpx.placement import Split
 from rbpx.reading import read_as_asked
 from rbpx.store import Record, Store, now
 from rbpx.tokens import Window
@@ -32,32 +34,33 @@ Begin = Callable[[int], Callable[[int], None]]  # scored tokens to come -> calle
 
 def measure_cell(
     cell: Cell,
-    documents: Sequence[Document],
+    drawn: Sample,
     store: Store,
     crew: Crew,
     tokens_per_batch: int,
     config: Record,
     begin: Begin,
-    dataset_commit: str | None = None,
+    split: Split | None = None,
 ) -> Record:
     """Measure one cell that the store does not hold yet, and return the record that links it to its run.
 
     Args:
         cell: what is asked.
-        documents: the drawn documents of its dataset.
+        drawn: the documents of its dataset.
         store: where the run goes.
         crew: the processes that measure it together.
         tokens_per_batch: padded tokens in a batch.
         config: the whole request, kept with the run.
         begin: called once with the number of tokens to score; what it returns is told the progress.
-        dataset_commit: of the hub, that the documents come from.
+        split: puts the model over several devices.
 
     Raises:
         RbpxError: the model, its size, its tokenizer or the dataset is not what was asked for.
         MeasureError: measuring failed.
     """
     started_at = now()
-    loaded = load_model(cell.model, cell.revision, cell.dtype, crew.device, store.root / "hashes.json")
+    cache = store.root / "hashes.json"
+    loaded = load_model(cell.model, cell.revision, cell.dtype, crew.device, cache, cell.pickled, split)
     if cell.non_embedding_params not in (None, loaded.non_embedding_params):
         raise RbpxError(
             f"{cell.model} has S = {loaded.non_embedding_params:,} non-embedding parameters, its family's file says "
@@ -65,6 +68,7 @@ def measure_cell(
         )
     reading = read_as_asked(cell, loaded)
     loaded = reading.loaded
+    documents = drawn.documents
     windows = reading.cut(documents)
     n_tokens = sum(w.n_scored for w in windows)
     scored = {w.doc_id for w in windows if w.n_scored}
@@ -113,7 +117,7 @@ def measure_cell(
             "text_hash": cell.text_hash,
             "tokenizer_hash": loaded.tokenizer_hash,
             "weights_hash": loaded.weights_hash,
-            "device": _device_name(crew.device),
+            "device": ", ".join(dict.fromkeys(map(_device_name, loaded.devices))),
             "n_processes": crew.world,
             "tokens_per_s": n_tokens / wall_s,
             "wall_s": wall_s,
@@ -130,7 +134,7 @@ def measure_cell(
         "revision": cell.revision,
         "commit": loaded.commit,
         "dataset": cell.dataset,
-        "dataset_commit": dataset_commit,
+        "dataset_commit": drawn.commit,
         "asked_at": started_at,
         "config": config,
     }
@@ -189,8 +193,8 @@ def _versions() -> Record:
     }
 
 
-def _device_name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+def _device_name(device: str) -> str:
+    return torch.cuda.get_device_name(device) if device.startswith("cuda") else device.split(":")[0]
 
 
 def _peak_mib(device: torch.device) -> float:

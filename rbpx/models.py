@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,11 @@ import torch
 from rbpx.content import digest
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.head import Head, check_causal, open_head
+from rbpx.loading import devices_of, first_line, load_weights
 from rbpx.params import non_embedding_params, total_params
-from rbpx.weights import fetch, hash_model
-
-_OF_A_LAYER = re.compile(r"\.\d+\..*\.weight$")
+from rbpx.placement import Split
+from rbpx.snapshot import check_snapshot, fetch
+from rbpx.weights import hash_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +27,7 @@ class LoadedModel:
         model: the transformers model, in evaluation mode on its device.
         tokenizer: its tokenizer.
         head: hidden states to float32 logits.
+        devices: where it computes and its weights lie: one, or of a split model several, `disk` among them.
         commit: the hub's commit, None for a folder.
         context: tokens it can read at once; None if its configuration sets no limit.
         non_embedding_params: S.
@@ -39,6 +40,7 @@ class LoadedModel:
     model: Any
     tokenizer: Any
     head: Head
+    devices: tuple[str, ...]
     commit: str | None
     context: int | None
     non_embedding_params: int
@@ -58,7 +60,7 @@ def load_tokenizer(folder: Path, name: str) -> Any:
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     except (OSError, ValueError, KeyError, ImportError, TypeError, json.JSONDecodeError) as problem:
-        raise RbpxError(f"{name} has no tokenizer that can be loaded: {_first_line(problem)}") from None
+        raise RbpxError(f"{name} has no tokenizer that can be loaded: {first_line(problem)}") from None
     if not tokenizer.is_fast:
         raise RbpxError(f"{name} has a slow tokenizer, which does not locate tokens in the text; add a tokenizer.json")
     if not tokenizer("a", add_special_tokens=False)["input_ids"]:
@@ -75,9 +77,15 @@ def hash_tokenizer(tokenizer: Any) -> str:
 
 
 def load_model(
-    name: str, revision: str | None, dtype: str, device: torch.device, cache: Path | None = None
+    name: str,
+    revision: str | None,
+    dtype: str,
+    device: torch.device,
+    cache: Path | None = None,
+    pickled: bool = False,
+    split: Split | None = None,
 ) -> LoadedModel:
-    """Load a model from a hub id, a folder or the package: safetensors only, no code of the model's own.
+    """Load a model from a hub id, a folder or the package: no code of the model's own is run.
 
     Args:
         name: ORG/NAME, a folder, or `rbpx:` and a path inside the package.
@@ -85,20 +93,24 @@ def load_model(
         dtype: float32, bfloat16 or float16, never the checkpoint's own choice.
         device: where it runs.
         cache: file that keeps the hashes of large files.
+        pickled: whether tensors may be read from pytorch_model.bin where there are no safetensors.
+        split: puts it over several devices instead of on one.
 
     Raises:
         RbpxError: it is no model, its weights do not fill it, or its tokenizer does not fit.
-        MeasureError: the hub does not answer.
+        MeasureError: the hub does not answer or gave something else, or the model does not fit into memory.
     """
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    folder, commit = fetch(name, revision)
-    model = _load_weights(folder, name, getattr(torch, dtype))
+    folder, commit = fetch(name, revision, pickled)
+    check_snapshot(folder, name, pickled, cache)
+    weights_hash = hash_model(folder, name, cache, pickled)
+    model = load_weights(folder, name, getattr(torch, dtype), device, pickled, split)
+    counts = non_embedding_params(model), total_params(model)  # before it runs: offloaded weights that are tied part
     tokenizer = load_tokenizer(folder, name)
     rows = model.get_input_embeddings().weight.shape[0]
     highest = max(tokenizer.get_vocab().values())
     if highest >= rows:
         raise RbpxError(f"{name} has a tokenizer that does not fit: its ids reach {highest}, the model has {rows} rows")
-    model = model.to(device).eval()
     try:
         check_causal(model)
         head = open_head(model)
@@ -115,42 +127,11 @@ def load_model(
         model=model,
         tokenizer=tokenizer,
         head=head,
+        devices=devices_of(model),
         commit=commit,
         context=getattr(model.config.get_text_config(), "max_position_embeddings", None),
-        non_embedding_params=non_embedding_params(model),
-        total_params=total_params(model),
-        weights_hash=hash_model(folder, name, cache),
+        non_embedding_params=counts[0],
+        total_params=counts[1],
+        weights_hash=weights_hash,
         tokenizer_hash=hash_tokenizer(tokenizer),
     )
-
-
-def _load_weights(folder: Path, name: str, dtype: torch.dtype) -> Any:
-    from transformers import AutoModelForCausalLM
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    try:
-        model, report = AutoModelForCausalLM.from_pretrained(
-            folder,
-            dtype=dtype,
-            use_safetensors=True,
-            trust_remote_code=False,
-            local_files_only=True,
-            output_loading_info=True,
-        )
-    except (MemoryError, torch.OutOfMemoryError) as problem:
-        raise MeasureError(f"{name} does not fit into memory: {_first_line(problem)}") from None
-    except Exception as problem:  # a wrong config.json fails in as many ways as there are architectures
-        raise RbpxError(f"{name} cannot be loaded as a causal language model: {_first_line(problem)}") from None
-    missing = sorted(report["missing_keys"])
-    if missing:  # transformers would fill them with random numbers
-        raise RbpxError(f"{name} lacks {len(missing)} of its weights, first {missing[0]}; is the download complete?")
-    unused = sorted(key for key in report["unexpected_keys"] if _OF_A_LAYER.search(key))
-    if unused:  # weights of layers that config.json does not have
-        raise RbpxError(f"{name} has weights that config.json has no place for, first {unused[0]}; check config.json")
-    return model
-
-
-def _first_line(problem: Exception) -> str:
-    lines = [line.strip() for line in str(problem).split("\n") if line.strip()]
-    return f"{type(problem).__name__}: {lines[0][:200] if lines else 'no reason given'}"

@@ -14,8 +14,10 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +28,7 @@ from rbpx.errors import MeasureError, RbpxError
 
 Record = dict[str, Any]
 _LEFTOVER_S = 24 * 3600  # no run takes that long to write
+_SCRATCH_S = 30 * _LEFTOVER_S  # nor so long to measure
 _RUN_TABLES = ("tokens", "rank_counts", "documents")
 
 
@@ -59,9 +62,18 @@ class Store:
             raise RbpxError(f"store={self.root} cannot be made: {problem.strerror}; name another folder") from None
         if not os.access(self.root / "runs", os.W_OK):
             raise RbpxError(f"store={self.root} cannot be written by you; name another folder with --store DIR")
-        for parts in [p for kind in ("runs", "imports", "samples") for p in self.root.glob(f"{kind}/.*.tmp")]:
-            if datetime.now().timestamp() - parts.stat().st_mtime > _LEFTOVER_S:
+        kinds = ("runs", "imports", "samples", ".")
+        for parts in [path for kind in kinds for path in (self.root / kind).glob(".*.tmp")]:
+            least = _SCRATCH_S if parts.name.startswith(".scratch.") else _LEFTOVER_S
+            if datetime.now().timestamp() - parts.stat().st_mtime > least:
                 shutil.rmtree(parts, ignore_errors=True) if parts.is_dir() else parts.unlink(missing_ok=True)
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A folder of the store for what is only needed for a while; it goes with all that is in it."""
+        self.prepare()
+        with TemporaryDirectory(prefix=".scratch.", suffix=".tmp", dir=self.root, ignore_cleanup_errors=True) as folder:
+            yield Path(folder)
 
     def run_folder(self, run_id: str) -> Path:
         """Where a run lies or would lie."""

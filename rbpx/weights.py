@@ -1,65 +1,97 @@
-"""Where a model lies: a hub id, a folder or a bundled name in, a local folder of safetensors and its hash out."""
+"""Where a model's weights lie: a folder or a bundled name in, its files of weights and their hash out."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rbpx.content import digest, hash_files
-from rbpx.errors import MeasureError, RbpxError
+from rbpx.errors import RbpxError
 
 BUNDLED = "rbpx:"
+PICKLE = "pytorch_model.bin"  # one file; several are named by its index
+PICKLE_INDEX = f"{PICKLE}.index.json"
+_SAFE_INDEX = "model.safetensors.index.json"
 _PACKAGE = Path(__file__).resolve().parent
 # Keys of config.json that say who wrote it, not what it computes.
 _NOT_COMPUTED = {"transformers_version", "_name_or_path", "dtype", "torch_dtype", "architectures"}
-_HUB_TIMEOUT_S = 5
-_TOP_LEVEL = ["*.safetensors", "*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken"]
 
 
-def local_folder(model: str) -> Path | None:
+def local_folder(model: str, pickled: bool = False) -> Path | None:
     """The folder that a model id names on this machine; None for a hub id.
 
     Raises:
         RbpxError: the id looks like a path, and there is no model in it.
     """
     if model.startswith(BUNDLED):
-        return _checked(_PACKAGE / model.removeprefix(BUNDLED), model)
+        return _checked(_PACKAGE / model.removeprefix(BUNDLED), model, pickled)
     path = Path(model).expanduser()
     if path.exists():
-        return _checked(path, model)
+        return _checked(path, model, pickled)
     if path.is_absolute() or model.startswith((".", "~")) or model.count("/") != 1:
         hint = "" if "/" in model else f", or conf/model/ for a family named '{model}'"
         raise RbpxError(f"model.id={model} is neither a folder nor a hub id ORG/NAME; check the path{hint}")
     return None
 
 
-def _checked(path: Path, model: str) -> Path:
+def _checked(path: Path, model: str, pickled: bool) -> Path:
     if not path.is_dir():
         what = "is a file, not a model folder" if path.exists() else f"is missing: there is no folder {path}"
         raise RbpxError(f"model.id={model} {what}; give the folder that holds config.json")
     if not (path / "config.json").is_file():
         raise RbpxError(f"model.id={model} is no model: {path} has no config.json; give a Hugging Face model folder")
-    weight_files(path, model)
+    weight_files(path, model, pickled)
     return path.resolve()
 
 
-def weight_files(folder: Path, model: str) -> list[Path]:
-    """The safetensors files of a model folder, in name order.
+def weight_files(folder: Path, model: str, pickled: bool = False) -> list[Path]:
+    """The files of a model folder that hold its weights, in name order: safetensors wherever there are any.
+
+    Args:
+        folder: of the model.
+        model: as asked, for errors.
+        pickled: whether pytorch_model.bin will do where there are no safetensors.
 
     Raises:
-        RbpxError: there are none; pickled weights are not opened, since they can run code.
+        RbpxError: there are none, or only pickles that were not asked for, or an index names files that are not there.
     """
     found = sorted(folder.glob("*.safetensors"))
-    if not found:
-        others = sorted(p.name for p in folder.glob("*.bin"))
-        have = f"only {others[0]}, a pickle, which is never opened" if others else "none"
-        raise RbpxError(f"model.id={model} needs weights in safetensors, {folder} has {have}; convert them first")
-    index = folder / "model.safetensors.index.json"
-    if index.is_file():
-        named = set(_read_json(index, model).get("weight_map", {}).values())
-        strange = sorted(str(name) for name in named if folder / str(name) not in found)
-        if strange:
-            raise RbpxError(f"model.id={model}: {index.name} names {strange[0]}, no safetensors file of {folder}")
-    return found
+    if found:
+        _named_by(folder, _SAFE_INDEX, [path.name for path in found], model)
+        return found
+    pickles = sorted(path.name for path in folder.glob("*.bin"))
+    if not pickled:
+        raise RbpxError(f"model.id={model} needs weights in safetensors, {folder} has {only_pickles(pickles)}")
+    if PICKLE in pickles:
+        return [folder / PICKLE]
+    if (folder / PICKLE_INDEX).is_file():
+        return _named_by(folder, PICKLE_INDEX, pickles, model)
+    have = f"only {pickles[0]}" if pickles else "neither"
+    raise RbpxError(f"model.id={model} needs safetensors or {PICKLE}, {folder} has {have}; give a Hugging Face folder")
+
+
+def only_pickles(names: Sequence[str]) -> str:
+    """What there is in place of safetensors, and the ways on."""
+    if not names:
+        return "none; give a folder or a revision that has them"
+    return (
+        f"only {names[0]}, a pickle; model.pickled=true reads the tensors in it and runs no code, and on the hub "
+        "model.revision=refs/pr/N may name a conversion to safetensors"
+    )
+
+
+def _named_by(folder: Path, index: str, present: Sequence[str], model: str) -> list[Path]:
+    """Those of the files that an index names, in name order; none where there is no index."""
+    if not (folder / index).is_file():
+        return []
+    named = sorted({str(name) for name in _read_json(folder / index, model).get("weight_map", {}).values()})
+    missing = [name for name in named if name not in present]
+    if missing:
+        raise RbpxError(
+            f"model.id={model} is incomplete: {index} names {missing[0]}, no such file of weights is in {folder}; "
+            "copy it there, or, from the hub, run again while it answers"
+        )
+    return [folder / name for name in named]
 
 
 def _read_json(path: Path, model: str) -> dict[str, Any]:
@@ -72,66 +104,8 @@ def _read_json(path: Path, model: str) -> dict[str, Any]:
     return value
 
 
-def hash_model(folder: Path, name: str, cache: Path | None = None) -> str:
-    """Identity of a model folder's weights: configuration and bytes of the safetensors."""
+def hash_model(folder: Path, name: str, cache: Path | None = None, pickled: bool = False) -> str:
+    """Identity of a model folder's weights: configuration and bytes of the files that hold them."""
     config = _read_json(folder / "config.json", name)
     computed = {key: value for key, value in config.items() if key not in _NOT_COMPUTED}
-    return digest([computed, hash_files(weight_files(folder, name), cache)])
-
-
-def fetch(model: str, revision: str | None) -> tuple[Path, str | None]:
-    """The local folder of a model and, for a hub id, the commit that `revision` names.
-
-    Raises:
-        RbpxError: no such repository or revision, or it holds no safetensors.
-        MeasureError: the hub does not answer and its cache here does not hold the model.
-    """
-    folder = local_folder(model)
-    if folder is not None:
-        return folder, None
-    from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HFValidationError,
-        OfflineModeIsEnabled,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
-
-    def download(local_only: bool) -> Path:
-        return Path(
-            snapshot_download(
-                model,
-                revision=revision,
-                allow_patterns=_TOP_LEVEL,
-                ignore_patterns=["*/*"],
-                etag_timeout=_HUB_TIMEOUT_S,
-                local_files_only=local_only,
-            )
-        )
-
-    try:
-        try:
-            # Asked first because it takes a timeout: a hub that accepts and never answers would hang the download.
-            HfApi().model_info(model, revision=revision or "main", timeout=_HUB_TIMEOUT_S)
-            snapshot = download(local_only=False)
-        except OfflineModeIsEnabled:
-            snapshot = download(local_only=True)
-    except GatedRepoError:
-        raise RbpxError(f"model.id={model} is gated; accept its terms on the hub and run `hf auth login`") from None
-    except RevisionNotFoundError:
-        raise RbpxError(f"model.revision={revision} does not exist in {model}; check the branch or commit") from None
-    except (RepositoryNotFoundError, HFValidationError):
-        raise RbpxError(f"model.id={model} is unknown to the hub; check its spelling, or log in if private") from None
-    except Exception as problem:  # whatever a network does; a copy in the hub's cache serves as well
-        try:
-            snapshot = download(local_only=True)
-        except Exception:
-            at = f" at revision {revision}" if revision else ""
-            reason = str(problem).split("\n")[0][:160]
-            raise MeasureError(
-                f"the hub did not deliver {model}{at} ({type(problem).__name__}: {reason}); "
-                "check the network, or give a local folder as model.id"
-            ) from None
-    weight_files(snapshot, model)
-    return snapshot, snapshot.name
+    return digest([computed, hash_files(weight_files(folder, name, pickled), cache)])

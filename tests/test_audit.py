@@ -344,8 +344,8 @@ def drawn_run(size: int, z_D1: Any, rng: np.random.Generator) -> tuple[Run, pa.T
     names = {"source": "measured", "family": "drawn", "dataset": "drawn", "text_hash": "1", "protocol": "paper"}
     counts = {"n_documents": N_DOCUMENTS, "n_skipped": 0, "n_tokens": n, "cross_entropy_nats": None}
     run = Run(
-        run_ids=(str(size),), **names, size=str(size), window=512, stride=None, padding="counted", bos=None, dtype="bfloat16", revision=None,
-        non_embedding_params=size, vocab_size=100_000, **counts,
+        run_ids=(str(size),), **names, size=str(size), window=512, stride=None, padding="counted", bos=None,
+        dtype="bfloat16", revision=None, non_embedding_params=size, vocab_size=100_000, **counts,
     )  # fmt: skip
     truth = {"rbp": float(np.exp(-levels[1]) - np.exp(-levels[0])), "cross_entropy": scale - 1}
     truth |= {"ratio of rbp": levels[1] / levels[0], "ratio of cross_entropy": scale}

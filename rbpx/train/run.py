@@ -46,6 +46,8 @@ def train_ladder(request: TrainRequest) -> None:
 
 def _device(request: TrainRequest) -> str:
     asked = request.device.value
+    if asked == "split":
+        raise RbpxError("device=split is for measuring; train with device=auto, cpu or cuda")
     if asked == "cuda" and not torch.cuda.is_available():
         raise RbpxError("device=cuda was asked for, but torch sees no CUDA device; use device=cpu or device=auto")
     return "cuda" if asked != "cpu" and torch.cuda.is_available() else "cpu"

@@ -1,0 +1,66 @@
+"""Tiny checkpoints with the tokenizers of the real families, as the files that the real repositories have."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+ROWS = {"gpt2": 50257, "opt": 50272, "gpt_neox": 50304, "qwen2": 151936}
+HELLO_WORLD = {"gpt2": [15496, 995], "opt": [2, 31414, 232], "gpt_neox": [12092, 1533], "qwen2": [9707, 1879]}
+_FILES = {
+    "gpt2": {"vocab.json": "gpt2_encoder.json", "merges.txt": "gpt2_vocab.bpe"},
+    "opt": {"vocab.json": "opt_gpt2-vocab.json", "merges.txt": "opt_gpt2-merges.txt"},
+    "gpt_neox": {"tokenizer.json": "gpt_neox_20B_tokenizer.json.gz"},
+    "qwen2": {
+        "vocab.json": "qwen2_vocab.json",
+        "merges.txt": "qwen2_merges.txt",
+        "tokenizer_config.json": "qwen2_tokenizer_config.json",
+    },
+}
+_CONFIGS: dict[str, dict[str, Any]] = {
+    "gpt2": {"model_max_length": 1024},
+    "opt": {
+        "tokenizer_class": "GPT2Tokenizer",
+        "add_bos_token": True,
+        "add_prefix_space": False,
+        "pad_token": "<pad>",
+        **dict.fromkeys(("bos_token", "eos_token", "unk_token"), "</s>"),
+    },
+    "gpt_neox": {
+        "tokenizer_class": "GPTNeoXTokenizer",
+        "add_prefix_space": False,
+        **dict.fromkeys(("bos_token", "eos_token", "unk_token"), "<|endoftext|>"),
+    },
+}
+
+
+def build_real(arch: str, tokenizers: Path, folder: Path) -> Path:
+    """A model of one layer, 16 wide, with as many rows as the real ones; OPT's weights are a pickle, as on the hub."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 128}
+    more = {
+        "gpt2": {"tie_word_embeddings": True},
+        "opt": {"ffn_dim": 32, "word_embed_proj_dim": 16, "tie_word_embeddings": True},
+        "gpt_neox": {"intermediate_size": 32, "tie_word_embeddings": False},
+        "qwen2": {"intermediate_size": 32, "num_key_value_heads": 1, "tie_word_embeddings": True},
+    }[arch]
+    spread = {"init_std" if arch == "opt" else "initializer_range": 0.3}
+    config = AutoConfig.for_model(arch, vocab_size=ROWS[arch], **shape, **more, **spread)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = AutoModelForCausalLM.from_config(config)
+    folder.mkdir(parents=True)
+    if arch == "opt":
+        config.save_pretrained(folder)
+        torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    else:
+        model.save_pretrained(folder)
+    for name, source in _FILES[arch].items():
+        raw = (tokenizers / source).read_bytes()
+        (folder / name).write_bytes(gzip.decompress(raw) if source.endswith(".gz") else raw)
+    if arch in _CONFIGS:
+        (folder / "tokenizer_config.json").write_text(json.dumps(_CONFIGS[arch]))
+    return folder
