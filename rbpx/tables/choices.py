@@ -1,6 +1,7 @@
 """What choices do: the ways of each text in, one table of the largest size and one of the exponents out."""
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any
 
 from rich.console import Console
@@ -47,11 +48,23 @@ def _print(
     keys = list(choices.reference.values)
     table = grid(f"{title}, and differences in thousandths", ["", *map(_column, keys)])
     table.add_row("reference", *(value(choices.reference, key) for key in keys))
-    for way in choices.ways:
+    for ways in _alike(choices, lambda way: [difference(way, key) for key in keys]):
+        rules = [way.group.ties for way in ways]
+        differs = {name: value for name, value in ways[0].differs.items() if name != "ties" or len(rules) == 1}
+        label = [*_say(differs), *(["any ties"] if len(rules) > 1 else []), *_where(choices, ways[0])]
         table.add_section()
-        label = "\n".join([*_say(way.differs), *_where(choices, way)])
-        table.add_row(escape(label), *(difference(way, key) for key in keys))
+        table.add_row(escape("\n".join(label)), *(difference(ways[0], key) for key in keys))
     put(screen, table)
+
+
+def _alike(choices: Choices, cells: Callable[[Way], list[str]]) -> list[list[Way]]:
+    """The ways that make a row each: those under all tie rules make one where these come to the same."""
+    found = []
+    for _, one in groupby(choices.ways, key=lambda way: way.group.run_ids):
+        rules = list(one)
+        same = all(cells(way) == cells(rules[0]) for way in rules)
+        found += [rules] if same else [[way] for way in rules]
+    return found
 
 
 def _say(names: dict[str, Any]) -> list[str]:
