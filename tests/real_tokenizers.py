@@ -36,11 +36,11 @@ _CONFIGS: dict[str, dict[str, Any]] = {
 }
 
 
-def build_real(arch: str, tokenizers: Path, folder: Path) -> Path:
+def build_real(arch: str, tokenizers: Path, folder: Path, context: int = 128) -> Path:
     """A model of one layer, 16 wide, with as many rows as the real ones; OPT's weights are a pickle, as on the hub."""
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 128}
+    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": context}
     more = {
         "gpt2": {"tie_word_embeddings": True},
         "opt": {"ffn_dim": 32, "word_embed_proj_dim": 16, "tie_word_embeddings": True},
