@@ -13,6 +13,7 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.grid import Cell, cells, members
 from rbpx.index import refresh_index
 from rbpx.outcome import Failure, Outcome
+from rbpx.running import Mark, marked
 from rbpx.store import Store, now
 from rbpx.weights import hash_model, local_folder
 
@@ -71,17 +72,22 @@ def _measure_cells(
     crew = assemble(request.device.value)
     config = _plain(request)
     with GridProgress(f"{missing[0].family} on {missing[0].dataset}", len(missing), quiet=not crew.leads) as progress:
-        for cell in missing:
-
-            def begin(n_tokens: int, what: str = f"{cell.family} {cell.size}") -> Callable[[int], None]:
-                return progress.begin(what, n_tokens, crew.world)
-
+        for number, cell in enumerate(missing, 1):
+            place = {"cell": number, "cells": len(missing)}
             try:
-                record = measure_cell(cell, documents, store, crew, request.tokens_per_batch, config, begin)
+                with marked(store, cell.names() | place, crew.leads) as mark:
+
+                    def begin(
+                        n_tokens: int, what: str = f"{cell.family} {cell.size}", mark: Mark = mark
+                    ) -> Callable[[int], None]:
+                        return mark.follow(n_tokens, progress.begin(what, n_tokens, crew.world), crew.world)
+
+                    record = measure_cell(cell, documents, store, crew, request.tokens_per_batch, config, begin)
             except RbpxError as problem:
                 if crew.leads:
-                    named = {"cell_key": cell.key, "family": cell.family, "size": cell.size, "dataset": cell.dataset}
-                    store.write_record("failures", cell.failure_key, {**named, "error": str(problem), "at": now()})
+                    store.write_record(
+                        "failures", cell.failure_key, {**cell.names(), "error": str(problem), "at": now()}
+                    )
                 outcome.failures.append(Failure(str(cell), str(problem), not isinstance(problem, MeasureError)))
                 progress.finish(f"{cell} failed")
                 continue

@@ -70,6 +70,14 @@ def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
             _record(requests[0], found)
     if verb in ANALYSES and requests:
         perform_analyses([verb], [(request, None) for request in requests])
+    if verb == "plan" and requests:
+        from rbpx.tables.plan import show as show_plan
+
+        show_plan([planned for o in outcomes for planned in o.found], requests[0].format)
+    if verb == "status" and requests:
+        from rbpx.tables.status import print_status
+
+        print_status(requests, [standing for o in outcomes for standing in o.found])
     for failure in failures:
         print(f"rbpx: {failure.cell} failed: {failure.error}", file=sys.stderr)
     for error in dict.fromkeys(error for error, _ in errors):
@@ -141,6 +149,13 @@ def measure(request: Request, words: Sequence[str]) -> Outcome:
     from rbpx.campaign import measure_grid
 
     return measure_grid(request)
+
+
+def plan(request: Request, words: Sequence[str]) -> Outcome:
+    """What each cell of the grid would cost; printed at the end, once for all jobs of a sweep."""
+    from rbpx.plan import plan_grid
+
+    return Outcome(request, found=plan_grid(request))
 
 
 def import_(request: Any, words: Sequence[str]) -> Outcome:
@@ -265,13 +280,15 @@ def _reproduced(fit: Record) -> Record | None:
 
 
 def status(request: Request, words: Sequence[str]) -> Outcome:
-    """Print what the store holds, and what failed."""
-    from rbpx.tables.status import print_status
+    """What the store holds and what failed, or where the cells of a named grid stand; printed after the last job."""
+    from rbpx.offline import grid_offline
+    from rbpx.standing import stand
 
     store = Store(Path(request.store))
     _refresh(store)
-    print_status(store, request)
-    return Outcome(request)
+    if request.model is None or request.dataset is None:
+        return Outcome(request)
+    return Outcome(request, found=stand(grid_offline(request, store)[0], store))
 
 
 def store(request: Request, words: Sequence[str]) -> Outcome:
@@ -323,6 +340,7 @@ JOBS: dict[str, Callable[[Any, Sequence[str]], Outcome]] = {
     "run": run,
     "record": record,
     "measure": measure,
+    "plan": plan,
     **dict.fromkeys(ANALYSES, analyse),
     "outcomes": outcomes,
     "sql": sql,

@@ -5,6 +5,7 @@ import pickle
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rbpx.config import Request
 
@@ -30,6 +31,7 @@ class Outcome:
         failures: cells that were not.
         error: why the job did nothing at all, None if it did something.
         status: exit status that the error stands for.
+        found: what is printed after the last job.
     """
 
     request: Request | None = None
@@ -37,6 +39,7 @@ class Outcome:
     failures: list[Failure] = field(default_factory=list)
     error: str | None = None
     status: int = 0
+    found: list[Any] = field(default_factory=list)
 
 
 def leave(outcome: Outcome) -> None:
