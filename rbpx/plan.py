@@ -116,7 +116,7 @@ def _plan(
     found = find_load(standing, reading, here.folder, documents, runs, store)
     load, counted = (None, False) if found is None else found
     work = None if shape is None or load is None else flops(shape, load)
-    pace = None if work is None or load is None else nearest(paces, work / load.n_scored)
+    pace = None if not work or load is None or not load.n_scored else nearest(paces, work / load.n_scored)
     done = next((run for run in runs if run["run_id"] == standing.run_id), None)
     if done is not None:
         time_s, time_from = done["wall_s"], "measured"

@@ -18,7 +18,8 @@ _COLUMN = ("dataset", "protocol", "dtype", "revision")
 
 def of_grid(standings: Sequence[Standing]) -> Table:
     """The cells that were named."""
-    return _table({(_row(s.cell.names()), _column(s.cell.names())): _word(s.state, s.mark) for s in standings})
+    words = {(_row(s.cell.names()), _column(s.cell.names())): _word(s.state, s.mark) for s in standings}
+    return _table(words, list(dict.fromkeys(column for _, column in words)))
 
 
 def of_store(runs: Sequence[Record], failures: Sequence[Record], marks: Mapping[str, Marked]) -> Table | None:
@@ -42,7 +43,7 @@ def of_store(runs: Sequence[Record], failures: Sequence[Record], marks: Mapping[
         words[_row(run), _column(run)] = State.done.value
     order = {_row(run): run["non_embedding_params"] for run in runs}
     ordered = dict(sorted(words.items(), key=lambda item: (item[0][0][0], order.get(item[0][0], float("inf")))))
-    return _table(ordered) if ordered else None
+    return _table(ordered, sorted({column for _, column in words})) if words else None
 
 
 def _row(names: Record) -> Row:
@@ -62,8 +63,7 @@ def _word(state: State, mark: Marked | None) -> str:
     return state.value
 
 
-def _table(words: Mapping[tuple[Row, str], str]) -> Table:
-    columns = list(dict.fromkeys(column for _, column in words))
+def _table(words: Mapping[tuple[Row, str], str], columns: Sequence[str]) -> Table:
     used = {(family, column) for (family, _), column in words}
     shown = grid("where the cells stand", ["family", "size", *columns], left=2 + len(columns))
     for row in dict.fromkeys(row for row, _ in words):
