@@ -3,8 +3,10 @@
 Some 20 ms a model, and two seconds once for the imports.
 """
 
+import json
 import os
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +48,17 @@ def look_up(model: str, revision: str | None, shape: dict[str, Any]) -> ModelHer
     """
     folder = local_folder(model) or _in_cache(model, revision)
     weights = [] if folder is None else [path.stat().st_size for path in folder.glob("*.safetensors")]
-    asked: dict[str, Any] | Path | None = shape or folder
-    return ModelHere(
-        folder=folder,
-        weights_mib=sum(weights) / _MIB if weights else None,
-        shape=None if asked is None else read_shape(asked),
-    )
+    if shape:
+        found = _of_keys(json.dumps(shape))
+    else:
+        found = None if folder is None else read_shape(folder)
+    return ModelHere(folder=folder, weights_mib=sum(weights) / _MIB if weights else None, shape=found)
+
+
+@cache
+def _of_keys(shape: str) -> Shape | None:
+    """The shape of a known family's size, built once for all jobs of a sweep."""
+    return read_shape(json.loads(shape))
 
 
 def _in_cache(model: str, revision: str | None) -> Path | None:

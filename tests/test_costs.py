@@ -80,8 +80,8 @@ def test_a_load_sums_windows_and_their_squares() -> None:
 
 # What a run holds besides the process itself is weights here, activations there, or scores of eager attention.
 HEAVY = {
-    "weights": ({"model_type": "gpt2", "n_embd": 1024, "n_layer": 7, "n_head": 8}, "float32", 64),
-    "activations": ({"model_type": "gpt2", "n_embd": 768, "n_layer": 1, "n_head": 12}, "float32", 4096),
+    "weights": ({"model_type": "gpt2", "n_embd": 1024, "n_layer": 5, "n_head": 8}, "float32", 64),
+    "activations": ({"model_type": "gpt2", "n_embd": 768, "n_layer": 1, "n_head": 12}, "float32", 3072),
     "scores": ({"model_type": "gpt_neo", "hidden_size": 192, "num_layers": 1, "num_heads": 24,
                 "attention_types": [[["global"], 1]]}, "float32", 2048),
 }  # fmt: skip
@@ -105,7 +105,7 @@ def test_the_memory_of_a_plan_is_what_a_run_takes(what: str, cwd: Path, tmp_path
     rbpx("measure", *words, cwd=cwd, check=0)
     (run,) = manifests(tmp_path / "store").values()
     process_mib = 480
-    assert run["peak_mib"] > process_mib + 150, "the model must show"
+    assert run["peak_mib"] > process_mib + 120, "the model must show"
     assert 1 / 1.25 < planned["memory_mib"] / run["peak_mib"] < 1.25
     assert 1 / 1.5 < (planned["memory_mib"] - process_mib) / (run["peak_mib"] - process_mib) < 1.5
 
