@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from rbpx.costs import Shape
+from rbpx.errors import RbpxError
 from rbpx.params import non_embedding_params, total_params
 from rbpx.weights import local_folder
 
@@ -44,7 +45,7 @@ def look_up(model: str, revision: str | None, shape: dict[str, Any]) -> ModelHer
         shape: keys of a transformers configuration, empty where the family tells none.
 
     Raises:
-        RbpxError: the id looks like a path, and there is no model in it.
+        RbpxError: the id looks like a path and there is no model in it, or it cannot be a hub id.
     """
     folder = local_folder(model) or _in_cache(model, revision)
     weights = [] if folder is None else [path.stat().st_size for path in folder.glob("*.safetensors")]
@@ -64,8 +65,12 @@ def _of_keys(shape: str) -> Shape | None:
 def _in_cache(model: str, revision: str | None) -> Path | None:
     """The folder of a hub id's configuration in the hub's cache; no network is touched."""
     from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
 
-    found = try_to_load_from_cache(model, "config.json", revision=revision)
+    try:
+        found = try_to_load_from_cache(model, "config.json", revision=revision)
+    except HFValidationError:
+        raise RbpxError(f"model.id={model} is no hub id ORG/NAME; check its spelling") from None
     return Path(found).parent if isinstance(found, str) else None
 
 

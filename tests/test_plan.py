@@ -58,11 +58,12 @@ def test_a_model_that_nobody_knows_is_empty_not_an_error(cwd: Path, tmp_path: Pa
     assert row["tokens"] > 1000
 
 
-def test_a_folder_that_is_missing_is_one_line(cwd: Path, tmp_path: Path) -> None:
-    words = ("plan", "model=hub", f"model.id={tmp_path / 'gone'}", "dataset=pydoc", "--store", tmp_path / "s")
+@pytest.mark.parametrize("name", ["/is/gone", "no id/at all"])
+def test_a_model_that_cannot_be_is_one_line(name: str, cwd: Path, tmp_path: Path) -> None:
+    words = ("plan", "model=hub", f"model.id='{name}'", "dataset=pydoc", "--store", tmp_path / "s")
     answer = here(*words, cwd=cwd, check=2)
     assert len(answer.stderr.strip().splitlines()) == 1
-    assert "gone" in answer.stderr
+    assert name in answer.stderr
 
 
 def test_tokens_of_a_text_that_is_here_are_estimated(cwd: Path, tmp_path: Path) -> None:
