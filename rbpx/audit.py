@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from rbpx.analyses.audit import Audit, analyse, pair_ranks, sample_documents
 from rbpx.analyses.selection import Group, Run, select
-from rbpx.campaign import draw_sample, hash_members, split_of
+from rbpx.campaign import draw_sample, split_of
 from rbpx.config import Dtype, Request
 from rbpx.content import digest
 from rbpx.corpus import Document, text_hash
@@ -25,6 +25,7 @@ from rbpx.extract import measure_windows
 from rbpx.grid import Cell, cells
 from rbpx.mirror import open_store
 from rbpx.models import load_model
+from rbpx.offline import hash_members
 from rbpx.outcome import Failure, Outcome
 from rbpx.placement import Split
 from rbpx.progress import GridProgress

@@ -10,16 +10,17 @@ from typing import Any
 from rbpx.config import Device, Request
 from rbpx.corpus import text_hash
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.grid import Cell, cells, members
+from rbpx.grid import Cell, cells
 from rbpx.hub_texts import Sample
 from rbpx.index import refresh_index
 from rbpx.mirror import own_store
+from rbpx.offline import hash_members
 from rbpx.outcome import Failure, Outcome
 from rbpx.parquet_parts import Tell
 from rbpx.placement import Split
+from rbpx.running import Mark, marked
 from rbpx.samples import sample
 from rbpx.store import Store, now
-from rbpx.weights import hash_model, local_folder
 
 _INCOMPLETE = "a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help"
 
@@ -57,21 +58,6 @@ def _grid(request: Request, store: Store) -> tuple[list[Cell], Sample]:
     return cells(request, text_hash(drawn.documents), hashes), drawn
 
 
-def hash_members(request: Request, store: Store) -> dict[str, str | None]:
-    """The contents of each model that a request means and that lies in a folder; None for hub ids.
-
-    Raises:
-        RbpxError: no model is named, or a folder holds none.
-    """
-    if request.model is None:
-        raise RbpxError(_INCOMPLETE)
-    hashes: dict[str, str | None] = {}
-    for member in members(request.model, request.sizes())[1]:
-        place, cache = local_folder(member.model, request.model.pickled), store.root / "hashes.json"
-        hashes[member.model] = None if place is None else hash_model(place, member.model, cache, request.model.pickled)
-    return hashes
-
-
 def draw_sample(request: Request, store: Store) -> Sample:
     """The documents that a request means.
 
@@ -100,18 +86,22 @@ def _measure_cells(missing: Sequence[Cell], drawn: Sample, store: Store, request
     crew = assemble(request.device.value)
     config = _plain(request)
     with GridProgress(f"{missing[0].family} on {missing[0].dataset}", len(missing), quiet=not crew.leads) as progress:
-        for cell in missing:
-
-            def begin(n_tokens: int, what: str = f"{cell.family} {cell.size}") -> Callable[[int], None]:
-                return progress.begin(what, n_tokens, crew.world)
-
+        for number, cell in enumerate(missing, 1):
+            place = {"cell": number, "cells": len(missing)}
             try:
-                with split_of(request, store) as split:
+                with split_of(request, store) as split, marked(store, cell.names() | place, crew.leads) as mark:
+
+                    def begin(
+                        n_tokens: int, what: str = f"{cell.family} {cell.size}", mark: Mark = mark
+                    ) -> Callable[[int], None]:
+                        return mark.follow(n_tokens, progress.begin(what, n_tokens, crew.world), crew.world)
+
                     record = measure_cell(cell, drawn, store, crew, request.tokens_per_batch, config, begin, split)
             except RbpxError as problem:
                 if crew.leads:
-                    named = {"cell_key": cell.key, "family": cell.family, "size": cell.size, "dataset": cell.dataset}
-                    store.write_record("failures", cell.failure_key, {**named, "error": str(problem), "at": now()})
+                    store.write_record(
+                        "failures", cell.failure_key, {**cell.names(), "error": str(problem), "at": now()}
+                    )
                 outcome.failures.append(Failure(str(cell), str(problem), not isinstance(problem, MeasureError)))
                 progress.finish(f"{cell} failed")
                 continue

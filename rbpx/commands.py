@@ -73,6 +73,14 @@ def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
         perform_analyses([verb], [(request, None) for request in requests])
     if verb == "audit" and requests:
         _print_audits(requests[0], [found for o in outcomes for found in o.found])
+    if verb == "plan" and requests:
+        from rbpx.tables.plan import show as show_plan
+
+        show_plan([planned for o in outcomes for planned in o.found], requests[0].format)
+    if verb == "status" and requests:
+        from rbpx.tables.status import print_status
+
+        print_status(requests, [standing for o in outcomes for standing in o.found])
     for failure in failures:
         print(f"rbpx: {failure.cell} failed: {failure.error}", file=sys.stderr)
     for error in dict.fromkeys(error for error, _ in errors):
@@ -163,6 +171,13 @@ def _print_audits(request: Request, found: Sequence[Any]) -> None:
         print_records([row for each in found for row in records(each)], request.format)
     elif found:
         show_audits(found)
+
+
+def plan(request: Request, words: Sequence[str]) -> Outcome:
+    """What each cell of the grid would cost; printed at the end, once for all jobs of a sweep."""
+    from rbpx.plan import plan_grid
+
+    return Outcome(request, found=plan_grid(request))
 
 
 def import_(request: Any, words: Sequence[str]) -> Outcome:
@@ -291,13 +306,15 @@ def _reproduced(fit: Record) -> Record | None:
 
 
 def status(request: Request, words: Sequence[str]) -> Outcome:
-    """Print what the store holds, and what failed."""
-    from rbpx.tables.status import print_status
+    """What the store holds and what failed, or where the cells of a named grid stand; printed after the last job."""
+    from rbpx.offline import grid_offline
+    from rbpx.standing import stand
 
     store = open_store(request.store)
     _refresh(store)
-    print_status(store, request)
-    return Outcome(request)
+    if request.model is None or request.dataset is None:
+        return Outcome(request)
+    return Outcome(request, found=stand(grid_offline(request, store)[0], store))
 
 
 def store(request: Request, words: Sequence[str]) -> Outcome:
@@ -351,6 +368,7 @@ JOBS: dict[str, Callable[[Any, Sequence[str]], Outcome]] = {
     "record": record,
     "measure": measure,
     "audit": audit,
+    "plan": plan,
     **dict.fromkeys(ANALYSES, analyse),
     "outcomes": outcomes,
     "sql": sql,

@@ -321,6 +321,7 @@ class Request:
     slices: Any = None  # a name or a dict; Hydra adds no keys to one that is typed
     least: int = 20
     top: int = 15
+    calibrate: bool = False
     store: str = "${oc.env:RBPX_STORE,store}"
     output: str | None = None
     format: Format = Format.table

@@ -24,7 +24,7 @@ class Cell:
         revision: as asked; None is the hub's default.
         non_embedding_params: S as published, None where nothing is.
         dataset: name of the dataset.
-        text_hash: of the drawn documents.
+        text_hash: of the drawn documents; None where they are not here, then nothing can be looked up by `key`.
         protocol: name of the protocol.
         window: tokens of a window at most.
         whole: whether documents are read to their end.
@@ -44,7 +44,7 @@ class Cell:
     revision: str | None
     non_embedding_params: int | None
     dataset: str
-    text_hash: str
+    text_hash: str | None
     protocol: str
     window: int
     whole: bool
@@ -83,6 +83,11 @@ class Cell:
     def __str__(self) -> str:
         """As people name it."""
         return f"{self.family} {self.size} on {self.dataset}"
+
+    def names(self) -> dict[str, Any]:
+        """What people and records tell it from others by."""
+        told = ("family", "size", "dataset", "protocol", "dtype", "revision")
+        return {"cell_key": self.key, **{name: getattr(self, name) for name in told}}
 
     def facts(self) -> dict[str, Any]:
         """The request as a record."""
@@ -134,12 +139,12 @@ def _members_by_id(ids: Any) -> list[Member]:
     return [Member(label, name, None) for label, name in zip(labels, names, strict=True)]
 
 
-def cells(request: Request, text_hash: str, model_hashes: dict[str, str | None]) -> list[Cell]:
+def cells(request: Request, text_hash: str | None, model_hashes: dict[str, str | None]) -> list[Cell]:
     """The grid of a request: one cell for each model of the family.
 
     Args:
         request: what the user asked, with model, dataset and protocol chosen.
-        text_hash: of the drawn documents.
+        text_hash: of the drawn documents, None where they are not here.
         model_hashes: of each model that lies in a folder; None for hub ids.
     """
     model, dataset, protocol = request.model, request.dataset, request.protocol

@@ -37,6 +37,20 @@ elsewhere. `run experiment=NAME` does the same without writing.""",
             "python -m rbpx record experiment=rbp_figure_3 model=ladder --output figure_3.yaml",
         ),
     ),
+    "plan": (
+        "what a grid would cost before it runs, a row a cell",
+        """Prints for each cell S, the memory at the peak, FLOPs, tokens, disk in the store, the expected time, whether
+it is done, and what makes it fit into the memory that is free: its dtype, bfloat16, device=split, or nothing. Nothing
+is downloaded or measured. FLOPs are 2 S a token, 2 V D for the logits of a scored one, and 4 L A T for attention
+(arXiv 2001.08361, table 1; 2203.15556, appendix F). Tokens are exact where the store holds a run of the same text and
+tokenizer, else estimated (~) from the text, and empty where the text is not here. Times come from the run in the store
+on the same device and dtype whose FLOPs a token are nearest, or from a model run for a second (calibrate=true).""",
+        (
+            "python -m rbpx plan model=pythia dataset=pydoc",
+            "python -m rbpx plan model=pythia dataset=pydoc calibrate=true",
+            "python -m rbpx plan -m model=gpt2,pythia dataset=pydoc,stdlib dtype=bfloat16 --format json",
+        ),
+    ),
     "fit": (
         "fit every law to what the store holds",
         """Fits every law to the runs in the store, narrowed by model, size, dataset, k, ties and laws, prints them side
@@ -212,9 +226,15 @@ its line and keeps all out. Analyses take imported rows with source=NAME and the
         ("python -m rbpx show ID",),
     ),
     "status": (
-        "print what the store holds and what failed",
-        "Counts runs, tokens, fits and failures.",
-        ("python -m rbpx status",),
+        "print what the store holds, what is being measured and what failed",
+        """Counts runs and tokens, and shows as a grid which model is done, running, failed or missing on which text:
+missing is what was measured on another text. Name a grid (model= and dataset=, also with -m) to see how far it is. A
+process that measures leaves a mark in the store while it does; one that was stopped is shown as stopped.""",
+        (
+            "python -m rbpx status",
+            "python -m rbpx status model=ladder dataset=pydoc",
+            "python -m rbpx status -m model=ladder,pythia dataset=pydoc,stdlib",
+        ),
     ),
     "store": (
         "keep house in the store",
@@ -257,6 +277,7 @@ dtype=float32     or bfloat16, float16; logits are float32 in each
 device=auto       or cpu, cuda; tokens_per_batch=4096 changes speed, never results
 device=split      a model larger than one GPU, over all GPUs, memory and disk; memory='{{0: 20GiB, cpu: 60GiB}}' limits
                   each of them, and what it does not name holds nothing
+calibrate=false   or true: plan measures how fast this machine is
 resamples=1000    of the documents, for intervals
 slices=, least=, top=  slices of tokens that gaps compares; rows of improve: least count, number printed
 laws=all          or a list of laws; method=ols, weighted, offset, robust, a list or all

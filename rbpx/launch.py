@@ -19,6 +19,7 @@ _PRIMARY = {
     "run": "measure",
     "record": "measure",
     "measure": "measure",
+    "plan": "measure",
     "train": "train",
     "import": "import",
     "audit": "audit",

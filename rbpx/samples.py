@@ -40,6 +40,21 @@ def sample(asked: DatasetConfig, limit: int, seed: int, store: Store, begin: Beg
         RbpxError: there is no such text, or it is empty.
         MeasureError: the hub fails, or the store cannot be written.
     """
+    found = sample_here(asked, limit, seed, store)
+    if found is not None:
+        return found
+    request = _request(asked, limit, seed)
+    kept = store.sample_file(digest(request))
+    _draw_once(asked, limit, seed, request, kept, store, begin)
+    return _read(kept)
+
+
+def sample_here(asked: DatasetConfig, limit: int, seed: int, store: Store) -> Sample | None:
+    """The same without asking a hub; None where it would have to be asked.
+
+    Raises:
+        RbpxError: there is no such text on this machine, or it is empty.
+    """
     path = None if asked.path is None else Path(asked.path)
     if asked.hub is not None and asked.kind != "hub":
         raise RbpxError(f"dataset.hub={asked.hub} does not go with dataset={asked.name}; use dataset=hub")
@@ -48,11 +63,8 @@ def sample(asked: DatasetConfig, limit: int, seed: int, store: Store, begin: Beg
         if not source:
             raise RbpxError(_empty(asked, str(path)))
         return Sample(draw(source, limit, seed), None)
-    request = _request(asked, limit, seed)
-    kept = store.sample_file(digest(request))
-    if not kept.is_file():
-        _draw_once(asked, limit, seed, request, kept, store, begin)
-    return _read(kept)
+    kept = store.sample_file(digest(_request(asked, limit, seed)))
+    return _read(kept) if kept.is_file() else None
 
 
 def _draw_once(

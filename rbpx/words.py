@@ -10,6 +10,7 @@ VERBS = (
     "run",
     "measure",
     "record",
+    "plan",
     "fit",
     "klaw",
     "regimes",

@@ -1,5 +1,8 @@
-"""What a store holds: its relations in, a table out."""
+"""What a store holds and where the cells of a grid stand: relations or standings in, tables out."""
 
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
@@ -8,17 +11,55 @@ from rich.table import Table
 from rbpx import relations
 from rbpx.config import Format, Request
 from rbpx.imports import listed
+from rbpx.running import read_marks
+from rbpx.standing import Standing, State
 from rbpx.store import Store
 from rbpx.tables.plain import console, grid, print_records, put
+from rbpx.tables.standing import lines_of_marks, of_grid, of_store
 
 
-def print_status(store: Store, request: Request) -> None:
-    """Print what a store holds, a row a family, dataset and protocol, and what failed."""
+def print_status(requests: Sequence[Request], named: Sequence[Standing]) -> None:
+    """Print where the cells stand that were named, or else what each store holds.
+
+    Args:
+        requests: of the jobs; the first one says how to print.
+        named: the cells of the grids that were named; a cell that several jobs name stands once.
+    """
+    if named:
+        _print_grid(list({standing.cell: standing for standing in named}.values()), requests[0].format)
+        return
+    for name, request in {request.store: request for request in requests}.items():
+        _print_store(Store(Path(name)), request)
+
+
+def _print_grid(named: Sequence[Standing], format: Format) -> None:
+    if format is not Format.table:
+        print_records([standing.row() for standing in named], format)
+        return
+    screen = console()
+    put(screen, of_grid(named))
+    counts = Counter(standing.state for standing in named)
+    states = [f"{counts[state]} {state.value}" for state in State if counts[state]]
+    marks = [standing.mark for standing in named if standing.mark is not None]
+    pace = sum(mark.facts["tokens_per_s"] or 0.0 for mark in marks if mark.alive)
+    lines = [f"{len(named)} cells: {', '.join(states)}{f'; {pace:,.0f} tokens/s' if pace else ''}"]
+    lines += lines_of_marks(marks)
+    lines += [f"failed: {standing.cell}: {standing.error}" for standing in named if standing.error is not None]
+    for line in lines:
+        screen.print(line, markup=False, soft_wrap=True)
+
+
+def _print_store(store: Store, request: Request) -> None:
+    """What a store holds, a row a family, dataset and protocol; where cells stand, what runs and what failed."""
     runs = relations.table(store, "runs").to_pylist()
     imports = listed(store)
     failures = relations.table(store, "failures").to_pylist()
+    answered = {run["cell_key"] for run in runs}
+    marks = {key: marked for key, marked in read_marks(store).items() if key not in answered}
     if request.format is not Format.table:
         states = {"done": runs, "imported": imports, "failed": failures}
+        states["running"] = [marked.facts for marked in marks.values() if marked.alive]
+        states["stopped"] = [marked.facts for marked in marks.values() if not marked.alive]
         print_records([{"state": state} | row for state, rows in states.items() for row in rows], request.format)
         return
     screen = console()
@@ -39,6 +80,11 @@ def print_status(store: Store, request: Request) -> None:
             counts = (len(one["size"]), len(one["k"]), one["n_observations"])
             shown.add_row(*map(escape, names), *(f"{count:,}" for count in counts))
         put(screen, shown)
+    standing = of_store(runs, list(store.records("failures")), marks)
+    if standing is not None:
+        put(screen, standing)
+    for line in lines_of_marks(list(marks.values())):
+        screen.print(line, markup=False, soft_wrap=True)
     for failure in failures:
         screen.print(
             f"failed: {failure['family']} {failure['size']} on {failure['dataset']} at {failure['at']:%Y-%m-%d %H:%M}: "
