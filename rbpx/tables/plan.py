@@ -89,9 +89,9 @@ def time(seconds: float | None) -> str:
 def _notes(planned: Sequence[Planned]) -> list[str]:
     """The totals of what is left to do, and what the columns mean."""
     left = [one for one in planned if not one.is_done]
-    lines = [
-        f"{len(planned)} cell{'s' if len(planned) > 1 else ''}, {len(planned) - len(left)} done, {len(left)} to do{_total(left) if left else '.'}"
-    ]
+    cells = f"{len(planned)} cell{'s' if len(planned) > 1 else ''}"
+    totals = _total(left) if left else "."
+    lines = [f"{cells}, {len(planned) - len(left)} done, {len(left)} to do{totals}"]
     sources = {one.time_from for one in left if one.time_from is not None}
     if sources == {CALIBRATED}:
         lines.append("Times at the pace of a small model, measured now.")
