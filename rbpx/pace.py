@@ -14,6 +14,7 @@ from rbpx.head import head_input, open_head
 from rbpx.ranks import rank_hidden
 from rbpx.shapes import shape_of_model
 
+CALIBRATED = "calibrate=true"  # the source of a pace that was measured for this plan
 _SECONDS = 1.0
 _WINDOW, _WINDOWS = 512, 2
 _ON_CPU = {"n_embd": 512, "n_layer": 2, "n_head": 8, "vocab_size": 16_384}
@@ -76,4 +77,4 @@ def calibrate(device: str, dtype: str) -> Pace:
             began = time.monotonic()
     n = _WINDOW * _WINDOWS
     work = flops(shape, load_of([_WINDOW] * _WINDOWS, n))
-    return Pace("calibrate=true", work * passes / (time.monotonic() - began), work / n)
+    return Pace(CALIBRATED, work * passes / (time.monotonic() - began), work / n)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from rbpx.config import Format
+from rbpx.pace import CALIBRATED
 from rbpx.plan import Planned
 from rbpx.room import NO, SPLIT
 from rbpx.tables.plain import UNKNOWN, add_heading, console, grid, print_records, put
@@ -88,9 +89,13 @@ def time(seconds: float | None) -> str:
 def _notes(planned: Sequence[Planned]) -> list[str]:
     """The totals of what is left to do, and what the columns mean."""
     left = [one for one in planned if not one.is_done]
-    lines = [f"{len(planned)} cells, {len(planned) - len(left)} done, {len(left)} to do{_total(left) if left else '.'}"]
+    cells = f"{len(planned)} cell{'s' if len(planned) > 1 else ''}"
+    totals = _total(left) if left else "."
+    lines = [f"{cells}, {len(planned) - len(left)} done, {len(left)} to do{totals}"]
     sources = {one.time_from for one in left if one.time_from is not None}
-    if sources:
+    if sources == {CALIBRATED}:
+        lines.append("Times at the pace of a small model, measured now.")
+    elif sources:
         lines.append(f"Times at the pace of {', '.join(sorted(sources))}; calibrate=true measures this machine anew.")
     elif left:
         lines.append("No times: nothing was measured here yet on this device and dtype; add calibrate=true.")
