@@ -94,7 +94,7 @@ def test_the_memory_of_a_plan_is_what_a_run_takes(what: str, cwd: Path, tmp_path
     build({**shape, **PLAIN, "vocab_size": 2000}).save_pretrained(tmp_path / "model")
     build_tokenizer("gpt2").save_pretrained(tmp_path / "model")
     n_documents = max(1, batch // 512)
-    text = write_jsonl(tmp_path / "text.jsonl", *[f"{n} the sea reads nothing. " * 60 for n in range(n_documents)])
+    text = write_jsonl(tmp_path / "text.jsonl", *[f"{n} the sea reads nothing. " * 90 for n in range(n_documents)])
     if batch < 512:
         text = write_jsonl(tmp_path / "text.jsonl", "The sea reads nothing.")
     words = ["model=hub", f"model.id={tmp_path / 'model'}", "dataset=file", f"dataset.path={text}"]
