@@ -1,6 +1,7 @@
 """Questions to the store: the name of an .sql file and its parameters in, an Arrow table out."""
 
 import re
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from rbpx import relations
-from rbpx.errors import RbpxError
+from rbpx.errors import DamageError, RbpxError
 from rbpx.store import Store
 
 _SQL = Path(__file__).resolve().parent / "sql"
@@ -35,14 +36,22 @@ def connect(store: Store) -> duckdb.DuckDBPyConnection:
         connection.register(name, relations.dataset(store, name))
     connection.execute(read_sql("relations"))
     connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
+    connection.execute("SET temp_directory = $1", [tempfile.gettempdir()])  # else .tmp in the working directory
     connection.execute("SET python_enable_replacements = false; SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
 
 
 def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:
-    """The answer to one question of rbpx/sql, its `$parameters` bound."""
-    return connection.sql(read_sql(name), params=parameters).to_arrow_table()
+    """The answer to one question of rbpx/sql, its `$parameters` bound.
+
+    Raises:
+        DamageError: a file of the store cannot be read.
+    """
+    try:
+        return connection.sql(read_sql(name), params=parameters).to_arrow_table()
+    except duckdb.Error as problem:
+        raise _damage(problem) or problem from None
 
 
 def ask_where(connection: duckdb.DuckDBPyConnection, rows: pa.Table, condition: str, name: str) -> pa.Table:
@@ -64,7 +73,7 @@ def ask_where(connection: duckdb.DuckDBPyConnection, rows: pa.Table, condition: 
         assert answer is not None, f"{name}.sql is no SELECT"
         return answer.to_arrow_table()
     except duckdb.Error as problem:
-        raise RbpxError(_one_line(problem)) from None
+        raise _damage(problem) or RbpxError(_one_line(problem)) from None
     finally:
         connection.execute("ROLLBACK")
 
@@ -74,6 +83,7 @@ def ask_user(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
 
     Raises:
         RbpxError: it is no SELECT, it would change something, or DuckDB refuses it.
+        DamageError: a file of the store cannot be read.
     """
     try:
         statements = connection.extract_statements(query)
@@ -85,7 +95,8 @@ def ask_user(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
         connection.execute("BEGIN TRANSACTION READ ONLY")
         return connection.sql(query).to_arrow_table()
     except duckdb.Error as problem:
-        raise RbpxError(f"this SQL is wrong: {_one_line(problem)}; relations: {', '.join(RELATIONS)}") from None
+        wrong = RbpxError(f"this SQL is wrong: {_one_line(problem)}; relations: {', '.join(RELATIONS)}")
+        raise _damage(problem) or wrong from None
     finally:
         connection.execute("ROLLBACK")
 
@@ -93,6 +104,14 @@ def ask_user(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
 RELATIONS = (
     "runs", "tokens", "rank_counts", "documents", "vocab", "observations", "fits", "rank_fits", "failures"
 )  # fmt: skip
+
+
+def _damage(problem: duckdb.Error) -> DamageError | None:
+    """What Arrow says when a page fails its checksum, or a file is not what it was when it was listed."""
+    read = re.search(r"reading the stream registered as '(\w+)' failed: (.*)", _one_line(problem))
+    if read is None:
+        return None
+    return DamageError(f"{read[1]} cannot be read: {read[2]}; rbpx store verify names the file")
 
 
 def _one_line(problem: Exception) -> str:

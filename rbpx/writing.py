@@ -90,9 +90,18 @@ def write_parquet(table: pa.Table, output: str) -> None:
         pq.write_table(table.rename_columns(_distinct(table.column_names)), path, compression="zstd")
 
 
+def listed(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column; dates that Python has no number for, as infinity, as text."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):
+        values = column.cast(pa.string()).to_pylist()
+    return values
+
+
 def _rows(table: pa.Table) -> Iterator[list[Any]]:
     for start in range(0, table.num_rows, _ROWS):
-        columns = [column.to_pylist() for column in table.slice(start, _ROWS).columns]
+        columns = [listed(column) for column in table.slice(start, _ROWS).columns]
         yield from ([plain(value) for value in values] for values in zip(*columns, strict=True))
 
 
