@@ -2,8 +2,8 @@
 
 Every file of a run is held against the sha256 that its manifest gives. That costs 2 s a GiB (538 MB/s on one core), so
 what was found is kept in `.checked.json` until the size, a time or the inode of a file changes. A bit that flips on the
-disk itself changes none of these: the pages of a file carry checksums, which are verified whenever they are read (a fifth
-more time), and a file that fails there makes `doubt` forget what was found, so that all is checked again.
+disk itself changes none of these: the pages of a file carry checksums, which are verified whenever they are read (a
+fifth more time), and a file that fails there makes `doubt` forget what was found, so that all is checked again.
 """
 
 import contextlib

@@ -2,6 +2,7 @@
 
 import re
 import tempfile
+import uuid
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,8 @@ def connect(store: Store) -> duckdb.DuckDBPyConnection:
         connection.register(name, relations.dataset(store, name))
     connection.execute(read_sql("relations"))
     connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
-    connection.execute("SET temp_directory = $1", [tempfile.gettempdir()])  # else .tmp in the working directory
+    # Else it spills into .tmp of the working directory; files in it could be read, so it is one that nobody else knows.
+    connection.execute("SET temp_directory = $1", [f"{tempfile.gettempdir()}/rbpx-{uuid.uuid4().hex}"])
     connection.execute("SET python_enable_replacements = false; SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection

@@ -65,8 +65,8 @@ def _bring_run(store: Store, other: Store, run_id: str, union: Union) -> None:
             union.known["runs"] += 1
         else:
             union.kept_out.append(
-                f"run {run_id}: it is here with other bytes, which stay; to take the other: rbpx store rm {run_id}, then "
-                "merge again"
+                f"run {run_id}: it is here with other bytes, which stay; to take the other one: "
+                f"rbpx store rm {run_id}, then merge again"
             )
         return
     fault = run_fault(other, run_id)
