@@ -22,6 +22,9 @@ from rbpx.schema import FORMAT
 from rbpx.store import RUN_TABLES, Record, Store, stamp
 
 _CACHE = ".checked.json"
+_PROMISED = {"protocol", "dtype", "vocab_size", "text_hash", "tokenizer_hash", "cross_entropy_nats", "files"} | {
+    f"n_{what}" for what in ("documents", "skipped", "tokens", "bytes")
+}
 
 
 def sound_runs(store: Store) -> list[str]:
@@ -83,6 +86,8 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
     if facts.get("run_id") != run_id:
         return f"manifest.json is that of run {facts.get('run_id')}"
     _refuse_newer(store, run_id, facts)
+    if not _PROMISED <= facts.keys():
+        return f"manifest.json does not say {min(_PROMISED - facts.keys())}"
     for path in tables:
         promised = facts.get("files", {}).get(path.name)
         try:
