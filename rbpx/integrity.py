@@ -1,9 +1,10 @@
 """A store in; which of its files are as they were written out, and what is wrong with the others.
 
-Every file of a run is held against the sha256 that its manifest gives. That costs 2 s a GiB (538 MB/s on one core), so
-what was found is kept in `.checked.json` until the size, a time or the inode of a file changes. A bit that flips on the
-disk itself changes none of these: the pages of a file carry checksums, which are verified whenever they are read (a
-fifth more time), and a file that fails there makes `doubt` forget what was found, so that all is checked again.
+Every file of a run is held against the sha256 that its manifest gives, once a command. That costs 2 s a GiB (538 MB/s
+on one core), so for a store above 256 MiB what was found is kept in `.checked.json` until the size, a time or the inode
+of a file changes. A bit that flips on the disk itself changes none of these. There the checksums of pages remain, which
+are verified whenever pages are read (a fifth more time) and do not hold the few bytes of their headers; a file that
+fails makes `doubt` forget what was found, so that all is checked again. `store verify` always reads every byte.
 """
 
 import contextlib
@@ -22,6 +23,8 @@ from rbpx.schema import FORMAT
 from rbpx.store import RUN_TABLES, Record, Store, stamp
 
 _CACHE = ".checked.json"
+_REMEMBERED_FROM_BYTES = 1 << 28
+_found: dict[tuple[Path, str], dict[str, Any]] = {}  # by this process, of smaller stores
 _PROMISED = {"protocol", "dtype", "vocab_size", "text_hash", "tokenizer_hash", "cross_entropy_nats", "files"} | {
     f"n_{what}" for what in ("documents", "skipped", "tokens", "bytes")
 }
@@ -60,6 +63,8 @@ def sound_files(store: Store, paths: Iterable[Path]) -> list[Path]:
 
 def doubt(store: Store) -> None:
     """Forget what was found: a file failed when it was read, though neither its size nor its times had changed."""
+    for known in [key for key in _found if key[0] == store.root]:
+        del _found[known]
     with contextlib.suppress(PermissionError):  # a store that may only be read: what was asked fails again, and says so
         (store.root / _CACHE).unlink(missing_ok=True)
 
@@ -131,16 +136,18 @@ def _checked(
     store: Store, kind: str, items: dict[str, list[Path]], fault_of: Callable[[str], str | None]
 ) -> tuple[list[str], dict[str, str]]:
     """Names of what is sound, and what is wrong with the rest; looked at anew where a file has another stamp."""
-    cache = store.root / _CACHE
-    known = read_cache(cache)
-    before: dict[str, Any] = known.get(kind, {})
+    stamps = {name: [stamp(path) for path in paths] for name, paths in items.items()}
+    large = sum(seen[0] for of_one in stamps.values() for seen in of_one if seen) > _REMEMBERED_FROM_BYTES
+    cache = read_cache(store.root / _CACHE) if large else {}
+    before: dict[str, Any] = cache.get(kind, {}) if large else _found.get((store.root, kind), {})
     now = {}
-    for name, paths in items.items():
-        seen = digest([FORMAT, [stamp(path) for path in paths]])
-        entry = before.get(name)
+    for name, of_one in stamps.items():
+        seen, entry = digest([FORMAT, of_one]), before.get(name)
         now[name] = entry if entry is not None and entry[0] == seen else [seen, fault_of(name)]
-    if now != before:
-        write_cache(cache, known | {kind: now})
+    if not large:
+        _found[store.root, kind] = now
+    elif now != before:
+        write_cache(store.root / _CACHE, cache | {kind: now})
     return [name for name, (_, fault) in now.items() if fault is None], {
         name: fault for name, (_, fault) in now.items() if fault is not None
     }
