@@ -108,11 +108,16 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
 
 
 def file_fault(path: Path) -> str | None:
-    """What is wrong with a Parquet file of which nothing is known but itself, None where nothing is."""
+    """What is wrong with a file of the vocabulary or of imports, None where nothing is.
+
+    Nothing is known of it but the checksums of its pages, and the digest of its rows in the name of an import.
+    """
     try:
-        read_whole(path)
+        table = read_whole(path)
     except (OSError, ValueError, pa.ArrowException) as problem:
         return _line(problem)
+    if path.parent.name == "imports" and path.stem.rpartition("-")[2] != digest(table.to_pylist()):
+        return "its rows are not those that its name stands for"
     return None
 
 
@@ -142,7 +147,7 @@ def _checked(
     before: dict[str, Any] = cache.get(kind, {}) if large else _found.get((store.root, kind), {})
     now = {}
     for name, of_one in stamps.items():
-        seen, entry = digest([FORMAT, of_one]), before.get(name)
+        seen, entry = _seen(of_one), before.get(name)
         now[name] = entry if entry is not None and entry[0] == seen else [seen, fault_of(name)]
     if not large:
         _found[store.root, kind] = now
@@ -151,6 +156,10 @@ def _checked(
     return [name for name, (_, fault) in now.items() if fault is None], {
         name: fault for name, (_, fault) in now.items() if fault is not None
     }
+
+
+def _seen(stamps: list[list[int] | None]) -> str:
+    return digest([FORMAT, stamps])
 
 
 def _called(cell: Record | None) -> str:
