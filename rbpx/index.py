@@ -32,13 +32,21 @@ def refresh_index(store: Store) -> Path:
             state = digest([store.state(), sound_runs(store)])
             if _state_of(path) != state:
                 _rebuild(store, path, state)
-    except (OSError, duckdb.IOException) as problem:
-        reason = re.split(r"Original error: |\"?: ", str(problem))[-1] if isinstance(problem, duckdb.Error) else problem
-        raise MeasureError(
-            f"the index {path} cannot be written: {' '.join(str(reason).split())}; the files are whole: make room, "
-            "then rbpx store rebuild"
-        ) from None
+    except OSError as problem:
+        raise _unwritten(path, problem.strerror or str(problem)) from None
+    except duckdb.Error as problem:
+        unwritten = re.search(r"Could not write file .*?: (.+)", str(problem))
+        if unwritten is None and not isinstance(problem, duckdb.IOException):
+            raise
+        raise _unwritten(path, unwritten[1] if unwritten else str(problem)) from None
     return path
+
+
+def _unwritten(path: Path, reason: str) -> MeasureError:
+    return MeasureError(
+        f"the index {path} cannot be written: {' '.join(reason.split())}; the files are whole: make room, then "
+        "rbpx store rebuild"
+    )
 
 
 def _state_of(path: Path) -> str | None:

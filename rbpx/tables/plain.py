@@ -18,7 +18,7 @@ from rich.text import Text
 from rbpx.config import Format
 from rbpx.display import visible, visible_line
 from rbpx.status import Status
-from rbpx.writing import listed, opened, plain, write_csv, write_json, write_parquet
+from rbpx.writing import Lines, listed, opened, plain, write_csv, write_json, write_parquet
 
 LAW_NAMES = {
     "rbp": "-ln RBP_",
@@ -149,7 +149,7 @@ def print_records(records: Iterable[dict[str, Any]], format: Format, output: str
 def _write_csv(rows: Sequence[dict[str, Any]], file: TextIO) -> None:
     if not rows:
         return
-    writer = csv.DictWriter(file, list(dict.fromkeys(k for row in rows for k in row)), lineterminator="\n")
+    writer = csv.DictWriter(Lines(file), list(dict.fromkeys(k for row in rows for k in row)))
     writer.writeheader()
     for row in rows:
         writer.writerow({k: json.dumps(v) if isinstance(v, dict | list) else v for k, v in row.items()})
