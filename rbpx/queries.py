@@ -91,7 +91,7 @@ def ask_user(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
         statements = connection.extract_statements(query)
     except duckdb.Error as problem:
         raise RbpxError(f"this SQL is wrong: {_one_line(problem)}") from None
-    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+    if len(statements) != 1 or not _selects(statements[0]):
         raise RbpxError(f"sql takes one SELECT and only reads, got: {query.strip()[:80]!r}; the store is not changed")
     try:
         connection.execute("BEGIN TRANSACTION READ ONLY")
@@ -101,6 +101,13 @@ def ask_user(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
         raise _damage(problem) or wrong from None
     finally:
         connection.execute("ROLLBACK")
+
+
+def _selects(statement: duckdb.Statement) -> bool:
+    try:
+        return bool(statement.type == duckdb.StatementType.SELECT)
+    except ValueError:  # UPDATE EXTENSIONS and others are of kinds for which the Python client has no name
+        return False
 
 
 RELATIONS = (
