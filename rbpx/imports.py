@@ -14,7 +14,7 @@ from rbpx.columns import match_columns
 from rbpx.config import ImportConfig
 from rbpx.content import digest
 from rbpx.errors import RbpxError
-from rbpx.integrity import read_whole, sound_files
+from rbpx.integrity import file_fault, read_whole, sound_files
 from rbpx.observations import Observation, merge, read_observations, run_ids
 from rbpx.rows import read_rows
 from rbpx.schema import OBSERVATIONS
@@ -95,7 +95,16 @@ def name_of_rows(source: str, records: list[Record]) -> str:
 
 
 def held(store: Store, source: str) -> list[Observation]:
-    """The observations of one source."""
+    """The observations of one source.
+
+    Raises:
+        RbpxError: a file of imports is damaged or foreign, so that nobody knows what is held.
+    """
+    for path in store.import_files():
+        provenance(path)
+        fault = file_fault(path)
+        if fault is not None:
+            raise RbpxError(f"{path} is damaged: {fault}; move it out of the store, and import its file again")
     return [one for said, table in _tables(store) if said["source"] == source for one in _observations(table)]
 
 

@@ -275,9 +275,9 @@ class Soak:
         n_full = 0
         try:
             for kib in (16, 40, 64, 100, 160, 240, 340, 480, 700, 1000):
-                subprocess.run(["mount", "-o", f"remount,size={kib}k", disk], check=True)
                 for path in disk.iterdir():
                     shutil.rmtree(path)
+                subprocess.run(["mount", "-o", f"remount,size={kib}k", disk], check=True)
                 answer = finished(sweep(LIMITS[:2], disk / "store"), self.cwd)
                 n_full += answer.returncode == 1
                 if "Traceback" in answer.stderr or answer.returncode not in (0, 1):
