@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo studies test check clean
+.PHONY: help install demo studies test check soak clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -43,6 +43,9 @@ check: $(STAMP) ## format, lint, types, import directions, then the tests
 	$(BIN)/lint-imports
 	$(MAKE) --no-print-directory test
 
+soak: $(STAMP) ## half an hour of kills, flipped bits, crowds and full disks on real stores
+	$(BIN)/python -m tests.soak --rounds 60
+
 clean: ## remove caches and build outputs; .venv and the store stay
-	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis soak
 	find . -path ./$(VENV) -prune -o -type d -name __pycache__ -exec rm -rf {} +

@@ -5,6 +5,7 @@ import os
 import sys
 
 from rbpx import __version__
+from rbpx.display import visible_line
 from rbpx.errors import MeasureError, RbpxError
 
 
@@ -24,7 +25,7 @@ def main(argv: list[str]) -> int:
             return 0
         return _launch(line.verb, line.words, line.hydra, line.sweeps)
     except RbpxError as problem:
-        print(f"rbpx: {problem}", file=sys.stderr)
+        print(f"rbpx: {visible_line(str(problem))}", file=sys.stderr)
         return 1 if isinstance(problem, MeasureError) else 2
     except BrokenPipeError:
         from rbpx.commands import close_output
@@ -37,8 +38,10 @@ def main(argv: list[str]) -> int:
 
 
 def _launch(verb: str, words: tuple[str, ...], hydra: tuple[str, ...], sweeps: bool) -> int:
-    from rbpx import commands
+    from rbpx import commands, notice
     from rbpx.launch import launch
+
+    notice.begin()
 
     os.environ[commands.VERB], os.environ[commands.WORDS] = verb, json.dumps(words)
     os.environ[commands.OVERRIDES] = json.dumps(hydra)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rbpx.config import Format, Request
-from rbpx.errors import MeasureError, RbpxError
+from rbpx.display import visible_line
+from rbpx.errors import DamageError, MeasureError, RbpxError
 from rbpx.mirror import open_store, own_store
 from rbpx.outcome import Outcome, leave
 from rbpx.store import Record, Store
@@ -37,7 +37,7 @@ def perform(config: Any) -> None:
     verb, words = os.environ[VERB], json.loads(os.environ[WORDS])
     try:
         request = OmegaConf.to_object(config)
-        outcome = JOBS[verb](request, words)
+        outcome = _read_again(request, lambda: JOBS[verb](request, words))
     except MeasureError as problem:
         outcome = Outcome(error=str(problem), status=1)
     except RbpxError as problem:
@@ -46,6 +46,20 @@ def perform(config: Any) -> None:
         close_output()
         outcome = Outcome()
     leave(outcome)
+
+
+T = TypeVar("T")
+
+
+def _read_again(request: Any, do: Callable[[], T]) -> T:
+    """A file that fails while it is read is looked at again, and left out the second time."""
+    try:
+        return do()
+    except DamageError:
+        from rbpx.integrity import doubt
+
+        doubt(open_store(request.store))
+        return do()
 
 
 def close_output() -> None:
@@ -66,11 +80,11 @@ def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
         return 1 if errors or failures else 0
     requests = [o.request for o in outcomes if o.request is not None]
     if verb in ("run", "record") and requests:
-        found = _finish_run(requests, done)
+        found = _read_again(requests[0], lambda: _finish_run(requests, done))
         if verb == "record" and not errors and not failures:
             _record(requests[0], found)
     if verb in ANALYSES and requests:
-        perform_analyses([verb], [(request, None) for request in requests])
+        _read_again(requests[0], lambda: perform_analyses([verb], [(request, None) for request in requests]))
     if verb == "audit" and requests:
         _print_audits(requests[0], [found for o in outcomes for found in o.found])
     if verb == "plan" and requests:
@@ -82,9 +96,9 @@ def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
 
         print_status(requests, [standing for o in outcomes for standing in o.found])
     for failure in failures:
-        print(f"rbpx: {failure.cell} failed: {failure.error}", file=sys.stderr)
+        print(f"rbpx: {visible_line(failure.cell)} failed: {visible_line(failure.error)}", file=sys.stderr)
     for error in dict.fromkeys(error for error, _ in errors):
-        print(f"rbpx: {error}", file=sys.stderr)
+        print(f"rbpx: {visible_line(error)}", file=sys.stderr)
     if not errors and not failures:
         return 0
     wrong = all(f.request_is_wrong for f in failures) and all(status == 2 for _, status in errors)
@@ -190,9 +204,13 @@ def import_(request: Any, words: Sequence[str]) -> Outcome:
 def _refresh(store: Store) -> None:
     """Bring the index up to date, unless the store may only be read."""
     from rbpx.index import refresh_index
+    from rbpx.notice import notice
 
     if store.root.is_dir() and os.access(store.root, os.W_OK):
-        refresh_index(store)
+        try:
+            refresh_index(store)
+        except MeasureError as problem:  # what is asked is answered from the files
+            notice(str(problem))
 
 
 # ------------------------------------------------------------------------------------------------------ analyses
@@ -274,9 +292,11 @@ def show(request: Request, words: Sequence[str]) -> Outcome:
     store = _open(request)
     if len(words) != 1:
         raise RbpxError("show takes the id of one run or fit, as `sql` and --format json print them: rbpx show ID")
-    found: list[Any] = [
-        c | store.manifest(c["run_id"]) for c in store.records("cells") if words[0] in (c["run_id"], c["cell_key"])
-    ]
+    from rbpx.integrity import sound_runs
+
+    sound = sound_runs(store)
+    asked = [c for c in store.records("cells") if words[0] in (c["run_id"], c["cell_key"])]
+    found: list[Any] = [c | store.manifest(c["run_id"]) for c in asked if c["run_id"] in sound]
     found += [f | {"reproduced": _reproduced(f)} for f in store.records("fits") if f["fit_id"] == words[0]]
     from rbpx.imports import provenance_of
 
@@ -318,41 +338,10 @@ def status(request: Request, words: Sequence[str]) -> Outcome:
 
 
 def store(request: Request, words: Sequence[str]) -> Outcome:
-    """Keep house: rebuild the index, drop what points nowhere, remove a run."""
-    from rbpx.imports import remove_source
+    """Keep house: verify, merge, rebuild the index, drop what points nowhere, remove a run."""
+    from rbpx.upkeep import keep_house
 
-    kept = own_store(request.store)
-    _refuse_empty(kept, request)
-    action, *rest = words or [""]
-    if action == "rebuild" and not rest:
-        (kept.root / "rbpx.duckdb").unlink(missing_ok=True)
-    elif action == "gc" and not rest:
-        print(f"dropped {_collect_garbage(kept)} fit(s) whose runs are gone", file=sys.stderr)
-    elif action == "rm" and len(rest) == 1 and remove_source(kept, rest[0]):
-        _collect_garbage(kept)
-    elif action == "rm" and len(rest) == 1:
-        if not kept.has_run(rest[0]) or Path(rest[0]).name != rest[0]:
-            raise RbpxError(f"{rest[0]} is no run_id and no imported source in store={request.store}; see rbpx status")
-        for cell in [c for c in kept.records("cells") if c["run_id"] == rest[0]]:
-            kept.drop_record("cells", cell["cell_key"])
-        shutil.rmtree(kept.run_folder(rest[0]))
-        _collect_garbage(kept)
-    else:
-        raise RbpxError(f"store {' '.join(words)!r} is unknown; known: store rebuild, store gc, store rm RUN|SOURCE")
-    _refresh(kept)
-    return Outcome(request)
-
-
-def _collect_garbage(kept: Store) -> int:
-    from rbpx.imports import imported_run_ids
-
-    whole = set(kept.run_ids()) | imported_run_ids(kept)
-    gone = [f["fit_id"] for f in kept.records("fits") if not whole.issuperset(f["run_ids"])]
-    for fit_id in gone:
-        kept.drop_record("fits", fit_id)
-    for fit_ in [f for f in kept.records("rank_fits") if f["run_id"] not in whole]:
-        kept.drop_record("rank_fits", f"{fit_['run_id']}-{fit_['ties']}-{fit_['distribution']}")
-    return len(gone)
+    return keep_house(request, words)
 
 
 def train(request: Any, words: Sequence[str]) -> Outcome:

@@ -1,9 +1,11 @@
 """Identity of files: a path in, a hash of its bytes out, cached by path, size and modification time."""
 
+import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+import uuid
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ def hash_files(paths: Iterable[Path], cache: Path | None = None) -> str:
 
 def file_hashes(paths: Iterable[Path], cache: Path | None = None) -> list[str]:
     """The SHA-256 of each file; that of a large one comes from the cache as long as its size and time are the same."""
-    known: dict[str, str] = json.loads(cache.read_text()) if cache is not None and cache.is_file() else {}
+    known = {} if cache is None else read_cache(cache)
     before, hashes = len(known), []
     for path in paths:
         stat = path.stat()
@@ -35,19 +37,63 @@ def file_hashes(paths: Iterable[Path], cache: Path | None = None) -> list[str]:
                 known[label] = content
         else:
             hashes.append(known[label])
-    if (
-        cache is not None and len(known) > before and os.access(cache.parent, os.W_OK)
-    ):  # a store may be for reading only
-        write_whole(cache, json.dumps(known, indent=0))
+    if cache is not None and len(known) > before and os.access(cache.parent, os.W_OK):  # a store may only be read
+        write_cache(cache, known)
     return hashes
 
 
 def write_whole(path: Path, text: str) -> None:
     """Write a small file beside its place and rename it there: a reader sees all of it or the one before."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    parts = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with parts.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(parts, path)
+    parts = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        with parts.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(parts, path)
+    finally:
+        parts.unlink(missing_ok=True)
+
+
+# ------------------------------------------------------------------------------------------------------------- seals
+
+
+def write_sealed(path: Path, record: Mapping[str, Any]) -> None:
+    """Write a record whole, with a digest of all that it says, so that a flipped bit in it is seen."""
+    plain = json.loads(json.dumps(record, allow_nan=False))
+    write_whole(path, json.dumps(plain | {"seal": digest(plain)}, indent=1))
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """A record as it was written, without its seal; those of older versions have none.
+
+    Raises:
+        ValueError: it is no record, or not the one that was sealed.
+        FileNotFoundError: it is not there.
+    """
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(record, dict):
+        raise ValueError("it is no record")
+    seal = record.pop("seal", None)
+    if seal is not None and seal != digest(record):
+        raise ValueError("it has changed since it was written")
+    return record
+
+
+# ------------------------------------------------------------------------------------------------------------ caches
+
+
+def read_cache(path: Path) -> dict[str, Any]:
+    """What a cache remembers; nothing where it is not there or harmed, for it can be found out again."""
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def write_cache(path: Path, known: Mapping[str, Any]) -> None:
+    """Remember, where the disk has room and the folder may be written; else it is found out again next time."""
+    with contextlib.suppress(OSError):
+        write_whole(path, json.dumps(known, indent=0))

@@ -7,3 +7,7 @@ class RbpxError(Exception):
 
 class MeasureError(RbpxError):
     """A measurement that failed while running; kept in `failures`, and the command exits 1."""
+
+
+class DamageError(MeasureError):
+    """A file of the store that failed while it was read; looked at again, it is found and left out."""

@@ -238,8 +238,17 @@ process that measures leaves a mark in the store while it does; one that was sto
     ),
     "store": (
         "keep house in the store",
-        "`rebuild` makes the index rbpx.duckdb anew, `gc` drops fits whose runs are gone, `rm RUN` removes a run.",
-        ("python -m rbpx store rebuild", "python -m rbpx store gc"),
+        """`verify` reads every byte: each run against the sha256 and the counts of its manifest, requests and fits
+against the runs that they name; prints a line for each fault with what to do, and exits 1. What is damaged is left out
+of every answer meanwhile, with a line that names it. `merge OTHER` copies what another store holds and this one lacks,
+verified on the way; a run that is in both with other bytes is named and stays as it is here. `rebuild` makes the index
+rbpx.duckdb anew, `gc` drops fits whose runs are gone, `rm RUN` removes a run, `rm SOURCE` what was imported.""",
+        (
+            "python -m rbpx store verify",
+            "python -m rbpx store merge OTHER",
+            "python -m rbpx store rebuild",
+            "python -m rbpx store gc",
+        ),
     ),
     "train": (
         "train a ladder of small models",

@@ -14,6 +14,7 @@ from rbpx.columns import match_columns
 from rbpx.config import ImportConfig
 from rbpx.content import digest
 from rbpx.errors import RbpxError
+from rbpx.integrity import file_fault, read_whole, sound_files
 from rbpx.observations import Observation, merge, read_observations, run_ids
 from rbpx.rows import read_rows
 from rbpx.schema import OBSERVATIONS
@@ -54,40 +55,69 @@ def import_file(store: Store, path: Path, config: ImportConfig) -> Imported:
     with FileLock(store.root / ".imports.lock"):  # two imports at once must not contradict each other
         new = merge(read, held(store, str(config.source)))
         if new:
-            provenance = {
+            said = {
                 "source": config.source,
                 "file": path.name,
                 "sha256": rows.sha256,
                 "imported_at": now(),
                 "columns": columns.mapping,
             }
-            _write(store, new, provenance)
+            _write(store, new, said)
     return Imported(tuple(whole), len(new), columns.ignored)
 
 
-def _write(store: Store, new: list[Observation], provenance: Record) -> None:
+def adopt(store: Store, path: Path) -> int:
+    """Bring in one import of another store, with its provenance; returns how many of its observations were new.
+
+    Raises:
+        RbpxError: it contradicts what is held, or was not imported by rbpx.
+        MeasureError: the store cannot be written.
+    """
+    said = provenance(path)
+    with FileLock(store.root / ".imports.lock"):
+        read = [(path.name, one) for one in _observations(read_whole(path))]
+        new = merge(read, held(store, said["source"]))
+        if new:
+            _write(store, new, said)
+    return len(new)
+
+
+def _write(store: Store, new: list[Observation], said: Record) -> None:
     runs = run_ids(new)
     records = [asdict(one) | {"run_id": runs[one.run]} for one in new]
-    columns = OBSERVATIONS.with_metadata({_PROVENANCE: json.dumps(provenance)})
-    store.write_import(f"{provenance['source']}-{digest(records)}", pa.Table.from_pylist(records, schema=columns))
+    columns = OBSERVATIONS.with_metadata({_PROVENANCE: json.dumps(said)})
+    store.write_import(name_of_rows(said["source"], records), pa.Table.from_pylist(records, schema=columns))
+
+
+def name_of_rows(source: str, records: list[Record]) -> str:
+    """The name of a file of observations: whose they are, and a digest of all that they say."""
+    return f"{source}-{digest(records)}"
 
 
 def held(store: Store, source: str) -> list[Observation]:
-    """The observations of one source."""
-    return [
-        Observation(**{name: value for name, value in record.items() if name != "run_id"})
-        for provenance, table in _tables(store)
-        if provenance["source"] == source
-        for record in table.to_pylist()
-    ]
+    """The observations of one source.
+
+    Raises:
+        RbpxError: a file of imports is damaged or foreign, so that nobody knows what is held.
+    """
+    for path in store.import_files():
+        provenance(path)
+        fault = file_fault(path)
+        if fault is not None:
+            raise RbpxError(f"{path} is damaged: {fault}; move it out of the store, and import its file again")
+    return [one for said, table in _tables(store) if said["source"] == source for one in _observations(table)]
+
+
+def _observations(table: pa.Table) -> list[Observation]:
+    return [Observation(**{n: v for n, v in record.items() if n != "run_id"}) for record in table.to_pylist()]
 
 
 def listed(store: Store) -> list[Record]:
     """Each import: source, file, sha256, imported_at, columns, and its n_observations, families, datasets, sizes, k."""
     rows = []
-    for provenance, table in _tables(store):
+    for said, table in _tables(store):
         held = {name: _distinct(table, name) for name in ("family", "dataset", "size", "k", "n")}
-        rows.append(provenance | {"n_observations": table.num_rows} | held)
+        rows.append(said | {"n_observations": table.num_rows} | held)
     return sorted(rows, key=lambda row: (row["source"], row["imported_at"]))
 
 
@@ -98,28 +128,33 @@ def imported_run_ids(store: Store) -> set[str]:
 
 def provenance_of(store: Store, run_id: str) -> Record | None:
     """Where an imported run comes from, with its rows; None if there is none of that id."""
-    for provenance, table in _tables(store):
+    for said, table in _tables(store):
         rows = [record for record in table.to_pylist() if record["run_id"] == run_id]
         if rows:
-            return {"run_id": run_id, **provenance, "rows": rows}
+            return {"run_id": run_id, **said, "rows": rows}
     return None
 
 
 def remove_source(store: Store, source: str) -> int:
     """Forget all that was imported from a source; returns how many imports that were."""
     with FileLock(store.root / ".imports.lock"):
-        paths = [path for path in store.import_files() if _provenance(path)["source"] == source]
+        paths = [path for path in sound_files(store, store.import_files()) if provenance(path)["source"] == source]
         for path in paths:
             path.unlink()
     return len(paths)
 
 
 def _tables(store: Store) -> Iterator[tuple[Record, pa.Table]]:
-    for path in store.import_files():
-        yield _provenance(path), pq.ParquetFile(path).read()
+    for path in sound_files(store, store.import_files()):
+        yield provenance(path), read_whole(path)
 
 
-def _provenance(path: Path) -> Record:
+def provenance(path: Path) -> Record:
+    """Where the observations of one file come from.
+
+    Raises:
+        RbpxError: it cannot be read, or was not imported by rbpx.
+    """
     try:
         metadata = pq.read_schema(path).metadata or {}
     except (OSError, ValueError) as problem:

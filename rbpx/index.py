@@ -1,12 +1,16 @@
 """The index `rbpx.duckdb` over a store: rebuilt from the files under a lock, swapped in whole, never the only copy."""
 
 import os
+import re
 from pathlib import Path
 
 import duckdb
 from filelock import FileLock
 
 from rbpx import relations
+from rbpx.content import digest
+from rbpx.errors import MeasureError
+from rbpx.integrity import sound_runs
 from rbpx.queries import read_sql
 from rbpx.store import Store
 
@@ -15,14 +19,34 @@ _STORAGE = "v1.0.0"  # DuckDB 1.x clients open it too
 
 
 def refresh_index(store: Store) -> Path:
-    """Bring the index up to date with the files; a store that was moved has another state, so it is indexed anew."""
+    """Bring the index up to date with the files; a store that was moved has another state, so it is indexed anew.
+
+    Raises:
+        MeasureError: the index cannot be written.
+    """
     path = store.root / NAME
-    store.root.mkdir(parents=True, exist_ok=True)
-    with FileLock(store.root / f".{NAME}.lock"):
-        state = store.state()  # listed under the lock: what another process added meanwhile is in
-        if _state_of(path) != state:
-            _rebuild(store, path, state)
+    try:
+        store.root.mkdir(parents=True, exist_ok=True)
+        with FileLock(store.root / f".{NAME}.lock"):
+            # Listed under the lock: what another process added meanwhile is in. What is damaged is out.
+            state = digest([store.state(), sound_runs(store)])
+            if _state_of(path) != state:
+                _rebuild(store, path, state)
+    except OSError as problem:
+        raise _unwritten(path, problem.strerror or str(problem)) from None
+    except duckdb.Error as problem:
+        unwritten = re.search(r"Could not write file .*?: (.+)", str(problem))
+        if unwritten is None and not isinstance(problem, duckdb.IOException):
+            raise
+        raise _unwritten(path, unwritten[1] if unwritten else str(problem)) from None
     return path
+
+
+def _unwritten(path: Path, reason: str) -> MeasureError:
+    return MeasureError(
+        f"the index {path} cannot be written: {' '.join(reason.split())}; the files are whole: make room, then "
+        "rbpx store rebuild"
+    )
 
 
 def _state_of(path: Path) -> str | None:
@@ -38,7 +62,8 @@ def _state_of(path: Path) -> str | None:
 
 def _rebuild(store: Store, path: Path, state: str) -> None:
     parts = path.with_name(f".{NAME}.{os.getpid()}.tmp")
-    parts.unlink(missing_ok=True)
+    for leftover in path.parent.glob(f".{NAME}.*.tmp*"):  # of a process that was killed, for we hold the lock
+        leftover.unlink(missing_ok=True)
     try:
         with duckdb.connect(":memory:") as connection:
             connection.execute(f"ATTACH {_quoted(str(parts))} AS built (STORAGE_VERSION '{_STORAGE}'); USE built")
@@ -61,7 +86,8 @@ def _rebuild(store: Store, path: Path, state: str) -> None:
             connection.execute("USE memory; DETACH built")
         os.replace(parts, path)
     finally:
-        parts.unlink(missing_ok=True)
+        for leftover in path.parent.glob(f"{parts.name}*"):  # a write-ahead log among them
+            leftover.unlink(missing_ok=True)
 
 
 def _quoted(text: str) -> str:

@@ -1,11 +1,15 @@
-"""Progress of a grid on standard error: bars on a terminal, plain lines on a pipe."""
+"""Progress of a grid, or of anything counted, on standard error: bars on a terminal, plain lines on a pipe."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from rbpx.display import visible_line
 
 _PLAIN_EVERY_S = 15.0
 
@@ -19,7 +23,9 @@ class GridProgress:
         self._bars = None
         self._title, self._n_cells, self._done = title, n_cells, 0
         self._say: Callable[[str], None] = (
-            (lambda text: None) if quiet else (lambda text: console.print(text, highlight=False, soft_wrap=True))
+            (lambda text: None)
+            if quiet
+            else (lambda text: console.print(visible_line(text), highlight=False, soft_wrap=True, markup=False))
         )
         if console.is_terminal and not quiet:
             self._bars = Progress(
@@ -31,8 +37,7 @@ class GridProgress:
                 console=console,
                 transient=True,
             )
-            self._say = lambda text: self._bars.console.print(text, highlight=False, soft_wrap=True)  # type: ignore[union-attr]
-            self._grid = self._bars.add_task(f"{title}: cells", total=n_cells, rate="")
+            self._grid = self._bars.add_task(f"{_plain(title)}: cells", total=n_cells, rate="")
 
     def __enter__(self) -> "GridProgress":
         """Show the bars."""
@@ -52,7 +57,7 @@ class GridProgress:
         started, told, scored = time.monotonic(), time.monotonic(), 0
         bar: TaskID | None = None
         if self._bars is not None:
-            bar = self._bars.add_task(f"  {what}", total=n_tokens, rate="")
+            bar = self._bars.add_task(f"  {_plain(what)}", total=n_tokens, rate="")
             self._bar = bar
 
         def advance(n: int) -> None:
@@ -78,7 +83,7 @@ class GridProgress:
         self._say(f"{self._place(done=True)} {text}")
 
     def _place(self, done: bool = False) -> str:
-        return f"[{self._done if done else self._done + 1}/{self._n_cells}]".replace("[", r"\[")
+        return f"[{self._done if done else self._done + 1}/{self._n_cells}]"
 
 
 def tell_loading(what: str, quiet: bool = False) -> Callable[[int, int | None, str], None]:
@@ -97,3 +102,26 @@ def tell_loading(what: str, quiet: bool = False) -> Callable[[int, int | None, s
             console.print(f"{what}: {done:,}{of} {unit}, {told - began:.0f} s", highlight=False, soft_wrap=True)
 
     return tell
+
+
+@contextmanager
+def counted(title: str, total: float) -> Iterator[Callable[[float], None]]:
+    """A bar on a terminal, a line every quarter of a minute on a pipe; what it gives is told how much is done."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        bar, done, told = bars.add_task(title, total=round(total)), 0.0, time.monotonic()
+
+        def advance(n: float) -> None:
+            nonlocal done, told
+            done += n
+            bars.update(bar, completed=round(done))
+            if not console.is_terminal and time.monotonic() - told > _PLAIN_EVERY_S:
+                told = time.monotonic()
+                console.print(f"{title}: {done:,.0f} of {total:,.0f}", highlight=False, soft_wrap=True)
+
+        yield advance
+
+
+def _plain(text: str) -> str:
+    return escape(visible_line(text))

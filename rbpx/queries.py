@@ -1,6 +1,8 @@
 """Questions to the store: the name of an .sql file and its parameters in, an Arrow table out."""
 
 import re
+import tempfile
+import uuid
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ import duckdb
 import pyarrow as pa
 
 from rbpx import relations
-from rbpx.errors import RbpxError
+from rbpx.errors import DamageError, RbpxError
 from rbpx.store import Store
 
 _SQL = Path(__file__).resolve().parent / "sql"
@@ -35,14 +37,23 @@ def connect(store: Store) -> duckdb.DuckDBPyConnection:
         connection.register(name, relations.dataset(store, name))
     connection.execute(read_sql("relations"))
     connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
+    # Else it spills into .tmp of the working directory; files in it could be read, so it is one that nobody else knows.
+    connection.execute("SET temp_directory = $1", [f"{tempfile.gettempdir()}/rbpx-{uuid.uuid4().hex}"])
     connection.execute("SET python_enable_replacements = false; SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
 
 
 def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:
-    """The answer to one question of rbpx/sql, its `$parameters` bound."""
-    return connection.sql(read_sql(name), params=parameters).to_arrow_table()
+    """The answer to one question of rbpx/sql, its `$parameters` bound.
+
+    Raises:
+        DamageError: a file of the store cannot be read.
+    """
+    try:
+        return connection.sql(read_sql(name), params=parameters).to_arrow_table()
+    except duckdb.Error as problem:
+        raise _damage(problem) or problem from None
 
 
 def ask_beside(connection: duckdb.DuckDBPyConnection, rows: pa.Table, name: str, **parameters: Any) -> pa.Table:
@@ -73,7 +84,7 @@ def ask_where(connection: duckdb.DuckDBPyConnection, rows: pa.Table, condition: 
         assert answer is not None, f"{name}.sql is no SELECT"
         return answer.to_arrow_table()
     except duckdb.Error as problem:
-        raise RbpxError(_one_line(problem)) from None
+        raise _damage(problem) or RbpxError(_one_line(problem)) from None
     finally:
         connection.execute("ROLLBACK")
 
@@ -83,25 +94,42 @@ def ask_user(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
 
     Raises:
         RbpxError: it is no SELECT, it would change something, or DuckDB refuses it.
+        DamageError: a file of the store cannot be read.
     """
     try:
         statements = connection.extract_statements(query)
     except duckdb.Error as problem:
         raise RbpxError(f"this SQL is wrong: {_one_line(problem)}") from None
-    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+    if len(statements) != 1 or not _selects(statements[0]):
         raise RbpxError(f"sql takes one SELECT and only reads, got: {query.strip()[:80]!r}; the store is not changed")
     try:
         connection.execute("BEGIN TRANSACTION READ ONLY")
         return connection.sql(query).to_arrow_table()
     except duckdb.Error as problem:
-        raise RbpxError(f"this SQL is wrong: {_one_line(problem)}; relations: {', '.join(RELATIONS)}") from None
+        wrong = RbpxError(f"this SQL is wrong: {_one_line(problem)}; relations: {', '.join(RELATIONS)}")
+        raise _damage(problem) or wrong from None
     finally:
         connection.execute("ROLLBACK")
+
+
+def _selects(statement: duckdb.Statement) -> bool:
+    try:
+        return bool(statement.type == duckdb.StatementType.SELECT)
+    except ValueError:  # UPDATE EXTENSIONS and others are of kinds for which the Python client has no name
+        return False
 
 
 RELATIONS = (
     "runs", "tokens", "rank_counts", "documents", "vocab", "observations", "fits", "rank_fits", "failures"
 )  # fmt: skip
+
+
+def _damage(problem: duckdb.Error) -> DamageError | None:
+    """What Arrow says when a page fails its checksum, or a file is not what it was when it was listed."""
+    read = re.search(r"reading the stream registered as '(\w+)' failed: (.*)", _one_line(problem))
+    if read is None:
+        return None
+    return DamageError(f"{read[1]} cannot be read: {read[2]}; rbpx store verify names the file")
 
 
 def _one_line(problem: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Records and files of a store in, Arrow tables and datasets by relation name out."""
+"""Records and files of a store in, Arrow tables and datasets by relation name out; what is damaged is left out."""
 
 import json
 from datetime import datetime
@@ -8,24 +8,31 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from rbpx import schema
+from rbpx.integrity import sound_files, sound_runs
+from rbpx.notice import notice
 from rbpx.store import Record, Store
 
 BY_FILE = {"tokens": schema.TOKENS, "rank_counts": schema.RANK_COUNTS, "documents": schema.DOCUMENTS}
 ALSO_BY_FILE = {"vocab": schema.VOCAB, "imported": schema.OBSERVATIONS}  # one file for many runs
 BY_RECORD = {"fits": schema.FITS, "rank_fits": schema.RANK_FITS, "failures": schema.FAILURES}
+_VERIFIED = pyarrow.dataset.ParquetFileFormat(
+    default_fragment_scan_options=pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+)
 
 
 def files(store: Store, relation: str) -> list[str]:
     """Parquet files of `tokens`, `rank_counts`, `documents`, `vocab` or `imported`."""
-    listed = {"vocab": store.vocab_files, "imported": store.import_files}
-    return [str(p) for p in (listed[relation]() if relation in listed else store.run_files(relation))]
+    if relation in ALSO_BY_FILE:
+        listed = {"vocab": store.vocab_files, "imported": store.import_files}[relation]
+        return [str(path) for path in sound_files(store, listed())]
+    return [str(store.run_folder(run_id) / f"{relation}.parquet") for run_id in sound_runs(store)]
 
 
 def dataset(store: Store, relation: str) -> Any:
     """The files of a relation as one Arrow dataset; empty, but with its columns, where there are none."""
     columns = {**BY_FILE, **ALSO_BY_FILE}[relation]
     paths = files(store, relation)
-    return pyarrow.dataset.dataset(paths, schema=columns) if paths else columns.empty_table()
+    return pyarrow.dataset.dataset(paths, schema=columns, format=_VERIFIED) if paths else columns.empty_table()
 
 
 def table(store: Store, relation: str) -> pa.Table:
@@ -37,10 +44,16 @@ def table(store: Store, relation: str) -> pa.Table:
 
 def _run_rows(store: Store) -> list[Record]:
     """A row for each request that was answered: the facts of its run, with the names it was asked under."""
+    sound = set(sound_runs(store))
     rows = []
     for cell in store.records("cells"):
-        if store.has_run(cell["run_id"]):
+        if cell["run_id"] in sound:
             rows.append(store.manifest(cell["run_id"]) | cell)
+        elif not store.has_run(cell["run_id"]):
+            notice(
+                f"run {cell['run_id']} ({cell['family']} {cell['size']} on {cell['dataset']}) is gone from "
+                f"store={store.root}; run the line that measured it again"
+            )
     return rows
 
 

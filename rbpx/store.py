@@ -9,7 +9,6 @@ fits/ rank_fits/ failures/   one JSON record a file
 """
 
 import hashlib
-import json
 import os
 import shutil
 import uuid
@@ -23,13 +22,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rbpx.content import write_whole
+from rbpx.content import read_sealed, write_sealed
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.notice import notice
+from rbpx.schema import FORMAT
 
 Record = dict[str, Any]
 _LEFTOVER_S = 24 * 3600  # no run takes that long to write
 _SCRATCH_S = 30 * _LEFTOVER_S  # nor so long to measure
-_RUN_TABLES = ("tokens", "rank_counts", "documents")
+RUN_TABLES = ("tokens", "rank_counts", "documents")
+KINDS = ("cells", "fits", "rank_fits", "failures")  # of records
 
 
 def now() -> str:
@@ -62,11 +64,13 @@ class Store:
             raise RbpxError(f"store={self.root} cannot be made: {problem.strerror}; name another folder") from None
         if not os.access(self.root / "runs", os.W_OK):
             raise RbpxError(f"store={self.root} cannot be written by you; name another folder with --store DIR")
-        kinds = ("runs", "imports", "samples", ".")
-        for parts in [path for kind in kinds for path in (self.root / kind).glob(".*.tmp")]:
-            least = _SCRATCH_S if parts.name.startswith(".scratch.") else _LEFTOVER_S
-            if datetime.now().timestamp() - parts.stat().st_mtime > least:
+        for parts in self.leftovers():
+            if age_s(parts) > (_SCRATCH_S if parts.name.startswith(".scratch.") else _LEFTOVER_S):
                 shutil.rmtree(parts, ignore_errors=True) if parts.is_dir() else parts.unlink(missing_ok=True)
+
+    def leftovers(self) -> list[Path]:
+        """What processes that write, or were killed while they wrote, have not put in its place."""
+        return sorted([*self.root.glob(".*.tmp*"), *self.root.glob("*/.*.tmp")])
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
@@ -81,7 +85,7 @@ class Store:
 
     def has_run(self, run_id: str) -> bool:
         """Whether the run is there; its folder appears in one rename, manifest included."""
-        return (self.run_folder(run_id) / "manifest.json").is_file()
+        return is_plain(run_id) and self.run_folder(run_id).is_dir()
 
     def write_run(self, run_id: str, facts: Record, tables: dict[str, pa.Table]) -> None:
         """Write a run beside its place and rename it there. A run that another process wrote meanwhile stays."""
@@ -89,25 +93,29 @@ class Store:
         try:
             parts.mkdir(parents=True)
             files = {}
-            for name in _RUN_TABLES:
+            for name in RUN_TABLES:
                 path = parts / f"{name}.parquet"
-                pq.write_table(tables[name], path, compression="zstd")
+                pq.write_table(tables[name], path, compression="zstd", write_page_checksum=True)
                 files[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
                 _sync(path)
-            write_whole(parts / "manifest.json", json.dumps(facts | {"files": files}, indent=1))
+            write_sealed(parts / "manifest.json", facts | {"format": FORMAT, "files": files})
             os.rename(parts, self.run_folder(run_id))
         except OSError as problem:
             if not self.has_run(run_id):
                 raise RbpxError(
-                    f"the run cannot be written to store={self.root}: {problem}; nothing was kept"
+                    f"the run cannot be written to store={self.root}: {problem.strerror or problem}; nothing of it was "
+                    "kept; make room and run the same line again"
                 ) from None
         finally:
             shutil.rmtree(parts, ignore_errors=True)
 
     def manifest(self, run_id: str) -> Record:
-        """The facts of a run."""
-        facts: Record = json.loads((self.run_folder(run_id) / "manifest.json").read_text())
-        return facts
+        """The facts of a run.
+
+        Raises:
+            ValueError: they are not what was written.
+        """
+        return read_sealed(self.run_folder(run_id) / "manifest.json")
 
     def write_vocab(self, tokenizer_hash: str, table: pa.Table) -> None:
         """Keep the texts of a tokenizer's ids, once."""
@@ -131,37 +139,58 @@ class Store:
         parts = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            pq.write_table(table, parts, compression="zstd")
+            pq.write_table(table, parts, compression="zstd", write_page_checksum=True)
             _sync(parts)
             os.replace(parts, path)
         except OSError as problem:
-            raise MeasureError(f"store={self.root} cannot be written: {problem}") from None
+            raise self._unwritten(problem) from None
         finally:
             parts.unlink(missing_ok=True)
 
     def write_record(self, kind: str, name: str, record: Record) -> None:
         """Keep one record of `cells`, `fits`, `rank_fits` or `failures`; a record of the same name is replaced."""
         try:
-            write_whole(self.root / kind / f"{name}.json", json.dumps(record, allow_nan=False))
+            write_sealed(self._place(kind, name), record)
         except OSError as problem:
-            raise MeasureError(f"store={self.root} cannot be written: {problem}") from None
+            raise self._unwritten(problem) from None
+
+    def _unwritten(self, problem: OSError) -> MeasureError:
+        reason = problem.strerror or problem
+        return MeasureError(f"store={self.root} cannot be written: {reason}; make room and run the same line again")
 
     def record(self, kind: str, name: str) -> Record | None:
-        """One record by its name, None where there is none."""
-        path = self.root / kind / f"{name}.json"
-        return json.loads(path.read_text()) if path.is_file() else None
+        """One record by its name, None where there is none; one that is damaged is none, and said."""
+        path = self._place(kind, name)
+        try:
+            return read_sealed(path)
+        except FileNotFoundError:  # perhaps dropped by another process since it was listed
+            return None
+        except ValueError:
+            notice(
+                f"{kind}/{path.name} in store={self.root} is damaged and left out; remove that file, then run the line "
+                "that made it again"
+            )
+            return None
 
     def drop_record(self, kind: str, name: str) -> None:
         """Forget one record, if it is there."""
-        (self.root / kind / f"{name}.json").unlink(missing_ok=True)
+        self._place(kind, name).unlink(missing_ok=True)
+
+    def _place(self, kind: str, name: str) -> Path:
+        if not is_plain(name):
+            raise RbpxError(f"{name!r} in {kind} of store={self.root} is no name, it would lead elsewhere; remove it")
+        return self.root / kind / f"{name}.json"
 
     def records(self, kind: str) -> Iterator[Record]:
         """All records of a kind, in name order."""
-        for path in sorted((self.root / kind).glob("*.json")):
-            try:
-                yield json.loads(path.read_text())
-            except FileNotFoundError:  # dropped by another process since it was listed
-                continue
+        for path in self.record_files(kind):
+            record = self.record(kind, path.stem)
+            if record is not None:
+                yield record
+
+    def record_files(self, kind: str) -> list[Path]:
+        """The files of all records of a kind, in name order."""
+        return sorted((self.root / kind).glob("[!.]*.json"))
 
     def cell(self, cell_key: str) -> Record | None:
         """The record of a request whose run is there, else None."""
@@ -169,12 +198,16 @@ class Store:
         return record if record is not None and self.has_run(record["run_id"]) else None
 
     def run_ids(self) -> list[str]:
-        """Runs that are whole, in name order."""
-        return sorted(path.parent.name for path in self.root.glob("runs/[!.]*/manifest.json"))
+        """Runs that were written whole, in name order; `integrity` tells which of them still are."""
+        return sorted(path.name for path in self.root.glob("runs/[!.]*") if path.is_dir())
 
-    def run_files(self, table: str) -> list[Path]:
-        """The Parquet files of one relation over all runs."""
-        return [self.run_folder(run_id) / f"{table}.parquet" for run_id in self.run_ids()]
+    def drop_run(self, run_id: str) -> None:
+        """Remove a run, and the requests that it answers; for a reader it is there whole or not at all."""
+        for cell in [cell for cell in self.records("cells") if cell["run_id"] == run_id]:
+            self.drop_record("cells", cell["cell_key"])
+        parts = self.root / "runs" / f".{run_id}.{uuid.uuid4().hex[:8]}.tmp"
+        os.rename(self.run_folder(run_id), parts)
+        shutil.rmtree(parts)
 
     def vocab_files(self) -> list[Path]:
         """The Parquet files of the relation `vocab`."""
@@ -187,14 +220,35 @@ class Store:
     def state(self) -> str:
         """A digest of what the store lists; it changes when anything is added, replaced or removed."""
         digest = hashlib.sha256(str(self.root).encode())
-        manifests = (self.run_folder(run_id) / "manifest.json" for run_id in self.run_ids())
-        for path in [*manifests, *self.vocab_files(), *self.import_files()]:
+        runs = (self.run_folder(run_id) for run_id in self.run_ids())
+        for path in [*runs, *self.vocab_files(), *self.import_files()]:
             digest.update(path.as_posix().encode())
-        for kind in ("cells", "fits", "rank_fits", "failures"):
-            for path in sorted((self.root / kind).glob("*.json")):
-                stat = path.stat()
-                digest.update(f"{path.name} {stat.st_size} {stat.st_mtime_ns}".encode())
+        for kind in KINDS:
+            for path in self.record_files(kind):
+                digest.update(f"{path.name} {stamp(path)}".encode())
         return digest.hexdigest()
+
+
+def stamp(path: Path) -> list[int] | None:
+    """What changes when a file is written or replaced; None where it is not there."""
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return None
+    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+
+
+def age_s(path: Path) -> float:
+    """Seconds since a file or folder was last written to; 0 where it has gone."""
+    try:
+        return datetime.now().timestamp() - path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name is one of a file, and no path that leads elsewhere."""
+    return bool(name) and not name.startswith(".") and "/" not in name and "\\" not in name and "\0" not in name
 
 
 def _sync(path: Path) -> None:

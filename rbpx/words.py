@@ -68,7 +68,7 @@ class CommandLine:
 
 def quoted(value: str) -> str:
     """A value as Hydra's grammar takes it literally, whatever characters it holds."""
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + re.sub(r'(\\*)("|$)', lambda m: m[1] * 2 + ('\\"' if m[2] else ""), value) + '"'
 
 
 def parse(argv: list[str]) -> CommandLine:

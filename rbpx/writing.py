@@ -64,10 +64,26 @@ def plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
+class Lines:
+    """Where a CSV writer puts its rows, each ended by a line feed.
+
+    Told to end them so itself, Python's writer leaves a carriage return in a cell unquoted (before 3.13), and readers
+    take it for the end of the row.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        """Write on to a file."""
+        self._file = file
+
+    def write(self, row: str) -> int:
+        """One row, with the two characters that end it."""
+        return self._file.write(row[:-2] + "\n")
+
+
 def write_csv(table: pa.Table, output: str | None) -> None:
     """Write CSV, empty for missing; nested values as JSON."""
     with opened(output) as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = csv.writer(Lines(file))
         writer.writerow(_distinct(table.column_names))
         for values in _rows(table):
             writer.writerow([json.dumps(v, default=str) if isinstance(v, dict | list) else v for v in values])
@@ -90,9 +106,18 @@ def write_parquet(table: pa.Table, output: str) -> None:
         pq.write_table(table.rename_columns(_distinct(table.column_names)), path, compression="zstd")
 
 
+def listed(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column; dates that Python has no number for, as infinity, as text."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):
+        values = column.cast(pa.string()).to_pylist()
+    return values
+
+
 def _rows(table: pa.Table) -> Iterator[list[Any]]:
     for start in range(0, table.num_rows, _ROWS):
-        columns = [column.to_pylist() for column in table.slice(start, _ROWS).columns]
+        columns = [listed(column) for column in table.slice(start, _ROWS).columns]
         yield from ([plain(value) for value in values] for values in zip(*columns, strict=True))
 
 

@@ -211,8 +211,74 @@ REFUSED = [
     "BEGIN",
     "SELECT 1; SELECT 2",
     "SELECT 1; COPY (SELECT 1) TO '@new'",
+    "COPY (SELECT 1) TO '@new' (USE_TMP_FILE false)",
+    "COPY (SELECT 1) TO '@parquet' (FORMAT parquet, USE_TMP_FILE false)",
+    "COPY FROM DATABASE memory TO other",
+    "/* SELECT */ COPY (SELECT 1) TO '@new'",
+    "SELECT 1 /* ; */; COPY (SELECT 1) TO '@new'",
+    "SELECT 1; -- \nCOPY (SELECT 1) TO '@new'",
+    "SELECT ';'; DROP TABLE runs",
+    "(COPY (SELECT 1) TO '@new')",
+    "EXPLAIN COPY (SELECT 1) TO '@new'",
+    "WITH gone AS (DROP TABLE runs) SELECT 1",
+    "WITH up AS (UPDATE runs SET size = 'x' RETURNING *) SELECT * FROM up",
+    "WITH out AS (COPY (SELECT 1) TO '@new') SELECT 1",
+    "MERGE INTO runs USING failures ON false WHEN NOT MATCHED THEN INSERT DEFAULT VALUES",
+    "CREATE TABLE mine (a INT)",
+    "CREATE SCHEMA mine",
+    "CREATE SEQUENCE mine",
+    "CREATE TYPE mine AS ENUM ('a')",
+    "CREATE SECRET mine (TYPE http)",
+    "CREATE OR REPLACE MACRO rbp_at(k, ties) AS TABLE SELECT 1",
+    "CREATE INDEX mine ON runs (size)",
+    "CREATE VIEW mine AS SELECT * FROM read_text('@csv')",
+    "COMMENT ON TABLE runs IS 'mine'",
+    "SET VARIABLE mine = 1",
+    "SET SESSION threads = 1",
+    "SET GLOBAL memory_limit = '1TB'",
+    "RESET ALL",
+    "PRAGMA version",
+    "PRAGMA disable_optimizer",
+    "USE memory",
+    "VACUUM",
+    "ANALYZE",
+    "FORCE CHECKPOINT",
+    "COMMIT",
+    "ROLLBACK",
+    "ROLLBACK; DELETE FROM runs",
+    "EXECUTE mine",
+    "DEALLOCATE mine",
+    "UPDATE EXTENSIONS",
+    "FORCE INSTALL httpfs",
+    "CALL enable_logging(storage = 'file', storage_config = {'path': '@new'})",
+    "PIVOT runs ON size USING count(*)",
+    "DESCRIBE runs; DROP TABLE runs",
     "",
     "-- nothing",
+]
+NO_SUCH = [
+    "SELECT getenv('HOME')",
+    "SELECT * FROM enable_logging(storage = 'file', storage_config = {'path': '@new'})",
+    "SELECT * FROM enable_profiling(save_location = '@new')",
+    "SELECT * FROM duckdb_secrets()",
+    "SELECT * FROM force_checkpoint('memory')",
+    "SELECT * FROM query_table('@csv')",
+    "SELECT * FROM query('DELETE FROM runs')",
+    "SELECT * FROM query('SELECT 1; DROP TABLE runs')",
+    "SELECT * FROM json_execute_serialized_sql(json_serialize_sql('COPY (SELECT 1) TO ''@new'''))",
+    "SELECT * FROM import_database('@folder')",
+    "SELECT * FROM arrow_scan(1::POINTER, 1::POINTER, 1::POINTER)",
+    "SELECT * FROM pandas_scan(1)",
+    "SELECT * FROM 'https://example.com/x.csv'",
+    "SELECT * FROM 's3://bucket/x.parquet'",
+    "SELECT * FROM read_parquet('hf://datasets/x/y.parquet')",
+    "SELECT nextval('mine')",
+    "SELECT * FROM '@index'",
+    "SELECT * FROM mine.main.runs",
+    "SELECT load_extension('httpfs')",
+    "SELECT * FROM read_csv('/dev/stdin')",
+    "SELECT * FROM read_text('/proc/self/environ')",
+    "SELECT * FROM glob('~/*')",
 ]
 OUT_OF_REACH = [
     "SELECT * FROM read_csv('@csv')",
@@ -229,6 +295,15 @@ OUT_OF_REACH = [
     "SELECT * FROM '@csv'",
     "SELECT (SELECT count(*) FROM read_csv('@csv')) FROM runs",
     "SELECT * FROM query('SELECT * FROM read_csv(''@csv'')')",
+    "FROM '@csv'",
+    "SELECT * FROM read_text(['@csv', '@json'])",
+    "SELECT * FROM read_json_objects('@json')",
+    "SELECT * FROM parquet_kv_metadata('@parquet')",
+    "SELECT * FROM parquet_file_metadata('@parquet')",
+    "SELECT * FROM query('FROM ''@csv''')",
+    "WITH a AS (FROM read_csv('@csv')) SELECT * FROM a",
+    "SELECT (SELECT content FROM read_text('@csv'))",
+    "SELECT list(content) FROM read_text('@folder/*.csv')",
     "SELECT * FROM hidden",  # a variable of the program that asks
 ]
 
@@ -251,7 +326,7 @@ def test_what_is_no_plain_select_is_refused_and_changes_nothing(
     passed, told = [], []
     with connect(Store(own_store)) as connection:
         rows = connection.execute("SELECT * FROM runs ORDER BY ALL").fetchall()
-        for query in REFUSED + OUT_OF_REACH:
+        for query in REFUSED + NO_SUCH + OUT_OF_REACH:
             try:
                 ask_user(connection, re.sub(r"@(\w+)", lambda name: str(places[name[1]]), query))
             except RbpxError as problem:
@@ -274,7 +349,7 @@ def test_the_files_that_were_refused_could_have_been_read(places: dict[str, Path
 
     for query in OUT_OF_REACH[:-1]:
         asked = re.sub(r"@(\w+)", lambda name: str(places[name[1]]), query).replace(" FROM runs", "")
-        assert duckdb.connect(":memory:").execute(asked).to_arrow_table().num_rows
+        assert duckdb.connect(":memory:").sql(asked).to_arrow_table().num_rows
 
 
 def test_the_verb_refuses_the_same_and_leaves_every_byte(own_store: Path, cwd: Path, tmp_path: Path) -> None:
@@ -284,6 +359,24 @@ def test_the_verb_refuses_the_same_and_leaves_every_byte(own_store: Path, cwd: P
         assert here("sql", query, "--store", own_store, cwd=cwd, check=2).stdout == ""
     assert snapshot(own_store) == before
     assert not (tmp_path / "new").exists()
+
+
+def test_a_query_that_needs_more_memory_than_it_may_have_leaves_nothing_in_the_working_directory(
+    own_store: Path, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB would spill into .tmp of the working directory, though it may reach no file."""
+    monkeypatch.chdir(cwd)
+    with connect(Store(own_store)) as connection:
+        (place,) = connection.execute("SELECT current_setting('temp_directory')").fetchone() or ()
+        assert not Path(place).is_relative_to(cwd)
+        assert not Path(place).exists()
+    assert not list(cwd.iterdir())
+
+
+@pytest.mark.parametrize("value", ["'-infinity'::TIMESTAMP", "'infinity'::DATE", "INTERVAL '9 years'", "'\\x00'::BLOB"])
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_values_that_python_has_no_number_for_are_shown(form: str, value: str, measured: Measured, cwd: Path) -> None:
+    here("sql", f"SELECT {value} AS v", "--store", measured.store, "--format", form, cwd=cwd, check=0)
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,12 @@ from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from rbpx.config import Format
+from rbpx.display import visible, visible_line
 from rbpx.status import Status
-from rbpx.writing import opened, plain, write_csv, write_json, write_parquet
+from rbpx.writing import Lines, listed, opened, plain, write_csv, write_json, write_parquet
 
 LAW_NAMES = {
     "rbp": "-ln RBP_",
@@ -102,7 +104,7 @@ def put(screen: Console, table: Table, headings: Sequence[str] = ()) -> None:
         if not column.no_wrap and column.min_width is not None:
             widest = max((screen.measure(cell).maximum for cell in column.cells), default=0)
             slack += max(0, min(widest, column.max_width or widest) - column.min_width)
-    wide = Console(highlight=False, width=max(screen.width, full - slack))
+    wide = Screen(highlight=False, emoji=False, width=max(screen.width, full - slack))
     if not headings:
         wide.print(table)
         return
@@ -110,15 +112,24 @@ def put(screen: Console, table: Table, headings: Sequence[str] = ()) -> None:
         wide.print(table)
     for line in held.get().splitlines():
         before, mark, after = line.partition(_HEADING)
-        if mark:  # rich has no cell across columns
-            screen.print(f" {headings[ord(after[0]) - ord(_HEADING) - 1]}", style="bold", markup=False, soft_wrap=True)
+        place = ord(after[0]) - ord(_HEADING) - 1 if mark and after else -1
+        if 0 <= place < len(headings) and not before.strip():  # rich has no cell across columns
+            screen.print(f" {headings[place]}", style="bold", markup=False, soft_wrap=True)
         else:
-            screen.file.write(f"{before}\n")
+            screen.file.write(f"{line}\n")
+
+
+class Screen(Console):
+    """A console on which no text commands the terminal: what steers it, or nobody sees, is shown as an escape."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """A text as it is shown."""
+        return super().render_str(visible(text), **options)
 
 
 def console() -> Console:
     """Standard output as people look at it."""
-    return Console(highlight=False)
+    return Screen(highlight=False, emoji=False)
 
 
 # --------------------------------------------------------------------------------------------- any table, any format
@@ -138,7 +149,7 @@ def print_records(records: Iterable[dict[str, Any]], format: Format, output: str
 def _write_csv(rows: Sequence[dict[str, Any]], file: TextIO) -> None:
     if not rows:
         return
-    writer = csv.DictWriter(file, list(dict.fromkeys(k for row in rows for k in row)), lineterminator="\n")
+    writer = csv.DictWriter(Lines(file), list(dict.fromkeys(k for row in rows for k in row)))
     writer.writeheader()
     for row in rows:
         writer.writerow({k: json.dumps(v) if isinstance(v, dict | list) else v for k, v in row.items()})
@@ -159,8 +170,8 @@ def print_table(table: pa.Table, format: Format, output: str | None = None) -> N
         right = (
             pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
         )
-        shown.add_column(escape(name), justify="right" if right else "left", overflow="fold")
-    for row in zip(*(column.to_pylist() for column in table.slice(0, _ROWS_SHOWN).columns), strict=True):
+        shown.add_column(escape(visible_line(name)), justify="right" if right else "left", overflow="fold")
+    for row in zip(*(listed(column) for column in table.slice(0, _ROWS_SHOWN).columns), strict=True):
         shown.add_row(*(_cell(value) for value in row))
     console().print(shown)
     if table.num_rows > _ROWS_SHOWN:
@@ -172,4 +183,4 @@ def _cell(value: Any) -> str:
         return UNKNOWN
     if isinstance(value, float):
         return f"{value:.6g}"
-    return escape(value.isoformat(" ") if isinstance(value, datetime) else str(value))
+    return escape(visible_line(value.isoformat(" ") if isinstance(value, datetime) else str(value)))

@@ -1,0 +1,330 @@
+"""`make soak`: minutes of kills, flipped bits, full disks and crowds on real stores; prints what was done and seen.
+
+Not part of the tests: `python -m tests.soak --rounds 60 --folder FOLDER`. Exits 1 where anything was lost, doubled,
+torn or silently wrong. The full disk needs the right to mount a tmpfs, and is left out without it, which is said.
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from rbpx import integrity
+from rbpx.errors import DamageError
+from rbpx.integrity import doubt, run_files, sound_runs
+from rbpx.queries import ask_user, connect
+from rbpx.store import Store
+from rbpx.verification import verify
+from tests.stores import assert_same_tokens
+
+RBPX = [sys.executable, "-m", "rbpx"]
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "rbpx"]
+LIMITS = (3, 5, 7, 9, 11, 13)
+SIZES = "size=[3k,7k,25k]"
+EVERYTHING = (
+    "SELECT count(*) AS n, sum(doc_id) AS d, sum(position) AS p, sum(token_id) AS i, sum(greater) AS g, sum(ties) "
+    "AS t, sum(logprob::DECIMAL(18, 6)) AS l, count(DISTINCT run_id) AS r, "
+    "(SELECT sum(n_tokens) FROM rank_counts) AS c, (SELECT sum(greater) FROM rank_counts) AS cg, "
+    "(SELECT sum(ties) FROM rank_counts) AS ct, (SELECT sum(sum_logprob::DECIMAL(18, 6)) FROM rank_counts) AS cl, "
+    "(SELECT count(DISTINCT run_id) FROM rank_counts) AS cr, (SELECT sum(n_scored) FROM documents) AS s, "
+    "(SELECT sum(n_bytes) + sum(n_bytes_scored) + sum(n_tokens) + sum(doc_id) FROM documents) AS b, "
+    "(SELECT string_agg(run_id || source_id, ',' ORDER BY run_id, doc_id) FROM documents) AS o FROM tokens"
+)
+PLAIN = {key: value for key, value in os.environ.items() if key != "RBPX_STORE"} | {
+    "OMP_NUM_THREADS": "1",
+    "HF_HUB_OFFLINE": "1",
+}
+
+
+def sweep(limits: tuple[int, ...], store: Path) -> list[str]:
+    """The words of a sweep of many short cells."""
+    grid = ["-m", "measure", "model=ladder", SIZES, "dataset=pydoc", "device=cpu"]
+    return [*grid, f"limit={','.join(map(str, limits))}", "--store", str(store)]
+
+
+def started(words: list[str], cwd: Path, launcher: list[str] = RBPX) -> subprocess.Popen[str]:
+    """A command in a process group of its own."""
+    env = PLAIN | {"ACCELERATE_USE_CPU": "true"}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [*launcher, *words], cwd=cwd, env=env, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    )
+
+
+def finished(words: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    """A command, waited for."""
+    return subprocess.run([*RBPX, *words], cwd=cwd, env=PLAIN, capture_output=True, text=True, timeout=600)
+
+
+def kill(process: subprocess.Popen[str]) -> str:
+    """End a process group as a power cut would; what it had said."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    return process.communicate()[1]
+
+
+def phase(store: Path, before: set[str], said: list[str], ended: bool) -> str:
+    """What a round was doing when it was killed, told by what it left."""
+    left = [str(path.relative_to(store)) for path in Store(store).leftovers()] if store.is_dir() else []
+    new = [name for name in left if name not in before]
+    for start, what in (
+        ("runs/", "writing a run"),
+        (".rbpx", "indexing"),
+        (".", "remembering"),
+        ("", "writing a record"),
+    ):
+        if any(name.startswith(start) for name in new):
+            return what
+    if ended:
+        return "after the end"
+    return "measuring" if any("tokens/s" in text for text in said) else "starting"
+
+
+class Soak:
+    """The counts of a soak and what went wrong in it."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        """Work in a folder of its own."""
+        self.folder, self.random, self.wrong = folder, random.Random(seed), []
+        self.cwd = folder / "cwd"
+        self.cwd.mkdir(parents=True)
+        self.reference = folder / "undisturbed"
+
+    def fail(self, text: str) -> None:
+        """Note something that must not be."""
+        self.wrong.append(text)
+        print(f"WRONG: {text}", flush=True)
+
+    def check(self, store: Path, where: str, complete: bool = False) -> None:
+        """Nothing half, nothing that the undisturbed store does not have; all of it where it must be complete."""
+        found = verify(Store(store))
+        for fault in found.faults:
+            self.fail(f"{where}: {fault}")
+        ours, theirs = Store(store), Store(self.reference)
+        strangers = set(ours.run_ids()) - set(theirs.run_ids())
+        if strangers:
+            self.fail(f"{where}: runs that the undisturbed store has not: {strangers}")
+        for run_id in set(ours.run_ids()) - strangers:
+            assert_same_tokens(ours.run_folder(run_id), theirs.run_folder(run_id))
+        if complete:
+            links = [{(cell["cell_key"], cell["run_id"]) for cell in s.records("cells")} for s in (ours, theirs)]
+            if links[0] != links[1] or ours.run_ids() != theirs.run_ids():
+                self.fail(f"{where}: {len(links[0])} cells and {len(ours.run_ids())} runs, expected {len(links[1])}")
+
+    def rounds(self, n_rounds: int) -> None:
+        """Kill sweeps of two processes over one store, round after round."""
+        began = time.monotonic()
+        done = finished(sweep(LIMITS, self.reference), self.cwd)
+        assert done.returncode == 0, done.stderr
+        whole_s = time.monotonic() - began
+        n_cells = len(Store(self.reference).record_files("cells"))
+        print(f"undisturbed: {n_cells} cells in {whole_s:.0f} s", flush=True)
+        phases: Counter[str] = Counter()
+        store, n_stores, n_kills = self.folder / "killed-0", 1, 0
+        known: dict[str, bytes] = {}
+        for number in range(n_rounds):
+            left = {str(p.relative_to(store)) for p in Store(store).leftovers()} if store.is_dir() else set()
+            if number % 6 == 5:
+                limits = tuple(self.random.sample(LIMITS, len(LIMITS)))
+                processes = [started(sweep(limits, store), self.cwd, TORCHRUN)]
+            else:
+                processes = [
+                    started(sweep(tuple(self.random.sample(LIMITS, len(LIMITS))), store), self.cwd) for _ in range(2)
+                ]
+            self._wait(store, processes, whole_s)
+            ended = all(process.poll() is not None for process in processes)
+            n_kills += sum(process.poll() is None for process in processes)
+            said = [kill(process) for process in processes]
+            phases[phase(store, left, said, ended)] += 1
+            for text in said:
+                if "Traceback" in text and "torch/distributed" not in text:
+                    self.fail(f"round {number}: {text[-600:]}")
+            if store.is_dir():
+                self.check(store, f"round {number}")
+                now = {p.parent.name: p.read_bytes() for p in store.glob("runs/[!.]*/manifest.json")}
+                for run_id, manifest in known.items():
+                    if now.get(run_id) != manifest:
+                        self.fail(f"round {number}: run {run_id} was there and is lost or other")
+                known = now
+                if len(list(Store(store).records("cells"))) == n_cells:
+                    self.check(store, f"round {number}, complete", complete=True)
+                    store, n_stores, known = self.folder / f"killed-{n_stores}", n_stores + 1, {}
+            print(f"round {number}: {dict(phases)}, {len(known)} runs in {store.name}", flush=True)
+        for process in [started(sweep(LIMITS, store), self.cwd) for _ in range(2)]:
+            said = process.communicate()[1]
+            if process.returncode:
+                self.fail(f"the end: {said[-600:]}")
+        self.check(store, "the end", complete=True)
+        print(
+            f"{n_rounds} rounds, {n_kills} processes or groups killed, {n_stores} stores; killed while: {dict(phases)}"
+        )
+
+    def _wait(self, store: Path, processes: list[subprocess.Popen[str]], whole_s: float) -> None:
+        """Until a random moment; in most rounds until something is being written, where a kill would hurt."""
+        until = time.monotonic() + self.random.uniform(0.3, 1.2) * whole_s * 2
+        what = self.random.choice(
+            ["runs/.*.tmp", "runs/.*.tmp", "cells/.*.tmp", ".rbpx.duckdb.*.tmp*", "cells/*.json", None]
+        )
+        n_new, after_s = self.random.randint(1, 3), self.random.choice([0.0, 0.0, 0.001, 0.01, 0.1])
+        seen: set[Path] = set(store.glob(what)) if what else set()
+        target = len(seen) + n_new
+        while time.monotonic() < until and any(process.poll() is None for process in processes):
+            if what is not None:
+                seen |= set(store.glob(what))
+                if len(seen) >= target:
+                    time.sleep(after_s)
+                    return
+            time.sleep(0.0003 if what else 0.02)
+
+    def crowd(self) -> None:
+        """Eight writers, two and two of the same cells, and four readers that ask all the time."""
+        store = self.folder / "crowd"
+        asked = (
+            ["sql", "SELECT count(*) AS n, count(DISTINCT run_id) AS r FROM tokens", "--format", "json"],
+            ["sql", "SELECT run_id, sum(n_tokens) AS n FROM rank_counts GROUP BY ALL", "--format", "csv"],
+            ["status", "--format", "json"],
+            ["fit", "resamples=50", "laws=[rbp]", "k=10", "--format", "json"],
+        )
+        writers = [started(sweep((limit,), store), self.cwd) for limit in (*LIMITS[:4], *LIMITS[:4])]
+
+        def read(words: list[str]) -> list[subprocess.CompletedProcess[str]]:
+            answers = []
+            while any(writer.poll() is None for writer in writers):
+                answers.append(finished([*words, "--store", str(store)], self.cwd))
+            return answers
+
+        with ThreadPoolExecutor(len(asked)) as pool:
+            answers = [answer for each in pool.map(read, asked) for answer in each]
+        refused = 0
+        for answer in answers:
+            nothing_yet = answer.returncode == 2 and any(
+                words in answer.stderr
+                for words in ("holds no runs", "does not exist", "no group of runs", "no runs in")
+            )
+            refused += nothing_yet
+            if "Traceback" in answer.stderr or (answer.returncode and not nothing_yet) or "damaged" in answer.stderr:
+                self.fail(f"a reader: {answer.args[3:]}: {answer.stderr[-600:]}")
+        for writer in writers:
+            said = writer.communicate()[1]
+            if writer.returncode or "Traceback" in said:
+                self.fail(f"a writer: {said[-600:]}")
+        self.check(store, "the crowd")
+        n_cells = len(list(Store(store).records("cells")))
+        if n_cells != 3 * 4:
+            self.fail(f"the crowd: {n_cells} cells, expected 12")
+        print(f"8 writers and 4 readers: {len(answers)} answers ({refused} before there was a run), {n_cells} cells")
+
+    def flips(self, n_flips: int) -> None:
+        """Single bits, in any file of a run: seen by its times; and unseen by them, as a disk does it."""
+        store = Store(Path(shutil.copytree(self.reference, self.folder / "flipped")))
+        expected = self._everything(store)
+        run_ids = store.run_ids()
+        named, found, unread, wrong = 0, 0, 0, 0
+        for number in range(n_flips):
+            run_id = self.random.choice(run_ids)
+            path = self.random.choice(run_files(store, run_id))
+            whole = path.read_bytes()
+            at = self.random.randrange(len(whole))
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << self.random.randrange(8)]) + whole[at + 1 :])
+            if run_id in sound_runs(store):
+                self.fail(f"a flipped bit in {path} at {at} was not seen")
+            else:
+                named += 1
+            if number % 20 == 0 and [fault.name for fault in verify(store).faults] != [run_id]:
+                self.fail(f"verify does not name {run_id}")
+            # As a disk flips it in a large store: what was found before the flip still seems to hold.
+            known = integrity._found[store.root, "runs"]
+            known[run_id] = [known[run_id][0], None]
+            try:
+                if path.suffix == ".json":
+                    unread += 1
+                elif self._everything(store) == expected:
+                    unread += 1  # in bytes that say nothing, as names of the program that wrote them
+                else:
+                    wrong += 1  # in the header of a page, which no checksum holds
+            except (DamageError, OSError, ValueError):
+                found += 1
+            path.write_bytes(whole)
+            doubt(store)
+        print(
+            f"{n_flips} flipped bits: {named} named by their run; had they left no trace in size and times, in a store "
+            f"above 256 MiB: {found} found while reading, {unread} change no answer, {wrong} change one"
+        )
+
+    def _everything(self, store: Store) -> str:
+        with connect(store) as connection:
+            return str(ask_user(connection, EVERYTHING).to_pylist())
+
+    def full(self) -> None:
+        """A disk of too little room, of many sizes; then there is room, and the same line goes on."""
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True).returncode:
+            print("no right to mount a small disk: the full disk was left out")
+            return
+        n_full = 0
+        try:
+            for kib in (16, 40, 64, 100, 160, 240, 340, 480, 700, 1000):
+                for path in disk.iterdir():
+                    shutil.rmtree(path)
+                subprocess.run(["mount", "-o", f"remount,size={kib}k", disk], check=True)
+                answer = finished(sweep(LIMITS[:2], disk / "store"), self.cwd)
+                n_full += answer.returncode == 1
+                if "Traceback" in answer.stderr or answer.returncode not in (0, 1):
+                    self.fail(f"a disk of {kib} KiB: {answer.returncode} {answer.stderr[-900:]}")
+                read = finished(["sql", "SELECT count(*) FROM runs", "--store", str(disk / "store")], self.cwd)
+                if "Traceback" in read.stderr:
+                    self.fail(f"reading on a disk of {kib} KiB: {read.stderr[-600:]}")
+                if (disk / "store").is_dir():
+                    self.check(disk / "store", f"a disk of {kib} KiB")
+                    torn = [p.name for p in Store(disk / "store").leftovers()]
+                    if torn:
+                        self.fail(f"a disk of {kib} KiB: left {torn}")
+                subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+                answer = finished(sweep(LIMITS[:2], disk / "store"), self.cwd)
+                self.check(disk / "store", f"room after {kib} KiB")
+                if answer.returncode or len(list(Store(disk / "store").records("cells"))) != 6:
+                    self.fail(f"room after {kib} KiB: {answer.stderr[-600:]}")
+                print(f"disk of {kib} KiB: done", flush=True)
+            print(f"10 disks too small, {n_full} of them full while measuring; each store went on when there was room")
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
+
+def main() -> int:
+    """Everything, or the parts named."""
+    line = argparse.ArgumentParser()
+    line.add_argument("--rounds", type=int, default=60)
+    line.add_argument("--flips", type=int, default=400)
+    line.add_argument("--seed", type=int, default=1)
+    line.add_argument("--folder", type=Path, default=Path("soak"))
+    line.add_argument("--parts", default="rounds,crowd,flips,full")
+    asked = line.parse_args()
+    folder = asked.folder.resolve()
+    shutil.rmtree(folder, ignore_errors=True)
+    soak = Soak(folder, asked.seed)
+    parts = asked.parts.split(",")
+    soak.rounds(asked.rounds if "rounds" in parts else 0)
+    if "crowd" in parts:
+        soak.crowd()
+    if "flips" in parts:
+        soak.flips(asked.flips)
+    if "full" in parts:
+        soak.full()
+    print("nothing was lost, doubled, torn or silently wrong" if not soak.wrong else f"{len(soak.wrong)} WRONG")
+    (folder / "wrong.json").write_text(json.dumps(soak.wrong, indent=1))
+    return 1 if soak.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
