@@ -1,11 +1,15 @@
-"""Measuring a grid: a request in, a run in the store for every cell that was missing, an outcome out."""
+"""Measuring grids: requests in, a run in the store for every cell that was missing, an outcome for each out."""
+
+from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import Enum
-from typing import Any
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 from rbpx.config import Device, Request
 from rbpx.corpus import text_hash
@@ -18,44 +22,60 @@ from rbpx.offline import hash_members
 from rbpx.outcome import Failure, Outcome
 from rbpx.parquet_parts import Tell
 from rbpx.placement import Split
-from rbpx.running import Mark, marked
+from rbpx.running import marked
 from rbpx.samples import sample
 from rbpx.store import Store, now
+
+if TYPE_CHECKING:
+    from rbpx.crew import Crew
+    from rbpx.models import LoadedModel
+    from rbpx.progress import GridProgress
 
 _INCOMPLETE = "a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help"
 
 
-def measure_grid(request: Request) -> Outcome:
-    """Measure every cell of the grid that the store does not hold yet.
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    """A grid as asked for: its cells, the documents that they share, the store, and what has become of it so far."""
+
+    request: Request
+    store: Store
+    cells: list[Cell]
+    drawn: Sample
+    outcome: Outcome
+
+
+def measure_grids(requests: Sequence[Request]) -> list[Outcome]:
+    """Measure every cell of the grids that their stores do not hold yet, each model loaded once for all of its texts.
+
+    What is wrong with one request is its outcome and does not stop the others.
 
     Raises:
-        RbpxError: the request names no model, no text or no store that could be meant.
-        MeasureError: the index of the store cannot be written.
+        MeasureError: the index of a store cannot be written.
     """
-    store = own_store(request.store)
-    grid, drawn = _grid(request, store)
-    crew = None
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        from rbpx.crew import assemble
-
-        crew = assemble(request.device.value)
-    held = [cell for cell in grid if store.cell(cell.key) is not None]
-    if crew is not None:
-        held = crew.share(held)  # one view of the store, or some would wait for cells that others pass over
-    outcome = Outcome(request=request, cell_keys=[cell.key for cell in held])
-    missing = [cell for cell in grid if cell not in held]
-    if missing:
-        _measure_cells(missing, drawn, store, request, outcome)
-    if crew is None or crew.leads:
-        refresh_index(store)
-    return outcome
+    grids: list[_Grid] = []
+    outcomes: list[Outcome] = []
+    for request in requests:
+        try:
+            grids.append(_grid(request))
+            outcomes.append(grids[-1].outcome)
+        except RbpxError as problem:
+            status = 1 if isinstance(problem, MeasureError) else 2
+            outcomes.append(Outcome(error=str(problem), status=status))
+    for device, alike in groupby(grids, key=lambda grid: grid.request.device):
+        _measure_on(device, list(alike))
+    if int(os.environ.get("RANK", "0")) == 0:
+        for store in {grid.store.root: grid.store for grid in grids}.values():
+            refresh_index(store)
+    return outcomes
 
 
-def _grid(request: Request, store: Store) -> tuple[list[Cell], Sample]:
+def _grid(request: Request) -> _Grid:
     """The cells that a request means, and the documents that they share."""
+    store = own_store(request.store)
     hashes = hash_members(request, store)
     drawn = draw_sample(request, store)
-    return cells(request, text_hash(drawn.documents), hashes), drawn
+    return _Grid(request, store, cells(request, text_hash(drawn.documents), hashes), drawn, Outcome(request))
 
 
 def draw_sample(request: Request, store: Store) -> Sample:
@@ -76,38 +96,91 @@ def _tell_loading(what: str) -> Tell:
     return tell_loading(what, quiet=int(os.environ.get("RANK", "0")) > 0)
 
 
-def _measure_cells(missing: Sequence[Cell], drawn: Sample, store: Store, request: Request, outcome: Outcome) -> None:
-    """Measure cell after cell; one that fails is kept in `failures` and does not stop the others."""
+def _measure_on(device: Device, grids: Sequence[_Grid]) -> None:
+    """Measure what is missing, model after model; a cell that fails is kept in `failures` and stops no other."""
     from rbpx.crew import assemble
-    from rbpx.measure import measure_cell
     from rbpx.progress import GridProgress
 
-    store.prepare()
-    crew = assemble(request.device.value)
-    config = _plain(request)
-    with GridProgress(f"{missing[0].family} on {missing[0].dataset}", len(missing), quiet=not crew.leads) as progress:
-        for number, cell in enumerate(missing, 1):
-            place = {"cell": number, "cells": len(missing)}
-            try:
-                with split_of(request, store) as split, marked(store, cell.names() | place, crew.leads) as mark:
+    crew = assemble(device.value) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else None
+    missing: list[tuple[_Grid, Cell]] = []
+    for grid in grids:
+        held = [cell.key for cell in grid.cells if grid.store.cell(cell.key) is not None]
+        if crew is not None:
+            held = crew.share(held)  # one view of the store, or some would wait for cells that others pass over
+        grid.outcome.cell_keys.extend(held)
+        missing += [(grid, cell) for cell in grid.cells if cell.key not in held]
+    if not missing:
+        return
+    for grid, _ in missing:
+        grid.store.prepare()
+    crew = crew or assemble(device.value)
+    title = " on ".join(", ".join(dict.fromkeys(getattr(c, of) for _, c in missing)) for of in ("family", "dataset"))
+    with GridProgress(title, len(missing), quiet=not crew.leads) as progress:
+        for of_model in _by_model(missing):
+            grid, cell = of_model[0]
+            with split_of(grid.request, grid.store) as split:
+                load = _loader(cell, crew, grid.store, split)
+                for grid, cell in of_model:
+                    _measure(cell, grid, load, crew, progress, len(missing))
 
-                    def begin(
-                        n_tokens: int, what: str = f"{cell.family} {cell.size}", mark: Mark = mark
-                    ) -> Callable[[int], None]:
-                        return mark.follow(n_tokens, progress.begin(what, n_tokens, crew.world), crew.world)
 
-                    record = measure_cell(cell, drawn, store, crew, request.tokens_per_batch, config, begin, split)
-            except RbpxError as problem:
-                if crew.leads:
-                    store.write_record(
-                        "failures", cell.failure_key, {**cell.names(), "error": str(problem), "at": now()}
-                    )
-                outcome.failures.append(Failure(str(cell), str(problem), not isinstance(problem, MeasureError)))
-                progress.finish(f"{cell} failed")
-                continue
-            outcome.cell_keys.append(record["cell_key"])
-            facts = store.manifest(record["run_id"])
-            progress.finish(f"{cell}: {facts['n_tokens']:,} tokens at {facts['tokens_per_s']:,.0f} tokens/s")
+def _by_model(missing: Sequence[tuple[_Grid, Cell]]) -> list[list[tuple[_Grid, Cell]]]:
+    """Cells of one model together, in the order in which the models come."""
+    found: dict[tuple[object, ...], list[tuple[_Grid, Cell]]] = {}
+    for grid, cell in missing:
+        model = (grid.store.root, cell.model, cell.model_hash, cell.revision, cell.dtype, cell.pickled)
+        found.setdefault(model, []).append((grid, cell))
+    return list(found.values())
+
+
+def _loader(cell: Cell, crew: Crew, store: Store, split: Split | None) -> Callable[[], LoadedModel]:
+    """What loads a model when it is first needed; a model that cannot be loaded is not tried for each of its texts."""
+
+    @cache
+    def tried() -> LoadedModel | RbpxError:
+        from rbpx.models import load_model
+
+        hashes = store.root / "hashes.json"
+        try:
+            return load_model(cell.model, cell.revision, cell.dtype, crew.device, hashes, cell.pickled, split)
+        except RbpxError as problem:
+            return problem
+
+    def load() -> LoadedModel:
+        found = tried()
+        if isinstance(found, RbpxError):
+            raise found
+        return found
+
+    return load
+
+
+def _measure(
+    cell: Cell, grid: _Grid, load: Callable[[], LoadedModel], crew: Crew, progress: GridProgress, n_cells: int
+) -> None:
+    """Measure one cell, and tell its grid's outcome."""
+    from rbpx.measure import measure_cell
+
+    place = {"cell": progress.n_done + 1, "cells": n_cells}
+    store, config = grid.store, _plain(grid.request)
+    try:
+        with marked(store, cell.names() | place, crew.leads) as mark:
+
+            def begin(n_tokens: int) -> Callable[[int], None]:
+                told = progress.begin(f"{cell.family} {cell.size}", n_tokens, crew.world)
+                return mark.follow(n_tokens, told, crew.world)
+
+            budget = grid.request.tokens_per_batch
+            record = measure_cell(cell, grid.drawn, load, store, crew, budget, config, begin)
+    except RbpxError as problem:
+        if crew.leads:
+            store.write_record("failures", cell.failure_key, {**cell.names(), "error": str(problem), "at": now()})
+        grid.outcome.failures.append(Failure(str(cell), str(problem), not isinstance(problem, MeasureError)))
+        progress.finish(f"{cell} failed")
+        return
+    grid.outcome.cell_keys.append(record["cell_key"])
+    facts = store.manifest(record["run_id"])
+    progress.finish(f"{cell}: {facts['n_tokens']:,} tokens at {facts['tokens_per_s']:,.0f} tokens/s")
 
 
 @contextmanager

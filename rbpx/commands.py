@@ -69,6 +69,7 @@ def close_output() -> None:
 
 def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
     """What comes after the last job: the laws over all of the sweep, and what failed. Returns the exit status."""
+    outcomes = _after_waiting(outcomes)
     errors = [(o.error, o.status) for o in outcomes if o.error is not None]
     failures = [f for o in outcomes for f in o.failures]
     done = [key for o in outcomes for key in o.cell_keys]
@@ -162,10 +163,29 @@ def _changes() -> list[str]:
 
 
 def measure(request: Request, words: Sequence[str]) -> Outcome:
-    """Measure every cell of the grid that the store does not hold yet."""
-    from rbpx.campaign import measure_grid
+    """Measure every cell of the grid that the store does not hold yet; jobs of one process wait for each other.
 
-    return measure_grid(request)
+    So a model is loaded once for all texts of a sweep, unless a launcher runs its jobs in processes of their own.
+    """
+    from hydra.core.hydra_config import HydraConfig
+
+    if HydraConfig.get().runtime.choices["hydra/launcher"] == "basic":
+        return Outcome(request, waits=True)
+    from rbpx.campaign import measure_grids
+
+    (outcome,) = measure_grids([request])
+    return outcome
+
+
+def _after_waiting(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes with those in place that waited to be measured."""
+    waiting = [o.request for o in outcomes if o.waits and o.request is not None]
+    if not waiting:
+        return list(outcomes)
+    from rbpx.campaign import measure_grids
+
+    measured = iter(measure_grids(waiting))
+    return [next(measured) if o.waits else o for o in outcomes]
 
 
 def audit(request: Request, words: Sequence[str]) -> Outcome:

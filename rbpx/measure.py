@@ -21,8 +21,7 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.extract import TokenRows, measure_windows
 from rbpx.grid import Cell
 from rbpx.hub_texts import Sample
-from rbpx.models import LoadedModel, load_model
-from rbpx.placement import Split
+from rbpx.models import LoadedModel
 from rbpx.reading import read_as_asked
 from rbpx.store import Record, Store, now
 from rbpx.tokens import Window
@@ -35,32 +34,31 @@ Begin = Callable[[int], Callable[[int], None]]  # scored tokens to come -> calle
 def measure_cell(
     cell: Cell,
     drawn: Sample,
+    load: Callable[[], LoadedModel],
     store: Store,
     crew: Crew,
     tokens_per_batch: int,
     config: Record,
     begin: Begin,
-    split: Split | None = None,
 ) -> Record:
     """Measure one cell that the store does not hold yet, and return the record that links it to its run.
 
     Args:
         cell: what is asked.
         drawn: the documents of its dataset.
+        load: gives its model.
         store: where the run goes.
         crew: the processes that measure it together.
         tokens_per_batch: padded tokens in a batch.
         config: the whole request, kept with the run.
         begin: called once with the number of tokens to score; what it returns is told the progress.
-        split: puts the model over several devices.
 
     Raises:
         RbpxError: the model, its size, its tokenizer or the dataset is not what was asked for.
         MeasureError: measuring failed.
     """
     started_at = now()
-    cache = store.root / "hashes.json"
-    loaded = load_model(cell.model, cell.revision, cell.dtype, crew.device, cache, cell.pickled, split)
+    loaded = load()
     if cell.non_embedding_params not in (None, loaded.non_embedding_params):
         raise RbpxError(
             f"{cell.model} has S = {loaded.non_embedding_params:,} non-embedding parameters, its family's file says "

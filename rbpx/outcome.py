@@ -31,6 +31,7 @@ class Outcome:
         failures: cells that were not.
         error: why the job did nothing at all, None if it did something.
         status: exit status that the error stands for.
+        waits: whether its grid is measured after the last job, with those of the others.
         found: results that stand in no store, to be printed when all jobs are done.
     """
 
@@ -39,6 +40,7 @@ class Outcome:
     failures: list[Failure] = field(default_factory=list)
     error: str | None = None
     status: int = 0
+    waits: bool = False
     found: list[Any] = field(default_factory=list)
 
 

@@ -52,6 +52,11 @@ class GridProgress:
         if self._bars is not None:
             self._bars.stop()
 
+    @property
+    def n_done(self) -> int:
+        """Cells that are done, those that failed included."""
+        return self._done
+
     def begin(self, what: str, n_tokens: int, processes: int = 1) -> Callable[[int], None]:
         """Tell that a cell of `n_tokens` begins; returns what is called with the tokens just scored."""
         started, told, scored = time.monotonic(), time.monotonic(), 0

@@ -342,7 +342,7 @@ def test_a_hub_that_hangs_up_halfway_is_asked_again_and_no_document_is_lost_or_d
 def test_the_libraries_of_the_hub_are_not_loaded_for_texts_of_this_machine() -> None:
     code = (
         "import sys\n"
-        "from rbpx.campaign import measure_grid\n"
+        "from rbpx.campaign import measure_grids\n"
         "from rbpx.help import help_text\n"
         "sys.exit('datasets' in sys.modules or 'huggingface_hub' in sys.modules)"
     )

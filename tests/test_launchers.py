@@ -1,0 +1,113 @@
+"""Sweeps: models loaded once, jobs side by side under the launchers, one that fails, one that is killed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands import here, rbpx
+from tests.stores import Family
+
+pytest_plugins = ["tests.stores"]
+
+LAUNCHERS = {
+    "joblib": ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"],
+    "submitit": ["hydra/launcher=submitit_local", "hydra.launcher.timeout_min=5"],
+}
+
+
+def runs(store: Path, cwd: Path, *more: str) -> set[tuple[str, ...]]:
+    """Size, dataset, run_id, and more columns, of each run."""
+    asked = f"SELECT {', '.join(('size', 'dataset', 'run_id', *more))} FROM runs"
+    answer = here("sql", asked, "--store", store, "--format", "json", cwd=cwd, check=0)
+    return {tuple(row.values()) for row in json.loads(answer.stdout)}
+
+
+def break_one(family: Family, tmp_path: Path) -> tuple[list[str], Path]:
+    """The words of a family whose model `m` lost its weights, and the file to bring back."""
+    folder = tmp_path / "m"
+    folder.mkdir()
+    for path in family.folders["m"].iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    weights = folder / "model.safetensors"
+    raw = weights.read_bytes()
+    weights.write_bytes(raw[: len(raw) // 2])
+    ids = ",".join(str(folder if size == "m" else family.folders[size]) for size in ("xs", "m", "l"))
+    return ["-m", "model=hub", f"model.id=[{ids}]", "model.family=mine", "limit=3"], weights
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_jobs_side_by_side_make_the_runs_of_one_process_and_a_cell_that_fails_stops_no_other(
+    launcher: str, family: Family, cwd: Path, tmp_path: Path
+) -> None:
+    words, weights = break_one(family, tmp_path)
+    words += ["dataset=pydoc,stdlib"]
+    store, alone = tmp_path / "store", tmp_path / "alone"
+    answer = rbpx("measure", *words, *LAUNCHERS[launcher], "--store", store, cwd=cwd, check=1)
+    failed = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
+    assert len(failed) == 2, answer.stderr
+    assert all(f"mine m on {dataset} failed" in "".join(failed) for dataset in ("pydoc", "stdlib"))
+    asked = ("sql", "SELECT family, size, dataset FROM failures", "--store", store, "--format", "json")
+    assert {tuple(row.values()) for row in json.loads(here(*asked, cwd=cwd, check=0).stdout)} == {
+        ("mine", "m", "pydoc"),
+        ("mine", "m", "stdlib"),
+    }
+    assert {run[:2] for run in runs(store, cwd)} == {
+        (size, dataset) for size in ("xs", "l") for dataset in ("pydoc", "stdlib")
+    }
+    assert not (store / "sweeps").exists(), "nothing but the store is left"
+
+    weights.write_bytes((family.folders["m"] / "model.safetensors").read_bytes())
+    before = runs(store, cwd, "asked_at", "started_at")
+    rbpx("measure", *words, *LAUNCHERS[launcher], "--store", store, cwd=cwd, check=0)
+    assert before < runs(store, cwd, "asked_at", "started_at"), "what is done is not measured again"
+    here("measure", *words, "--store", alone, cwd=cwd, check=0)
+    assert runs(store, cwd) == runs(alone, cwd)
+
+
+def test_a_model_is_loaded_once_for_all_texts_of_a_sweep(
+    family: Family, tiny_jsonl: Path, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rbpx import models
+
+    loaded: list[str] = []
+    plain = models.load_model
+
+    def load(name: str, *more: Any) -> models.LoadedModel:
+        loaded.append(Path(name).name)
+        return plain(name, *more)
+
+    monkeypatch.setattr(models, "load_model", load)
+    words = [word for word in family.words() if not word.startswith("dataset")]
+    store = ("--store", tmp_path / "store")
+    here("measure", "-m", *words, "dataset=pydoc,stdlib", "limit=2", *store, cwd=cwd, check=0)
+    assert sorted(loaded) == sorted(family.folders)
+    assert len(runs(tmp_path / "store", cwd)) == 2 * len(family.folders)
+
+
+def test_a_text_that_is_wrong_does_not_stop_the_others_of_a_sweep(family: Family, cwd: Path, tmp_path: Path) -> None:
+    words = [word for word in family.words("xs") if not word.startswith("dataset")]
+    store = ("--store", tmp_path / "store")
+    answer = here("measure", "-m", *words, "dataset=file,pydoc", "limit=2", *store, cwd=cwd, check=1)
+    assert [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")] == [
+        "rbpx: dataset=file needs dataset.path=FILE, a text, JSONL, CSV or Parquet file"
+    ]
+    assert {run[1] for run in runs(tmp_path / "store", cwd)} == {"pydoc"}
+
+
+def test_a_job_that_is_killed_is_told_and_its_log_is_kept(family: Family, cwd: Path, tmp_path: Path) -> None:
+    """A sitecustomize kills the process of one job as the kernel does when memory runs out."""
+    (tmp_path / "site").mkdir()
+    killer = (
+        "import os, sys\nif any('_submit' in word for word in sys.argv + sys.orig_argv):\n    os.kill(os.getpid(), 9)\n"
+    )
+    (tmp_path / "site" / "sitecustomize.py").write_text(killer)
+    words = [word for word in family.words("xs") if not word.startswith("dataset")]
+    words += ["dataset=pydoc,stdlib", "limit=2", *LAUNCHERS["submitit"], "--store", str(tmp_path / "store")]
+    answer = rbpx("measure", "-m", *words, cwd=cwd, env={"PYTHONPATH": str(tmp_path / "site")}, check=1)
+    lines = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
+    assert len(lines) == 1, answer.stderr
+    assert "a job of submitit_local ended without an answer" in lines[0]
+    assert "Traceback" not in answer.stderr
+    assert any((tmp_path / "store" / "sweeps").rglob("*.out")), "its log is kept"
