@@ -60,14 +60,23 @@ def measure_grids(requests: Sequence[Request]) -> list[Outcome]:
             grids.append(_grid(request))
             outcomes.append(grids[-1].outcome)
         except RbpxError as problem:
-            status = 1 if isinstance(problem, MeasureError) else 2
-            outcomes.append(Outcome(error=str(problem), status=status))
+            outcomes.append(_stopped(problem))
     for device, alike in groupby(grids, key=lambda grid: grid.request.device):
-        _measure_on(device, list(alike))
-    if int(os.environ.get("RANK", "0")) == 0:
-        for store in {grid.store.root: grid.store for grid in grids}.values():
-            refresh_index(store)
+        together = list(alike)
+        try:
+            _measure_on(device, together)
+        except RbpxError as problem:  # no such device, no crew, no place to write: of these nothing is measured
+            stopped = _stopped(problem)
+            outcomes = [stopped if any(o is grid.outcome for grid in together) else o for o in outcomes]
+            continue
+        if int(os.environ.get("RANK", "0")) == 0:
+            for store in {grid.store.root: grid.store for grid in together}.values():
+                refresh_index(store)
     return outcomes
+
+
+def _stopped(problem: RbpxError) -> Outcome:
+    return Outcome(error=str(problem), status=1 if isinstance(problem, MeasureError) else 2)
 
 
 def _grid(request: Request) -> _Grid:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from itertools import groupby
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -140,7 +141,8 @@ def measure_cell(
     if crew.leads:
         try:
             if facts is not None:
-                store.write_vocab(loaded.tokenizer_hash, _vocab_table(loaded))
+                if not store.has_vocab(loaded.tokenizer_hash):
+                    store.write_vocab(loaded.tokenizer_hash, _vocab_table(loaded))
                 store.write_run(run_id, facts, _run_tables(run_id, rows, windows, documents))
             store.write_record("cells", cell.key, record)
             store.drop_record("failures", cell.failure_key)
@@ -198,5 +200,9 @@ def _device_name(device: str) -> str:
 def _peak_mib(device: torch.device) -> float:
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
+    status = Path("/proc/self/status")
+    if status.is_file():  # Linux, where ru_maxrss begins at that of the process which started this one
+        (line,) = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
+        return int(line.split()[1]) / 2**10
     in_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return in_kib / (2**20 if sys.platform == "darwin" else 2**10)

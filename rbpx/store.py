@@ -117,6 +117,10 @@ class Store:
         """
         return read_sealed(self.run_folder(run_id) / "manifest.json")
 
+    def has_vocab(self, tokenizer_hash: str) -> bool:
+        """Whether the texts of a tokenizer's ids are kept."""
+        return (self.root / "vocab" / f"{tokenizer_hash}.parquet").is_file()
+
     def write_vocab(self, tokenizer_hash: str, table: pa.Table) -> None:
         """Keep the texts of a tokenizer's ids, once."""
         self._write_table(self.root / "vocab" / f"{tokenizer_hash}.parquet", table)

@@ -4,6 +4,7 @@ A plugin, so that all test modules share one store: `pytest_plugins = ["tests.st
 before pytest could rewrite its assertions, hence PYTEST_DONT_REWRITE.
 """
 
+import hashlib
 import json
 import shutil
 from collections import Counter
@@ -171,3 +172,13 @@ def assert_same_tokens(one: Path, other: Path) -> None:
     for name in ("greater", "ties"):
         assert np.mean(a[name] != b[name]) <= 1e-3
     np.testing.assert_allclose(a["logprob"], b["logprob"], rtol=0, atol=1e-4)
+
+
+def reseal(run: Path) -> None:
+    """Make a run that a test has rewritten pass for one that was measured so."""
+    manifest = run / "manifest.json"
+    facts = json.loads(manifest.read_text())
+    facts.pop("seal", None)
+    for name in facts["files"]:
+        facts["files"][name] = hashlib.sha256((run / name).read_bytes()).hexdigest()
+    manifest.write_text(json.dumps(facts))

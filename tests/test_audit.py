@@ -29,6 +29,7 @@ from tests.stores import (
     build_member,
     columns_of,
     rank_by_hand,
+    reseal,
     run_folders,
     runs_by_size,
     snapshot,
@@ -183,6 +184,7 @@ def rewrite_tokens(store: Path, size: str, change: Callable[[dict[str, Any]], No
     columns = {name: table[name].to_numpy().copy() for name in table.column_names}
     change(columns)
     pq.write_table(pa.table(columns, schema=table.schema), path)
+    reseal(path.parent)
 
 
 def test_a_float32_run_that_was_something_else_is_told(own_store: Path, cwd: Path) -> None:

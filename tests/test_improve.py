@@ -19,7 +19,7 @@ from rbpx.queries import ask, connect
 from rbpx.store import Store
 from rbpx.tables.improvement import legible
 from tests.commands import here
-from tests.stores import Measured, runs_by_size
+from tests.stores import Measured, reseal, runs_by_size
 from tests.synthetic import Truth, write_store
 
 pytest_plugins = ["tests.stores"]
@@ -140,6 +140,7 @@ def test_tokens_that_are_not_scored_at_every_size_are_left_out_and_told(tmp_path
     table = pq.read_table(path)
     other = np.where(table["position"].to_numpy() > 25, 9, table["token_id"].to_numpy()).astype(np.int32)
     pq.write_table(table.set_column(3, "token_id", pa.array(other)), path)
+    reseal(path.parent)
     (row,) = rows(tmp_path / "store", cwd, "improve")
     assert (row["token_id"], row["n_tokens"]) == (0, 250)
     printed = here("improve", "--store", tmp_path / "store", cwd=cwd, check=0).stdout

@@ -17,6 +17,11 @@ LIMIT = 2
 
 
 @pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
 def models(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     place = tmp_path_factory.mktemp("models")
     return {arch: build_real(arch, shared_data / "data" / "tokenizers", place / arch, THEIRS) for arch in ROWS}
@@ -42,16 +47,16 @@ def scored_by_the_authors(folder: Path, texts: list[str]) -> list[tuple[int, int
 
 @pytest.mark.parametrize("name", FILES)
 def test_official_scores_the_authors_tokens_of_a_real_text(
-    name: str, models: dict[str, Path], shared_data: Path, tmp_path: Path
+    name: str, models: dict[str, Path], shared_data: Path, store: Path, tmp_path: Path
 ) -> None:
     path, n = shared_data / "data" / FILES[name][0], FILES[name][1]
-    cwd, store = tmp_path / "cwd", tmp_path / "store"
+    cwd = tmp_path / "cwd"
     cwd.mkdir()
     ids = ",".join(map(str, models.values()))
     words = ["model=hub", f"model.id=[{ids}]", "model.family=real", "model.pickled=true", f"limit={LIMIT}"]
     words += [f"dataset={name}", f"dataset.path={path}", "protocol=official", f"store={store}"]
     here("measure", *words, cwd=cwd, check=0)
-    asked = "SELECT size, doc_id, position, token_id FROM tokens JOIN runs USING (run_id) ORDER BY ALL"
+    asked = f"SELECT size, doc_id, position, token_id FROM tokens JOIN runs USING (run_id) WHERE dataset = '{name}' ORDER BY ALL"
     found = json.loads(here("sql", asked, f"store={store}", "--format", "json", cwd=cwd, check=0).stdout)
     texts = published(name, path)
     if name == "wikitext":  # whose blank lines hold a space in this file, as they do not on the hub

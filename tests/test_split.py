@@ -84,7 +84,7 @@ def test_pickled_weights_are_written_anew_where_the_store_is_and_removed(
         offloaded.extend(args[-1].folder.glob("*/*"))
         return loaded
 
-    monkeypatch.setattr("rbpx.measure.load_model", looked_at)
+    monkeypatch.setattr("rbpx.models.load_model", looked_at)
     words = ("model.pickled=true", "device=split", "memory={cpu: 1}")
     measure(folder, tiny_jsonl, tmp_path / "split", cwd, *words)
     assert "model-00001-of-00001.safetensors" in [path.name for path in offloaded]

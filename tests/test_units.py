@@ -18,7 +18,7 @@ from rbpx.tokens import cut_windows, token_bytes
 from rbpx.units import express
 from tests.commands import here
 from tests.conftest import ARCHITECTURES, build_checkpoint, build_tokenizer
-from tests.stores import Family, Measured, columns_of, manifests, rank_by_hand, runs_by_size
+from tests.stores import Family, Measured, columns_of, manifests, rank_by_hand, reseal, runs_by_size
 from tests.synthetic import Truth, write_store
 
 pytest_plugins = ["tests.stores"]
@@ -119,6 +119,7 @@ def test_a_run_that_does_not_know_its_bytes_has_no_bits_per_byte(tmp_path: Path,
     for run in Store(tmp_path / "store").run_ids():
         path = tmp_path / "store" / "runs" / run / "documents.parquet"
         pq.write_table(pq.read_table(path).drop_columns("n_bytes_scored"), path)
+        reseal(path.parent)
     (row,) = rows(tmp_path / "store", cwd, "units", "resamples=50")
     assert (row["bits_per_byte"], row["bits_per_byte_lo"], row["tokens_per_byte"]) == (None, None, None)
     assert row["nats_per_token_lo"] < row["nats_per_token"] < row["nats_per_token_hi"]
@@ -129,6 +130,7 @@ def test_the_index_holds_runs_that_know_their_bytes_beside_those_that_do_not(own
     for run in Store(own_store).run_ids()[:2]:
         path = own_store / "runs" / run / "documents.parquet"
         pq.write_table(pq.read_table(path).drop_columns("n_bytes_scored"), path)
+        reseal(path.parent)
     (own_store / "rbpx.duckdb").unlink()
     here("status", "--store", own_store, cwd=cwd, check=0)
     query = "SELECT count(DISTINCT run_id) FROM documents WHERE n_bytes_scored IS NOT NULL"

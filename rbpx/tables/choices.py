@@ -11,6 +11,7 @@ from rbpx.analyses.choices import COLUMNS, Choices, Key, Reference, Way
 from rbpx.laws.power import PowerLawFit
 from rbpx.status import Status
 from rbpx.tables.plain import UNKNOWN, console, grid, number, put, remedies, span, status_name
+from rbpx.ties import Ties
 
 _SPEAK_FOR_THEMSELVES = ("protocol", "dtype", "ties")  # their values need no name beside them
 
@@ -49,12 +50,19 @@ def _print(
     table = grid(f"{title}, and differences in thousandths", ["", *map(_column, keys)])
     table.add_row("reference", *(value(choices.reference, key) for key in keys))
     for ways in _alike(choices, lambda way: [difference(way, key) for key in keys]):
-        rules = [way.group.ties for way in ways]
-        differs = {name: value for name, value in ways[0].differs.items() if name != "ties" or len(rules) == 1}
-        label = [*_say(differs), *(["any ties"] if len(rules) > 1 else []), *_where(choices, ways[0])]
+        differs = {name: value for name, value in ways[0].differs.items() if name != "ties"}
+        label = [*_say(differs), *_rules(choices, ways), *_where(choices, ways[0])]
         table.add_section()
         table.add_row(escape("\n".join(label)), *(difference(ways[0], key) for key in keys))
     put(screen, table)
+
+
+def _rules(choices: Choices, ways: Sequence[Way]) -> list[str]:
+    """The tie rules of a row: none where it is that of the reference."""
+    rules = [way.group.ties for way in ways]
+    if len(rules) == len(Ties):
+        return ["any ties"]
+    return [" or ".join(rules)] if rules != [choices.group.ties] else []
 
 
 def _alike(choices: Choices, cells: Callable[[Way], list[str]]) -> list[list[Way]]:

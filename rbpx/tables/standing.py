@@ -65,7 +65,7 @@ def _word(state: State, mark: Marked | None) -> str:
 
 def _table(words: Mapping[tuple[Row, str], str], columns: Sequence[str]) -> Table:
     used = {(family, column) for (family, _), column in words}
-    shown = grid("where the cells stand", ["family", "size", *columns], left=2 + len(columns))
+    shown = grid("where the cells stand", ["family", "size", *map(escape, columns)], left=2 + len(columns))
     for row in dict.fromkeys(row for row, _ in words):
         absent = [State.missing.value if (row[0], column) in used else UNKNOWN for column in columns]
         cells = [words.get((row, column), word) for column, word in zip(columns, absent, strict=True)]
