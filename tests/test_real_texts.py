@@ -56,7 +56,8 @@ def test_official_scores_the_authors_tokens_of_a_real_text(
     words = ["model=hub", f"model.id=[{ids}]", "model.family=real", "model.pickled=true", f"limit={LIMIT}"]
     words += [f"dataset={name}", f"dataset.path={path}", "protocol=official", f"store={store}"]
     here("measure", *words, cwd=cwd, check=0)
-    asked = f"SELECT size, doc_id, position, token_id FROM tokens JOIN runs USING (run_id) WHERE dataset = '{name}' ORDER BY ALL"
+    asked = "SELECT size, doc_id, position, token_id FROM tokens JOIN runs USING (run_id) "
+    asked += f"WHERE dataset = '{name}' ORDER BY ALL"
     found = json.loads(here("sql", asked, f"store={store}", "--format", "json", cwd=cwd, check=0).stdout)
     texts = published(name, path)
     if name == "wikitext":  # whose blank lines hold a space in this file, as they do not on the hub

@@ -66,6 +66,7 @@ def test_a_sweep_that_is_killed_continues_where_it_was_and_ends_as_if_undisturbe
     torn = store / "runs" / ".0123456789abcdef.01234567.tmp"  # what a kill while writing leaves
     torn.mkdir()
     (torn / "tokens.parquet").write_bytes(b"PAR1")
+    (store / "cells").mkdir(exist_ok=True)
     (store / "cells" / f".{'0' * 16}.json.123.tmp").write_text('{"run_id": ')
 
     again = here(*words, "--store", store, cwd=cwd, check=0)

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from rich.markup import escape
+
 from rbpx.config import Format
 from rbpx.pace import CALIBRATED
 from rbpx.plan import Planned
@@ -26,7 +28,7 @@ def show(found: Sequence[Planned], format: Format) -> None:
         title = heading(one)
         if not headings or headings[-1] != title:
             add_heading(shown, headings, title)
-        shown.add_row(*_cells(one, wide))
+        shown.add_row(*map(escape, _cells(one, wide)))
     put(screen, shown, headings)
     for line in _notes(planned):
         screen.print(line, markup=False, soft_wrap=True)
