@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rbpx.config import Device, Request
 from rbpx.corpus import text_hash
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.grid import Cell, cells
+from rbpx.grid import INCOMPLETE, Cell, cells
 from rbpx.hub_texts import Sample
 from rbpx.index import refresh_index
 from rbpx.mirror import own_store
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from rbpx.crew import Crew
     from rbpx.models import LoadedModel
     from rbpx.progress import GridProgress
-
-_INCOMPLETE = "a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +93,7 @@ def draw_sample(request: Request, store: Store) -> Sample:
         MeasureError: the hub does not deliver it.
     """
     if request.dataset is None:
-        raise RbpxError(_INCOMPLETE)
+        raise RbpxError(INCOMPLETE)
     return sample(request.dataset, request.limit, request.seed, store, _tell_loading)
 
 

@@ -9,6 +9,7 @@ from rbpx.config import Bos, ModelConfig, Padding, Request
 from rbpx.content import digest
 from rbpx.errors import RbpxError
 
+INCOMPLETE = "a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help"
 _PLAIN = {"bos": Bos.tokenizer.value, "whole": False, "stride": None, "padding": Padding.counted.value}
 
 
@@ -63,6 +64,11 @@ class Cell:
         if self.model_hash is not None:
             del asked["model"]  # a folder that moved holds the same model
         return digest(asked)
+
+    def cut_for(self, context: int | None) -> tuple[int, int | None]:
+        """Tokens that a model of that context reads at once, and from one window to the next (None: none follows)."""
+        window = min(self.window, context or self.window)
+        return window, (self.stride or window // 2) if self.whole else None
 
     @property
     def failure_key(self) -> str:
@@ -149,7 +155,7 @@ def cells(request: Request, text_hash: str | None, model_hashes: dict[str, str |
     """
     model, dataset, protocol = request.model, request.dataset, request.protocol
     if model is None or dataset is None or protocol is None:
-        raise RbpxError("a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help")
+        raise RbpxError(INCOMPLETE)
     if request.dtype is None:
         raise RbpxError("dtype=null is no precision to measure in; give dtype=float32, bfloat16 or float16")
     family, chosen = members(model, request.sizes())

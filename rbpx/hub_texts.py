@@ -111,7 +111,7 @@ def _from_cache(asked: DatasetConfig, why: Exception, limit: int, seed: int) -> 
     try:
         builder = load_dataset_builder(asked.hub, asked.subset)
         rows = builder.as_dataset(split=asked.split)
-    except Exception:
+    except Exception:  # whatever `datasets` makes of a cache that lacks it; what the hub said is the reason
         raise MeasureError(undelivered(asked, why)) from None
     finally:
         config.HF_HUB_OFFLINE = before

@@ -24,22 +24,21 @@ _BYTES_PER_TOKEN = 3.7
 
 
 @dataclass(frozen=True)
-class Reading:
+class Cut:
     """How a cell reads: tokens at once, tokens from one window to the next, None for first windows alone."""
 
     window: int
     stride: int | None
 
 
-def reading_of(cell: Cell, context: int | None) -> Reading:
+def reading_of(cell: Cell, context: int | None) -> Cut:
     """How a cell reads with a model of that context; None where the context is not known or without limit."""
-    window = min(cell.window, context or cell.window)
-    return Reading(window, (cell.stride or window // 2) if cell.whole else None)
+    return Cut(*cell.cut_for(context))
 
 
 def find_load(
     standing: Standing,
-    reading: Reading,
+    reading: Cut,
     folder: Path | None,
     documents: Sequence[Document] | None,
     runs: Sequence[Record],
@@ -71,10 +70,10 @@ def find_load(
     return None
 
 
-def _reads_alike(cell: Cell, reading: Reading, run: Record) -> bool:
+def _reads_alike(cell: Cell, reading: Cut, run: Record) -> bool:
     """Whether a run cut the same text as a cell would; of a text that is not here its name tells."""
     same_text = run["text_hash"] == cell.text_hash if cell.text_hash is not None else run["dataset"] == cell.dataset
-    theirs = Reading(run["window"], run["stride"])
+    theirs = Cut(run["window"], run["stride"])
     return same_text and run["protocol"] == cell.protocol and theirs == reading
 
 
@@ -88,7 +87,7 @@ def _tokenizer(folder: Path, bos: str) -> tuple[str, str] | None:
         return None
 
 
-def load_of_run(store: Store, run_id: str, reading: Reading) -> Load:
+def load_of_run(store: Store, run_id: str, reading: Cut) -> Load:
     """What a run read, whose windows were cut that way; documents without a scored token are not run."""
     columns = pq.read_table(store.run_folder(run_id) / "documents.parquet", columns=["n_tokens", "n_scored"])
     read = [(n, scored) for n, scored in zip(*(c.to_pylist() for c in columns.columns), strict=True) if scored]
@@ -96,7 +95,7 @@ def load_of_run(store: Store, run_id: str, reading: Reading) -> Load:
     return load_of(lengths, sum(scored for _, scored in read))
 
 
-def _estimate(documents: Sequence[Document], reading: Reading) -> Load:
+def _estimate(documents: Sequence[Document], reading: Cut) -> Load:
     n_tokens = [round(len(d.text.encode("utf-8", "surrogatepass")) / _BYTES_PER_TOKEN) for d in documents]
     cut = [spans(n, reading.window, reading.stride) for n in n_tokens if n > 1]
     lengths = [end - begin for windows in cut for begin, end in windows]

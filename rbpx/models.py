@@ -26,6 +26,7 @@ class LoadedModel:
         name: as asked.
         model: the transformers model, in evaluation mode on its device.
         tokenizer: its tokenizer.
+        n_token_ids: ids that it has; rows of the vocabulary from there on stand for no token.
         head: hidden states to float32 logits.
         devices: where it computes and its weights lie: one, or of a split model several, `disk` among them.
         commit: the hub's commit, None for a folder.
@@ -39,6 +40,7 @@ class LoadedModel:
     name: str
     model: Any
     tokenizer: Any
+    n_token_ids: int
     head: Head
     devices: tuple[str, ...]
     commit: str | None
@@ -108,9 +110,11 @@ def load_model(
     counts = non_embedding_params(model), total_params(model)  # before it runs: offloaded weights that are tied part
     tokenizer = load_tokenizer(folder, name)
     rows = model.get_input_embeddings().weight.shape[0]
-    highest = max(tokenizer.get_vocab().values())
-    if highest >= rows:
-        raise RbpxError(f"{name} has a tokenizer that does not fit: its ids reach {highest}, the model has {rows} rows")
+    n_token_ids = max(tokenizer.get_vocab().values()) + 1
+    if n_token_ids > rows:
+        raise RbpxError(
+            f"{name} has a tokenizer that does not fit: its ids reach {n_token_ids - 1}, the model has {rows} rows"
+        )
     try:
         check_causal(model)
         head = open_head(model)
@@ -126,6 +130,7 @@ def load_model(
         name=name,
         model=model,
         tokenizer=tokenizer,
+        n_token_ids=n_token_ids,
         head=head,
         devices=devices_of(model),
         commit=commit,

@@ -6,12 +6,10 @@ from dataclasses import replace
 from rbpx.config import ProtocolConfig, Request
 from rbpx.corpus import Document, text_hash
 from rbpx.errors import RbpxError
-from rbpx.grid import Cell, cells, members
+from rbpx.grid import INCOMPLETE, Cell, cells, members
 from rbpx.samples import sample_here
 from rbpx.store import Store
 from rbpx.weights import hash_model, local_folder
-
-INCOMPLETE = "a grid needs model=FAMILY and dataset=NAME; see python -m rbpx --help"
 
 
 def grid_offline(request: Request, store: Store) -> tuple[list[Cell], Sequence[Document] | None]:

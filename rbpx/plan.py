@@ -13,7 +13,7 @@ from rbpx.config import Dtype, Request
 from rbpx.corpus import Document
 from rbpx.costs import Shape, flops, peak_mib
 from rbpx.errors import RbpxError
-from rbpx.loads import Reading, find_load, load_of_run, reading_of
+from rbpx.loads import Cut, find_load, load_of_run, reading_of
 from rbpx.mirror import open_store
 from rbpx.offline import grid_offline
 from rbpx.pace import Pace, calibrate, nearest
@@ -150,7 +150,7 @@ def _plan(
 def _memory(
     shape: Shape,
     request: Request,
-    reading: Reading,
+    reading: Cut,
     documents: Sequence[Document] | None,
     released_mib: float | None,
     room: Room,
@@ -194,7 +194,7 @@ def _paces(runs: Sequence[Record], store: Store, dtype: Dtype, room: Room) -> li
         shape = _shape_of_run(run)
         if shape is None:
             continue
-        work = flops(shape, load_of_run(store, run["run_id"], Reading(run["window"], run["stride"])))
+        work = flops(shape, load_of_run(store, run["run_id"], Cut(run["window"], run["stride"])))
         source = f"{run['family']} {run['size']} on {run['dataset']}"
         found.append(Pace(source, work / run["wall_s"], work / run["n_tokens"]))
     return found

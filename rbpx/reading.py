@@ -10,7 +10,7 @@ from rbpx.grid import Cell
 from rbpx.head import without_padding
 from rbpx.models import LoadedModel
 from rbpx.ties import OFFICIAL
-from rbpx.tokens import Window, acting_bos, authors_padding, cut_windows, n_token_ids
+from rbpx.tokens import Window, acting_bos, authors_padding, cut_windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,22 +53,21 @@ def read_as_asked(cell: Cell, loaded: LoadedModel) -> Reading:
         RbpxError: the context is shorter than the authors' windows or than the stride, or a token that is asked for
             does not exist.
     """
-    window = min(cell.window, loaded.context or cell.window)
+    window, stride = cell.cut_for(loaded.context)
     official = cell.protocol == OFFICIAL
     if official and window < cell.window:
         raise RbpxError(
             f"protocol=official reads {cell.window} tokens at once, {cell.model} at most {window}; use protocol=paper"
         )
-    stride = (cell.stride or window // 2) if cell.whole else None
     if stride is not None and stride >= window:
         raise RbpxError(
             f"protocol.stride={stride} is not below the {window} tokens that {cell.model} reads at once; give a smaller"
         )
-    n_ids, padding = n_token_ids(loaded.tokenizer), Padding(cell.padding)
-    if n_ids >= loaded.head.vocab_size:
+    padding = Padding(cell.padding)
+    if loaded.n_token_ids >= loaded.head.vocab_size:
         padding = Padding.counted
     if padding is Padding.masked:
-        loaded = replace(loaded, head=without_padding(loaded.head, n_ids))
+        loaded = replace(loaded, head=without_padding(loaded.head, loaded.n_token_ids))
     return Reading(
         loaded=loaded,
         window=window,

@@ -143,11 +143,6 @@ def authors_padding(tokenizer: Any) -> int:
     return int(found)
 
 
-def n_token_ids(tokenizer: Any) -> int:
-    """Ids that the tokenizer has; rows of a vocabulary from there on stand for no token."""
-    return int(max(tokenizer.get_vocab().values())) + 1
-
-
 def _encoded(
     texts: Sequence[str], tokenizer: Any, window: int | None, bos: Bos
 ) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:

@@ -18,7 +18,7 @@ from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from rbpx.laws.passing import Slopes
-from rbpx.laws.uncertainty import LEVEL
+from rbpx.laws.uncertainty import LEVEL, as_plain, with_arrays
 
 __all__ = ["Scatter", "model_scatter"]
 
@@ -64,15 +64,12 @@ class Scatter:
 
     def record(self) -> dict[str, Any]:
         """As plain values, from which `recall` makes it again."""
-        return {name: v.tolist() if isinstance(v, np.ndarray) else v for name, v in vars(self).items()}
+        return as_plain(self)
 
     @classmethod
     def recall(cls, record: Mapping[str, Any]) -> "Scatter":
         """The scatter of a record."""
-        known: dict[str, Any] = dict(record)
-        for name in ("sequences_PP", "apart_PP", "spread_PP"):
-            known[name] = np.asarray(known[name], dtype=np.float64)
-        return cls(**known)
+        return cls(**with_arrays(record, ("sequences_PP", "apart_PP", "spread_PP")))
 
 
 def model_scatter(x_C: Floats, at: Slopes, fisher_PP: Floats, resampled: tuple[Slopes, Floats] | None) -> Scatter:

@@ -7,7 +7,7 @@ that scatter which the documents explain. They are kept apart, so that one can s
 Shapes: N sizes, P parameters, B resamples.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,12 +19,22 @@ from scipy.stats import t as student_t
 
 from rbpx.laws.regression import Regression
 
-__all__ = ["LEVEL", "Uncertainty", "r2_interval", "uncertainty"]
+__all__ = ["LEVEL", "Uncertainty", "as_plain", "r2_interval", "uncertainty", "with_arrays"]
 
 Floats = NDArray[np.float64]
 
 LEVEL: Final = 0.95
 MIN_RESAMPLES: Final = 20
+
+
+def as_plain(value: object) -> dict[str, Any]:
+    """The fields of a value as plain ones, arrays as lists: what JSON takes."""
+    return {name: v.tolist() if isinstance(v, np.ndarray) else v for name, v in vars(value).items()}
+
+
+def with_arrays(record: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """A record of plain values in which those named are float64 arrays again."""
+    return {name: np.asarray(v, dtype=np.float64) if name in names else v for name, v in record.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +64,12 @@ class Uncertainty:
 
     def record(self) -> dict[str, Any]:
         """As plain values, from which `recall` makes it again."""
-        return {name: v.tolist() if isinstance(v, np.ndarray) else v for name, v in vars(self).items()}
+        return as_plain(self)
 
     @classmethod
     def recall(cls, record: Mapping[str, Any]) -> "Uncertainty":
         """The uncertainty of a record."""
-        known: dict[str, Any] = dict(record)
-        for name in ("text_PP", "bias_P", "spread_PP"):
-            known[name] = np.asarray(known[name], dtype=np.float64)
-        return cls(**known)
+        return cls(**with_arrays(record, ("text_PP", "bias_P", "spread_PP")))
 
     def interval(self, value: float, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
         """95 % interval of a function of the parameters, by its gradient.
