@@ -61,8 +61,11 @@ def write_whole(path: Path, text: str) -> None:
 
 def write_sealed(path: Path, record: Mapping[str, Any]) -> None:
     """Write a record whole, with a digest of all that it says, so that a flipped bit in it is seen."""
-    plain = json.loads(json.dumps(record, allow_nan=False))
-    write_whole(path, json.dumps(plain | {"seal": digest(plain)}, indent=1))
+    write_whole(path, _sealed(json.loads(json.dumps(record, allow_nan=False))))
+
+
+def _sealed(record: Mapping[str, Any]) -> str:
+    return json.dumps({**record, "seal": digest(record)}, indent=1)
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
@@ -72,13 +75,16 @@ def read_sealed(path: Path) -> dict[str, Any]:
         ValueError: it is no record, or not the one that was sealed.
         FileNotFoundError: it is not there.
     """
-    record = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(record, dict):
+    text = path.read_text(encoding="utf-8")
+    record = json.loads(text)
+    if not isinstance(record, dict) or not record:
         raise ValueError("it is no record")
-    seal = record.pop("seal", None)
-    if seal is not None and seal != digest(record):
+    name, last = record.popitem()
+    # All of the text is compared: two spellings of one number may have the same digest. And a last value that is the
+    # seal of all before it is one whatever its name: that is where a bit may have flipped.
+    if text != _sealed(record) and (name == "seal" or last == digest(record)):
         raise ValueError("it has changed since it was written")
-    return record
+    return record if name == "seal" else {**record, name: last}
 
 
 # ------------------------------------------------------------------------------------------------------------ caches

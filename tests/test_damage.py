@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx import integrity
+from rbpx.content import read_sealed, write_sealed
 from rbpx.integrity import run_fault
 from rbpx.store import Store
 from tests.commands import Answer, here
@@ -103,6 +104,25 @@ def test_no_single_bit_of_a_run_flips_unseen(own_store: Path) -> None:
         assert run_fault(store, run_id) is not None, f"{path.name}, byte {at}, bit {bit}"
         flip(path, at, bit)
     assert run_fault(store, run_id) is None
+
+
+def test_no_single_bit_of_a_record_flips_unseen_not_even_in_a_digit_that_no_float_holds(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    record = {"S": 9, "wall_s": 9.123456789012345, "text": "é", "nothing": None, "of": [0.1, 1e-5]}
+    write_sealed(path, record)
+    assert read_sealed(path) == record
+    for at in range(path.stat().st_size):
+        for bit in range(8):
+            flip(path, at, bit)
+            with pytest.raises(ValueError):
+                read_sealed(path)
+            flip(path, at, bit)
+    assert read_sealed(path) == record
+
+
+def test_a_record_of_a_version_without_seals_is_read_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "record.json").write_text('{"S": 9, "last": "seal"}')
+    assert read_sealed(tmp_path / "record.json") == {"S": 9, "last": "seal"}
 
 
 TOKENS, COUNTS, DOCUMENTS = "tokens", "rank_counts", "documents"
