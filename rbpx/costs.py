@@ -34,7 +34,6 @@ class Shape:
         total_params: all parameters, each once.
         vocab_size: V.
         head_width: D.
-        head_params: of the output head, tied or not.
         width: of the hidden states.
         layers: L.
         inner: widest linear map inside a layer.
@@ -49,7 +48,6 @@ class Shape:
     total_params: int
     vocab_size: int
     head_width: int
-    head_params: int
     width: int
     layers: int
     inner: int
@@ -138,5 +136,4 @@ def peak_mib(
     if dtype == "float32":
         return process + weights + activations + logits
     loading = weights + (shape.weights_mib("float32") if released_mib is None else released_mib)
-    head = shape.head_params * BYTES["float32"] / _MIB
-    return process + max(loading, weights + head + activations + logits)
+    return process + max(loading, weights + activations + logits)

@@ -4,7 +4,7 @@ Shapes: B windows, T tokens, D hidden width, N scored positions, V vocabulary.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,15 @@ import torch
 
 from rbpx.crew import Crew
 from rbpx.errors import MeasureError
-from rbpx.head import head_input, input_device
+from rbpx.head import at_once, head_input, input_device
 from rbpx.loading import is_out_of_memory
 from rbpx.models import LoadedModel
 from rbpx.ranks import NonFiniteLogits, TokenRanks, rank_hidden
 from rbpx.tokens import Window
 
+_WORTH_TILES = (
+    1 << 28
+)  # logits of a cell; with fewer, the second that numba takes to come in is longer than all of them
 Advance = Callable[[int], None]
 COLUMNS = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
 
@@ -69,6 +72,8 @@ def measure_windows(
         MeasureError: memory does not hold a single window, or logits are not finite; all processes raise alike.
     """
     scored = sorted((w for w in windows if w.n_scored), key=_longest_first)
+    if sum(w.n_scored for w in scored) * loaded.head.vocab_size < _WORTH_TILES:
+        loaded = replace(loaded, head=at_once(loaded.head))
     share = scored[crew.rank :: crew.world]  # dealt by length, so that the processes finish together
     failure, rows = None, None
     try:
@@ -84,7 +89,7 @@ def measure_windows(
 
 
 def _measure_share(loaded: LoadedModel, share: list[Window], budget: int, advance: Advance) -> list[npt.NDArray[Any]]:
-    if loaded.head.logits is None:
+    if loaded.head.product is None:
         budget = 1  # whole logits: a window at a time
     queue = list(batch_windows(share, budget))
     parts = []
@@ -151,12 +156,11 @@ def _rank_batch(
         ids_BT = ids_BT.to(input_device(loaded.model))
         row, position = torch.from_numpy(row_N), torch.from_numpy(position_N)
         targets_N = ids_BT[row, position]
-        if loaded.head.logits is not None:
-            states_BTD, to_logits = head_input(loaded.model, ids_BT), loaded.head.logits
-        else:  # the model does something of its own behind the head: its own logits, whole
-            logits_BTV = loaded.model(input_ids=ids_BT, use_cache=False).logits
-            states_BTD, to_logits = logits_BTV[..., : loaded.head.vocab_size], torch.Tensor.float
-        return rank_hidden(states_BTD[row, position - 1], targets_N, to_logits, loaded.head.vocab_size)
+        if loaded.head.product is not None:
+            return loaded.head.rank(head_input(loaded.model, ids_BT)[row, position - 1], targets_N)
+        # The model does something of its own behind the head: its own logits, whole.
+        logits_BTV = loaded.model(input_ids=ids_BT, use_cache=False).logits[..., : loaded.head.vocab_size]
+        return rank_hidden(logits_BTV[row, position - 1], targets_N, torch.Tensor.float, loaded.head.vocab_size)
 
 
 def _merge(parts: list[list[npt.NDArray[Any]]], scored: Sequence[Window]) -> TokenRows:

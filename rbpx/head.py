@@ -4,14 +4,15 @@ Shapes: B windows, T tokens, N positions, D hidden width, V vocabulary.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from rbpx.errors import RbpxError
-from rbpx.product import Map, float32_product
+from rbpx.product import Map, Product, float32_product
+from rbpx.ranks import TokenRanks, rank_hidden
 
 _PROBE_LOGIT = 100.0  # the probe drives logits this far, where a soft cap shows itself
 _PROBE_TOKENS = 8
@@ -51,21 +52,57 @@ class Head:
     """How hidden states become logits.
 
     Attributes:
-        logits: hidden states [N, D] -> float32 logits [N, V]; None where the model must be run whole.
-        after: what the model does behind the head's product: identity, scale, softcap, unknown, or not finite.
+        product: hidden states [N, D] -> float32 [N, at least V]; None where the model must be run whole.
+        finish: what is done to each of these by itself; None for nothing.
+        after: the same in words, with what keeps a model from being explained: identity, scale, softcap, unknown, or
+            not finite.
         vocab_size: V, rows that compete for a rank, padded ones included.
     """
 
-    logits: Map | None
+    product: Product | None
+    finish: Map | None
     after: str
     vocab_size: int
+
+    @property
+    def logits(self) -> Map | None:
+        """Hidden states [N, D] -> float32 logits [N, V]; None where the model must be run whole."""
+        product, finish = self.product, self.finish
+        if product is None:
+            return None
+
+        def logits(hidden_ND: Tensor) -> Tensor:
+            plain_NV = product.logits(hidden_ND)[:, : self.vocab_size]
+            return plain_NV if finish is None else finish(plain_NV)
+
+        return logits
+
+    def rank(self, hidden_ND: Tensor, targets_N: Tensor) -> TokenRanks:
+        """Rank the targets of hidden states [N, D], by tiles of the vocabulary where its matrix is on the CPU.
+
+        Raises:
+            NonFiniteLogits: a row of logits holds NaN, +inf or -inf.
+            ValueError: there is no product, or there is not one target per position.
+        """
+        if self.product is None or self.logits is None:
+            raise ValueError("A model that must be run whole gives logits, not states")
+        if self.product.weight_VD is None:
+            return rank_hidden(hidden_ND, targets_N, self.logits, self.vocab_size)
+        from rbpx.tiles import rank_tiles  # numba, which takes half a second to come in
+
+        weight_VD, bias_V = self.product.weight_VD[: self.vocab_size], self.product.bias_V
+        bias_V = None if bias_V is None else bias_V[: self.vocab_size]
+        return rank_tiles(hidden_ND, targets_N, weight_VD, bias_V, self.finish)
+
+
+def at_once(head: Head) -> Head:
+    """The head with whole logits of a few positions at a time, where there is too little work to compile tiles for."""
+    return replace(head, product=None if head.product is None else Product(head.product.logits))
 
 
 def without_padding(head: Head, n_token_ids: int) -> Head:
     """The head without the rows of the vocabulary from `n_token_ids` on, which stand for no token."""
-    rows, logits = min(n_token_ids, head.vocab_size), head.logits
-    cut = None if logits is None else lambda hidden_ND: logits(hidden_ND)[:, :rows]
-    return Head(cut, head.after, rows)
+    return replace(head, vocab_size=min(n_token_ids, head.vocab_size))
 
 
 def _probe_ids(model: Any) -> Tensor:
@@ -136,11 +173,8 @@ def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
             for z, y in zip(plain, emitted, strict=True)
         )
 
-    def identity(logits_NV: Tensor) -> Tensor:
-        return logits_NV
-
-    if explains(identity):
-        return "identity", identity, width
+    if explains(lambda logits_NV: logits_NV):
+        return "identity", None, width
     squares = float((plain[0].double() ** 2).sum())
     if squares > 0:
         scale = float((emitted[0].double() * plain[0].double()).sum()) / squares
@@ -169,7 +203,5 @@ def open_head(model: Any) -> Head:
     with torch.inference_mode():
         module = _output_head(model)
         after, finish, vocab_size = _after_head(model, module)
-    if finish is None:
-        return Head(None, after, vocab_size)
-    product = float32_product(module, model.dtype)
-    return Head(lambda hidden_ND: finish(product(hidden_ND)), after, vocab_size)
+    explained = after not in ("unknown", "not finite")
+    return Head(float32_product(module, model.dtype) if explained else None, finish, after, vocab_size)

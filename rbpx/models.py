@@ -122,7 +122,7 @@ def load_model(
         raise RbpxError(f"{name} cannot be measured: {problem}") from None
     if head.after == "not finite" and dtype != "float32":
         raise MeasureError(f"{name} gives logits that are no finite numbers in {dtype}; measure it with dtype=float32")
-    if head.logits is None and dtype != "float32":
+    if head.product is None and dtype != "float32":
         raise RbpxError(
             f"{name} changes its logits after the head in a way unknown here; measure it with dtype=float32"
         )

@@ -11,7 +11,6 @@ import torch
 from rbpx.costs import flops, load_of
 from rbpx.errors import RbpxError
 from rbpx.head import head_input, open_head
-from rbpx.ranks import rank_hidden
 from rbpx.shapes import shape_of_model
 
 CALIBRATED = "calibrate=true"  # the source of a pace that was measured for this plan
@@ -64,14 +63,13 @@ def calibrate(device: str, dtype: str) -> Pace:
     shape, head = shape_of_model(model), open_head(model)
     ids_BT = torch.zeros((_WINDOWS, _WINDOW), dtype=torch.int64, device=device)
     assert shape is not None, "the shape of GPT-2 is known"
-    assert head.logits is not None, "the head of GPT-2 is plain"
     targets_N = ids_BT.flatten()
     passes = -1  # the first one warms up
     began = time.monotonic()
     while passes < 1 or time.monotonic() - began < _SECONDS:
         with torch.inference_mode():
             states_BTD = head_input(model, ids_BT)
-            rank_hidden(states_BTD.flatten(0, 1), targets_N, head.logits, head.vocab_size)
+            head.rank(states_BTD.flatten(0, 1), targets_N)
         passes += 1
         if passes == 0:
             began = time.monotonic()

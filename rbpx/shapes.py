@@ -108,7 +108,6 @@ def shape_of_model(model: Any) -> Shape | None:
         total_params=total_params(model),
         vocab_size=vocab_size,
         head_width=head_width,
-        head_params=sum(parameter.numel() for parameter in head.parameters()),
         width=width,
         layers=layers,
         inner=inner,

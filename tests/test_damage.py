@@ -114,7 +114,7 @@ def test_no_single_bit_of_a_record_flips_unseen_not_even_in_a_digit_that_no_floa
     for at in range(path.stat().st_size):
         for bit in range(8):
             flip(path, at, bit)
-            with pytest.raises(ValueError):
+            with pytest.raises(ValueError, match=r"\S"):
                 read_sealed(path)
             flip(path, at, bit)
     assert read_sealed(path) == record

@@ -1,0 +1,171 @@
+"""A tile of logits and what is known of each row's target in; counts, sums and the target's own logit out, in one go.
+
+The loops are compiled by numba when they first run and kept beside this file (or in NUMBA_CACHE_DIR), so no compiler is
+needed. A tile is read while it lies in a core's cache, twice: for its largest value, then for everything else.
+
+Shapes: n positions, v entries of the vocabulary in a tile.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+NEAR_KEPT = 256  # logits of a row that may lie so close to the target's that its exact value has to judge them
+
+f32, i32 = np.float32, np.int32
+
+
+def _bits_of(_: Any, x: Any) -> Any:
+    """The bits of a float32 as an int32."""
+    return types.int32(types.float32), lambda context, builder, sig, args: builder.bitcast(args[0], ir.IntType(32))
+
+
+def _float_of(_: Any, bits: Any) -> Any:
+    """The float32 of an int32's bits."""
+    return types.float32(types.int32), lambda context, builder, sig, args: builder.bitcast(args[0], ir.FloatType())
+
+
+_bits: Any = intrinsic(_bits_of)
+_float: Any = intrinsic(_float_of)
+
+
+_ABSOLUTE, _INFINITE = i32(0x7FFFFFFF), i32(0x7F800000)
+
+
+@njit(inline="always")
+def _exp_of_negative(x: Any) -> Any:
+    """exp(x) for x <= 0 within 2 units in the last place: 2^k by its exponent bits, the rest by a polynomial.
+
+    Coefficients: S. L. Moshier, Cephes Mathematical Library, expf. Below -87 it stays at exp(-87) = 1.6e-38.
+    """
+    x = max(x, f32(-87.0))
+    k = np.floor(x * f32(1.44269504) + f32(0.5))
+    r = x - k * f32(0.693359375) + k * f32(2.12194440e-4)
+    p = f32(1.9875691500e-4) * r + f32(1.3981999507e-3)
+    p = p * r + f32(8.3334519073e-3)
+    p = p * r + f32(4.1665795894e-2)
+    p = p * r + f32(1.6666665459e-1)
+    p = p * r + f32(5.0000001201e-1)
+    p = p * r * r + r + f32(1.0)
+    return p * _float((i32(k) + i32(127)) << i32(23))
+
+
+# The flags let sums be split over a vector's lanes. The first loop may assume that nothing is NaN, since beside it
+# compares the bits of what it reads as whole numbers; the second never sees one.
+@njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "contract"})
+def _largest(z_v: Any) -> Any:
+    """The largest value, and the largest absolute value as bits: NaN and the infinities stand above all others."""
+    top, bits = z_v[0], i32(0)
+    for v in range(z_v.shape[0]):
+        top = max(top, z_v[v])
+        bits = max(bits, i32(_bits(z_v[v]) & _ABSOLUTE))
+    return top, bits
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "nsz", "contract"})
+def _counts(z_v: Any, low: Any, high: Any, top: Any) -> Any:
+    """How many are at least `low`, how many exceed `high`, and the sum of exp(z - top)."""
+    least, above, total = i32(0), i32(0), f32(0.0)
+    for v in range(z_v.shape[0]):
+        z = z_v[v]
+        least += i32(z >= low)
+        above += i32(z > high)
+        total += _exp_of_negative(z - top)
+    return least, above, total
+
+
+@njit(nogil=True, cache=True)
+def add_tile(
+    tile_nv: Any, start: int, target_n: Any, low_n: Any, high_n: Any,
+    above_n: Any, near_nK: Any, n_near_n: Any, own_n: Any, top_n: Any, sum_n: Any, finite_n: Any,
+) -> None:  # fmt: skip
+    """Add a tile to the tallies of its rows, in place.
+
+    Args:
+        tile_nv: float32 [n, v], logits of the entries from `start` on.
+        start: the vocabulary entry of the tile's first column.
+        target_n: int64 [n], the targets' entries.
+        low_n: float32 [n], below it a logit is less than the target's, whatever the target's last digits.
+        high_n: float32 [n], above it a logit is greater.
+        above_n: int64 [n], entries greater than `high_n`.
+        near_nK: float32 [n, K], the first K logits from low to high, the target's own among them.
+        n_near_n: int64 [n], how many there were.
+        own_n: float32 [n], the target's logit once its tile has come by.
+        top_n: float32 [n], the largest logit so far; -inf before the first tile.
+        sum_n: float64 [n], sum of exp(z - top).
+        finite_n: bool [n], false from the first NaN or infinity on; such a row is not counted any further.
+    """
+    width = tile_nv.shape[1]
+    for i in range(tile_nv.shape[0]):
+        z_v = tile_nv[i]
+        top, bits = _largest(z_v)
+        if bits >= _INFINITE:
+            finite_n[i] = False
+        if not finite_n[i]:
+            continue
+        if top > top_n[i]:
+            sum_n[i] *= np.exp(np.float64(top_n[i]) - np.float64(top))
+            top_n[i] = top
+        least, above, total = _counts(z_v, low_n[i], high_n[i], top_n[i])
+        above_n[i] += above
+        sum_n[i] += total
+        if least > above:
+            for v in range(width):
+                if low_n[i] <= z_v[v] <= high_n[i]:
+                    if n_near_n[i] < near_nK.shape[1]:
+                        near_nK[i, n_near_n[i]] = z_v[v]
+                    n_near_n[i] += 1
+        if start <= target_n[i] < start + width:
+            own_n[i] = z_v[target_n[i] - start]
+
+
+class Tally:
+    """What the tiles of n rows have come to so far.
+
+    Attributes:
+        finite_n: bool [n], whether all logits were finite.
+    """
+
+    def __init__(
+        self, target_n: npt.NDArray[np.int64], low_n: npt.NDArray[np.float32], high_n: npt.NDArray[np.float32]
+    ) -> None:
+        """Begin with no tile; `low_n` and `high_n` enclose each target's logit as far as is known beforehand."""
+        n = len(target_n)
+        self._asked = (target_n, low_n, high_n)
+        self._above_n, self._n_near_n = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self._near_nK = np.full((n, NEAR_KEPT), -np.inf, np.float32)
+        self._own_n, self._top_n = np.full(n, np.nan, np.float32), np.full(n, -np.inf, np.float32)
+        self._sum_n = np.zeros(n, np.float64)
+        self.finite_n = np.ones(n, bool)
+
+    def add(self, tile_nv: npt.NDArray[np.float32], start: int) -> None:
+        """Count a tile whose first column is the entry `start` of the vocabulary."""
+        add_tile(
+            tile_nv, start, *self._asked, self._above_n, self._near_nK, self._n_near_n, self._own_n, self._top_n,
+            self._sum_n, self.finite_n,
+        )  # fmt: skip
+
+    @property
+    def settled_n(self) -> npt.NDArray[np.bool_]:
+        """Bool [n]: the target's logit lay where it was expected, and all that had to be compared with it was kept."""
+        _, low_n, high_n = self._asked
+        return (low_n <= self._own_n) & (self._own_n <= high_n) & (self._n_near_n <= NEAR_KEPT)
+
+    @property
+    def greater_n(self) -> npt.NDArray[np.int32]:
+        """Int32 [n], entries whose logit exceeds the target's; true where settled."""
+        return np.asarray(self._above_n + (self._near_nK > self._own_n[:, None]).sum(1), np.int32)
+
+    @property
+    def ties_n(self) -> npt.NDArray[np.int32]:
+        """Int32 [n], other entries whose logit equals the target's; true where settled."""
+        return np.asarray((self._near_nK == self._own_n[:, None]).sum(1) - 1, np.int32)
+
+    @property
+    def logprob_n(self) -> npt.NDArray[np.float32]:
+        """Float32 [n], ln of the probability of the target, in nats."""
+        return (self._own_n.astype(np.float64) - self._top_n - np.log(self._sum_n)).astype(np.float32)
