@@ -5,6 +5,7 @@ Shapes: N positions, D width of the hidden states, V width of the vocabulary as 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,9 @@ _CACHE_BYTES = 1 << 20  # a chunk this small stays in a core's cache between its
 _FEWEST_ROWS = 64  # below it, reading the head again for every chunk costs more than the cache saves
 _CPU_BYTES = 16 << 20
 _GPU_BYTES = 256 << 20
+_HAS_TRITON = (
+    find_spec("triton") is not None
+)  # comes with torch for CUDA on Linux; elsewhere torch's own operations count
 
 
 def chunk_bytes_for(device: torch.device, vocab_size: int) -> int:
@@ -112,6 +116,10 @@ def _rank_rows(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
         raise ValueError(f"Ranks need float32 logits, got {logits_NV.dtype}: coarser ones tie by rounding")
     if logits_NV.ndim != 2 or targets_N.shape != logits_NV.shape[:1]:
         raise ValueError(f"Logits of shape {tuple(logits_NV.shape)} do not fit targets {tuple(targets_N.shape)}")
+    if logits_NV.is_cuda and _HAS_TRITON:
+        from rbpx.kernel import rank_rows
+
+        return rank_rows(logits_NV, targets_N.to(logits_NV.device, torch.int64))
     target_N1 = logits_NV.gather(1, targets_N.to(logits_NV.device, torch.int64)[:, None])
     greater_N = (logits_NV > target_N1).sum(1, dtype=torch.int32)
     ties_N = (logits_NV == target_N1).sum(1, dtype=torch.int32) - 1

@@ -76,7 +76,7 @@ def _mib(value: float | None) -> str:
 
 
 def time(seconds: float | None) -> str:
-    """A time in its two largest units."""
+    """A time in its two largest units; from a hundred days on in days."""
     if seconds is None:
         return UNKNOWN
     if seconds < 60:
@@ -85,7 +85,9 @@ def time(seconds: float | None) -> str:
     if minutes < 60:
         return f"{minutes}m"
     hours = round(seconds / 3600)
-    return f"{minutes // 60}h{minutes % 60:02}m" if hours < 48 else f"{hours // 24}d{hours % 24:02}h"
+    if hours < 48:
+        return f"{minutes // 60}h{minutes % 60:02}m"
+    return f"{hours // 24}d{hours % 24:02}h" if hours < 2400 else f"{hours // 24:,}d"
 
 
 def _notes(planned: Sequence[Planned]) -> list[str]:
