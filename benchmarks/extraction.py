@@ -14,10 +14,10 @@ The same windows go into all of them; (a) and (b), which are slow, take the firs
 against each other before anything is timed. The memory is what a way takes above the loaded model, at its peak.
 
     python benchmarks/extraction.py --data ../shared/data
-    python benchmarks/extraction.py --data ../shared/data --device cuda --dtype bfloat16 --peak-tflops 989 --peak-gb-s 4800
+    python benchmarks/extraction.py --data ../shared/data --device cuda --peak-tflops 67 --peak-gb-s 4800
 
-With the peaks of a device, the table says how fast arithmetic and memory alone would let it measure: 2 S + 2 V D FLOPs a
-token, and the weights once a batch.
+With the peaks of a device, the table says how fast arithmetic and memory alone would let it measure: 2 S + 2 V D FLOPs
+a token, and the weights once a batch.
 """
 
 import argparse
