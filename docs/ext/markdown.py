@@ -1,0 +1,26 @@
+"""Plain words and rows in, MyST out."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+
+def plain(text: object) -> str:
+    """Text that means nothing to Markdown, on one line; None is a dash."""
+    return "–" if text is None else re.sub(r"([\\`*_{}\[\]<>()#+!|$~^@:-])", r"\\\1", " ".join(str(text).split()))
+
+
+def name(text: object) -> str:
+    """A name as code, in a cell of a table too."""
+    return "–" if text is None else f"`{str(text).replace('|', chr(92) + '|')}`"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of cells that are Markdown already."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def block(text: str, language: str = "text", *options: str) -> str:
+    """Lines as they are."""
+    said = "".join(f":{option}:\n" for option in options)
+    return f"```{language}\n{said}{text.rstrip()}\n```\n"
