@@ -29,7 +29,13 @@ autodoc_default_options = {"members": True, "undoc-members": False}
 python_use_unqualified_type_names = True
 napoleon_google_docstring, napoleon_numpy_docstring, napoleon_use_ivar = True, False, True
 # Types of libraries, whose own sites could only be asked with a network, and of our insides.
-nitpick_ignore_regex = [("py:.*", r"(pa|pd|alt|pyarrow|pandas|altair|collections|typing|pathlib|rbpx|npt|Unpack)\b.*")]
-nitpick_ignore_regex += [("py:.*", r"(Result|Path|Record|Sequence|Mapping|Group|Run|Status|Any|Method|Evidence|Choice)\b.*")]
-nitpick_ignore_regex += [("py:class", r"(KLaws|Regimes|Emergences|Gaps|Choices|Ranks|Entropies|GroupUnits|Improvement)")]
+nitpick_ignore_regex = [
+    ("py:.*", r"(numpy|pa|pd|alt|pyarrow|pandas|altair|collections|typing|pathlib|rbpx|npt|Unpack)\b.*")
+]
+nitpick_ignore_regex += [
+    ("py:.*", r"(Result|Path|Record|Sequence|Mapping|Group|Run|Status|Any|Method|Evidence|Choice)\b.*")
+]
+nitpick_ignore_regex += [
+    ("py:class", r"(KLaws|Regimes|Emergences|Gaps|Choices|Ranks|Entropies|GroupUnits|Improvement)")
+]
 nitpick_ignore_regex += [("py:class", r"(OutcomesFound|TokenwiseFound|Foresights|Laws|Law|ArrayLike|Floats)")]

@@ -63,7 +63,11 @@ def _default(field: Field[Any]) -> str:
     if isinstance(value, Enum):
         others = [name(each.value) for each in type(value) if each is not value]
         return f"{name(value.value)}, or {', '.join(others)}"
-    return "none" if value is None or value in ([], {}) else name(str(value).replace("${oc.env:RBPX_STORE,store}", "store"))
+    return (
+        "none"
+        if value is None or value in ([], {})
+        else name(str(value).replace("${oc.env:RBPX_STORE,store}", "store"))
+    )
 
 
 def _comment(path: Path) -> str:

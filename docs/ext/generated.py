@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ext import code, notebook, holdings
+from ext import code, holdings, layers, notebook
 
 PARTS: dict[str, Callable[[], str]] = {
     "verbs": code.verbs,
@@ -20,6 +20,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "distributions": holdings.distributions,
     "statuses": holdings.statuses,
     "questions": holdings.questions,
+    "layers": layers.layers,
     "notebook": notebook.page,
 }
 MARK = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
