@@ -34,7 +34,7 @@ studies: $(STAMP) ## run every study on the ladder and write its findings into i
 	  $(BIN)/python -m rbpx record experiment=$$(basename $$study .yaml) > /dev/null || exit 1; done
 
 docs: $(STAMP) ## the documentation, in docs/_build/html; a warning is an error
-	$(BIN)/sphinx-build -W --keep-going -n -q -b html docs docs/_build/html
+	$(BIN)/sphinx-build -E -W --keep-going -n -q -b html docs docs/_build/html
 
 tutorial: $(STAMP) ## run what the tutorial and the example notebook show again, on the store of make demo
 	$(BIN)/python docs/retell.py docs/tutorial.md docs/example.ipynb

@@ -5,14 +5,15 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
 
-from rbpx import __version__
+import rbpx  # noqa: E402, from the checkout
 
 project = "rbpx"
 author = "The rbpx authors"
 copyright = "the rbpx authors"
-release = version = __version__
+release = version = rbpx.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "ext.generated", "ext.mathml", "ext.links"]
 exclude_patterns = ["_build", "ext", "examples"]
+smartquotes = False
 html_theme = "furo"
 html_title = "rbpx"
 html_static_path = ["_static"]
@@ -25,7 +26,7 @@ myst_enable_extensions = ["dollarmath", "colon_fence", "attrs_inline", "fieldlis
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_default_options = {"members": True, "undoc-members": False}
+autodoc_default_options = {"members": True}
 python_use_unqualified_type_names = True
 napoleon_google_docstring, napoleon_numpy_docstring, napoleon_use_ivar = True, False, True
 # Types of libraries, whose own sites could only be asked with a network, and of our insides.

@@ -3,10 +3,15 @@
 import re
 from collections.abc import Iterable, Sequence
 
+_SPECIAL = r"([\\`*_{}\[\]<>()#+!|$~^@:-])"
+
 
 def plain(text: object) -> str:
-    """Text that means nothing to Markdown, on one line; None is a dash."""
-    return "–" if text is None else re.sub(r"([\\`*_{}\[\]<>()#+!|$~^@:-])", r"\\\1", " ".join(str(text).split()))
+    """Text that means nothing to Markdown, except `code`, on one line; None is a dash."""
+    if text is None:
+        return "–"
+    pieces = re.split(r"(`[^`|]+`)", " ".join(str(text).split()))
+    return "".join(piece if n % 2 else re.sub(_SPECIAL, r"\\\1", piece) for n, piece in enumerate(pieces))
 
 
 def name(text: object) -> str:
