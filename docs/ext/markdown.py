@@ -10,8 +10,9 @@ def plain(text: object) -> str:
     """Text that means nothing to Markdown, except `code`, on one line; None is a dash."""
     if text is None:
         return "–"
-    pieces = re.split(r"(`[^`|]+`)", " ".join(str(text).split()))
-    return "".join(piece if n % 2 else re.sub(_SPECIAL, r"\\\1", piece) for n, piece in enumerate(pieces))
+    pieces = re.split(r"(`[^`]+`)", " ".join(str(text).split()))
+    code = [n % 2 and "|" not in piece for n, piece in enumerate(pieces)]  # a bar would end a cell in code too
+    return "".join(p if c else re.sub(_SPECIAL, r"\\\1", p) for p, c in zip(pieces, code, strict=True))
 
 
 def name(text: object) -> str:
