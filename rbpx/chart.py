@@ -30,9 +30,11 @@ def draw_laws(found: Sequence[Laws]) -> alt.LayerChart:
         raise RbpxError("there is no point to draw: every quantity is 0 or unknown; look at the column status")
     x = alt.X("S:Q", scale=alt.Scale(type="log", nice=False, padding=12), title="S, non-embedding parameters")
     y = alt.Y("y:Q", scale=alt.Scale(type="log", nice=False, padding=12), title="-ln RBP_k, or nats")
-    law = alt.Color("law:N", sort=list(dict.fromkeys(row["law"] for row in points)), title=None)
-    on = alt.StrokeDash("on:N", title=None)
-    shape = alt.Shape("on:N", title=None)
+    whole = alt.Legend(labelLimit=0)
+    law = alt.Color("law:N", sort=list(dict.fromkeys(row["law"] for row in points)), title=None, legend=whole)
+    legend = whole if len({row["on"] for row in points}) > 1 else None  # one group needs no name beside it
+    on = alt.StrokeDash("on:N", title=None, legend=legend)
+    shape = alt.Shape("on:N", title=None, legend=legend)
     tooltip = ["on:N", "law:N", "size:N", alt.Tooltip("S:Q", format=","), alt.Tooltip("y:Q", format=".4f")]
     drawn = alt.Chart(alt.InlineData(points)).mark_point(filled=True).encode(x, y, law, shape, tooltip=tooltip)
     if not curves:
