@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo studies test check soak clean
+.PHONY: help install demo studies docs tutorial test check soak clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -33,19 +33,26 @@ studies: $(STAMP) ## run every study on the ladder and write its findings into i
 	@for study in $$(grep -l '  result:' experiments/*.yaml); do \
 	  $(BIN)/python -m rbpx record experiment=$$(basename $$study .yaml) > /dev/null || exit 1; done
 
+docs: $(STAMP) ## the documentation, in docs/_build/html; a warning is an error
+	$(BIN)/sphinx-build -E -W --keep-going -n -q -b html docs docs/_build/html
+
+tutorial: $(STAMP) ## run what the tutorial and the example notebook show again, on the store of make demo
+	$(BIN)/python docs/retell.py docs/tutorial.md docs/example.ipynb
+
 test: $(STAMP) ## the tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-check: $(STAMP) ## format, lint, types, import directions, then the tests
+check: $(STAMP) ## format, lint, types, import directions, documentation, then the tests
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(MAKE) --no-print-directory docs
 	$(MAKE) --no-print-directory test
 
 soak: $(STAMP) ## half an hour of kills, flipped bits, crowds and full disks on real stores
 	$(BIN)/python -m tests.soak --rounds 60
 
 clean: ## remove caches and build outputs; .venv and the store stay
-	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis soak
+	rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis soak
 	find . -path ./$(VENV) -prune -o -type d -name __pycache__ -exec rm -rf {} +

@@ -1,3 +1,38 @@
-"""Relative-Based Probability: scaling laws of language models, measured token by token (arXiv 2510.20387)."""
+"""Relative-Based Probability: scaling laws of language models, measured token by token (arXiv 2510.20387).
+
+In a notebook or a script: `rbpx.open("store").fit(dataset="stdlib")`. On a command line: `python -m rbpx --help`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+__all__ = ["Answer", "Keys", "MeasureError", "Measurements", "RbpxError", "Status", "open"]
+
+if TYPE_CHECKING:
+    from rbpx.answer import Answer
+    from rbpx.errors import MeasureError, RbpxError
+    from rbpx.keywords import Keys
+    from rbpx.measurements import Measurements
+    from rbpx.measurements import open_measurements as open
+    from rbpx.status import Status
+else:
+    _PLACES = {
+        "Answer": ("answer", "Answer"),
+        "Keys": ("keywords", "Keys"),
+        "MeasureError": ("errors", "MeasureError"),
+        "Measurements": ("measurements", "Measurements"),
+        "RbpxError": ("errors", "RbpxError"),
+        "Status": ("status", "Status"),
+        "open": ("measurements", "open_measurements"),
+    }
+
+    def __getattr__(name: str) -> object:
+        """What a name of the interface stands for, imported when it is first used: the command line needs none."""
+        if name not in _PLACES:
+            raise AttributeError(f"module 'rbpx' has no attribute {name!r}; it has {', '.join(__all__)}")
+        module, attribute = _PLACES[name]
+        return getattr(import_module(f"rbpx.{module}"), attribute)
+
+    def __dir__() -> list[str]:
+        return [*globals(), *__all__]

@@ -7,15 +7,16 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rbpx.config import Format, Request
 from rbpx.display import visible_line
-from rbpx.errors import DamageError, MeasureError, RbpxError
+from rbpx.errors import MeasureError, RbpxError
 from rbpx.mirror import open_store, own_store
 from rbpx.outcome import Outcome, leave
+from rbpx.rereading import read_again
 from rbpx.store import Record, Store
-from rbpx.study import ANALYSES
+from rbpx.study import ANALYSES, open_filled
 from rbpx.study import perform as perform_analyses
 
 VERB, WORDS, OVERRIDES = (
@@ -36,8 +37,8 @@ def perform(config: Any) -> None:
 
     verb, words = os.environ[VERB], json.loads(os.environ[WORDS])
     try:
-        request = OmegaConf.to_object(config)
-        outcome = _read_again(request, lambda: JOBS[verb](request, words))
+        request: Any = OmegaConf.to_object(config)
+        outcome = read_again(request.store, lambda: JOBS[verb](request, words))
     except MeasureError as problem:
         outcome = Outcome(error=str(problem), status=1)
     except RbpxError as problem:
@@ -46,20 +47,6 @@ def perform(config: Any) -> None:
         close_output()
         outcome = Outcome()
     leave(outcome)
-
-
-T = TypeVar("T")
-
-
-def _read_again(request: Any, do: Callable[[], T]) -> T:
-    """A file that fails while it is read is looked at again, and left out the second time."""
-    try:
-        return do()
-    except DamageError:
-        from rbpx.integrity import doubt
-
-        doubt(open_store(request.store))
-        return do()
 
 
 def close_output() -> None:
@@ -81,11 +68,11 @@ def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
         return 1 if errors or failures else 0
     requests = [o.request for o in outcomes if o.request is not None]
     if verb in ("run", "record") and requests:
-        found = _read_again(requests[0], lambda: _finish_run(requests, done))
+        found = read_again(requests[0].store, lambda: _finish_run(requests, done))
         if verb == "record" and not errors and not failures:
             _record(requests[0], found)
     if verb in ANALYSES and requests:
-        _read_again(requests[0], lambda: perform_analyses([verb], [(request, None) for request in requests]))
+        read_again(requests[0].store, lambda: perform_analyses([verb], [(request, None) for request in requests]))
     if verb == "audit" and requests:
         _print_audits(requests[0], [found for o in outcomes for found in o.found])
     if verb == "plan" and requests:
@@ -192,7 +179,7 @@ def audit(request: Request, words: Sequence[str]) -> Outcome:
     """Measure a sample of what the store holds again, in float32; printed at the end, once for all jobs of a sweep."""
     from rbpx.audit import audit_runs
 
-    _open(request)
+    open_filled(request.store)
     return audit_runs(request)
 
 
@@ -238,7 +225,7 @@ def _refresh(store: Store) -> None:
 
 def analyse(request: Request, words: Sequence[str]) -> Outcome:
     """Any analysis of `study.ANALYSES`: done and printed at the end, once for all jobs of a sweep."""
-    _open(request)
+    open_filled(request.store)
     return Outcome(request)
 
 
@@ -270,19 +257,6 @@ def _refuse_narrowing(request: Request) -> None:
         raise RbpxError(f"{name}= narrows what the store holds, and outcomes FILE takes all rows of its file; drop it")
 
 
-def _open(request: Request) -> Store:
-    store = open_store(request.store)
-    _refuse_empty(store, request)
-    return store
-
-
-def _refuse_empty(store: Store, request: Request) -> None:
-    if not any(store.records("cells")) and not store.import_files():
-        raise RbpxError(
-            f"store={request.store} holds no runs; measure first: python -m rbpx model=ladder dataset=stdlib"
-        )
-
-
 def sql(request: Request, words: Sequence[str]) -> Outcome:
     """Answer one question in SQL."""
     from rbpx.queries import ask_user, connect
@@ -309,7 +283,7 @@ def export(request: Request, words: Sequence[str]) -> Outcome:
 
 def show(request: Request, words: Sequence[str]) -> Outcome:
     """Print where a run or a fit comes from."""
-    store = _open(request)
+    store = open_filled(request.store)
     if len(words) != 1:
         raise RbpxError("show takes the id of one run or fit, as `sql` and --format json print them: rbpx show ID")
     from rbpx.integrity import sound_runs

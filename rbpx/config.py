@@ -241,7 +241,11 @@ class ImportConfig:
         file: CSV, Parquet, JSON or JSONL; in a named study, relative to the folder of the studies.
         source: whose results they are.
         ties: tie rule of rows that name none; None where the file has a column `ties`.
-        family: of rows that name none; so are dataset, revision, protocol and dtype.
+        family: of rows that name none.
+        dataset: of rows that name none.
+        revision: of rows that name none.
+        protocol: of rows that name none.
+        dtype: of rows that name none.
         columns: field -> column of the file, where its name alone does not tell.
     """
 

@@ -16,6 +16,7 @@ from rbpx.laws.derived import derived_approximation, derived_power_law
 from rbpx.laws.distribution import fit_distribution
 from rbpx.laws.error_entropy import decompose
 from rbpx.laws.lognormal import fit_paper, resample_paper
+from rbpx.laws.quantity import Counts, Quantity, quantity
 from rbpx.laws.rank_fit import RankFit
 from rbpx.status import Status
 
@@ -74,8 +75,13 @@ def weigh(
         approximated = _approximate(paper)
         theta = _derive(_parameter(paper, "beta"), _parameter(paper, "gamma"), vocab_size)
         measured |= {name: curve[0] for name, curve in zip(_LOGNORMAL, theta, strict=True)}
+    more = {law: known for law in laws if (known := quantity(law)) is not None}
+    logprob_DR = csr_array((logprob, (doc, column)), shape)
+    if more:
+        logprob_R = np.asarray(logprob_DR.sum(axis=0), float)
+        values = _values(more, Counts(rank_R, tokens_R[None], logprob_R[None], vocab_size))
+        measured |= {law: value_B[0] for law, value_B in values.items()}
     if set(_TERMS) & set(laws):
-        logprob_DR = csr_array((logprob, (doc, column)), shape)
         terms = decompose(tokens_R, np.asarray(logprob_DR.sum(axis=0), float))
         measured |= {name: np.asarray(getattr(terms, name)) for name in _TERMS}
     blocks: list[Curves] = []
@@ -88,6 +94,8 @@ def weigh(
             block |= dict(zip(_LOGNORMAL, _derive(*_resampled_theta(paper, rank_R, drawn_BR), vocab_size), strict=True))
         if set(_TERMS) & set(laws):
             block |= _resampled_terms(drawn_BR, np.asarray((logprob_DR.T @ drawn_BD.T).T))
+        if more:
+            block |= _values(more, Counts(rank_R, drawn_BR, np.asarray((logprob_DR.T @ drawn_BD.T).T), vocab_size))
         blocks.append(block)
     for name in blocks[0] if blocks else ():
         resampled[name] = np.concatenate([block[name] for block in blocks])
@@ -118,6 +126,16 @@ def _resampled_terms(drawn_BR: Floats, logprob_BR: Floats) -> Curves:
     filled = {name: np.full(len(says_B), np.nan) for name in _TERMS}
     for name in _TERMS:
         filled[name][says_B] = getattr(terms, name)
+    return filled
+
+
+def _values(more: dict[str, Quantity], counts: Counts) -> Curves:
+    """Quantities of modules of their own; NaN where a resample drew no token."""
+    says_B = counts.tokens_BR.sum(axis=1) > 0
+    drawn = Counts(counts.rank_R, counts.tokens_BR[says_B], counts.sum_logprob_BR[says_B], counts.vocab_size)
+    filled = {law: np.full(len(says_B), np.nan) for law in more}
+    for law, known in more.items():
+        filled[law][says_B] = known.value(drawn)
     return filled
 
 

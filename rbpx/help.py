@@ -304,6 +304,11 @@ Several processes: accelerate launch -m rbpx ... or torchrun --nproc-per-node 2 
 Exit status: 0 done, 1 something failed while running, 2 the request is wrong."""
 
 
+def lesson(verb: str) -> tuple[str, str, tuple[str, ...]]:
+    """What a verb does in a few words, how in a paragraph, and examples."""
+    return _VERBS[verb]
+
+
 def help_text(verb: str | None) -> str:
     """The page of one verb, or of all."""
     if verb is None:

@@ -75,6 +75,28 @@ def launch(verb: str, overrides: Sequence[str], task: Callable[[Any], None]) -> 
     return [*found, *lost]
 
 
+def compose(verb: str, overrides: Sequence[str]) -> Any:
+    """The request of one job, without a task: what `launch` would hand to it.
+
+    Raises:
+        RbpxError: the overrides name something that does not exist or has the wrong type.
+    """
+    import hydra
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    primary = _PRIMARY.get(verb, "analyse")
+    _register(primary)
+    try:
+        with hydra.initialize_config_dir(str(folder("conf")), version_base="1.3"):
+            return OmegaConf.to_object(hydra.compose(primary, overrides=list(overrides)))
+    except (HydraException, OmegaConfBaseException, ValueError) as problem:
+        if _is_ours(problem):
+            raise
+        raise RbpxError(explain(problem, primary, overrides)) from None
+
+
 def _sweep_folder(launcher: str, overrides: Sequence[str]) -> Path:
     """Where the jobs of a sweep leave their outcomes: in the store, beside their logs, if they may run elsewhere."""
     if launcher == "basic":

@@ -14,7 +14,7 @@ from rbpx.errors import RbpxError
 from rbpx.index import refresh_index
 from rbpx.mirror import open_store
 from rbpx.queries import connect
-from rbpx.store import Record
+from rbpx.store import Record, Store
 from rbpx.ties import Ties
 
 
@@ -57,6 +57,18 @@ Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
 
 
+def open_filled(name: str) -> Store:
+    """The store of that name, with something in it to analyse.
+
+    Raises:
+        RbpxError: it holds nothing.
+    """
+    store = open_store(name)
+    if not any(store.records("cells")) and not store.import_files():
+        raise RbpxError(f"store={name} holds no runs; measure first: python -m rbpx model=ladder dataset=stdlib")
+    return store
+
+
 def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> list[Record]:
     """Do each analysis over all grids as one, keep what was fitted, print it; return the rows, `analysis` in each.
 
@@ -70,47 +82,63 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
     """
     records: list[Record] = []
     said: list[Record] = []
-    unknown = [name for name in names if name not in ANALYSES]
-    if unknown:
-        raise RbpxError(f"analyses={unknown[0]} is unknown; known: {', '.join(ANALYSES)}")
     for name in names:
-        analysis = ANALYSES[name]
-        module = import_module(f"rbpx.analyses.{analysis.module}")
-        found: list[Any] = []
-        tokens_known = False
-        for same in _alike(grids) if analysis.across else [[grid] for grid in grids]:
-            request = same[0][0]
-            store = open_store(request.store)
-            with connect(store) as connection:
-                groups: list[Group] = []
-                for each, cell_keys in same:
-                    chosen = select(connection, each, cell_keys)
-                    if not chosen:
-                        raise RbpxError(_nothing(connection, each))
-                    groups += [group for group in chosen if group.names() not in [known.names() for known in groups]]
-                tokens_known = tokens_known or any(group.is_measured for group in groups)
-                groups = [group for group in groups if _suits(analysis, group)]
-                if analysis.across:
-                    results = module.analyse(connection, groups, request)
-                else:
-                    results = [module.analyse(connection, group, request) for group in groups]
-            kept = [record for result in results for record in module.keep(store, result)]
-            records += kept
-            said += [{"analysis": name, **record} for record in kept]
-            found += results
-            refresh_index(store)
-        if not any(len(result.group.runs) >= analysis.sizes for result in found):
-            if asked:
-                raise RbpxError(_none(name, grids[0][0], tokens_known))
-            if not analysis.small:
-                print(f"rbpx: {_none(name, grids[0][0], tokens_known)}", file=sys.stderr)
+        if name not in ANALYSES:
+            raise RbpxError(f"analyses={name} is unknown; known: {', '.join(ANALYSES)}")
+    for name in names:
+        found, kept = find(name, grids, asked)
+        records += kept
+        said += [{"analysis": name, **record} for record in kept]
         if found and grids[0][0].format is Format.table:
-            import_module(f"rbpx.tables.{analysis.module}").show(found)
+            show(name, found)
     if grids[0][0].format is not Format.table:
         from rbpx.tables.plain import print_records
 
         print_records(records, grids[0][0].format)
     return said
+
+
+def show(name: str, found: Sequence[Any]) -> None:
+    """Print what an analysis found, as its table."""
+    import_module(f"rbpx.tables.{ANALYSES[name].module}").show(found)
+
+
+def find(name: str, grids: Sequence[Grid], asked: bool = True) -> tuple[list[Any], list[Record]]:
+    """Do one analysis over all grids as one and keep what was fitted; its results, a group or more each, and the rows.
+
+    Raises:
+        RbpxError: as in `perform`.
+    """
+    analysis = ANALYSES[name]
+    module = import_module(f"rbpx.analyses.{analysis.module}")
+    found: list[Any] = []
+    records: list[Record] = []
+    tokens_known = False
+    for same in _alike(grids) if analysis.across else [[grid] for grid in grids]:
+        request = same[0][0]
+        store = open_store(request.store)
+        with connect(store) as connection:
+            groups: list[Group] = []
+            for each, cell_keys in same:
+                chosen = select(connection, each, cell_keys)
+                if not chosen:
+                    raise RbpxError(_nothing(connection, each))
+                groups += [group for group in chosen if group.names() not in [known.names() for known in groups]]
+            tokens_known = tokens_known or any(group.is_measured for group in groups)
+            groups = [group for group in groups if _suits(analysis, group)]
+            if analysis.across:
+                results = module.analyse(connection, groups, request)
+            else:
+                results = [module.analyse(connection, group, request) for group in groups]
+        records += [record for result in results for record in module.keep(store, result)]
+        found += results
+        refresh_index(store)
+    if not any(len(result.group.runs) >= analysis.sizes for result in found):
+        if asked:
+            raise RbpxError(_none(name, grids[0][0], tokens_known))
+        if not analysis.small:
+            print(f"rbpx: {_none(name, grids[0][0], tokens_known)}", file=sys.stderr)
+    return found, records
 
 
 def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:

@@ -53,6 +53,10 @@ def test_an_installed_copy_carries_every_model_of_the_ladder(installed: Path) ->
         assert (installed / "rbpx" / "ladder" / size / "model.safetensors").is_file()
 
 
+def test_an_installed_copy_is_typed(installed: Path) -> None:
+    assert (installed / "rbpx" / "py.typed").is_file()
+
+
 def test_an_installed_copy_brings_in_the_published_figures(installed: Path, tmp_path: Path) -> None:
     run(installed, tmp_path, "experiment=published_pythia_wikipedia", "--store", str(tmp_path / "store"))
     sizes = run(

@@ -146,3 +146,11 @@ def test_storage_that_does_not_answer_is_one_line_and_says_where_the_copy_is(buc
     assert len(answer.stderr.strip().splitlines()) == 1
     copy = answer.stderr.strip().rsplit(" ", 1)[1]
     assert json.loads(ask(copy, cwd).stdout) == json.loads(ask(URL, cwd).stdout)
+
+
+def test_a_remote_store_is_open_to_python(bucket: Bucket, measured: Measured) -> None:
+    import rbpx
+
+    remote, local = (rbpx.open(store).observations(k=[2, 7]) for store in (URL, measured.store))
+    assert remote.num_rows > 0
+    assert remote.to_pylist() == local.to_pylist()

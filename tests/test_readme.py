@@ -1,4 +1,4 @@
-"""The README's promises: every command in it runs, and what it shows is what the demo prints."""
+"""What README and documentation promise: every command in them runs, and what they show is what is printed."""
 
 import json
 import os
@@ -8,15 +8,28 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import numpy as np
 import pytest
 
+from docs.retell import execute, told
+from rbpx.words import VERBS
 from tests.conftest import build_checkpoint
 
 PROJECT = Path(__file__).parents[1]
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
-COMMANDS = [line for block in re.findall(r"```bash\n(.*?)```", README, re.S) for line in block.strip().split("\n")]
-SHOWN = README.split("<!-- demo -->")[1].split("<!-- /demo -->")[0]
+TUTORIAL = PROJECT / "docs" / "tutorial.md"
+NOTEBOOK = PROJECT / "docs" / "example.ipynb"
+PAGES = {path.relative_to(PROJECT): path.read_text(encoding="utf-8") for path in (PROJECT / "docs").rglob("*.md")}
+
+
+def commands_of(page: str) -> list[str]:
+    return [line for block in re.findall(r"```bash\n(.*?)```", page, re.S) for line in block.strip().split("\n")]
+
+
+# Those of the tutorial are run in their order, by a test of their own.
+TOLD = [page for path, page in sorted(PAGES.items()) if path.name != TUTORIAL.name and "_build" not in path.parts]
+COMMANDS = list(dict.fromkeys(command for page in (README, *TOLD) for command in commands_of(page)))
 
 
 # The README's own commands add fits of three sizes and of other tie rules to the same store.
@@ -65,12 +78,17 @@ def rows_of(demo_store: Path, query: str) -> list[dict[str, float]]:
     return found
 
 
-def test_the_readme_has_commands() -> None:
-    assert len(COMMANDS) > 10
+def test_the_readme_has_commands_and_the_documentation_more() -> None:
+    assert 10 < len(commands_of(README)) < len(COMMANDS) - 10
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_is_told_in_the_readme(verb: str) -> None:
+    assert f"`{verb}`" in README
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("python")])
-def test_a_command_of_the_readme_runs(command: str, demo: tuple[Path, str], workplace: Path) -> None:
+def test_a_command_that_is_shown_runs(command: str, demo: tuple[Path, str], workplace: Path) -> None:
     before = sorted(workplace.iterdir())
     done = run(in_python(command), workplace, demo[0])
     assert done.returncode == 0, done.stderr
@@ -79,11 +97,11 @@ def test_a_command_of_the_readme_runs(command: str, demo: tuple[Path, str], work
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("make")])
-def test_a_make_target_of_the_readme_exists(command: str) -> None:
+def test_a_make_target_that_is_shown_exists(command: str) -> None:
     subprocess.run([*shlex.split(command), "-n"], cwd=PROJECT, check=True, capture_output=True)
 
 
-def test_no_command_of_the_readme_is_left_untried() -> None:
+def test_no_command_that_is_shown_is_left_untried() -> None:
     assert {c.split()[0] for c in COMMANDS} == {"make", "python", "source"}
 
 
@@ -97,16 +115,40 @@ def test_a_second_demo_measures_nothing_and_prints_the_same(demo: tuple[Path, st
     assert {path: path.stat().st_mtime_ns for path in (store / "runs").rglob("*")} == files
 
 
-def test_the_demo_that_the_readme_shows_has_the_rows_that_the_demo_prints(demo: tuple[Path, str]) -> None:
-    def names(text: str) -> list[str]:
-        """The first words of each line: labels, not digits, which depend on the Python version."""
-        return [
-            re.split(r"\s{2,}|:", line.strip())[0] for line in text.strip().strip("`").removeprefix("text").split("\n")
-        ]
+def labels(text: str) -> list[str]:
+    """The first words of each line, not digits, which depend on the Python version."""
+    return [re.split(r"\s{2,}|:", line.strip())[0] for line in text.strip().strip("`").removeprefix("text").split("\n")]
 
-    shown = names(SHOWN)
-    assert len(shown) > 20
-    assert [name for name in shown if name not in names(demo[1])] == []
+
+@pytest.mark.parametrize(("page", "least"), [(README, 16), (PAGES[TUTORIAL.relative_to(PROJECT)], 30)])
+def test_a_demo_that_is_shown_has_the_rows_that_the_demo_prints(page: str, least: int, demo: tuple[Path, str]) -> None:
+    shown = labels(page.split("<!-- demo -->")[1].split("<!-- /demo -->")[0])
+    assert len(shown) > least
+    assert [name for name in shown if name not in labels(demo[1])] == []
+
+
+@pytest.mark.parametrize(("commands", "shown"), list(told(TUTORIAL.read_text(encoding="utf-8"))), ids=lambda it: it[0])
+def test_the_tutorial_shows_what_its_commands_print(
+    commands: list[str], shown: str, demo: tuple[Path, str], workplace: Path
+) -> None:
+    done = [run(in_python(command), workplace, demo[0]) for command in commands]
+    assert [each.returncode for each in done] == [0] * len(done), done[-1].stderr
+    printed = done[-1].stdout
+    assert [label for label in labels(shown) if label not in labels(printed)] == []
+    assert re.search(r"\d", shown)
+
+
+def test_the_example_notebook_runs_on_the_demo(demo: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+    kept, fresh = nbformat.read(NOTEBOOK, as_version=4), execute(NOTEBOOK, demo[0].parent)
+    assert [cell.source for cell in kept.cells] == [cell.source for cell in fresh.cells]
+    kinds = [
+        [output.output_type for cell in book.cells for output in cell.get("outputs", [])] for book in (kept, fresh)
+    ]
+    assert kinds[0] == kinds[1]
+    assert "error" not in kinds[0]
+    pictures = [output.data for cell in fresh.cells for output in cell.get("outputs", []) if "data" in output]
+    assert any("image/svg+xml" in data for data in pictures)
 
 
 @pytest.mark.parametrize("k", [1, 10, 100])

@@ -18,6 +18,7 @@ from rbpx.evidence import Evidence
 from rbpx.laws import Method
 from rbpx.laws.choice import Choice, choose
 from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
+from rbpx.laws.quantity import quantity
 from rbpx.laws.rank_fit import RankFit
 from rbpx.schema import FITS
 from rbpx.status import Status
@@ -73,13 +74,18 @@ def fit_points(points: Points, method: Method, compares: bool = False) -> Law:
         fit = replace(fit_power_law(sizes, points.y_N), status=points.doubt)
         return Law(points.law, points.k, method, fit, None, points.runs)
     y_BN = None if points.doubt is Status.one_document else points.y_BN
-    fit = (fit_signed_power_law if points.law.startswith(_SIGNED) else fit_power_law)(sizes, points.y_N, y_BN, method)
+    fit = (fit_signed_power_law if _is_signed(points.law) else fit_power_law)(sizes, points.y_N, y_BN, method)
     choice = choose(fit, None if y_BN is None else np.abs(y_BN)) if compares and method is Method.ols else None
     if points.doubt is not None and fit.status is Status.ok:
         fit = replace(fit, status=points.doubt)
     if points.doubt is Status.one_document:
         fit = replace(fit, alpha_lo=None, alpha_hi=None)
     return Law(points.law, points.k, method, fit, choice, points.runs)
+
+
+def _is_signed(law: str) -> bool:
+    own = quantity(law)
+    return law.startswith(_SIGNED) if own is None else own.signed
 
 
 def of_one_document(group: Group, fit: PowerLawFit) -> PowerLawFit:

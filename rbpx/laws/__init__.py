@@ -1,6 +1,10 @@
 """The laws: one family of equations a module, numbers in, a fit with its status out."""
 
 from enum import StrEnum
+from pkgutil import iter_modules
+
+QUANTITIES = tuple(sorted(module.name for module in iter_modules([f"{place}/quantities" for place in __path__])))
+"""Laws in S that are a module of `rbpx.laws.quantities` each, by the name of their file: a new file is a new law."""
 
 LAWS = (
     "rbp",
@@ -10,6 +14,7 @@ LAWS = (
     "error_entropy",
     "self_alignment",
     "confidence",
+    *QUANTITIES,
 )
 
 

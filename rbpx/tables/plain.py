@@ -17,6 +17,7 @@ from rich.text import Text
 
 from rbpx.config import Format
 from rbpx.display import visible, visible_line
+from rbpx.laws.quantity import quantity
 from rbpx.status import Status
 from rbpx.writing import Lines, listed, opened, plain, write_csv, write_json, write_parquet
 
@@ -63,7 +64,8 @@ def percent(value: float | None) -> str:
 
 def law_name(law: str, k: int | None) -> str:
     """As people call a law."""
-    return f"{LAW_NAMES[law]}{'' if k is None else k}"
+    own = quantity(law)
+    return f"{LAW_NAMES[law] if own is None else own.label}{'' if k is None else k}"
 
 
 def status_name(status: Status) -> str:

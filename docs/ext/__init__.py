@@ -1,0 +1,1 @@
+"""What this documentation adds to Sphinx."""

@@ -1,0 +1,133 @@
+"""What can be typed, from the code: verbs, keys, families, datasets, studies."""
+
+import re
+from dataclasses import MISSING, Field, fields
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ext.markdown import block, name, plain, table
+from rbpx.config import DatasetConfig, ImportConfig, ModelConfig, ProtocolConfig, Request, SizeConfig, StudyConfig
+from rbpx.help import help_text, lesson
+from rbpx.launch import experiments, folder
+from rbpx.words import VERBS
+
+
+def verbs() -> str:
+    """A section for each verb: what its `--help` says."""
+    parts = []
+    for verb in VERBS:
+        short, long, examples = lesson(verb)
+        paragraphs = "\n\n".join(plain(paragraph) for paragraph in long.split("\n\n"))
+        parts.append(f"## {verb}\n\n*{plain(short)}*\n\n{paragraphs}\n\n{block(chr(10).join(examples))}")
+    return "\n".join(parts)
+
+
+def help_page() -> str:
+    """The page of `python -m rbpx --help`."""
+    return block(help_text(None))
+
+
+def keys() -> str:
+    """Keys, defaults and meanings of each group, from the dataclasses that check them."""
+    groups = [("model", ModelConfig), ("model.sizes.NAME", SizeConfig), ("dataset", DatasetConfig)]
+    groups += [("protocol", ProtocolConfig), ("imports", ImportConfig), ("study", StudyConfig)]
+    parts = [
+        f"## {group}\n\n{plain(str(kind.__doc__).split(chr(10))[0])}\n\n"
+        + table(["key", "default", "meaning"], [_key(field, meanings(kind)) for field in fields(kind)])
+        for group, kind in groups
+    ]
+    top = [[name(f.name), _default(f)] for f in fields(Request) if f.name not in ("model", "dataset", "protocol")]
+    return "\n".join([*parts, "## defaults of all other keys\n", table(["key", "default"], top)])
+
+
+def meanings(kind: type) -> dict[str, str]:
+    """The attributes that a docstring explains."""
+    section = str(kind.__doc__).partition("Attributes:")[2]
+    found = re.findall(r"^ {8}(\w+): (.*(?:\n {12}.*)*)", section, re.MULTILINE)
+    return {key: " ".join(text.split()) for key, text in found}
+
+
+def _key(field: Field[Any], known: dict[str, str]) -> list[str]:
+    return [name(field.name), _default(field), plain(known[field.name])]
+
+
+def _default(field: Field[Any]) -> str:
+    value = field.default if field.default is not MISSING else MISSING
+    if field.default_factory is not MISSING:
+        value = field.default_factory()
+    if value is MISSING:
+        return "needed"
+    if isinstance(value, Enum):
+        others = [name(each.value) for each in type(value) if each is not value]
+        return f"{name(value.value)}, or {', '.join(others)}"
+    return (
+        "none"
+        if value is None or value in ([], {})
+        else name(str(value).replace("${oc.env:RBPX_STORE,store}", "store"))
+    )
+
+
+def _comment(path: Path) -> str:
+    """The comment that a file begins with."""
+    lines = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.removeprefix("#").strip())
+    return " ".join(lines)
+
+
+def configurations() -> str:
+    """The files of conf/ that verbs and protocols begin from, whole."""
+    root = folder("conf")
+    paths = [*sorted(root.glob("*.yaml")), *sorted((root / "protocol").glob("*.yaml"))]
+    return "\n".join(
+        f"## conf/{path.relative_to(root)}\n\n{block(path.read_text(encoding='utf-8'), 'yaml')}" for path in paths
+    )
+
+
+def families() -> str:
+    """A section for each family: sizes, S, ids, where they are from."""
+    parts = []
+    for path in sorted((folder("conf") / "model").glob("*.yaml")):
+        family = yaml.safe_load(path.read_text(encoding="utf-8"))
+        rows = [
+            [name(size), f"{about.get('non_embedding_params', 0):,}", name(about["id"]), _verified(about)]
+            for size, about in (family.get("sizes") or {}).items()
+        ]
+        source = f"\n\nSource: {_linked(family['source'])}" if family.get("source") else ""
+        listed = table(["size", "S", "model", "S verified"], rows) if rows else ""
+        parts.append(f"## {path.stem}\n\n{plain(_comment(path))}{source}\n\n{listed}")
+    return "\n".join(parts)
+
+
+def _verified(about: dict[str, Any]) -> str:
+    return "yes" if about.get("verified") else "from the shape" if about.get("shape") else "when loaded"
+
+
+def _linked(text: str) -> str:
+    """Text in which addresses are links."""
+    pieces = re.split(r"(https?://[^\s;,]+)", text)
+    return "".join(f"<{piece}>" if piece.startswith("http") else plain(piece) + " " for piece in pieces)
+
+
+def datasets() -> str:
+    """A section for each dataset: where it is from, what makes a document."""
+    parts = []
+    for path in sorted((folder("conf") / "dataset").glob("*.yaml")):
+        about = yaml.safe_load(path.read_text(encoding="utf-8"))
+        rows = [[name(key), name(value)] for key, value in about.items() if key != "name"]
+        parts.append(f"## {path.stem}\n\n{plain(_comment(path))}\n\n{table(['key', 'value'], rows)}")
+    return "\n".join(parts)
+
+
+def studies() -> str:
+    """The named studies and what they ask."""
+    rows = []
+    for path in experiments("measure"):
+        study = yaml.safe_load(path.read_text(encoding="utf-8")).get("study", {})
+        rows.append([name(path.stem), plain(study.get("question"))])
+    return table(["study", "question"], rows)

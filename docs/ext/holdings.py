@@ -1,0 +1,55 @@
+"""What the store holds, from the code: relations and columns, laws, distributions, statuses, questions in SQL."""
+
+import re
+from typing import Any
+
+from ext.markdown import block, name, plain, table
+from rbpx import meanings, schema
+from rbpx.laws import QUANTITIES, Method
+from rbpx.laws.family import FAMILIES
+from rbpx.laws.quantity import quantity
+from rbpx.laws.regression import EQUATIONS
+from rbpx.queries import _SQL
+from rbpx.status import Status
+
+
+def relations() -> str:
+    """A section for each relation: its columns, their types and meanings."""
+    parts = []
+    for relation, meaning in meanings.RELATIONS.items():
+        columns: Any = getattr(schema, relation.upper())
+        rows = [[name(c.name), plain(c.type), plain(meanings.COLUMNS[c.name])] for c in columns]
+        parts.append(f"## {relation}\n\n{plain(meaning)}\n\n{table(['column', 'type', 'meaning'], rows)}")
+    return "\n".join(parts)
+
+
+def laws() -> str:
+    """Names of laws in `fits`, and the methods that fit them."""
+    own = {law: quantity(law) for law in QUANTITIES}
+    known = meanings.LAWS | {law: f"{q.equation}; {q.source}" for law, q in own.items() if q is not None}
+    methods = [[name(method.value), plain(EQUATIONS[method])] for method in Method]
+    listed = table(["law", "equation"], [[name(law), plain(text)] for law, text in known.items()])
+    return f"{listed}\n## Methods\n\n{table(['method', 'equation'], methods)}"
+
+
+def distributions() -> str:
+    """The distributions that `ranks` fits."""
+    rows = [[name(family.name), plain(family.equation)] for family in FAMILIES.values()]
+    return table(["distribution", "Pr(R = x) is proportional to"], rows)
+
+
+def statuses() -> str:
+    """Each status with what to do about it."""
+    return table(["status", "what to do"], [[name(status.value), plain(status.remedy)] for status in Status])
+
+
+def questions() -> str:
+    """Each file of SQL with what its header says."""
+    parts = []
+    for path in sorted(_SQL.glob("*.sql")):
+        text = path.read_text(encoding="utf-8")
+        header = re.match(r"(?:--.*\n)+", text)
+        said = "" if header is None else re.sub(r"^-- ?", "", header[0], flags=re.MULTILINE)
+        asked = text if header is None else text[header.end() :]
+        parts.append(f"## {path.stem}\n\n{plain(said)}\n\n{block(asked.strip(), '{code-block} sql', 'force')}")
+    return "\n".join(parts)

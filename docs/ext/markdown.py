@@ -1,0 +1,32 @@
+"""Plain words and rows in, MyST out."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+_SPECIAL = r"([\\`*_{}\[\]<>()#+!|$~^@:-])"
+
+
+def plain(text: object) -> str:
+    """Text that means nothing to Markdown, except `code`, on one line; None is a dash."""
+    if text is None:
+        return "–"
+    pieces = re.split(r"(`[^`]+`)", " ".join(str(text).split()))
+    code = [n % 2 and "|" not in piece for n, piece in enumerate(pieces)]  # a bar would end a cell in code too
+    return "".join(p if c else re.sub(_SPECIAL, r"\\\1", p) for p, c in zip(pieces, code, strict=True))
+
+
+def name(text: object) -> str:
+    """A name as code, in a cell of a table too."""
+    return "–" if text is None else f"`{str(text).replace('|', chr(92) + '|')}`"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of cells that are Markdown already."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def block(text: str, language: str = "text", *options: str) -> str:
+    """Lines as they are."""
+    said = "".join(f":{option}:\n" for option in options)
+    return f"```{language}\n{said}{text.rstrip()}\n```\n"

@@ -1,0 +1,7 @@
+-- RBP_k of every run at one k under one tie rule, measured and imported; the columns of `observations`.
+-- $k INTEGER, $ties VARCHAR (pessimistic, optimistic, mid).
+-- returns: source, family, size, model, revision, non_embedding_params, dataset, text_hash, protocol, dtype, k, n, ties,
+-- rbp (share), n_tokens, cross_entropy_nats (nats), run_id
+SELECT *
+FROM rbp_at($k, $ties)
+ORDER BY source, family, dataset, non_embedding_params, run_id
