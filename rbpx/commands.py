@@ -15,7 +15,7 @@ from rbpx.errors import DamageError, MeasureError, RbpxError
 from rbpx.mirror import open_store, own_store
 from rbpx.outcome import Outcome, leave
 from rbpx.store import Record, Store
-from rbpx.study import ANALYSES
+from rbpx.study import ANALYSES, refuse_plot
 from rbpx.study import perform as perform_analyses
 
 VERB, WORDS, OVERRIDES = (
@@ -37,6 +37,8 @@ def perform(config: Any) -> None:
     verb, words = os.environ[VERB], json.loads(os.environ[WORDS])
     try:
         request = OmegaConf.to_object(config)
+        if isinstance(request, Request):
+            refuse_plot(request.analyses if verb in ("run", "record") else [verb], request)
         outcome = _read_again(request, lambda: JOBS[verb](request, words))
     except MeasureError as problem:
         outcome = Outcome(error=str(problem), status=1)

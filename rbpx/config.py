@@ -325,6 +325,7 @@ class Request:
     store: str = "${oc.env:RBPX_STORE,store}"
     output: str | None = None
     format: Format = Format.table
+    plot: bool = False
     imports: list[ImportConfig] = field(default_factory=list)
     analyses: list[str] = field(default_factory=lambda: ["fit"])
 
@@ -339,6 +340,8 @@ class Request:
                 raise RbpxError(f"{name}={getattr(self, name)} is below 1; give a positive whole number")
         if self.model is not None:
             _check_name("model.revision", self.model.revision)
+        if self.plot and self.format is not Format.table:
+            raise RbpxError(f"plot=true draws for people, format={self.format.value} is for programs; drop one of them")
         self._check_official()
         self.sizes()
         self.memory_limits()

@@ -28,6 +28,7 @@ class Analysis:
         tokens: whether it looks at tokens, which imported observations do not have.
         across: whether it looks at groups side by side, not at one after the other.
         small: whether it has something to say of groups that are too small.
+        plots: whether its module of rbpx.plots draws it.
     """
 
     module: str
@@ -35,15 +36,16 @@ class Analysis:
     tokens: bool = False
     across: bool = False
     small: bool = False
+    plots: bool = False
 
 
 ANALYSES = {
-    "fit": Analysis("size_laws", 3, small=True),
-    "klaw": Analysis("k_law", 1),
-    "regimes": Analysis("regimes", 3),
+    "fit": Analysis("size_laws", 3, small=True, plots=True),
+    "klaw": Analysis("k_law", 1, plots=True),
+    "regimes": Analysis("regimes", 3, plots=True),
     "predict": Analysis("prediction", 3),
-    "emergence": Analysis("emergence", 3),
-    "gaps": Analysis("gaps", 3, across=True),
+    "emergence": Analysis("emergence", 3, plots=True),
+    "gaps": Analysis("gaps", 3, across=True, plots=True),
     "choices": Analysis("choices", 1, tokens=True, across=True),
     "ranks": Analysis("ranks", 1, tokens=True),
     "entropy": Analysis("entropy", 1, tokens=True),
@@ -106,11 +108,24 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
                 print(f"rbpx: {_none(name, grids[0][0], tokens_known)}", file=sys.stderr)
         if found and grids[0][0].format is Format.table:
             import_module(f"rbpx.tables.{analysis.module}").show(found)
+            if grids[0][0].plot and analysis.plots:
+                import_module(f"rbpx.plots.{analysis.module}").show(found)
     if grids[0][0].format is not Format.table:
         from rbpx.tables.plain import print_records
 
         print_records(records, grids[0][0].format)
     return said
+
+
+def refuse_plot(names: Sequence[str], request: Request) -> None:
+    """A plot that is asked of what none is drawn of would be passed over in silence.
+
+    Raises:
+        RbpxError: none of these verbs has one.
+    """
+    if request.plot and not any(name in ANALYSES and ANALYSES[name].plots for name in names):
+        drawn = ", ".join(name for name, analysis in ANALYSES.items() if analysis.plots)
+        raise RbpxError(f"{', '.join(names)} has no plot; drop --plot, or ask one of {drawn}")
 
 
 def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:

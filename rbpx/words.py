@@ -93,6 +93,8 @@ def parse(argv: list[str]) -> CommandLine:
             overrides.append(f"{flag[2:]}={quoted(value or rest.pop(0))}")
         elif word in ("-h", "--help", "--version"):
             asked.add(word)
+        elif word == "--plot":
+            overrides.append("plot=true")
         elif flag in _VALUED:
             flags.append(word)
             if not value and rest:
