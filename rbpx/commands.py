@@ -87,7 +87,9 @@ def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
         if verb == "record" and not errors and not failures:
             _record(requests[0], found)
     if verb in ANALYSES and requests:
-        _read_again(requests[0], lambda: perform_analyses([verb], [(request, None) for request in requests]))
+        _read_again(
+            requests[0], lambda: perform_analyses([verb], [(request, None) for request in requests], writes=True)
+        )
     if verb == "audit" and requests:
         _print_audits(requests[0], [found for o in outcomes for found in o.found])
     if verb == "plan" and requests:
@@ -240,6 +242,9 @@ def _refresh(store: Store) -> None:
 
 def analyse(request: Request, words: Sequence[str]) -> Outcome:
     """Any analysis of `study.ANALYSES`: done and printed at the end, once for all jobs of a sweep."""
+    if request.output is not None and request.format is Format.table:
+        verb = os.environ[VERB]
+        raise RbpxError(f"{verb} prints its tables; to write its rows to {request.output}, add --format csv or json")
     _open(request)
     return Outcome(request)
 
@@ -280,8 +285,10 @@ def _open(request: Request) -> Store:
 
 def _refuse_empty(store: Store, request: Request) -> None:
     if not any(store.records("cells")) and not store.import_files():
+        what = "holds no runs" if store.root.is_dir() else "does not exist"
         raise RbpxError(
-            f"store={request.store} holds no runs; measure first: python -m rbpx model=ladder dataset=stdlib"
+            f"store={request.store} {what}; name another with --store DIR, or measure first: "
+            "python -m rbpx model=ladder dataset=stdlib"
         )
 
 
@@ -374,6 +381,16 @@ def train(request: Any, words: Sequence[str]) -> Outcome:
     return Outcome()
 
 
+def completion(request: Request, words: Sequence[str]) -> Outcome:
+    """Print what a shell evaluates to complete `rbpx`."""
+    from rbpx.completion import script
+
+    if len(words) != 1:
+        raise RbpxError(f"completion takes one shell, got {len(words)}: rbpx completion bash")
+    print(script(words[0]))
+    return Outcome()
+
+
 JOBS: dict[str, Callable[[Any, Sequence[str]], Outcome]] = {
     "run": run,
     "record": record,
@@ -389,4 +406,5 @@ JOBS: dict[str, Callable[[Any, Sequence[str]], Outcome]] = {
     "status": status,
     "store": store,
     "train": train,
+    "completion": completion,
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 from rbpx.errors import RbpxError
 from rbpx.laws import LAWS, Method
+from rbpx.near import did_you_mean
 from rbpx.placement import MemoryLimits, read_limits
 from rbpx.texts import Wanted
 from rbpx.ties import OFFICIAL, Ties
@@ -398,7 +399,8 @@ class Request:
         names = _listed(self.method)
         unknown = [name for name in names if name not in (*Method, "all")]
         if unknown:
-            raise RbpxError(f"method={unknown[0]} is unknown; known: all, {', '.join(Method)}")
+            hint = did_you_mean(str(unknown[0]), Method)
+            raise RbpxError(f"method={unknown[0]} is unknown; {hint}known: all, {', '.join(Method)}")
         return list(Method) if "all" in names else list(dict.fromkeys(Method(name) for name in names))
 
     def conditions(self) -> dict[str, str]:
@@ -436,7 +438,8 @@ class Request:
         names = _listed(self.laws)
         unknown = [name for name in names if name not in (*LAWS, "all")]
         if unknown:
-            raise RbpxError(f"laws={unknown[0]} is unknown; known: all, {', '.join(LAWS)}")
+            hint = did_you_mean(str(unknown[0]), LAWS)
+            raise RbpxError(f"laws={unknown[0]} is unknown; {hint}known: all, {', '.join(LAWS)}")
         return set(LAWS) if "all" in names else set(names)
 
     def k_listed(self, default: Sequence[int] = ()) -> list[int]:

@@ -261,6 +261,13 @@ continues from its last checkpoint.""",
             "python -m rbpx train text.site=FOLDER output=my_ladder",
         ),
     ),
+    "completion": (
+        "print what makes a shell complete `rbpx`",
+        """Prints a script for bash or zsh that completes verbs, keys, names of models, texts and studies, and flags of
+the console script `rbpx`; `python -m rbpx` is not completed, since there a shell completes for Python. For bash put
+eval "$(rbpx completion bash)" into ~/.bashrc, for zsh eval "$(rbpx completion zsh)" into ~/.zshrc.""",
+        ("python -m rbpx completion bash",),
+    ),
 }
 
 _KEYS = """\

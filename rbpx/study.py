@@ -1,7 +1,7 @@
 """Analyses by name: requests and the store in, printed tables and kept fits out; the same way for each."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -13,6 +13,7 @@ from rbpx.config import Format, Request
 from rbpx.errors import RbpxError
 from rbpx.index import refresh_index
 from rbpx.mirror import open_store
+from rbpx.near import did_you_mean
 from rbpx.queries import connect
 from rbpx.store import Record
 from rbpx.ties import Ties
@@ -59,13 +60,14 @@ Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
 
 
-def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> list[Record]:
+def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True, writes: bool = False) -> list[Record]:
     """Do each analysis over all grids as one, keep what was fitted, print it; return the rows, `analysis` in each.
 
     Args:
         names: verbs of `ANALYSES`.
         grids: what to look at; the first one says how to print.
         asked: whether a law was asked for, so that having none is an error.
+        writes: whether `output` is for the rows.
 
     Raises:
         RbpxError: nothing in the store matches, or (`asked`) no group has the sizes that a law needs.
@@ -113,7 +115,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
     if grids[0][0].format is not Format.table:
         from rbpx.tables.plain import print_records
 
-        print_records(records, grids[0][0].format)
+        print_records(records, grids[0][0].format, grids[0][0].output if writes else None)
     return said
 
 
@@ -151,29 +153,59 @@ def _suits(analysis: Analysis, group: Group) -> bool:
     return has_tokens and (analysis.small or len(group.runs) >= analysis.sizes)
 
 
+_IMPORTED = ("source", "ties", "family", "dataset", "size")
+
+
 def _asks_for(ties: Ties | None) -> str:
     return "" if ties is None else f" with ties={ties.value}"
 
 
 def _nothing(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
     """Why a request matches nothing; imported observations have one tie rule, measured ones have all."""
-    query = "SELECT DISTINCT source, ties, family FROM observations WHERE source <> 'measured' ORDER BY ALL"
-    families = request.families()
-    others = [
-        (s, t)
-        for s, t, family in connection.sql(query).fetchall()
-        if request.source in (None, s) and (families is None or family in families)
-    ]
+    query = """
+        SELECT DISTINCT source, ties, family, dataset, size FROM observations WHERE source <> 'measured' ORDER BY ALL"""
     named: dict[str, Any] = {
         "source": request.source,
         "family": request.family or (None if request.model is None else request.model.family),
         "dataset": None if request.dataset is None else request.dataset.name,
         "size": None if request.size == "all" else request.size,
     }
+    others = [
+        (row[0], row[1])
+        for row in connection.sql(query).fetchall()
+        if all(
+            value is None
+            or dict(zip(_IMPORTED, row, strict=True))[name] in (value if isinstance(value, list) else [value])
+            for name, value in named.items()
+        )
+    ]
     asked = " ".join(f"{name}={value}" for name, value in named.items() if value is not None)
-    hints = [f"source {s} holds ties={t}" for s, t in others if request.ties is None or t != request.ties.value]
+    unknown = _not_there(connection, named)
+    if unknown is not None:
+        return f"{unknown}; see python -m rbpx status --store {request.store}"
+    hints = [
+        f"source {s} holds ties={t}"
+        for s, t in dict.fromkeys(others)
+        if request.ties is None or t != request.ties.value
+    ]
     hint = f"; {hints[0]}: add ties={hints[0].rpartition('=')[2]}" if hints else "; see python -m rbpx status"
     return f"no runs in store={request.store} match {asked or 'the request'}{_asks_for(request.ties)}{hint}"
+
+
+def _not_there(connection: duckdb.DuckDBPyConnection, named: Mapping[str, Any]) -> str | None:
+    """The first value that is asked for and nothing in the store has, with those that there are."""
+    query = """
+        SELECT DISTINCT source, family, dataset, size FROM observations WHERE source <> 'measured'
+        UNION SELECT DISTINCT 'measured', family, dataset, size FROM runs ORDER BY ALL"""
+    rows = connection.sql(query).fetchall()
+    for at, name in enumerate(("source", "family", "dataset", "size")):
+        known = list(dict.fromkeys(row[at] for row in rows if row[at] is not None))
+        asked = named[name] if isinstance(named[name], list) else [named[name]]
+        for value in asked:
+            if value is not None and value not in known:
+                shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+                return f"{name}={value} is not in the store; {did_you_mean(str(value), known)}it holds {shown}"
+    return None
 
 
 def _none(name: str, request: Request, tokens_known: bool) -> str:

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from io import TextIOWrapper
 from typing import Any, TextIO
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rbpx.config import Format
-from rbpx.display import visible, visible_line
+from rbpx.display import AS_ASCII, visible, visible_line
 from rbpx.status import Status
 from rbpx.tables.spare import UNKNOWN as UNKNOWN  # what nothing is known of, for whoever makes a table
 from rbpx.tables.spare import Grid, fitting, width
@@ -113,7 +114,7 @@ def put(screen: Console, table: Table, headings: Sequence[str] = ()) -> None:
     for line in held.get().splitlines():
         before, mark, after = line.partition(_HEADING)
         place = ord(after[0]) - ord(_HEADING) - 1 if mark and after else -1
-        if 0 <= place < len(headings) and not before.strip():  # rich has no cell across columns
+        if 0 <= place < len(headings) and not before.strip(" |"):  # rich has no cell across columns
             screen.print(f" {headings[place]}", style="bold", markup=False, soft_wrap=True)
         else:
             screen.file.write(f"{line}\n")
@@ -126,9 +127,15 @@ class Screen(Console):
         """A text as it is shown."""
         return super().render_str(visible(text), **options)
 
+    def on_broken_pipe(self) -> None:
+        """`| head` has seen enough: no failure, where rich would exit with 1."""
+        raise BrokenPipeError
+
 
 def console() -> Console:
-    """Standard output as people look at it."""
+    """Standard output as people look at it, in signs that its encoding has."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors=AS_ASCII)
     return Screen(highlight=False, emoji=False)
 
 
