@@ -285,7 +285,7 @@ def _open(request: Request) -> Store:
 
 def _refuse_empty(store: Store, request: Request) -> None:
     if not any(store.records("cells")) and not store.import_files():
-        what = "holds no runs" if store.root.is_dir() else "does not exist"
+        what = "holds no runs" if store.root.is_dir() else "does not exist, so it holds no runs"
         raise RbpxError(
             f"store={request.store} {what}; name another with --store DIR, or measure first: "
             "python -m rbpx model=ladder dataset=stdlib"

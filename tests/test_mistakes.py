@@ -33,7 +33,7 @@ MISTAKES = {
     "fit --store= dataset=pydoc": "--store needs a value",
     "fit --format xml": "did you mean csv|known: table, csv, json",
     "fit --output out.csv": "add --format csv or json",
-    "fit --store /nosuch": "/nosuch does not exist; name another with --store DIR",
+    "fit --store /nosuch": "/nosuch does not exist.*name another with --store DIR",
     "modle=gpt2": "did you mean model",
     "Model=gpt2": "did you mean model",
     "model=pythya": "did you mean pythia",
