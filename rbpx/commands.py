@@ -16,7 +16,7 @@ from rbpx.mirror import open_store, own_store
 from rbpx.outcome import Outcome, leave
 from rbpx.rereading import read_again
 from rbpx.store import Record, Store
-from rbpx.study import ANALYSES, open_filled
+from rbpx.study import ANALYSES, open_filled, refuse_plot
 from rbpx.study import perform as perform_analyses
 
 VERB, WORDS, OVERRIDES = (
@@ -38,6 +38,8 @@ def perform(config: Any) -> None:
     verb, words = os.environ[VERB], json.loads(os.environ[WORDS])
     try:
         request: Any = OmegaConf.to_object(config)
+        if isinstance(request, Request):
+            refuse_plot(request.analyses if verb in ("run", "record") else [verb], request)
         outcome = read_again(request.store, lambda: JOBS[verb](request, words))
     except MeasureError as problem:
         outcome = Outcome(error=str(problem), status=1)
@@ -72,7 +74,10 @@ def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
         if verb == "record" and not errors and not failures:
             _record(requests[0], found)
     if verb in ANALYSES and requests:
-        read_again(requests[0].store, lambda: perform_analyses([verb], [(request, None) for request in requests]))
+        read_again(
+            requests[0].store,
+            lambda: perform_analyses([verb], [(request, None) for request in requests], writes=True),
+        )
     if verb == "audit" and requests:
         _print_audits(requests[0], [found for o in outcomes for found in o.found])
     if verb == "plan" and requests:
@@ -225,6 +230,9 @@ def _refresh(store: Store) -> None:
 
 def analyse(request: Request, words: Sequence[str]) -> Outcome:
     """Any analysis of `study.ANALYSES`: done and printed at the end, once for all jobs of a sweep."""
+    if request.output is not None and request.format is Format.table:
+        verb = os.environ[VERB]
+        raise RbpxError(f"{verb} prints its tables; to write its rows to {request.output}, add --format csv or json")
     open_filled(request.store)
     return Outcome(request)
 
@@ -346,6 +354,16 @@ def train(request: Any, words: Sequence[str]) -> Outcome:
     return Outcome()
 
 
+def completion(request: Request, words: Sequence[str]) -> Outcome:
+    """Print what a shell evaluates to complete `rbpx`."""
+    from rbpx.completion import script
+
+    if len(words) != 1:
+        raise RbpxError(f"completion takes one shell, got {len(words)}: rbpx completion bash")
+    print(script(words[0]))
+    return Outcome()
+
+
 JOBS: dict[str, Callable[[Any, Sequence[str]], Outcome]] = {
     "run": run,
     "record": record,
@@ -361,4 +379,5 @@ JOBS: dict[str, Callable[[Any, Sequence[str]], Outcome]] = {
     "status": status,
     "store": store,
     "train": train,
+    "completion": completion,
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 from rbpx.errors import RbpxError
 from rbpx.laws import LAWS, Method
+from rbpx.near import did_you_mean
 from rbpx.placement import MemoryLimits, read_limits
 from rbpx.texts import Wanted
 from rbpx.ties import OFFICIAL, Ties
@@ -329,6 +330,7 @@ class Request:
     store: str = "${oc.env:RBPX_STORE,store}"
     output: str | None = None
     format: Format = Format.table
+    plot: bool = False
     imports: list[ImportConfig] = field(default_factory=list)
     analyses: list[str] = field(default_factory=lambda: ["fit"])
 
@@ -343,6 +345,8 @@ class Request:
                 raise RbpxError(f"{name}={getattr(self, name)} is below 1; give a positive whole number")
         if self.model is not None:
             _check_name("model.revision", self.model.revision)
+        if self.plot and self.format is not Format.table:
+            raise RbpxError(f"plot=true draws for people, format={self.format.value} is for programs; drop one of them")
         self._check_official()
         self.sizes()
         self.memory_limits()
@@ -399,7 +403,8 @@ class Request:
         names = _listed(self.method)
         unknown = [name for name in names if name not in (*Method, "all")]
         if unknown:
-            raise RbpxError(f"method={unknown[0]} is unknown; known: all, {', '.join(Method)}")
+            hint = did_you_mean(str(unknown[0]), Method)
+            raise RbpxError(f"method={unknown[0]} is unknown; {hint}known: all, {', '.join(Method)}")
         return list(Method) if "all" in names else list(dict.fromkeys(Method(name) for name in names))
 
     def conditions(self) -> dict[str, str]:
@@ -437,7 +442,8 @@ class Request:
         names = _listed(self.laws)
         unknown = [name for name in names if name not in (*LAWS, "all")]
         if unknown:
-            raise RbpxError(f"laws={unknown[0]} is unknown; known: all, {', '.join(LAWS)}")
+            hint = did_you_mean(str(unknown[0]), LAWS)
+            raise RbpxError(f"laws={unknown[0]} is unknown; {hint}known: all, {', '.join(LAWS)}")
         return set(LAWS) if "all" in names else set(names)
 
     def k_listed(self, default: Sequence[int] = ()) -> list[int]:

@@ -1,9 +1,12 @@
 """A text of anybody's in; what a terminal shows of it, and nothing that it would obey, out."""
 
+import codecs
 from typing import Final
 
 PRIVATE: Final = range(0xE000, 0xF900)  # of Unicode: what our own tables mark their headings with
+AS_ASCII: Final = "rbpx_ascii"  # name of an error handler: how an encoding without our signs writes them
 _KEPT = {"\n", "\t"}
+_STAND_INS: Final = {"–": "-", "─": "-", "·": "*", "Σ": "S", "…": "~", "−": "-"}  # as wide as what they stand for
 
 
 def visible(text: str) -> str:
@@ -24,3 +27,14 @@ def visible_line(text: str) -> str:
 
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
+
+
+def _as_ascii(problem: UnicodeError) -> tuple[str, int]:
+    """Our signs as the ASCII characters that look like them; others as the escapes that Python writes."""
+    if not isinstance(problem, UnicodeEncodeError):
+        raise problem
+    missing = problem.object[problem.start : problem.end]
+    return "".join(_STAND_INS.get(c) or _escaped(c) for c in missing), problem.end
+
+
+codecs.register_error(AS_ASCII, _as_ascii)

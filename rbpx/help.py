@@ -63,6 +63,7 @@ them apart. `form` says whether the data call for an offset.""",
             "python -m rbpx fit model=ladder dataset=stdlib k='[1,2,5]' ties=mid",
             "python -m rbpx fit k=log laws='[rbp]' --format csv",
             "python -m rbpx fit laws='[rbp,cross_entropy]' method=all",
+            "python -m rbpx fit k='[1,10,100]' --plot",
         ),
     ),
     "klaw": (
@@ -260,6 +261,13 @@ continues from its last checkpoint.""",
             "python -m rbpx train text.site=FOLDER output=my_ladder",
         ),
     ),
+    "completion": (
+        "print what makes a shell complete `rbpx`",
+        """Prints a script for bash or zsh that completes verbs, keys, names of models, texts and studies, and flags of
+the console script `rbpx`; `python -m rbpx` is not completed, since there a shell completes for Python. For bash put
+eval "$(rbpx completion bash)" into ~/.bashrc, for zsh eval "$(rbpx completion zsh)" into ~/.zshrc.""",
+        ("python -m rbpx completion bash",),
+    ),
 }
 
 _KEYS = """\
@@ -292,6 +300,7 @@ slices=, least=, top=  slices of tokens that gaps compares; rows of improve: lea
 laws=all          or a list of laws; method=ols, weighted, offset, robust, a list or all
 family=, source=  narrow an analysis to families and to a source of observations (measured, or as imported)
 store=DIR         folder of the store (--store DIR), default $RBPX_STORE or store/; s3://BUCKET/PATH is read only
+plot=true         small plots under the tables (--plot): fit, klaw, regimes, emergence, gaps
 format=table      or csv, json (--format F); output=FILE (--output FILE) where a verb writes
 experiment=NAME   {experiments}"""
 

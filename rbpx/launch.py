@@ -8,12 +8,12 @@ import tempfile
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from rbpx.config import DatasetConfig, ImportConfig, ImportRequest, ModelConfig, ProtocolConfig, Request
 from rbpx.errors import RbpxError
+from rbpx.near import did_you_mean, near
 from rbpx.outcome import ENVIRONMENT, Outcome, collect
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -27,6 +27,8 @@ _PRIMARY = {
     "import": "import",
     "audit": "audit",
 }  # the others analyse
+_LISTED = ("size", "k", "n", "S", "laws", "method", "family", "analyses")  # keys that one list may be given to
+_NAMED_BY = {"model": "family=", "dataset": "dataset=file dataset.name="}  # names that are no file of conf/
 
 
 def folder(name: str) -> Path:
@@ -180,11 +182,31 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str]) -> str:
         return _unknown_key(next(k for k in key.groups() if k), primary)
     ambiguous = re.search(r"Ambiguous value for argument '([^']+)'", text)
     if ambiguous:
-        name = ambiguous[1].split("=")[0]
-        return f"{name} lists several values; sweep with -m {name}=a,b, or quote it: '{name}=\"a,b\"'"
-    if "mismatched input" in text or "token recognition" in text or "extraneous input" in text:
+        name, _, values = ambiguous[1].partition("=")
+        sweep = f"sweep with -m {name}={values}"
+        if name in _LISTED:
+            return f"{name}={values} are several values; for one list write {name}='[{values}]', or {sweep}"
+        return f"{name}={values} are several values; {sweep}, or quote it: '{name}=\"{values}\"'"
+    if re.search("mismatched input|token recognition|extraneous input|no viable alternative", text):
         strange = [o for o in overrides if re.search(r"=.*[(){}\[\]:,=]", o)]
-        return f"{' '.join(strange or overrides)} cannot be read; quote such characters: 'key=\"value\"'"
+        told = " ".join(strange or overrides)
+        name, _, value = told.partition("=")
+        if re.fullmatch(r"\[[^\]]*", value):
+            return f"{told} has no ] at its end; write {name}='{value}]'"
+        return f"{told} cannot be read; quote such characters: 'key=\"value\"'"
+    override = re.search(r"Error merging override ([^=\s]+)=(.*)", text)
+    whole = f"{problem.__cause__ or ''}\n{text}"
+    wrong = re.search(r"Invalid value '(.*)', expected one of \[(.*)\]", whole)
+    if override and wrong:
+        hint = did_you_mean(wrong[1], wrong[2].split(", "))
+        return f"{override[1]}={wrong[1]} is unknown; {hint}known: {wrong[2]}"
+    kind = re.search(r"Value '([^']*)' .*could not be converted to (Integer|Float)", whole)
+    if override and kind:
+        number = "whole number" if kind[2] == "Integer" else "number"
+        return f"{override[1]}={kind[1]} is no {number}; give one in digits, as in {override[1]}=100"
+    kind = re.search(r"Value '(.*)' is not a valid bool", whole)
+    if override and kind:
+        return f"{override[1]}={kind[1]} is neither true nor false; write {override[1]}=true"
     lines = [str(problem.__cause__ or ""), text]  # Hydra names the override, OmegaConf below it says what is wrong
     kept = [part.strip() for whole in reversed(lines) for part in whole.split("\n") if part.strip()]
     line = "; ".join(dict.fromkeys(part for part in kept if not part.startswith(("object_type", "full_key"))))
@@ -196,9 +218,14 @@ def _unknown_option(group: str, option: str, primary: str) -> str:
         known = [path.stem for path in experiments(primary)]
     else:
         known = sorted(path.stem for path in (folder("conf") / group).glob("*.yaml"))
-    near = get_close_matches(option, known, n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
+    hint = did_you_mean(option, known)
+    if group == "dataset" and (Path(option).suffix or "/" in option):
+        hint = f"a file of yours is dataset=file dataset.path={option}; "
+    elif group == "model" and "/" in option:
+        hint = f"a checkpoint of the hub, or a folder, is model=hub model.id={option}; "
     own = "" if group == "experiment" else f"; your own go into {group}/NAME.yaml of a folder given with --config-dir"
+    if group in _NAMED_BY and primary == "analyse":
+        own += f"; what the store holds by another name is {_NAMED_BY[group]}{option}"
     return f"{group}={option} is unknown; {hint}known: {', '.join(known)}{own}"
 
 
@@ -212,6 +239,6 @@ def _unknown_key(key: str, primary: str) -> str:
         known = [f"{group}.{name}" for name in _GROUPS[group].__dataclass_fields__]
     if key == "dataset.where" and primary == "measure":
         return f"{key} is a mapping that can be changed but not added to; put yours into a file given with --config-dir"
-    near = get_close_matches(key, known, n=1)
-    hint = f"did you mean {near[0]}?" if near and near[0] != key else f"known keys: {', '.join(known)}"
+    found = near(key, known)
+    hint = f"did you mean {found}?" if found not in (None, key) else f"known keys: {', '.join(known)}."
     return f"{key} is no key; {hint} See python -m rbpx --help"

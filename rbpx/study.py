@@ -1,7 +1,7 @@
 """Analyses by name: requests and the store in, printed tables and kept fits out; the same way for each."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -13,6 +13,7 @@ from rbpx.config import Format, Request
 from rbpx.errors import RbpxError
 from rbpx.index import refresh_index
 from rbpx.mirror import open_store
+from rbpx.near import did_you_mean
 from rbpx.queries import connect
 from rbpx.store import Record, Store
 from rbpx.ties import Ties
@@ -28,6 +29,7 @@ class Analysis:
         tokens: whether it looks at tokens, which imported observations do not have.
         across: whether it looks at groups side by side, not at one after the other.
         small: whether it has something to say of groups that are too small.
+        plots: whether its module of rbpx.plots draws it.
     """
 
     module: str
@@ -35,15 +37,16 @@ class Analysis:
     tokens: bool = False
     across: bool = False
     small: bool = False
+    plots: bool = False
 
 
 ANALYSES = {
-    "fit": Analysis("size_laws", 3, small=True),
-    "klaw": Analysis("k_law", 1),
-    "regimes": Analysis("regimes", 3),
+    "fit": Analysis("size_laws", 3, small=True, plots=True),
+    "klaw": Analysis("k_law", 1, plots=True),
+    "regimes": Analysis("regimes", 3, plots=True),
     "predict": Analysis("prediction", 3),
-    "emergence": Analysis("emergence", 3),
-    "gaps": Analysis("gaps", 3, across=True),
+    "emergence": Analysis("emergence", 3, plots=True),
+    "gaps": Analysis("gaps", 3, across=True, plots=True),
     "choices": Analysis("choices", 1, tokens=True, across=True),
     "ranks": Analysis("ranks", 1, tokens=True),
     "entropy": Analysis("entropy", 1, tokens=True),
@@ -65,17 +68,22 @@ def open_filled(name: str) -> Store:
     """
     store = open_store(name)
     if not any(store.records("cells")) and not store.import_files():
-        raise RbpxError(f"store={name} holds no runs; measure first: python -m rbpx model=ladder dataset=stdlib")
+        what = "holds no runs" if store.root.is_dir() else "does not exist, so it holds no runs"
+        raise RbpxError(
+            f"store={name} {what}; name another with --store DIR, or measure first: "
+            "python -m rbpx model=ladder dataset=stdlib"
+        )
     return store
 
 
-def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> list[Record]:
+def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True, writes: bool = False) -> list[Record]:
     """Do each analysis over all grids as one, keep what was fitted, print it; return the rows, `analysis` in each.
 
     Args:
         names: verbs of `ANALYSES`.
         grids: what to look at; the first one says how to print.
         asked: whether a law was asked for, so that having none is an error.
+        writes: whether `output` is for the rows.
 
     Raises:
         RbpxError: nothing in the store matches, or (`asked`) no group has the sizes that a law needs.
@@ -91,10 +99,12 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
         said += [{"analysis": name, **record} for record in kept]
         if found and grids[0][0].format is Format.table:
             show(name, found)
+            if grids[0][0].plot and ANALYSES[name].plots:
+                import_module(f"rbpx.plots.{ANALYSES[name].module}").show(found)
     if grids[0][0].format is not Format.table:
         from rbpx.tables.plain import print_records
 
-        print_records(records, grids[0][0].format)
+        print_records(records, grids[0][0].format, grids[0][0].output if writes else None)
     return said
 
 
@@ -141,6 +151,17 @@ def find(name: str, grids: Sequence[Grid], asked: bool = True) -> tuple[list[Any
     return found, records
 
 
+def refuse_plot(names: Sequence[str], request: Request) -> None:
+    """A plot that is asked of what none is drawn of would be passed over in silence.
+
+    Raises:
+        RbpxError: none of these verbs has one.
+    """
+    if request.plot and not any(name in ANALYSES and ANALYSES[name].plots for name in names):
+        drawn = ", ".join(name for name, analysis in ANALYSES.items() if analysis.plots)
+        raise RbpxError(f"{', '.join(names)} has no plot; drop --plot, or ask one of {drawn}")
+
+
 def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
     """Grids that ask the same of different runs, together: what looks across groups looks across all of them."""
     found: list[list[Grid]] = []
@@ -164,29 +185,59 @@ def _suits(analysis: Analysis, group: Group) -> bool:
     return has_tokens and (analysis.small or len(group.runs) >= analysis.sizes)
 
 
+_IMPORTED = ("source", "ties", "family", "dataset", "size")
+
+
 def _asks_for(ties: Ties | None) -> str:
     return "" if ties is None else f" with ties={ties.value}"
 
 
 def _nothing(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
     """Why a request matches nothing; imported observations have one tie rule, measured ones have all."""
-    query = "SELECT DISTINCT source, ties, family FROM observations WHERE source <> 'measured' ORDER BY ALL"
-    families = request.families()
-    others = [
-        (s, t)
-        for s, t, family in connection.sql(query).fetchall()
-        if request.source in (None, s) and (families is None or family in families)
-    ]
+    query = """
+        SELECT DISTINCT source, ties, family, dataset, size FROM observations WHERE source <> 'measured' ORDER BY ALL"""
     named: dict[str, Any] = {
         "source": request.source,
         "family": request.family or (None if request.model is None else request.model.family),
         "dataset": None if request.dataset is None else request.dataset.name,
         "size": None if request.size == "all" else request.size,
     }
+    others = [
+        (row[0], row[1])
+        for row in connection.sql(query).fetchall()
+        if all(
+            value is None
+            or dict(zip(_IMPORTED, row, strict=True))[name] in (value if isinstance(value, list) else [value])
+            for name, value in named.items()
+        )
+    ]
     asked = " ".join(f"{name}={value}" for name, value in named.items() if value is not None)
-    hints = [f"source {s} holds ties={t}" for s, t in others if request.ties is None or t != request.ties.value]
+    unknown = _not_there(connection, named)
+    if unknown is not None:
+        return f"{unknown}; see python -m rbpx status --store {request.store}"
+    hints = [
+        f"source {s} holds ties={t}"
+        for s, t in dict.fromkeys(others)
+        if request.ties is None or t != request.ties.value
+    ]
     hint = f"; {hints[0]}: add ties={hints[0].rpartition('=')[2]}" if hints else "; see python -m rbpx status"
     return f"no runs in store={request.store} match {asked or 'the request'}{_asks_for(request.ties)}{hint}"
+
+
+def _not_there(connection: duckdb.DuckDBPyConnection, named: Mapping[str, Any]) -> str | None:
+    """The first value that is asked for and nothing in the store has, with those that there are."""
+    query = """
+        SELECT DISTINCT source, family, dataset, size FROM observations WHERE source <> 'measured'
+        UNION SELECT DISTINCT 'measured', family, dataset, size FROM runs ORDER BY ALL"""
+    rows = connection.sql(query).fetchall()
+    for at, name in enumerate(("source", "family", "dataset", "size")):
+        known = list(dict.fromkeys(row[at] for row in rows if row[at] is not None))
+        asked = named[name] if isinstance(named[name], list) else [named[name]]
+        for value in asked:
+            if value is not None and value not in known:
+                shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+                return f"{name}={value} is not in the store; {did_you_mean(str(value), known)}it holds {shown}"
+    return None
 
 
 def _none(name: str, request: Request, tokens_known: bool) -> str:

@@ -1,10 +1,10 @@
 """The words of a command line in; verb, Hydra's overrides and flags, and what is left over out."""
 
-import difflib
 import re
 from dataclasses import dataclass
 
 from rbpx.errors import RbpxError
+from rbpx.near import did_you_mean, near
 
 VERBS = (
     "run",
@@ -32,13 +32,34 @@ VERBS = (
     "status",
     "store",
     "train",
+    "completion",
 )
 _OURS = ("format", "store", "output")
 _SWITCHES = {"-m", "--multirun", "-r", "--run", "--resolve", "-sc", "--shell-completion"}
 _VALUED = {"-c", "--cfg", "-p", "--package", "-cd", "--config-dir", "-cp", "--config-path", "-cn", "--config-name"}
 _INFO = {"all", "config", "defaults", "defaults-tree", "plugins", "searchpath"}
 _CFG = ("job", "hydra", "all")
-_TAKES_WORDS = {"sql", "import", "export", "show", "store", "outcomes"}
+FLAGS = (
+    "--format",
+    "--store",
+    "--output",
+    "--plot",
+    "--multirun",
+    "--cfg",
+    "--config-dir",
+    "--info",
+    "--help",
+    "--version",
+)
+_ELSEWHERE = {
+    **dict.fromkeys(("-v", "-V", "version"), "--version"),
+    **dict.fromkeys(("help", "-?", "--usage"), "--help"),
+    **dict.fromkeys(("-f", "--json"), "--format json"),
+    "--csv": "--format csv",
+    "-o": "--output FILE",
+    "-s": "--store DIR",
+}  # what other tools call them
+_TAKES_WORDS = {"sql", "import", "export", "show", "store", "outcomes", "completion"}
 _OVERRIDE = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@:-]*=")
 
 
@@ -88,11 +109,14 @@ def parse(argv: list[str]) -> CommandLine:
         word = rest.pop(0)
         flag, _, value = word.partition("=")
         if flag.startswith("--") and flag[2:] in _OURS:
-            if not value and not rest:
+            given = value if "=" in word else rest.pop(0) if rest else ""
+            if not given:
                 raise RbpxError(f"{flag} needs a value, as in {flag} {'json' if flag == '--format' else 'PATH'}")
-            overrides.append(f"{flag[2:]}={quoted(value or rest.pop(0))}")
+            overrides.append(f"{flag[2:]}={quoted(given)}")
         elif word in ("-h", "--help", "--version"):
             asked.add(word)
+        elif word == "--plot":
+            overrides.append("plot=true")
         elif flag in _VALUED:
             flags.append(word)
             if not value and rest:
@@ -104,7 +128,7 @@ def parse(argv: list[str]) -> CommandLine:
         elif word in _SWITCHES or word.startswith(("--hydra-help", "--info=")):
             flags.append(word)
         elif word.startswith("-") and len(word) > 1 and not word[1:2].isspace() and verb not in ("sql", "export"):
-            raise RbpxError(f"unknown flag {word}; see python -m rbpx --help")
+            raise RbpxError(f"unknown flag {word}; {_flag_advice(flag, value, rest)}see python -m rbpx --help")
         elif _OVERRIDE.match(word) or re.match(r"~[A-Za-z]", word) or completes.intersection(flags):
             overrides.append(word)
         elif verb is None:
@@ -112,7 +136,8 @@ def parse(argv: list[str]) -> CommandLine:
         elif verb in _TAKES_WORDS:
             words.append(word)
         else:
-            raise RbpxError(f"{word!r} is no key=value; {verb} takes overrides such as model=ladder size=25k")
+            advice = _word_advice(word) or f"{verb} takes overrides such as model=ladder size=25k"
+            raise RbpxError(f"{word!r} is no key=value; {advice}")
     ways = [f for f in flags if f.split("=")[0] in {"-m", "--multirun", "-r", "--run", "-c", "--cfg", "-i", "--info"}]
     if len(ways) > 1:
         raise RbpxError(f"{ways[0]} and {ways[1]} ask for two ways of running; give one of them")
@@ -124,6 +149,37 @@ def parse(argv: list[str]) -> CommandLine:
 def _known_verb(word: str) -> str:
     if word in VERBS:
         return word
-    near = difflib.get_close_matches(word, VERBS, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(VERBS)}"
+    found = near(word, VERBS)
+    hint = _word_advice(word) or (f"did you mean '{found}'?" if found else f"known: {', '.join(VERBS)}.")
     raise RbpxError(f"unknown verb {word!r}; {hint} Overrides look like key=value; see python -m rbpx --help")
+
+
+def _flag_advice(flag: str, value: str, rest: list[str]) -> str:
+    """What an unknown flag is called here: keys have no dashes, and some flags another name."""
+    keys, key = _keys(), flag.lstrip("-").replace("-", "_")
+    if flag in _ELSEWHERE:
+        return f"did you mean {_ELSEWHERE[flag]}? "
+    if key in keys:
+        follows = value or next((word for word in rest[:1] if "=" not in word and not word.startswith("-")), "VALUE")
+        return f"a key has no dashes: {key}={follows}; "
+    if key in VERBS:
+        return f"a verb has no dashes: python -m rbpx {key}; "
+    return did_you_mean(flag, FLAGS)
+
+
+def _word_advice(word: str) -> str | None:
+    """What a word without = may have been meant as: a flag of other tools, a key, or the name of a model or text."""
+    from rbpx.launch import folder
+
+    if word in _ELSEWHERE:
+        return f"did you mean {_ELSEWHERE[word]}?"
+    if word in _keys():
+        return f"write {word}=VALUE, without blanks."
+    groups = [group for group in ("model", "dataset") if (folder("conf") / group / f"{word}.yaml").is_file()]
+    return f"did you mean {groups[0]}={word}, without blanks?" if groups else None
+
+
+def _keys() -> list[str]:
+    from rbpx.config import Request
+
+    return list(Request.__dataclass_fields__)

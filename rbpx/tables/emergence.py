@@ -9,7 +9,8 @@ from rbpx.analyses.emergence import LAGS, LEVELS, Emergence, Emergences
 from rbpx.analyses.selection import Group
 from rbpx.laws.crossing import Crossing
 from rbpx.status import Status
-from rbpx.tables.plain import UNKNOWN, console, grid, number, put, remedies, short, span, status_name
+from rbpx.tables.constants import constant, ends_of, sizes_of
+from rbpx.tables.plain import UNKNOWN, console, grid, number, percent, put, remedies, short, span, status_name
 
 
 def show(found: Sequence[Emergences]) -> None:
@@ -55,15 +56,17 @@ def _share(p: float) -> str:
 
 
 def _print_laws(screen: Console, group: Group, found: Emergence) -> None:
-    columns = ["N", "alpha", "95 % interval", "R2 of ln(-ln p)", "R2 of p", "sizes", "status"]
-    table = grid(f"{group.title}, k = {found.k}: -ln p_N = C · S^-alpha for each N, and C · N · S^-alpha", columns)
+    columns = ["N", "alpha", "95 % interval", "C", "95 % of C", "R2 of ln(-ln p)", "R2 of p", "backtest", "sizes"]
+    title = f"{group.title}, k = {found.k}: -ln p_N = C · S^-alpha for each N, and C · N · S^-alpha"
+    table = grid(title, [*columns, "over S", "status"], spare=("C", "95 % of C", "backtest", "over S"))
     for law in found.laws:
         fit, ends = law.fit, span(law.fit.alpha_lo, law.fit.alpha_hi)
-        row = [number(fit.alpha), ends, number(fit.r2, 3), "", str(fit.n_points), status_name(fit.status)]
-        table.add_row(str(law.n), *row)
+        row = [number(fit.alpha), ends, *constant(fit), number(fit.r2, 3), "", percent(fit.backtest_error)]
+        table.add_row(str(law.n), *row, *sizes_of(fit), status_name(fit.status))
     joint, ends = found.joint, span(found.joint.alpha_lo, found.joint.alpha_hi)
     r2 = [number(joint.r2_lnln, 3), number(joint.r2_p, 3)]
-    table.add_row("joint", number(joint.alpha), ends, *r2, str(joint.n_sizes), status_name(joint.status))
+    C = [short(joint.C), ends_of(joint.C_lo, joint.C_hi)]
+    table.add_row("joint", number(joint.alpha), ends, *C, *r2, "", str(joint.n_sizes), "", status_name(joint.status))
     if joint.alpha_within is not None:
         table.add_row("joint, own C", number(joint.alpha_within))
     put(screen, table)

@@ -7,7 +7,10 @@ from rich.markup import escape
 
 from rbpx.analyses.entropy import TERMS, Entropies, RunTerms
 from rbpx.analyses.size_laws import Law
-from rbpx.tables.plain import LAW_NAMES, UNKNOWN, console, grid, number, put, remedies, span, status_name
+from rbpx.tables.constants import constant, sizes_of
+from rbpx.tables.plain import LAW_NAMES, UNKNOWN, console, grid, number, percent, put, remedies, span, status_name
+
+_MORE = ("C", "95 % of C", "sizes", "over S")
 
 
 def show(found: Sequence[Entropies]) -> None:
@@ -58,11 +61,16 @@ def _corrected(each: RunTerms) -> list[str]:
 
 
 def _print_laws(screen: Console, found: Entropies) -> None:
-    table = grid(f"{found.group.title}: laws", ["law", "alpha", "95 % interval", "R2", "status"])
+    table = grid(
+        f"{found.group.title}: laws",
+        ["law", "alpha", "95 % interval", *_MORE, "R2", "backtest", "status"],
+        spare=(*_MORE, "backtest"),
+    )
     table.columns[-1].justify = "left"
     for law in found.all_laws:
         ends = span(law.fit.alpha_lo, law.fit.alpha_hi)
-        table.add_row(_name(law), number(law.fit.alpha), ends, number(law.fit.r2, 3), status_name(law.fit.status))
+        more = [*constant(law.fit), *sizes_of(law.fit), number(law.fit.r2, 3), percent(law.fit.backtest_error)]
+        table.add_row(_name(law), number(law.fit.alpha), ends, *more, status_name(law.fit.status))
     put(screen, table)
 
 

@@ -10,6 +10,7 @@ from rbpx.analyses.gaps import Gaps
 from rbpx.analyses.slices import SlicePoints
 from rbpx.laws.gap import Gap
 from rbpx.status import Status
+from rbpx.tables.constants import sizes_of
 from rbpx.tables.plain import UNKNOWN, console, grid, law_name, number, put, remedies, span, status_name
 
 
@@ -39,7 +40,7 @@ def _print_pair(screen: Console, gaps: Gaps) -> None:
         rows = [each for each in gaps.gaps if each.gap.swapped is swapped]
         if rows:
             title = f"{gaps.group.first.family}: {A} (A) against {B} (B), {len(gaps.group.runs)} sizes"
-            table = grid(title, ["loss", *_COLUMNS])
+            table = grid(title, ["loss", *_COLUMNS], spare=_SPARE)
             for each in rows:
                 table.add_row(law_name(each.law, each.k), *_row(each.gap))
             put(screen, table)
@@ -57,7 +58,7 @@ def _print_slices(screen: Console, found: Sequence[Gaps]) -> None:
     put(screen, table)
     for at, loss in enumerate(found[0].gaps):
         title = f"{group.title}, {law_name(loss.law, loss.k)}: each slice against the first, {first.chosen.name}"
-        table = grid(title, ["slice", "A is", *_COLUMNS], left=2)
+        table = grid(title, ["slice", "A is", *_COLUMNS], left=2, spare=_SPARE)
         for gaps, (_, other) in zip(found, pairs, strict=True):
             gap = gaps.gaps[at].gap
             harder = UNKNOWN if gap.ratio is None else "this" if gap.swapped else "first"
@@ -70,14 +71,18 @@ def _entropies(part: SlicePoints) -> list[str]:
     return [number(float(known.y_N[0]), 3), number(float(known.y_N[-1]), 3)]
 
 
-_COLUMNS = ["L_A/L_B", "delta", "95 % interval", "gap", "closed at S"]
+_COLUMNS = ["L_A/L_B", "95 % of it", "delta", "95 % interval", "R2", "sizes", "over S", "gap", "closed at S"]
+_SPARE = ("95 % of it", "R2", "over S", "sizes")
 
 
 def _row(gap: Gap) -> list[str]:
     return [
         number(gap.ratio, 3),
+        span(gap.ratio_lo, gap.ratio_hi, 3),
         number(gap.delta, 4),
         span(gap.delta_lo, gap.delta_hi, 3),
+        number(gap.fit.r2, 3),
+        *sizes_of(gap.fit),
         gap.verdict if gap.verdict and gap.fit.status is Status.ok else status_name(gap.fit.status),
         _closed(gap),
     ]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.markup import escape
 
 from rbpx.analyses.k_law import STEP, KLaw, KLaws, doubts
+from rbpx.tables.constants import constant
 from rbpx.tables.plain import UNKNOWN, console, grid, number, put, remedies, rough, short, span, status_name
 
 
@@ -19,9 +20,10 @@ def show(found: Sequence[KLaws]) -> None:
         for size in sizes:
             table.add_row(escape(size), *(_pair(laws, size) for laws in of_family))
         put(screen, table)
-    columns = ["size", "alpha_k", "95 % interval", "S times", "95 % interval", "rate", "status"]
+    columns = ["size", "S", "alpha_k", "95 % interval", "C", "95 % of C", "R2", "S times", "95 % interval", "rate"]
+    spare = ("S", "C", "95 % of C", "R2")
     for laws in found:
-        table = grid(f"{laws.group.title}: k = {STEP} against size", columns)
+        table = grid(f"{laws.group.title}: k = {STEP} against size", [*columns, "status"], spare=spare)
         for law in laws.laws:
             table.add_row(*_exchange_row(law))
         put(screen, table)
@@ -52,8 +54,11 @@ def _exchange_row(law: KLaw) -> list[str]:
         worth = [short(exchange.factor), ends, f"-{exchange.rate:.2f}"]
     return [
         escape(law.run.size),
+        f"{law.run.non_embedding_params:,}",
         number(fit.alpha),
         span(fit.alpha_lo, fit.alpha_hi, 3),
+        *constant(fit),
+        number(fit.r2, 3),
         *worth,
         status_name(fit.status),
     ]

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from io import TextIOWrapper
 from typing import Any, TextIO
 
 import pyarrow as pa
@@ -16,9 +17,11 @@ from rich.table import Table
 from rich.text import Text
 
 from rbpx.config import Format
-from rbpx.display import visible, visible_line
+from rbpx.display import AS_ASCII, visible, visible_line
 from rbpx.laws.quantity import quantity
 from rbpx.status import Status
+from rbpx.tables.spare import UNKNOWN as UNKNOWN  # what nothing is known of, for whoever makes a table
+from rbpx.tables.spare import Grid, fitting, width
 from rbpx.writing import Lines, listed, opened, plain, write_csv, write_json, write_parquet
 
 LAW_NAMES = {
@@ -32,7 +35,6 @@ LAW_NAMES = {
 }
 _ROWS_SHOWN = 40
 _HEADING = "\ue000"  # for private use: in no text; the character after it numbers the heading
-UNKNOWN = "–"
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -79,9 +81,13 @@ def remedies(doubts: Iterable[Status]) -> list[str]:
     return [f"{status_name(doubt)}: {doubt.remedy}" for doubt in sorted(set(doubts) - {Status.ok})]
 
 
-def grid(title: str, columns: Sequence[str], left: int = 1) -> Table:
-    """A table of which the first `left` columns hold names; two spaces stand between columns. Nothing wraps."""
-    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+def grid(title: str, columns: Sequence[str], left: int = 1, spare: Sequence[str] = ()) -> Grid:
+    """A table of which the first `left` columns hold names; two spaces stand between columns. Nothing wraps.
+
+    The columns named in `spare`, the most wanted first, are left out where the terminal is too narrow for them.
+    """
+    table = Grid(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    table.spare = spare
     table.padding, table.pad_edge = (0, 1, 0, 0), False
     for place, column in enumerate(columns):
         table.add_column(column, justify="left" if place < left else "right", no_wrap=True, overflow="fold")
@@ -100,22 +106,17 @@ def put(screen: Console, table: Table, headings: Sequence[str] = ()) -> None:
     if table.title is not None:  # rich would fold it to the width of the table
         screen.print(table.title, style="bold", markup=False, soft_wrap=True)
         table.title = None
-    full = table.__rich_measure__(screen, screen.options.update(width=1000)).maximum
-    slack = 0
-    for column in table.columns:
-        if not column.no_wrap and column.min_width is not None:
-            widest = max((screen.measure(cell).maximum for cell in column.cells), default=0)
-            slack += max(0, min(widest, column.max_width or widest) - column.min_width)
-    wide = Screen(highlight=False, emoji=False, width=max(screen.width, full - slack))
+    shown = fitting(screen, table) if isinstance(table, Grid) else table
+    wide = Screen(highlight=False, emoji=False, width=max(screen.width, width(screen, shown)))
     if not headings:
-        wide.print(table)
+        wide.print(shown)
         return
     with wide.capture() as held:
-        wide.print(table)
+        wide.print(shown)
     for line in held.get().splitlines():
         before, mark, after = line.partition(_HEADING)
         place = ord(after[0]) - ord(_HEADING) - 1 if mark and after else -1
-        if 0 <= place < len(headings) and not before.strip():  # rich has no cell across columns
+        if 0 <= place < len(headings) and not before.strip(" |"):  # rich has no cell across columns
             screen.print(f" {headings[place]}", style="bold", markup=False, soft_wrap=True)
         else:
             screen.file.write(f"{line}\n")
@@ -128,9 +129,15 @@ class Screen(Console):
         """A text as it is shown."""
         return super().render_str(visible(text), **options)
 
+    def on_broken_pipe(self) -> None:
+        """`| head` has seen enough: no failure, where rich would exit with 1."""
+        raise BrokenPipeError
+
 
 def console() -> Console:
-    """Standard output as people look at it."""
+    """Standard output as people look at it, in signs that its encoding has."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors=AS_ASCII)
     return Screen(highlight=False, emoji=False)
 
 

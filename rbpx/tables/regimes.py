@@ -4,15 +4,18 @@ from collections.abc import Sequence
 
 from rbpx.analyses.regimes import Regime, Regimes
 from rbpx.status import Status
-from rbpx.tables.plain import UNKNOWN, console, grid, number, put, remedies, short, span, status_name
+from rbpx.tables.constants import constant, sizes_of
+from rbpx.tables.plain import UNKNOWN, console, grid, number, percent, put, remedies, short, span, status_name
 
 
 def show(found: Sequence[Regimes]) -> None:
     """Print R2 and alpha against k, what is noise at each k, and the largest k at which the law still stands."""
     screen = console()
-    columns = ["k", "R2", "alpha", "95 % interval", "misses", "signal", "binomial", "text", "law"]
+    columns = ["k", "R2", "95 % of R2", "alpha", "95 % interval", "C", "95 % of C", "sizes", "over S", "backtest"]
+    columns += ["misses", "signal", "binomial", "text", "law"]
+    spare = ("C", "95 % of C", "backtest", "95 % of R2", "sizes", "over S")
     for regimes in found:
-        table = grid(f"{regimes.group.title}: -ln RBP_k = C · S^-alpha over k", columns, left=0)
+        table = grid(f"{regimes.group.title}: -ln RBP_k = C · S^-alpha over k", columns, left=0, spare=spare)
         for regime in regimes.regimes:
             table.add_row(*_row(regime))
         put(screen, table)
@@ -33,8 +36,12 @@ def _row(regime: Regime) -> list[str]:
     return [
         f"{regime.k:,}",
         number(fit.r2, 3),
+        span(fit.params.get("r2_lo"), fit.params.get("r2_hi"), 3),
         number(fit.alpha, 3),
         span(fit.alpha_lo, fit.alpha_hi, 3),
+        *constant(fit),
+        *sizes_of(fit),
+        percent(fit.backtest_error),
         UNKNOWN if regime.n_misses is None else f"{regime.n_misses:,}",
         short(regime.signal),
         short(regime.binomial_sd),

@@ -10,6 +10,7 @@ from rbpx.analyses.size_laws import Law, Laws
 from rbpx.laws import Method
 from rbpx.laws.power import PowerLawFit
 from rbpx.status import Status
+from rbpx.tables.constants import constant, sizes_of
 from rbpx.tables.plain import (
     UNKNOWN,
     add_heading,
@@ -38,9 +39,8 @@ def show(found: Sequence[Laws]) -> None:
             screen.print(f"{laws.group.title}: {len(runs)} size(s) ({names}); a law needs at least 3.", soft_wrap=True)
     if not fitted:
         return
-    wide = screen.width >= 120
     methods = list(dict.fromkeys(law.method for laws in fitted for law in laws.laws))
-    table = grid(_heading(methods), _columns(wide))
+    table = grid(_heading(methods), _COLUMNS, spare=_SPARE)
     table.columns[0].min_width, table.columns[0].max_width, table.columns[0].no_wrap = 16, 24, False
     table.columns[-1].justify = "left"
     table.columns[-1].min_width, table.columns[-1].max_width, table.columns[-1].no_wrap = 6, 12, False
@@ -51,7 +51,7 @@ def show(found: Sequence[Laws]) -> None:
             add_heading(table, headings, f"{laws.group.title}{by}")
             for law in laws.laws:
                 if law.method is method:
-                    table.add_row(*_row(law, wide))
+                    table.add_row(*_row(law))
     put(screen, table, headings)
     screen.print(_footnote(fitted), soft_wrap=True)
 
@@ -66,27 +66,26 @@ def _heading(methods: Sequence[Method]) -> str:
     return f"Scaling laws: {how[methods[0]] if len(methods) == 1 else 'y = C · S^-alpha, and with an offset E'}"
 
 
-def _columns(wide: bool) -> list[str]:
-    more = ["sizes", "C", "95 % of R2", "sd text", "sd models", "E"] if wide else []
-    return ["law", "alpha", "95 % interval", "R2", *more, "backtest", "form", "status"]
+_SPARE = ("C", "95 % of C", "sizes", "over S", "E", "95 % of R2", "sd models", "sd text")
+_COLUMNS = (
+    *("law", "alpha", "95 % interval", "sd text", "sd models", "C", "95 % of C", "E", "R2", "95 % of R2"),
+    *("sizes", "over S", "backtest", "form", "status"),
+)
 
 
-def _row(law: Law, wide: bool) -> list[str]:
+def _row(law: Law) -> list[str]:
     fit, params = law.fit, law.fit.params
-    more = [
-        str(fit.n_points),
-        UNKNOWN if fit.C is None else f"{fit.C:.4g}",
-        span(params.get("r2_lo"), params.get("r2_hi"), 3),
-        number(params.get("alpha_text_sd")),
-        number(params.get("alpha_models_sd")),
-        number(params.get("E")),
-    ]
     return [
         f" {law_name(law.law, law.k)}",
         number(fit.alpha),
         span(fit.alpha_lo, fit.alpha_hi),
+        number(params.get("alpha_text_sd")),
+        number(params.get("alpha_models_sd")),
+        *constant(fit),
+        number(params.get("E")),
         number(fit.r2, 3),
-        *(more if wide else []),
+        span(params.get("r2_lo"), params.get("r2_hi"), 3),
+        *sizes_of(fit),
         percent(fit.backtest_error),
         UNKNOWN if law.choice is None else law.choice.form.value,
         status_name(fit.status),
@@ -167,13 +166,15 @@ def _print_measured(screen: Console, found: Laws) -> None:
         f"{first.protocol} protocol, {first.dtype}, text {str(first.text_hash)[:8]}"
     )
     screen.print(f"[bold]{escape(title)}[/bold]", soft_wrap=True)
-    shown = [k for k in found.k_grid if k in (1, 10, 100)] or list(found.k_grid[:3])
+    usual = [k for k in found.k_grid if k in (1, 10, 100)] or list(found.k_grid[:3])
     terms = [name for name in ("error_entropy", "self_alignment", "confidence") if name in found.evidence[0].measured]
     names = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": "-ln ΣS"}
-    table = grid("", ["size", "S", *(f"RBP_{k}" for k in shown), "CE", *(names[term] for term in terms)])
+    spare = [f"RBP_{k}" for k in found.k_grid if k not in usual]
+    columns = ["size", "S", *(f"RBP_{k}" for k in found.k_grid), "CE", *(names[term] for term in terms)]
+    table = grid("", columns, spare=spare)
     for run, evidence in zip(group.runs, found.evidence, strict=True):
         m = evidence.measured
-        shares = [number(float(m["rbp"][found.k_grid.index(k)])) for k in shown]
+        shares = [number(float(share)) for share in m["rbp"]]
         nats = [number(float(m[name]), 3) for name in ("cross_entropy", *terms)]
         table.add_row(escape(run.size), f"{run.non_embedding_params:,}", *shares, *nats)
     put(screen, table)
