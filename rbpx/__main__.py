@@ -38,17 +38,23 @@ def main(argv: list[str]) -> int:
 
 
 def _launch(verb: str, words: tuple[str, ...], hydra: tuple[str, ...], sweeps: bool) -> int:
-    from rbpx import commands, notice
+    from rbpx import notice
+    from rbpx.job import perform
     from rbpx.launch import launch
+    from rbpx.words import OVERRIDES, VERB, WORDS
 
     notice.begin()
 
-    os.environ[commands.VERB], os.environ[commands.WORDS] = verb, json.dumps(words)
-    os.environ[commands.OVERRIDES] = json.dumps(hydra)
-    outcomes = launch(verb, hydra, commands.perform)
-    if sweeps and not outcomes:
-        raise RbpxError("the sweep has no jobs; check its lists and globs with --cfg job for one of them")
-    return commands.finish(verb, outcomes)
+    os.environ[VERB], os.environ[WORDS] = verb, json.dumps(words)
+    os.environ[OVERRIDES] = json.dumps(hydra)
+    outcomes = launch(verb, hydra, perform)
+    if not outcomes:  # --cfg, --info and completion print, and run no job
+        if sweeps:
+            raise RbpxError("the sweep has no jobs; check its lists and globs with --cfg job for one of them")
+        return 0
+    from rbpx.commands import finish
+
+    return finish(verb, outcomes)
 
 
 def cli() -> None:

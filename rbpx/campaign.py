@@ -105,10 +105,7 @@ def _tell_loading(what: str) -> Tell:
 
 def _measure_on(device: Device, grids: Sequence[_Grid]) -> None:
     """Measure what is missing, model after model; a cell that fails is kept in `failures` and stops no other."""
-    from rbpx.crew import assemble
-    from rbpx.progress import GridProgress
-
-    crew = assemble(device.value) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else None
+    crew = _assemble(device) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else None
     missing: list[tuple[_Grid, Cell]] = []
     for grid in grids:
         held = [cell.key for cell in grid.cells if grid.store.cell(cell.key) is not None]
@@ -120,7 +117,9 @@ def _measure_on(device: Device, grids: Sequence[_Grid]) -> None:
         return
     for grid, _ in missing:
         grid.store.prepare()
-    crew = crew or assemble(device.value)
+    from rbpx.progress import GridProgress
+
+    crew = crew or _assemble(device)
     title = " on ".join(", ".join(dict.fromkeys(getattr(c, of) for _, c in missing)) for of in ("family", "dataset"))
     with GridProgress(title, len(missing), quiet=not crew.leads) as progress:
         for of_model in _by_model(missing):
@@ -129,6 +128,13 @@ def _measure_on(device: Device, grids: Sequence[_Grid]) -> None:
                 load = _loader(cell, crew, grid.store, split)
                 for grid, cell in of_model:
                     _measure(cell, grid, load, crew, progress, len(missing))
+
+
+def _assemble(device: Device) -> Crew:
+    """The processes that measure together; torch comes with them, so a grid that is all there does not wait for it."""
+    from rbpx.crew import assemble
+
+    return assemble(device.value)
 
 
 def _by_model(missing: Sequence[tuple[_Grid, Cell]]) -> list[list[tuple[_Grid, Cell]]]:

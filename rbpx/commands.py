@@ -18,12 +18,7 @@ from rbpx.rereading import read_again
 from rbpx.store import Record, Store
 from rbpx.study import ANALYSES, open_filled, refuse_plot
 from rbpx.study import perform as perform_analyses
-
-VERB, WORDS, OVERRIDES = (
-    "RBPX_VERB",
-    "RBPX_WORDS",
-    "RBPX_OVERRIDES",
-)  # how the jobs of a sweep learn what they are for, in other processes too
+from rbpx.words import OVERRIDES, VERB, WORDS
 
 
 def leads() -> bool:

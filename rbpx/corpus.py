@@ -5,13 +5,14 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import sys
 import sysconfig
 import tokenize
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -41,14 +42,20 @@ def read_stdlib() -> Source:
     """(path, source) of each module of the running interpreter's standard library, in path order."""
     root = Path(sysconfig.get_paths()["stdlib"])
     found = []
-    for path in sorted(root.rglob("*.py")):
-        name = path.relative_to(root)
-        of_this_machine = name.parts[0].startswith(("config-", "_sysconfigdata", "sitecustomize", "usercustomize"))
-        if of_this_machine or _NOT_STDLIB.intersection(name.parts):
+    for name in sorted(_modules(root), key=lambda name: name.parts):
+        if name.parts[0].startswith(("config-", "_sysconfigdata", "sitecustomize", "usercustomize")):  # of this machine
             continue
-        with tokenize.open(path) as source:  # honours the encoding that the file declares
+        with tokenize.open(root / name) as source:  # honours the encoding that the file declares
             found.append((name.as_posix(), source.read()))
     return found
+
+
+def _modules(root: Path) -> Iterator[PurePath]:
+    """The .py files of library code below a folder, named from there; what is no library code is not even listed."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in _NOT_STDLIB]
+        within = PurePath(folder).relative_to(root)
+        yield from (within / name for name in names if name.endswith(".py"))
 
 
 def read_pydoc() -> Source:

@@ -54,7 +54,7 @@ def launch(verb: str, overrides: Sequence[str], task: Callable[[Any], None]) -> 
     _refuse_lists(overrides)
     if primary == "import":  # there they are names, not files of conf/, where Hydra would look for them
         overrides = [re.sub(r"^(dataset|protocol)=", r"plain.\1=", override) for override in overrides]
-    _register(primary)
+    _register(primary, overrides)
     launcher = next((o.partition("=")[2] for o in overrides if o.startswith("hydra/launcher=")), "basic")
     sweep, lost = _sweep_folder(launcher, overrides), list[Outcome]()
     os.environ[ENVIRONMENT] = str(sweep)
@@ -89,7 +89,7 @@ def compose(verb: str, overrides: Sequence[str]) -> Any:
     from omegaconf.errors import OmegaConfBaseException
 
     primary = _PRIMARY.get(verb, "analyse")
-    _register(primary)
+    _register(primary, overrides)
     try:
         with hydra.initialize_config_dir(str(folder("conf")), version_base="1.3"):
             return OmegaConf.to_object(hydra.compose(primary, overrides=list(overrides)))
@@ -136,8 +136,11 @@ def _is_ours(problem: BaseException) -> bool:
     return trace is not None and Path(trace.tb_frame.f_code.co_filename).is_relative_to(_PACKAGE)
 
 
-def _register(primary: str) -> None:
-    """The schema, and one option of the group `experiment` for each study of this kind."""
+def _register(primary: str, overrides: Sequence[str]) -> None:
+    """The schema, and one option of the group `experiment` for each study of this kind.
+
+    Studies are read only where the words may ask for one, or for what there is: that is a third of the time to start.
+    """
     from hydra.core.config_store import ConfigStore
     from omegaconf import OmegaConf
 
@@ -147,7 +150,8 @@ def _register(primary: str) -> None:
     store.store(name="request", node=Request)
     store.store(name="train_request", node=TrainRequest)
     store.store(name="import_request", node=ImportRequest)
-    for path in experiments(primary):
+    asks = re.compile(r"experiment|^-")  # --info and completion list them
+    for path in experiments(primary) if any(asks.search(word) for word in overrides) else ():
         node = OmegaConf.load(path)
         if primary != "train":
             OmegaConf.update(node, "study.name", path.stem)

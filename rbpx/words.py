@@ -34,6 +34,11 @@ VERBS = (
     "train",
     "completion",
 )
+VERB, WORDS, OVERRIDES = (
+    "RBPX_VERB",
+    "RBPX_WORDS",
+    "RBPX_OVERRIDES",
+)  # of the environment: how the jobs of a sweep learn what they are for, in other processes too
 _OURS = ("format", "store", "output")
 _SWITCHES = {"-m", "--multirun", "-r", "--run", "--resolve", "-sc", "--shell-completion"}
 _VALUED = {"-c", "--cfg", "-p", "--package", "-cd", "--config-dir", "-cp", "--config-path", "-cn", "--config-name"}

@@ -9,7 +9,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 
 __all__ = ["EQUATION", "SOURCE", "Terms", "decompose", "rank_counts"]
 
@@ -61,7 +60,8 @@ def decompose(n_tokens: ArrayLike, sum_logprob: ArrayLike) -> Terms:
     n = n_E.sum(axis=-1, keepdims=True)
     occurs_E = n_E > 0
     ln_score_E = np.divide(sum_logprob_E, n_E, out=np.full(n_E.shape, -np.inf), where=occurs_E)
-    ln_total = np.asarray(logsumexp(ln_score_E, axis=-1, keepdims=True))
+    top = ln_score_E.max(axis=-1, keepdims=True)
+    ln_total = top + np.log(np.exp(ln_score_E - top).sum(axis=-1, keepdims=True))
     p_E = n_E / n
     ln_q_E = np.subtract(ln_score_E, ln_total, out=np.zeros(n_E.shape), where=occurs_E)
     ln_p_E = np.log(p_E, out=np.zeros(n_E.shape), where=occurs_E)

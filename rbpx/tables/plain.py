@@ -64,6 +64,21 @@ def percent(value: float | None) -> str:
     return f"{value:+.1%}" if abs(value) < 10 else f"{value:+.0e}"
 
 
+def time(seconds: float | None) -> str:
+    """A time in its two largest units; from a hundred days on in days."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds < 60:
+        return f"{seconds:.0f}s" if seconds >= 1 else f"{seconds:.1f}s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes}m"
+    hours = round(seconds / 3600)
+    if hours < 48:
+        return f"{minutes // 60}h{minutes % 60:02}m"
+    return f"{hours // 24}d{hours % 24:02}h" if hours < 2400 else f"{hours // 24:,}d"
+
+
 def law_name(law: str, k: int | None) -> str:
     """As people call a law."""
     own = quantity(law)

@@ -8,7 +8,7 @@ from rbpx.config import Format
 from rbpx.pace import CALIBRATED
 from rbpx.plan import Planned
 from rbpx.room import NO, SPLIT
-from rbpx.tables.plain import UNKNOWN, add_heading, console, grid, print_records, put
+from rbpx.tables.plain import UNKNOWN, add_heading, console, grid, print_records, put, time
 
 _WIDE = 100  # characters, from which on there is room for more columns
 
@@ -73,21 +73,6 @@ def _mib(value: float | None) -> str:
     if value is None:
         return UNKNOWN
     return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
-
-
-def time(seconds: float | None) -> str:
-    """A time in its two largest units; from a hundred days on in days."""
-    if seconds is None:
-        return UNKNOWN
-    if seconds < 60:
-        return f"{seconds:.0f}s" if seconds >= 1 else f"{seconds:.1f}s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes}m"
-    hours = round(seconds / 3600)
-    if hours < 48:
-        return f"{minutes // 60}h{minutes % 60:02}m"
-    return f"{hours // 24}d{hours % 24:02}h" if hours < 2400 else f"{hours // 24:,}d"
 
 
 def _notes(planned: Sequence[Planned]) -> list[str]:

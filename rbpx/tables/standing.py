@@ -9,8 +9,7 @@ from rich.table import Table
 from rbpx.running import Marked
 from rbpx.standing import Standing, State
 from rbpx.store import Record
-from rbpx.tables.plain import UNKNOWN, grid
-from rbpx.tables.plan import time
+from rbpx.tables.plain import UNKNOWN, grid, time
 
 Row = tuple[str, str]  # family, size
 _COLUMN = ("dataset", "protocol", "dtype", "revision")
