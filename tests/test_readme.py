@@ -14,6 +14,7 @@ import pytest
 
 from docs.retell import execute, told
 from rbpx.words import VERBS
+from tests.commands import here
 from tests.conftest import build_checkpoint
 
 PROJECT = Path(__file__).parents[1]
@@ -43,9 +44,12 @@ def in_python(command: str) -> list[str]:
     return [sys.executable, *words[1:]] if Path(words[0]).name == "python" else words
 
 
-def run(words: list[str], cwd: Path, store: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "RBPX_STORE": str(store), "COLUMNS": "80", "HF_HUB_OFFLINE": "1"}
-    return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, timeout=900)
+def run(words: list[str], cwd: Path, store: Path, apart: bool = False) -> subprocess.CompletedProcess[str]:
+    """A command line: in a process of its own where it must be `apart` or is none of rbpx, else in this one."""
+    environment = {"RBPX_STORE": str(store), "COLUMNS": "80", "HF_HUB_OFFLINE": "1"}
+    if words[:3] == [sys.executable, "-m", "rbpx"] and not apart:
+        return here(*words[3:], cwd=cwd, env=environment)
+    return subprocess.run(words, cwd=cwd, env=os.environ | environment, capture_output=True, text=True, timeout=900)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +57,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The store that `make demo` fills, and what it printed."""
     recipe = subprocess.run(["make", "-n", "demo"], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
     folder = tmp_path_factory.mktemp("demo")
-    done = run(in_python(recipe.strip().split("\n")[-1]), folder, folder / "store")
+    done = run(in_python(recipe.strip().split("\n")[-1]), folder, folder / "store", apart=True)
     assert done.returncode == 0, done.stderr
     return folder / "store", done.stdout
 
@@ -72,8 +76,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows_of(demo_store: Path, query: str) -> list[dict[str, float]]:
-    done = run([sys.executable, "-m", "rbpx", "sql", query, "--format", "json"], demo_store.parent, demo_store)
-    assert done.returncode == 0, done.stderr
+    done = here("sql", query, "--format", "json", "--store", demo_store, cwd=demo_store.parent, check=0)
     found: list[dict[str, float]] = json.loads(done.stdout)
     return found
 
