@@ -297,6 +297,8 @@ def _refit_offset(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, holds_alpha: b
         new_cost_B, new_r_BN, new_J_BPN = _offset_step(x_N, ln_y_BN, new_BP * unit_P, unit_P)
         better_B = new_cost_B <= cost_B
         done_B = np.all(np.abs(new_BP - u_BP) <= 1e-9 * (1 + np.abs(u_BP)), axis=1)
+        # A free step that gains nothing: at the foot of the valley, or where a parameter has stopped to matter.
+        done_B |= better_B & (damping_B <= 1e-2) & (cost_B - new_cost_B <= 1e-14 * cost_B)
         u_BP[better_B], cost_B[better_B] = new_BP[better_B], new_cost_B[better_B]
         r_BN[better_B], J_BPN[better_B] = new_r_BN[better_B], new_J_BPN[better_B]
         damping_B = np.clip(np.where(better_B, damping_B / 5, damping_B * 5), 1e-6, 1e8)
