@@ -17,7 +17,10 @@ from rbpx import schema
 from rbpx.store import Store, now
 
 V = 50_304
-FAMILIES, DATASETS = ("gpt2", "opt", "pythia", "qwen2.5"), ("wikipedia", "humaneval", "hotpotqa", "auslegal", "c4", "github")
+FAMILIES, DATASETS = (
+    ("gpt2", "opt", "pythia", "qwen2.5"),
+    ("wikipedia", "humaneval", "hotpotqa", "auslegal", "c4", "github"),
+)
 SIZES = tuple(round(10**exponent) for exponent in np.linspace(6.5, 10, 8))
 N_CELLS = len(FAMILIES) * len(SIZES) * len(DATASETS)
 MEAN_LENGTH, LONGEST = 208, 511
