@@ -115,7 +115,7 @@ class Store:
                 with path.open("rb") as file:
                     files[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
                 _sync(path)
-            write_sealed(parts / "manifest.json", facts | {"format": FORMAT, "files": files})
+            write_sealed(parts / "manifest.json", facts | {"format": FORMAT, "files": files}, in_lines=True)
             os.rename(parts, self.run_folder(run_id))
         except OSError as problem:
             if not self.has_run(run_id):
