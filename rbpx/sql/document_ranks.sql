@@ -1,6 +1,7 @@
--- How often each rank occurs in each document of one run: the counts that documents are resampled from.
+-- How often each rank occurs in each document of one run: the counts that documents are resampled from. They come in no
+-- order, which would cost a third more.
 -- $run_id VARCHAR; $ties VARCHAR (pessimistic, optimistic, mid).
--- returns: doc_id, rank, n_tokens, sum_logprob (nats); in no order, which would cost a third more
+-- returns: doc_id, rank, n_tokens, sum_logprob (nats)
 SELECT
     doc_id, rank_under(greater, ties, $ties)::DOUBLE AS rank, count(*) AS n_tokens, sum(logprob::DOUBLE) AS sum_logprob
 FROM tokens
