@@ -71,7 +71,9 @@ def command(*words: str) -> Cost:
     with tempfile.NamedTemporaryFile() as told:
         begin, before = time.perf_counter(), os.times()
         line = [sys.executable, "-c", _CHILD, told.name, *words]
-        done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+        done = subprocess.run(
+            line, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
+        )
         wall_s, after = time.perf_counter() - begin, os.times()
         if done.returncode:
             raise SystemExit(f"rbpx {' '.join(words)} failed:\n{done.stderr}")

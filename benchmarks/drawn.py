@@ -1,8 +1,8 @@
 """A store as large as is asked for, made once: 32 models (4 families of 8 sizes) on 6 texts, ranks drawn from a law.
 
-Pr(R <= k) = exp(-C S^(-alpha) k^(-beta)), cut at V; a fifth of a token's luck belongs to its document, the same at every
-size, as real ranks have it. The log-probability falls with the rank and scatters, in all of its 24 bits; token ids are
-drawn by Zipf's law. Files are written by `Store.write_run`, so they are those of a measured run.
+Pr(R <= k) = exp(-C S^(-alpha) k^(-beta)), cut at V; a fifth of a token's luck belongs to its document, the same at
+every size, as real ranks have it. The log-probability falls with the rank and scatters, in all of its 24 bits; token
+ids are drawn by Zipf's law. Files are written by `Store.write_run`, so they are those of a measured run.
 """
 
 import math
@@ -59,7 +59,7 @@ def draw_cell(
     """The rows of one run, by column."""
     doc_N = np.repeat(np.arange(len(length_D), dtype=np.int32), length_D)
     z_N = math.sqrt(_SHARED) * luck_D[doc_N] + math.sqrt(1 - _SHARED) * rng.standard_normal(len(doc_N))
-    # Pr(R <= k) = u at k = (level / -ln u)^(1 / beta); the logistic curve stands for the normal one, at a tenth of the cost
+    # Pr(R <= k) = u at k = (level / -ln u)^(1 / beta); the logistic curve stands for the normal one, and costs less
     level = _C * S**-_ALPHA * math.exp(rng.normal(0, _SCATTER))
     rank_N = np.ceil((level / np.log1p(np.exp(-1.702 * z_N))) ** (1 / _BETA)).clip(1, V).astype(np.int32)
     first_D = np.cumsum(length_D) - length_D

@@ -50,13 +50,13 @@ class Evidence:
 
 
 def weigh(
-    counts: pa.Table, weights_BD: npt.NDArray[np.int64], k_grid: Sequence[int], vocab_size: int, laws: Collection[str]
+    counts: pa.Table, weights_BD: npt.NDArray[Any], k_grid: Sequence[int], vocab_size: int, laws: Collection[str]
 ) -> Evidence:
     """Turn the rank counts of each document (query `document_ranks`) into the curves of a run and of its resamples.
 
     Args:
         counts: doc_id, rank, n_tokens, sum_logprob.
-        weights_BD: how often each document is drawn in each resample.
+        weights_BD: how often each document is drawn in each resample, whole numbers of any type.
         k_grid: the k of RBP.
         vocab_size: V, where the rank models end.
         laws: those that need more than RBP and cross-entropy are computed if they are named here.
@@ -96,7 +96,7 @@ def weigh(
 
 
 def _shares(
-    doc: Any, rank: Any, tokens: Any, logprob: Any, weights_BD: npt.NDArray[np.int64], k_grid: Sequence[int]
+    doc: Any, rank: Any, tokens: Any, logprob: Any, weights_BD: npt.NDArray[Any], k_grid: Sequence[int]
 ) -> tuple[Curves, Curves]:
     """RBP and cross-entropy: sums over documents, so that resampling them is one product."""
     n_documents, n_k = weights_BD.shape[1], len(k_grid)

@@ -31,7 +31,7 @@ Record = dict[str, Any]
 _LEFTOVER_S = 24 * 3600  # no run takes that long to write
 _SCRATCH_S = 30 * _LEFTOVER_S  # nor so long to measure
 RUN_TABLES = ("tokens", "rank_counts", "documents")
-# Measured (benchmarks/README.md): 5.7 bytes a token, where dictionaries for all columns take 8.1. Readers need not know.
+# Measured (benchmarks/README.md): 5.7 bytes a token; dictionaries for all columns take 8.1. Readers need not know.
 _LAYOUT: dict[str, Any] = {
     "tokens": {
         "use_dictionary": ["run_id", "token_id", "greater", "ties"],

@@ -213,7 +213,7 @@ def _offset_starts(x_N: Floats, ln_y_N: Floats) -> list[tuple[float, float, floa
 
 
 def _best_offset(x_N: Floats, ln_y_N: Floats, start_GP: Floats) -> tuple[float, ...]:
-    """The lowest of the valleys that the searches from all starts end in; where one did not end, it counts as it began."""
+    """The lowest of the ends of the searches from all starts; one that did not end counts as it began."""
     ln_y_GN = np.tile(ln_y_N, (len(start_GP), 1))
     end_GP = _refit_offset(x_N, ln_y_GN, start_GP)
     end_GP = np.where(np.isnan(end_GP), start_GP, end_GP)
