@@ -50,7 +50,7 @@ def audit_runs(request: Request) -> Outcome:
     """
     store = open_store(request.store)
     outcome = Outcome(request=request)
-    with connect(store) as connection:
+    with connect(store, with_fits=False) as connection:
         groups = [group for group in select(connection, request) if group.is_measured]
         groups = [group for group in groups if request.dtype is None or group.first.dtype == request.dtype.value]
         if not groups:

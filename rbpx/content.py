@@ -60,12 +60,19 @@ def write_whole(path: Path, text: str) -> None:
 # ------------------------------------------------------------------------------------------------------------- seals
 
 
-def write_sealed(path: Path, record: Mapping[str, Any]) -> None:
-    """Write a record whole, with a digest of all that it says, so that a flipped bit in it is seen."""
-    write_whole(path, _sealed(json.loads(json.dumps(record, allow_nan=False))))
+def write_sealed(path: Path, record: Mapping[str, Any], in_lines: bool = False) -> None:
+    """Write a record whole, with a digest of all that it says, so that a flipped bit in it is seen.
+
+    Args:
+        path: where.
+        record: plain values.
+        in_lines: one value a line, for people; that takes ten times as long to write.
+    """
+    write_whole(path, _sealed(json.loads(json.dumps(record, allow_nan=False)), in_lines))
 
 
-def _sealed(record: Mapping[str, Any], indent: int | None = 1) -> str:
+def _sealed(record: Mapping[str, Any], in_lines: bool = False) -> str:
+    indent = 1 if in_lines else None
     return json.dumps({**record, "seal": digest(record)}, indent=indent, separators=(",", ": "))
 
 
@@ -85,7 +92,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
     # seal of all before it is one whatever its name: that is where a bit may have flipped. On one line, because the
     # standard library writes indented JSON ten times slower; no string of JSON holds the line breaks that go.
     on_one_line = re.sub(r"\n *", "", text)
-    if on_one_line != _sealed(record, indent=None) and (name == "seal" or last == digest(record)):
+    if on_one_line != _sealed(record) and (name == "seal" or last == digest(record)):
         raise ValueError("it has changed since it was written")
     return record if name == "seal" else {**record, name: last}
 

@@ -51,22 +51,23 @@ class Evidence:
 
 
 def weigh(
-    counts: pa.Table, weights_BD: npt.NDArray[np.int64], k_grid: Sequence[int], vocab_size: int, laws: Collection[str]
+    counts: pa.Table, weights_BD: npt.NDArray[Any], k_grid: Sequence[int], vocab_size: int, laws: Collection[str]
 ) -> Evidence:
     """Turn the rank counts of each document (query `document_ranks`) into the curves of a run and of its resamples.
 
     Args:
         counts: doc_id, rank, n_tokens, sum_logprob.
-        weights_BD: how often each document is drawn in each resample.
+        weights_BD: how often each document is drawn in each resample, whole numbers of any type.
         k_grid: the k of RBP.
         vocab_size: V, where the rank models end.
         laws: those that need more than RBP and cross-entropy are computed if they are named here.
     """
-    rank_R, column = np.unique(counts["rank"].to_numpy(), return_inverse=True)
-    doc, tokens, logprob = (counts[name].to_numpy() for name in ("doc_id", "n_tokens", "sum_logprob"))
-    n_documents = weights_BD.shape[1]
-    measured, resampled = _shares(doc, counts["rank"].to_numpy(), tokens, logprob, weights_BD, k_grid)
-    shape = (n_documents, len(rank_R))
+    doc, rank, tokens, logprob = (counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))
+    measured, resampled = _shares(doc, rank, tokens, logprob, weights_BD, k_grid)
+    if not {*_LOGNORMAL, *_TERMS} & set(laws):
+        return Evidence(measured, resampled, None, None, None)
+    rank_R, column = np.unique(rank, return_inverse=True)
+    shape = (weights_BD.shape[1], len(rank_R))
     tokens_DR = csr_array((tokens.astype(np.float64), (doc, column)), shape)
     tokens_R = np.asarray(tokens_DR.sum(axis=0), float)
     paper = full = approximated = None
@@ -86,7 +87,7 @@ def weigh(
         measured |= {name: np.asarray(getattr(terms, name)) for name in _TERMS}
     blocks: list[Curves] = []
     rows = max(1, _BLOCK_BYTES // (8 * len(rank_R)))
-    for begin in range(0, len(weights_BD) if len(measured) > 2 else 0, rows):
+    for begin in range(0, len(weights_BD), rows):
         drawn_BD = weights_BD[begin : begin + rows].astype(np.float64)
         drawn_BR = np.asarray((tokens_DR.T @ drawn_BD.T).T)
         block: Curves = {}
@@ -97,27 +98,27 @@ def weigh(
         if more:
             block |= _values(more, Counts(rank_R, drawn_BR, np.asarray((logprob_DR.T @ drawn_BD.T).T), vocab_size))
         blocks.append(block)
-    for name in blocks[0] if blocks else ():
+    for name in blocks[0]:
         resampled[name] = np.concatenate([block[name] for block in blocks])
     return Evidence(measured, resampled, paper, full, approximated)
 
 
 def _shares(
-    doc: Any, rank: Any, tokens: Any, logprob: Any, weights_BD: npt.NDArray[np.int64], k_grid: Sequence[int]
+    doc: Any, rank: Any, tokens: Any, logprob: Any, weights_BD: npt.NDArray[Any], k_grid: Sequence[int]
 ) -> tuple[Curves, Curves]:
     """RBP and cross-entropy: sums over documents, so that resampling them is one product."""
-    n_documents = weights_BD.shape[1]
-    hits_DK = np.column_stack([np.bincount(doc, tokens * (rank <= k), n_documents) for k in k_grid])
-    tokens_D, logprob_D = np.bincount(doc, tokens, n_documents), np.bincount(doc, logprob, n_documents)
-    measured = {
-        "rbp": hits_DK.sum(axis=0) / tokens_D.sum(),
-        "cross_entropy": np.asarray(-logprob_D.sum() / tokens_D.sum()),
-    }
-    weights_BD = weights_BD.astype(np.float64)
-    n_B = weights_BD @ tokens_D
+    n_documents, n_k = weights_BD.shape[1], len(k_grid)
+    order = np.argsort(k_grid)
+    bin_N = np.searchsorted(np.asarray(k_grid)[order], rank)  # of the smallest k that the rank does not exceed
+    counted = np.bincount(doc * (n_k + 1) + bin_N, tokens, n_documents * (n_k + 1)).reshape(n_documents, n_k + 1)
+    up_to_DK = np.cumsum(counted, axis=1)
+    sums_DC = np.column_stack([up_to_DK[:, np.argsort(order)], up_to_DK[:, -1], np.bincount(doc, logprob, n_documents)])
+    total_C = sums_DC.sum(axis=0)
+    measured = {"rbp": total_C[:-2] / total_C[-2], "cross_entropy": np.asarray(-total_C[-1] / total_C[-2])}
+    drawn_BC = weights_BD.astype(np.float64, copy=False) @ sums_DC
+    n_B = drawn_BC[:, -2]
     n_B[n_B == 0] = np.nan  # a resample that drew only documents without a token says nothing
-    resampled = {"rbp": (weights_BD @ hits_DK) / n_B[:, None], "cross_entropy": -(weights_BD @ logprob_D) / n_B}
-    return measured, resampled
+    return measured, {"rbp": drawn_BC[:, :-2] / n_B[:, None], "cross_entropy": -drawn_BC[:, -1] / n_B}
 
 
 def _resampled_terms(drawn_BR: Floats, logprob_BR: Floats) -> Curves:

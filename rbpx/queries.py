@@ -23,13 +23,17 @@ def read_sql(name: str) -> str:
     return (_SQL / f"{name}.sql").read_text(encoding="utf-8")
 
 
-def connect(store: Store) -> duckdb.DuckDBPyConnection:
+def connect(store: Store, with_fits: bool = True) -> duckdb.DuckDBPyConnection:
     """The relations of a store in memory, closed off: no statement can reach a file, an extension or a setting.
 
     The Parquet files are given as Arrow datasets, so that DuckDB itself needs no access to any path.
+
+    Args:
+        store: the store.
+        with_fits: whether `fits`, `rank_fits` and `failures` are there too, each of whose rows is a file to be read.
     """
     connection = duckdb.connect(":memory:")
-    for name in ("runs", *relations.BY_RECORD):
+    for name in ("runs", *(relations.BY_RECORD if with_fits else ())):
         connection.register(f"{name}_arrow", relations.table(store, name))
         connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
         connection.unregister(f"{name}_arrow")

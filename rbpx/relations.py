@@ -2,10 +2,12 @@
 
 import json
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset
+from pyarrow.fs import LocalFileSystem
 
 from rbpx import schema
 from rbpx.integrity import sound_files, sound_runs
@@ -29,10 +31,20 @@ def files(store: Store, relation: str) -> list[str]:
 
 
 def dataset(store: Store, relation: str) -> Any:
-    """The files of a relation as one Arrow dataset; empty, but with its columns, where there are none."""
+    """The files of a relation as one Arrow dataset; empty, but with its columns, where there are none.
+
+    Each file of a run is said to hold that run alone, so that a question about one run opens no other file, and the
+    name that all of its rows have in common is not read.
+    """
     columns = {**BY_FILE, **ALSO_BY_FILE}[relation]
     paths = files(store, relation)
-    return pyarrow.dataset.dataset(paths, schema=columns, format=_VERIFIED) if paths else columns.empty_table()
+    if not paths:
+        return columns.empty_table()
+    if relation in ALSO_BY_FILE:
+        return pyarrow.dataset.dataset(paths, schema=columns, format=_VERIFIED)
+    local, run_id = LocalFileSystem(), pyarrow.dataset.field("run_id")
+    parts = [_VERIFIED.make_fragment(path, local, run_id == Path(path).parent.name) for path in paths]
+    return pyarrow.dataset.FileSystemDataset(parts, columns, _VERIFIED, local)
 
 
 def table(store: Store, relation: str) -> pa.Table:

@@ -127,7 +127,7 @@ def find(name: str, grids: Sequence[Grid], asked: bool = True) -> tuple[list[Any
     for same in _alike(grids) if analysis.across else [[grid] for grid in grids]:
         request = same[0][0]
         store = open_store(request.store)
-        with connect(store) as connection:
+        with connect(store, with_fits=False) as connection:
             groups: list[Group] = []
             for each, cell_keys in same:
                 chosen = select(connection, each, cell_keys)

@@ -106,10 +106,13 @@ def test_no_single_bit_of_a_run_flips_unseen(own_store: Path) -> None:
     assert run_fault(store, run_id) is None
 
 
-def test_no_single_bit_of_a_record_flips_unseen_not_even_in_a_digit_that_no_float_holds(tmp_path: Path) -> None:
+@pytest.mark.parametrize("in_lines", [True, False])
+def test_no_single_bit_of_a_record_flips_unseen_not_even_in_a_digit_that_no_float_holds(
+    in_lines: bool, tmp_path: Path
+) -> None:
     path = tmp_path / "record.json"
     record = {"S": 9, "wall_s": 9.123456789012345, "text": "é", "nothing": None, "of": [0.1, 1e-5]}
-    write_sealed(path, record)
+    write_sealed(path, record, in_lines)
     assert read_sealed(path) == record
     for at in range(path.stat().st_size):
         for bit in range(8):

@@ -4,7 +4,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -177,8 +177,19 @@ def test_batches_hold_every_window_once_longest_first_within_the_budget(budget: 
     assert [n for batch in lengths for n in batch] == [30, 30, 29, 11, 7, 5, 3, 2]
     assert sorted(w.doc_id for batch in batches for w in batch) == list(range(8))
     assert all(len(batch) == 1 or len(batch) * max(batch) <= budget for batch in lengths)
+    assert all(sum(batch) >= 0.95 * len(batch) * max(batch) for batch in lengths)
     for batch, after in pairwise(lengths):
-        assert (len(batch) + 1) * batch[0] > budget, f"{after[0]} would have fitted into the batch before"
+        n_padded = (len(batch) + 1) * batch[0]
+        fits = n_padded <= budget and sum(batch) + after[0] >= 0.95 * n_padded
+        assert not fits, f"{after[0]} would have fitted into the batch before"
+
+
+def test_texts_of_all_lengths_are_padded_little_in_few_more_batches() -> None:
+    lengths = np.random.default_rng(0).integers(8, 513, 4000)
+    batches = list(batch_windows([window_of(i, int(n)) for i, n in enumerate(lengths)], 65536))
+    n_padded = sum(len(batch) * len(batch[0].ids) for batch in batches)
+    assert lengths.sum() > 0.95 * n_padded
+    assert len(batches) <= n_padded / 65536 + 42
 
 
 # ------------------------------------------------------------------------------------------------- memory runs out
@@ -221,6 +232,9 @@ def small_memory(model: Any, holds: int, refuse: Callable[[], Exception] = REFUS
 @pytest.mark.parametrize("kind", REFUSALS)
 def test_batches_that_do_not_fit_are_halved_and_the_rows_are_the_same(kind: str, case: Callable[[str], Case]) -> None:
     loaded, windows, expected = case("gpt2")
+    longest = max(windows, key=lambda w: len(w.ids))  # alike in length, so that one batch takes them all
+    windows = [replace(longest, doc_id=doc_id) for doc_id in range(8)]
+    expected = [(doc_id, *row) for doc_id in range(8) for of, *row in expected if of == longest.doc_id]
     told: list[int] = []
     with small_memory(loaded.model, 2 * CONTEXT + 1, REFUSALS[kind]) as memory:
         rows = measure_windows(loaded, windows, ALONE, 10**6, told.append)

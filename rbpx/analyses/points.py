@@ -56,7 +56,7 @@ def weigh_group(
     """The evidence of each run, their documents resampled, the same ones for every size; none for imported runs."""
     if not group.is_measured:
         return []
-    weights_BD = document_weights(group.n_documents, request.resamples, request.seed)
+    weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
     asked = [ask(connection, "document_ranks", run_id=run.run_id, ties=group.ties.value) for run in group.runs]
     vocab = [run.vocab_size or 0 for run in group.runs]
     with ThreadPoolExecutor() as pool:  # numpy works outside the interpreter's lock

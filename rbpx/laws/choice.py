@@ -66,7 +66,7 @@ def choose(power: PowerLawFit, y_resampled: ArrayLike | None = None) -> Choice |
         return None
     points = power.params
     y = [points["sign"] * value for value in points["y"]]
-    offset = fit_power_law(points["S"], y, y_resampled, Method.offset)
+    offset = fit_power_law(points["S"], y, y_resampled, Method.offset, backtests=False)
     if offset.status is Status.too_few_sizes:
         return None
     if offset.alpha is None:

@@ -84,7 +84,11 @@ class Prediction:
 
 
 def fit_power_law(
-    S: ArrayLike, y: ArrayLike, y_resampled: ArrayLike | None = None, method: Method = Method.ols
+    S: ArrayLike,
+    y: ArrayLike,
+    y_resampled: ArrayLike | None = None,
+    method: Method = Method.ols,
+    backtests: bool = True,
 ) -> PowerLawFit:
     """Fit y = C * S^(-alpha) by least squares of ln y on ln S, as the paper does, or by another method.
 
@@ -99,6 +103,7 @@ def fit_power_law(
             [B, N]. Rows with a value that is not positive and finite are left out and counted. There is no interval
             if fewer than 20 rows are left.
         method: how.
+        backtests: whether it is fitted once more, without the largest size; backtest_error is None else.
 
     Returns:
         The fit. Its status is too_few_sizes below 3 sizes (4 for `offset`), not_positive if a y is not positive and
@@ -112,7 +117,7 @@ def fit_power_law(
     Source:
         RBP paper (arXiv 2510.20387), eq. 5; table 2 gives slope = -alpha and R2 of the regression `ols`.
     """
-    return _fit(*_checked(S, y, y_resampled), Method(method), sign=1)
+    return _fit(*_checked(S, y, y_resampled), Method(method), sign=1, backtests=backtests)
 
 
 def fit_signed_power_law(
@@ -190,7 +195,9 @@ def predict(fit: PowerLawFit, S: float) -> Prediction:
     return Prediction(S, params["sign"] * y, ends[0], ends[1], beyond)
 
 
-def _fit(S_N: Floats, y_N: Floats, y_BN: Floats | None, method: Method, *, sign: int) -> PowerLawFit:
+def _fit(
+    S_N: Floats, y_N: Floats, y_BN: Floats | None, method: Method, *, sign: int, backtests: bool = True
+) -> PowerLawFit:
     doubt = _doubt(S_N, y_N, method)
     if doubt is not None:
         return _without_numbers(S_N, y_N, doubt, method, sign)
@@ -240,7 +247,7 @@ def _fit(S_N: Floats, y_N: Floats, y_BN: Floats | None, method: Method, *, sign:
         aic=aic,
         bic=bic,
         n_points=len(S_N),
-        backtest_error=_backtest_error(S_N, y_N, method, sigma_N),
+        backtest_error=_backtest_error(S_N, y_N, method, sigma_N) if backtests else None,
         status=Status.at_bound if found.at_bound else Status.ok,
         params=params | more,
     )

@@ -98,9 +98,8 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
         return _with(_minimise(x_N, ln_y_N, 1 / sigma_N**2, [_line(x_N, ln_y_N)]), weighs_variances=True)
     ones_N = np.ones(len(x_N))
     if method is Method.offset:
-        found = [_minimise(x_N, ln_y_N, ones_N, [start]) for start in _offset_starts(x_N, ln_y_N)]
-        best = min(found, key=lambda r: (not r.converged, float(r.residual_N @ r.residual_N)))
-        starts = tuple(start for r in found for start in r.starts)
+        starts = tuple(_offset_starts(x_N, ln_y_N))
+        best = _minimise(x_N, ln_y_N, ones_N, [_best_offset(x_N, ln_y_N, np.array(starts))])
         if best.theta_P[2] > _AT_BOUND * float(np.exp(ln_y_N.min())):
             return _with(best, starts=starts)
         plain = _minimise(x_N, ln_y_N, ones_N, [_line(x_N, ln_y_N)])
@@ -213,6 +212,15 @@ def _offset_starts(x_N: Floats, ln_y_N: Floats) -> list[tuple[float, float, floa
     return starts
 
 
+def _best_offset(x_N: Floats, ln_y_N: Floats, start_GP: Floats) -> tuple[float, ...]:
+    """The lowest of the ends of the searches from all starts; one that did not end counts as it began."""
+    ln_y_GN = np.tile(ln_y_N, (len(start_GP), 1))
+    end_GP = _refit_offset(x_N, ln_y_GN, start_GP)
+    end_GP = np.where(np.isnan(end_GP), start_GP, end_GP)
+    best = int(np.argmin(_offset_step(x_N, ln_y_GN, end_GP, np.ones(3))[0]))
+    return tuple(end_GP[best].tolist())
+
+
 # ------------------------------------------------------------------------------------------------------- resamples
 
 
@@ -266,42 +274,49 @@ def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats
 
 
 def _refit_offset(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, holds_alpha: bool = False) -> Floats:
-    """Levenberg and Marquardt's steps in (ln_C_ref, alpha, E / E_start), E held at 0 where it wants to be negative."""
+    """Levenberg and Marquardt's steps in (ln_C_ref, alpha, E / E_start), E held at 0 where it wants to be negative.
+
+    A resample whose steps have become small is done and leaves, for a few take ten times the steps of the others.
+    """
     unit_P = np.array([1.0, 1.0, start_BP[0, 2]])
-    u_BP = start_BP / unit_P
-    damping_B = np.full(len(ln_y_BN), 1e-3)
-    cost_B, r_BN, J_BNP = _offset_step(x_N, ln_y_BN, u_BP * unit_P, unit_P)
-    done_B = np.zeros(len(ln_y_BN), dtype=bool)
+    found_BP = np.full(start_BP.shape, np.nan)
+    left_B, u_BP, damping_B = np.arange(len(ln_y_BN)), start_BP / unit_P, np.full(len(ln_y_BN), 1e-3)
+    cost_B, r_BN, J_BPN = _offset_step(x_N, ln_y_BN, u_BP * unit_P, unit_P)
+    diagonal = np.arange(3)
     for _ in range(300):
-        g_BP = np.einsum("bnp,bn->bp", J_BNP, r_BN)
-        A_BPP = np.einsum("bnp,bnq->bpq", J_BNP, J_BNP)
+        g_BP = (J_BPN @ r_BN[:, :, None])[:, :, 0]
+        A_BPP = J_BPN @ J_BPN.transpose(0, 2, 1)
         held_B = (u_BP[:, 2] == 0) & (g_BP[:, 2] <= 0)
         held_BP = np.column_stack([np.zeros_like(held_B), np.full_like(held_B, holds_alpha), held_B])
         g_BP[held_BP] = 0
         A_BPP[held_BP[:, :, None] | held_BP[:, None, :]] = 0
-        diagonal = np.arange(3)
         A_BPP[:, diagonal, diagonal] = A_BPP[:, diagonal, diagonal] * (1 + damping_B[:, None]) + held_BP
         A_BPP[:, diagonal, diagonal] += 1e-6 * damping_B[:, None]  # far out a parameter may not matter at all
         new_BP = u_BP + np.linalg.solve(A_BPP, g_BP[..., None])[..., 0]
         new_BP[:, 2] = np.maximum(new_BP[:, 2], 0)
-        new_cost_B, new_r_BN, new_J_BNP = _offset_step(x_N, ln_y_BN, new_BP * unit_P, unit_P)
+        new_cost_B, new_r_BN, new_J_BPN = _offset_step(x_N, ln_y_BN, new_BP * unit_P, unit_P)
         better_B = new_cost_B <= cost_B
-        small_B = np.all(np.abs(new_BP - u_BP) <= 1e-9 * (1 + np.abs(u_BP)), axis=1)
-        done_B |= small_B
+        done_B = np.all(np.abs(new_BP - u_BP) <= 1e-9 * (1 + np.abs(u_BP)), axis=1)
+        # A free step that gains nothing: at the foot of the valley, or where a parameter has stopped to matter.
+        done_B |= better_B & (damping_B <= 1e-2) & (cost_B - new_cost_B <= 1e-14 * cost_B)
         u_BP[better_B], cost_B[better_B] = new_BP[better_B], new_cost_B[better_B]
-        r_BN[better_B], J_BNP[better_B] = new_r_BN[better_B], new_J_BNP[better_B]
+        r_BN[better_B], J_BPN[better_B] = new_r_BN[better_B], new_J_BPN[better_B]
         damping_B = np.clip(np.where(better_B, damping_B / 5, damping_B * 5), 1e-6, 1e8)
-        if done_B.all():
+        if done_B.any():
+            found_BP[left_B[done_B]] = u_BP[done_B] * unit_P
+            rest_B = ~done_B
+            left_B, u_BP, damping_B, cost_B = left_B[rest_B], u_BP[rest_B], damping_B[rest_B], cost_B[rest_B]
+            ln_y_BN, r_BN, J_BPN = ln_y_BN[rest_B], r_BN[rest_B], J_BPN[rest_B]
+        if len(left_B) == 0:
             break
-    u_BP[~done_B] = np.nan
-    return np.asarray(u_BP * unit_P)
+    return found_BP
 
 
 def _offset_step(x_N: Floats, ln_y_BN: Floats, theta_BP: Floats, unit_P: Floats) -> tuple[Floats, Floats, Floats]:
-    ln_power_BN = theta_BP[:, :1] - theta_BP[:, 1:2] * x_N
-    with np.errstate(divide="ignore", invalid="ignore"):  # a step too far has no cost, and is not taken
-        ln_law_BN = np.logaddexp(ln_power_BN, np.log(theta_BP[:, 2:]))
-    share_BN = np.exp(ln_power_BN - ln_law_BN)
-    r_BN = ln_y_BN - ln_law_BN
-    J_BNP = np.stack([share_BN, -x_N * share_BN, unit_P[2] * np.exp(-ln_law_BN)], axis=-1)
-    return np.asarray((r_BN**2).sum(1)), np.asarray(r_BN), J_BNP
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # a step too far has no cost, and is not taken
+        power_BN = np.exp(theta_BP[:, :1] - theta_BP[:, 1:2] * x_N)
+        law_BN = power_BN + theta_BP[:, 2:]
+        share_BN = power_BN / law_BN
+        r_BN = ln_y_BN - np.log(law_BN)
+        J_BPN = np.stack([share_BN, -x_N * share_BN, unit_P[2] / law_BN], axis=1)
+        return (r_BN**2).sum(1), r_BN, J_BPN

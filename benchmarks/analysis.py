@@ -1,0 +1,207 @@
+"""What analysing 1e6 to 1e8 rows of tokens costs, as a user types it, against reading the same columns once.
+
+A row of the table is one command in a process of its own (or, of the floors, one read in this one): seconds by the
+clock, seconds of processor time, and the most memory that the process held (VmHWM). Before anything is timed, RBP_k of
+one group as `fit` gives it is held against counts of plain numpy, and `rank_counts` against the tokens.
+
+    python benchmarks/analysis.py --store FOLDER [--rows 1e6 1e7 1e8]
+
+The stores (drawn.py) are made below FOLDER, once: 100 million rows take 0.6 GB and a minute.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow.dataset
+import pyarrow.parquet as pq
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+from drawn import DATASETS, FAMILIES, N_CELLS, drawn_store  # noqa: E402
+
+from rbpx.store import Store  # noqa: E402
+from tests.synthetic import Truth, write_store  # noqa: E402
+
+K = [1, 2, 3, 5, 7, 10, 14, 18, 24, 30, 40, 50, 64, 78, 100, 140, 200, 300, 400, 500, 700, 1000, 1400, 2000, 2500, 3500,
+     5000, 7000, 10000, 20000]  # fmt: skip
+ON_K = f"k={K}".replace(" ", "")
+LAWS = "laws=[rbp,cross_entropy]"
+GROUP = (f"model={FAMILIES[2]}", f"dataset={DATASETS[0]}")
+COLUMNS = ("doc_id", "greater", "ties", "logprob")
+RBP = (
+    "SELECT r.run_id, g.k, sum(c.n_tokens) FILTER (WHERE c.greater + c.ties < g.k) / sum(c.n_tokens) AS rbp "
+    f"FROM rank_counts AS c JOIN runs AS r USING (run_id), (SELECT unnest({K}) AS k) AS g GROUP BY ALL"
+)
+COUNT = "FROM (SELECT run_id, greater, ties, count(*), sum(logprob) FROM tokens GROUP BY ALL) SELECT count(*)"
+_CHILD = """
+import runpy, sys
+from pathlib import Path
+told = sys.argv.pop(1)
+try:
+    runpy.run_module("rbpx", run_name="__main__", alter_sys=True)
+finally:
+    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
+    Path(told).write_text(line.split()[1])
+"""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one command or read; the memory of a read in this process is not told."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mib: float | None = None
+    output: str = ""
+
+
+def command(*words: str) -> Cost:
+    """A line as a user types it, in a process of its own; it must succeed."""
+    with tempfile.NamedTemporaryFile() as told:
+        begin, before = time.perf_counter(), os.times()
+        line = [sys.executable, "-c", _CHILD, told.name, *words]
+        done = subprocess.run(
+            line, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
+        )
+        wall_s, after = time.perf_counter() - begin, os.times()
+        if done.returncode:
+            raise SystemExit(f"rbpx {' '.join(words)} failed:\n{done.stderr}")
+        cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
+        return Cost(wall_s, cpu_s, int(Path(told.name).read_text()) / 2**10, done.stdout)
+
+
+def here(what: Callable[[], object]) -> Cost:
+    """A read in this process."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    what()
+    return Cost(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def files(store: Store, table: str) -> list[str]:
+    """The Parquet files of a relation."""
+    return sorted(str(path) for path in store.root.glob(f"runs/*/{table}.parquet"))
+
+
+def check(store: Store) -> None:
+    """RBP_k of one group as `fit` gives it, and the counts that were stored, against plain numpy.
+
+    Raises:
+        SystemExit: a number differs.
+    """
+    rows = json.loads(command("fit", *GROUP, ON_K, LAWS, "--store", str(store.root), "--format", "json").output)
+    found = {row["k"]: row["params"]["y"] for row in rows if row["law"] == "rbp"}
+    for size in range(8):
+        folder = store.run_folder(f"{FAMILIES[2]}-{size}-{DATASETS[0]}")
+        table = pq.read_table(folder / "tokens.parquet")
+        rank_N = table["greater"].to_numpy() + table["ties"].to_numpy() + 1
+        for k in K:
+            if not np.isclose(np.exp(-found[k][size]), np.mean(rank_N <= k), rtol=1e-12, atol=0):
+                raise SystemExit(f"RBP_{k} of {folder.name}: {np.exp(-found[k][size])}, counted {np.mean(rank_N <= k)}")
+        counts = pq.read_table(folder / "rank_counts.parquet")
+        pair_N = table["greater"].to_numpy().astype(np.int64) * 2**31 + table["ties"].to_numpy()
+        if not np.array_equal(np.unique(pair_N, return_counts=True)[1], counts["n_tokens"].to_numpy()):
+            raise SystemExit(f"rank_counts of {folder.name} are not those of its tokens")
+
+
+def measure(store: Store) -> list[tuple[str, Cost]]:
+    """Every row of the table for one store, in the order in which a user would meet them."""
+    place = ("--store", str(store.root))
+    tokens, counts = files(store, "tokens"), files(store, "rank_counts")
+    total = ", ".join(f"sum({name})" for name in COLUMNS)
+    forget(store)
+    return [
+        ("pyarrow reads 4 columns of `tokens`", here(lambda: read(tokens, COLUMNS))),
+        (
+            "DuckDB reads 4 columns of `tokens`",
+            here(lambda: duckdb.sql(f"SELECT {total} FROM read_parquet({tokens})").fetchall()),
+        ),
+        ("pyarrow reads `rank_counts`", here(lambda: read(counts, ("greater", "ties", "n_tokens", "sum_logprob")))),
+        ("first `status`: every byte against its hash, the index built", command("status", *place)),
+        ("`status` again", command("status", *place)),
+        ("`sql`: `rank_counts` counted anew from `tokens`", command("sql", COUNT, *place)),
+        ("`sql`: RBP at 30 k of every run, from `rank_counts`", command("sql", RBP, *place, "--format", "csv")),
+        ("`fit` of one group (8 models), 30 k", command("fit", *GROUP, ON_K, LAWS, *place)),
+        ("`fit` of one group, all laws, 7 k", command("fit", *GROUP, *place)),
+        ("`regimes` of one group, k to V", command("regimes", *GROUP, *place)),
+        ("1,000 resamples of the documents of all runs, 30 k", bootstrap(store)),
+        ("`fit` of all 24 groups, 30 k", command("fit", ON_K, LAWS, *place)),
+    ]
+
+
+def read(paths: Sequence[str], columns: Sequence[str]) -> None:
+    """Decode some columns, and keep nothing."""
+    for batch in pyarrow.dataset.dataset(paths).scanner(columns=list(columns)).to_batches():
+        del batch
+
+
+def bootstrap(store: Store) -> Cost:
+    """Counting and resampling alone, without the laws: what `fit` does before it fits."""
+    from rbpx.analyses.points import weigh_group
+    from rbpx.analyses.selection import select
+    from rbpx.config import Request
+    from rbpx.queries import connect
+
+    request = Request(k=K, laws=["rbp", "cross_entropy"], resamples=1000)
+    with connect(store) as connection:
+        groups = select(connection, request)
+        return here(lambda: [len(weigh_group(connection, group, request, K, ())) for group in groups])
+
+
+def forget(store: Store) -> None:
+    """What a store remembers of earlier commands: the index, and which of its files were found whole."""
+    for name in ("rbpx.duckdb", ".checked.json"):
+        (store.root / name).unlink(missing_ok=True)
+
+
+def start() -> Cost:
+    """`fit` of three models of 20 tokens: what any `fit` takes before it looks at a store."""
+    with tempfile.TemporaryDirectory() as place:
+        store = write_store(Path(place), Truth(S=(10**3, 10**5, 10**7)), seed=0, n_documents=2, n_tokens=10)
+        return command("fit", "k=1", "laws=rbp", "--store", str(store.root))
+
+
+def main() -> None:
+    """Print the table."""
+    words = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    words.add_argument("--store", type=Path, required=True, help="folder for the stores")
+    words.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7, 1e8], help="tokens in all")
+    asked = words.parse_args()
+    found = []
+    for n_rows in asked.rows:
+        store = drawn_store(asked.store, round(n_rows))
+        check(store)
+        found.append(measure(store))
+        n = sum(pq.read_metadata(path).num_rows for path in files(store, "tokens"))
+        n_bytes, n_counted = (sum(os.path.getsize(p) for p in files(store, t)) for t in ("tokens", "rank_counts"))
+        print(
+            f"{n:,} rows in {N_CELLS} runs: {n_bytes / n:.2f} bytes a token in `tokens`, {n_counted / n:.2f} in "
+            f"`rank_counts`", flush=True,
+        )  # fmt: skip
+    head = " | ".join(f"{n:.0e} rows: s | CPU s | MiB".replace("e+0", "e") for n in asked.rows)
+    print(f"\n| 32 models x 6 texts | {head} |\n|---|{'---|---|---|' * len(found)}")
+    for name, costs in [("start-up: `fit` of 3 x 20 tokens", [start()] * len(found)), *_by_name(found)]:
+        print(f"| {name} | {' | '.join(map(_cells, costs))} |")
+
+
+def _by_name(found: Sequence[Sequence[tuple[str, Cost]]]) -> list[tuple[str, list[Cost]]]:
+    return [(row[0][0], [cost for _, cost in row]) for row in zip(*found, strict=True)]
+
+
+def _cells(cost: Cost) -> str:
+    peak = "" if cost.peak_mib is None else f"{cost.peak_mib:,.0f}"
+    return f"{cost.wall_s:.2f} | {cost.cpu_s:.2f} | {peak}"
+
+
+if __name__ == "__main__":
+    main()
