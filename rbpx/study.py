@@ -70,47 +70,58 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
     """
     records: list[Record] = []
     said: list[Record] = []
-    unknown = [name for name in names if name not in ANALYSES]
-    if unknown:
-        raise RbpxError(f"analyses={unknown[0]} is unknown; known: {', '.join(ANALYSES)}")
     for name in names:
-        analysis = ANALYSES[name]
-        module = import_module(f"rbpx.analyses.{analysis.module}")
-        found: list[Any] = []
-        tokens_known = False
-        for same in _alike(grids) if analysis.across else [[grid] for grid in grids]:
-            request = same[0][0]
-            store = open_store(request.store)
-            with connect(store) as connection:
-                groups: list[Group] = []
-                for each, cell_keys in same:
-                    chosen = select(connection, each, cell_keys)
-                    if not chosen:
-                        raise RbpxError(_nothing(connection, each))
-                    groups += [group for group in chosen if group.names() not in [known.names() for known in groups]]
-                tokens_known = tokens_known or any(group.is_measured for group in groups)
-                groups = [group for group in groups if _suits(analysis, group)]
-                if analysis.across:
-                    results = module.analyse(connection, groups, request)
-                else:
-                    results = [module.analyse(connection, group, request) for group in groups]
-            kept = [record for result in results for record in module.keep(store, result)]
-            records += kept
-            said += [{"analysis": name, **record} for record in kept]
-            found += results
-            refresh_index(store)
-        if not any(len(result.group.runs) >= analysis.sizes for result in found):
-            if asked:
-                raise RbpxError(_none(name, grids[0][0], tokens_known))
-            if not analysis.small:
-                print(f"rbpx: {_none(name, grids[0][0], tokens_known)}", file=sys.stderr)
+        if name not in ANALYSES:
+            raise RbpxError(f"analyses={name} is unknown; known: {', '.join(ANALYSES)}")
+    for name in names:
+        found, kept = find(name, grids, asked)
+        records += kept
+        said += [{"analysis": name, **record} for record in kept]
         if found and grids[0][0].format is Format.table:
-            import_module(f"rbpx.tables.{analysis.module}").show(found)
+            import_module(f"rbpx.tables.{ANALYSES[name].module}").show(found)
     if grids[0][0].format is not Format.table:
         from rbpx.tables.plain import print_records
 
         print_records(records, grids[0][0].format)
     return said
+
+
+def find(name: str, grids: Sequence[Grid], asked: bool = True) -> tuple[list[Any], list[Record]]:
+    """Do one analysis over all grids as one and keep what was fitted; its results, a group or more each, and the rows.
+
+    Raises:
+        RbpxError: as in `perform`.
+    """
+    analysis = ANALYSES[name]
+    module = import_module(f"rbpx.analyses.{analysis.module}")
+    found: list[Any] = []
+    records: list[Record] = []
+    tokens_known = False
+    for same in _alike(grids) if analysis.across else [[grid] for grid in grids]:
+        request = same[0][0]
+        store = open_store(request.store)
+        with connect(store) as connection:
+            groups: list[Group] = []
+            for each, cell_keys in same:
+                chosen = select(connection, each, cell_keys)
+                if not chosen:
+                    raise RbpxError(_nothing(connection, each))
+                groups += [group for group in chosen if group.names() not in [known.names() for known in groups]]
+            tokens_known = tokens_known or any(group.is_measured for group in groups)
+            groups = [group for group in groups if _suits(analysis, group)]
+            if analysis.across:
+                results = module.analyse(connection, groups, request)
+            else:
+                results = [module.analyse(connection, group, request) for group in groups]
+        records += [record for result in results for record in module.keep(store, result)]
+        found += results
+        refresh_index(store)
+    if not any(len(result.group.runs) >= analysis.sizes for result in found):
+        if asked:
+            raise RbpxError(_none(name, grids[0][0], tokens_known))
+        if not analysis.small:
+            print(f"rbpx: {_none(name, grids[0][0], tokens_known)}", file=sys.stderr)
+    return found, records
 
 
 def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
