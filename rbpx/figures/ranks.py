@@ -79,7 +79,8 @@ def _slope(alpha: float | None) -> str:
 
 
 def _derived_chart(closures: list[Closure]) -> dict[str, Any]:
-    points, lines = [], []
+    points: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
     for closure in closures:
         quantity = _QUANTITIES[closure.quantity]
         for kind, fit in (("measured", closure.measured), (form(closure.distribution), closure.derived)):
