@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -77,11 +78,12 @@ def shape(field: str, title: str, order: Sequence[str]) -> alt.Shape:
     return alt.Shape(f"{field}:N", title=title, sort=list(order), scale=alt.Scale(domain=list(order)))
 
 
-def dash(field: str, title: str | None, order: Sequence[str]) -> alt.StrokeDash:
-    """The dash of a series' line."""
+def dash(field: str, order: Sequence[str], legend: str | None = None) -> alt.StrokeDash:
+    """The dash of a series' line; a legend of its own, with a title, only where neither colour nor shape tells."""
     dashes = [list(DASHES[at % len(DASHES)]) for at in range(len(order))]
     scale = alt.Scale(domain=list(order), range=dashes)
-    return alt.StrokeDash(f"{field}:N", title=title, sort=list(order), scale=scale)
+    own = None if legend is None else alt.Legend(title=legend, symbolStrokeWidth=2, symbolSize=300)
+    return alt.StrokeDash(f"{field}:N", sort=list(order), scale=scale, legend=own)
 
 
 def tips(**fields: str) -> list[alt.Tooltip]:
@@ -98,4 +100,19 @@ def spec_of(chart: Any, height: int = 300) -> dict[str, Any]:
     spec: dict[str, Any] = chart.properties(width=560, height=height).to_dict(validate=False)
     spec.pop("config", None)
     spec.pop("$schema", None)
-    return spec
+    typeset: dict[str, Any] = _typeset(spec)
+    return typeset
+
+
+_LOWERED: Final = str.maketrans("0123456789k", "₀₁₂₃₄₅₆₇₈₉ₖ")
+
+
+def _typeset(value: Any) -> Any:
+    """Every text of a chart with indices set low, as a chart has no other means to."""
+    if isinstance(value, dict):
+        return {name: _typeset(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_typeset(each) for each in value]
+    if isinstance(value, str):
+        return re.sub(r"RBP_(\d+|k\b)", lambda found: "RBP" + found[1].translate(_LOWERED), value)
+    return value

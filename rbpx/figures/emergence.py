@@ -101,7 +101,7 @@ def _chart(points: list[dict[str, Any]], lines: list[dict[str, Any]], order: lis
         if each["independent"] is not None and each["independent"] > smallest / 10  # else it sinks the others
     ]
     meaning = alt.Scale(domain=[_LAW, _INDEPENDENT], range=[[1, 0], [4, 4]])
-    kind = alt.StrokeDash("what:N", title="line", scale=meaning)
+    kind = alt.StrokeDash("what:N", scale=meaning, legend=None)
     shown = tips(
         N="N", size="size", S="S|,", p="measured|.3~g", independent="if independent|.3~g", corrected="corrected|.3~g"
     )

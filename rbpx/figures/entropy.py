@@ -57,7 +57,7 @@ def _chart(found: Entropies) -> dict[str, Any]:
     shown = tips(term="term", size="size", S="S|,", share="share|.2%", lo="95 % from|.2%", hi="to|.2%", nats="nats|.4f")
     return spec_of(
         alt.layer(
-            base.mark_line().encode(y=y, strokeDash=dash("term", "", order)),
+            base.mark_line().encode(y=y, strokeDash=dash("term", order)),
             base.mark_rule().encode(y=alt.Y("lo:Q", title="share of cross-entropy"), y2="hi:Q"),
             base.mark_point().encode(y=y, shape=shape("term", "", order), tooltip=shown),
         )

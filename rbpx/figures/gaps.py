@@ -143,7 +143,7 @@ def _ratios_chart(points: list[dict[str, Any]], lines: list[dict[str, Any]]) -> 
     return spec_of(
         alt.layer(
             base.mark_area().encode(y=alt.Y("lo:Q", title="L_A / L_B"), y2="hi:Q"),
-            base.mark_line().encode(y=y, strokeDash=dash("series", "", order)),
+            base.mark_line().encode(y=y, strokeDash=dash("series", order)),
             alt.Chart(data(points))
             .mark_point()
             .encode(x=x, y=y, color=hue, shape=shape("series", "", order), tooltip=shown),

@@ -65,7 +65,7 @@ def _chart(laws: list[KLaw]) -> dict[str, Any]:
     shown = tips(size="size", k="k|,", y="−ln RBP_k|.4~g")
     return spec_of(
         alt.layer(
-            alt.Chart(data(lines)).mark_line().encode(x=x, y=y, color=hue, strokeDash=dash("size", "size", order)),
+            alt.Chart(data(lines)).mark_line().encode(x=x, y=y, color=hue, strokeDash=dash("size", order)),
             points.mark_point().encode(x=x, y=y, color=hue, shape=shape("size", "size", order), tooltip=shown),
         )
     )

@@ -75,7 +75,11 @@ def _chart(rows: list[dict[str, Any]], laws: list[str]) -> dict[str, Any]:
         hi="to|.4~g",
         measured="measured|.4~g",
     )
-    zero = alt.Chart(data([{"error": 0.0}])).mark_rule(strokeDash=[2, 3]).encode(x=alt.X("error:Q", title="error"))
+    zero = (
+        alt.Chart(data([{"error": 0.0}]))
+        .mark_rule(strokeDash=[2, 3])
+        .encode(x=alt.X("error:Q", title="error of the prediction"))
+    )
     points = alt.Chart(data(rows)).mark_point(size=80).encode(
         x=linear(alt.X, "error", "error of the prediction", zero=True, form="+.0%"),
         y=alt.Y("law:N", sort=laws, title=None, axis=alt.Axis(grid=True, labelLimit=160)),

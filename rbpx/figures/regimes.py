@@ -136,7 +136,7 @@ def _noise(floor: list[Regime], supported: int | None) -> dict[str, Any]:
     shown = tips(what="what", k="k|,", y="in ln y|.3~g")
     return spec_of(
         alt.layer(
-            base.mark_line().encode(strokeDash=dash("what", "", order)),
+            base.mark_line().encode(strokeDash=dash("what", order)),
             base.mark_point().encode(shape=shape("what", "", order), tooltip=shown),
             *_end(supported),
         ),

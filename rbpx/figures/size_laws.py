@@ -108,7 +108,7 @@ def _chart(points: list[Any], lines: list[Any], order: list[str], y_title: str) 
     x, y = logarithmic(alt.X, "S", S_TITLE), logarithmic(alt.Y, "y", y_title)
     hue: dict[str, Any] = {"color": colour("series", "k", order)} if len(order) > 1 else {}
     form: dict[str, Any] = {"shape": shape("series", "k", order)} if len(order) > 1 else {}
-    line: dict[str, Any] = {"strokeDash": dash("series", "k", order)} if len(order) > 1 else {}
+    line: dict[str, Any] = {"strokeDash": dash("series", order)} if len(order) > 1 else {}
     layers: list[Any] = []
     if lines:
         base = alt.Chart(data(lines)).encode(x=x)

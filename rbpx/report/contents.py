@@ -158,7 +158,7 @@ def _report(
         store=store,
         made_at=now()[:16].replace("T", " "),
         version=__version__,
-        title=f"{_listed(families)} on {_listed(datasets)}" if groups else "An empty store",
+        title=f"Scaling laws of {_listed(families)} on {_listed(datasets)}" if groups else "An empty store",
         narrowed=narrowed,
         n_tokens=sum(run.n_tokens or 0 for run in runs.values()),
         n_runs=len(runs),

@@ -4,7 +4,7 @@ import math
 
 from rbpx.analyses.emergence import LAGS, LEVELS, Emergence, Emergences
 from rbpx.figures import emergence as drawn
-from rbpx.figures.sheet import Cell, Sheet, decimal, magnitude, named, span, state, whole
+from rbpx.figures.sheet import Cell, Sheet, decimal, magnitude, span, state, whole
 from rbpx.laws.crossing import Crossing
 from rbpx.report.section import Section, doubts_of
 from rbpx.tables.plain import UNKNOWN, short
@@ -65,7 +65,7 @@ def _laws(found: Emergences) -> Sheet:
             row = [whole(each.k), whole(law.n), decimal(fit.alpha), span(fit.alpha_lo, fit.alpha_hi), decimal(fit.r2)]
             rows.append([*row, *(_crossing(c) for c in law.crossings), state(fit.status)])
         joint = each.joint
-        row = [whole(each.k), named("all"), decimal(joint.alpha), span(joint.alpha_lo, joint.alpha_hi)]
+        row = [whole(each.k), Cell("all", ("all",)), decimal(joint.alpha), span(joint.alpha_lo, joint.alpha_hi)]
         rows.append([*row, decimal(joint.r2_lnln), *(magnitude(None) for _ in LEVELS), state(joint.status)])
     columns = [("k", "k"), ("N", "n"), ("alpha", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2")]
     columns += [(f"S at p = {level}", f"S_at_{level}") for level in LEVELS]

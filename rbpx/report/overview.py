@@ -40,15 +40,21 @@ def facts(laws: Laws, regimes: Regimes | None) -> tuple[Fact, ...]:
         if law is not None:
             label = "alpha of cross-entropy" if law.k is None else f"alpha of −ln RBP_{law.k}"
             ends = spanned(law.fit.alpha_lo, law.fit.alpha_hi, 3).replace("..", " to ")
-            found.append(Fact(label, number(law.fit.alpha, 3), f"95 %: {ends}; R² {number(law.fit.r2, 3)}"))
+            found.append(Fact(label, number(law.fit.alpha, 3), f"95 %: {ends}\nR² {number(law.fit.r2, 3)}"))
     first = headline(laws)[0]
     if first is not None and first.fit.backtest_error is not None:
-        largest = laws.group.runs[-1].size
-        found.append(Fact("error at the largest", percent(first.fit.backtest_error), f"−ln RBP_{first.k} of {largest}"))
+        runs = laws.group.runs
+        told = f"of −ln RBP_{first.k} at {runs[-1].size},\npredicted from {len(runs) - 1} smaller sizes"
+        found.append(Fact("error of the prediction", percent(first.fit.backtest_error), told))
     if regimes is not None:
         reach = UNKNOWN if regimes.supported is None else f"k ≤ {regimes.supported:,}"
-        found.append(Fact("the law stands at", reach, f"of k up to {regimes.regimes[-1].k:,}"))
+        found.append(Fact("the law stands at", reach, _of_grid(regimes)))
     return tuple(found)
+
+
+def _of_grid(regimes: Regimes) -> str:
+    last = regimes.regimes[-1].k
+    return "every k that was looked at" if regimes.supported == last else f"of k up to {last:,}"
 
 
 def glance(laws: Sequence[Laws], regimes: Sequence[Regimes]) -> Sheet:

@@ -1,8 +1,10 @@
 "use strict";
-// Figures are drawn when they come into view, again when the theme or the width changes, and all of them for paper.
+// Figures are drawn when they come near, the others while nothing else is to do, so that all are there for paper. Their
+// colours are those of the style sheet, so that a change of theme needs no drawing.
 const root = document.documentElement;
-const themes = JSON.parse(document.getElementById("themes").textContent);
-const drawn = new Map(); // plot -> {view, theme, width}
+const config = JSON.parse(document.getElementById("config").textContent);
+const drawn = new Map(); // plot -> the width that it was drawn for
+const FOLDED = 460; // pixels, of a figure that nobody sees yet
 
 function remembered() {
   try { return localStorage.getItem("rbpx-theme"); } catch { return null; } // a page from disk may have no storage
@@ -13,25 +15,21 @@ function setTheme(theme, keep) {
   button.textContent = theme === "dark" ? "Light" : "Dark";
   button.setAttribute("aria-pressed", String(theme === "dark"));
   if (keep) { try { localStorage.setItem("rbpx-theme", theme); } catch { /* then it is not remembered */ } }
-  for (const plot of drawn.keys()) draw(plot, theme);
 }
 
-function draw(plot, theme = root.dataset.theme) {
-  const width = Math.floor(plot.clientWidth);
-  const known = drawn.get(plot);
-  if (!width || (known && known.theme === theme && known.width === width)) return;
+async function draw(plot) {
+  const width = Math.floor(plot.clientWidth) || FOLDED;
+  if (drawn.get(plot) === width) return;
+  drawn.set(plot, width);
   const spec = JSON.parse(plot.nextElementSibling.textContent);
   spec.width = width;
   spec.autosize = { type: "fit-x", contains: "padding" };
-  const config = structuredClone(themes[theme]);
-  if (width < 430) config.legend.columns = 3;
-  if (known) known.view.finalize();
-  const view = new vega.View(vega.parse(vegaLite.compile(spec, { config }).spec), { renderer: "svg", hover: true });
-  view.tooltip((handler, event, item, value) => tip(event, value));
-  view.initialize(plot).run();
-  const svg = plot.querySelector("svg");
-  if (svg) svg.setAttribute("aria-hidden", "true"); // the plot has a name, and its values stand in a table
-  drawn.set(plot, { view, theme, width });
+  const narrow = width < 430 ? { legend: { ...config.legend, columns: 3 } } : {};
+  await vegaEmbed(plot, spec, {
+    actions: false, renderer: "svg", mode: "vega-lite", config: { ...config, ...narrow },
+    tooltip: (handler, event, item, value) => tip(event, value),
+  });
+  plot.querySelector("svg").setAttribute("aria-hidden", "true"); // the plot has a name, its values stand in a table
 }
 
 function tip(event, value) {
@@ -114,16 +112,20 @@ for (const plot of plots) seen.observe(plot);
 let waiting;
 addEventListener("resize", () => {
   clearTimeout(waiting);
-  waiting = setTimeout(() => { for (const plot of drawn.keys()) draw(plot); }, 150);
+  waiting = setTimeout(() => { for (const plot of drawn.keys()) if (plot.clientWidth) draw(plot); }, 150);
 });
 addEventListener("scroll", () => tip(null, null), { passive: true });
+const idle = window.requestIdleCallback ?? ((work) => setTimeout(work, 50));
+(async () => {
+  for (const plot of plots) {
+    await new Promise((done) => idle(done));
+    if (!drawn.has(plot)) await draw(plot);
+  }
+  root.dataset.drawn = "all";
+})();
 let folded = [];
 addEventListener("beforeprint", () => {
   folded = [...document.querySelectorAll("details.chapter:not([open])")];
   for (const fold of folded) fold.open = true;
-  for (const plot of plots) draw(plot, "light");
 });
-addEventListener("afterprint", () => {
-  for (const fold of folded) fold.open = false;
-  for (const plot of drawn.keys()) draw(plot);
-});
+addEventListener("afterprint", () => { for (const fold of folded) fold.open = false; });

@@ -13,6 +13,8 @@ _NOTE = (
     "either: not distinguishable with these data."
 )
 
+_BIASED = " An interval that leaves out its alpha is corrected for the bias of counted entropies, alpha itself is not."
+
 
 def section(found: Laws) -> Section:
     """Points, laws and their tables."""
@@ -115,4 +117,10 @@ def _laws(found: Laws, by_method: bool) -> Sheet:
         )
     columns = [("law", "law"), ("alpha", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2"), ("C", "C")]
     columns += [("sizes", "n_points"), ("backtest", "backtest_error"), ("form", "form"), ("status", "status")]
-    return Sheet.of("laws", "Laws side by side", columns, rows, _NOTE)
+    note = _NOTE + (_BIASED if any(_beside_interval(law) for law in found.laws) else "")
+    return Sheet.of("laws", "Laws side by side", columns, rows, note)
+
+
+def _beside_interval(law: Law) -> bool:
+    alpha, lo, hi = law.fit.alpha, law.fit.alpha_lo, law.fit.alpha_hi
+    return alpha is not None and lo is not None and hi is not None and not lo <= alpha <= hi
