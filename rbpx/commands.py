@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,6 +21,8 @@ from rbpx.study import ANALYSES, open_filled, refuse_plot
 from rbpx.study import perform as perform_analyses
 from rbpx.words import OVERRIDES, VERB, WORDS
 
+_PLACES = r"(store|output|format|hydra[^=]*)="
+
 
 def leads() -> bool:
     """Whether this is the process that prints."""
@@ -35,6 +38,7 @@ def perform(config: Any) -> None:
         request: Any = OmegaConf.to_object(config)
         if isinstance(request, Request):
             refuse_plot(request.analyses if verb in ("run", "record") else [verb], request)
+        _check_format(verb, request)
         outcome = read_again(request.store, lambda: JOBS[verb](request, words))
     except MeasureError as problem:
         outcome = Outcome(error=str(problem), status=1)
@@ -44,6 +48,16 @@ def perform(config: Any) -> None:
         close_output()
         outcome = Outcome()
     leave(outcome)
+
+
+def _check_format(verb: str, request: Any) -> None:
+    """Pages and pictures are of a report."""
+    rows = (Format.table, Format.csv, Format.json)
+    if verb != "report" and getattr(request, "format", Format.table) not in rows:
+        asked = request.format.value
+        raise RbpxError(
+            f"format={asked} is of a report: python -m rbpx report --format {asked}; {verb} prints table, csv or json"
+        )
 
 
 def close_output() -> None:
@@ -73,6 +87,10 @@ def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
             requests[0].store,
             lambda: perform_analyses([verb], [(request, None) for request in requests], writes=True),
         )
+    if verb == "report" and requests:
+        from rbpx.report.output import write_report
+
+        read_again(requests[0].store, lambda: write_report([(request, None) for request in requests], _narrowing()))
     if verb == "audit" and requests:
         _print_audits(requests[0], [found for o in outcomes for found in o.found])
     if verb == "plan" and requests:
@@ -232,6 +250,19 @@ def analyse(request: Request, words: Sequence[str]) -> Outcome:
     return Outcome(request)
 
 
+def report(request: Request, words: Sequence[str]) -> Outcome:
+    """A page of everything that the store says; made at the end, once for all jobs of a sweep."""
+    from rbpx.report.output import check
+
+    check(request)
+    return Outcome(request)
+
+
+def _narrowing() -> str:
+    """What was typed to choose among the runs, and how to look at them."""
+    return " ".join(o for o in json.loads(os.environ[OVERRIDES]) if re.match(rf"(?!{_PLACES})[\w.+~]+=", o))
+
+
 def outcomes(request: Request, words: Sequence[str]) -> Outcome:
     """What passing and failing sequences tell of single tokens: those of the store, or the rows of a file."""
     if not words:
@@ -367,6 +398,7 @@ JOBS: dict[str, Callable[[Any, Sequence[str]], Outcome]] = {
     "plan": plan,
     **dict.fromkeys(ANALYSES, analyse),
     "outcomes": outcomes,
+    "report": report,
     "sql": sql,
     "import": import_,
     "export": export,

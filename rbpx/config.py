@@ -40,11 +40,16 @@ class Device(Enum):
 
 
 class Format(Enum):
-    """How results are printed."""
+    """How results are printed; the last five are those of a report."""
 
     table = "table"
     csv = "csv"
     json = "json"
+    html = "html"
+    md = "md"
+    tex = "tex"
+    svg = "svg"
+    pdf = "pdf"
 
 
 class Bos(Enum):

@@ -181,6 +181,21 @@ can be ranked by what they predict. Then extrapolates each to the sizes S with a
 says how far outside the fitted sizes that is.""",
         ("python -m rbpx predict", "python -m rbpx predict dataset=stdlib S='[1e7,1e8]' method='[ols,offset]'"),
     ),
+    "report": (
+        "one page with the laws, figures and tables of a store",
+        """Does fit, regimes, klaw, predict, emergence, ranks, entropy and gaps over the runs in the store, narrowed by
+model, size, dataset, k, ties and laws as they are, and writes one HTML file that needs no network: a summary in plain
+sentences, for each family and text the laws with their intervals and the figures of arXiv 2510.20387 (3 to 9), each
+with its values, its SQL and its runs; tables that sort and download as CSV; light and dark. --format md gives the same
+as Markdown, tex tables for a paper in the shape of tables 1 and 2, svg and pdf a folder of figures. --output names the
+file or folder; what is there and is no report is not overwritten.""",
+        (
+            "python -m rbpx report",
+            "python -m rbpx report dataset=pydoc k='[1,10,100]' --output pydoc.html",
+            "python -m rbpx report --format pdf --output figures",
+            "python -m rbpx report --format tex --output tables.tex",
+        ),
+    ),
     "audit": (
         "what float32 would change: ranks, RBP_k, cross-entropy, alpha",
         """Measures 50 documents (limit=) of each run again in float32, the same ones for every size, and sets them
@@ -301,7 +316,8 @@ laws=all          or a list of laws; method=ols, weighted, offset, robust, a lis
 family=, source=  narrow an analysis to families and to a source of observations (measured, or as imported)
 store=DIR         folder of the store (--store DIR), default $RBPX_STORE or store/; s3://BUCKET/PATH is read only
 plot=true         small plots under the tables (--plot): fit, klaw, regimes, emergence, gaps
-format=table      or csv, json (--format F); output=FILE (--output FILE) where a verb writes
+format=table      or csv, json (--format F); report: html, md, tex, svg, pdf; output=FILE (--output FILE) where a verb
+                  writes
 experiment=NAME   {experiments}"""
 
 _FLAGS = """\

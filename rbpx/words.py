@@ -24,6 +24,7 @@ VERBS = (
     "outcomes",
     "tokenwise",
     "predict",
+    "report",
     "audit",
     "sql",
     "import",

@@ -1,0 +1,59 @@
+"""How figures look: colours that colour-blind people tell apart, on light and on dark ground; all of it is here.
+
+Every series has a shape and a dash of its own beside its colour. Each colour stands out from its ground by a contrast
+of 3 or more (WCAG 2.2, 1.4.11). The hues are those of Okabe and Ito (2008), darkened or lightened to reach that.
+"""
+
+from typing import Any, Final
+
+__all__ = ["DASHES", "GROUNDS", "INKS", "LINES", "MOST_SERIES", "SERIES", "SHAPES", "config", "variables"]
+
+GROUNDS: Final = {"light": "#ffffff", "dark": "#161a20"}
+INKS: Final = {"light": "#1f2430", "dark": "#e6e9ef"}
+LINES: Final = {"light": "#dfe3ea", "dark": "#313846"}
+SERIES: Final = {
+    "light": ("#0067b0", "#c84e00", "#00795a", "#a8397f", "#6f5a00", "#2a2f3a", "#0a7f99", "#8a4fd0"),
+    "dark": ("#5cb3ff", "#ff9157", "#3fd0a0", "#ec8fd4", "#e6c84a", "#f2f4f8", "#6fdcf0", "#c3a2ff"),
+}
+SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "stroke")
+DASHES: Final = ((1, 0), (7, 3), (2, 2), (8, 3, 2, 3), (4, 2), (10, 3), (1, 3), (6, 2, 1, 2, 1, 2))
+MOST_SERIES: Final = 7  # told apart in one figure
+
+
+def variables(theme: str) -> dict[str, str]:
+    """The colours of a theme, "light" or "dark", by the names that a page's style gives them."""
+    series = {f"--series-{at}": colour for at, colour in enumerate(SERIES[theme], 1)}
+    return {"--ground": GROUNDS[theme], "--ink": INKS[theme], "--line": LINES[theme], **series}
+
+
+def config(theme: str | None) -> dict[str, Any]:
+    """The Vega-Lite configuration of a theme; of a page, whose style knows the colours by name, for None."""
+    if theme is None:
+        ink, line = "var(--ink)", "var(--line)"
+        series = [f"var(--series-{at + 1})" for at in range(len(SERIES["light"]))]
+    else:
+        ink, line, series = INKS[theme], LINES[theme], list(SERIES[theme])
+    text = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": 500}
+    return {
+        "background": None,
+        "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif",
+        "aria": False,  # the page names each figure and has its values beside it
+        "view": {"stroke": None},
+        "axis": {
+            **text,
+            "gridColor": line,
+            "domainColor": line,
+            "tickColor": line,
+            "titlePadding": 8,
+            "labelFlush": True,
+            "labelSeparation": 8,
+        },
+        "legend": {**text, "orient": "top", "symbolStrokeWidth": 0, "symbolSize": 70, "columnPadding": 14},
+        "header": {**text},
+        "text": {"color": ink},
+        "rule": {"color": ink},
+        "range": {"category": series, "symbol": list(SHAPES)},
+        "line": {"strokeWidth": 2, "color": series[0]},
+        "point": {"filled": True, "size": 60, "opacity": 1, "color": series[0]},
+        "area": {"opacity": 0.13, "line": False, "color": series[0]},
+    }

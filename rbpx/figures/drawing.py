@@ -1,0 +1,118 @@
+"""Pieces that figures share: rows of data as Vega-Lite reads them, axes, series of colour, shape and dash."""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import altair as alt
+import numpy as np
+
+from rbpx.figures.colours import DASHES
+from rbpx.laws.power import PowerLawFit, predict
+
+__all__ = ["S_TITLE", "colour", "curve", "dash", "data", "linear", "logarithmic", "shape", "spec_of", "tips"]
+
+Rows = Sequence[Mapping[str, Any]]
+
+S_TITLE: Final = "S, non-embedding parameters"
+_DIGITS: Final = 6  # of a number in a figure; its table has all
+_STEPS: Final = 24  # of a curve
+_LOG10: Final = "log(datum.value) / LN10"
+_AT_POWERS: Final[Any] = {
+    "condition": {"test": f"abs({_LOG10} - round({_LOG10})) < 1e-9", "value": 1},
+    "value": 0.35,
+}
+
+
+def data(rows: Rows) -> alt.InlineData:
+    """Rows as CSV inside the figure, a third of their size as JSON; unknown numbers are empty.
+
+    A name is text if any of its values is.
+    """
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    texts = {name for name in names if any(isinstance(row.get(name), str) for row in rows)}
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_plain(row.get(name)) for name in names] for row in rows)
+    parse = {name: "string" if name in texts else "number" for name in names}
+    return alt.InlineData(values=written.getvalue(), format=alt.CsvDataFormat(type="csv", parse=parse))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:.{_DIGITS}g}" if math.isfinite(value) else None
+    return value
+
+
+def curve(fit: PowerLawFit, steps: int = _STEPS) -> list[dict[str, float | None]]:
+    """S, y, lo, hi along a law from its smallest to its largest size; the interval is that of one new model."""
+    sizes = fit.params["S"]
+    said = [predict(fit, float(S)) for S in np.geomspace(min(sizes), max(sizes), steps)]
+    return [{"S": p.S, "y": p.y, "lo": p.lo, "hi": p.hi} for p in said]
+
+
+def logarithmic(channel: type, field: str, title: str, **more: Any) -> Any:
+    """A channel on a logarithmic scale, in few and round numbers; grid lines are faint but at powers of ten."""
+    axis = alt.Axis(format="~s" if channel is alt.X else "~g", tickCount=6, gridOpacity=_AT_POWERS, **more)
+    return channel(f"{field}:Q", title=title, axis=axis, scale=alt.Scale(type="log", nice=False, padding=12))
+
+
+def linear(channel: type, field: str, title: str, zero: bool = False, form: str = "~g") -> Any:
+    """A channel on a linear scale."""
+    return channel(
+        f"{field}:Q", title=title, axis=alt.Axis(format=form, tickCount=6), scale=alt.Scale(zero=zero, padding=12)
+    )
+
+
+def colour(field: str, title: str, order: Sequence[str]) -> alt.Color:
+    """The colour of a series; the order is that of the legend."""
+    return alt.Color(f"{field}:N", title=title, sort=list(order), scale=alt.Scale(domain=list(order)))
+
+
+def shape(field: str, title: str, order: Sequence[str]) -> alt.Shape:
+    """The shape of a series' points."""
+    return alt.Shape(f"{field}:N", title=title, sort=list(order), scale=alt.Scale(domain=list(order)))
+
+
+def dash(field: str, order: Sequence[str], legend: str | None = None) -> alt.StrokeDash:
+    """The dash of a series' line; a legend of its own, with a title, only where neither colour nor shape tells."""
+    dashes = [list(DASHES[at % len(DASHES)]) for at in range(len(order))]
+    scale = alt.Scale(domain=list(order), range=dashes)
+    own = None if legend is None else alt.Legend(title=legend, symbolStrokeWidth=2, symbolSize=300)
+    return alt.StrokeDash(f"{field}:N", sort=list(order), scale=scale, legend=own)
+
+
+def tips(**fields: str) -> list[alt.Tooltip]:
+    """What is shown when a mark is pointed at: field = title, with `, format` after it for a number."""
+    found = []
+    for field, text in fields.items():
+        title, _, form = text.partition("|")
+        found.append(alt.Tooltip(f"{field}:{'Q' if form else 'N'}", title=title, format=form or alt.Undefined))
+    return found
+
+
+def spec_of(chart: Any, height: int = 300) -> dict[str, Any]:
+    """A chart as plain values; its width is that of the page, its look that of the theme."""
+    spec: dict[str, Any] = chart.properties(width=560, height=height).to_dict(validate=False)
+    spec.pop("config", None)
+    spec.pop("$schema", None)
+    typeset: dict[str, Any] = _typeset(spec)
+    return typeset
+
+
+_LOWERED: Final = str.maketrans("0123456789k", "₀₁₂₃₄₅₆₇₈₉ₖ")
+
+
+def _typeset(value: Any) -> Any:
+    """Every text of a chart with indices set low, as a chart has no other means to."""
+    if isinstance(value, dict):
+        return {name: _typeset(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_typeset(each) for each in value]
+    if isinstance(value, str):
+        return re.sub(r"RBP_(\d+|k\b)", lambda found: "RBP" + found[1].translate(_LOWERED), value)
+    return value

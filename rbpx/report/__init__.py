@@ -1,0 +1,1 @@
+"""The report (verb report): a store in; one page, Markdown, LaTeX or figures out, for people new to rbpx."""

@@ -1,0 +1,282 @@
+"""What a report holds: requests in, every analysis done as its verb does it, its results in chapters by text out."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import duckdb
+
+from rbpx import __version__
+from rbpx.analyses.selection import Group
+from rbpx.analyses.size_laws import Laws
+from rbpx.errors import DamageError, RbpxError
+from rbpx.figures import ranks as rank_figures
+from rbpx.figures.figure import Undrawn
+from rbpx.figures.sheet import Sheet
+from rbpx.mirror import open_store
+from rbpx.queries import connect
+from rbpx.report import emergence, entropy, gaps, k_law, prediction, ranks, regimes, size_laws
+from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
+from rbpx.report.section import Section
+from rbpx.store import Record, now
+from rbpx.study import ANALYSES, Grid, find
+
+__all__ = ["Chapter", "Part", "Report", "gather"]
+
+_TITLES: Final = {
+    "regimes": "How far k reaches",
+    "klaw": "The law in k",
+    "predict": "Backtest and prediction",
+    "emergence": "Emergence: N tokens in a row",
+    "ranks": "The distribution of the ranks",
+    "entropy": "Cross-entropy taken apart",
+}
+"""Analyses of one group, in the order of their sections; `fit` comes before them, `gaps` has a chapter of its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One group of runs: a family on a text.
+
+    Attributes:
+        name: plain and unique in the report.
+        title: as people name it.
+        about: sizes, tokens, documents, how it was read.
+        facts: the few numbers that stand first.
+        summary: plain sentences.
+        sections: one an analysis.
+    """
+
+    name: str
+    title: str
+    about: str
+    facts: tuple[Fact, ...]
+    summary: tuple[str, ...]
+    sections: tuple[Section, ...]
+
+    @property
+    def n_doubts(self) -> int:
+        """Laws and figures with a status that is not good."""
+        return sum(len(doubt.of) for section in self.sections for doubt in section.doubts)
+
+
+@dataclass(frozen=True, eq=False)
+class Chapter:
+    """One text, and every family on it."""
+
+    name: str
+    title: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """A whole report.
+
+    Attributes:
+        store: the name of the store, as it was asked for.
+        made_at: UTC, to the minute.
+        version: of rbpx.
+        title: what it is about, in a line.
+        narrowed: keys that chose among the runs, as typed; empty for all.
+        n_tokens: scored tokens of its runs.
+        n_runs: measured runs and imported sizes.
+        n_failed: cells of the store that could not be measured.
+        chapters: by text.
+        gaps: between texts, a section a family; or why there are none.
+        overview: all laws at a glance.
+        paper: tables 1 and 2 in the shape of the paper's; without rows where nothing of them is known.
+        runs: where the numbers come from.
+    """
+
+    store: str
+    made_at: str
+    version: str
+    title: str
+    narrowed: str
+    n_tokens: int
+    n_runs: int
+    n_failed: int
+    chapters: tuple[Chapter, ...]
+    gaps: tuple[Section, ...]
+    overview: Sheet
+    paper: tuple[Sheet, Sheet]
+    runs: Sheet
+
+    @property
+    def parts(self) -> list[Part]:
+        """Of all chapters."""
+        return [part for chapter in self.chapters for part in chapter.parts]
+
+
+def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
+    """Do every analysis over the runs that are asked for, and put what they say in order.
+
+    Args:
+        grids: what to look at, as for `study.perform`.
+        narrowed: what was typed to choose it.
+
+    Raises:
+        RbpxError: nothing in a store that holds something matches.
+    """
+    request = grids[0][0]
+    store = open_store(request.store)
+    n_failed = sum(1 for _ in store.records("failures"))
+    if not any(store.records("cells")) and not store.import_files():
+        return _report(request.store, narrowed, n_failed, [], [], (), {})
+    found = {"fit": find("fit", grids, asked=False)}
+    reasons: dict[str, str] = {}
+    for name in (*_TITLES, "gaps"):
+        try:
+            found[name] = find(name, grids)
+        except DamageError:
+            raise
+        except RbpxError as problem:
+            found[name], reasons[name] = ([], []), str(problem)
+    with connect(store) as connection:
+        parts = _parts(connection, found, reasons)
+    return _report(
+        request.store, narrowed, n_failed, found["fit"][0], parts, _gap_sections(found["gaps"], reasons), found
+    )
+
+
+def _report(
+    store: str,
+    narrowed: str,
+    n_failed: int,
+    laws: Sequence[Laws],
+    parts: Sequence[tuple[Group, Part]],
+    of_gaps: tuple[Section, ...],
+    found: dict[str, tuple[list[Any], list[Record]]],
+) -> Report:
+    groups = [each.group for each in laws]
+    datasets = list(dict.fromkeys(group.first.dataset for group in groups))
+    families = list(dict.fromkeys(group.first.family for group in groups))
+    runs = {(run.run_ids, run.size, run.family): run for group in groups for run in group.runs}
+    return Report(
+        store=store,
+        made_at=now()[:16].replace("T", " "),
+        version=__version__,
+        title=f"Scaling laws of {_listed(families)} on {_listed(datasets)}" if groups else "An empty store",
+        narrowed=narrowed,
+        n_tokens=sum(run.n_tokens or 0 for run in runs.values()),
+        n_runs=len(runs),
+        n_failed=n_failed,
+        chapters=tuple(
+            Chapter(_slug(name), name, tuple(part for group, part in parts if group.first.dataset == name))
+            for name in datasets
+        ),
+        gaps=of_gaps,
+        overview=glance(laws, found.get("regimes", ([], []))[0]),
+        paper=(table_1(found.get("klaw", ([], []))[0]), table_2(laws)),
+        runs=runs_sheet(groups),
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names in a line, the rest counted."""
+    shown = [*names[:3], f"{len(names) - 3} more"] if len(names) > 4 else list(names)
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-")
+
+
+def _parts(
+    connection: duckdb.DuckDBPyConnection, found: dict[str, tuple[list[Any], list[Record]]], reasons: dict[str, str]
+) -> list[tuple[Group, Part]]:
+    parts: list[tuple[Group, Part]] = []
+    taken: set[str] = set()
+    for laws in found["fit"][0]:
+        group = laws.group
+        name = _slug(group.title)
+        while name in taken:
+            name += "-"
+        taken.add(name)
+        own = {analysis: _of(group, *results) for analysis, results in found.items() if analysis != "gaps"}
+        sections = [
+            size_laws.section(laws),
+            *(_section(connection, each, own[each], group, reasons) for each in _TITLES),
+        ]
+        part = Part(
+            name,
+            group.title,
+            _about(group),
+            facts(laws, own["regimes"][0]),
+            tuple(size_laws.sentences(laws)),
+            tuple(sections),
+        )
+        parts.append((group, part))
+    return parts
+
+
+def _of(group: Group, results: list[Any], records: list[Record]) -> tuple[Any, list[str]]:
+    """The result of one analysis for a group, None where it has none, and the ids of its fits."""
+    names = group.names()
+    result = next((each for each in results if each.group.names() == names), None)
+    ids = [
+        str(record["fit_id"])
+        for record in records
+        if record.get("fit_id") is not None and all(record.get(name) == value for name, value in names.items())
+    ]
+    return result, ids
+
+
+def _section(
+    connection: duckdb.DuckDBPyConnection, name: str, own: tuple[Any, list[str]], group: Group, reasons: dict[str, str]
+) -> Section:
+    result, ids = own
+    if result is None:
+        return Section(name, _TITLES[name], (), (Undrawn(name, _TITLES[name], _reason(name, group, reasons)),))
+    told: dict[str, Callable[[], Section]] = {
+        "regimes": lambda: regimes.section(result, ids),
+        "klaw": lambda: k_law.section(result),
+        "predict": lambda: prediction.section(result, ids),
+        "emergence": lambda: emergence.section(result),
+        "ranks": lambda: ranks.section(result, rank_figures.figures(connection, result, ids)),
+        "entropy": lambda: entropy.section(result, ids),
+    }
+    return told[name]()
+
+
+def _reason(name: str, group: Group, reasons: dict[str, str]) -> str:
+    """Why a group has no such section."""
+    analysis = ANALYSES[name]
+    if analysis.tokens and not group.is_measured:
+        return "It looks at single tokens, and imported results have none."
+    if len(group.runs) < analysis.sizes:
+        sizes = "size" if len(group.runs) == 1 else "sizes"
+        return f"It needs {analysis.sizes} sizes, and there are {len(group.runs)} {sizes} here: measure more of them."
+    return reasons[name]
+
+
+def _gap_sections(found: tuple[list[Any], list[Record]], reasons: dict[str, str]) -> tuple[Section, ...]:
+    results, records = found
+    families = list(dict.fromkeys(each.group.first.family for each in results))
+    if not families:
+        return (Section("gaps", "Gaps between texts", (), (Undrawn("gaps", "Gaps between texts", reasons["gaps"]),)),)
+    return tuple(
+        gaps.section(
+            [each for each in results if each.group.first.family == family],
+            [str(record["fit_id"]) for record in records if record["family"] == family],
+        )
+        for family in families
+    )
+
+
+def _about(group: Group) -> str:
+    """What was measured, in a line."""
+    runs, first = group.runs, group.first
+    named = runs[0].size if len(runs) == 1 else f"{len(runs)} sizes, {runs[0].size} to {runs[-1].size}"
+    if not group.is_measured:
+        return f"{named}; imported from {first.source}, ties {group.ties.value}"
+    tokens = sorted({run.n_tokens or 0 for run in runs})
+    counted = f"{tokens[0]:,}" + (f" to {tokens[-1]:,}" if len(tokens) > 1 else "")
+    each = "" if len(runs) == 1 else " a model"
+    skipped = f", {first.n_skipped:,} too short to score" if first.n_skipped else ""
+    return (
+        f"{named}; {counted} scored tokens{each}, {first.n_documents:,} documents{skipped}; {first.protocol} protocol, "
+        f"{first.dtype}, ties {group.ties.value}, text {str(first.text_hash)[:8]}"
+    )

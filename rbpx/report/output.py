@@ -1,0 +1,105 @@
+"""Where a report goes: requests in; a page or a text, or a folder of figures, each file whole, out."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from rbpx.config import Format, Request
+from rbpx.content import write_whole
+from rbpx.errors import RbpxError
+from rbpx.findings import check_output
+from rbpx.mirror import open_store
+from rbpx.report.contents import Report, gather
+from rbpx.study import Grid
+
+__all__ = ["check", "write_report"]
+
+_NAMES: Final = {
+    Format.html: "report.html",
+    Format.md: "report.md",
+    Format.tex: "report.tex",
+    Format.svg: "report_svg",
+    Format.pdf: "report_pdf",
+}
+_FOLDERS: Final = (Format.svg, Format.pdf)
+INDEX: Final = "figures.md"  # of a folder: what each file shows
+_MARKED_WITHIN: Final = 2048  # characters
+_MARKS: Final = ('<meta name="generator" content="rbpx', "<!-- rbpx report", "% rbpx report")
+
+
+def check(request: Request) -> None:
+    """Refuse what could not be written, before anything is fitted.
+
+    Raises:
+        RbpxError: the store is not there, the format is none of a report, or the output is something else's.
+    """
+    if not open_store(request.store).root.is_dir():
+        raise RbpxError(f"store={request.store} does not exist; measure first, or name the store with --store DIR")
+    form, path = _place(request)
+    said = f"output={path}"
+    if form in _FOLDERS:
+        if path.exists() and not path.is_dir():
+            raise RbpxError(f"{said} is a file, and figures go into a folder; name another one with --output DIR")
+        if path.is_dir() and any(path.iterdir()) and not _is_ours(path / INDEX):
+            raise RbpxError(f"{said} is there and holds no report; name another folder with --output DIR")
+        check_output(str(path / INDEX) if path.is_dir() else str(path))
+        return
+    check_output(str(path))
+    if path.is_file() and path.stat().st_size and not _is_ours(path):
+        raise RbpxError(f"{said} is there and is no report; name another file with --output FILE, or move it away")
+
+
+def write_report(grids: Sequence[Grid], narrowed: str) -> Path:
+    """Make a report of everything that is asked for, and write it.
+
+    Returns:
+        Where it is.
+    """
+    form, path = _place(grids[0][0])
+    report = gather(grids, narrowed)
+    if form in _FOLDERS:
+        from rbpx.report.pictures import write_pictures
+
+        n = write_pictures(report, form.value, path, INDEX)
+        print(f"{n} figures written to {path}", file=sys.stderr)
+        return path
+    text = _text(form)(report)
+    try:
+        write_whole(path, text)
+    except OSError as problem:
+        raise RbpxError(f"output={path} cannot be written: {problem.strerror}; name another file") from None
+    print(f"report of {report.n_runs} run(s) written to {path} ({len(text.encode()) / 1e6:.1f} MB)", file=sys.stderr)
+    return path
+
+
+def _text(form: Format) -> Callable[[Report], str]:
+    if form is Format.html:
+        from rbpx.report.page import page
+
+        return page
+    from rbpx.report.texts import latex, markdown
+
+    return markdown if form is Format.md else latex
+
+
+def _place(request: Request) -> tuple[Format, Path]:
+    """The format: as asked, else what the output's name says, else a page; and where it goes."""
+    known = {f".{form.value}": form for form in _NAMES}
+    form = request.format
+    if form is Format.table:
+        form = Format.html if request.output is None else known.get(Path(request.output).suffix.lower(), Format.html)
+    if form not in _NAMES:
+        raise RbpxError(
+            f"format={form.value} is none of a report, which is {', '.join(each.value for each in _NAMES)}; for rows "
+            f"use python -m rbpx fit --format {form.value}"
+        )
+    return form, Path(request.output or _NAMES[form]).expanduser()
+
+
+def _is_ours(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open(encoding="utf-8", errors="replace") as file:
+        begins = file.read(_MARKED_WITHIN)
+    return any(mark in begins for mark in _MARKS)

@@ -1,0 +1,155 @@
+"""All laws on one screen: fitted groups in; first numbers, a table at a glance, the paper's two tables, the runs, out.
+
+Source of tables 1 and 2: RBP paper (arXiv 2510.20387); slope = -alpha.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rbpx.analyses.k_law import KLaws
+from rbpx.analyses.regimes import Regimes
+from rbpx.analyses.selection import Group
+from rbpx.analyses.size_laws import Law, Laws
+from rbpx.figures.sheet import Cell, Sheet, decimal, error, named, span, whole
+from rbpx.report.size_laws import headline
+from rbpx.tables.plain import UNKNOWN, number, percent
+from rbpx.tables.plain import span as spanned
+
+__all__ = ["Fact", "facts", "glance", "runs_sheet", "table_1", "table_2"]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One number that stands first.
+
+    Attributes:
+        label: what it is.
+        value: as people read it.
+        beside: its interval, or what it means.
+    """
+
+    label: str
+    value: str
+    beside: str
+
+
+def facts(laws: Laws, regimes: Regimes | None) -> tuple[Fact, ...]:
+    """Exponents of RBP and cross-entropy, their backtest, and the largest k; none where there is no law."""
+    found = []
+    for law in headline(laws):
+        if law is not None:
+            label = "alpha of cross-entropy" if law.k is None else f"alpha of −ln RBP_{law.k}"
+            ends = spanned(law.fit.alpha_lo, law.fit.alpha_hi, 3).replace("..", " to ")
+            found.append(Fact(label, number(law.fit.alpha, 3), f"95 %: {ends}\nR² {number(law.fit.r2, 3)}"))
+    first = headline(laws)[0]
+    if first is not None and first.fit.backtest_error is not None:
+        runs = laws.group.runs
+        told = f"of −ln RBP_{first.k} at {runs[-1].size},\npredicted from {len(runs) - 1} smaller sizes"
+        found.append(Fact("error of the prediction", percent(first.fit.backtest_error), told))
+    if regimes is not None:
+        reach = UNKNOWN if regimes.supported is None else f"k ≤ {regimes.supported:,}"
+        found.append(Fact("the law stands at", reach, _of_grid(regimes)))
+    return tuple(found)
+
+
+def _of_grid(regimes: Regimes) -> str:
+    last = regimes.regimes[-1].k
+    return "every k that was looked at" if regimes.supported == last else f"of k up to {last:,}"
+
+
+def glance(laws: Sequence[Laws], regimes: Sequence[Regimes]) -> Sheet:
+    """A row a group."""
+    reach = {tuple(each.group.names().values()): each.supported for each in regimes}
+    rows = []
+    for each in laws:
+        group, (shares, entropy) = each.group, headline(each)
+        row: list[Cell] = [named(group.title), whole(len(group.runs))]
+        for law in (shares, entropy):
+            row += _alpha(law)
+        row.append(error(None if shares is None else shares.fit.backtest_error))
+        rows.append([*row, whole(reach.get(tuple(group.names().values())))])
+    columns = [("models and text", "group"), ("sizes", "n_sizes"), ("alpha, RBP", "alpha_rbp")]
+    columns += [("95 %", "alpha_rbp_lo alpha_rbp_hi"), ("R²", "r2_rbp"), ("alpha, CE", "alpha_ce")]
+    columns += [("95 % ", "alpha_ce_lo alpha_ce_hi"), ("R² ", "r2_ce"), ("backtest, RBP", "backtest_error")]
+    note = "RBP at the smallest k, 1 by default. Backtest: error at the largest size, predicted from the others."
+    return Sheet.of("glance", "All laws at a glance", [*columns, ("stands to k", "supported_k")], rows, note)
+
+
+def _alpha(law: Law | None) -> list[Cell]:
+    if law is None:
+        return [decimal(None), span(None, None), decimal(None)]
+    return [decimal(law.fit.alpha, 3), span(law.fit.alpha_lo, law.fit.alpha_hi, 3), decimal(law.fit.r2, 3)]
+
+
+def table_1(found: Sequence[KLaws]) -> Sheet:
+    """R2 and slope of -ln RBP_k against k: a row a model, a pair of columns a text."""
+    texts = list(dict.fromkeys(_text(each.group) for each in found))
+    models = list(dict.fromkeys((each.group.first.family, law.run.size) for each in found for law in each.laws))
+    known = {(each.group.first.family, law.run.size, _text(each.group)): law.fit for each in found for law in each.laws}
+    rows = []
+    for family, size in models:
+        row = [named(family), named(size)]
+        for text in texts:
+            fit = known.get((family, size, text))
+            row += [decimal(None if fit is None else fit.r2, 3), _slope(None if fit is None else fit.alpha)]
+        rows.append(row)
+    columns = [("family", "family"), ("size", "size")]
+    columns += [pair for text in texts for pair in ((f"{text}: R²", f"{text}:r2"), (f"{text}: slope", f"{text}:slope"))]
+    return _spaced("table1", "Table 1: −ln RBP_k against k", columns, rows)
+
+
+def table_2(found: Sequence[Laws]) -> Sheet:
+    """R2 and slope of cross-entropy and -ln RBP_k against S: a row a text and quantity, a pair of columns a family."""
+    fitted = [each for each in found if len(each.group.runs) >= 3]
+    families = list(dict.fromkeys(each.group.first.family for each in fitted))
+    texts = list(dict.fromkeys(_text(each.group) for each in fitted))
+    known = {}
+    for each in fitted:
+        for law in each.laws:
+            if law.law in ("rbp", "cross_entropy") and law.method is each.laws[0].method:
+                known[_text(each.group), law.k, each.group.first.family] = law.fit
+    ks = sorted({k for _, k, _ in known if k is not None})
+    rows = []
+    for text in texts:
+        for k in (None, *ks):
+            if not any((text, k, family) in known for family in families):
+                continue
+            row = [named(text), named("CE" if k is None else f"k = {k}")]
+            for family in families:
+                fit = known.get((text, k, family))
+                row += [decimal(None if fit is None else fit.r2, 3), _slope(None if fit is None else fit.alpha)]
+            rows.append(row)
+    columns = [("text", "dataset"), ("quantity", "quantity")]
+    columns += [
+        p for family in families for p in ((f"{family}: R²", f"{family}:r2"), (f"{family}: slope", f"{family}:slope"))
+    ]
+    return _spaced("table2", "Table 2: cross-entropy and −ln RBP_k against S", columns, rows)
+
+
+def _spaced(name: str, title: str, columns: list[tuple[str, str]], rows: list[list[Cell]]) -> Sheet:
+    headed = tuple((heading, (label,)) for heading, label in columns)  # a name of a text may hold blanks
+    return Sheet(name, title, headed, tuple(map(tuple, rows)), "Slope: −alpha of the line through logarithms.")
+
+
+def _slope(alpha: float | None) -> Cell:
+    return decimal(None if alpha is None else -alpha, 3)
+
+
+def _text(group: Group) -> str:
+    """A text, with how it was read where not as usual: what sets groups of one family apart."""
+    return group.title.removeprefix(f"{group.first.family} on ")
+
+
+def runs_sheet(groups: Sequence[Group]) -> Sheet:
+    """Where the numbers come from."""
+    rows = []
+    for group in groups:
+        for run in group.runs:
+            row = [named(" ".join(run.run_ids)), named(run.family), named(run.size), whole(run.non_embedding_params)]
+            row += [named(run.dataset), named(run.text_hash), named(run.protocol), named(run.dtype), named(run.source)]
+            rows.append([*row, whole(run.n_documents), whole(run.n_tokens), decimal(run.cross_entropy_nats)])
+    columns = [("run", "run_id"), ("family", "family"), ("size", "size"), ("S", "non_embedding_params")]
+    columns += [("text", "dataset"), ("of hash", "text_hash"), ("protocol", "protocol"), ("dtype", "dtype")]
+    columns += [("source", "source"), ("documents", "n_documents"), ("tokens", "n_tokens")]
+    columns += [("CE, nats", "cross_entropy_nats")]
+    return Sheet.of("runs", "Runs", columns, rows, "python -m rbpx show RUN prints all that is known of one.")

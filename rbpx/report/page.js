@@ -1,0 +1,131 @@
+"use strict";
+// Figures are drawn when they come near, the others while nothing else is to do, so that all are there for paper. Their
+// colours are those of the style sheet, so that a change of theme needs no drawing.
+const root = document.documentElement;
+const config = JSON.parse(document.getElementById("config").textContent);
+const drawn = new Map(); // plot -> the width that it was drawn for
+const FOLDED = 460; // pixels, of a figure that nobody sees yet
+
+function remembered() {
+  try { return localStorage.getItem("rbpx-theme"); } catch { return null; } // a page from disk may have no storage
+}
+function setTheme(theme, keep) {
+  root.dataset.theme = theme;
+  const button = document.getElementById("theme");
+  button.textContent = theme === "dark" ? "Light" : "Dark";
+  button.setAttribute("aria-pressed", String(theme === "dark"));
+  if (keep) { try { localStorage.setItem("rbpx-theme", theme); } catch { /* then it is not remembered */ } }
+}
+
+async function draw(plot) {
+  const width = Math.floor(plot.clientWidth) || FOLDED;
+  if (drawn.get(plot) === width) return;
+  drawn.set(plot, width);
+  const spec = JSON.parse(plot.nextElementSibling.textContent);
+  spec.width = width;
+  spec.autosize = { type: "fit-x", contains: "padding" };
+  const narrow = width < 430 ? { legend: { ...config.legend, columns: 3 } } : {};
+  await vegaEmbed(plot, spec, {
+    actions: false, renderer: "svg", mode: "vega-lite", config: { ...config, ...narrow },
+    tooltip: (handler, event, item, value) => tip(event, value),
+  });
+  plot.querySelector("svg").setAttribute("aria-hidden", "true"); // the plot has a name, its values stand in a table
+}
+
+function tip(event, value) {
+  const box = document.getElementById("tip");
+  if (value === null || value === undefined || value === "") { box.style.visibility = "hidden"; return; }
+  const rows = Object.entries(value).filter(([, text]) => !["", "null", "NaN", "undefined"].includes(String(text)));
+  const table = document.createElement("table");
+  for (const [name, text] of rows) {
+    const row = table.insertRow();
+    row.insertCell().textContent = name;
+    row.insertCell().textContent = text;
+  }
+  box.replaceChildren(table);
+  const { width, height } = box.getBoundingClientRect();
+  box.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - width - 6))}px`;
+  box.style.top = `${event.clientY + 14 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 14}px`;
+  box.style.visibility = "visible";
+}
+
+// ------------------------------------------------------------------------------------------------------- tables
+
+const rawOf = (cell) => cell.dataset.v ?? (cell.textContent === "–" ? "" : cell.textContent);
+function sortBy(head) {
+  const table = head.closest("table"), body = table.tBodies[0], at = head.cellIndex;
+  const down = head.getAttribute("aria-sort") === "ascending";
+  for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", down ? "descending" : "ascending");
+  const key = (row) => rawOf(row.cells[at]).split("|")[0];
+  const rows = [...body.rows].sort((a, b) => {
+    const x = key(a), y = key(b);
+    if (x === "" || y === "") return (x === "") - (y === ""); // what is unknown comes last, either way
+    const order = isNaN(x) || isNaN(y) ? x.localeCompare(y, "en", { numeric: true }) : x - y;
+    return down ? -order : order;
+  });
+  body.append(...rows);
+}
+function csvOf(table) {
+  const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const heads = [...table.tHead.rows[0].cells].map((head) => head.dataset.n.split("|"));
+  const lines = [heads.flat()];
+  for (const row of table.tBodies[0].rows) {
+    lines.push([...row.cells].flatMap((cell, at) => (heads[at].length > 1 ? rawOf(cell).split("|") : [rawOf(cell)])));
+  }
+  return lines.map((line) => line.map(quoted).join(",")).join("\n") + "\n";
+}
+function download(button) {
+  const table = button.closest(".sheet").querySelector("table");
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([csvOf(table)], { type: "text/csv" }));
+  link.download = button.dataset.file;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+// ------------------------------------------------------------------------------------------------------- the page
+
+const plots = [...document.querySelectorAll(".plot")];
+setTheme(remembered() ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"), false);
+document.getElementById("theme").addEventListener("click", () => setTheme(root.dataset.theme === "dark" ? "light" : "dark", true));
+document.addEventListener("click", (event) => {
+  const head = event.target.closest("th"), csv = event.target.closest("button.csv"), link = event.target.closest('a[href^="#"]');
+  if (head) sortBy(head);
+  if (csv) download(csv);
+  if (link) unfold(link.hash);
+});
+function unfold(hash) { // what a link leads to may be folded away
+  const target = hash.length > 1 && document.getElementById(decodeURIComponent(hash.slice(1)));
+  for (let fold = target && target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+}
+unfold(location.hash);
+for (const head of document.querySelectorAll("th")) {
+  const first = head.closest("table").tBodies[0].rows[0];
+  if (first && first.cells[head.cellIndex].classList.contains("n")) head.classList.add("n");
+}
+if (matchMedia("(max-width: 68rem)").matches) document.querySelector("nav details")?.removeAttribute("open");
+const seen = new IntersectionObserver((entries) => {
+  for (const entry of entries) if (entry.isIntersecting) draw(entry.target);
+}, { rootMargin: "600px" });
+for (const plot of plots) seen.observe(plot);
+let waiting;
+addEventListener("resize", () => {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => { for (const plot of drawn.keys()) if (plot.clientWidth) draw(plot); }, 150);
+});
+addEventListener("scroll", () => tip(null, null), { passive: true });
+const idle = window.requestIdleCallback ?? ((work) => setTimeout(work, 50));
+(async () => {
+  for (const plot of plots) {
+    await new Promise((done) => idle(done));
+    if (!drawn.has(plot)) await draw(plot);
+  }
+  root.dataset.drawn = "all";
+})();
+let folded = [];
+addEventListener("beforeprint", () => {
+  folded = [...document.querySelectorAll("details.chapter:not([open])")];
+  for (const fold of folded) fold.open = true;
+});
+addEventListener("afterprint", () => { for (const fold of folded) fold.open = false; });

@@ -1,0 +1,59 @@
+"""One page: a report in, an HTML text that needs no network and no other file out."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import vl_convert
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from rbpx.figures.colours import config, variables
+from rbpx.figures.figure import Undrawn
+from rbpx.figures.sheet import Cell
+from rbpx.report.contents import Report
+
+__all__ = ["MARK", "page"]
+
+MARK: Final = '<meta name="generator" content="rbpx'  # by which a report is known
+_HERE: Final = Path(__file__).resolve().parent
+_OPEN_UP_TO: Final = 3  # parts: more are folded, so that the page can be read
+_GREEK: Final = {"alpha": "α", "delta": "δ"}
+_BUNDLE: Final = "window.vegaEmbed = vegaEmbed;"  # the only name that leads to something in vl-convert 1.9
+
+
+def page(report: Report) -> str:
+    """The page of a report."""
+    environment = Environment(
+        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.tests["undrawn"] = lambda figure: isinstance(figure, Undrawn)
+    environment.filters["raw"] = _raw
+    environment.filters["typeset"] = _typeset
+    return environment.get_template("page.html.jinja").render(
+        report=report,
+        unfolded=len(report.parts) <= _OPEN_UP_TO,
+        style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
+        script=Markup((_HERE / "page.js").read_text(encoding="utf-8")),
+        # a script ends at the first </script, wherever it stands
+        vega=Markup(vl_convert.javascript_bundle(_BUNDLE).replace("</script", "<\\/script")) if report.parts else "",
+        themes={theme: variables(theme) for theme in ("light", "dark")},
+        config=config(None),
+    )
+
+
+def _typeset(text: str) -> Markup:
+    """A sentence with Greek letters, and indices and exponents where they belong; everything else as it is."""
+    safe = str(escape(text))
+    safe = re.sub(r"\bRBP_(\w+)", r"RBP<sub>\1</sub>", safe)
+    safe = re.sub(r"\b([SkN])\^−alpha(_k)?\b", r"\1<sup>−alpha</sup>", safe)
+    safe = re.sub(r"\b(alpha|L|S)_(k|A|B|ref)\b", r"\1<sub>\2</sub>", safe)
+    safe = re.sub(r"\^(delta|N)\b", r"<sup>\1</sup>", safe)
+    return Markup(re.sub(r"\b(alpha|delta)\b", lambda found: _GREEK[found[1]], safe))
+
+
+def _raw(cell: Cell) -> str | None:
+    """What a cell stands for, where its text does not say all of it."""
+    texts = ["" if value is None else str(value) for value in cell.values]
+    raw = "|".join(texts)
+    return None if raw == cell.text else raw

@@ -1,0 +1,72 @@
+"""Figures for a paper: a report in, a folder of vector files with their captions out; SVG, or PDF with its fonts."""
+
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+import vl_convert
+
+from rbpx.content import write_whole
+from rbpx.errors import RbpxError
+from rbpx.figures.colours import config
+from rbpx.figures.figure import Figure, Undrawn
+from rbpx.report.contents import Report
+
+__all__ = ["write_pictures"]
+
+_WIDTH = 420  # points of a figure without its axes: about a column of a paper
+
+
+def write_pictures(report: Report, form: str, folder: Path, index: str) -> int:
+    """Write every figure as a file, and a list of them with what they show; return how many there are.
+
+    Args:
+        report: what to draw.
+        form: "svg" or "pdf".
+        folder: where to; it is made.
+        index: name of the list.
+
+    Raises:
+        RbpxError: the folder cannot be written.
+    """
+    named = [
+        (f"{part.name}-{section.name}-{figure.name}", part.title, figure)
+        for part in report.parts
+        for section in part.sections
+        for figure in section.figures
+    ]
+    named += [(f"gaps-{s.title}-{figure.name}", s.title, figure) for s in report.gaps for figure in s.figures]
+    lines = [f"<!-- rbpx report {report.version} -->", f"# Figures: {report.title}", "", f"{report.made_at} UTC", ""]
+    drawn = 0
+    try:
+        folder.mkdir(exist_ok=True)
+        for name, title, figure in named:
+            if isinstance(figure, Undrawn):
+                lines += [f"**{figure.title}**, {title}: not drawn. {figure.reason}", ""]
+                continue
+            drawn += 1
+            _write(folder / f"{name}.{form}", _rendered(figure, form))
+            lines += [f"**[{figure.title}]({name}.{form})**, {title}. {figure.caption} {figure.says}", ""]
+        write_whole(folder / index, "\n".join(lines))
+    except OSError as problem:
+        raise RbpxError(f"output={folder} cannot be written: {problem.strerror}; name another folder") from None
+    return drawn
+
+
+def _rendered(figure: Figure, form: str) -> bytes:
+    spec: dict[str, Any] = {**figure.spec, "width": _WIDTH}
+    look = config("light") | {"font": "Liberation Sans, Arial, Helvetica, sans-serif"}
+    if form == "pdf":
+        return bytes(vl_convert.vegalite_to_pdf(spec, config=look))
+    return str(vl_convert.vegalite_to_svg(spec, config=look)).encode()
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Beside its place, then renamed there: a reader sees all of it or the one before."""
+    parts = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        parts.write_bytes(content)
+        os.replace(parts, path)
+    finally:
+        parts.unlink(missing_ok=True)

@@ -1,0 +1,131 @@
+"""A report as text: Markdown to read anywhere, LaTeX for a paper."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from rbpx.figures.sheet import Cell, Sheet
+from rbpx.report.contents import Report
+from rbpx.report.section import Section
+
+__all__ = ["latex", "markdown"]
+
+
+def markdown(report: Report) -> str:
+    """Sentences and tables; figures as files are `--format svg`."""
+    where = f"{report.n_runs} run(s), {report.n_tokens:,} scored tokens, store `{report.store}`"
+    lines = [f"<!-- rbpx report {report.version} -->", f"# {_md(report.title)}", ""]
+    lines += [f"{where}, {report.made_at} UTC, rbpx {report.version}.", ""]
+    if not report.parts:
+        lines += [
+            "This store holds no runs yet: `python -m rbpx -m model=ladder dataset=pydoc,stdlib` measures some.",
+            "",
+        ]
+    if len(report.parts) > 1:
+        lines += _table(report.overview, 2)
+    for chapter in report.chapters:
+        lines += [f"## {_md(chapter.title)}", ""]
+        for part in chapter.parts:
+            lines += [f"### {_md(part.title)}", "", _md(part.about), ""]
+            for section in part.sections:
+                lines += _section(section)
+    if report.parts:
+        lines += ["## Gaps between texts", ""]
+        for section in report.gaps:
+            lines += _section(section)
+    for sheet in (*report.paper, report.runs):
+        if sheet.rows:
+            lines += _table(sheet, 2)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _section(section: Section) -> list[str]:
+    lines = [f"#### {_md(section.title)}", ""]
+    if section.sentences:
+        lines += [" ".join(_md(sentence) for sentence in section.sentences), ""]
+    lines += [f"> {_md(doubt.text)}" for doubt in section.doubts] + ([""] if section.doubts else [])
+    for figure in section.figures:
+        reason = getattr(figure, "reason", None)
+        lines += [f"{_md(figure.title)}: not drawn. {_md(reason)}", ""] if reason else []
+    for sheet in section.sheets:
+        lines += _table(sheet, 5)
+    return lines
+
+
+def _table(sheet: Sheet, level: int) -> list[str]:
+    """A pipe table; numbers to the right."""
+    heads = [heading for heading, _ in sheet.columns]
+    right = [all(row[at].is_number for row in sheet.rows) for at in range(len(heads))]
+    lines = [f"{'#' * level} {_md(sheet.title)}", "", _row(heads), _row("---:" if r else "---" for r in right)]
+    lines += [_row(cell.text for cell in row) for row in sheet.rows]
+    return [*lines, "", *([_md(sheet.note), ""] if sheet.note else [])]
+
+
+def _row(texts: Iterable[str]) -> str:
+    return f"| {' | '.join(_md(text) for text in texts)} |"
+
+
+def _md(text: str) -> str:
+    """A text that Markdown shows as it is."""
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", " ".join(text.split()))
+
+
+# ------------------------------------------------------------------------------------------------------------ LaTeX
+
+_SPECIAL: Final = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "–": "--", "²": "$^2$", "≤": r"$\le$",
+    "·": r"$\cdot$", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+}  # fmt: skip
+
+
+def latex(report: Report) -> str:
+    r"""Tables 1 and 2 in the shape of the paper's, then the laws of each group; to be \input, with booktabs."""
+    lines = [f"% rbpx report {report.version}, {report.made_at} UTC, store {report.store}".replace("\n", " ")]
+    lines += [r"% needs \usepackage{booktabs}", ""]
+    for sheet in report.paper:
+        if sheet.rows:
+            lines += _grouped(sheet)
+    for part in report.parts:
+        for sheet in part.sections[0].sheets:
+            if sheet.name == "laws":
+                lines += _plain(sheet, f"{sheet.title}: {part.title}", part.name)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _grouped(sheet: Sheet) -> list[str]:
+    """A table with two names and then pairs of R2 and slope, each pair under its own heading."""
+    pairs = [heading.removesuffix(": R²") for heading, _ in sheet.columns[2::2]]
+    above = " & ".join(rf"\multicolumn{{2}}{{c}}{{{_tex(pair)}}}" for pair in pairs)
+    rules = " ".join(rf"\cmidrule(lr){{{3 + 2 * at}-{4 + 2 * at}}}" for at in range(len(pairs)))
+    heads = " & ".join([*(_tex(heading) for heading, _ in sheet.columns[:2]), *["$R^2$ & slope"] * len(pairs)])
+    body, last = [], None
+    for row in sheet.rows:
+        first = _tex(row[0].text)
+        if last not in (None, first):
+            body.append(r"\midrule")
+        body.append(_line([Cell("" if first == last else row[0].text, (None,)), *row[1:]]))
+        last = first
+    return _float(sheet.name, sheet.title, "ll" + "rr" * len(pairs), [rf" & & {above} \\", rules, rf"{heads} \\"], body)
+
+
+def _plain(sheet: Sheet, title: str, label: str) -> list[str]:
+    kinds = "".join("r" if all(row[at].is_number for row in sheet.rows) else "l" for at in range(len(sheet.columns)))
+    heads = " & ".join(_tex(heading) for heading, _ in sheet.columns)
+    return _float(label, title, kinds, [rf"{heads} \\"], [_line(row) for row in sheet.rows])
+
+
+def _line(cells: Iterable[Cell]) -> str:
+    return " & ".join(_tex(re.sub(r"^-(?=\d)", "−", cell.text)) for cell in cells) + r" \\"
+
+
+def _float(label: str, title: str, kinds: str, head: list[str], body: list[str]) -> list[str]:
+    return [
+        r"\begin{table}[t]", r"\centering", rf"\caption{{{_tex(title)}}}", rf"\label{{tab:{label}}}",
+        rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}",
+        r"\end{table}", "",
+    ]  # fmt: skip
+
+
+def _tex(text: str) -> str:
+    return "".join(_SPECIAL.get(character, character) for character in text)
