@@ -23,6 +23,7 @@ TOLERANCES: Final = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
 _GRADIENT_TOLERANCE: Final = 1e-6  # of the largest product of a column of the Jacobian with the values to explain
 _WORST_CONDITION: Final = 1e8  # of the Jacobian: beyond it half of the digits of a parameter are noise
 _SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
+_STEPS_BEFORE_LMFIT: Final = 30  # of a search for an offset, enough to tell its valleys apart
 _AT_BOUND: Final = 1e-7  # of the smallest y: an offset below it is 0
 
 
@@ -98,11 +99,10 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
         return _with(_minimise(x_N, ln_y_N, 1 / sigma_N**2, [_line(x_N, ln_y_N)]), weighs_variances=True)
     ones_N = np.ones(len(x_N))
     if method is Method.offset:
-        found = [_minimise(x_N, ln_y_N, ones_N, [start]) for start in _offset_starts(x_N, ln_y_N)]
-        best = min(found, key=lambda r: (not r.converged, float(r.residual_N @ r.residual_N)))
-        starts = tuple(start for r in found for start in r.starts)
+        starts = _offset_starts(x_N, ln_y_N)
+        best = _minimise(x_N, ln_y_N, ones_N, [_lowest(x_N, ln_y_N, starts)])
         if best.theta_P[2] > _AT_BOUND * float(np.exp(ln_y_N.min())):
-            return _with(best, starts=starts)
+            return _with(best, starts=tuple(starts))
         plain = _minimise(x_N, ln_y_N, ones_N, [_line(x_N, ln_y_N)])
         return _with(
             plain,
@@ -110,7 +110,7 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
             jacobian_NP=np.column_stack([plain.jacobian_NP, np.zeros(len(x_N))]),
             gradient_P=np.append(plain.gradient_P, 0.0),
             at_bound=True,
-            starts=starts,
+            starts=tuple(starts),
         )
     if method is Method.robust:
         start = _median_line(x_N, ln_y_N)
@@ -213,6 +213,14 @@ def _offset_starts(x_N: Floats, ln_y_N: Floats) -> list[tuple[float, float, floa
     return starts
 
 
+def _lowest(x_N: Floats, ln_y_N: Floats, starts: Sequence[tuple[float, float, float]]) -> tuple[float, ...]:
+    """All starts go downhill side by side, and lmfit goes on from where the lowest has come to."""
+    start_SP, ln_y_SN = np.array(starts[::-1]), np.tile(ln_y_N, (len(starts), 1))
+    theta_SP, _ = _descend(x_N, ln_y_SN, start_SP, _STEPS_BEFORE_LMFIT)
+    cost_S = _offset_step(x_N, ln_y_SN, theta_SP, np.ones(3))[0]
+    return tuple(theta_SP[np.argmin(cost_S)].tolist())
+
+
 # ------------------------------------------------------------------------------------------------------- resamples
 
 
@@ -266,13 +274,26 @@ def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats
 
 
 def _refit_offset(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, holds_alpha: bool = False) -> Floats:
-    """Levenberg and Marquardt's steps in (ln_C_ref, alpha, E / E_start), E held at 0 where it wants to be negative."""
+    """The law with an offset of each row of ln y; NaN where the search did not end."""
+    theta_BP, ended_B = _descend(x_N, ln_y_BN, start_BP, 300, holds_alpha)
+    theta_BP[~ended_B] = np.nan
+    return theta_BP
+
+
+def _descend(
+    x_N: Floats, ln_y_BN: Floats, start_BP: Floats, n_steps: int, holds_alpha: bool = False
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Levenberg and Marquardt's steps in (ln_C_ref, alpha, E / E_start), E held at 0 where it wants to be negative.
+
+    Returns:
+        Where each row has come to, [B, P], and whether it has arrived.
+    """
     unit_P = np.array([1.0, 1.0, start_BP[0, 2]])
     u_BP = start_BP / unit_P
     damping_B = np.full(len(ln_y_BN), 1e-3)
     cost_B, r_BN, J_BNP = _offset_step(x_N, ln_y_BN, u_BP * unit_P, unit_P)
     done_B = np.zeros(len(ln_y_BN), dtype=bool)
-    for _ in range(300):
+    for _ in range(n_steps):
         g_BP = np.einsum("bnp,bn->bp", J_BNP, r_BN)
         A_BPP = np.einsum("bnp,bnq->bpq", J_BNP, J_BNP)
         held_B = (u_BP[:, 2] == 0) & (g_BP[:, 2] <= 0)
@@ -293,8 +314,7 @@ def _refit_offset(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, holds_alpha: b
         damping_B = np.clip(np.where(better_B, damping_B / 5, damping_B * 5), 1e-6, 1e8)
         if done_B.all():
             break
-    u_BP[~done_B] = np.nan
-    return np.asarray(u_BP * unit_P)
+    return np.asarray(u_BP * unit_P), done_B
 
 
 def _offset_step(x_N: Floats, ln_y_BN: Floats, theta_BP: Floats, unit_P: Floats) -> tuple[Floats, Floats, Floats]:
