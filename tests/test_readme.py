@@ -193,7 +193,8 @@ def of_the_ladder(path: Path) -> bool:
 )
 def test_the_findings_in_a_study_are_those_of_a_new_run(path: Path, demo: tuple[Path, str], tmp_path: Path) -> None:
     words = ["record", f"experiment={path.stem}", "model=ladder", "--output", str(tmp_path / path.name)]
-    done = run([sys.executable, "-m", "rbpx", *words], tmp_path, demo[0])
+    (tmp_path / "cwd").mkdir()
+    done = run([sys.executable, "-m", "rbpx", *words], tmp_path / "cwd", demo[0])
     assert done.returncode == 0, done.stderr
     (kept, texts), (new, new_texts) = (findings(p.read_text()) for p in (path, tmp_path / path.name))
     assert kept[0] == new[0]
