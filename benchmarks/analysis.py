@@ -75,6 +75,7 @@ def command(*words: str) -> Cost:
             line, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
         )
         wall_s, after = time.perf_counter() - begin, os.times()
+        print(f"{wall_s:.1f} s: rbpx {' '.join(words)[:100]}", file=sys.stderr)
         if done.returncode:
             raise SystemExit(f"rbpx {' '.join(words)} failed:\n{done.stderr}")
         cpu_s = after.children_user + after.children_system - before.children_user - before.children_system

@@ -20,6 +20,7 @@ from rbpx.store import Store
 from tests.commands import here
 from tests.synthetic import Truth, write_store
 
+pytest_plugins = ["tests.stores"]
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
 TRUTH = Truth(S=(10**4, 10**5, 10**6, 10**7))
