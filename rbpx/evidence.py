@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 Curves = dict[str, Floats]
 """Quantities of one run by the name of their law; `rbp` has a last axis [K], and those of resamples a first one [B]."""
 
-_BLOCK_BYTES = 64 * 2**20  # of resampled counts at a time
+_BLOCK_BYTES = 16 * 2**20  # of resampled counts at a time, for each run that is weighed; some ten arrays are as large
 _LOGNORMAL = ("lognormal_rbp1", "lognormal_cross_entropy")
 _TERMS = ("error_entropy", "self_alignment", "confidence")
 
