@@ -40,8 +40,10 @@ LAWS = "laws=[rbp,cross_entropy]"
 GROUP = (f"model={FAMILIES[2]}", f"dataset={DATASETS[0]}")
 COLUMNS = ("doc_id", "greater", "ties", "logprob")
 RBP = (
-    "SELECT r.run_id, g.k, sum(c.n_tokens) FILTER (WHERE c.greater + c.ties < g.k) / sum(c.n_tokens) AS rbp "
-    f"FROM rank_counts AS c JOIN runs AS r USING (run_id), (SELECT unnest({K}) AS k) AS g GROUP BY ALL"
+    f"WITH grid AS (SELECT unnest({K})::INTEGER AS k), binned AS (SELECT c.run_id, g.k, sum(c.n_tokens) AS n "
+    "FROM (SELECT *, greater + ties + 1 AS rank FROM rank_counts) AS c ASOF LEFT JOIN grid AS g ON g.k >= c.rank "
+    "GROUP BY ALL) SELECT run_id, k, sum(n) OVER (PARTITION BY run_id ORDER BY k NULLS LAST) "
+    "/ sum(n) OVER (PARTITION BY run_id) AS rbp FROM binned QUALIFY k IS NOT NULL"
 )
 COUNT = "FROM (SELECT run_id, greater, ties, count(*), sum(logprob) FROM tokens GROUP BY ALL) SELECT count(*)"
 _CHILD = """
@@ -75,6 +77,7 @@ def command(*words: str) -> Cost:
             line, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
         )
         wall_s, after = time.perf_counter() - begin, os.times()
+        print(f"{wall_s:.1f} s: rbpx {' '.join(words)[:100]}", file=sys.stderr)
         if done.returncode:
             raise SystemExit(f"rbpx {' '.join(words)} failed:\n{done.stderr}")
         cpu_s = after.children_user + after.children_system - before.children_user - before.children_system

@@ -69,7 +69,7 @@ def draw_cell(
         "position": (np.arange(len(doc_N)) - first_D[doc_N] + 1).astype(np.int32),
         "token_id": token_N,
         "greater": rank_N - 1,
-        "ties": (rng.random(len(rank_N)) < 1e-4).astype(np.int32),
+        "ties": ((rng.random(len(rank_N)) < 1e-4) & (rank_N < V)).astype(np.int32),
         "logprob": logprob_N.astype(np.float32),
     }
 

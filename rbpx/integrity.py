@@ -10,6 +10,7 @@ fails makes `doubt` forget what was found, so that all is checked again. `store 
 import contextlib
 import hashlib
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -145,10 +146,11 @@ def _checked(
     large = sum(seen[0] for of_one in stamps.values() for seen in of_one if seen) > _REMEMBERED_FROM_BYTES
     cache = read_cache(store.root / _CACHE) if large else {}
     before: dict[str, Any] = cache.get(kind, {}) if large else _found.get((store.root, kind), {})
-    now = {}
-    for name, of_one in stamps.items():
-        seen, entry = _seen(of_one), before.get(name)
-        now[name] = entry if entry is not None and entry[0] == seen else [seen, fault_of(name)]
+    seen = {name: _seen(of_one) for name, of_one in stamps.items()}
+    new = [name for name in seen if name not in before or before[name][0] != seen[name]]
+    with ThreadPoolExecutor() as pool:  # hashing works outside the interpreter's lock
+        found = dict(zip(new, pool.map(fault_of, new), strict=True))
+    now = {name: [seen[name], found[name]] if name in found else before[name] for name in seen}
     if not large:
         _found[store.root, kind] = now
     elif now != before:

@@ -1,16 +1,19 @@
 """A cell and its loaded model in; how its documents are read out: windows, BOS, which of the vocabulary counts."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from rbpx.config import Bos, Padding
-from rbpx.corpus import Document
+from rbpx.corpus import Document, text_hash
 from rbpx.errors import RbpxError
 from rbpx.grid import Cell
 from rbpx.head import without_padding
 from rbpx.models import LoadedModel
 from rbpx.ties import OFFICIAL
 from rbpx.tokens import Window, acting_bos, authors_padding, cut_windows
+
+_MOST_CUT = 8  # texts of which the windows are kept: the sizes of a family have one tokenizer
+_cut: dict[Hashable, list[Window]] = {}  # by this process
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +37,18 @@ class Reading:
     unscored: Collection[int]
 
     def cut(self, documents: Sequence[Document]) -> list[Window]:
-        """The windows of documents, in their order."""
-        return cut_windows(documents, self.loaded.tokenizer, self.window, self.bos, self.stride, self.unscored)
+        """The windows of documents, in their order; those of a model of the same tokenizer serve again."""
+        tokenizer = self.loaded.tokenizer
+        how = (self.window, self.stride, self.bos, tuple(self.unscored), tokenizer.bos_token_id)
+        what = (text_hash(documents), tuple(document.doc_id for document in documents))
+        key = (self.loaded.tokenizer_hash, how, what)
+        windows = _cut.pop(key, None)
+        if windows is None:
+            windows = cut_windows(documents, tokenizer, self.window, self.bos, self.stride, self.unscored)
+        _cut[key] = windows  # last, as it was used last
+        while len(_cut) > _MOST_CUT:
+            del _cut[next(iter(_cut))]
+        return list(windows)
 
     def departures(self) -> list[str]:
         """What departs from first windows, the tokenizer's BOS and the whole vocabulary: part of a run's identity."""

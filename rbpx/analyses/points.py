@@ -57,10 +57,12 @@ def weigh_group(
     if not group.is_measured:
         return []
     weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
-    asked = [ask(connection, "document_ranks", run_id=run.run_id, ties=group.ties.value) for run in group.runs]
-    vocab = [run.vocab_size or 0 for run in group.runs]
-    with ThreadPoolExecutor() as pool:  # numpy works outside the interpreter's lock
-        return list(pool.map(lambda counts, V: weigh(counts, weights_BD, k_grid, V, laws), asked, vocab))
+    found = []
+    with ThreadPoolExecutor() as pool:  # numpy works outside the interpreter's lock, while the next run is counted
+        for run in group.runs:
+            counts = ask(connection, "document_ranks", run_id=run.run_id, ties=group.ties.value)
+            found.append(pool.submit(weigh, counts, weights_BD, k_grid, run.vocab_size or 0, laws))
+        return [each.result() for each in found]
 
 
 def size_points(
