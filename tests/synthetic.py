@@ -41,6 +41,7 @@ def write_store(
     late: Truth | None = None,
     cut: int = 0,
     token_DT: Any = None,
+    family: str = "drawn",
 ) -> Store:
     """A store with one run a size; tokens at positions after `cut` are drawn from `late` where there is one."""
     rng = np.random.default_rng(seed)
@@ -54,7 +55,8 @@ def write_store(
         if late is not None:
             rank_DT[:, cut:] = _ranks(late, S, u_DT, rng)[:, cut:]
         token_ids = np.zeros_like(rank_DT) if token_DT is None else token_DT
-        _write_run(store, f"{dataset}{S:014d}", S, rank_DT, token_ids, dataset)
+        run_id = f"{dataset}{S:014d}" if family == "drawn" else f"{family}{dataset}{S:014d}"
+        _write_run(store, run_id, S, rank_DT, token_ids, dataset, family)
     return store
 
 
@@ -63,7 +65,7 @@ def _ranks(truth: Truth, S: int, u_DT: Any, rng: np.random.Generator) -> Any:
     return np.ceil((level / -np.log(u_DT)) ** (1 / truth.beta)).clip(1, V).astype(np.int64)
 
 
-def _write_run(store: Store, run_id: str, S: int, rank_DT: Any, token_DT: Any, dataset: str) -> None:
+def _write_run(store: Store, run_id: str, S: int, rank_DT: Any, token_DT: Any, dataset: str, family: str) -> None:
     n_documents, n_tokens = rank_DT.shape
     n = rank_DT.size
     columns = {
@@ -108,7 +110,7 @@ def _write_run(store: Store, run_id: str, S: int, rank_DT: Any, token_DT: Any, d
     }
     store.write_run(run_id, facts, tables)
     cell = {
-        "cell_key": f"cell-{run_id}", "run_id": run_id, "family": "drawn", "size": str(S), "model": f"drawn-{S}",
+        "cell_key": f"cell-{run_id}", "run_id": run_id, "family": family, "size": str(S), "model": f"{family}-{S}",
         "revision": None, "commit": None, "dataset": dataset, "asked_at": now(), "config": {},
     }  # fmt: skip
     store.write_record("cells", cell["cell_key"], cell)

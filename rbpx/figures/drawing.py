@@ -2,8 +2,8 @@
 
 import csv
 import io
+import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -13,7 +13,19 @@ import numpy as np
 from rbpx.figures.colours import DASHES
 from rbpx.laws.power import PowerLawFit, predict
 
-__all__ = ["S_TITLE", "colour", "curve", "dash", "data", "linear", "logarithmic", "shape", "spec_of", "tips"]
+__all__ = [
+    "S_TITLE",
+    "colour",
+    "curve",
+    "dash",
+    "dash_told",
+    "data",
+    "linear",
+    "logarithmic",
+    "shape",
+    "spec_of",
+    "tips",
+]
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -78,12 +90,20 @@ def shape(field: str, title: str, order: Sequence[str]) -> alt.Shape:
     return alt.Shape(f"{field}:N", title=title, sort=list(order), scale=alt.Scale(domain=list(order)))
 
 
-def dash(field: str, order: Sequence[str], legend: str | None = None) -> alt.StrokeDash:
-    """The dash of a series' line; a legend of its own, with a title, only where neither colour nor shape tells."""
-    dashes = [list(DASHES[at % len(DASHES)]) for at in range(len(order))]
-    scale = alt.Scale(domain=list(order), range=dashes)
-    own = None if legend is None else alt.Legend(title=legend, symbolStrokeWidth=2, symbolSize=300)
-    return alt.StrokeDash(f"{field}:N", sort=list(order), scale=scale, legend=own)
+def dash(field: str, order: Sequence[str]) -> alt.StrokeDashValue:
+    """The dash of a series' line, as values: a scale of dashes would make them part of the symbols of the legend."""
+    tests = [
+        {"test": f"datum.{field} === {json.dumps(name)}", "value": list(DASHES[at % len(DASHES)])}
+        for at, name in enumerate(order)
+    ]
+    return alt.StrokeDashValue(list(DASHES[0]), condition=tests)
+
+
+def dash_told(field: str, order: Sequence[str]) -> alt.StrokeDash:
+    """The dash of a line that neither colour nor shape tells, with a legend that shows lines."""
+    scale = alt.Scale(domain=list(order), range=[list(DASHES[at % len(DASHES)]) for at in range(len(order))])
+    look = alt.Legend(title=None, symbolStrokeWidth=2, symbolSize=300)
+    return alt.StrokeDash(f"{field}:N", sort=list(order), scale=scale, legend=look)
 
 
 def tips(**fields: str) -> list[alt.Tooltip]:
@@ -100,19 +120,4 @@ def spec_of(chart: Any, height: int = 300) -> dict[str, Any]:
     spec: dict[str, Any] = chart.properties(width=560, height=height).to_dict(validate=False)
     spec.pop("config", None)
     spec.pop("$schema", None)
-    typeset: dict[str, Any] = _typeset(spec)
-    return typeset
-
-
-_LOWERED: Final = str.maketrans("0123456789k", "₀₁₂₃₄₅₆₇₈₉ₖ")
-
-
-def _typeset(value: Any) -> Any:
-    """Every text of a chart with indices set low, as a chart has no other means to."""
-    if isinstance(value, dict):
-        return {name: _typeset(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_typeset(each) for each in value]
-    if isinstance(value, str):
-        return re.sub(r"RBP_(\d+|k\b)", lambda found: "RBP" + found[1].translate(_LOWERED), value)
-    return value
+    return spec

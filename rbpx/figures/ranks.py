@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from rbpx.analyses.ranks import PAPER, Closure, Ranks, RunRanks
-from rbpx.figures.drawing import S_TITLE, colour, curve, dash, data, logarithmic, shape, spec_of, tips
+from rbpx.figures.drawing import S_TITLE, colour, curve, dash, dash_told, data, logarithmic, shape, spec_of, tips
 from rbpx.figures.figure import Figure, Undrawn, spread
 from rbpx.figures.question import spelled
 from rbpx.figures.sheet import Sheet, decimal, magnitude, named, whole
@@ -98,7 +98,9 @@ def _derived_chart(closures: list[Closure]) -> dict[str, Any]:
     shown = tips(quantity="quantity", kind="by", S="S|,", y="nats|.4~g")
     return spec_of(
         alt.layer(
-            alt.Chart(data(lines)).mark_line().encode(x=x, y=y, color=hue, strokeDash=dash("kind", kinds)),
+            alt.Chart(data(lines))
+            .mark_line()
+            .encode(x=x, y=y, color=hue, strokeDash=dash("kind", kinds), detail="kind:N"),
             alt.Chart(data(points))
             .mark_point()
             .encode(x=x, y=y, color=hue, shape=shape("kind", "", kinds), tooltip=shown),
@@ -195,7 +197,7 @@ def _distribution_chart(points: list[Any], lines: list[Any], order: list[str], f
     shown = tips(size="size", first="ranks from|,", last="to|,", n="tokens|,", share="share per rank|.3~g")
     return spec_of(
         alt.layer(
-            alt.Chart(data(lines)).mark_line().encode(x=x, y=y, color=hue, strokeDash=dash("form", forms, "")),
+            alt.Chart(data(lines)).mark_line().encode(x=x, y=y, color=hue, strokeDash=dash_told("form", forms)),
             alt.Chart(data(points))
             .mark_point()
             .encode(x=x, y=y, color=hue, shape=shape("size", "size", order), tooltip=shown),

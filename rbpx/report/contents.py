@@ -249,14 +249,22 @@ def _reason(name: str, group: Group, reasons: dict[str, str]) -> str:
     if len(group.runs) < analysis.sizes:
         sizes = "size" if len(group.runs) == 1 else "sizes"
         return f"It needs {analysis.sizes} sizes, and there are {len(group.runs)} {sizes} here: measure more of them."
-    return reasons[name]
+    return _sentence(reasons[name])
+
+
+def _sentence(reason: str) -> str:
+    return reason[:1].upper() + reason[1:]
 
 
 def _gap_sections(found: tuple[list[Any], list[Record]], reasons: dict[str, str]) -> tuple[Section, ...]:
     results, records = found
     families = list(dict.fromkeys(each.group.first.family for each in results))
     if not families:
-        return (Section("gaps", "Gaps between texts", (), (Undrawn("gaps", "Gaps between texts", reasons["gaps"]),)),)
+        return (
+            Section(
+                "gaps", "Gaps between texts", (), (Undrawn("gaps", "Gaps between texts", _sentence(reasons["gaps"])),)
+            ),
+        )
     return tuple(
         gaps.section(
             [each for each in results if each.group.first.family == family],

@@ -21,8 +21,10 @@ async function draw(plot) {
   const width = Math.floor(plot.clientWidth) || FOLDED;
   if (drawn.get(plot) === width) return;
   drawn.set(plot, width);
-  const spec = JSON.parse(plot.nextElementSibling.textContent);
+  const figure = plot.dataset.of ? document.getElementById(plot.dataset.of) : plot.parentElement;
+  const spec = JSON.parse(figure.querySelector("script").textContent);
   spec.width = width;
+  if (plot.dataset.of) spec.height = 230; // in the summary, beside its sentences
   spec.autosize = { type: "fit-x", contains: "padding" };
   const narrow = width < 430 ? { legend: { ...config.legend, columns: 3 } } : {};
   await vegaEmbed(plot, spec, {

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -29,6 +29,7 @@ def page(report: Report) -> str:
     )
     environment.tests["undrawn"] = lambda figure: isinstance(figure, Undrawn)
     environment.filters["raw"] = _raw
+    environment.filters["lowered"] = _lowered
     environment.filters["typeset"] = _typeset
     return environment.get_template("page.html.jinja").render(
         report=report,
@@ -40,6 +41,20 @@ def page(report: Report) -> str:
         themes={theme: variables(theme) for theme in ("light", "dark")},
         config=config(None),
     )
+
+
+_LOWERED: Final = str.maketrans("0123456789k", "₀₁₂₃₄₅₆₇₈₉ₖ")
+
+
+def _lowered(value: Any) -> Any:
+    """Every text of a chart with its indices set low, for which a chart has no other means than their characters."""
+    if isinstance(value, dict):
+        return {name: _lowered(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_lowered(each) for each in value]
+    if isinstance(value, str):
+        return re.sub(r"RBP_(\d+|k\b)", lambda found: "RBP" + found[1].translate(_LOWERED), value)
+    return value
 
 
 def _typeset(text: str) -> Markup:

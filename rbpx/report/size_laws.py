@@ -45,7 +45,8 @@ def sentences(found: Laws) -> list[str]:
     runs = found.group.runs
     if len(runs) < 3:
         names = ", ".join(run.size for run in runs)
-        return [f"There {'is 1 size' if len(runs) == 1 else f'are {len(runs)} sizes'} ({names}); a law needs three."]
+        there = f"There {'is 1 size' if len(runs) == 1 else f'are {len(runs)} sizes'} ({names}); a law needs three."
+        return [*(_values(found, at) for at in range(len(runs))), there]
     shares, entropy = headline(found)
     said = []
     if shares is not None and shares.fit.alpha is not None:
@@ -71,6 +72,16 @@ def sentences(found: Laws) -> list[str]:
         if what is not None:
             said.append(f"What would narrow these intervals: {what}.")
     return said
+
+
+def _values(found: Laws, at: int) -> str:
+    """RBP and cross-entropy of one run."""
+    run, said = found.group.runs[at], []
+    if found.evidence:
+        said = [f"RBP_{k} = {found.evidence[at].measured['rbp'][n]:.4f}" for n, k in enumerate(found.k_grid[:3])]
+    if run.cross_entropy_nats is not None:
+        said.append(f"cross-entropy {run.cross_entropy_nats:.3f} nats")
+    return f"{run.size}: {', '.join(said)}."
 
 
 def _plain(law: Law) -> str:
