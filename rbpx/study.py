@@ -86,8 +86,14 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True) -> 
     return said
 
 
-def find(name: str, grids: Sequence[Grid], asked: bool = True) -> tuple[list[Any], list[Record]]:
+def find(name: str, grids: Sequence[Grid], asked: bool = True, indexes: bool = True) -> tuple[list[Any], list[Record]]:
     """Do one analysis over all grids as one and keep what was fitted; its results, a group or more each, and the rows.
+
+    Args:
+        name: of `ANALYSES`.
+        grids: what to look at.
+        asked: whether a law was asked for, so that having none is an error.
+        indexes: whether to bring the index up to date with the new fits.
 
     Raises:
         RbpxError: as in `perform`.
@@ -115,7 +121,8 @@ def find(name: str, grids: Sequence[Grid], asked: bool = True) -> tuple[list[Any
                 results = [module.analyse(connection, group, request) for group in groups]
         records += [record for result in results for record in module.keep(store, result)]
         found += results
-        refresh_index(store)
+        if indexes:
+            refresh_index(store)
     if not any(len(result.group.runs) >= analysis.sizes for result in found):
         if asked:
             raise RbpxError(_none(name, grids[0][0], tokens_known))
