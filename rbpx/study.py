@@ -113,8 +113,14 @@ def show(name: str, found: Sequence[Any]) -> None:
     import_module(f"rbpx.tables.{ANALYSES[name].module}").show(found)
 
 
-def find(name: str, grids: Sequence[Grid], asked: bool = True) -> tuple[list[Any], list[Record]]:
+def find(name: str, grids: Sequence[Grid], asked: bool = True, indexes: bool = True) -> tuple[list[Any], list[Record]]:
     """Do one analysis over all grids as one and keep what was fitted; its results, a group or more each, and the rows.
+
+    Args:
+        name: of `ANALYSES`.
+        grids: what to look at.
+        asked: whether a law was asked for, so that having none is an error.
+        indexes: whether to bring the index up to date with the new fits.
 
     Raises:
         RbpxError: as in `perform`.
@@ -142,7 +148,8 @@ def find(name: str, grids: Sequence[Grid], asked: bool = True) -> tuple[list[Any
                 results = [module.analyse(connection, group, request) for group in groups]
         records += [record for result in results for record in module.keep(store, result)]
         found += results
-        refresh_index(store)
+        if indexes:
+            refresh_index(store)
     if not any(len(result.group.runs) >= analysis.sizes for result in found):
         if asked:
             raise RbpxError(_none(name, grids[0][0], tokens_known))

@@ -14,6 +14,7 @@ import pyarrow as pa
 from scipy.stats import norm
 
 from rbpx import schema
+from rbpx.content import digest
 from rbpx.store import Store, now
 
 V = 100_000
@@ -55,7 +56,7 @@ def write_store(
         if late is not None:
             rank_DT[:, cut:] = _ranks(late, S, u_DT, rng)[:, cut:]
         token_ids = np.zeros_like(rank_DT) if token_DT is None else token_DT
-        run_id = f"{dataset}{S:014d}" if family == "drawn" else f"{family}{dataset}{S:014d}"
+        run_id = f"{dataset}{S:014d}" if family == "drawn" else digest([family, dataset, S])
         _write_run(store, run_id, S, rank_DT, token_ids, dataset, family)
     return store
 

@@ -1,8 +1,11 @@
 """What the laws of size are fitted to: a group in, one quantity at every size, with its resamples, out."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -56,6 +59,35 @@ def weigh_group(
     """The evidence of each run, their documents resampled, the same ones for every size; none for imported runs."""
     if not group.is_measured:
         return []
+    known = _KNOWN.get()
+    key = (*group.run_ids, group.ties, *k_grid, frozenset(laws), request.resamples, request.seed)
+    if known is None:
+        return _weigh_group(connection, group, request, k_grid, laws)
+    if key not in known:
+        known[key] = _weigh_group(connection, group, request, k_grid, laws)
+    return known[key]
+
+
+_KNOWN: ContextVar[dict[tuple[Any, ...], list[Evidence]] | None] = ContextVar("evidence", default=None)
+
+
+@contextmanager
+def evidence_kept() -> Iterator[None]:
+    """While it lasts, runs are weighed once for all analyses that ask the same of them, not once for each."""
+    token = _KNOWN.set({})
+    try:
+        yield
+    finally:
+        _KNOWN.reset(token)
+
+
+def _weigh_group(
+    connection: duckdb.DuckDBPyConnection,
+    group: Group,
+    request: Request,
+    k_grid: Sequence[int],
+    laws: Collection[str],
+) -> list[Evidence]:
     weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
     found = []
     with ThreadPoolExecutor() as pool:  # numpy works outside the interpreter's lock, while the next run is counted

@@ -8,12 +8,14 @@ from typing import Any, Final
 import duckdb
 
 from rbpx import __version__
+from rbpx.analyses.points import evidence_kept
 from rbpx.analyses.selection import Group
 from rbpx.analyses.size_laws import Laws
 from rbpx.errors import DamageError, RbpxError
 from rbpx.figures import ranks as rank_figures
 from rbpx.figures.figure import Undrawn
 from rbpx.figures.sheet import Sheet
+from rbpx.index import refresh_index
 from rbpx.mirror import open_store
 from rbpx.queries import connect
 from rbpx.report import emergence, entropy, gaps, k_law, prediction, ranks, regimes, size_laws
@@ -125,20 +127,28 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     n_failed = sum(1 for _ in store.records("failures"))
     if not any(store.records("cells")) and not store.import_files():
         return _report(request.store, narrowed, n_failed, [], [], (), {})
-    found = {"fit": find("fit", grids, asked=False)}
-    reasons: dict[str, str] = {}
-    for name in (*_TITLES, "gaps"):
-        try:
-            found[name] = find(name, grids)
-        except DamageError:
-            raise
-        except RbpxError as problem:
-            found[name], reasons[name] = ([], []), str(problem)
+    with evidence_kept():
+        found, reasons = _find_all(grids)
+    refresh_index(store)
     with connect(store) as connection:
         parts = _parts(connection, found, reasons)
     return _report(
         request.store, narrowed, n_failed, found["fit"][0], parts, _gap_sections(found["gaps"], reasons), found
     )
+
+
+def _find_all(grids: Sequence[Grid]) -> tuple[dict[str, tuple[list[Any], list[Record]]], dict[str, str]]:
+    """Results and kept fits of each analysis, and why some have none."""
+    found = {"fit": find("fit", grids, asked=False, indexes=False)}
+    reasons: dict[str, str] = {}
+    for name in (*_TITLES, "gaps"):
+        try:
+            found[name] = find(name, grids, indexes=False)
+        except DamageError:
+            raise
+        except RbpxError as problem:
+            found[name], reasons[name] = ([], []), str(problem)
+    return found, reasons
 
 
 def _report(

@@ -1,6 +1,7 @@
 """One page: a report in, an HTML text that needs no network and no other file out."""
 
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,4 +72,5 @@ def _raw(cell: Cell) -> str | None:
     """What a cell stands for, where its text does not say all of it."""
     texts = ["" if value is None else str(value) for value in cell.values]
     raw = "|".join(texts)
-    return None if raw == cell.text else raw
+    shown = cell.text if cell.is_number else re.sub(r"<[^>]*>", "", _typeset(cell.text))
+    return None if raw == unescape(shown) else raw

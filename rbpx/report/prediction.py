@@ -3,7 +3,7 @@
 from rbpx.analyses.prediction import FAR, Foresights
 from rbpx.figures import prediction as drawn
 from rbpx.figures.prediction import name_of
-from rbpx.figures.sheet import Cell, Sheet, error, magnitude, named, state
+from rbpx.figures.sheet import Cell, Sheet, error, magnitude, state
 from rbpx.report.section import Section, doubts_of
 from rbpx.tables.plain import short
 
@@ -42,7 +42,7 @@ def _sentences(found: Foresights) -> list[str]:
 
 
 def _predictions(found: Foresights) -> Sheet:
-    columns = [("law", "law"), ("mean |error|", "mean_error"), ("inside", "n_inside n_intervals")]
+    columns = [("law", "law k method"), ("mean |error|", "mean_error"), ("inside", "n_inside n_intervals")]
     columns += [(f"at S = {S:.3g}", f"at_{S:.6g} lo_{S:.6g} hi_{S:.6g}") for S in found.targets]
     rows = []
     for law in found.laws:
@@ -52,7 +52,8 @@ def _predictions(found: Foresights) -> Sheet:
         none = [Cell("–", (None, None, None)) for _ in found.targets]
         mean = error(law.mean_error) if law.mean_error is not None else magnitude(None)
         mean = Cell(mean.text.lstrip("+"), mean.values)
-        rows.append([named(name_of(law)), mean, held, *(said or none), state(law.law.fit.status)])
+        which = Cell(name_of(law), (law.law.law, law.law.k, law.law.method.value), is_number=False)
+        rows.append([which, mean, held, *(said or none), state(law.law.fit.status)])
     note = (
         "Laws in order of their backtests. Inside: how many 95 % intervals held what was measured. Intervals are for "
         "one new model."

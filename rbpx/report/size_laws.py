@@ -115,7 +115,7 @@ def _laws(found: Laws, by_method: bool) -> Sheet:
         fit = law.fit
         rows.append(
             [
-                named(_name(law, by_method)),
+                Cell(_name(law, by_method), (law.law, law.k, law.method.value), is_number=False),
                 decimal(fit.alpha),
                 span(fit.alpha_lo, fit.alpha_hi),
                 decimal(fit.r2),
@@ -126,7 +126,7 @@ def _laws(found: Laws, by_method: bool) -> Sheet:
                 state(fit.status),
             ]
         )
-    columns = [("law", "law"), ("alpha", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2"), ("C", "C")]
+    columns = [("law", "law k method"), ("alpha", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2"), ("C", "C")]
     columns += [("sizes", "n_points"), ("backtest", "backtest_error"), ("form", "form"), ("status", "status")]
     note = _NOTE + (_BIASED if any(_beside_interval(law) for law in found.laws) else "")
     return Sheet.of("laws", "Laws side by side", columns, rows, note)
