@@ -1,11 +1,11 @@
 """A store in; which of its files are as they were written out, and what is wrong with the others.
 
-Every file of a run is held against the sha256 that its manifest gives, once a command, on all cores. That costs 2 s of a
-core for a GiB (538 MB/s), so for a store above 256 MiB what was found is kept in `.checked.json` until the size, a time
-or the inode of a file changes. A bit that flips on the disk itself changes none of these. There the checksums of pages
-remain, which are verified whenever pages are read (a fifth more time) and do not hold the few bytes of their headers; a
-file that fails makes `doubt` forget what was found, so that all is checked again. `store verify` always reads every
-byte.
+Every file of a run is held against the sha256 that its manifest gives, once a command, on all cores. That costs 2 s
+of a core for a GiB (538 MB/s), so for a store above 256 MiB what was found is kept in `.checked.json` until the size,
+a time or the inode of a file changes. A bit that flips on the disk itself changes none of these. There the checksums
+of pages remain, which are verified whenever pages are read (a fifth more time) and do not hold the few bytes of their
+headers; a file that fails makes `doubt` forget what was found, so that all is checked again. `store verify` always
+reads every byte.
 """
 
 import contextlib
