@@ -30,7 +30,7 @@ Columns = dict[str, npt.NDArray[Any]]
 
 
 def drawn_store(root: Path, n_rows: int) -> Store:
-    """The store of `n_rows` tokens in all below `root`, a few in a hundred fewer as long documents are cut; made once."""
+    """The store of `n_rows` tokens in all below `root`, a few in a hundred fewer since long ones are cut; made once."""
     store = Store(root / f"{n_rows:.0e}".replace("+0", ""))
     store.prepare()
     n_documents = max(2, round(n_rows / N_CELLS / MEAN_LENGTH))
