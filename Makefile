@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo studies test check soak clean
+.PHONY: help install demo studies picture test check soak clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -32,6 +32,11 @@ demo: $(STAMP) ## measure the bundled ladder on two datasets and print its laws
 studies: $(STAMP) ## run every study on the ladder and write its findings into its file
 	@for study in $$(grep -l '  result:' experiments/*.yaml); do \
 	  $(BIN)/python -m rbpx record experiment=$$(basename $$study .yaml) > /dev/null || exit 1; done
+
+picture: $(STAMP) ## docs/report.png: the first screen of the report of the demo's store, by Chromium
+	$(BIN)/python -m rbpx report source=measured model=ladder --output build/picture.html
+	chromium --headless --no-sandbox --hide-scrollbars --virtual-time-budget=20000 --window-size=1280,960 \
+	  --screenshot=docs/report.png file://$(CURDIR)/build/picture.html
 
 test: $(STAMP) ## the tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile

@@ -71,10 +71,7 @@ def _typeset(text: str) -> Markup:
 
 def _raw(cell: Cell) -> str | None:
     """What a cell stands for, where its text does not say all of it."""
-    texts = [
-        "" if value is None else f"{value:.9g}" if isinstance(value, float) else str(value) for value in cell.values
-    ]
-    raw = "|".join(texts)
+    raw = "|".join("" if v is None else f"{v:.9g}" if isinstance(v, float) else str(v) for v in cell.values)
     shown = cell.text.replace(",", "") if cell.is_number else re.sub(r"<[^>]*>", "", _typeset(cell.text))
     return None if raw == unescape(shown) or (raw == "" and cell.text == UNKNOWN) else raw
 
