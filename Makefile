@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo studies docs tutorial test check soak clean
+.PHONY: help install demo studies docs picture tutorial test check soak clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -38,6 +38,11 @@ docs: $(STAMP) ## the documentation, in docs/_build/html; a warning is an error
 
 tutorial: $(STAMP) ## run what the tutorial and the example notebook show again, on the store of make demo
 	$(BIN)/python docs/retell.py docs/tutorial.md docs/example.ipynb
+
+picture: $(STAMP) ## docs/report.png: the first screen of the report of the demo's store, by Chromium
+	$(BIN)/python -m rbpx report source=measured model=ladder --output build/picture.html
+	chromium --headless --no-sandbox --hide-scrollbars --virtual-time-budget=20000 --window-size=1280,960 \
+	  --screenshot=docs/report.png file://$(CURDIR)/build/picture.html
 
 test: $(STAMP) ## the tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile

@@ -73,9 +73,13 @@ class _Page(HTMLParser):
         elif tag == "th":
             self._names.append(str(a["data-n"]))
         elif tag == "tr":
+            self._end_row()
             self._row = []
-        elif tag == "td" or (tag in ("pre", "script") and self._figure is not None):
+        elif tag == "td":
+            self._end_cell()
             self._in, self._held, self._raw = tag, "", a.get("data-v")
+        elif tag in ("pre", "script") and self._figure is not None:
+            self._in, self._held = tag, ""
 
     def handle_data(self, data: str) -> None:
         self._held += data
@@ -83,16 +87,27 @@ class _Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == "figure":
             self._figure = None
-        elif tag == "td" and self._row is not None:
-            self._row.append(self._held if self._raw is None else self._raw)
-        elif tag == "tr" and self._row:
-            self.tables[self._table].append(dict(zip(self._names, self._row, strict=True)))
+        elif tag in ("tbody", "table"):
+            self._end_row()
         elif tag == self._in == "pre" and self._figure is not None:
             self._figure.sql = self._held
         elif tag == self._in == "script" and self._figure is not None:
             self._figure.spec = json.loads(self._held)
         if tag == self._in:
             self._in = ""
+
+    def _end_cell(self) -> None:
+        """HTML leaves out where a cell ends."""
+        if self._in == "td" and self._row is not None:
+            text = self._held.strip()
+            self._row.append(("" if text == "–" else text) if self._raw is None else self._raw)
+            self._in = ""
+
+    def _end_row(self) -> None:
+        self._end_cell()
+        if self._row:
+            self.tables[self._table].append(dict(zip(self._names, self._row, strict=True)))
+        self._row = None
 
 
 def read(text: str) -> _Page:

@@ -193,9 +193,9 @@ def test_help_lists_every_family(cwd: Path) -> None:
     assert set(NAMES) <= set(words)
 
 
-def test_the_readme_names_every_family() -> None:
-    readme = (CONF.parents[1] / "README.md").read_text(encoding="utf-8")
-    assert set(NAMES) <= set(re.findall(r"[\w.-]*\w", readme))
+def test_the_documentation_names_every_family() -> None:
+    page = (CONF.parents[1] / "docs" / "howto" / "my-model.md").read_text(encoding="utf-8")
+    assert set(NAMES) <= set(re.findall(r"[\w.-]*\w", page))
 
 
 def test_another_S_than_the_family_gives_is_a_wrong_request(

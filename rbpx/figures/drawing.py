@@ -30,8 +30,8 @@ __all__ = [
 Rows = Sequence[Mapping[str, Any]]
 
 S_TITLE: Final = "S, non-embedding parameters"
-_DIGITS: Final = 6  # of a number in a figure; its table has all
-_STEPS: Final = 24  # of a curve
+_DIGITS: Final = 5  # of a number in a figure; its table has all
+_STEPS: Final = 12  # of a curve
 _LOG10: Final = "log(datum.value) / LN10"
 _AT_POWERS: Final[Any] = {
     "condition": {"test": f"abs({_LOG10} - round({_LOG10})) < 1e-9", "value": 1},

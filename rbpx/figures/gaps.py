@@ -14,12 +14,14 @@ from rbpx.figures.question import spelled
 from rbpx.figures.sheet import Sheet, decimal, named, span, whole
 from rbpx.tables.plain import law_name
 
-__all__ = ["figures", "loss_name", "pair_name"]
+MOST_PAIRS = 6  # that have a figure of their own: 15 pairs of 6 texts would be a page by themselves
+
+__all__ = ["MOST_PAIRS", "figures", "loss_name", "pair_name"]
 
 
 def figures(found: list[Gaps], fit_ids: list[str]) -> list[Figure | Undrawn]:
-    """The exponents of all pairs, then a figure a pair."""
-    return [_exponents(found, fit_ids), *(_ratios(gaps, at, fit_ids) for at, gaps in enumerate(found))]
+    """The exponents of all pairs, then a figure for each of the first six pairs."""
+    return [_exponents(found, fit_ids), *(_ratios(gaps, at, fit_ids) for at, gaps in enumerate(found[:MOST_PAIRS]))]
 
 
 def loss_name(loss: LossGap) -> str:

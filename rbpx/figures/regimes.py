@@ -50,7 +50,7 @@ def figures(found: Regimes, fit_ids: list[str]) -> list[Figure | Undrawn]:
             f"R2 of the law in S for {title} at each k; smallest at k = {r2_low.k:,}: {r2_low.law.fit.r2:.3f}.",
             "R² of the regression of ln(−ln RBP_k) on ln S.",
             _r2(known, found.supported),
-            _values("r2", "R² against k: values", known),
+            _r2_values("R² against k: values", known),
             sql,
             run_ids,
         ),
@@ -161,6 +161,11 @@ def _values(name: str, title: str, known: list[Regime]) -> Sheet:
         )
     columns = [("k", "k"), ("alpha", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2"), ("law", "law")]
     return Sheet.of(name, title, [*columns, ("status", "status")], rows)
+
+
+def _r2_values(title: str, known: list[Regime]) -> Sheet:
+    rows = [[whole(regime.k), decimal(regime.law.fit.r2)] for regime in known]
+    return Sheet.of("r2", title, [("k", "k"), ("R²", "r2")], rows)
 
 
 def _floor(title: str, floor: list[Regime]) -> Sheet:

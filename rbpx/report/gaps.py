@@ -2,14 +2,12 @@
 
 from rbpx.analyses.gaps import Gaps, LossGap
 from rbpx.figures import gaps as drawn
-from rbpx.figures.gaps import loss_name, pair_name
+from rbpx.figures.gaps import MOST_PAIRS, loss_name, pair_name
 from rbpx.figures.sheet import Cell, Sheet, decimal, named, span, state
 from rbpx.report.section import Section, doubts_of, interval
 from rbpx.tables.plain import UNKNOWN, short
 
 __all__ = ["section"]
-
-_MOST_TOLD = 6
 
 
 def section(found: list[Gaps], fit_ids: list[str]) -> Section:
@@ -30,13 +28,13 @@ def section(found: list[Gaps], fit_ids: list[str]) -> Section:
 def _sentences(found: list[Gaps]) -> list[str]:
     """Of each pair its cross-entropy, or its first loss."""
     said = []
-    for gaps in found[:_MOST_TOLD]:
+    for gaps in found[:MOST_PAIRS]:
         losses = [loss for loss in gaps.gaps if loss.gap.delta is not None]
         loss = next((loss for loss in losses if loss.law == "cross_entropy"), losses[0] if losses else None)
         if loss is not None:
             said.append(_sentence(gaps, loss))
-    if len(found) > _MOST_TOLD:
-        said.append(f"{len(found) - _MOST_TOLD} more pairs are in the table.")
+    if len(found) > MOST_PAIRS:
+        said.append(f"{len(found) - MOST_PAIRS} more pairs are in the figure of all, and in the table.")
     return said
 
 

@@ -53,7 +53,10 @@ function tip(event, value) {
 
 // ------------------------------------------------------------------------------------------------------- tables
 
-const rawOf = (cell) => cell.dataset.v ?? (cell.textContent === "–" ? "" : cell.textContent);
+const rawOf = (cell) => {
+  const text = cell.textContent.trim();
+  return cell.dataset.v ?? (text === "–" ? "" : cell.classList.contains("n") ? text.replaceAll(",", "") : text);
+};
 function sortBy(head) {
   const table = head.closest("table"), body = table.tBodies[0], at = head.cellIndex;
   const down = head.getAttribute("aria-sort") === "ascending";
@@ -73,9 +76,13 @@ function csvOf(table) {
   const heads = [...table.tHead.rows[0].cells].map((head) => head.dataset.n.split("|"));
   const lines = [heads.flat()];
   for (const row of table.tBodies[0].rows) {
-    lines.push([...row.cells].flatMap((cell, at) => (heads[at].length > 1 ? rawOf(cell).split("|") : [rawOf(cell)])));
+    lines.push([...row.cells].flatMap((cell, at) => valuesOf(cell, heads[at].length)));
   }
   return lines.map((line) => line.map(quoted).join(",")).join("\n") + "\n";
+}
+function valuesOf(cell, n) {
+  const values = n > 1 ? rawOf(cell).split("|") : [rawOf(cell)];
+  return [...values, ...Array(n - values.length).fill("")];
 }
 function download(button) {
   const table = button.closest(".sheet").querySelector("table");

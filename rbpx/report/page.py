@@ -13,6 +13,7 @@ from rbpx.figures.colours import config, variables
 from rbpx.figures.figure import Undrawn
 from rbpx.figures.sheet import Cell
 from rbpx.report.contents import Report
+from rbpx.tables.plain import UNKNOWN
 
 __all__ = ["MARK", "page"]
 
@@ -29,7 +30,7 @@ def page(report: Report) -> str:
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.tests["undrawn"] = lambda figure: isinstance(figure, Undrawn)
-    environment.filters["raw"] = _raw
+    environment.filters["cell"] = _cell
     environment.filters["lowered"] = _lowered
     environment.filters["typeset"] = _typeset
     return environment.get_template("page.html.jinja").render(
@@ -70,7 +71,16 @@ def _typeset(text: str) -> Markup:
 
 def _raw(cell: Cell) -> str | None:
     """What a cell stands for, where its text does not say all of it."""
-    texts = ["" if value is None else str(value) for value in cell.values]
-    raw = "|".join(texts)
-    shown = cell.text if cell.is_number else re.sub(r"<[^>]*>", "", _typeset(cell.text))
-    return None if raw == unescape(shown) else raw
+    raw = "|".join("" if v is None else f"{v:.9g}" if isinstance(v, float) else str(v) for v in cell.values)
+    shown = cell.text.replace(",", "") if cell.is_number else re.sub(r"<[^>]*>", "", _typeset(cell.text))
+    return None if raw == unescape(shown) or (raw == "" and cell.text == UNKNOWN) else raw
+
+
+def _cell(cell: Cell) -> Markup:
+    """A cell as short as HTML allows, for a page has tens of thousands of them."""
+    raw, text = _raw(cell), escape(cell.text) if cell.is_number else _typeset(cell.text)
+    marks = [] if not cell.is_number else ["class=n"]
+    marks += ["class=doubt", f'title="{escape(cell.doubt)}"'] if cell.doubt else []
+    if raw is not None:
+        marks.append(f"data-v={raw}" if re.fullmatch(r"[\w.+|-]+", raw) else f'data-v="{escape(raw)}"')
+    return Markup(f"<td{''.join(f' {mark}' for mark in marks)}>{text}")
