@@ -39,7 +39,11 @@ def perform(config: Any) -> None:
         if isinstance(request, Request):
             refuse_plot(request.analyses if verb in ("run", "record") else [verb], request)
         _check_format(verb, request)
-        outcome = read_again(request.store, lambda: JOBS[verb](request, words))
+
+        def job() -> Outcome:
+            return JOBS[verb](request, words)
+
+        outcome = job() if verb == "train" else read_again(request.store, job)  # a ladder is trained without a store
     except MeasureError as problem:
         outcome = Outcome(error=str(problem), status=1)
     except RbpxError as problem:
