@@ -67,9 +67,9 @@ def _laws(found: Emergences) -> Sheet:
         joint = each.joint
         row = [whole(each.k), Cell("all", ("all",)), decimal(joint.alpha), span(joint.alpha_lo, joint.alpha_hi)]
         rows.append([*row, decimal(joint.r2_lnln), *(magnitude(None) for _ in LEVELS), state(joint.status)])
-    columns = [("k", "k"), ("N", "n"), ("alpha", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2")]
+    columns = [("k", "k"), ("N", "n"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2")]
     columns += [(f"S at p = {level}", f"S_at_{level}") for level in LEVELS]
-    note = "−ln p = C·S^−alpha for each N; all: −ln p = C·N·S^−alpha for every N. S at p: where p reaches that level."
+    note = "−ln p = C·S^−α for each N; all: −ln p = C·N·S^−α for every N. S at p: where p reaches that level."
     return Sheet.of("laws", "Laws of windows", [*columns, ("status", "status")], rows, note)
 
 
