@@ -11,6 +11,8 @@ from rbpx.tables.plain import UNKNOWN, short
 
 __all__ = ["section"]
 
+_TOLD = 0.03  # a correlation that is worth a word
+
 
 def section(found: Emergences) -> Section:
     """A figure and a table of laws for each k."""
@@ -47,7 +49,9 @@ def _factor(found: Emergences, each: Emergence) -> str | None:
     )
     told += f"would be {alone:.3g}, {_times(p / alone)}"
     if each.dependence and math.isfinite(each.dependence[-1].autocorrelation[0]):
-        told += f". Hits gather: neighbours correlate by {each.dependence[-1].autocorrelation[LAGS.index(1)]:.2f}"
+        rho = each.dependence[-1].autocorrelation[LAGS.index(1)]
+        how = "Hits gather" if rho > _TOLD else "Hits avoid each other" if rho < -_TOLD else "Hits hardly gather"
+        told += f". {how}: the correlation of neighbours is {rho:.2f}"
     return told + "."
 
 

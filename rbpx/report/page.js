@@ -32,12 +32,23 @@ async function draw(plot) {
   spec.width = width;
   if (plot.classList.contains("small")) spec.height = 230; // in the summary, beside its sentences
   spec.autosize = { type: "fit-x", contains: "padding" };
-  const narrow = width < 430 ? { legend: { ...config.legend, columns: 3 } } : {};
+  fitLegends(spec, width);
   await vegaEmbed(plot, spec, {
-    actions: false, renderer: "svg", mode: "vega-lite", config: { ...config, ...narrow },
+    actions: false, renderer: "svg", mode: "vega-lite", config,
     tooltip: (handler, event, item, value) => tip(event, value),
   });
   plot.querySelector("svg").setAttribute("aria-hidden", "true"); // the plot has a name, its values stand in a table
+}
+
+function fitLegends(spec, width) { // as many columns as there is room for
+  for (const { encoding } of spec.layer) {
+    for (const channel of Object.values(encoding ?? {})) {
+      const names = channel?.scale?.domain;
+      if (!Array.isArray(names) || channel.legend === null) continue;
+      const longest = Math.max(...names.map((name) => name.length)) * 6.8 + 32; // pixels, with symbol and distance
+      channel.legend = { ...channel.legend, columns: Math.max(1, Math.min(names.length, Math.floor((width - 40) / longest))) };
+    }
+  }
 }
 
 function tip(event, value) {
