@@ -1,7 +1,9 @@
 """Reports as their readers get them: stores with known laws, pages of them, and what stands in a page."""
 
+import base64
 import json
 import re
+import zlib
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -68,7 +70,7 @@ class _Page(HTMLParser):
             self._table = str(a["data-file"]).removesuffix(".csv")
             self.tables[self._table] = []
             self._names = []
-        elif a.get("class") == "plot" and self._figure is not None:
+        elif "plot" in str(a.get("class")).split() and self._figure is not None:
             self._figure.says = str(a["aria-label"])
         elif tag == "th":
             self._names.append(str(a["data-n"]))
@@ -78,7 +80,7 @@ class _Page(HTMLParser):
         elif tag == "td":
             self._end_cell()
             self._in, self._held, self._raw = tag, "", a.get("data-v")
-        elif tag in ("pre", "script") and self._figure is not None:
+        elif (tag == "pre" and self._figure is not None) or a.get("id") == "charts":
             self._in, self._held = tag, ""
 
     def handle_data(self, data: str) -> None:
@@ -91,8 +93,9 @@ class _Page(HTMLParser):
             self._end_row()
         elif tag == self._in == "pre" and self._figure is not None:
             self._figure.sql = self._held
-        elif tag == self._in == "script" and self._figure is not None:
-            self._figure.spec = json.loads(self._held)
+        elif tag == self._in == "script" and self._held:
+            for name, spec in json.loads(zlib.decompress(base64.b64decode(self._held))).items():
+                self.figures[name].spec = spec
         if tag == self._in:
             self._in = ""
 

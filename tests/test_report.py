@@ -105,9 +105,9 @@ def test_the_table_of_laws_holds_what_fit_keeps(text: str, store: Path, place: P
     for k in (1, 10, 100):
         (row,) = [row for row in table if row["law|k|method"] == f"rbp|{k}|ols"]
         kept = rows["rbp", k]
-        assert float(row["alpha"]) == pytest.approx(kept["alpha"], rel=1e-8)
+        assert float(row["alpha"]) == pytest.approx(kept["alpha"], rel=1e-6)
         lo, hi = map(float, row["alpha_lo|alpha_hi"].split("|"))
-        assert (lo, hi) == pytest.approx((kept["alpha_lo"], kept["alpha_hi"]), rel=1e-8)
+        assert (lo, hi) == pytest.approx((kept["alpha_lo"], kept["alpha_hi"]), rel=1e-6)
 
 
 def test_a_status_that_is_not_good_stands_there_with_its_remedy(text: str) -> None:
@@ -139,7 +139,7 @@ def test_the_sql_of_a_figure_of_shares_gives_its_values(name: str, text: str, st
     rows = {(row["size"], row["k"]): row["neg_ln_rbp"] for row in asked(store, place, figure.sql)}
     assert len(values) > 10
     for row in values:
-        assert float(row["neg_ln_rbp"]) == pytest.approx(rows[row["size"], int(row["k"].replace(",", ""))], rel=1e-8)
+        assert float(row["neg_ln_rbp"]) == pytest.approx(rows[row["size"], int(row["k"].replace(",", ""))], rel=1e-6)
 
 
 def test_the_sql_of_a_figure_of_windows_gives_its_values(text: str, store: Path, place: Path) -> None:
@@ -151,7 +151,7 @@ def test_the_sql_of_a_figure_of_windows_gives_its_values(text: str, store: Path,
     for row in seen:
         run_id = f"prose{int(row['size']):014d}"
         if (run_id, int(row["n"])) in rows:  # no document has a window of more tokens than it has
-            assert float(row["p"]) == pytest.approx(rows[run_id, int(row["n"])], rel=1e-8)
+            assert float(row["p"]) == pytest.approx(rows[run_id, int(row["n"])], rel=1e-6)
     assert len(rows) >= 10
 
 
@@ -168,7 +168,7 @@ def test_the_ranks_that_are_drawn_are_those_of_the_tokens(text: str, store: Path
         first, last = (int(row[name].replace(",", "")) for name in ("first_rank", "last_rank"))
         n = int(((ranks >= first) & (ranks <= last)).sum())
         assert int(row["n_tokens"].replace(",", "")) == n
-        assert float(row["share_per_rank"]) == pytest.approx(n / len(ranks) / (last - first + 1), rel=1e-8)
+        assert float(row["share_per_rank"]) == pytest.approx(n / len(ranks) / (last - first + 1), rel=1e-6)
 
 
 def test_the_sql_of_a_figure_of_laws_gives_its_exponents(text: str, store: Path, place: Path) -> None:
@@ -177,7 +177,7 @@ def test_the_sql_of_a_figure_of_laws_gives_its_exponents(text: str, store: Path,
     rows = {row["k"]: row["alpha"] for row in asked(store, place, figure.sql)}
     assert len(values) > 10
     for row in values:
-        assert float(row["alpha"]) == pytest.approx(rows[int(row["k"].replace(",", ""))], rel=1e-8)
+        assert float(row["alpha"]) == pytest.approx(rows[int(row["k"].replace(",", ""))], rel=1e-6)
 
 
 def test_curves_are_the_laws_and_points_are_the_measured_values(text: str) -> None:
@@ -220,16 +220,17 @@ def test_the_report_of_one_run_says_what_a_law_needs(place: Path, tmp_path: Path
 
 
 def test_many_groups_are_folded_and_listed(place: Path, tmp_path: Path) -> None:
-    families = ("ant", "bee", "cat", "<b>&d")
+    families = ("ant", "bee", "alpha", "<b>&d")
     store = store_of(tmp_path / "many", families, {"prose": Truth(S=SIZES[:3])}, n=12)
     text = report(store, tmp_path / "page.html", place, *BRIEF)
     assert re.search(r'<details class="chapter" id="prose-text">', text)
     assert not re.search(r'<details class="chapter"[^>]* open>', text)
     contents = text[text.index("<nav") : text.index("</nav>")]
-    assert [f"#{name}-on-prose" in contents for name in ("ant", "bee", "cat", "b-d")] == [True] * 4
+    assert [f"#{name}-on-prose" in contents for name in ("ant", "bee", "alpha", "b-d")] == [True] * 4
     assert len(read(text).tables["glance"]) == 4
     assert "<b>&d" not in text  # a name is text, whatever it holds
     assert "&lt;b&gt;&amp;d on prose" in text
+    assert {row["group"] for row in read(text).tables["glance"]} == {f"{name} on prose" for name in families}
 
 
 def test_a_report_is_narrowed_as_the_verbs_are_and_says_so(store: Path, place: Path, tmp_path: Path) -> None:
@@ -250,11 +251,11 @@ def test_imported_results_have_figures_where_they_can(place: Path, tmp_path: Pat
     text = report(tmp_path / "store", tmp_path / "page.html", place, "ties=optimistic")
     page, said = read(text), words_of(text)
     (law,) = [row for row in page.tables["theirs-on-prose-them-laws-laws-table"] if row["law|k|method"] == "rbp|3|ols"]
-    assert float(law["alpha"]) == pytest.approx(0.1, rel=1e-8)
+    assert float(law["alpha"]) == pytest.approx(0.1, rel=1e-6)
     assert said.count("It looks at single tokens, and imported results have none.") == 2
     name = "theirs-on-prose-them-laws-rbp"
     kept = {(row["size"], row["k"]): row["rbp"] for row in asked(tmp_path / "store", place, page.figures[name].sql)}
-    assert kept[str(SIZES[0]), 10] == pytest.approx(float(np.exp(-3 * SIZES[0] ** -0.1 * 10**-0.3)), rel=1e-8)
+    assert kept[str(SIZES[0]), 10] == pytest.approx(float(np.exp(-3 * SIZES[0] ** -0.1 * 10**-0.3)), rel=1e-6)
 
 
 # ------------------------------------------------------------------------------------------------- where it goes
@@ -345,7 +346,7 @@ def test_markdown_has_the_sentences_and_the_tables(small: Path, place: Path, tmp
     text = report(small, tmp_path / "report.md", place, *BRIEF[:1], "k=[1,10]")
     (line,) = [line for line in text.splitlines() if line.startswith("| prose | k = 10 |")]
     assert float(line.split("|")[4]) == pytest.approx(slope_of(small, place, 10), abs=6e-4)
-    assert "−ln RBP\\_1 falls as S^−alpha with alpha = " in text
+    assert "−ln RBP\\_1 falls as S^−α with α = " in text
     for block in re.findall(r"(?:^\|.*\n)+", text, re.M):
         assert len({row.replace(r"\|", "").count("|") for row in block.splitlines()}) == 1, block
 

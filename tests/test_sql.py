@@ -15,7 +15,7 @@ from rbpx.errors import RbpxError
 from rbpx.queries import ask, ask_user, ask_where, connect
 from rbpx.store import Store
 from tests.commands import here
-from tests.stores import Measured, rank_by_hand, run_folders, runs_by_size, snapshot
+from tests.stores import FAMILY, Measured, rank_by_hand, run_folders, runs_by_size, snapshot
 
 pytest_plugins = ["tests.stores"]
 
@@ -121,6 +121,22 @@ def hits_by_hand(run: dict[str, Any], k: int, ties: str) -> dict[int, list[bool]
     for doc_id, position, rank in zip(run["doc_id"], run["position"], rank_by_hand(run, ties), strict=True):
         found.setdefault(int(doc_id), []).append((int(position), bool(rank <= k)))
     return {doc_id: [hit for _, hit in sorted(tokens)] for doc_id, tokens in found.items()}
+
+
+def test_questions_of_figures_return_what_their_headers_say(connection: Any, measured: Measured) -> None:
+    run_ids, ties = sorted(run_folders(measured.store)), "mid"
+    (fit_id, *_) = ask_user(connection, "SELECT fit_id FROM fits ORDER BY fit_id")["fit_id"].to_pylist()
+    asked: dict[str, dict[str, Any]] = {
+        "shares": {"run_ids": run_ids, "family": FAMILY, "dataset": "file", "k": [1, 5], "ties": ties},
+        "laws": {"fit_ids": [fit_id]},
+        "rank_shares": {"run_ids": run_ids, "ties": ties, "edges": [1, 2, 5, 1000]},
+        "window_shares": {"run_ids": run_ids, "ties": ties, "k": [1, 5], "n": [1, 3]},
+    }
+    n_rows = {"shares": 2 * len(run_ids), "laws": 1, "rank_shares": None, "window_shares": 4 * len(run_ids)}
+    for name, parameters in asked.items():
+        answer = ask(connection, name, **parameters)
+        assert answer.column_names == returned(name), name
+        assert answer.num_rows == (n_rows[name] or answer.num_rows) > 0, name
 
 
 @pytest.mark.parametrize("k", [1, 7, 100])

@@ -31,6 +31,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 S_TITLE: Final = "S, non-embedding parameters"
 _DIGITS: Final = 5  # of a number in a figure; its table has all
+_LEGEND, _SYMBOL = 60, 5  # characters: of a line of a legend, of a symbol with its distance
 _STEPS: Final = 12  # of a curve
 _LOG10: Final = "log(datum.value) / LN10"
 _AT_POWERS: Final[Any] = {
@@ -81,8 +82,12 @@ def linear(channel: type, field: str, title: str, zero: bool = False, form: str 
 
 
 def colour(field: str, title: str, order: Sequence[str]) -> alt.Color:
-    """The colour of a series; the order is that of the legend."""
-    return alt.Color(f"{field}:N", title=title, sort=list(order), scale=alt.Scale(domain=list(order)))
+    """The colour of a series; the order is that of the legend, whose columns fit half a page."""
+    longest = max((len(name) for name in order), default=0) + _SYMBOL
+    columns = max(1, _LEGEND // longest) if longest * len(order) > _LEGEND else None
+    legend = alt.Undefined if columns is None else alt.Legend(columns=columns)
+    scale = alt.Scale(domain=list(order))
+    return alt.Color(f"{field}:N", title=title, sort=list(order), scale=scale, legend=legend)
 
 
 def shape(field: str, title: str, order: Sequence[str]) -> alt.Shape:

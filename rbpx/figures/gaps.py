@@ -43,6 +43,7 @@ def _exponents(found: list[Gaps], fit_ids: list[str]) -> Figure | Undrawn:
     name, title = "delta", "Do gaps close with size?"
     rows = [
         {
+            "texts": f"{gaps.group.first.dataset}, {gaps.other.first.dataset}",
             "pair": pair_name(gaps, loss),
             "loss": loss_name(loss),
             "delta": loss.gap.delta,
@@ -61,7 +62,7 @@ def _exponents(found: list[Gaps], fit_ids: list[str]) -> Figure | Undrawn:
         name,
         title,
         f"Exponents of the ratio of losses for {found[0].group.first.family}: {'; '.join(verdicts)}.",
-        "L_A / L_B = G·(S / S_ref)^delta, A the harder text. Left of 0 the gap closes with size, right of 0 it opens. "
+        "L_A / L_B = G·(S / S_ref)^δ, A the harder text. Left of 0 the gap closes with size, right of 0 it opens. "
         "Bars: 95 %, documents and models.",
         _exponents_chart(rows),
         _exponents_values(name, title, rows),
@@ -72,22 +73,22 @@ def _exponents(found: list[Gaps], fit_ids: list[str]) -> Figure | Undrawn:
 
 def _exponents_chart(rows: list[dict[str, Any]]) -> dict[str, Any]:
     order = list(dict.fromkeys(row["loss"] for row in rows))
-    pairs = list(dict.fromkeys(row["pair"] for row in rows))
-    zero = alt.Chart(data([{"delta": 0.0}])).mark_rule(strokeDash=[2, 3]).encode(x=alt.X("delta:Q", title="delta"))
+    pairs = list(dict.fromkeys(row["texts"] for row in rows))
+    zero = alt.Chart(data([{"delta": 0.0}])).mark_rule(strokeDash=[2, 3]).encode(x=alt.X("delta:Q", title="δ"))
     base = alt.Chart(data(rows)).encode(
-        y=alt.Y("pair:N", sort=pairs, title=None, axis=alt.Axis(grid=True, labelLimit=190)),
+        y=alt.Y("texts:N", sort=pairs, title=None, axis=alt.Axis(grid=True, labelLimit=150)),
         yOffset=alt.YOffset("loss:N", sort=order),
         color=colour("loss", "loss", order),
     )
     shown = tips(
-        pair="A / B", loss="loss", delta="delta|+.4f", lo="95 % from|+.4f", hi="to|+.4f", verdict="gap"
+        pair="A / B", loss="loss", delta="δ|+.4f", lo="95 % from|+.4f", hi="to|+.4f", verdict="gap"
     )  # fmt: skip
     return spec_of(
         alt.layer(
             zero,
-            base.mark_rule(strokeWidth=2).encode(x=alt.X("lo:Q", title="delta"), x2="hi:Q"),
+            base.mark_rule(strokeWidth=2).encode(x=alt.X("lo:Q", title="δ"), x2="hi:Q"),
             base.mark_point().encode(
-                x=linear(alt.X, "delta", "delta", zero=True, form="+.3~f"),
+                x=linear(alt.X, "delta", "δ", zero=True, form="+.3~f"),
                 shape=shape("loss", "loss", order),
                 tooltip=shown,
             ),
@@ -101,7 +102,7 @@ def _exponents_values(name: str, title: str, rows: list[dict[str, Any]]) -> Shee
         [named(r["pair"]), named(r["loss"]), decimal(r["delta"]), span(r["lo"], r["hi"]), named(r["verdict"])]
         for r in rows
     ]
-    columns = [("A / B", "pair"), ("loss", "loss"), ("delta", "delta"), ("95 %", "delta_lo delta_hi"), ("gap", "gap")]
+    columns = [("A / B", "pair"), ("loss", "loss"), ("δ", "delta"), ("95 %", "delta_lo delta_hi"), ("gap", "gap")]
     return Sheet.of(name, f"{title}: values", columns, cells)
 
 

@@ -35,7 +35,7 @@ def figures(found: KLaws) -> list[Figure | Undrawn]:
             "k",
             title,
             f"Logarithmic plot for {group.title}: falling lines, from {slopes}.",
-            f"Lines: −ln RBP_k = C·k^−alpha at fixed S, by least squares.{part}",
+            f"Lines: −ln RBP_k = C·k^−α at fixed S, by least squares.{part}",
             _chart(drawn),
             _values(laws),
             spelled(

@@ -38,7 +38,7 @@ def figures(found: Regimes, fit_ids: list[str]) -> list[Figure | Undrawn]:
             "alpha",
             "Exponent against k",
             f"Alpha of the law in S for {title}, {spanned}; {reach}.",
-            "Line: alpha of −ln RBP_k = C·S^−alpha. Band: 95 %, documents and models. Rule: where the law ends.",
+            "Line: α of −ln RBP_k = C·S^−α. Band: 95 %, documents and models. Rule: where the law ends.",
             _alpha(known, found.supported),
             _values("alpha", "Exponent against k: values", known),
             sql,
@@ -95,12 +95,12 @@ def _alpha(known: list[Regime], supported: int | None) -> dict[str, Any]:
         for r in known
     ]
     base = alt.Chart(data(rows)).encode(x=logarithmic(alt.X, "k", "k"))
-    shown = tips(k="k|,", alpha="alpha|.4f", lo="95 % from|.4f", hi="to|.4f", r2="R²|.4f")
+    shown = tips(k="k|,", alpha="α|.4f", lo="95 % from|.4f", hi="to|.4f", r2="R²|.4f")
     return spec_of(
         alt.layer(
-            base.mark_area().encode(y=alt.Y("lo:Q", title="alpha"), y2="hi:Q"),
-            base.mark_line().encode(y=linear(alt.Y, "alpha", "alpha")),
-            base.mark_point().encode(y=linear(alt.Y, "alpha", "alpha"), tooltip=shown),
+            base.mark_area().encode(y=alt.Y("lo:Q", title="α"), y2="hi:Q"),
+            base.mark_line().encode(y=linear(alt.Y, "alpha", "α")),
+            base.mark_point().encode(y=linear(alt.Y, "alpha", "α"), tooltip=shown),
             *_end(supported),
         ),
         _HEIGHT,
@@ -110,7 +110,7 @@ def _alpha(known: list[Regime], supported: int | None) -> dict[str, Any]:
 def _r2(known: list[Regime], supported: int | None) -> dict[str, Any]:
     rows = [{"k": r.k, "r2": r.law.fit.r2, "alpha": r.law.fit.alpha} for r in known]
     base = alt.Chart(data(rows)).encode(x=logarithmic(alt.X, "k", "k"), y=linear(alt.Y, "r2", "R²"))
-    shown = tips(k="k|,", r2="R²|.4f", alpha="alpha|.4f")
+    shown = tips(k="k|,", r2="R²|.4f", alpha="α|.4f")
     return spec_of(alt.layer(base.mark_line(), base.mark_point().encode(tooltip=shown), *_end(supported)), _HEIGHT)
 
 
@@ -159,7 +159,7 @@ def _values(name: str, title: str, known: list[Regime]) -> Sheet:
                 state(fit.status),
             ]
         )
-    columns = [("k", "k"), ("alpha", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2"), ("law", "law")]
+    columns = [("k", "k"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2"), ("law", "law")]
     return Sheet.of(name, title, [*columns, ("status", "status")], rows)
 
 

@@ -11,6 +11,8 @@ from rbpx.tables.plain import UNKNOWN, short
 
 __all__ = ["section"]
 
+_TOLD = 0.03  # a correlation that is worth a word
+
 
 def section(found: Emergences) -> Section:
     """A figure and a table of laws for each k."""
@@ -47,7 +49,9 @@ def _factor(found: Emergences, each: Emergence) -> str | None:
     )
     told += f"would be {alone:.3g}, {_times(p / alone)}"
     if each.dependence and math.isfinite(each.dependence[-1].autocorrelation[0]):
-        told += f". Hits gather: neighbours correlate by {each.dependence[-1].autocorrelation[LAGS.index(1)]:.2f}"
+        rho = each.dependence[-1].autocorrelation[LAGS.index(1)]
+        how = "Hits gather" if rho > _TOLD else "Hits avoid each other" if rho < -_TOLD else "Hits hardly gather"
+        told += f". {how}: the correlation of neighbours is {rho:.2f}"
     return told + "."
 
 
@@ -67,9 +71,9 @@ def _laws(found: Emergences) -> Sheet:
         joint = each.joint
         row = [whole(each.k), Cell("all", ("all",)), decimal(joint.alpha), span(joint.alpha_lo, joint.alpha_hi)]
         rows.append([*row, decimal(joint.r2_lnln), *(magnitude(None) for _ in LEVELS), state(joint.status)])
-    columns = [("k", "k"), ("N", "n"), ("alpha", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2")]
+    columns = [("k", "k"), ("N", "n"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2")]
     columns += [(f"S at p = {level}", f"S_at_{level}") for level in LEVELS]
-    note = "−ln p = C·S^−alpha for each N; all: −ln p = C·N·S^−alpha for every N. S at p: where p reaches that level."
+    note = "−ln p = C·S^−α for each N; all: −ln p = C·N·S^−α for every N. S at p: where p reaches that level."
     return Sheet.of("laws", "Laws of windows", [*columns, ("status", "status")], rows, note)
 
 

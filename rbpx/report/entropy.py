@@ -52,6 +52,6 @@ def _laws(found: Entropies) -> Sheet:
         ]
         for law in found.all_laws
     ]
-    columns = [("law", "law"), ("alpha", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2"), ("status", "status")]
+    columns = [("law", "law"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2"), ("status", "status")]
     note = "Corrected: error-entropy without most of the bias of counting (jackknife over documents)."
     return Sheet.of("laws", "Laws of the terms", columns, rows, note)

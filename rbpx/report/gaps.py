@@ -45,7 +45,7 @@ def _sentence(gaps: Gaps, loss: LossGap) -> str:
     return (
         f"{named}: {hard} is harder than {easy}, by a factor of "
         f"{interval(gap.ratio, gap.ratio_lo, gap.ratio_hi)}; the gap {how.get(gap.verdict or '', 'is unknown')}, "
-        f"delta = {interval(gap.delta, gap.delta_lo, gap.delta_hi)}."
+        f"δ = {interval(gap.delta, gap.delta_lo, gap.delta_hi)}."
     )
 
 
@@ -68,8 +68,8 @@ def _table(found: list[Gaps]) -> Sheet:
                 ]
             )
     columns = [("A / B", "pair"), ("loss", "loss"), ("L_A / L_B", "ratio"), ("95 % of it", "ratio_lo ratio_hi")]
-    columns += [("delta", "delta"), ("95 %", "delta_lo delta_hi"), ("gap", "gap"), ("closed at ln S", "ln_S_closed")]
-    note = "L_A / L_B = G·(S / S_ref)^delta, A the harder text; delta < 0: the gap closes."
+    columns += [("δ", "delta"), ("95 %", "delta_lo delta_hi"), ("gap", "gap"), ("closed at ln S", "ln_S_closed")]
+    note = "L_A / L_B = G·(S / S_ref)^δ, A the harder text; δ < 0: the gap closes."
     return Sheet.of("pairs", "Gaps of all pairs", [*columns, ("status", "status")], rows, note)
 
 

@@ -23,7 +23,7 @@ def _sentences(found: KLaws) -> list[str]:
     worst = min(known, key=lambda law: law.fit.r2 or 0.0)
     last = known[-1]
     said = [
-        f"At fixed size −ln RBP_k falls with k too: for {last.run.size} as k^−alpha with alpha = "
+        f"At fixed size −ln RBP_k falls with k too: for {last.run.size} as k^−α with α = "
         f"{interval(last.fit.alpha, last.fit.alpha_lo, last.fit.alpha_hi)}; R² is {worst.fit.r2:.3f} or more."
     ]
     exchanged = next((law for law in known if law.exchange is not None), None)
@@ -40,7 +40,7 @@ def _sentences(found: KLaws) -> list[str]:
 
 def _laws(found: KLaws) -> Sheet:
     rows = [_row(law) for law in found.laws]
-    columns = [("size", "size"), ("S", "non_embedding_params"), ("alpha_k", "alpha"), ("95 %", "alpha_lo alpha_hi")]
+    columns = [("size", "size"), ("S", "non_embedding_params"), ("α_k", "alpha"), ("95 %", "alpha_lo alpha_hi")]
     columns += [("R²", "r2"), (f"k = {STEP} is worth", "factor"), ("95 % of it", "factor_lo factor_hi")]
     note = f"k = {STEP} is worth: how many times larger a model does at k = 1 what this one does at k = {STEP}."
     return Sheet.of("laws", "Laws in k", [*columns, ("status", "status")], rows, note)

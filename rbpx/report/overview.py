@@ -38,7 +38,7 @@ def facts(laws: Laws, regimes: Regimes | None) -> tuple[Fact, ...]:
     found = []
     for law in headline(laws):
         if law is not None:
-            label = "alpha of cross-entropy" if law.k is None else f"alpha of −ln RBP_{law.k}"
+            label = "α of cross-entropy" if law.k is None else f"α of −ln RBP_{law.k}"
             ends = spanned(law.fit.alpha_lo, law.fit.alpha_hi, 3).replace("..", " to ")
             found.append(Fact(label, number(law.fit.alpha, 3), f"95 %: {ends}\nR² {number(law.fit.r2, 3)}"))
     first = headline(laws)[0]
@@ -68,11 +68,11 @@ def glance(laws: Sequence[Laws], regimes: Sequence[Regimes]) -> Sheet:
             row += _alpha(law)
         row.append(error(None if shares is None else shares.fit.backtest_error))
         rows.append([*row, whole(reach.get(tuple(group.names().values())))])
-    columns = [("models and text", "group"), ("sizes", "n_sizes"), ("alpha, RBP", "alpha_rbp")]
-    columns += [("95 %", "alpha_rbp_lo alpha_rbp_hi"), ("R²", "r2_rbp"), ("alpha, CE", "alpha_ce")]
-    columns += [("95 % ", "alpha_ce_lo alpha_ce_hi"), ("R² ", "r2_ce"), ("backtest, RBP", "backtest_error")]
-    note = "RBP at the smallest k, 1 by default. Backtest: error at the largest size, predicted from the others."
-    return Sheet.of("glance", "All laws at a glance", [*columns, ("stands to k", "supported_k")], rows, note)
+    columns = [("models and text", "group"), ("sizes", "n_sizes"), ("α, RBP", "alpha_rbp")]
+    columns += [("95 %", "alpha_rbp_lo alpha_rbp_hi"), ("R²", "r2_rbp"), ("α, CE", "alpha_ce")]
+    columns += [("95 % ", "alpha_ce_lo alpha_ce_hi"), ("R² ", "r2_ce"), ("backtest", "backtest_error")]
+    note = "RBP at the smallest k, 1 by default. Backtest: error of that law at the largest size. Up to k: it stands."
+    return Sheet.of("glance", "All laws at a glance", [*columns, ("up to k", "supported_k")], rows, note)
 
 
 def _alpha(law: Law | None) -> list[Cell]:
@@ -128,7 +128,7 @@ def table_2(found: Sequence[Laws]) -> Sheet:
 
 def _spaced(name: str, title: str, columns: list[tuple[str, str]], rows: list[list[Cell]]) -> Sheet:
     headed = tuple((heading, (label,)) for heading, label in columns)  # a name of a text may hold blanks
-    return Sheet(name, title, headed, tuple(map(tuple, rows)), "Slope: −alpha of the line through logarithms.")
+    return Sheet(name, title, headed, tuple(map(tuple, rows)), "Slope: −α of the line through logarithms.")
 
 
 def _slope(alpha: float | None) -> Cell:

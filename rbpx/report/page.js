@@ -3,9 +3,16 @@
 // colours are those of the style sheet, so that a change of theme needs no drawing.
 const root = document.documentElement;
 const config = JSON.parse(document.getElementById("config").textContent);
+const charts = unpacked(document.getElementById("charts").textContent); // of all figures by their names, compressed
 const drawn = new Map(); // plot -> the width that it was drawn for
 const FOLDED = 460; // pixels, of a figure that nobody sees yet
 
+async function unpacked(text) {
+  if (!text) return {};
+  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
 function remembered() {
   try { return localStorage.getItem("rbpx-theme"); } catch { return null; } // a page from disk may have no storage
 }
@@ -21,17 +28,27 @@ async function draw(plot) {
   const width = Math.floor(plot.clientWidth) || FOLDED;
   if (drawn.get(plot) === width) return;
   drawn.set(plot, width);
-  const figure = plot.dataset.of ? document.getElementById(plot.dataset.of) : plot.parentElement;
-  const spec = JSON.parse(figure.querySelector("script").textContent);
+  const spec = structuredClone((await charts)[plot.dataset.of]);
   spec.width = width;
-  if (plot.dataset.of) spec.height = 230; // in the summary, beside its sentences
+  if (plot.classList.contains("small")) spec.height = 230; // in the summary, beside its sentences
   spec.autosize = { type: "fit-x", contains: "padding" };
-  const narrow = width < 430 ? { legend: { ...config.legend, columns: 3 } } : {};
+  fitLegends(spec, width);
   await vegaEmbed(plot, spec, {
-    actions: false, renderer: "svg", mode: "vega-lite", config: { ...config, ...narrow },
+    actions: false, renderer: "svg", mode: "vega-lite", config,
     tooltip: (handler, event, item, value) => tip(event, value),
   });
   plot.querySelector("svg").setAttribute("aria-hidden", "true"); // the plot has a name, its values stand in a table
+}
+
+function fitLegends(spec, width) { // as many columns as there is room for
+  for (const { encoding } of spec.layer) {
+    for (const channel of Object.values(encoding ?? {})) {
+      const names = channel?.scale?.domain;
+      if (!Array.isArray(names) || channel.legend === null) continue;
+      const longest = Math.max(...names.map((name) => name.length)) * 6.8 + 32; // pixels, with symbol and distance
+      channel.legend = { ...channel.legend, columns: Math.max(1, Math.min(names.length, Math.floor((width - 40) / longest))) };
+    }
+  }
 }
 
 function tip(event, value) {
@@ -55,7 +72,7 @@ function tip(event, value) {
 
 const rawOf = (cell) => {
   const text = cell.textContent.trim();
-  return cell.dataset.v ?? (text === "–" ? "" : cell.classList.contains("n") ? text.replaceAll(",", "") : text);
+  return cell.dataset.v ?? (text === "–" ? "" : cell.className ? text : text.replaceAll(",", ""));
 };
 function sortBy(head) {
   const table = head.closest("table"), body = table.tBodies[0], at = head.cellIndex;
@@ -111,7 +128,7 @@ function unfold(hash) { // what a link leads to may be folded away
 unfold(location.hash);
 for (const head of document.querySelectorAll("th")) {
   const first = head.closest("table").tBodies[0].rows[0];
-  if (first && first.cells[head.cellIndex].classList.contains("n")) head.classList.add("n");
+  if (first && !first.cells[head.cellIndex].className) head.classList.add("n");
 }
 if (matchMedia("(max-width: 68rem)").matches) document.querySelector("nav details")?.removeAttribute("open");
 const seen = new IntersectionObserver((entries) => {

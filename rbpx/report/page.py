@@ -1,6 +1,9 @@
 """One page: a report in, an HTML text that needs no network and no other file out."""
 
+import base64
+import json
 import re
+import zlib
 from html import unescape
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from rbpx.figures.colours import config, variables
-from rbpx.figures.figure import Undrawn
+from rbpx.figures.figure import Figure, Undrawn
 from rbpx.figures.sheet import Cell
 from rbpx.report.contents import Report
 from rbpx.tables.plain import UNKNOWN
@@ -20,7 +23,6 @@ __all__ = ["MARK", "page"]
 MARK: Final = '<meta name="generator" content="rbpx'  # by which a report is known
 _HERE: Final = Path(__file__).resolve().parent
 _OPEN_UP_TO: Final = 3  # parts: more are folded, so that the page can be read
-_GREEK: Final = {"alpha": "α", "delta": "δ"}
 _BUNDLE: Final = "window.vegaEmbed = vegaEmbed;"  # the only name that leads to something in vl-convert 1.9
 
 
@@ -31,7 +33,6 @@ def page(report: Report) -> str:
     )
     environment.tests["undrawn"] = lambda figure: isinstance(figure, Undrawn)
     environment.filters["cell"] = _cell
-    environment.filters["lowered"] = _lowered
     environment.filters["typeset"] = _typeset
     return environment.get_template("page.html.jinja").render(
         report=report,
@@ -42,7 +43,21 @@ def page(report: Report) -> str:
         vega=Markup(vl_convert.javascript_bundle(_BUNDLE).replace("</script", "<\\/script")) if report.parts else "",
         themes={theme: variables(theme) for theme in ("light", "dark")},
         config=config(None),
+        charts=_packed({name: _lowered(figure.spec) for name, figure in _figures(report).items()}),
     )
+
+
+def _figures(report: Report) -> dict[str, Figure]:
+    """The figures that are drawn, by their anchors in the page."""
+    sections = [(f"{part.name}-{section.name}", section) for part in report.parts for section in part.sections]
+    sections += [(f"gaps-{at}", section) for at, section in enumerate(report.gaps, 1)]
+    return {f"{a}-{each.name}": each for a, section in sections for each in section.figures if isinstance(each, Figure)}
+
+
+def _packed(value: Any) -> str:
+    """JSON, compressed: a tenth of the size, and what draws it can unpack it."""
+    written = json.dumps(value, separators=(",", ":")).encode()
+    return base64.b64encode(zlib.compress(written, 9)).decode()
 
 
 _LOWERED: Final = str.maketrans("0123456789k", "₀₁₂₃₄₅₆₇₈₉ₖ")
@@ -60,18 +75,17 @@ def _lowered(value: Any) -> Any:
 
 
 def _typeset(text: str) -> Markup:
-    """A sentence with Greek letters, and indices and exponents where they belong; everything else as it is."""
+    """A sentence with indices and exponents where they belong; names, whatever they are, stay as they are."""
     safe = str(escape(text))
-    safe = re.sub(r"\bRBP_(\w+)", r"RBP<sub>\1</sub>", safe)
-    safe = re.sub(r"\b([SkN])\^−alpha(_k)?\b", r"\1<sup>−alpha</sup>", safe)
-    safe = re.sub(r"\b(alpha|L|S)_(k|A|B|ref)\b", r"\1<sub>\2</sub>", safe)
-    safe = re.sub(r"\^(delta|N)\b", r"<sup>\1</sup>", safe)
-    return Markup(re.sub(r"\b(alpha|delta)\b", lambda found: _GREEK[found[1]], safe))
+    safe = re.sub(r"\bRBP_(\d+|k)\b", r"RBP<sub>\1</sub>", safe)
+    safe = re.sub(r"\b([Sk])\^−α", r"\1<sup>−α</sup>", safe)
+    safe = re.sub(r"(α|L|S)_(k|A|B|ref)\b", r"\1<sub>\2</sub>", safe)
+    return Markup(re.sub(r"(?<=[)>])\^(δ|N)", r"<sup>\1</sup>", safe))
 
 
 def _raw(cell: Cell) -> str | None:
     """What a cell stands for, where its text does not say all of it."""
-    raw = "|".join("" if v is None else f"{v:.9g}" if isinstance(v, float) else str(v) for v in cell.values)
+    raw = "|".join("" if v is None else f"{v:.7g}" if isinstance(v, float) else str(v) for v in cell.values)
     shown = cell.text.replace(",", "") if cell.is_number else re.sub(r"<[^>]*>", "", _typeset(cell.text))
     return None if raw == unescape(shown) or (raw == "" and cell.text == UNKNOWN) else raw
 
@@ -79,8 +93,7 @@ def _raw(cell: Cell) -> str | None:
 def _cell(cell: Cell) -> Markup:
     """A cell as short as HTML allows, for a page has tens of thousands of them."""
     raw, text = _raw(cell), escape(cell.text) if cell.is_number else _typeset(cell.text)
-    marks = [] if not cell.is_number else ["class=n"]
-    marks += ["class=doubt", f'title="{escape(cell.doubt)}"'] if cell.doubt else []
+    marks = [] if cell.is_number else ["class=doubt" if cell.doubt else "class=t"]
     if raw is not None:
         marks.append(f"data-v={raw}" if re.fullmatch(r"[\w.+|-]+", raw) else f'data-v="{escape(raw)}"')
     return Markup(f"<td{''.join(f' {mark}' for mark in marks)}>{text}")

@@ -17,7 +17,6 @@ def section(found: Ranks, figures: list[Figure | Undrawn]) -> Section:
         (f"{form(rival.fit.distribution)} of {each.run.size}", rival.fit.status)
         for each in found.runs
         for rival in each.rivals
-        if rival.fit.distribution in (PAPER, "lognormal_full")
     ]
     sheets = [_rivals(found)] + ([_closures(found)] if found.closures else [])
     return Section(

@@ -22,12 +22,12 @@ def section(found: Regimes, fit_ids: list[str]) -> Section:
 
 def _sentences(found: Regimes) -> list[str]:
     if found.supported is None:
-        return [f"At k = {found.regimes[0].k:,} alpha is not told from 0 already, so the law stands at no k."]
+        return [f"At k = {found.regimes[0].k:,} α is not told from 0 already, so the law stands at no k."]
     last = found.regimes[-1].k
-    said = [f"The law stands at every k of the grid up to {found.supported:,}: its interval of alpha lies above 0."]
+    said = [f"The law stands at every k of the grid up to {found.supported:,}: its interval of α lies above 0."]
     after = next((regime for regime in found.regimes if regime.k > found.supported), None)
     if after is None:
-        return [f"The law stands at every k of the grid, up to {last:,}: each interval of alpha lies above 0."]
+        return [f"The law stands at every k of the grid, up to {last:,}: each interval of α lies above 0."]
     if after.n_misses is not None:
         said.append(
             f"At the next k, {after.k:,}, {after.n_misses:,} tokens of the largest model have a larger rank: too few, "

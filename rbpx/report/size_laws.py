@@ -8,12 +8,12 @@ from rbpx.report.section import Section, doubts_of, interval, law_title, of_ten
 __all__ = ["headline", "section", "sentences"]
 
 _NOTE = (
-    "y = C·S^−alpha (offset: E + C·S^−alpha). Intervals hold the choice of documents and the scatter of the models. "
+    "y = C·S^−α (offset: E + C·S^−α). Intervals hold the choice of documents and the scatter of the models. "
     "Backtest: error of the largest size, predicted from the others. Form: whether the data call for an offset E; "
     "either: not distinguishable with these data."
 )
 
-_BIASED = " An interval that leaves out its alpha is corrected for the bias of counted entropies, alpha itself is not."
+_BIASED = " An interval that leaves out its α is corrected for the bias of counted entropies, α itself is not."
 
 
 def section(found: Laws) -> Section:
@@ -52,13 +52,13 @@ def sentences(found: Laws) -> list[str]:
     if shares is not None and shares.fit.alpha is not None:
         fit = shares.fit
         said.append(
-            f"−ln RBP_{shares.k} falls as S^−alpha with alpha = {interval(fit.alpha, fit.alpha_lo, fit.alpha_hi)}, "
+            f"−ln RBP_{shares.k} falls as S^−α with α = {interval(fit.alpha, fit.alpha_lo, fit.alpha_hi)}, "
             f"R² = {fit.r2:.3f}: a model ten times larger has it {of_ten(fit.alpha or 0.0)}."
         )
     if entropy is not None and entropy.fit.alpha is not None:
         fit = entropy.fit
         said.append(
-            f"Cross-entropy falls with alpha = {interval(fit.alpha, fit.alpha_lo, fit.alpha_hi)}, R² = {fit.r2:.3f}: "
+            f"Cross-entropy falls with α = {interval(fit.alpha, fit.alpha_lo, fit.alpha_hi)}, R² = {fit.r2:.3f}: "
             f"{of_ten(fit.alpha or 0.0)} at ten times the size."
         )
     tested = [law for law in (shares, entropy) if law is not None and law.fit.backtest_error is not None]
@@ -126,7 +126,7 @@ def _laws(found: Laws, by_method: bool) -> Sheet:
                 state(fit.status),
             ]
         )
-    columns = [("law", "law k method"), ("alpha", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2"), ("C", "C")]
+    columns = [("law", "law k method"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2"), ("C", "C")]
     columns += [("sizes", "n_points"), ("backtest", "backtest_error"), ("form", "form"), ("status", "status")]
     note = _NOTE + (_BIASED if any(_beside_interval(law) for law in found.laws) else "")
     return Sheet.of("laws", "Laws side by side", columns, rows, note)

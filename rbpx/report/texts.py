@@ -76,6 +76,7 @@ _SPECIAL: Final = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "–": "--", "²": "$^2$", "≤": r"$\le$",
     "·": r"$\cdot$", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    "α": r"$\alpha$", "δ": r"$\delta$",
 }  # fmt: skip
 
 
@@ -120,12 +121,16 @@ def _line(cells: Iterable[Cell]) -> str:
 
 
 def _float(label: str, title: str, kinds: str, head: list[str], body: list[str]) -> list[str]:
+    caption = _tex(re.sub("^Table [12]: ", "", title))  # LaTeX numbers its tables itself
     return [
-        r"\begin{table}[t]", r"\centering", rf"\caption{{{_tex(title)}}}", rf"\label{{tab:{label}}}",
+        r"\begin{table}[t]", r"\centering", rf"\caption{{{caption}}}", rf"\label{{tab:{label}}}",
         rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}",
         r"\end{table}", "",
     ]  # fmt: skip
 
 
 def _tex(text: str) -> str:
-    return "".join(_SPECIAL.get(character, character) for character in text)
+    """A text as LaTeX shows it, indices and exponents where they belong."""
+    plain = "".join(_SPECIAL.get(character, character) for character in text)
+    plain = re.sub(r"RBP\\_(\w+)", r"RBP$_{\1}$", plain)
+    return re.sub(r"([Sk])\\textasciicircum\{\}\$-\$\$\\alpha\$", r"$\1^{-\\alpha}$", plain)
