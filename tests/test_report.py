@@ -298,7 +298,7 @@ def test_what_is_no_report_is_not_overwritten(store: Path, place: Path, tmp_path
         (["--output", "@", "--format", "html"], "is a folder"),
         (["--format", "csv"], r"format=csv is none of a report.* html, md, tex, svg, pdf"),
         (["--store", "@/nosuch"], r"store=\S+nosuch does not exist"),
-        (["dataset=pydoc"], r"no runs in store=\S+ match dataset=pydoc"),
+        (["dataset=pydoc"], r"dataset=pydoc is not in the store; it holds code, prose"),
     ],
 )
 def test_a_wrong_request_is_one_line(words: list[str], says: str, store: Path, place: Path, tmp_path: Path) -> None:
