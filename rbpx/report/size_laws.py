@@ -71,7 +71,7 @@ def sentences(found: Laws) -> list[str]:
     if len(set(known.values())) == 1 and len(known) == len(limits):
         said.append(f"What would narrow the intervals: {next(iter(known.values()))}.")
     elif known:
-        told = "; ".join(f"of {name} {more}" for name, more in known.items())
+        told = "; ".join(f"of {name}: {more}" for name, more in known.items())
         said.append(f"What would narrow the interval {told}.")
     return said
 
