@@ -16,10 +16,18 @@ from rbpx.figures.drawing import S_TITLE, colour, curve, dash, data, logarithmic
 from rbpx.figures.figure import Figure, Undrawn, spread
 from rbpx.figures.question import spelled
 from rbpx.figures.sheet import Sheet, decimal, named, span, whole
+from rbpx.laws import Method
 
 __all__ = ["figures"]
 
-_BAND = "Lines: laws fitted by least squares. Bands: where 95 % of new models would lie. Bars: 95 % over documents."
+_METHODS = {
+    Method.ols: "least squares",
+    Method.weighted: "weighted least squares",
+    Method.offset: "least squares with an offset",
+    Method.robust: "Huber's loss",
+}
+
+_BAND = "Lines: laws fitted by {method}. Bands: where 95 % of new models would lie. Bars: 95 % over documents."
 
 
 def figures(found: Laws) -> list[Figure | Undrawn]:
@@ -48,7 +56,9 @@ def _figure(found: Laws, name: str, title: str, laws: Sequence[Law]) -> Figure |
         name=name,
         title=title,
         says=_says(group.title, laws),
-        caption=_BAND if lines else "A law needs three sizes, so these are points alone.",
+        caption=_BAND.format(method=_METHODS[laws[0].method])
+        if lines
+        else "A law needs three sizes, so these are points alone.",
         spec=_chart(points, lines, order, "−ln RBP_k" if name == "rbp" else "cross-entropy, nats"),
         values=_values(name, title, points),
         sql=spelled(

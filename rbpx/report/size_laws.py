@@ -13,6 +13,7 @@ _NOTE = (
     "either: not distinguishable with these data."
 )
 
+_MORE = {"models": "more models, rather than more text", "text": "more text, rather than more models"}
 _BIASED = " An interval that leaves out its α is corrected for the bias of counted entropies, α itself is not."
 
 
@@ -65,12 +66,13 @@ def sentences(found: Laws) -> list[str]:
     if tested:
         errors = " and ".join(f"{_plain(law)} within {abs(law.fit.backtest_error or 0.0):.1%}" for law in tested)
         said.append(f"Fitted without the largest model, {runs[-1].size}, the laws predict its {errors}.")
-    limited = [law.fit.params.get("limited_by") for law in (shares, entropy) if law is not None]
-    if any(limited):
-        more = {"models": "more models, not more text", "text": "more text, not more models"}
-        what = more.get(str(limited[0]))
-        if what is not None:
-            said.append(f"What would narrow these intervals: {what}.")
+    limits = {_plain(law): str(law.fit.params.get("limited_by")) for law in (shares, entropy) if law is not None}
+    known = {name: _MORE[limit] for name, limit in limits.items() if limit in _MORE}
+    if len(set(known.values())) == 1 and len(known) == len(limits):
+        said.append(f"What would narrow the intervals: {next(iter(known.values()))}.")
+    elif known:
+        told = "; ".join(f"of {name}: {more}" for name, more in known.items())
+        said.append(f"What would narrow the interval {told}.")
     return said
 
 
