@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, TypeVar
 
 import torch
@@ -64,6 +65,9 @@ def assemble(device: str) -> Crew:
     if promised == 1:  # a sweep in one process may change the device from job to job
         AcceleratorState._reset_state(reset_partial_state=True)
         GradientState._reset_state()
+    else:
+        # Its functions take the group of the moment of import as a default, and would hold it beyond its end.
+        import_module("torch.distributed.nn")
     accelerator = Accelerator(cpu=device == "cpu")
     if accelerator.num_processes != promised:
         raise RbpxError(
@@ -77,6 +81,6 @@ def assemble(device: str) -> Crew:
 
 
 def disband() -> None:
-    """Leave the process group, if there is one."""
+    """Leave the process group, if there is one; threads of it that outlive the interpreter now and then abort."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()

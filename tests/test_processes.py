@@ -44,6 +44,18 @@ def rbpx(launcher: Sequence[str], folder: Path, *overrides: str, **variables: st
     )
 
 
+THREADS_AT_THE_END = """
+import atexit, os, pathlib, runpy, sys
+
+def tell():
+    names = sorted(path.read_text().strip() for path in pathlib.Path("/proc/self/task").glob("*/comm"))
+    print("threads at the end:", *names, file=sys.stderr)
+
+atexit.register(tell)
+runpy.run_module("rbpx", run_name="__main__")
+"""
+
+
 def measuring(checkpoint: Path, texts: Path, store: Path) -> list[str]:
     return [
         "measure",
@@ -85,6 +97,26 @@ def alone(checkpoint: Path, texts: Path, tmp_path_factory: pytest.TempPathFactor
     stored = only_run(folder / "store")
     assert stored.manifest["n_processes"] == 1
     return stored
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the threads of a process are listed under /proc")
+def test_the_threads_of_the_process_group_end_before_the_interpreter_does(
+    checkpoint: Path, texts: Path, tmp_path: Path
+) -> None:
+    """Threads of gloo that outlive the interpreter abort the process now and then, after its work is done."""
+    script = tmp_path / "script.py"
+    script.write_text(THREADS_AT_THE_END)
+    done = subprocess.run(
+        [*TORCHRUN, str(script), *measuring(checkpoint, texts, tmp_path / "store")],
+        env={key: value for key, value in os.environ.items() if key not in _OF_A_LAUNCH} | ON_CPU,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    told = [line for line in done.stderr.splitlines() if "threads at the end:" in line]
+    assert len(told) == 2, done.stderr
+    assert not any("gloo" in line for line in told), told
 
 
 @pytest.mark.parametrize("launcher", [TORCHRUN, ACCELERATE], ids=["torchrun", "accelerate"])
