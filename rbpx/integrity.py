@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from rbpx.content import digest, read_cache, read_sealed, write_cache
 from rbpx.errors import RbpxError
-from rbpx.notice import notice
+from rbpx.notice import notice_damage
 from rbpx.schema import FORMAT
 from rbpx.store import RUN_TABLES, Record, Store, stamp
 
@@ -44,9 +44,10 @@ def sound_runs(store: Store) -> list[str]:
     if faults:
         asked = {cell["run_id"]: cell for cell in store.records("cells")}
         for run_id, fault in faults.items():
-            notice(
+            notice_damage(
+                store.root,
                 f"run {run_id}{_called(asked.get(run_id))} is damaged and left out: {fault}; rbpx store rm {run_id}, "
-                "then run the line that measured it again"
+                "then run the line that measured it again",
             )
     return sound
 
@@ -59,7 +60,9 @@ def sound_files(store: Store, paths: Iterable[Path]) -> list[Path]:
         store, kind, {name: [path] for name, path in listed.items()}, lambda n: file_fault(listed[n])
     )
     for name, fault in faults.items():
-        notice(f"{name} in store={store.root} is damaged and left out: {fault}; remove it, and make it again")
+        notice_damage(
+            store.root, f"{name} in store={store.root} is damaged and left out: {fault}; remove it, and make it again"
+        )
     return [listed[name] for name in sound]
 
 

@@ -2,10 +2,15 @@
 
 import os
 import sys
+from collections import Counter
+from pathlib import Path
+from typing import Final
 
 from rbpx.display import visible_line
 
+_LINES_OF_DAMAGE: Final = 5
 _said: set[str] = set()
+_damaged: Counter[Path] = Counter()
 
 
 def notice(line: str) -> None:
@@ -16,6 +21,17 @@ def notice(line: str) -> None:
             print(f"rbpx: {visible_line(line)}", file=sys.stderr)
 
 
+def notice_damage(store: Path, line: str) -> None:
+    """Say that something in a store is left out; of very much, say after some lines who names the rest."""
+    if line in _said:
+        return
+    _damaged[store] += 1
+    if _damaged[store] > _LINES_OF_DAMAGE:
+        line = f"more in store={store} is left out; rbpx store verify --store {store} names all of it"
+    notice(line)
+
+
 def begin() -> None:
     """A command begins: nothing is said yet."""
     _said.clear()
+    _damaged.clear()

@@ -11,7 +11,7 @@ from pyarrow.fs import LocalFileSystem
 
 from rbpx import schema
 from rbpx.integrity import sound_files, sound_runs
-from rbpx.notice import notice
+from rbpx.notice import notice_damage
 from rbpx.store import Record, Store
 
 BY_FILE = {"tokens": schema.TOKENS, "rank_counts": schema.RANK_COUNTS, "documents": schema.DOCUMENTS}
@@ -62,9 +62,10 @@ def _run_rows(store: Store) -> list[Record]:
         if cell["run_id"] in sound:
             rows.append(store.manifest(cell["run_id"]) | cell)
         elif not store.has_run(cell["run_id"]):
-            notice(
+            notice_damage(
+                store.root,
                 f"run {cell['run_id']} ({cell['family']} {cell['size']} on {cell['dataset']}) is gone from "
-                f"store={store.root}; run the line that measured it again"
+                f"store={store.root}; run the line that measured it again",
             )
     return rows
 

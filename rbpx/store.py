@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from rbpx.content import read_sealed, write_sealed
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.notice import notice
+from rbpx.notice import notice_damage
 from rbpx.schema import FORMAT
 
 Record = dict[str, Any]
@@ -187,9 +187,10 @@ class Store:
         except FileNotFoundError:  # perhaps dropped by another process since it was listed
             return None
         except ValueError:
-            notice(
+            notice_damage(
+                self.root,
                 f"{kind}/{path.name} in store={self.root} is damaged and left out; remove that file, then run the line "
-                "that made it again"
+                "that made it again",
             )
             return None
 

@@ -213,6 +213,19 @@ def test_other_harmed_files_are_named_left_out_and_said(kind: str, own_store: Pa
     assert left == whole - 1 or kind == "vocab"
 
 
+def test_very_much_damage_is_told_in_a_few_lines_and_where_to_read_the_rest(own_store: Path, cwd: Path) -> None:
+    records = sorted((own_store / "fits").iterdir())
+    for path in records:
+        flipped(path)
+    answer = here("sql", "SELECT count(*) AS n FROM fits", "--store", own_store, "--format", "csv", cwd=cwd, check=0)
+    assert answer.stdout == "n\n0\n"
+    *named, rest = told(answer)
+    assert len(named) == 5 < len(records)
+    assert all(f"fits/{path.name}" in line for path, line in zip(records, named, strict=False))
+    assert f"rbpx store verify --store {own_store} names all of it" in rest
+    assert len(faults(own_store, cwd)) == len(records)
+
+
 def test_what_a_kill_leaves_is_counted_and_is_no_fault(own_store: Path, cwd: Path) -> None:
     torn = own_store / "runs" / ".0123456789abcdef.01234567.tmp"
     torn.mkdir()
