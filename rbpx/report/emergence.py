@@ -7,7 +7,7 @@ from rbpx.figures import emergence as drawn
 from rbpx.figures.sheet import Cell, Sheet, decimal, magnitude, span, state, whole
 from rbpx.laws.crossing import Crossing
 from rbpx.report.section import Section, doubts_of
-from rbpx.tables.plain import UNKNOWN, short
+from rbpx.tables.plain import UNKNOWN, rough, short
 
 __all__ = ["section"]
 
@@ -58,7 +58,7 @@ def _factor(found: Emergences, each: Emergence) -> str | None:
 def _times(factor: float) -> str:
     if 0.95 < factor < 1.05:
         return "about as much"
-    return f"{factor:.2g} times less" if factor > 1 else f"{1 / factor:.2g} times more"
+    return f"{rough(factor)} times less" if factor > 1 else f"{rough(1 / factor)} times more"
 
 
 def _laws(found: Emergences) -> Sheet:

@@ -3,7 +3,7 @@
 from rbpx.analyses.k_law import STEP, KLaw, KLaws
 from rbpx.figures import k_law as drawn
 from rbpx.figures.sheet import Cell, Sheet, decimal, magnitude, named, span, state, whole
-from rbpx.report.section import Section, count, doubts_of, interval
+from rbpx.report.section import Section, doubts_of, interval
 from rbpx.tables.plain import UNKNOWN, rough
 
 __all__ = ["section"]
@@ -29,10 +29,10 @@ def _sentences(found: KLaws) -> list[str]:
     exchanged = next((law for law in known if law.exchange is not None), None)
     if exchanged is not None and exchanged.exchange is not None:
         worth = exchanged.exchange
-        until = f"to {count(worth.hi)}" if worth.hi is not None else "and no size is known to be enough"
-        low = UNKNOWN if worth.lo is None else count(worth.lo)
+        until = f"to {rough(worth.hi)}" if worth.hi is not None else "and no size is known to be enough"
+        low = rough(worth.lo)
         said.append(
-            f"To do at k = 1 what {exchanged.run.size} does at k = {STEP}, a model must be {count(worth.factor)} times "
+            f"To do at k = 1 what {exchanged.run.size} does at k = {STEP}, a model must be {rough(worth.factor)} times "
             f"larger (95 %: {low} {until})."
         )
     return said

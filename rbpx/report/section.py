@@ -8,7 +8,7 @@ from rbpx.figures.sheet import Sheet
 from rbpx.status import Status
 from rbpx.tables.plain import law_name, number
 
-__all__ = ["Doubt", "Section", "count", "doubts_of", "interval", "law_title", "of_ten"]
+__all__ = ["Doubt", "Section", "doubts_of", "interval", "law_title", "of_ten"]
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,6 @@ def interval(value: float | None, lo: float | None, hi: float | None, digits: in
 def law_title(law: str, k: int | None) -> str:
     """As people call a law, with a minus sign."""
     return law_name(law, k).replace("-ln ", "−ln ")
-
-
-def count(value: float) -> str:
-    """A number of any magnitude in two digits, written out while it is short."""
-    return f"{float(f'{value:.2g}'):,.0f}" if 10 <= value < 1e6 else f"{value:.2g}"
 
 
 def of_ten(alpha: float) -> str:

@@ -43,13 +43,21 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def short(value: float | None) -> str:
-    """A number of any magnitude in few characters, or a dash."""
-    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.3g}"
+    """A number of any magnitude in three digits, or a dash."""
+    return _rounded(value, 3)
 
 
 def rough(value: float | None) -> str:
     """A number of any magnitude in two digits, or a dash."""
-    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.2g}"
+    return _rounded(value, 2)
+
+
+def _rounded(value: float | None, digits: int) -> str:
+    """Up to a million written out, with zeros where its digits end."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    said = f"{value:.{digits}g}"
+    return f"{float(said):,.0f}" if 10 ** (digits - 1) <= abs(float(said)) < 1e6 else said
 
 
 def span(lo: float | None, hi: float | None, digits: int = 4) -> str:
