@@ -14,6 +14,7 @@ from rbpx.errors import RbpxError
 from rbpx.index import refresh_index
 from rbpx.mirror import open_store
 from rbpx.near import did_you_mean
+from rbpx.progress import counted
 from rbpx.queries import connect
 from rbpx.store import Record, Store
 from rbpx.ties import Ties
@@ -145,7 +146,11 @@ def find(name: str, grids: Sequence[Grid], asked: bool = True, indexes: bool = T
             if analysis.across:
                 results = module.analyse(connection, groups, request)
             else:
-                results = [module.analyse(connection, group, request) for group in groups]
+                results = []
+                with counted(f"{name}: groups of runs", len(groups)) as advance:
+                    for group in groups:
+                        results.append(module.analyse(connection, group, request))
+                        advance(1)
         records += [record for result in results for record in module.keep(store, result)]
         found += results
         if indexes:

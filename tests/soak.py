@@ -9,13 +9,15 @@ import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 from rbpx import integrity
 from rbpx.errors import DamageError
@@ -65,11 +67,14 @@ def finished(words: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def kill(process: subprocess.Popen[str]) -> str:
-    """End a process group as a power cut would; what it had said."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+    """End a command and all that it started as a power cut would; what it had said."""
+    whole = []
+    if process.poll() is None:
+        root = psutil.Process(process.pid)
+        whole = [root, *root.children(recursive=True)]  # the processes of a launcher have sessions of their own
+    for each in whole:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
     return process.communicate()[1]
 
 

@@ -14,8 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.stats import chi2, ncf, norm
-from scipy.stats import t as student_t
+from scipy.special import gammaincinv, ncfdtr, ndtri, stdtrit  # scipy.stats checks its arguments for 60 times as long
 
 from rbpx.laws.regression import Regression
 
@@ -125,10 +124,10 @@ class Uncertainty:
     @property
     def t(self) -> float:
         """Quantile of Student's t that the interval of a scatter uses."""
-        return float(student_t.ppf((1 + LEVEL) / 2, self.dof))
+        return float(stdtrit(self.dof, (1 + LEVEL) / 2))
 
 
-_Z: Final = float(norm.ppf((1 + LEVEL) / 2))
+_Z: Final = float(ndtri((1 + LEVEL) / 2))
 
 
 def uncertainty(found: Regression, refits: tuple[Floats, Floats] | None) -> Uncertainty:
@@ -173,16 +172,16 @@ def r2_interval(r2: float, n: int) -> tuple[float, float]:
     """
     F, dof = (n - 2) * r2 / (1 - r2), n - 2
     if F > 1e6:
-        lo, hi = (F / dof * float(chi2.ppf(q, dof)) for q in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+        lo, hi = (F / dof * 2 * float(gammaincinv(dof / 2, q)) for q in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
         return lo / (lo + n), hi / (hi + n)
 
     def at(probability: float) -> float:
-        if ncf.cdf(F, 1, dof, 0.0) <= probability:
+        if ncfdtr(1, dof, 0.0, F) <= probability:
             return 0.0
         high = max(F, 1.0)
-        while ncf.cdf(F, 1, dof, high) > probability:
+        while ncfdtr(1, dof, high, F) > probability:
             high *= 2
-        noncentrality = brentq(lambda nc: float(ncf.cdf(F, 1, dof, nc)) - probability, 0.0, high)
+        noncentrality = brentq(lambda nc: float(ncfdtr(1, dof, nc, F)) - probability, 0.0, high)
         return float(noncentrality / (noncentrality + n))
 
     return at((1 + LEVEL) / 2), at((1 - LEVEL) / 2)
