@@ -14,7 +14,7 @@ from tests.synthetic import Truth, write_store
 
 pytest_plugins = ["tests.stores"]
 
-VERBS = ("fit", "klaw", "regimes", "emergence", "gaps", "entropy")
+VERBS = ("fit", "klaw", "regimes", "emergence", "gaps", "entropy", "predict", "units", "ranks", "improve")
 
 
 def shown(columns: int, spare: tuple[str, ...], *rows: tuple[str, ...]) -> list[str]:

@@ -31,18 +31,22 @@ def show(found: Sequence[Improvement]) -> None:
 
 
 def _print_tokens(screen: Console, found: Improvement, what: str, tokens: Sequence[TokenImprovement]) -> None:
-    columns = ["token", "times", "slope", "95 % interval", "nats", f"RBP_{found.k}", "share"]
+    columns = ["token", "id", "times", "documents", "slope", "95 % interval", "nats", f"RBP_{found.k}", "share"]
+    spare = ("95 % of share", "documents", "id")
     sizes = f"{found.group.runs[0].size}..{found.group.runs[-1].size}"
-    table = grid(f"{found.group.title}, {sizes}: {what}", columns)
+    table = grid(f"{found.group.title}, {sizes}: {what}", [*columns, "95 % of share"], spare=spare)
     for token in tokens[: found.top]:
         table.add_row(
             legible(token.text, token.token_id),
+            str(token.token_id),
             f"{token.n_tokens:,}",
+            f"{token.n_documents:,}",
             number(token.slope, 3),
             span(token.slope_lo, token.slope_hi, 3),
             f"{number(token.smallest_nats, 2)}..{number(token.largest_nats, 2)}",
             f"{number(token.smallest_rbp, 2)}..{number(token.largest_rbp, 2)}",
             _share(token.share),
+            f"{_share(token.share_lo)}..{_share(token.share_hi)}" if token.share_lo is not None else UNKNOWN,
         )
     put(screen, table)
 

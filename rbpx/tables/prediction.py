@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.prediction import FAR, Foresight, Foresights
-from rbpx.tables.plain import UNKNOWN, console, grid, law_name, percent, put, remedies, short, status_name
+from rbpx.tables.plain import UNKNOWN, console, grid, law_name, number, percent, put, remedies, short, span, status_name
 
 
 def show(found: Sequence[Foresights]) -> None:
@@ -26,18 +26,23 @@ def show(found: Sequence[Foresights]) -> None:
 def _print_backtest(foresights: Foresights) -> None:
     sizes = foresights.group.runs
     held = list(range(1, min(3, max(len(sizes) - 3, 0)) + 1))
-    columns = ["law", "mean |error|", *(f"from {len(sizes) - n}" for n in held), "inside", "status"]
-    table = grid(f"{foresights.group.title}: backtest", columns)
+    columns = ["law", "mean |error|", *(f"from {len(sizes) - n}" for n in held), "inside"]
+    spare = ("alpha", "95 % of alpha", "R2")
+    table = grid(f"{foresights.group.title}: backtest", [*columns, *spare, "status"], spare=spare)
     for foresight in foresights.laws:
         last = {b.n_fitted: b.error for b in foresight.backtests if b.size == sizes[-1].size}
         mean = foresight.mean_error
+        fit = foresight.law.fit
         inside = [b.is_inside for b in foresight.backtests if b.is_inside is not None]
         table.add_row(
             _name(foresight),
             UNKNOWN if mean is None else percent(mean).lstrip("+"),
             *(percent(last.get(len(sizes) - n)) for n in held),
             f"{sum(inside)}/{len(inside)}" if inside else UNKNOWN,
-            status_name(foresight.law.fit.status),
+            number(fit.alpha),
+            span(fit.alpha_lo, fit.alpha_hi),
+            number(fit.r2, 3),
+            status_name(fit.status),
         )
     put(console(), table)
 

@@ -40,7 +40,8 @@ def show(found: Sequence[Ranks]) -> None:
 
 
 def _print_rivals(screen: Console, ranks: Ranks, title: str, cell: Callable[[Rival], str]) -> None:
-    table = grid(title, ["size", *(SHORT[name] for name in DISTRIBUTIONS)])
+    spare = [SHORT["negative_binomial"]]  # where names of sizes are long, one has to go
+    table = grid(title, ["size", *(SHORT[name] for name in DISTRIBUTIONS)], spare=spare)
     for of in ranks.runs:
         table.add_row(escape(of.run.size), *(cell(of.rival(name)) for name in DISTRIBUTIONS))
     put(screen, table)
@@ -81,8 +82,9 @@ def _print_criteria(screen: Console, ranks: Ranks) -> None:
 
 
 def _print_lognormal(screen: Console, ranks: Ranks) -> None:
-    columns = ["size", "mu", "95 % interval", "sigma", "95 % interval", "gamma", "status"]
-    table = grid(f"{ranks.group.title}: lognormal as published (ranks from 2 up)", columns)
+    columns = ["size", "S", "tokens from 2 up", "mu", "95 % interval", "sigma", "95 % interval", "gamma", "distance"]
+    title = f"{ranks.group.title}: lognormal as published (ranks from 2 up)"
+    table = grid(title, [*columns, "status"], spare=("distance", "S", "tokens from 2 up"))
     for of in ranks.runs:
         table.add_row(escape(of.run.size), *_lognormal(of))
     put(screen, table)
@@ -98,11 +100,12 @@ def _lognormal(of: RunRanks) -> list[str]:
     rival = of.rival(PAPER)
     params, ends = rival.fit.params, rival.interval
     unconstrained = of.rival("lognormal_full").fit.params.get("gamma_unconstrained")
-    cells = []
+    n_tokens = params.get("n_tokens")
+    cells = [f"{of.run.non_embedding_params:,}", UNKNOWN if n_tokens is None else f"{n_tokens:,}"]
     for name in ("mu", "sigma"):
         lo, hi = ends.get(name, (None, None))
         cells += [number(params[name], 2), span(lo, hi, 2)]
-    return [*cells, number(unconstrained), status_name(rival.fit.status)]
+    return [*cells, number(unconstrained), number(rival.fit.distance), status_name(rival.fit.status)]
 
 
 def _print_closures(screen: Console, ranks: Ranks, name: str) -> None:

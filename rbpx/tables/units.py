@@ -41,8 +41,9 @@ def _text(units: GroupUnits) -> tuple[str, str | None]:
 
 def _print_text(screen: Console, found: Sequence[GroupUnits]) -> None:
     dataset = found[0].group.first.dataset
-    columns = ["size", "V", "nats/token", "95 %", "bits/byte", "95 %", "tok/byte"]
-    _print_rows(screen, f"{dataset}: nats per token and bits per byte", columns, found, _lengths)
+    columns = ["size", "S", "V", "tokens", "nats/token", "95 %", "bits/byte", "95 %", "tok/byte", "run"]
+    spare = ("V", "S", "tokens", "run")
+    _print_rows(screen, f"{dataset}: nats per token and bits per byte", columns, found, _lengths, spare)
     columns = ["size", *(cell for percent in PERCENTS for cell in (_quantile(percent), "95 %"))]
     _print_rows(screen, f"{dataset}: rank of the true token", columns, found, _ranks)
     columns = ["size", *map(_quantile, PERCENTS)]
@@ -50,8 +51,15 @@ def _print_text(screen: Console, found: Sequence[GroupUnits]) -> None:
     _print_rows(screen, f"{dataset}: rank/V, and RBP at k of the same share of V", columns, found, _relative)
 
 
-def _print_rows(screen: Console, title: str, columns: list[str], found: Sequence[GroupUnits], cells: _Cells) -> None:
-    table = grid(title, columns)
+def _print_rows(
+    screen: Console,
+    title: str,
+    columns: list[str],
+    found: Sequence[GroupUnits],
+    cells: _Cells,
+    spare: Sequence[str] = (),
+) -> None:
+    table = grid(title, columns, spare=spare)
     for units in found:
         table.add_section()
         first = units.group.first
@@ -66,12 +74,14 @@ def _quantile(percent: int) -> str:
 
 
 def _lengths(each: RunUnits) -> list[str]:
-    units, V = each.units, each.run.vocab_size
+    units, run = each.units, each.run
     return [
-        UNKNOWN if V is None else f"{V:,}",
+        f"{run.non_embedding_params:,}",
+        *(UNKNOWN if n is None else f"{n:,}" for n in (run.vocab_size, run.n_tokens)),
         *_with_ends(units.nats_per_token),
         *_with_ends(units.bits_per_byte),
         number(units.tokens_per_byte.value),
+        " ".join(run.run_ids),
     ]
 
 
