@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +117,7 @@ def _measure_on(device: Device, grids: Sequence[_Grid]) -> None:
         return
     for grid, _ in missing:
         grid.store.prepare()
+    from rbpx.ahead import Ahead
     from rbpx.progress import GridProgress
 
     crew = crew or _assemble(device)
@@ -126,8 +127,11 @@ def _measure_on(device: Device, grids: Sequence[_Grid]) -> None:
             grid, cell = of_model[0]
             with split_of(grid.request, grid.store) as split:
                 load = _loader(cell, crew, grid.store, split)
-                for grid, cell in of_model:
-                    _measure(cell, grid, load, crew, progress, len(missing))
+                with Ahead(load, [(cell, grid.drawn.documents) for grid, cell in of_model]) as ahead:
+                    for at, (grid, cell) in enumerate(of_model):
+                        ahead.settle()
+                        begins = partial(ahead.follow, at) if _computes_elsewhere(crew) else _alone
+                        _measure(cell, grid, load, crew, progress, len(missing), begins)
 
 
 def _assemble(device: Device) -> Crew:
@@ -135,6 +139,15 @@ def _assemble(device: Device) -> Crew:
     from rbpx.crew import assemble
 
     return assemble(device.value)
+
+
+def _computes_elsewhere(crew: Crew) -> bool:
+    """Whether the processor has time beside the computing; cutting texts there would take that from a model on it."""
+    return crew.device.type != "cpu"
+
+
+def _alone() -> None:
+    """Nothing is done beside measuring."""
 
 
 def _by_model(missing: Sequence[tuple[_Grid, Cell]]) -> list[list[tuple[_Grid, Cell]]]:
@@ -169,9 +182,15 @@ def _loader(cell: Cell, crew: Crew, store: Store, split: Split | None) -> Callab
 
 
 def _measure(
-    cell: Cell, grid: _Grid, load: Callable[[], LoadedModel], crew: Crew, progress: GridProgress, n_cells: int
+    cell: Cell,
+    grid: _Grid,
+    load: Callable[[], LoadedModel],
+    crew: Crew,
+    progress: GridProgress,
+    n_cells: int,
+    begins: Callable[[], None],
 ) -> None:
-    """Measure one cell, and tell its grid's outcome."""
+    """Measure one cell, and tell its grid's outcome; `begins` is called when its text is cut and its model works."""
     from rbpx.measure import measure_cell
 
     place = {"cell": progress.n_done + 1, "cells": n_cells}
@@ -180,6 +199,7 @@ def _measure(
         with marked(store, cell.names() | place, crew.leads) as mark:
 
             def begin(n_tokens: int) -> Callable[[int], None]:
+                begins()
                 told = progress.begin(f"{cell.family} {cell.size}", n_tokens, crew.world)
                 return mark.follow(n_tokens, told, crew.world)
 

@@ -1,6 +1,7 @@
 """Sweeps: models loaded once, jobs side by side under the launchers, one that fails, one that is killed."""
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,45 @@ def test_a_model_is_loaded_once_for_all_texts_of_a_sweep(
     here("measure", "-m", *words, "dataset=pydoc,stdlib", "limit=2", *store, cwd=cwd, check=0)
     assert sorted(loaded) == sorted(family.folders)
     assert len(runs(tmp_path / "store", cwd)) == 2 * len(family.folders)
+
+
+def test_the_next_text_is_cut_while_one_is_measured_and_the_runs_are_those_of_single_texts(
+    family: Family, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a GPU computes; on a CPU a text is cut in its turn."""
+    from rbpx import campaign, measure, reading
+
+    events: list[str] = []
+    next_is_cut = threading.Event()
+    cut_windows, measure_windows = reading.cut_windows, measure.measure_windows
+
+    def cut(*how: Any) -> Any:
+        windows = cut_windows(*how)
+        beside = threading.current_thread() is not threading.main_thread()
+        events.append("cut beside" if beside else "cut")
+        if beside:
+            next_is_cut.set()
+        return windows
+
+    def measured(*how: Any) -> Any:
+        events.append("measure")
+        if "cut beside" not in events:
+            assert next_is_cut.wait(60), "the next text waits for the end of this one"
+        return measure_windows(*how)
+
+    monkeypatch.setattr(campaign, "_computes_elsewhere", lambda crew: True)
+    monkeypatch.setattr(reading, "_cut", {})
+    monkeypatch.setattr(reading, "cut_windows", cut)
+    monkeypatch.setattr(measure, "measure_windows", measured)
+    words = [word for word in family.words("xs") if not word.startswith("dataset")]
+    together, apart = tmp_path / "together", tmp_path / "apart"
+    here("measure", "-m", *words, "dataset=pydoc,stdlib", "limit=3", "--store", together, cwd=cwd, check=0)
+    assert sorted(events) == ["cut", "cut beside", "measure", "measure"]
+    assert (events[0], events[-1]) == ("cut", "measure"), "a text is measured when it is cut"
+    monkeypatch.undo()
+    for dataset in ("pydoc", "stdlib"):
+        here("measure", *words, f"dataset={dataset}", "limit=3", "--store", apart, cwd=cwd, check=0)
+    assert runs(together, cwd) == runs(apart, cwd)
 
 
 def test_a_text_that_is_wrong_does_not_stop_the_others_of_a_sweep(family: Family, cwd: Path, tmp_path: Path) -> None:
