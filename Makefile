@@ -40,6 +40,7 @@ tutorial: $(STAMP) ## run what the tutorial and the example notebook show again,
 	$(BIN)/python docs/retell.py docs/tutorial.md docs/example.ipynb
 
 picture: $(STAMP) ## docs/report.png: the first screen of the report of the demo's store, by Chromium
+	@mkdir -p build
 	$(BIN)/python -m rbpx report source=measured model=ladder --output build/picture.html
 	chromium --headless --no-sandbox --hide-scrollbars --virtual-time-budget=20000 --window-size=1280,960 \
 	  --screenshot=docs/report.png file://$(CURDIR)/build/picture.html
