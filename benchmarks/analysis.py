@@ -152,8 +152,8 @@ def bootstrap(store: Store) -> Cost:
     """Counting and resampling alone, without the laws: what `fit` does before it fits."""
     from rbpx.analyses.points import weigh_group
     from rbpx.analyses.selection import select
-    from rbpx.config import Request
     from rbpx.queries import connect
+    from rbpx.request import Request
 
     request = Request(k=K, laws=["rbp", "cross_entropy"], resamples=1000)
     with connect(store) as connection:

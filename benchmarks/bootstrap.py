@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from rbpx.analyses import regimes, size_laws
 from rbpx.analyses.points import weigh_group
 from rbpx.analyses.selection import select
-from rbpx.config import Request
 from rbpx.queries import connect
+from rbpx.request import Request
 from tests.synthetic import Truth, write_store
 
 K = sorted({round(10 ** (i / 6.3)) for i in range(32)})[:30]

@@ -28,7 +28,7 @@ def main(argv: list[str]) -> int:
         print(f"rbpx: {visible_line(str(problem))}", file=sys.stderr)
         return 1 if isinstance(problem, MeasureError) else 2
     except BrokenPipeError:
-        from rbpx.commands import close_output
+        from rbpx.closing import close_output
 
         close_output()
         return 0
@@ -52,7 +52,7 @@ def _launch(verb: str, words: tuple[str, ...], hydra: tuple[str, ...], sweeps: b
         if sweeps:
             raise RbpxError("the sweep has no jobs; check its lists and globs with --cfg job for one of them")
         return 0
-    from rbpx.commands import finish
+    from rbpx.closing import finish
 
     return finish(verb, outcomes)
 

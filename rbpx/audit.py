@@ -16,7 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 from rbpx.analyses.audit import Audit, analyse, pair_ranks, sample_documents
 from rbpx.analyses.selection import Group, Run, select
 from rbpx.campaign import draw_sample, split_of
-from rbpx.config import Dtype, Request
+from rbpx.config import Dtype
 from rbpx.content import digest
 from rbpx.corpus import Document, text_hash
 from rbpx.crew import Crew, assemble
@@ -31,6 +31,7 @@ from rbpx.placement import Split
 from rbpx.progress import GridProgress
 from rbpx.queries import connect
 from rbpx.reading import read_as_asked
+from rbpx.request import Request
 from rbpx.store import Record, Store
 
 _ASKED = ("model", "dataset", "protocol", "limit", "seed")  # what decides which tokens a run is of

@@ -11,17 +11,19 @@ from functools import cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from rbpx.config import Device, Request
+from rbpx.config import Device
 from rbpx.corpus import text_hash
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.grid import INCOMPLETE, Cell, cells
 from rbpx.hub_texts import Sample
 from rbpx.index import refresh_index
 from rbpx.mirror import own_store
+from rbpx.notice import leads
 from rbpx.offline import hash_members
 from rbpx.outcome import Failure, Outcome
 from rbpx.parquet_parts import Tell
 from rbpx.placement import Split
+from rbpx.request import Request
 from rbpx.running import marked
 from rbpx.samples import sample
 from rbpx.store import Store, now
@@ -67,7 +69,7 @@ def measure_grids(requests: Sequence[Request]) -> list[Outcome]:
             stopped = _stopped(problem)
             outcomes = [stopped if any(o is grid.outcome for grid in together) else o for o in outcomes]
             continue
-        if int(os.environ.get("RANK", "0")) == 0:
+        if leads():
             for store in {grid.store.root: grid.store for grid in together}.values():
                 refresh_index(store)
     return outcomes
@@ -100,7 +102,7 @@ def draw_sample(request: Request, store: Store) -> Sample:
 def _tell_loading(what: str) -> Tell:
     from rbpx.progress import tell_loading
 
-    return tell_loading(what, quiet=int(os.environ.get("RANK", "0")) > 0)
+    return tell_loading(what, quiet=not leads())
 
 
 def _measure_on(device: Device, grids: Sequence[_Grid]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from rbpx.analyses.size_laws import Law, Laws
 from rbpx.errors import RbpxError
 from rbpx.laws import Method
-from rbpx.laws.power import predict
+from rbpx.laws.prediction import predict
 from rbpx.tables.plain import law_name
 
 _STEPS = 60  # of a curve

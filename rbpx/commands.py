@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rbpx.config import Format, Request
-from rbpx.display import visible_line
+from rbpx.closing import close_output
+from rbpx.config import Format
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.mirror import open_store, own_store
+from rbpx.notice import leads
 from rbpx.outcome import Outcome, leave
+from rbpx.request import Request
 from rbpx.rereading import read_again
 from rbpx.store import Record, Store
 from rbpx.study import ANALYSES, open_filled, refuse_plot
-from rbpx.study import perform as perform_analyses
-from rbpx.words import OVERRIDES, VERB, WORDS
-
-_PLACES = r"(store|output|format|hydra[^=]*)="
-
-
-def leads() -> bool:
-    """Whether this is the process that prints."""
-    return int(os.environ.get("RANK", "0")) == 0
+from rbpx.words import VERB, WORDS, changes_of_study
 
 
 def perform(config: Any) -> None:
@@ -64,78 +56,6 @@ def _check_format(verb: str, request: Any) -> None:
         )
 
 
-def close_output() -> None:
-    """`| head` has seen enough; what is still buffered has nowhere to go."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
-    """What comes after the last job: the laws over all of the sweep, and what failed. Returns the exit status."""
-    outcomes = _after_waiting(outcomes)
-    errors = [(o.error, o.status) for o in outcomes if o.error is not None]
-    failures = [f for o in outcomes for f in o.failures]
-    done = [key for o in outcomes for key in o.cell_keys]
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        from rbpx.crew import disband
-
-        disband()
-    if not leads():
-        return 1 if errors or failures else 0
-    requests = [o.request for o in outcomes if o.request is not None]
-    if verb in ("run", "record") and requests:
-        found = read_again(requests[0].store, lambda: _finish_run(requests, done))
-        if verb == "record" and not errors and not failures:
-            _record(requests[0], found)
-    if verb in ANALYSES and requests:
-        read_again(
-            requests[0].store,
-            lambda: perform_analyses([verb], [(request, None) for request in requests], writes=True),
-        )
-    if verb == "report" and requests:
-        from rbpx.report.output import write_report
-
-        read_again(requests[0].store, lambda: write_report([(request, None) for request in requests], _narrowing()))
-    if verb == "audit" and requests:
-        _print_audits(requests[0], [found for o in outcomes for found in o.found])
-    if verb == "plan" and requests:
-        from rbpx.tables.plan import show as show_plan
-
-        show_plan([planned for o in outcomes for planned in o.found], requests[0].format)
-    if verb == "status" and requests:
-        from rbpx.tables.status import print_status
-
-        print_status(requests, [standing for o in outcomes for standing in o.found])
-    for failure in failures:
-        print(f"rbpx: {visible_line(failure.cell)} failed: {visible_line(failure.error)}", file=sys.stderr)
-    for error in dict.fromkeys(error for error, _ in errors):
-        print(f"rbpx: {visible_line(error)}", file=sys.stderr)
-    if not errors and not failures:
-        return 0
-    wrong = all(f.request_is_wrong for f in failures) and all(status == 2 for _, status in errors)
-    return 2 if wrong and not done else 1
-
-
-def _finish_run(requests: Sequence[Request], done: Sequence[str]) -> list[Record]:
-    """The analyses of a study, over all cells of its sweep; over what it imported where it measures nothing."""
-    first = requests[0]
-    if done:
-        return perform_analyses(first.analyses, [(first, done)], asked=False)
-    if first.model is None:
-        return perform_analyses(first.analyses, [(request, None) for request in requests])
-    return []
-
-
-def _record(request: Request, found: Sequence[Record]) -> None:
-    """Write what a study gives into its file."""
-    from rbpx.findings import write_findings
-    from rbpx.launch import folder
-
-    if request.study is not None:
-        source = folder("experiments") / f"{request.study.name}.yaml"
-        written = write_findings(request.study, found, source, request.output, _changes())
-        print(f"findings of {request.study.name} written to {written}", file=sys.stderr)
-
-
 def run(request: Request, words: Sequence[str]) -> Outcome:
     """Bring in what a study imports, then measure its grid if it has one."""
     if request.imports:
@@ -154,21 +74,14 @@ def record(request: Request, words: Sequence[str]) -> Outcome:
 
     if request.study is None:
         raise RbpxError("record needs a named study: python -m rbpx record experiment=NAME; see python -m rbpx --help")
-    changes = _changes()
-    if changes and request.output is None:
+    changed = changes_of_study()
+    if changed and request.output is None:
         raise RbpxError(
-            f"{changes[0]} makes another study of experiment={request.study.name}, whose file is for its own findings; "
+            f"{changed[0]} makes another study of experiment={request.study.name}, whose file is for its own findings; "
             "name a file for these with --output FILE"
         )
     check_output(request.output or str(folder("experiments") / f"{request.study.name}.yaml"))
     return run(request, words)
-
-
-def _changes() -> list[str]:
-    """Overrides that change what a study gives, not where it is or how fast it comes."""
-    same = ("experiment", "store", "output", "format", "device", "tokens_per_batch")
-    typed = json.loads(os.environ[OVERRIDES])
-    return [o for o in typed if "=" in o and not o.startswith("hydra") and o.split("=")[0].lstrip("+~") not in same]
 
 
 def measure(request: Request, words: Sequence[str]) -> Outcome:
@@ -186,34 +99,12 @@ def measure(request: Request, words: Sequence[str]) -> Outcome:
     return outcome
 
 
-def _after_waiting(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The outcomes with those in place that waited to be measured."""
-    waiting = [o.request for o in outcomes if o.waits and o.request is not None]
-    if not waiting:
-        return list(outcomes)
-    from rbpx.campaign import measure_grids
-
-    measured = iter(measure_grids(waiting))
-    return [next(measured) if o.waits else o for o in outcomes]
-
-
 def audit(request: Request, words: Sequence[str]) -> Outcome:
     """Measure a sample of what the store holds again, in float32; printed at the end, once for all jobs of a sweep."""
     from rbpx.audit import audit_runs
 
     open_filled(request.store)
     return audit_runs(request)
-
-
-def _print_audits(request: Request, found: Sequence[Any]) -> None:
-    from rbpx.analyses.audit import records
-    from rbpx.tables.audit import show as show_audits
-    from rbpx.tables.plain import print_records
-
-    if request.format is not Format.table:
-        print_records([row for each in found for row in records(each)], request.format)
-    elif found:
-        show_audits(found)
 
 
 def plan(request: Request, words: Sequence[str]) -> Outcome:
@@ -260,11 +151,6 @@ def report(request: Request, words: Sequence[str]) -> Outcome:
 
     check(request)
     return Outcome(request)
-
-
-def _narrowing() -> str:
-    """What was typed to choose among the runs, and how to look at them."""
-    return " ".join(o for o in json.loads(os.environ[OVERRIDES]) if re.match(rf"(?!{_PLACES})[\w.+~]+=", o))
 
 
 def outcomes(request: Request, words: Sequence[str]) -> Outcome:

@@ -8,10 +8,11 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
-from rbpx.config import Device, Dtype, Format, Request
+from rbpx.config import Device, Dtype, Format
 from rbpx.errors import RbpxError
 from rbpx.launch import experiments, folder
 from rbpx.laws import LAWS, Method
+from rbpx.request import Request
 from rbpx.ties import Ties
 from rbpx.words import FLAGS, VERBS
 

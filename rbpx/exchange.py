@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rbpx import writing
-from rbpx.config import Format, ImportConfig, ImportRequest, Request
+from rbpx.config import Format, ImportConfig, ImportRequest
 from rbpx.errors import RbpxError
 from rbpx.imports import Imported, import_file
 from rbpx.index import refresh_index
@@ -15,6 +15,7 @@ from rbpx.launch import folder
 from rbpx.mirror import open_store, own_store
 from rbpx.outcome import Outcome
 from rbpx.queries import RELATIONS, ask_user, connect
+from rbpx.request import Request
 from rbpx.store import Store
 
 

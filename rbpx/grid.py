@@ -5,9 +5,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rbpx.config import Bos, ModelConfig, Padding, Request
+from rbpx.config import Bos, ModelConfig, Padding
 from rbpx.content import digest
 from rbpx.errors import RbpxError
+from rbpx.request import Request
 
 INCOMPLETE = "a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help"
 _PLAIN = {"bos": Bos.tokenizer.value, "whole": False, "stride": None, "padding": Padding.counted.value}

@@ -9,9 +9,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from rbpx.config import Request
 from rbpx.errors import RbpxError
 from rbpx.launch import compose
+from rbpx.request import Request
 from rbpx.words import quoted
 
 _GROUPS = ("model", "dataset", "protocol")

@@ -11,10 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rbpx.config import DatasetConfig, ImportConfig, ImportRequest, ModelConfig, ProtocolConfig, Request
+from rbpx.config import DatasetConfig, ImportConfig, ImportRequest, ModelConfig, ProtocolConfig
 from rbpx.errors import RbpxError
 from rbpx.near import did_you_mean, near
 from rbpx.outcome import ENVIRONMENT, Outcome, collect
+from rbpx.request import Request
 
 _PACKAGE = Path(__file__).resolve().parent
 _GROUPS: dict[str, Any] = {"model": ModelConfig, "dataset": DatasetConfig, "protocol": ProtocolConfig}

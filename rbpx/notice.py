@@ -13,11 +13,16 @@ _said: set[str] = set()
 _damaged: Counter[Path] = Counter()
 
 
+def leads() -> bool:
+    """Whether this is the process that prints."""
+    return int(os.environ.get("RANK", "0")) == 0
+
+
 def notice(line: str) -> None:
     """Say something that concerns the results; what was said in this command is not repeated."""
     if line not in _said:
         _said.add(line)
-        if int(os.environ.get("RANK", "0")) == 0:
+        if leads():
             print(f"rbpx: {visible_line(line)}", file=sys.stderr)
 
 

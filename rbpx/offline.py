@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rbpx.config import ProtocolConfig, Request
+from rbpx.config import ProtocolConfig
 from rbpx.corpus import Document, text_hash
 from rbpx.errors import RbpxError
 from rbpx.grid import INCOMPLETE, Cell, cells, members
+from rbpx.request import Request
 from rbpx.samples import sample_here
 from rbpx.store import Store
 from rbpx.weights import hash_model, local_folder

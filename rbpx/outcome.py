@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rbpx.config import Request
+from rbpx.request import Request
 
 ENVIRONMENT = "RBPX_SWEEP_DIR"
 

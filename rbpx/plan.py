@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from rbpx import relations
-from rbpx.config import Dtype, Request
+from rbpx.config import Dtype
 from rbpx.corpus import Document
 from rbpx.costs import Shape, flops, peak_mib
 from rbpx.errors import RbpxError
@@ -17,6 +17,7 @@ from rbpx.loads import Cut, find_load, load_of_run, reading_of
 from rbpx.mirror import open_store
 from rbpx.offline import grid_offline
 from rbpx.pace import Pace, calibrate, nearest
+from rbpx.request import Request
 from rbpx.room import Room, look_around, what_fits
 from rbpx.shapes import look_up
 from rbpx.standing import Standing, State, stand

@@ -9,13 +9,14 @@ from typing import Any
 import duckdb
 
 from rbpx.analyses.selection import Group, select
-from rbpx.config import Format, Request
+from rbpx.config import Format
 from rbpx.errors import RbpxError
 from rbpx.index import refresh_index
 from rbpx.mirror import open_store
 from rbpx.near import did_you_mean
 from rbpx.progress import counted
 from rbpx.queries import connect
+from rbpx.request import Request
 from rbpx.store import Record, Store
 from rbpx.ties import Ties
 

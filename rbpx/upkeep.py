@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from rbpx.config import Format, Request
+from rbpx.config import Format
 from rbpx.errors import RbpxError
 from rbpx.imports import imported_run_ids, remove_source
 from rbpx.index import NAME, refresh_index
 from rbpx.mirror import open_store, own_store
 from rbpx.outcome import Outcome
 from rbpx.progress import counted
+from rbpx.request import Request
 from rbpx.store import Store
 
 _KNOWN = "store verify, store merge OTHER, store rebuild, store gc, store rm RUN|SOURCE"

@@ -1,5 +1,7 @@
 """The words of a command line in; verb, Hydra's overrides and flags, and what is left over out."""
 
+import json
+import os
 import re
 from dataclasses import dataclass
 
@@ -186,6 +188,13 @@ def _word_advice(word: str) -> str | None:
 
 
 def _keys() -> list[str]:
-    from rbpx.config import Request
+    from rbpx.request import Request
 
     return list(Request.__dataclass_fields__)
+
+
+def changes_of_study() -> list[str]:
+    """Overrides that change what a study gives, not where it is or how fast it comes."""
+    same = ("experiment", "store", "output", "format", "device", "tokens_per_batch")
+    typed = json.loads(os.environ[OVERRIDES])
+    return [o for o in typed if "=" in o and not o.startswith("hydra") and o.split("=")[0].lstrip("+~") not in same]

@@ -10,8 +10,8 @@ import pytest
 
 from rbpx.analyses import k_law, prediction, size_laws
 from rbpx.analyses.selection import Group, select
-from rbpx.config import Request
 from rbpx.queries import connect
+from rbpx.request import Request
 from tests.commands import here
 from tests.synthetic import Truth, write_store
 

@@ -211,6 +211,6 @@ def test_a_script_of_a_user_is_checked_strictly(tmp_path: Path) -> None:
 
 
 def test_the_keys_are_keys_of_the_command_line() -> None:
-    from rbpx.config import Request
+    from rbpx.request import Request
 
     assert [name for name in Keys.__annotations__ if name not in Request.__dataclass_fields__] == []

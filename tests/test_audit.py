@@ -16,9 +16,9 @@ import pytest
 
 from rbpx.analyses.audit import analyse
 from rbpx.analyses.selection import Group, Run
-from rbpx.config import Request
 from rbpx.moves import SAME_NATS, Moves, count_moves, shift
 from rbpx.queries import ask_beside, connect
+from rbpx.request import Request
 from rbpx.store import Store
 from rbpx.ties import Ties
 from tests.commands import Answer, here

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rbpx.config import Request
+from rbpx.request import Request
 from rbpx.words import VERBS
 from tests.commands import here
 

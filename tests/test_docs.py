@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from rbpx import meanings, schema
-from rbpx.config import Request
 from rbpx.launch import folder
 from rbpx.laws import LAWS
+from rbpx.request import Request
 from rbpx.status import Status
 from rbpx.words import VERBS
 from tests.commands import here

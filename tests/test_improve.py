@@ -14,8 +14,8 @@ from rich.text import Text
 
 from rbpx.analyses import improvement
 from rbpx.analyses.selection import select
-from rbpx.config import Request
 from rbpx.queries import ask, connect
+from rbpx.request import Request
 from rbpx.store import Store
 from rbpx.tables.improvement import legible
 from tests.commands import here

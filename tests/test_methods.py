@@ -12,7 +12,8 @@ from scipy.stats import linregress
 
 from rbpx.laws import Method
 from rbpx.laws.choice import Form, choose
-from rbpx.laws.power import PowerLawFit, fit_power_law, predict, reproduce
+from rbpx.laws.power import PowerLawFit, fit_power_law, reproduce
+from rbpx.laws.prediction import predict
 from rbpx.laws.uncertainty import r2_interval
 from rbpx.status import Status
 

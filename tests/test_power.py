@@ -10,7 +10,8 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import linregress
 from scipy.stats import t as student_t
 
-from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law, predict
+from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
+from rbpx.laws.prediction import predict
 from rbpx.resample import document_weights
 from rbpx.status import Status
 

@@ -8,7 +8,8 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.stats import t as student_t
 
-from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law, predict
+from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
+from rbpx.laws.prediction import predict
 from rbpx.laws.regression import Method
 
 S = np.logspace(6, 10, 7)

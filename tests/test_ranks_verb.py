@@ -12,8 +12,8 @@ from scipy.stats import linregress
 
 from rbpx.analyses import entropy
 from rbpx.analyses.selection import select
-from rbpx.config import Request
 from rbpx.queries import connect
+from rbpx.request import Request
 from rbpx.resample import document_weights
 from rbpx.rivals import compare
 from tests.commands import here

@@ -11,9 +11,9 @@ import pytest
 
 from rbpx.analyses import gaps
 from rbpx.analyses.selection import select
-from rbpx.config import Request
 from rbpx.errors import RbpxError
 from rbpx.queries import ask, connect
+from rbpx.request import Request
 from rbpx.resample import document_weights
 from rbpx.store import Store
 from tests.commands import here

@@ -12,7 +12,8 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.stats import t as student_t
 
-from rbpx.laws.power import fit_power_law, predict
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.prediction import predict
 from rbpx.laws.regression import Method
 from rbpx.laws.uncertainty import r2_interval
 

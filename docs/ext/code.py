@@ -9,9 +9,10 @@ from typing import Any
 import yaml
 
 from ext.markdown import block, name, plain, table
-from rbpx.config import DatasetConfig, ImportConfig, ModelConfig, ProtocolConfig, Request, SizeConfig, StudyConfig
+from rbpx.config import DatasetConfig, ImportConfig, ModelConfig, ProtocolConfig, SizeConfig, StudyConfig
 from rbpx.help import help_text, lesson
 from rbpx.launch import experiments, folder
+from rbpx.request import Request
 from rbpx.words import VERBS
 
 

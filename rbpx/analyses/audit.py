@@ -15,11 +15,12 @@ import pyarrow as pa
 from rbpx.analyses.points import size_points
 from rbpx.analyses.selection import Group, Run
 from rbpx.analyses.shifts import LawShift, shift_law, shift_run
-from rbpx.config import Dtype, Request
+from rbpx.config import Dtype
 from rbpx.errors import MeasureError
 from rbpx.evidence import Evidence, weigh
 from rbpx.moves import Moves, Shift, count_moves
 from rbpx.queries import ask_beside
+from rbpx.request import Request
 from rbpx.resample import document_weights
 from rbpx.store import Record
 

@@ -16,11 +16,12 @@ from rbpx.analyses.points import size_points, weigh_group
 from rbpx.analyses.selection import ALIKE, Group, Run
 from rbpx.analyses.shifts import LawShift, shift_law, shift_run
 from rbpx.analyses.size_laws import fit_points
-from rbpx.config import Dtype, Request
+from rbpx.config import Dtype
 from rbpx.evidence import Evidence
 from rbpx.laws import Method
 from rbpx.laws.power import PowerLawFit
 from rbpx.moves import Shift, estimate
+from rbpx.request import Request
 from rbpx.store import Record, Store
 from rbpx.ties import Ties, rule_of
 from rbpx.units import Estimate

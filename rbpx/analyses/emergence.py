@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from rbpx.analyses.selection import Group, Run
 from rbpx.analyses.size_laws import record_of
-from rbpx.config import Request
 from rbpx.correlation import autocorrelation, beta_binomial_share, effective_tokens
 from rbpx.laws import Method
 from rbpx.laws.crossing import Crossing, joint_crossing, line_covariance, windows_crossing
 from rbpx.laws.emergence import JointFit, fit_joint, fit_windows
 from rbpx.laws.power import PowerLawFit
 from rbpx.queries import ask
+from rbpx.request import Request
 from rbpx.resample import document_weights
 from rbpx.store import Record, Store
 from rbpx.windows import Windows, count_windows, window_share

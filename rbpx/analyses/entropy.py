@@ -15,12 +15,12 @@ from scipy.stats import norm
 from rbpx.analyses.points import Points, size_points, weigh_group
 from rbpx.analyses.selection import Group, Run
 from rbpx.analyses.size_laws import Law, fit_points, fit_record
-from rbpx.config import Request
 from rbpx.evidence import Evidence
 from rbpx.laws import Method
 from rbpx.laws.entropy_bias import entropy_extrapolated, entropy_jackknife
 from rbpx.laws.uncertainty import MIN_RESAMPLES
 from rbpx.queries import ask
+from rbpx.request import Request
 from rbpx.store import Record, Store
 
 Floats = npt.NDArray[np.float64]

@@ -14,9 +14,9 @@ from rbpx.analyses.points import Points, size_points, weigh_group
 from rbpx.analyses.selection import ALIKE, Group
 from rbpx.analyses.size_laws import record_of
 from rbpx.analyses.slices import SlicePoints, slice_points
-from rbpx.config import Request
 from rbpx.laws import Method
 from rbpx.laws.gap import EQUATION, Gap, fit_gap
+from rbpx.request import Request
 from rbpx.status import Status
 from rbpx.store import Record, Store
 

@@ -12,10 +12,10 @@ from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from rbpx.analyses.selection import Group
-from rbpx.config import Request
 from rbpx.errors import RbpxError
 from rbpx.laws.uncertainty import LEVEL
 from rbpx.queries import ask
+from rbpx.request import Request
 from rbpx.store import Record, Store
 
 

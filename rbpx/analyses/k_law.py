@@ -18,10 +18,10 @@ from scipy.stats import t as student_t
 from rbpx.analyses.points import weigh_group
 from rbpx.analyses.selection import Group, Run
 from rbpx.analyses.size_laws import record_of
-from rbpx.config import Request
 from rbpx.laws import Method
 from rbpx.laws.emergence import neg_ln
 from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.request import Request
 from rbpx.status import Status
 from rbpx.store import Record, Store
 

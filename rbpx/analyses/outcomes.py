@@ -17,12 +17,12 @@ import numpy.typing as npt
 from rbpx.analyses.recovery import OutcomeLaws, OutcomesFound, Tokens, records, recover
 from rbpx.analyses.selection import Group
 from rbpx.analyses.size_laws import of_one_document
-from rbpx.config import Request
 from rbpx.errors import RbpxError
 from rbpx.laws.emergence import neg_ln
 from rbpx.laws.outcomes import OutcomeFit
 from rbpx.laws.power import fit_power_law
 from rbpx.queries import ask
+from rbpx.request import Request
 from rbpx.resample import document_weights
 from rbpx.rows import read_rows
 from rbpx.status import Status

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.analyses.selection import Group, Run
-from rbpx.config import Request
 from rbpx.evidence import Evidence, weigh
 from rbpx.laws import LAWS
 from rbpx.laws.emergence import neg_ln
 from rbpx.queries import ask
+from rbpx.request import Request
 from rbpx.resample import document_weights
 from rbpx.status import Status
 

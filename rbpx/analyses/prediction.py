@@ -12,9 +12,9 @@ import numpy as np
 from rbpx.analyses.points import Points, size_points, weigh_group
 from rbpx.analyses.selection import Group
 from rbpx.analyses.size_laws import Law, fit_points, fit_record
-from rbpx.config import Request
 from rbpx.laws import Method
-from rbpx.laws.power import Prediction, predict
+from rbpx.laws.prediction import Prediction, predict
+from rbpx.request import Request
 from rbpx.store import Record, Store
 
 FAR = 10  # times beyond the sizes that were fitted: a prediction that says so

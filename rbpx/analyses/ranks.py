@@ -16,7 +16,6 @@ import numpy.typing as npt
 from rbpx.analyses.points import weigh_group
 from rbpx.analyses.selection import Group, Run
 from rbpx.analyses.size_laws import of_one_document, record_of, write_rank_fit
-from rbpx.config import Request
 from rbpx.evidence import Evidence
 from rbpx.laws import Method
 from rbpx.laws.derived import derived_approximation
@@ -25,6 +24,7 @@ from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.rank_fit import RankFit
 from rbpx.laws.uncertainty import Uncertainty
 from rbpx.queries import ask
+from rbpx.request import Request
 from rbpx.resample import document_weights
 from rbpx.rivals import Rival, best, compare
 from rbpx.status import Status

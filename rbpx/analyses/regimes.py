@@ -14,7 +14,7 @@ import numpy as np
 from rbpx.analyses.points import Points, size_points, weigh_group
 from rbpx.analyses.selection import Group
 from rbpx.analyses.size_laws import Law, fit_points, fit_record
-from rbpx.config import Request
+from rbpx.request import Request
 from rbpx.store import Record, Store
 
 MOST_LEFT_OUT: Final = 0.05  # of the resamples: more of them without any miss, and the others are a chosen few

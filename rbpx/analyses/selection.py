@@ -7,9 +7,10 @@ from typing import Any
 
 import duckdb
 
-from rbpx.config import ProtocolConfig, Request
+from rbpx.config import ProtocolConfig
 from rbpx.errors import RbpxError
 from rbpx.queries import ask
+from rbpx.request import Request
 from rbpx.ties import Ties, rule_of
 
 ALIKE = (

@@ -12,7 +12,6 @@ import numpy as np
 
 from rbpx.analyses.points import Points, size_points, weigh_group
 from rbpx.analyses.selection import Group, Run
-from rbpx.config import Request
 from rbpx.content import digest
 from rbpx.evidence import Evidence
 from rbpx.laws import Method
@@ -20,6 +19,7 @@ from rbpx.laws.choice import Choice, choose
 from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
 from rbpx.laws.quantity import quantity
 from rbpx.laws.rank_fit import RankFit
+from rbpx.request import Request
 from rbpx.schema import FITS
 from rbpx.status import Status
 from rbpx.store import Record, Store, now

@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from rbpx.analyses.points import Points, size_points
 from rbpx.analyses.selection import Group
-from rbpx.config import Request
 from rbpx.errors import RbpxError
 from rbpx.evidence import weigh
 from rbpx.queries import ask, ask_where
+from rbpx.request import Request
 from rbpx.resample import document_weights
 from rbpx.status import Status
 

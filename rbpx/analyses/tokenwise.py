@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.analyses.selection import Group, Run
-from rbpx.config import Request
 from rbpx.laws.aggregate import Learned, hit_chance, learn, unbiased_risk
 from rbpx.laws.judgement import Judgement, judge
 from rbpx.queries import ask
+from rbpx.request import Request
 from rbpx.status import Status
 from rbpx.store import Record, Store
 

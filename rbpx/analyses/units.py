@@ -10,8 +10,8 @@ import duckdb
 import numpy as np
 
 from rbpx.analyses.selection import Group, Run
-from rbpx.config import Request
 from rbpx.queries import ask
+from rbpx.request import Request
 from rbpx.resample import document_weights
 from rbpx.store import Record, Store
 from rbpx.units import Units, express

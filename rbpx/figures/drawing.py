@@ -11,7 +11,8 @@ import altair as alt
 import numpy as np
 
 from rbpx.figures.colours import DASHES
-from rbpx.laws.power import PowerLawFit, predict
+from rbpx.laws.power import PowerLawFit
+from rbpx.laws.prediction import predict
 
 __all__ = [
     "S_TITLE",

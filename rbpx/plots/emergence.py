@@ -6,7 +6,7 @@ import numpy as np
 
 from rbpx.analyses.emergence import Emergence, Emergences, WindowLaw
 from rbpx.analyses.selection import Group
-from rbpx.laws.power import predict
+from rbpx.laws.prediction import predict
 from rbpx.plots.axes import Axis
 from rbpx.plots.canvas import Series
 from rbpx.plots.size_laws import SIZE

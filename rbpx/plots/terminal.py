@@ -8,7 +8,8 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from rbpx.laws.power import PowerLawFit, predict
+from rbpx.laws.power import PowerLawFit
+from rbpx.laws.prediction import predict
 from rbpx.plots.axes import Axis
 from rbpx.plots.canvas import MARKS, PLAIN_MARKS, Series, draw
 from rbpx.tables.plain import number, span

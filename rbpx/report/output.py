@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from rbpx.config import Format, Request
+from rbpx.config import Format
 from rbpx.content import write_whole
 from rbpx.errors import RbpxError
 from rbpx.findings import check_output
 from rbpx.mirror import open_store
 from rbpx.report.contents import Report, gather
+from rbpx.request import Request
 from rbpx.study import Grid
 
 __all__ = ["check", "write_report"]

@@ -9,8 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from rbpx import relations
-from rbpx.config import Format, Request
+from rbpx.config import Format
 from rbpx.imports import listed
+from rbpx.request import Request
 from rbpx.running import read_marks
 from rbpx.standing import Standing, State
 from rbpx.store import Store

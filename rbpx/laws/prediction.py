@@ -1,0 +1,60 @@
+"""What a fitted law of size says of a size that was not fitted: a fit and S in, value and interval out."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbpx.laws.power import PowerLawFit, exp_or_none
+from rbpx.laws.uncertainty import Uncertainty
+
+__all__ = ["Prediction", "predict"]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a law says about one size.
+
+    Attributes:
+        S: the size.
+        y: the value that the law gives.
+        lo: lower end of the 95 % interval of what a model of this size would show; None where the fit has none.
+        hi: upper end.
+        beyond: how many times S lies outside the sizes that were fitted; 1 between them.
+    """
+
+    S: float
+    y: float
+    lo: float | None
+    hi: float | None
+    beyond: float
+
+
+def predict(fit: PowerLawFit, S: float) -> Prediction:
+    """What the law gives at another size, with the interval of what one model of that size would show.
+
+    Args:
+        fit: a fit that has numbers.
+        S: non-embedding parameters.
+
+    Raises:
+        ValueError: the fit has no numbers, or S is not positive and finite.
+    """
+    if fit.alpha is None or not 0 < S < math.inf:
+        raise ValueError(f"nothing to predict at S = {S}: status {fit.status}")
+    params = fit.params
+    E = params["E"]
+    x = math.log(S / params["S_ref"])
+    theta_P = np.array([params["ln_C_ref"], fit.alpha, *([] if E is None else [E])])
+    ln_power = float(theta_P[0] - theta_P[1] * x)
+    y = math.exp(ln_power) + (E or 0.0)
+    share = math.exp(ln_power) / y
+    gradient_P = np.array([share, -x * share, *([] if E is None else [1 / y])])
+    known = params["uncertainty"]
+    lo = hi = None
+    if known is not None:
+        about = Uncertainty.recall(known)
+        lo, hi = (exp_or_none(end) for end in about.interval(math.log(y), gradient_P, new_model=True))
+    beyond = max(S / max(params["S"]), min(params["S"]) / S, 1.0)
+    ends = sorted(params["sign"] * end for end in (lo, hi)) if lo is not None and hi is not None else [None, None]
+    return Prediction(S, params["sign"] * y, ends[0], ends[1], beyond)
