@@ -45,14 +45,14 @@ def rbpx(launcher: Sequence[str], folder: Path, *overrides: str, **variables: st
 
 
 THREADS_AT_THE_END = """
-import atexit, os, pathlib, runpy, sys
+import atexit, os, pathlib, sys
 
 def tell():
     names = sorted(path.read_text().strip() for path in pathlib.Path("/proc/self/task").glob("*/comm"))
     print("threads at the end:", *names, file=sys.stderr)
 
-atexit.register(tell)
-runpy.run_module("rbpx", run_name="__main__")
+if "LOCAL_RANK" in os.environ:
+    atexit.register(tell)
 """
 
 
@@ -99,32 +99,17 @@ def alone(checkpoint: Path, texts: Path, tmp_path_factory: pytest.TempPathFactor
     return stored
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the threads of a process are listed under /proc")
-def test_the_threads_of_the_process_group_end_before_the_interpreter_does(
-    checkpoint: Path, texts: Path, tmp_path: Path
-) -> None:
-    """Threads of gloo that outlive the interpreter abort the process now and then, after its work is done."""
-    script = tmp_path / "script.py"
-    script.write_text(THREADS_AT_THE_END)
-    done = subprocess.run(
-        [*TORCHRUN, str(script), *measuring(checkpoint, texts, tmp_path / "store")],
-        env={key: value for key, value in os.environ.items() if key not in _OF_A_LAUNCH} | ON_CPU,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    told = [line for line in done.stderr.splitlines() if "threads at the end:" in line]
-    assert len(told) == 2, done.stderr
-    assert not any("gloo" in line for line in told), told
-
-
 @pytest.mark.parametrize("launcher", [TORCHRUN, ACCELERATE], ids=["torchrun", "accelerate"])
 def test_two_processes_make_the_run_of_one(
     launcher: list[str], checkpoint: Path, texts: Path, alone: Stored, tmp_path: Path
 ) -> None:
-    done = rbpx(launcher, tmp_path, *measuring(checkpoint, texts, tmp_path / "store"), **ON_CPU)
+    (tmp_path / "sitecustomize.py").write_text(THREADS_AT_THE_END)
+    variables = ON_CPU | {"PYTHONPATH": str(tmp_path)}
+    done = rbpx(launcher, tmp_path, *measuring(checkpoint, texts, tmp_path / "store"), **variables)
     assert done.returncode == 0, done.stderr
+    ends = [line for line in done.stderr.splitlines() if "threads at the end:" in line]
+    assert len(ends) == 2
+    assert not any("gloo" in line for line in ends), "threads that outlive the interpreter abort it now and then"
     two = only_run(tmp_path / "store")
     assert two.manifest["n_processes"] == 2
     assert two.manifest["run_id"] == alone.manifest["run_id"]
