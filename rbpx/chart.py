@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import altair as alt
-import numpy as np
 
 from rbpx.analyses.size_laws import Law, Laws
 from rbpx.errors import RbpxError
 from rbpx.laws import Method
-from rbpx.laws.prediction import predict
+from rbpx.laws.prediction import along
 from rbpx.tables.plain import law_name
 
 _STEPS = 60  # of a curve
@@ -59,11 +58,9 @@ def _points(laws: Laws, law: Law) -> Iterator[dict[str, Any]]:
 
 def _curve(laws: Laws, law: Law) -> Iterator[dict[str, Any]]:
     """The law between the smallest and the largest size, with its band where it has one."""
-    params = law.fit.params
-    if law.fit.alpha is None or params.get("ln_C_ref") is None:
+    if law.fit.alpha is None or law.fit.params.get("ln_C_ref") is None:
         return
-    for S in np.geomspace(min(params["S"]), max(params["S"]), _STEPS):
-        said = predict(law.fit, float(S))
+    for said in along(law.fit, _STEPS):
         ends = sorted(abs(end) for end in (said.lo, said.hi) if end is not None)
         band = dict(zip(("lo", "hi"), ends, strict=False)) if len(ends) == 2 else {}
-        yield _names(laws, law) | {"S": float(S), "y": abs(said.y)} | band
+        yield _names(laws, law) | {"S": said.S, "y": abs(said.y)} | band

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import altair as alt
-import numpy as np
 
 from rbpx.figures.colours import DASHES
 from rbpx.laws.power import PowerLawFit
-from rbpx.laws.prediction import predict
+from rbpx.laws.prediction import along
 
 __all__ = [
     "S_TITLE",
@@ -64,9 +63,7 @@ def _plain(value: Any) -> Any:
 
 def curve(fit: PowerLawFit, steps: int = _STEPS) -> list[dict[str, float | None]]:
     """S, y, lo, hi along a law from its smallest to its largest size; the interval is that of one new model."""
-    sizes = fit.params["S"]
-    said = [predict(fit, float(S)) for S in np.geomspace(min(sizes), max(sizes), steps)]
-    return [{"S": p.S, "y": p.y, "lo": p.lo, "hi": p.hi} for p in said]
+    return [{"S": p.S, "y": p.y, "lo": p.lo, "hi": p.hi} for p in along(fit, steps)]
 
 
 def logarithmic(channel: type, field: str, title: str, **more: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from rbpx.laws.power import PowerLawFit, exp_or_none
 from rbpx.laws.uncertainty import Uncertainty
 
-__all__ = ["Prediction", "predict"]
+__all__ = ["Prediction", "along", "predict"]
 
 
 @dataclass(frozen=True)
@@ -58,3 +58,13 @@ def predict(fit: PowerLawFit, S: float) -> Prediction:
     beyond = max(S / max(params["S"]), min(params["S"]) / S, 1.0)
     ends = sorted(params["sign"] * end for end in (lo, hi)) if lo is not None and hi is not None else [None, None]
     return Prediction(S, params["sign"] * y, ends[0], ends[1], beyond)
+
+
+def along(fit: PowerLawFit, n: int) -> list[Prediction]:
+    """What the law gives at n sizes from its smallest to its largest, evenly spaced in ln S.
+
+    Raises:
+        ValueError: the fit has no numbers.
+    """
+    sizes = fit.params["S"]
+    return [predict(fit, float(S)) for S in np.geomspace(min(sizes), max(sizes), n)]

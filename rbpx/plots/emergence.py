@@ -6,7 +6,7 @@ import numpy as np
 
 from rbpx.analyses.emergence import Emergence, Emergences, WindowLaw
 from rbpx.analyses.selection import Group
-from rbpx.laws.prediction import predict
+from rbpx.laws.prediction import along
 from rbpx.plots.axes import Axis
 from rbpx.plots.canvas import Series
 from rbpx.plots.size_laws import SIZE
@@ -31,6 +31,5 @@ def _series(group: Group, found: Emergence, at: int) -> Series:
     name, p_M = f"N = {law.n}", found.measured_MN[:, at]
     if law.fit.alpha is None:
         return Series(f"{name}: {law.fit.status.value.replace('_', ' ')}", S_M, p_M)
-    x_L = np.geomspace(S_M.min(), S_M.max(), LENGTH)
-    p_L = np.exp([-predict(law.fit, float(x)).y for x in x_L])
-    return Series(f"{name}: alpha {number(law.fit.alpha)}", S_M, p_M, x_L=x_L, y_L=p_L)
+    x_L, y_L = np.array([(said.S, said.y) for said in along(law.fit, LENGTH)]).T
+    return Series(f"{name}: alpha {number(law.fit.alpha)}", S_M, p_M, x_L=x_L, y_L=np.exp(-y_L))

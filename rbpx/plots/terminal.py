@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rbpx.laws.power import PowerLawFit
-from rbpx.laws.prediction import predict
+from rbpx.laws.prediction import along
 from rbpx.plots.axes import Axis
 from rbpx.plots.canvas import MARKS, PLAIN_MARKS, Series, draw
 from rbpx.tables.plain import number, span
@@ -53,8 +53,7 @@ def law_series(name: str, fit: PowerLawFit, exponent: str | None = None) -> Seri
     x_N, y_N = (np.array(fit.params[key], dtype=np.float64) for key in ("S", "y"))
     if fit.alpha is None or not np.isfinite(y_N).all():
         return Series(f"{name}: {fit.status.value.replace('_', ' ')}", x_N, y_N)
-    x_L = np.geomspace(x_N.min(), x_N.max(), LENGTH)
-    y_L = np.array([predict(fit, float(x)).y for x in x_L])
+    x_L, y_L = np.array([(said.S, said.y) for said in along(fit, LENGTH)]).T
     told = exponent or f"alpha {number(fit.alpha)} ({span(fit.alpha_lo, fit.alpha_hi)})"
     return Series(f"{name}: {told}", x_N, y_N, x_L=x_L, y_L=y_L)
 
