@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
-from scipy.stats import norm
 
 from rbpx.laws.derived import derived_power_law, derived_rbp
 from rbpx.laws.distribution import DISTRIBUTIONS, fit_distribution, ln_shares, parameter_influence
 from rbpx.laws.lognormal import fit_paper, resample_paper
 from rbpx.laws.rank_fit import RankFit
-from rbpx.laws.uncertainty import MIN_RESAMPLES
+from rbpx.laws.uncertainty import MIN_RESAMPLES, Z
 from rbpx.status import Status
 
 __all__ = ["Rival", "best", "compare"]
@@ -25,7 +24,6 @@ __all__ = ["Rival", "best", "compare"]
 Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
 
-_Z = float(norm.ppf(0.975))
 _MU_SIGMA = ("mu", "sigma")
 
 
@@ -60,7 +58,7 @@ class Rival:
         found = {}
         for name, sd in zip(_MU_SIGMA, sd_2.tolist(), strict=True):
             value = float(self.fit.params[name] or 0.0)
-            found[name] = (value - _Z * sd, value + _Z * sd)
+            found[name] = (value - Z * sd, value + Z * sd)
         return found
 
 
@@ -171,5 +169,5 @@ def _behind(known: _Counts, lost_V: Floats) -> tuple[float, Interval | None]:
     drawn_B = (known.weights_BD @ lost_D)[tokens_B > 0] / tokens_B[tokens_B > 0]
     if len(drawn_B) < MIN_RESAMPLES:
         return value, None
-    half = _Z * float(drawn_B.std(ddof=1))
+    half = Z * float(drawn_B.std(ddof=1))
     return value, (value - half, value + half)

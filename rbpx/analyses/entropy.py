@@ -10,7 +10,6 @@ from typing import Final
 import duckdb
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
 
 from rbpx.analyses.points import Points, size_points, weigh_group
 from rbpx.analyses.selection import Group, Run
@@ -18,7 +17,7 @@ from rbpx.analyses.size_laws import Law, fit_points, fit_record
 from rbpx.evidence import Evidence
 from rbpx.laws import Method
 from rbpx.laws.entropy_bias import entropy_extrapolated, entropy_jackknife
-from rbpx.laws.uncertainty import MIN_RESAMPLES
+from rbpx.laws.uncertainty import MIN_RESAMPLES, Z
 from rbpx.queries import ask
 from rbpx.request import Request
 from rbpx.store import Record, Store
@@ -27,7 +26,6 @@ Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
 
 TERMS: Final = ("error_entropy", "self_alignment", "confidence")
-_Z: Final = float(norm.ppf(0.975))
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ def _terms(run: Run, of: Evidence, corrected: Corrected | None) -> RunTerms:
         share, ends = terms[name] / whole, None
         if len(drawn_B) >= MIN_RESAMPLES and np.ptp(drawn_B) > 0:  # one document drawn again and again is itself
             # A resample repeats documents, so it is biased against the sample as the sample is against the truth.
-            centre, half = 2 * share - float(drawn_B.mean()), _Z * float(drawn_B.std(ddof=1))
+            centre, half = 2 * share - float(drawn_B.mean()), Z * float(drawn_B.std(ddof=1))
             ends = centre - half, centre + half
         shares[name] = share, ends
     return RunTerms(run, whole, terms, shares, corrected)

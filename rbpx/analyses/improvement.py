@@ -8,12 +8,11 @@ import math
 from dataclasses import asdict, dataclass
 
 import duckdb
-from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from rbpx.analyses.selection import Group
 from rbpx.errors import RbpxError
-from rbpx.laws.uncertainty import LEVEL
+from rbpx.laws.uncertainty import LEVEL, Z
 from rbpx.queries import ask
 from rbpx.request import Request
 from rbpx.store import Record, Store
@@ -116,9 +115,9 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
 
 
 def _token(row: Record) -> TokenImprovement:
-    t, z = float(student_t.ppf((1 + LEVEL) / 2, row["n_documents"] - 1)), float(norm.ppf((1 + LEVEL) / 2))
+    t = float(student_t.ppf((1 + LEVEL) / 2, row["n_documents"] - 1))
     slope_lo, slope_hi = _ends(row["slope"], row.pop("slope_stderr"), t)
-    share_lo, share_hi = _ends(row["share"], row.pop("share_stderr"), z)
+    share_lo, share_hi = _ends(row["share"], row.pop("share_stderr"), Z)
     return TokenImprovement(**row, slope_lo=slope_lo, slope_hi=slope_hi, share_lo=share_lo, share_hi=share_hi)
 
 

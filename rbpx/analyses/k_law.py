@@ -12,7 +12,6 @@ from typing import Final
 import duckdb
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from rbpx.analyses.points import weigh_group
@@ -21,6 +20,7 @@ from rbpx.analyses.size_laws import record_of
 from rbpx.laws import Method
 from rbpx.laws.emergence import neg_ln
 from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.uncertainty import Z
 from rbpx.request import Request
 from rbpx.status import Status
 from rbpx.store import Record, Store
@@ -106,7 +106,7 @@ def _exchange(
         alpha_k_B, alpha_S_B = _alphas(k_grid, y_NBK[at][usable_B]), _alphas(sizes, y_BN[usable_B])
         text = float(np.var(alpha_k_B / alpha_S_B, ddof=1))
     models = (rate / of_S.alpha * of_S.params["alpha_models_sd"]) ** 2
-    half = math.hypot(norm.ppf(0.975) * text**0.5, student_t.ppf(0.975, len(sizes) - 2) * models**0.5)
+    half = math.hypot(Z * text**0.5, student_t.ppf(0.975, len(sizes) - 2) * models**0.5)
     told = of_S.alpha_lo is not None and of_S.alpha_lo > 0
     return Exchange(rate, STEP**rate, STEP ** max(rate - half, 0.0), STEP ** (rate + half) if told else None)
 

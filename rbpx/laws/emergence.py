@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import norm, t
+from scipy.stats import t
 
 from rbpx.laws.power import PowerLawFit, exp_or_none, fit_power_law
-from rbpx.laws.uncertainty import LEVEL, MIN_RESAMPLES
+from rbpx.laws.uncertainty import LEVEL, MIN_RESAMPLES, Z
 from rbpx.status import Status
 
 __all__ = ["EQUATION", "SOURCE", "JointFit", "fit_joint", "fit_windows", "neg_ln"]
@@ -155,7 +155,7 @@ def fit_joint(S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: Arra
         params |= {"n_resamples": len(y_BMN), "n_resamples_left_out": len(y_BMN) - len(y_BP)}
         if len(y_BP) >= MIN_RESAMPLES:
             line_B2 = _line(x_P, np.log(y_BP) - ln_N_P)
-            centre_2, factor = 2 * line_2 - line_B2.mean(axis=0), float(norm.ppf((1 + LEVEL) / 2))
+            centre_2, factor = 2 * line_2 - line_B2.mean(axis=0), Z
             params |= {"interval": "documents", "document_covariance": np.cov(line_B2.T).tolist()}
     kind = params["interval"]
     used_22 = np.asarray(params["document_covariance"]) if kind == "documents" else covariance_22

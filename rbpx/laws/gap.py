@@ -12,11 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import norm
 
 from rbpx.laws.crossing import fieller
 from rbpx.laws.power import PowerLawFit, fit_power_law
-from rbpx.laws.uncertainty import LEVEL, Uncertainty
+from rbpx.laws.uncertainty import Uncertainty, Z
 from rbpx.status import Status
 
 __all__ = ["EQUATION", "Gap", "fit_gap"]
@@ -126,11 +125,10 @@ def _closed(
     """Where ln G - alpha (ln S - ln S_ref) is 0, by inverting the confidence band (Fieller)."""
     if alpha <= 0:
         return None, None, None
-    z = float(norm.ppf((1 + LEVEL) / 2))
-    scattered = max(about.t * about.scatter, z * about.text_scatter)
+    scattered = max(about.t * about.scatter, Z * about.text_scatter)
     rest_PP = about.text_PP - about.text_scatter**2 * about.spread_PP
     values, vectors = np.linalg.eigh(rest_PP)
     rest_PP = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    lo, hi = fieller(ln_G, alpha, scattered**2 * about.spread_PP + z**2 * rest_PP)
+    lo, hi = fieller(ln_G, alpha, scattered**2 * about.spread_PP + Z**2 * rest_PP)
     ends = [None if end is None else ln_S_ref + end for end in (lo, hi)]
     return ln_S_ref + ln_G / alpha, ends[0], ends[1]

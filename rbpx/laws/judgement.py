@@ -8,19 +8,17 @@ Source: Obuchowski, Biometrics 53 (1997), 567, for the AUC of clustered data.
 """
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import norm, rankdata
+from scipy.stats import rankdata
 
-from rbpx.laws.uncertainty import LEVEL
+from rbpx.laws.uncertainty import Z
 
 __all__ = ["Judgement", "Measure", "judge"]
 
 Floats = NDArray[np.float64]
-
-_Z: Final = float(norm.ppf((1 + LEVEL) / 2))
 
 
 @dataclass(frozen=True)
@@ -80,5 +78,5 @@ def _measure(value: float, influence_D: NDArray[Any]) -> Measure:
     n = len(influence_D)
     if n < 2:
         return Measure(value, None, None)
-    half = _Z * float(np.sqrt(n / (n - 1) * (influence_D @ influence_D)))
+    half = Z * float(np.sqrt(n / (n - 1) * (influence_D @ influence_D)))
     return Measure(value, value - half, value + half)

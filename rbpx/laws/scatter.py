@@ -10,21 +10,18 @@ Shapes: M sizes, C cells, P parameters, B resamples. Source: DerSimonian and Lai
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from rbpx.laws.passing import Slopes
-from rbpx.laws.uncertainty import LEVEL, as_plain, with_arrays
+from rbpx.laws.uncertainty import LEVEL, Z, as_plain, with_arrays
 
 __all__ = ["Scatter", "model_scatter"]
 
 Floats = NDArray[np.float64]
-
-_Z: Final = float(norm.ppf((1 + LEVEL) / 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +54,10 @@ class Scatter:
             float(gradient_P @ known_PP @ gradient_P) for known_PP in (self.sequences_PP, self.apart_PP, self.spread_PP)
         )
         if self.variance is None:
-            return _Z * math.sqrt(sequences)
+            return Z * math.sqrt(sequences)
         t = float(student_t.ppf((1 + LEVEL) / 2, self.dof))
-        scattered = max(_Z**2 * apart, t**2 * (min(self.ratio, 1.0) * apart + self.variance * spread))
-        return math.sqrt(scattered + _Z**2 * max(sequences - apart, 0.0))
+        scattered = max(Z**2 * apart, t**2 * (min(self.ratio, 1.0) * apart + self.variance * spread))
+        return math.sqrt(scattered + Z**2 * max(sequences - apart, 0.0))
 
     def record(self) -> dict[str, Any]:
         """As plain values, from which `recall` makes it again."""

@@ -18,11 +18,12 @@ from scipy.special import gammaincinv, ncfdtr, ndtri, stdtrit  # scipy.stats che
 
 from rbpx.laws.regression import Regression
 
-__all__ = ["LEVEL", "Uncertainty", "as_plain", "r2_interval", "uncertainty", "with_arrays"]
+__all__ = ["LEVEL", "Uncertainty", "Z", "as_plain", "r2_interval", "uncertainty", "with_arrays"]
 
 Floats = NDArray[np.float64]
 
 LEVEL: Final = 0.95
+Z: Final = float(ndtri((1 + LEVEL) / 2))  # the normal quantile of an interval of that level
 MIN_RESAMPLES: Final = 20
 
 
@@ -91,12 +92,12 @@ class Uncertainty:
         """Half of the interval's width."""
         unit, rest = self._parts(gradient_P, new_model)
         # The text's part of the scatter is known, however few the sizes.
-        scattered = max(self.t * self.scatter, _Z * self.text_scatter)
-        return float(np.sqrt(scattered**2 * unit + _Z**2 * rest))
+        scattered = max(self.t * self.scatter, Z * self.text_scatter)
+        return float(np.sqrt(scattered**2 * unit + Z**2 * rest))
 
     def rest(self, gradient_P: Floats) -> float:
         """Half width of the interval that the noise shared by all sizes has by itself."""
-        return _Z * float(np.sqrt(self._parts(gradient_P)[1]))
+        return Z * float(np.sqrt(self._parts(gradient_P)[1]))
 
     def _parts(self, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
         unit = float(gradient_P @ self.spread_PP @ gradient_P) + self.point * new_model
@@ -106,7 +107,7 @@ class Uncertainty:
     def text_interval(self, value: float, gradient_P: Floats) -> tuple[float, float]:
         """As `interval`, for these very models on other documents."""
         centre = value - float(gradient_P @ self.bias_P)
-        half = _Z * float(np.sqrt(self.variances(gradient_P)[0]))
+        half = Z * float(np.sqrt(self.variances(gradient_P)[0]))
         return centre - half, centre + half
 
     def variances(self, gradient_P: Floats) -> tuple[float, float]:
@@ -125,9 +126,6 @@ class Uncertainty:
     def t(self) -> float:
         """Quantile of Student's t that the interval of a scatter uses."""
         return float(stdtrit(self.dof, (1 + LEVEL) / 2))
-
-
-_Z: Final = float(ndtri((1 + LEVEL) / 2))
 
 
 def uncertainty(found: Regression, refits: tuple[Floats, Floats] | None) -> Uncertainty:
