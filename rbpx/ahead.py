@@ -17,7 +17,7 @@ class Ahead:
     """Cuts the texts of one model, at most one ahead of the one that is measured."""
 
     def __init__(self, load: Callable[[], LoadedModel], turns: Sequence[Turn]) -> None:
-        """Know the cells of a model in the order in which they are measured, with their documents."""
+        """Know the cells of a model in the order of their turns, with their documents; none to cut nothing."""
         self._load, self._turns = load, turns
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="rbpx-ahead")
         self._under_way: Future[None] | None = None

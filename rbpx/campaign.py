@@ -129,11 +129,11 @@ def _measure_on(device: Device, grids: Sequence[_Grid]) -> None:
             grid, cell = of_model[0]
             with split_of(grid.request, grid.store) as split:
                 load = _loader(cell, crew, grid.store, split)
-                with Ahead(load, [(cell, grid.drawn.documents) for grid, cell in of_model]) as ahead:
+                turns = [(cell, grid.drawn.documents) for grid, cell in of_model]
+                with Ahead(load, turns if _computes_elsewhere(crew) else []) as ahead:
                     for at, (grid, cell) in enumerate(of_model):
                         ahead.settle()
-                        begins = partial(ahead.follow, at) if _computes_elsewhere(crew) else _alone
-                        _measure(cell, grid, load, crew, progress, len(missing), begins)
+                        _measure(cell, grid, load, crew, progress, len(missing), partial(ahead.follow, at))
 
 
 def _assemble(device: Device) -> Crew:
@@ -146,10 +146,6 @@ def _assemble(device: Device) -> Crew:
 def _computes_elsewhere(crew: Crew) -> bool:
     """Whether the processor has time beside the computing; cutting texts there would take that from a model on it."""
     return crew.device.type != "cpu"
-
-
-def _alone() -> None:
-    """Nothing is done beside measuring."""
 
 
 def _by_model(missing: Sequence[tuple[_Grid, Cell]]) -> list[list[tuple[_Grid, Cell]]]:

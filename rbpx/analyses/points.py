@@ -59,16 +59,15 @@ def weigh_group(
     """The evidence of each run, their documents resampled, the same ones for every size; none for imported runs."""
     if not group.is_measured:
         return []
-    known = _KNOWN.get()
+    known = _KNOWN.get({})  # outside of `evidence_kept` one that nobody keeps
     key = (*group.run_ids, group.ties, *k_grid, frozenset(laws), request.resamples, request.seed)
-    if known is None:
-        return _weigh_group(connection, group, request, k_grid, laws)
     if key not in known:
-        known[key] = _weigh_group(connection, group, request, k_grid, laws)
+        weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
+        known[key] = _weigh_runs(connection, group, weights_BD, k_grid, laws)
     return known[key]
 
 
-_KNOWN: ContextVar[dict[tuple[Any, ...], list[Evidence]] | None] = ContextVar("evidence", default=None)
+_KNOWN: ContextVar[dict[tuple[Any, ...], list[Evidence]]] = ContextVar("evidence")
 
 
 @contextmanager
@@ -81,14 +80,13 @@ def evidence_kept() -> Iterator[None]:
         _KNOWN.reset(token)
 
 
-def _weigh_group(
+def _weigh_runs(
     connection: duckdb.DuckDBPyConnection,
     group: Group,
-    request: Request,
+    weights_BD: Floats,
     k_grid: Sequence[int],
     laws: Collection[str],
 ) -> list[Evidence]:
-    weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
     found = []
     with ThreadPoolExecutor() as pool:  # numpy works outside the interpreter's lock, while the next run is counted
         for run in group.runs:
