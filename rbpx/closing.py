@@ -1,8 +1,6 @@
 """What comes after the last job of a sweep: what its jobs left in, the laws over all of it and what failed out."""
 
-import json
 import os
-import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -16,9 +14,7 @@ from rbpx.rereading import read_again
 from rbpx.store import Record
 from rbpx.study import ANALYSES
 from rbpx.study import perform as perform_analyses
-from rbpx.words import OVERRIDES, changes_of_study
-
-_PLACES = r"(store|output|format|hydra[^=]*)="
+from rbpx.words import changes_of_study, narrowing
 
 
 def close_output() -> None:
@@ -51,7 +47,7 @@ def finish(verb: str, outcomes: Sequence[Outcome]) -> int:
     if verb == "report" and requests:
         from rbpx.report.output import write_report
 
-        read_again(requests[0].store, lambda: write_report([(request, None) for request in requests], _narrowing()))
+        read_again(requests[0].store, lambda: write_report([(request, None) for request in requests], narrowing()))
     if verb == "audit" and requests:
         _print_audits(requests[0], [found for o in outcomes for found in o.found])
     if verb == "plan" and requests:
@@ -113,8 +109,3 @@ def _print_audits(request: Request, found: Sequence[Any]) -> None:
         print_records([row for each in found for row in records(each)], request.format)
     elif found:
         show_audits(found)
-
-
-def _narrowing() -> str:
-    """What was typed to choose among the runs, and how to look at them."""
-    return " ".join(o for o in json.loads(os.environ[OVERRIDES]) if re.match(rf"(?!{_PLACES})[\w.+~]+=", o))

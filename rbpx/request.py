@@ -131,11 +131,7 @@ class Request:
 
     def methods(self) -> list[Method]:
         """The methods of fitting asked for, in order."""
-        names = _listed(self.method)
-        unknown = [name for name in names if name not in (*Method, "all")]
-        if unknown:
-            hint = did_you_mean(str(unknown[0]), Method)
-            raise RbpxError(f"method={unknown[0]} is unknown; {hint}known: all, {', '.join(Method)}")
+        names = _known("method", self.method, tuple(Method))
         return list(Method) if "all" in names else list(dict.fromkeys(Method(name) for name in names))
 
     def conditions(self) -> dict[str, str]:
@@ -170,11 +166,7 @@ class Request:
 
     def chosen_laws(self) -> set[str]:
         """The laws asked for."""
-        names = _listed(self.laws)
-        unknown = [name for name in names if name not in (*LAWS, "all")]
-        if unknown:
-            hint = did_you_mean(str(unknown[0]), LAWS)
-            raise RbpxError(f"laws={unknown[0]} is unknown; {hint}known: all, {', '.join(LAWS)}")
+        names = _known("laws", self.laws, LAWS)
         return set(LAWS) if "all" in names else set(names)
 
     def k_listed(self, default: Sequence[int] = ()) -> list[int]:
@@ -205,3 +197,12 @@ class Request:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
+
+
+def _known(key: str, value: Any, known: Sequence[str]) -> list[Any]:
+    """The names asked for, each of them known or `all`."""
+    names = _listed(value)
+    for name in names:
+        if name not in (*known, "all"):
+            raise RbpxError(f"{key}={name} is unknown; {did_you_mean(str(name), known)}known: all, {', '.join(known)}")
+    return names

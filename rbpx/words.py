@@ -43,6 +43,7 @@ VERB, WORDS, OVERRIDES = (
     "RBPX_OVERRIDES",
 )  # of the environment: how the jobs of a sweep learn what they are for, in other processes too
 _OURS = ("format", "store", "output")
+_PLACES = rf"({'|'.join(_OURS)}|hydra[^=]*)="
 _SWITCHES = {"-m", "--multirun", "-r", "--run", "--resolve", "-sc", "--shell-completion"}
 _VALUED = {"-c", "--cfg", "-p", "--package", "-cd", "--config-dir", "-cp", "--config-path", "-cn", "--config-name"}
 _INFO = {"all", "config", "defaults", "defaults-tree", "plugins", "searchpath"}
@@ -196,5 +197,15 @@ def _keys() -> list[str]:
 def changes_of_study() -> list[str]:
     """Overrides that change what a study gives, not where it is or how fast it comes."""
     same = ("experiment", "store", "output", "format", "device", "tokens_per_batch")
-    typed = json.loads(os.environ[OVERRIDES])
-    return [o for o in typed if "=" in o and not o.startswith("hydra") and o.split("=")[0].lstrip("+~") not in same]
+    return [o for o in _typed() if "=" in o and not o.startswith("hydra") and o.split("=")[0].lstrip("+~") not in same]
+
+
+def narrowing() -> str:
+    """What was typed to choose among the runs, and how to look at them."""
+    return " ".join(o for o in _typed() if re.match(rf"(?!{_PLACES})[\w.+~]+=", o))
+
+
+def _typed() -> list[str]:
+    """The overrides of this command."""
+    found: list[str] = json.loads(os.environ[OVERRIDES])
+    return found
