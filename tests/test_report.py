@@ -16,17 +16,9 @@ from tests.commands import here, start
 from tests.reports import FAST, SIZES, read, report, store_of, words_of
 from tests.synthetic import Truth
 
-pytest_plugins = ["tests.stores"]
+pytest_plugins = ["tests.stores", "tests.reports"]
 
 BRIEF = ("laws=rbp", "k=1")  # where the laws are not what is looked at
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty working directory beside the stores and pages of this module."""
-    cwd = tmp_path_factory.mktemp("report") / "cwd"
-    cwd.mkdir()
-    return cwd
 
 
 @pytest.fixture(scope="module")

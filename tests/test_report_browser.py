@@ -20,14 +20,9 @@ axe_playwright = pytest.importorskip("axe_playwright_python.sync_playwright", re
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is here: apt-get install chromium")
 
+pytest_plugins = ["tests.reports"]
+
 LAWS = "drawn-on-prose-laws-laws-table"
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    cwd = tmp_path_factory.mktemp("browser") / "cwd"
-    cwd.mkdir()
-    return cwd
 
 
 @pytest.fixture(scope="module")

@@ -80,9 +80,8 @@ def tables(verb: str, columns: int, store: Path, cwd: Path, *words: str) -> list
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_table_fits_80_columns_and_says_more_at_160(verb: str, store: Path, cwd: Path) -> None:
     one = ["dataset=file", "dataset.name=one"]
-    words = {"emergence": ["k=10", "n=[1,2,5]"], "regimes": ["k=[1,10,100]"], "ranks": one, "predict": one}.get(
-        verb, []
-    )
+    asked = {"emergence": ["k=10", "n=[1,2,5]"], "regimes": ["k=[1,10,100]"], "ranks": one, "predict": one}
+    words = asked.get(verb, [])
     narrow, wide = (tables(verb, columns, store, cwd, *words) for columns in (80, 160))
     assert max(map(len, narrow)) <= 80 < max(map(len, wide)) <= 160
     assert len(narrow) == len(wide)
