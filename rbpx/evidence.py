@@ -24,9 +24,8 @@ Floats = npt.NDArray[np.float64]
 Curves = dict[str, Floats]
 """Quantities of one run by the name of their law; `rbp` has a last axis [K], and those of resamples a first one [B]."""
 
-_BLOCK_BYTES = (
-    8 * 2**20
-)  # of resampled counts at a time, for each run; larger ones take new memory from the system each time
+# Of resampled counts at a time, for each run; larger blocks take new memory from the system each time.
+_BLOCK_BYTES = 8 * 2**20
 _LOGNORMAL = ("lognormal_rbp1", "lognormal_cross_entropy")
 _TERMS = ("error_entropy", "self_alignment", "confidence")
 

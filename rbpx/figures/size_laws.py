@@ -26,8 +26,8 @@ _METHODS = {
     Method.offset: "least squares with an offset",
     Method.robust: "Huber's loss",
 }
-
 _BAND = "Lines: laws fitted by {method}. Bands: where 95 % of new models would lie. Bars: 95 % over documents."
+_POINTS = "A law needs three sizes, so these are points alone."
 
 
 def figures(found: Laws) -> list[Figure | Undrawn]:
@@ -56,9 +56,7 @@ def _figure(found: Laws, name: str, title: str, laws: Sequence[Law]) -> Figure |
         name=name,
         title=title,
         says=_says(group.title, laws),
-        caption=_BAND.format(method=_METHODS[laws[0].method])
-        if lines
-        else "A law needs three sizes, so these are points alone.",
+        caption=_BAND.format(method=_METHODS[laws[0].method]) if lines else _POINTS,
         spec=_chart(points, lines, order, "−ln RBP_k" if name == "rbp" else "cross-entropy, nats"),
         values=_values(name, title, points),
         sql=spelled(

@@ -30,10 +30,9 @@ def _sentences(found: KLaws) -> list[str]:
     if exchanged is not None and exchanged.exchange is not None:
         worth = exchanged.exchange
         until = f"to {rough(worth.hi)}" if worth.hi is not None else "and no size is known to be enough"
-        low = rough(worth.lo)
         said.append(
             f"To do at k = 1 what {exchanged.run.size} does at k = {STEP}, a model must be {rough(worth.factor)} times "
-            f"larger (95 %: {low} {until})."
+            f"larger (95 %: {rough(worth.lo)} {until})."
         )
     return said
 
