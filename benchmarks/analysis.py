@@ -30,8 +30,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from drawn import DATASETS, FAMILIES, N_CELLS, drawn_store  # noqa: E402
 
-from rbpx.store import Store  # noqa: E402
-from tests.synthetic import Truth, write_store  # noqa: E402
+from rbpx.store.store import Store  # noqa: E402
+from tests.support.synthetic import Truth, write_store  # noqa: E402
 
 K = [1, 2, 3, 5, 7, 10, 14, 18, 24, 30, 40, 50, 64, 78, 100, 140, 200, 300, 400, 500, 700, 1000, 1400, 2000, 2500, 3500,
      5000, 7000, 10000, 20000]  # fmt: skip
@@ -150,10 +150,10 @@ def read(paths: Sequence[str], columns: Sequence[str]) -> None:
 
 def bootstrap(store: Store) -> Cost:
     """Counting and resampling alone, without the laws: what `fit` does before it fits."""
-    from rbpx.analyses.points import weigh_group
-    from rbpx.analyses.selection import select
-    from rbpx.queries import connect
-    from rbpx.request import Request
+    from rbpx.config.request import Request
+    from rbpx.groups.points import weigh_group
+    from rbpx.groups.selection import select
+    from rbpx.store.queries import connect
 
     request = Request(k=K, laws=["rbp", "cross_entropy"], resamples=1000)
     with connect(store) as connection:

@@ -1,6 +1,6 @@
 """How long 1,000 resamples of 7 sizes at 30 k take, against reading the same tokens once.
 
-The store is drawn from a known law (tests/synthetic.py): 1,000 documents, 500,000 tokens a size.
+The store is drawn from a known law (tests/support/synthetic.py): 1,000 documents, 500,000 tokens a size.
 """
 
 import sys
@@ -12,12 +12,13 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rbpx.analyses import regimes, size_laws
-from rbpx.analyses.points import weigh_group
-from rbpx.analyses.selection import select
-from rbpx.queries import connect
-from rbpx.request import Request
-from tests.synthetic import Truth, write_store
+from rbpx.analyses.fit import analysis as size_laws
+from rbpx.analyses.regimes import analysis as regimes
+from rbpx.config.request import Request
+from rbpx.groups.points import weigh_group
+from rbpx.groups.selection import select
+from rbpx.store.queries import connect
+from tests.support.synthetic import Truth, write_store
 
 K = sorted({round(10 ** (i / 6.3)) for i in range(32)})[:30]
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rbpx import schema
-from rbpx.store import Store, now
+from rbpx.store import schema
+from rbpx.store.store import Store, now
 
 V = 50_304
 FAMILIES, DATASETS = (

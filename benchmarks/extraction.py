@@ -37,16 +37,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rbpx import extract
-from rbpx.corpus import Document
-from rbpx.crew import Crew
-from rbpx.extract import batch_windows, measure_windows
-from rbpx.head import head_input
-from rbpx.models import LoadedModel, load_model
-from rbpx.tokens import Window, cut_windows
-from tests.real_tokenizers import build_real
-from tests.test_families import read_family
-from tests.test_known_texts import FILES, published
+from rbpx.data.corpus import Document
+from rbpx.data.windows import Window, cut_windows
+from rbpx.measure import extract
+from rbpx.measure.distributed import Crew
+from rbpx.measure.extract import batch_windows, measure_windows
+from rbpx.models.head import head_input
+from rbpx.models.load import LoadedModel, load_model
+from tests.data.test_known_texts import FILES, published
+from tests.models.test_families import read_family
+from tests.support.real_tokenizers import build_real
 
 WINDOW, PER_BATCH, TOP = 512, 4096, 10_000
 SHAPES = {

@@ -6,25 +6,26 @@ In a notebook or a script: `rbpx.open("store").fit(dataset="stdlib")`. On a comm
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from rbpx.version import __version__ as __version__
+
 __all__ = ["Answer", "Keys", "MeasureError", "Measurements", "RbpxError", "Status", "open"]
 
 if TYPE_CHECKING:
-    from rbpx.answer import Answer
+    from rbpx.api.answer import Answer
+    from rbpx.api.keywords import Keys
+    from rbpx.api.measurements import Measurements
+    from rbpx.api.measurements import open_measurements as open
     from rbpx.errors import MeasureError, RbpxError
-    from rbpx.keywords import Keys
-    from rbpx.measurements import Measurements
-    from rbpx.measurements import open_measurements as open
     from rbpx.status import Status
 else:
     _PLACES = {
-        "Answer": ("answer", "Answer"),
-        "Keys": ("keywords", "Keys"),
+        "Answer": ("api.answer", "Answer"),
+        "Keys": ("api.keywords", "Keys"),
         "MeasureError": ("errors", "MeasureError"),
-        "Measurements": ("measurements", "Measurements"),
+        "Measurements": ("api.measurements", "Measurements"),
         "RbpxError": ("errors", "RbpxError"),
         "Status": ("status", "Status"),
-        "open": ("measurements", "open_measurements"),
+        "open": ("api.measurements", "open_measurements"),
     }
 
     def __getattr__(name: str) -> object:

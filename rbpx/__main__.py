@@ -4,14 +4,14 @@ import json
 import os
 import sys
 
-from rbpx import __version__
-from rbpx.display import visible_line
+from rbpx.display.visible import visible_line
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.version import __version__
 
 
 def main(argv: list[str]) -> int:
     """Do what was typed. Returns 0 done, 1 something failed while running, 2 the request is wrong."""
-    from rbpx.words import parse
+    from rbpx.cli.argv import parse
 
     try:
         line = parse(argv)
@@ -19,7 +19,7 @@ def main(argv: list[str]) -> int:
             print(f"rbpx {__version__}")
             return 0
         if line.help:
-            from rbpx.help import help_text
+            from rbpx.cli.help import help_text
 
             print(help_text(line.verb if line.verb in argv else None))
             return 0
@@ -28,7 +28,7 @@ def main(argv: list[str]) -> int:
         print(f"rbpx: {visible_line(str(problem))}", file=sys.stderr)
         return 1 if isinstance(problem, MeasureError) else 2
     except BrokenPipeError:
-        from rbpx.closing import close_output
+        from rbpx.cli.finish import close_output
 
         close_output()
         return 0
@@ -38,10 +38,10 @@ def main(argv: list[str]) -> int:
 
 
 def _launch(verb: str, words: tuple[str, ...], hydra: tuple[str, ...], sweeps: bool) -> int:
-    from rbpx import notice
-    from rbpx.job import perform
-    from rbpx.launch import launch
-    from rbpx.words import OVERRIDES, VERB, WORDS
+    from rbpx.cli.argv import OVERRIDES, VERB, WORDS
+    from rbpx.cli.job import perform
+    from rbpx.cli.launch import launch
+    from rbpx.store import notice
 
     notice.begin()
 
@@ -52,7 +52,7 @@ def _launch(verb: str, words: tuple[str, ...], hydra: tuple[str, ...], sweeps: b
         if sweeps:
             raise RbpxError("the sweep has no jobs; check its lists and globs with --cfg job for one of them")
         return 0
-    from rbpx.closing import finish
+    from rbpx.cli.finish import finish
 
     return finish(verb, outcomes)
 

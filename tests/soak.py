@@ -19,13 +19,13 @@ from pathlib import Path
 
 import psutil
 
-from rbpx import integrity
 from rbpx.errors import DamageError
-from rbpx.integrity import doubt, run_files, sound_runs
-from rbpx.queries import ask_user, connect
-from rbpx.store import Store
-from rbpx.verification import verify
-from tests.stores import assert_same_tokens
+from rbpx.store import integrity
+from rbpx.store.integrity import doubt, run_files, sound_runs
+from rbpx.store.queries import ask_user, connect
+from rbpx.store.store import Store
+from rbpx.store.verify import verify
+from tests.support.stores import assert_same_tokens
 
 RBPX = [sys.executable, "-m", "rbpx"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "rbpx"]

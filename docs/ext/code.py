@@ -9,11 +9,15 @@ from typing import Any
 import yaml
 
 from ext.markdown import block, name, plain, table
-from rbpx.config import DatasetConfig, ImportConfig, ModelConfig, ProtocolConfig, SizeConfig, StudyConfig
-from rbpx.help import help_text, lesson
-from rbpx.launch import experiments, folder
-from rbpx.request import Request
-from rbpx.words import VERBS
+from rbpx.cli.argv import VERBS
+from rbpx.cli.help import help_text, lesson
+from rbpx.config.dataset import DatasetConfig
+from rbpx.config.imports import ImportConfig
+from rbpx.config.model import ModelConfig, SizeConfig
+from rbpx.config.places import experiments, folder
+from rbpx.config.protocol import ProtocolConfig
+from rbpx.config.request import Request
+from rbpx.config.study import StudyConfig
 
 
 def verbs() -> str:

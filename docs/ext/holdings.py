@@ -4,13 +4,13 @@ import re
 from typing import Any
 
 from ext.markdown import block, name, plain, table
-from rbpx import meanings, schema
-from rbpx.launch import folder
-from rbpx.laws import QUANTITIES, Method
+from rbpx.config.places import folder
 from rbpx.laws.family import FAMILIES
+from rbpx.laws.names import QUANTITIES, Method
 from rbpx.laws.quantity import quantity
 from rbpx.laws.regression import EQUATIONS
 from rbpx.status import Status
+from rbpx.store import meanings, schema
 
 
 def relations() -> str:
@@ -46,7 +46,7 @@ def statuses() -> str:
 def questions() -> str:
     """Each file of SQL with what its header says."""
     parts = []
-    for path in sorted((folder("conf").parent / "rbpx" / "sql").glob("*.sql")):
+    for path in sorted((folder("conf").parent / "rbpx").rglob("*.sql")):
         text = path.read_text(encoding="utf-8")
         header = re.match(r"(?:--.*\n)+", text)
         said = "" if header is None else re.sub(r"^-- ?", "", header[0], flags=re.MULTILINE)

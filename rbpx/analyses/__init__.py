@@ -1,1 +1,1 @@
-"""The analyses: a request and the store in, frozen results with the rows they leave in the store out; one a module."""
+"""One folder a question: groups of runs in, a frozen result with its rows, table, figure and section out."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws import Method
+from rbpx.laws.names import Method
 from rbpx.laws.profile import offset_ends
 from rbpx.laws.regression import EQUATIONS, NAMES, TOLERANCES, Regression, refit, regress
 from rbpx.laws.uncertainty import MIN_RESAMPLES, Uncertainty, r2_interval, uncertainty

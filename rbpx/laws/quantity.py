@@ -10,7 +10,7 @@ from importlib import import_module
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws import QUANTITIES
+from rbpx.laws.names import QUANTITIES
 
 __all__ = ["Counts", "Quantity", "quantity"]
 

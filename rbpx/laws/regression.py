@@ -11,7 +11,7 @@ import lmfit
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws import Method
+from rbpx.laws.names import Method
 
 __all__ = ["EQUATIONS", "NAMES", "TOLERANCES", "Regression", "profile_offset", "refit", "regress"]
 

@@ -7,22 +7,29 @@ from typing import Any, Final
 
 import duckdb
 
-from rbpx import __version__
-from rbpx.analyses.points import evidence_kept
-from rbpx.analyses.selection import Group
-from rbpx.analyses.size_laws import Laws
+from rbpx.analyses.emergence import section as emergence
+from rbpx.analyses.entropy import section as entropy
+from rbpx.analyses.fit import section as size_laws
+from rbpx.analyses.fit.analysis import Laws
+from rbpx.analyses.gaps import section as gaps
+from rbpx.analyses.klaw import section as k_law
+from rbpx.analyses.perform import ANALYSES, Grid, find
+from rbpx.analyses.predict import section as prediction
+from rbpx.analyses.ranks import figure as rank_figures
+from rbpx.analyses.ranks import section as ranks
+from rbpx.analyses.regimes import section as regimes
+from rbpx.display.chart.figure import Undrawn
+from rbpx.display.chart.sheet import Sheet
+from rbpx.display.section import Section
 from rbpx.errors import DamageError, RbpxError
-from rbpx.figures import ranks as rank_figures
-from rbpx.figures.figure import Undrawn
-from rbpx.figures.sheet import Sheet
-from rbpx.index import refresh_index
-from rbpx.mirror import open_store
-from rbpx.queries import connect
-from rbpx.report import emergence, entropy, gaps, k_law, prediction, ranks, regimes, size_laws
+from rbpx.groups.points import evidence_kept
+from rbpx.groups.selection import Group
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
-from rbpx.report.section import Section
-from rbpx.store import Record, now
-from rbpx.study import ANALYSES, Grid, find
+from rbpx.store.index import refresh_index
+from rbpx.store.queries import connect
+from rbpx.store.remote import open_store
+from rbpx.store.store import Record, now
+from rbpx.version import __version__
 
 __all__ = ["Chapter", "Part", "Report", "gather"]
 

@@ -5,14 +5,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from rbpx.config import Format
-from rbpx.content import write_whole
+from rbpx.analyses.perform import Grid
+from rbpx.config.options import Format
+from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.findings import check_output
-from rbpx.mirror import open_store
+from rbpx.files.atomic import check_output, write_whole
 from rbpx.report.contents import Report, gather
-from rbpx.request import Request
-from rbpx.study import Grid
+from rbpx.store.remote import open_store
 
 __all__ = ["check", "write_report"]
 

@@ -6,14 +6,15 @@ Source of tables 1 and 2: RBP paper (arXiv 2510.20387); slope = -alpha.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rbpx.analyses.k_law import KLaws
-from rbpx.analyses.regimes import Regimes
-from rbpx.analyses.selection import Group
-from rbpx.analyses.size_laws import Law, Laws
-from rbpx.figures.sheet import Cell, Sheet, decimal, error, named, span, whole
-from rbpx.report.size_laws import headline
-from rbpx.tables.plain import UNKNOWN, number, percent
-from rbpx.tables.plain import span as spanned
+from rbpx.analyses.fit.analysis import Laws
+from rbpx.analyses.fit.section import headline
+from rbpx.analyses.klaw.analysis import KLaws
+from rbpx.analyses.regimes.analysis import Regimes
+from rbpx.display.chart.sheet import Cell, Sheet, decimal, error, named, span, whole
+from rbpx.display.tables import UNKNOWN, number, percent
+from rbpx.display.tables import span as spanned
+from rbpx.groups.fits import Law
+from rbpx.groups.selection import Group
 
 __all__ = ["Fact", "facts", "glance", "runs_sheet", "table_1", "table_2"]
 

@@ -12,11 +12,11 @@ import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from rbpx.figures.colours import config, variables
-from rbpx.figures.figure import Figure, Undrawn
-from rbpx.figures.sheet import Cell
+from rbpx.display.chart.colours import config, variables
+from rbpx.display.chart.figure import Figure, Undrawn
+from rbpx.display.chart.sheet import Cell
+from rbpx.display.tables import UNKNOWN
 from rbpx.report.contents import Report
-from rbpx.tables.plain import UNKNOWN
 
 __all__ = ["MARK", "page"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import vl_convert
 
-from rbpx.content import write_whole
+from rbpx.display.chart.colours import config
+from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.errors import RbpxError
-from rbpx.figures.colours import config
-from rbpx.figures.figure import Figure, Undrawn
+from rbpx.files.atomic import write_whole
 from rbpx.report.contents import Report
 
 __all__ = ["write_pictures"]

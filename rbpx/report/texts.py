@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from rbpx.figures.sheet import Cell, Sheet
+from rbpx.display.chart.sheet import Cell, Sheet
+from rbpx.display.section import Section
 from rbpx.report.contents import Report
-from rbpx.report.section import Section
 
 __all__ = ["latex", "markdown"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from transformers import GPTNeoXConfig, GPTNeoXForCausalLM, PreTrainedTokenizerFast
 
-from rbpx.recipe import Recipe, Shape
+from rbpx.config.recipe import Recipe, Shape
 from rbpx.train.loss import chunked_cross_entropy
 from rbpx.train.vocabulary import END_OF_TEXT
 

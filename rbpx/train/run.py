@@ -8,8 +8,8 @@ from filelock import FileLock
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeRemainingColumn
 
+from rbpx.config.recipe import TrainRequest
 from rbpx.errors import RbpxError
-from rbpx.recipe import TrainRequest
 from rbpx.train.ladder import train_size
 from rbpx.train.text import prepare_text
 

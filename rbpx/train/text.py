@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from rbpx.corpus import read_pydoc, read_stdlib
+from rbpx.config.recipe import Recipe
+from rbpx.data.corpus import read_pydoc, read_stdlib
 from rbpx.errors import RbpxError
-from rbpx.recipe import Recipe
 from rbpx.train.vocabulary import END_OF_TEXT, train_tokenizer
 
 Ids = np.ndarray

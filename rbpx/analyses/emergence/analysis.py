@@ -1,0 +1,222 @@
+"""Emergence (verb emergence): a group of runs in, windows of hits measured and predicted, and their laws in S out.
+
+p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.analyses.emergence.correlation import autocorrelation, beta_binomial_share, effective_tokens
+from rbpx.analyses.emergence.crossing import Crossing, joint_crossing, line_covariance, windows_crossing
+from rbpx.analyses.emergence.hit_windows import Windows, count_windows, window_share
+from rbpx.analyses.emergence.law import JointFit, fit_joint, fit_windows
+from rbpx.config.request import Request
+from rbpx.groups.fits import record_of
+from rbpx.groups.selection import Group, Run
+from rbpx.laws.bootstrap import document_weights
+from rbpx.laws.names import Method
+from rbpx.laws.power import PowerLawFit
+from rbpx.store.queries import ask
+from rbpx.store.store import Record, Store
+
+Floats = npt.NDArray[np.float64]
+
+DEFAULT_K: Final = (1, 10, 100)
+DEFAULT_N: Final = (1, 5, 10, 50, 100)
+LEVELS: Final = (0.1, 0.5, 0.9)
+LAGS: Final = (1, 10, 100)
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """How the hits of one run depend on each other, and what that predicts.
+
+    Attributes:
+        autocorrelation: correlation of two hits at each of `LAGS`; NaN where no two tokens are so far apart.
+        effective_N: number of independent tokens that vary as a window of N does.
+        corrected_N: share of windows of hits, from mean and autocorrelation of the hits.
+    """
+
+    autocorrelation: tuple[float, ...]
+    effective_N: Floats
+    corrected_N: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class WindowLaw:
+    """The law of one window length, and where it reaches each of `LEVELS`."""
+
+    n: int
+    fit: PowerLawFit
+    crossings: tuple[Crossing, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Emergence:
+    """Windows at one k; M sizes, N window lengths.
+
+    Attributes:
+        lengths: the window lengths.
+        measured_MN: shares of windows of hits; NaN where no document is so long.
+        independent_MN: RBP_k^N, what they were if tokens were independent; NaN where RBP_k is not known.
+        dependence: of each run; empty where there are no tokens to look at.
+        laws: one a window length.
+        joint: the law for all of them.
+        joint_crossings: where the joint law reaches each of `LEVELS`, by window length.
+    """
+
+    k: int
+    lengths: tuple[int, ...]
+    measured_MN: Floats
+    independent_MN: Floats
+    dependence: tuple[Dependence, ...]
+    laws: tuple[WindowLaw, ...]
+    joint: JointFit
+    joint_crossings: dict[int, tuple[Crossing, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Emergences:
+    """The windows of one group at every k asked for."""
+
+    group: Group
+    found: tuple[Emergence, ...]
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Emergences:
+    """Count or read the windows at each k, and fit their laws."""
+    if not group.is_measured:
+        return Emergences(group, tuple(_imported(group, request)))
+    lengths = request.n_listed(DEFAULT_N)
+    k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
+    weights_BD = document_weights(group.n_documents, request.resamples, request.seed)
+    return Emergences(group, tuple(_measured(connection, group, k, lengths, weights_BD) for k in k_grid))
+
+
+def _measured(
+    connection: duckdb.DuckDBPyConnection, group: Group, k: int, lengths: Sequence[int], weights_BD: Any
+) -> Emergence:
+    shares, resampled, dependence, rbp = [], [], [], []
+    for run in group.runs:
+        windows, depends, share = _count(connection, group, run, k, lengths)
+        shares.append(window_share(windows))
+        resampled.append(window_share(windows, weights_BD))
+        dependence.append(depends)
+        rbp.append(share)
+    p_BMN = None if group.n_documents == 1 else np.stack(resampled, axis=1)
+    return _emergence(group, k, lengths, np.array(shares), np.array(rbp), p_BMN, dependence)
+
+
+def _count(
+    connection: duckdb.DuckDBPyConnection, group: Group, run: Run, k: int, lengths: Sequence[int]
+) -> tuple[Windows, Dependence, float]:
+    asked: dict[str, Any] = {"run_id": run.run_id, "k": k, "ties": group.ties.value}
+    hits = ask(connection, "hits", **asked)
+    listed = hits["hits"].combine_chunks()
+    flat = listed.values.to_numpy(zero_copy_only=False)
+    documents = [
+        flat[a:b] for a, b in zip(listed.offsets.to_pylist()[:-1], listed.offsets.to_pylist()[1:], strict=True)
+    ]
+    n_scored = np.zeros(group.n_documents, dtype=np.int64)
+    n_scored[hits["doc_id"].to_numpy()] = [len(document) for document in documents]
+    streaks = ask(connection, "hit_streaks", **asked)
+    doc_id, length, n_streaks = (streaks[name].to_numpy() for name in ("doc_id", "length", "n_streaks"))
+    windows = count_windows(n_scored, doc_id, length, n_streaks, lengths)
+    rbp = float(flat.mean())
+    rho_L = autocorrelation(documents, max(*lengths, *LAGS))
+    at = tuple(float(rho_L[lag - 1]) for lag in LAGS)
+    dependence = Dependence(at, effective_tokens(rho_L, lengths), beta_binomial_share(rbp, rho_L, lengths))
+    return windows, dependence, rbp
+
+
+def _imported(group: Group, request: Request) -> list[Emergence]:
+    known = sorted({k for run in group.runs for k, n in run.observed if n > 1})
+    k_grid = known if request.k in (None, "log") else [k for k in request.k_listed() if k in known]
+    found = []
+    for k in k_grid:
+        observed = sorted({n for run in group.runs for k_, n in run.observed if k_ == k})
+        lengths = [n for n in request.n_listed(observed) if n in observed]
+        p_MN = np.array([[run.observed.get((k, n), np.nan) for n in lengths] for run in group.runs])
+        rbp_M = np.array([run.observed.get((k, 1), np.nan) for run in group.runs])
+        found.append(_emergence(group, k, lengths, p_MN, rbp_M, None, []))
+    return found
+
+
+def _emergence(
+    group: Group,
+    k: int,
+    lengths: Sequence[int],
+    p_MN: Floats,
+    rbp_M: Floats,
+    p_BMN: Floats | None,
+    dependence: Sequence[Dependence],
+) -> Emergence:
+    S = [run.non_embedding_params for run in group.runs]
+    laws = []
+    for at, n in enumerate(lengths):
+        p_BM = None if p_BMN is None else p_BMN[:, :, at]
+        fit = fit_windows(S, p_MN[:, at], p_BM)
+        covariance = None if p_BM is None else line_covariance(S, p_BM)
+        laws.append(WindowLaw(n, fit, tuple(windows_crossing(fit, level, covariance) for level in LEVELS)))
+    joint = fit_joint(S, lengths, p_MN, p_BMN)
+    documents = "document_covariance" in joint.params
+    crossings = {n: tuple(joint_crossing(joint, n, q, documents=documents) for q in LEVELS) for n in lengths}
+    independent_MN = rbp_M[:, None] ** np.array(lengths)
+    return Emergence(k, tuple(lengths), p_MN, independent_MN, tuple(dependence), tuple(laws), joint, crossings)
+
+
+def keep(store: Store, found: Emergences) -> list[Record]:
+    """Write the laws to the store; return the windows and the laws, a row each, for programs."""
+    rows: list[Record] = []
+    for emergence in found.found:
+        rows += _window_rows(found.group, emergence)
+        for law in emergence.laws:
+            more = {"n": law.n, "crossings": [_plain(c) for c in law.crossings]}
+            record = _record(found.group, emergence.k, law.n, law.fit, more)
+            store.write_record("fits", record["fit_id"], record)
+            rows.append({"kind": "law", "n": law.n, **record})
+        record = _record(found.group, emergence.k, None, *_joint(emergence))
+        store.write_record("fits", record["fit_id"], record)
+        rows.append({"kind": "joint law", "n": None, **record})
+    return rows
+
+
+def _window_rows(group: Group, found: Emergence) -> list[Record]:
+    rows = []
+    for m, run in enumerate(group.runs):
+        for at, n in enumerate(found.lengths):
+            row: Record = {"kind": "windows", "n": n, **group.names(), "size": run.size, "k": found.k}
+            row |= {"non_embedding_params": run.non_embedding_params, "p": float(found.measured_MN[m, at])}
+            row |= {"p_independent": float(found.independent_MN[m, at])}
+            if found.dependence:
+                depends = found.dependence[m]
+                row |= {"p_corrected": float(depends.corrected_N[at]), "n_effective": float(depends.effective_N[at])}
+                row |= {f"autocorrelation_{lag}": rho for lag, rho in zip(LAGS, depends.autocorrelation, strict=True)}
+            rows.append(row)
+    return rows
+
+
+def _record(group: Group, k: int, n: int | None, fit: PowerLawFit, more: Record) -> Record:
+    return record_of(group, "emergence", fit, group.run_ids, Method.ols, k=k, n=n, params=fit.params | more)
+
+
+def _joint(found: Emergence) -> tuple[PowerLawFit, Record]:
+    """The joint law in the columns of any other; what it has beyond them goes into params."""
+    joint = found.joint
+    known = asdict(joint)
+    names = ("C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "n_points", "status", "params")
+    fit = PowerLawFit(
+        **{name: known[name] for name in names}, r2=joint.r2_lnln, aic=None, bic=None, backtest_error=None
+    )
+    more = {name: known[name] for name in ("C_lo", "C_hi", "alpha_within", "r2_lnln", "r2_p", "n_left_out", "n_sizes")}
+    crossings = {str(n): [_plain(c) for c in each] for n, each in found.joint_crossings.items()}
+    return fit, {"n": None, "crossings": crossings, **more}
+
+
+def _plain(crossing: Crossing) -> Record:
+    return {**asdict(crossing), "S": crossing.S, "lo": crossing.lo, "hi": crossing.hi}

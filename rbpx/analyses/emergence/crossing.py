@@ -1,0 +1,156 @@
+"""The size at which the share of windows of hits reaches a level: a fitted law in, a size with its interval out."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t
+
+from rbpx.analyses.emergence.law import JointFit
+from rbpx.laws.fieller import fieller
+from rbpx.laws.power import PowerLawFit, exp_or_none
+from rbpx.laws.shares import neg_ln
+from rbpx.laws.uncertainty import LEVEL, MIN_RESAMPLES
+from rbpx.status import Status
+
+SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8, solved for S; interval by Fieller, Biometrika 1940"
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where p_{N,k} = share: ln_S with its 95 % interval from ln_lo to ln_hi, all of natural logarithms of S.
+
+    An end of the interval is None if the interval has none on that side, which it has not where alpha is not told
+    from 0. S, lo and hi are parameters, and None also where they are beyond what a float holds. Without status ok
+    there is no number. Far outside the measured sizes the interval rests on the law being true there.
+    """
+
+    share: float
+    ln_S: float | None
+    ln_lo: float | None
+    ln_hi: float | None
+    status: Status
+
+    @property
+    def S(self) -> float | None:
+        """The size, non-embedding parameters."""
+        return exp_or_none(self.ln_S)
+
+    @property
+    def lo(self) -> float | None:
+        """The lower end of the interval."""
+        return exp_or_none(self.ln_lo)
+
+    @property
+    def hi(self) -> float | None:
+        """The upper end of the interval."""
+        return exp_or_none(self.ln_hi)
+
+
+def windows_crossing(fit: PowerLawFit, share: float, document_covariance: ArrayLike | None = None) -> Crossing:
+    """Size at which a law of one window length (`fit_windows`) reaches a share, S = (C_N / -ln share)^(1 / alpha_N).
+
+    The interval inverts the confidence band of the regression: it holds all x = ln S with
+    |ln_C_ref - alpha (x - ln S_ref) - ln(-ln share)| <= t_{n-2} se(x). Where that set falls in two, alpha could be
+    negative; the half that is kept belongs to the laws of positive alpha, which reach the share from below.
+
+    Args:
+        fit: from `fit_windows`.
+        share: the level q of p_{N,k}, between 0 and 1.
+        document_covariance: covariance of (ln_C_ref, alpha) over resamples of the documents (`line_covariance`),
+            added to that of the scatter of the sizes. It also holds what all sizes share, which no scatter shows.
+
+    Returns:
+        The crossing; its status is never_crosses if alpha <= 0, else that of the fit.
+
+    Raises:
+        ValueError: if share is not between 0 and 1, or the covariance is not 2 by 2.
+    """
+    if fit.status is not Status.ok or fit.alpha is None or fit.alpha_stderr is None:
+        return _nowhere(share, fit.status)
+    params: dict[str, Any] = fit.params
+    ln_S_ref, n = math.log(params["S_ref"]), fit.n_points
+    spread = float(np.sum((np.log(params["S"]) - ln_S_ref) ** 2))
+    covariance = np.diag([fit.alpha_stderr**2 * spread / n, fit.alpha_stderr**2])
+    return _cross(share, 1, ln_S_ref, params["ln_C_ref"], fit.alpha, covariance, n - 2, document_covariance)
+
+
+def joint_crossing(fit: JointFit, N: int, share: float, *, documents: bool = False) -> Crossing:
+    """Size at which the joint law reaches a share at window length N, S = (C N / -ln share)^(1 / alpha).
+
+    The interval is as in `windows_crossing`, with n_sizes - 2 degrees of freedom. It takes the law for true at this
+    N, so compare with the crossing of the law of that N alone.
+
+    Args:
+        fit: from `fit_joint`.
+        N: window length, tokens.
+        share: the level q of p_{N,k}, between 0 and 1.
+        documents: add the covariance over the resamples of the documents that the fit was given.
+
+    Returns:
+        The crossing; its status is never_crosses if alpha <= 0, else that of the fit.
+
+    Raises:
+        ValueError: if share is not between 0 and 1, N below 1, or documents are asked of a fit without resamples.
+    """
+    if N < 1:
+        raise ValueError(f"a window has at least 1 token, got {N}")
+    if fit.status is not Status.ok or fit.alpha is None or fit.alpha_stderr is None:
+        return _nowhere(share, fit.status)
+    covariance = np.diag([fit.params["ln_C_ref_stderr"] ** 2, fit.alpha_stderr**2])
+    added = fit.params.get("document_covariance") if documents else None
+    if documents and added is None:
+        raise ValueError("the fit has no resamples of the documents, or too few of them can be used")
+    ln_S_ref, ln_C_ref = math.log(fit.params["S_ref"]), fit.params["ln_C_ref"]
+    return _cross(share, N, ln_S_ref, ln_C_ref, fit.alpha, covariance, fit.n_sizes - 2, added)
+
+
+def line_covariance(S: ArrayLike, p_resampled: ArrayLike) -> NDArray[np.float64] | None:
+    """Covariance of (ln_C_ref, alpha) of `fit_windows` over resamples of the documents.
+
+    Args:
+        S: sizes, shape [M].
+        p_resampled: shares of windows of hits, shape [B, M]; rows with a share of 0, 1 or NaN are left out.
+
+    Returns:
+        Shape [2, 2], or None if fewer than 20 rows are left.
+
+    Raises:
+        ValueError: if a share is none, or shapes disagree.
+    """
+    x_M, y_BM = np.log(np.asarray(S, dtype=np.float64)), neg_ln(p_resampled)
+    if y_BM.ndim != 2 or y_BM.shape[1:] != x_M.shape:
+        raise ValueError(f"p_resampled has shape {y_BM.shape}, expected [B, {len(x_M)}]")
+    ln_y_BM = np.log(y_BM[np.all((y_BM > 0) & np.isfinite(y_BM), axis=1)])
+    if len(ln_y_BM) < MIN_RESAMPLES:
+        return None
+    x_M = x_M - x_M.mean()
+    return np.asarray(np.cov(ln_y_BM.mean(axis=1), -(ln_y_BM @ x_M) / (x_M @ x_M)))
+
+
+def _cross(
+    share: float, N: int, ln_S_ref: float, ln_C_ref: float, alpha: float, scatter: Any, dof: int, added: Any
+) -> Crossing:
+    if alpha <= 0:
+        return _nowhere(share, Status.never_crosses)
+    covariance = scatter if added is None else scatter + np.asarray(added, dtype=np.float64)
+    if covariance.shape != (2, 2):
+        raise ValueError(f"the covariance of (ln_C_ref, alpha) is 2 by 2, got shape {covariance.shape}")
+    height = ln_C_ref + math.log(N) - _level(share)
+    lo, hi = fieller(height, alpha, covariance * float(t.ppf((1 + LEVEL) / 2, dof)) ** 2)
+    ends = [None if end is None else ln_S_ref + end for end in (lo, hi)]
+    return Crossing(share, ln_S_ref + height / alpha, ends[0], ends[1], Status.ok)
+
+
+def _level(share: float) -> float:
+    """ln(-ln share)."""
+    if not 0 < share < 1:
+        raise ValueError(f"a share to cross lies between 0 and 1, got {share}")
+    return math.log(-math.log(share))
+
+
+def _nowhere(share: float, status: Status) -> Crossing:
+    _level(share)
+    return Crossing(share, None, None, None, status)

@@ -1,0 +1,131 @@
+"""Emergence: windows of one group in, p_{N,k} measured and predicted against S out, a figure a k.
+
+Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7.
+"""
+
+import math
+from typing import Any
+
+import altair as alt
+
+from rbpx.analyses.emergence.analysis import Emergence, Emergences
+from rbpx.display.chart.colours import MOST_SERIES
+from rbpx.display.chart.drawing import S_TITLE, colour, curve, data, logarithmic, shape, spec_of, tips
+from rbpx.display.chart.figure import Figure, Undrawn, spread
+from rbpx.display.chart.sheet import Sheet, magnitude, named, whole
+from rbpx.groups.question import spelled
+from rbpx.groups.selection import Group
+
+__all__ = ["figures"]
+
+_LAW, _INDEPENDENT = "law of measured windows", "if tokens were independent"
+
+
+def figures(found: Emergences) -> list[Figure | Undrawn]:
+    """A figure for each of up to seven k."""
+    drawn = [_figure(found.group, each) for each in spread(found.found, MOST_SERIES)]
+    return drawn or [Undrawn("k", "Emergence", "No windows of more than one token are known.")]
+
+
+def _figure(group: Group, found: Emergence) -> Figure | Undrawn:
+    name, title = f"k{found.k}", f"N tokens in a row of rank at most {found.k:,}"
+    points = [point for point in _points(group, found) if point["p"]]
+    if not points:
+        return Undrawn(name, title, "No window of hits was seen at any size: take a shorter n, or a larger k.")
+    missing = any(p == 0 for row in found.measured_MN for p in row)
+    left_out = " Shares of 0 have no place on a logarithmic axis." if missing else ""
+    sql = spelled(
+        "window_shares", run_ids=group.run_ids, ties=group.ties.value, k=[found.k], n=list(found.lengths)
+    ) if group.is_measured else _imported(group, found)  # fmt: skip
+    return Figure(
+        name,
+        title,
+        _says(group, found),
+        "Points: share of windows of N consecutive scored tokens that are all hits. Solid: the law of each N. "
+        f"Dashed: RBP_k^N, if tokens were independent.{left_out}",
+        _chart(points, _lines(found), [str(n) for n in found.lengths]),
+        _values(name, title, group, found),
+        sql,
+        tuple(group.run_ids),
+    )
+
+
+def _imported(group: Group, found: Emergence) -> str:
+    first = group.first
+    known = f"source = '{first.source}' AND family = '{first.family}' AND dataset = '{first.dataset}'"
+    return f"SELECT size, k, n, rbp, run_id FROM observations WHERE {known} AND k = {found.k} ORDER BY size, n"
+
+
+def _points(group: Group, found: Emergence) -> list[dict[str, Any]]:
+    rows = []
+    for m, run in enumerate(group.runs):
+        for at, n in enumerate(found.lengths):
+            row: dict[str, Any] = {"N": str(n), "size": run.size, "S": run.non_embedding_params}
+            row |= {"p": _known(found.measured_MN[m, at]), "independent": _known(found.independent_MN[m, at])}
+            corrected = _known(found.dependence[m].corrected_N[at]) if found.dependence else None
+            rows.append(row | {"corrected": corrected})
+    return rows
+
+
+def _known(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _lines(found: Emergence) -> list[dict[str, Any]]:
+    """The law of each N, as p."""
+    return [
+        {"N": str(law.n), "S": at["S"], "p": math.exp(-(at["y"] or 0.0)), "what": _LAW}
+        for law in found.laws
+        if law.fit.alpha is not None
+        for at in curve(law.fit)
+    ]
+
+
+def _says(group: Group, found: Emergence) -> str:
+    largest = group.runs[-1]
+    told = []
+    for at, n in enumerate(found.lengths):
+        p, alone = found.measured_MN[-1, at], found.independent_MN[-1, at]
+        if math.isfinite(p) and math.isfinite(alone):
+            told.append(f"N = {n}: {p:.3g} measured, {alone:.3g} if tokens were independent")
+    return f"Share of windows that are all hits for {group.title}; at {largest.size} {'; '.join(told)}."
+
+
+def _chart(points: list[dict[str, Any]], lines: list[dict[str, Any]], order: list[str]) -> dict[str, Any]:
+    x, y = logarithmic(alt.X, "S", S_TITLE), logarithmic(alt.Y, "p", "share of windows")
+    hue = colour("N", "N", order)
+    smallest = min(point["p"] for point in points)
+    alone = [
+        {"N": each["N"], "S": each["S"], "p": each["independent"], "what": _INDEPENDENT}
+        for each in points
+        if each["independent"] is not None and each["independent"] > smallest / 10  # else it sinks the others
+    ]
+    meaning = alt.Scale(domain=[_LAW, _INDEPENDENT], range=[[1, 0], [4, 4]])
+    kind = alt.StrokeDash("what:N", scale=meaning, legend=None)
+    shown = tips(
+        N="N", size="size", S="S|,", p="measured|.3~g", independent="if independent|.3~g", corrected="corrected|.3~g"
+    )
+    return spec_of(
+        alt.layer(
+            alt.Chart(data([*lines, *alone])).mark_line().encode(x=x, y=y, color=hue, strokeDash=kind),
+            alt.Chart(data(points))
+            .mark_point()
+            .encode(x=x, y=y, color=hue, shape=shape("N", "N", order), tooltip=shown),
+        )
+    )
+
+
+def _values(name: str, title: str, group: Group, found: Emergence) -> Sheet:
+    rows = [
+        [
+            named(point["size"]),
+            whole(point["S"]),
+            whole(int(point["N"])),
+            *(magnitude(point[which]) for which in ("p", "independent", "corrected")),
+        ]
+        for point in _points(group, found)
+    ]
+    columns = [("size", "size"), ("S", "non_embedding_params"), ("N", "n"), ("measured", "p")]
+    columns += [("if independent", "p_independent"), ("corrected", "p_corrected")]
+    note = "Corrected: beta-binomial with the measured mean and autocorrelation of hits."
+    return Sheet.of(name, f"{title}: values", columns, rows, note)

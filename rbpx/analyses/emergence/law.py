@@ -1,0 +1,213 @@
+"""Emergence of long correct stretches: shares of windows of hits at each size in, a law for one N or for all N out.
+
+p_{N,k} is the share of windows of N consecutive tokens that are all hits, ranks at most k. If hits were independent
+with -ln RBP_k = C S^(-alpha), then -ln p_{N,k} = C N S^(-alpha). Shapes: M sizes, N window lengths, B resamples of the
+documents, P points, each one size and one window length.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t
+
+from rbpx.laws.power import PowerLawFit, exp_or_none, fit_power_law
+from rbpx.laws.shares import neg_ln
+from rbpx.laws.uncertainty import LEVEL, MIN_RESAMPLES, Z
+from rbpx.status import Status
+
+EQUATION: Final = "-ln p_N = C * N * S^(-alpha), ordinary least squares of ln(-ln p_N) - ln N on ln S, 0 < p_N < 1"
+
+
+SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8"
+
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class JointFit:
+    """A law -ln p_N = C * N * S^(-alpha) for all window lengths at once; every number None unless status is ok.
+
+    r2_lnln is of ln(-ln p) against ln C + ln N - alpha ln S, with the total about the mean of ln(-ln p): it credits
+    the law with ln N, which it does not fit. It may be negative. r2_p is the same of p against exp(-C N S^(-alpha)).
+    Both are over the n_points that were fitted; n_left_out have p of 0 or 1, or no window.
+
+    alpha_within is the exponent if every N has a constant of its own. It is alpha where no point is left out. Else the
+    small sizes lack their long windows, and alpha takes on what is lack of fit in N; a difference of the two says so.
+
+    alpha_stderr takes the sizes as the units that scatter, not the points: the points of a size share its tokens. It
+    is from the means of ln(-ln p) - ln N at each size, weighted by their points, with n_sizes - 2 degrees of freedom.
+    With one window length it is that of `fit_power_law`. alpha_lo, alpha_hi, C_lo, C_hi are 95 % intervals, of the
+    kind that params["interval"] names ("documents", "t" or None). None of them knows of the law's lack of fit in N,
+    which is what r2_lnln shows.
+
+    params holds what reproduces the fit: S, lengths, p, S_ref, ln_C_ref, ln_C_ref_stderr, and for "documents"
+    n_resamples, n_resamples_left_out and document_covariance, of (ln_C_ref, alpha).
+    """
+
+    C: float | None
+    C_lo: float | None
+    C_hi: float | None
+    alpha: float | None
+    alpha_stderr: float | None
+    alpha_lo: float | None
+    alpha_hi: float | None
+    alpha_within: float | None
+    r2_lnln: float | None
+    r2_p: float | None
+    n_points: int
+    n_left_out: int
+    n_sizes: int
+    status: Status
+    params: dict[str, Any]
+
+
+def fit_windows(S: ArrayLike, p: ArrayLike, p_resampled: ArrayLike | None = None) -> PowerLawFit:
+    """Fit -ln p_N = C_N * S^(-alpha_N) at one window length N, as figure 7 of the paper does.
+
+    Args:
+        S: non-embedding parameters, shape [M].
+        p: measured share of windows of hits at each size, shape [M].
+        p_resampled: the same under B resamples of the documents, shape [B, M].
+
+    Returns:
+        The fit of `fit_power_law`, C_N in nats and with N in it; not_positive if a p is 0, 1 or NaN.
+
+    Raises:
+        ValueError: as in `fit_power_law`, or if a p is no share.
+
+    Source:
+        RBP paper (arXiv 2510.20387), eq. 8 and figure 7.
+    """
+    return fit_power_law(S, neg_ln(p), None if p_resampled is None else neg_ln(p_resampled))
+
+
+def fit_joint(S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: ArrayLike | None = None) -> JointFit:
+    """Fit -ln p_N = C * N * S^(-alpha) to all sizes and window lengths with 0 < p < 1, each point counting the same.
+
+    Args:
+        S: non-embedding parameters, shape [M], positive and all different.
+        lengths: window lengths N, tokens, shape [N], all different.
+        p_MN: measured shares of windows of hits, shape [M, N]; may be 0, 1 or NaN.
+        p_BMN: the same under B resamples of the documents, shape [B, M, N]. A resample in which a point that was
+            fitted is 0, 1 or NaN is left out and counted. No interval if fewer than 20 are left.
+
+    Returns:
+        The fit. Its status is too_few_sizes below 3 sizes, not_positive if fewer than 3 sizes have a point,
+        no_variation if all points have the same p. Intervals are about the estimate less its bootstrap bias, as in
+        `fit_power_law`, or Student's t without resamples.
+
+    Raises:
+        ValueError: if shapes disagree, sizes or lengths are impossible or repeat, or a p is no share.
+
+    Source:
+        RBP paper (arXiv 2510.20387), eqs. 6-8.
+    """
+    S_M, N_N, y_MN, y_BMN = _checked(S, lengths, p_MN, p_BMN)
+    used_MN = (y_MN > 0) & np.isfinite(y_MN)
+    n_points, n_sizes = int(used_MN.sum()), int(used_MN.any(axis=1).sum())
+    shares = [[None if math.isnan(p) else p for p in row] for row in np.exp(-y_MN).tolist()]
+    params: dict[str, Any] = {"S": S_M.tolist(), "lengths": list(lengths), "p": shares, "interval": None}
+    params |= {"equation": EQUATION, "source": SOURCE}
+    counts: dict[str, Any] = {"n_points": n_points, "n_left_out": used_MN.size - n_points, "n_sizes": n_sizes}
+    if len(S_M) < 3:
+        return _without_numbers(counts, Status.too_few_sizes, params)
+    if n_sizes < 3:
+        return _without_numbers(counts, Status.not_positive, params)
+    if np.ptp(y_MN[used_MN]) == 0:
+        return _without_numbers(counts, Status.no_variation, params)
+
+    m_P, n_P = np.nonzero(used_MN)
+    ln_S_P, ln_N_P, ln_y_P = np.log(S_M)[m_P], np.log(N_N)[n_P], np.log(y_MN[used_MN])
+    ln_S_ref = float(ln_S_P.mean())
+    x_P = ln_S_P - ln_S_ref
+    line_2 = _line(x_P, ln_y_P - ln_N_P)
+    ln_fitted_P = line_2[0] + ln_N_P - line_2[1] * x_P
+    # Residuals are summed within a size first: their scatter is that of sizes, whatever the points of one share.
+    summed_M = np.bincount(m_P, weights=ln_y_P - ln_fitted_P)
+    points_M = np.bincount(m_P)
+    variance = float(np.sum(summed_M[points_M > 0] ** 2 / points_M[points_M > 0])) / (n_sizes - 2)
+    covariance_22 = variance * np.diag([1 / n_points, 1 / float(x_P @ x_P)])
+    params |= {"S_ref": math.exp(ln_S_ref), "ln_C_ref": float(line_2[0])}
+    params |= {"ln_C_ref_stderr": math.sqrt(covariance_22[0, 0])}
+
+    centre_2, factor = line_2, float(t.ppf((1 + LEVEL) / 2, n_sizes - 2))
+    if y_BMN is None:
+        params["interval"] = "t"
+    else:
+        y_BP = y_BMN[:, used_MN]
+        y_BP = y_BP[np.all((y_BP > 0) & np.isfinite(y_BP), axis=1)]
+        params |= {"n_resamples": len(y_BMN), "n_resamples_left_out": len(y_BMN) - len(y_BP)}
+        if len(y_BP) >= MIN_RESAMPLES:
+            line_B2 = _line(x_P, np.log(y_BP) - ln_N_P)
+            centre_2, factor = 2 * line_2 - line_B2.mean(axis=0), Z
+            params |= {"interval": "documents", "document_covariance": np.cov(line_B2.T).tolist()}
+    kind = params["interval"]
+    used_22 = np.asarray(params["document_covariance"]) if kind == "documents" else covariance_22
+    # alpha, and ln C at S = 1, which is ln C_ref + alpha ln S_ref
+    alpha_ends = None if kind is None else _ends(np.array([0.0, 1.0]), centre_2, used_22, factor)
+    ln_C_ends = None if kind is None else _ends(np.array([1.0, ln_S_ref]), centre_2, used_22, factor)
+    return JointFit(
+        C=exp_or_none(float(line_2[0] + line_2[1] * ln_S_ref)),
+        C_lo=None if ln_C_ends is None else exp_or_none(ln_C_ends[0]),
+        C_hi=None if ln_C_ends is None else exp_or_none(ln_C_ends[1]),
+        alpha=float(line_2[1]),
+        alpha_stderr=math.sqrt(covariance_22[1, 1]),
+        alpha_lo=None if alpha_ends is None else alpha_ends[0],
+        alpha_hi=None if alpha_ends is None else alpha_ends[1],
+        alpha_within=_slope_within(n_P, ln_S_P, ln_y_P),
+        r2_lnln=_r2(ln_y_P, ln_fitted_P),
+        r2_p=_r2(np.exp(-y_MN[used_MN]), np.exp(-np.exp(ln_fitted_P))),
+        **counts,
+        status=Status.ok,
+        params=params,
+    )
+
+
+def _without_numbers(counts: dict[str, Any], status: Status, params: dict[str, Any]) -> JointFit:
+    names = ["C", "C_lo", "C_hi", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "alpha_within", "r2_lnln", "r2_p"]
+    numbers: dict[str, Any] = dict.fromkeys(names)
+    return JointFit(**numbers, **counts, status=status, params=params)
+
+
+def _ends(of_2: Floats, centre_2: Floats, covariance_22: Floats, factor: float) -> tuple[float, float]:
+    """Interval of a linear combination of (ln_C_ref, alpha)."""
+    middle, half = float(of_2 @ centre_2), factor * math.sqrt(float(of_2 @ covariance_22 @ of_2))
+    return middle - half, middle + half
+
+
+def _line(x_P: Floats, z_P: Floats) -> Floats:
+    """Least squares of z = level - slope x about a centred x: (level, slope), shape [2], or [B, 2] for z [B, P]."""
+    return np.stack([z_P.mean(axis=-1), -(z_P @ x_P) / (x_P @ x_P)], axis=-1)
+
+
+def _slope_within(n_P: NDArray[np.intp], x_P: Floats, z_P: Floats) -> float | None:
+    """Exponent with a constant of its own for each window length: x and z less their means over its points."""
+    if np.bincount(n_P).max() < 2:
+        return None
+    points_N = np.maximum(np.bincount(n_P), 1)
+    x_P, z_P = (v_P - (np.bincount(n_P, weights=v_P) / points_N)[n_P] for v_P in (x_P, z_P))
+    return -float(x_P @ z_P) / float(x_P @ x_P)
+
+
+def _r2(measured_P: Floats, fitted_P: Floats) -> float:
+    return 1 - float(np.sum((measured_P - fitted_P) ** 2) / np.sum((measured_P - measured_P.mean()) ** 2))
+
+
+def _checked(
+    S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: ArrayLike | None
+) -> tuple[Floats, Floats, Floats, Floats | None]:
+    S_M, N_N, y_MN = np.asarray(S, dtype=np.float64), np.asarray(lengths, dtype=np.float64), neg_ln(p_MN)
+    for name, values in (("sizes", S_M), ("window lengths", N_N)):
+        if values.ndim != 1 or not np.all((values > 0) & np.isfinite(values)) or len(np.unique(values)) != len(values):
+            raise ValueError(f"{name} must be positive and all different, got {values.tolist()}")
+    y_BMN = None if p_BMN is None else neg_ln(p_BMN)
+    expected = (len(S_M), len(N_N))
+    if y_MN.shape != expected or (y_BMN is not None and (y_BMN.ndim != 3 or y_BMN.shape[1:] != expected)):
+        shapes = (y_MN.shape, None if y_BMN is None else y_BMN.shape)
+        raise ValueError(f"p and its resamples have shapes {shapes}, expected {expected} and (B, {expected})")
+    return S_M, N_N, y_MN, y_BMN

@@ -1,0 +1,83 @@
+"""Windows of hits of one group, told: how often N tokens in a row are right, and how far independence is off."""
+
+import math
+
+from rbpx.analyses.emergence import figure as drawn
+from rbpx.analyses.emergence.analysis import LAGS, LEVELS, Emergence, Emergences
+from rbpx.analyses.emergence.crossing import Crossing
+from rbpx.display.chart.sheet import Cell, Sheet, decimal, magnitude, span, state, whole
+from rbpx.display.section import Section, doubts_of
+from rbpx.display.tables import UNKNOWN, rough, short
+
+__all__ = ["section"]
+
+_TOLD = 0.03  # a correlation that is worth a word
+
+
+def section(found: Emergences) -> Section:
+    """A figure and a table of laws for each k."""
+    statuses = [(f"k = {each.k:,}, N = {law.n}", law.fit.status) for each in found.found for law in each.laws]
+    sheets = (_laws(found),) if found.found else ()
+    return Section(
+        "emergence",
+        "Emergence: N tokens in a row",
+        tuple(_sentences(found)),
+        tuple(drawn.figures(found)),
+        sheets,
+        doubts_of(statuses),
+    )
+
+
+def _sentences(found: Emergences) -> list[str]:
+    said = [_factor(found, each) for each in found.found]
+    return [sentence for sentence in said if sentence is not None]
+
+
+def _factor(found: Emergences, each: Emergence) -> str | None:
+    """How far independence is off, at the longest window that was seen."""
+    largest = found.group.runs[-1]
+    known = [
+        (n, p, alone)
+        for n, p, alone in zip(each.lengths, each.measured_MN[-1], each.independent_MN[-1], strict=True)
+        if n > 1 and math.isfinite(p) and math.isfinite(alone) and p > 0 and alone > 0
+    ]
+    if not known:
+        return None
+    n, p, alone = known[min(1, len(known) - 1)]
+    told = (
+        f"k = {each.k:,}: {largest.size} has {p:.3g} of all windows of {n} tokens right; if tokens were independent it "
+    )
+    told += f"would be {alone:.3g}, {_times(p / alone)}"
+    if each.dependence and math.isfinite(each.dependence[-1].autocorrelation[0]):
+        rho = each.dependence[-1].autocorrelation[LAGS.index(1)]
+        how = "Hits gather" if rho > _TOLD else "Hits avoid each other" if rho < -_TOLD else "Hits hardly gather"
+        told += f". {how}: the correlation of neighbours is {rho:.2f}"
+    return told + "."
+
+
+def _times(factor: float) -> str:
+    if 0.95 < factor < 1.05:
+        return "about as much"
+    return f"{rough(factor)} times less" if factor > 1 else f"{rough(1 / factor)} times more"
+
+
+def _laws(found: Emergences) -> Sheet:
+    rows = []
+    for each in found.found:
+        for law in each.laws:
+            fit = law.fit
+            row = [whole(each.k), whole(law.n), decimal(fit.alpha), span(fit.alpha_lo, fit.alpha_hi), decimal(fit.r2)]
+            rows.append([*row, *(_crossing(c) for c in law.crossings), state(fit.status)])
+        joint = each.joint
+        row = [whole(each.k), Cell("all", ("all",)), decimal(joint.alpha), span(joint.alpha_lo, joint.alpha_hi)]
+        rows.append([*row, decimal(joint.r2_lnln), *(magnitude(None) for _ in LEVELS), state(joint.status)])
+    columns = [("k", "k"), ("N", "n"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2")]
+    columns += [(f"S at p = {level}", f"S_at_{level}") for level in LEVELS]
+    note = "−ln p = C·S^−α for each N; all: −ln p = C·N·S^−α for every N. S at p: where p reaches that level."
+    return Sheet.of("laws", "Laws of windows", [*columns, ("status", "status")], rows, note)
+
+
+def _crossing(crossing: Crossing) -> Cell:
+    S = crossing.S
+    known = S is not None and math.isfinite(S)
+    return Cell(short(S) if known else UNKNOWN, (S if known else None,))

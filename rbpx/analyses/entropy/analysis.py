@@ -1,0 +1,165 @@
+"""Cross-entropy taken apart by rank (verb entropy): a group of runs in, its three terms, their laws and shares out.
+
+CE = H(P) + KL(P || Q) - ln(sum S): error-entropy, self-alignment, confidence. Source: arXiv 2510.04067, which
+claims that only error-entropy scales.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.analyses.entropy.bias import entropy_extrapolated, entropy_jackknife
+from rbpx.config.request import Request
+from rbpx.groups.evidence import Evidence
+from rbpx.groups.fits import Law, fit_points, fit_record
+from rbpx.groups.points import Points, size_points, weigh_group
+from rbpx.groups.selection import Group, Run
+from rbpx.laws.names import Method
+from rbpx.laws.uncertainty import MIN_RESAMPLES, Z
+from rbpx.store.queries import ask
+from rbpx.store.store import Record, Store
+
+Floats = npt.NDArray[np.float64]
+Interval = tuple[float, float]
+
+TERMS: Final = ("error_entropy", "self_alignment", "confidence")
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """Error-entropy of one run without (most of) the bias of counting; nats.
+
+    Attributes:
+        jackknife: by leaving out documents; still too small.
+        stderr: its standard error over documents.
+        extrapolated: from halves and quarters of the documents; too large, or None where nothing can be extrapolated.
+    """
+
+    jackknife: float
+    stderr: float
+    extrapolated: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class RunTerms:
+    """The decomposition of one run.
+
+    Attributes:
+        run: which.
+        cross_entropy_nats: the whole.
+        terms: {term: nats}; they add up to the whole.
+        shares: {term: (share of the whole, 95 % interval over documents or None)}; may be below 0 or above 1.
+        corrected: of error-entropy; None where there are too few documents.
+    """
+
+    run: Run
+    cross_entropy_nats: float
+    terms: dict[str, float]
+    shares: dict[str, tuple[float, Interval | None]]
+    corrected: Corrected | None
+
+
+@dataclass(frozen=True, eq=False)
+class Entropies:
+    """The decomposition of one group; runs in order of S.
+
+    Attributes:
+        group: the runs.
+        runs: their terms.
+        laws: of cross-entropy and of each term.
+        corrected: the law of the corrected error-entropy; None where a run has none.
+        shares: the law of each term over cross-entropy: how its share changes with S.
+        resamples: of the documents.
+    """
+
+    group: Group
+    runs: tuple[RunTerms, ...]
+    laws: tuple[Law, ...]
+    corrected: Law | None
+    shares: tuple[Law, ...]
+    resamples: int
+
+    @property
+    def all_laws(self) -> tuple[Law, ...]:
+        """In the order in which they are printed."""
+        return (*self.laws, *(() if self.corrected is None else (self.corrected,)), *self.shares)
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Entropies:
+    """Take each run apart, and fit a law to each term, to its share and to the corrected entropy."""
+    evidence = weigh_group(connection, group, request, (1,), TERMS)
+    points = {each.law: each for each in size_points(group, evidence, request, (), {"cross_entropy", *TERMS})}
+    corrected = [_corrected(connection, group, run) for run in group.runs]
+    runs = tuple(_terms(run, of, fixed) for run, of, fixed in zip(group.runs, evidence, corrected, strict=True))
+    laws = tuple(fit_points(points[name], Method.ols, compares=True) for name in ("cross_entropy", *TERMS))
+    law = None
+    if all(fixed is not None for fixed in corrected):
+        H_N = np.array([fixed.jackknife for fixed in corrected if fixed is not None])
+        law = fit_points(_without_bias(points["error_entropy"], H_N), Method.ols)
+    shares = tuple(fit_points(_share(points[name], points["cross_entropy"]), Method.ols) for name in TERMS)
+    return Entropies(group, runs, laws, law, shares, request.resamples)
+
+
+def _terms(run: Run, of: Evidence, corrected: Corrected | None) -> RunTerms:
+    whole = float(of.measured["cross_entropy"])
+    terms = {name: float(of.measured[name]) for name in TERMS}
+    shares: dict[str, tuple[float, Interval | None]] = {}
+    for name in TERMS:
+        drawn_B = of.resampled[name] / of.resampled["cross_entropy"]
+        drawn_B = drawn_B[np.isfinite(drawn_B)]
+        share, ends = terms[name] / whole, None
+        if len(drawn_B) >= MIN_RESAMPLES and np.ptp(drawn_B) > 0:  # one document drawn again and again is itself
+            # A resample repeats documents, so it is biased against the sample as the sample is against the truth.
+            centre, half = 2 * share - float(drawn_B.mean()), Z * float(drawn_B.std(ddof=1))
+            ends = centre - half, centre + half
+        shares[name] = share, ends
+    return RunTerms(run, whole, terms, shares, corrected)
+
+
+def _corrected(connection: duckdb.DuckDBPyConnection, group: Group, run: Run) -> Corrected | None:
+    counts = ask(connection, "document_ranks", run_id=run.run_id, ties=group.ties.value)
+    columns = [counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens")]
+    n_documents = len(np.unique(columns[0]))
+    if n_documents < 2:
+        return None
+    entropy, stderr = entropy_jackknife(*columns)
+    return Corrected(entropy, stderr, entropy_extrapolated(*columns) if n_documents >= 4 else None)
+
+
+def _without_bias(points: Points, H_N: Floats) -> Points:
+    """The corrected entropies with the spread, not the bias, of the resamples."""
+    y_BN = points.y_BN
+    if y_BN is not None:
+        y_BN = y_BN - np.nanmean(y_BN, axis=0) + H_N
+    return replace(points, law="error_entropy_corrected", y_N=H_N, y_BN=y_BN)
+
+
+def _share(term: Points, whole: Points) -> Points:
+    y_BN = None if term.y_BN is None or whole.y_BN is None else term.y_BN / whole.y_BN
+    return replace(term, law=f"{term.law}_share", y_N=term.y_N / whole.y_N, y_BN=y_BN)
+
+
+def keep(store: Store, found: Entropies) -> list[Record]:
+    """Write the laws to the store; return the terms and the laws, a row each, for programs."""
+    rows: list[Record] = [{"kind": "terms", **found.group.names(), **_row(each)} for each in found.runs]
+    for law in found.all_laws:
+        record = fit_record(found.group, law, found.resamples)
+        store.write_record("fits", record["fit_id"], record)
+        rows.append({"kind": "law", **record})
+    return rows
+
+
+def _row(each: RunTerms) -> Record:
+    row: Record = {"run_id": each.run.run_id, "size": each.run.size}
+    row |= {"non_embedding_params": each.run.non_embedding_params, "cross_entropy_nats": each.cross_entropy_nats}
+    for name in TERMS:
+        share, ends = each.shares[name]
+        row |= {f"{name}_nats": each.terms[name], f"{name}_share": share}
+        row |= {f"{name}_share_lo": ends[0] if ends else None, f"{name}_share_hi": ends[1] if ends else None}
+    fixed = each.corrected
+    row |= {"error_entropy_jackknife_nats": fixed.jackknife if fixed else None}
+    row |= {"error_entropy_jackknife_stderr_nats": fixed.stderr if fixed else None}
+    return row | {"error_entropy_extrapolated_nats": fixed.extrapolated if fixed else None}

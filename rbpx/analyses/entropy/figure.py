@@ -1,0 +1,80 @@
+"""Cross-entropy taken apart: one group in, the share of each term against S out. Source: arXiv 2510.04067."""
+
+from typing import Any
+
+import altair as alt
+
+from rbpx.analyses.entropy.analysis import TERMS, Entropies
+from rbpx.display.chart.drawing import S_TITLE, colour, dash, data, linear, logarithmic, shape, spec_of, tips
+from rbpx.display.chart.figure import Figure, Undrawn
+from rbpx.display.chart.sheet import Sheet, decimal, named, span, whole
+from rbpx.groups.question import spelled
+
+__all__ = ["TERM_NAMES", "figures"]
+
+TERM_NAMES = {"error_entropy": "error-entropy", "self_alignment": "self-alignment", "confidence": "confidence"}
+
+
+def figures(found: Entropies, fit_ids: list[str]) -> list[Figure | Undrawn]:
+    """The share of each term in cross-entropy."""
+    title = "Shares of cross-entropy"
+    first, last = found.runs[0], found.runs[-1]
+    told = [
+        f"{TERM_NAMES[name]} {first.shares[name][0]:.1%} at {first.run.size}, "
+        f"{last.shares[name][0]:.1%} at {last.run.size}"
+        for name in TERMS
+    ]
+    return [
+        Figure(
+            "shares",
+            title,
+            f"Terms of cross-entropy for {found.group.title}: {'; '.join(told)}.",
+            "CE = error-entropy + self-alignment + confidence, each over CE. Bars: 95 % over documents. A share may be "
+            "below 0 or above 1.",
+            _chart(found),
+            _values(title, found),
+            spelled("laws", fit_ids=fit_ids),
+            tuple(found.group.run_ids),
+        )
+    ]
+
+
+def _rows(found: Entropies) -> list[dict[str, Any]]:
+    rows = []
+    for each in found.runs:
+        for name in TERMS:
+            share, ends = each.shares[name]
+            row: dict[str, Any] = {"term": TERM_NAMES[name], "size": each.run.size, "S": each.run.non_embedding_params}
+            row |= {"share": share, "nats": each.terms[name]}
+            rows.append(row | {"lo": ends[0] if ends else None, "hi": ends[1] if ends else None})
+    return rows
+
+
+def _chart(found: Entropies) -> dict[str, Any]:
+    order = [TERM_NAMES[name] for name in TERMS]
+    base = alt.Chart(data(_rows(found))).encode(x=logarithmic(alt.X, "S", S_TITLE), color=colour("term", "", order))
+    y = linear(alt.Y, "share", "share of cross-entropy", form=".0%")
+    shown = tips(term="term", size="size", S="S|,", share="share|.2%", lo="95 % from|.2%", hi="to|.2%", nats="nats|.4f")
+    return spec_of(
+        alt.layer(
+            base.mark_line().encode(y=y, strokeDash=dash("term", order)),
+            base.mark_rule().encode(y=alt.Y("lo:Q", title="share of cross-entropy"), y2="hi:Q"),
+            base.mark_point().encode(y=y, shape=shape("term", "", order), tooltip=shown),
+        )
+    )
+
+
+def _values(title: str, found: Entropies) -> Sheet:
+    rows = [
+        [
+            named(row["size"]),
+            whole(row["S"]),
+            named(row["term"]),
+            decimal(row["nats"]),
+            decimal(row["share"]),
+            span(row["lo"], row["hi"]),
+        ]
+        for row in _rows(found)
+    ]
+    columns = [("size", "size"), ("S", "non_embedding_params"), ("term", "term"), ("nats", "nats"), ("share", "share")]
+    return Sheet.of("shares", f"{title}: values", [*columns, ("95 %", "share_lo share_hi")], rows)

@@ -1,0 +1,71 @@
+"""The laws of size side by side (verb fit): a group of runs in, every law with its interval and its choice of form out.
+
+Source: RBP paper (arXiv 2510.20387), section 3, figures 3 to 5, table 2; arXiv 2510.04067 for the terms.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from rbpx.config.request import Request
+from rbpx.groups.evidence import Evidence
+from rbpx.groups.fits import Law, fit_points, fit_record, write_rank_fit
+from rbpx.groups.points import size_points, weigh_group
+from rbpx.groups.selection import Group
+from rbpx.store.store import Record, Store
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """The laws of one family on one dataset, and what each run says; runs in order of S."""
+
+    group: Group
+    evidence: tuple[Evidence, ...]
+    laws: tuple[Law, ...]
+    k_grid: tuple[int, ...]
+    resamples: int
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Laws:
+    """Fit every law asked for to one group of runs, by every method asked for."""
+    k_grid = _k_grid(group, request)
+    chosen = request.chosen_laws()
+    evidence = weigh_group(connection, group, request, k_grid, chosen)
+    points = size_points(group, evidence, request, k_grid, chosen)
+    laws = [fit_points(known, method, compares=True) for method in request.methods() for known in points]
+    return Laws(group, tuple(evidence), tuple(laws), tuple(k_grid), request.resamples)
+
+
+def _k_grid(group: Group, request: Request) -> list[int]:
+    if not group.is_measured:
+        return sorted({k for run in group.runs for k, n in run.observed if n == 1})
+    return request.k_grid(min(run.vocab_size or 0 for run in group.runs))
+
+
+def _derived_curves(evidence: Evidence) -> Record:
+    """The curves that the published fit derives, exact and approximate."""
+    measured = evidence.measured
+    return {
+        "neg_ln_rbp_1": _known(measured["lognormal_rbp1"]),
+        "cross_entropy_nats": _known(measured["lognormal_cross_entropy"]),
+        "neg_ln_rbp_1_approximated": None if evidence.approximated is None else evidence.approximated[0],
+        "cross_entropy_nats_approximated": None if evidence.approximated is None else evidence.approximated[1],
+    }
+
+
+def _known(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def keep(store: Store, found: Laws) -> list[Record]:
+    """Write the fits and the rank distributions of a group, and return the fits; a refit replaces its own rows."""
+    fits = [fit_record(found.group, law, found.resamples) for law in found.laws]
+    for record in fits:
+        store.write_record("fits", record["fit_id"], record)
+    for run, evidence in zip(found.group.runs, found.evidence, strict=False):
+        if evidence.paper is not None and evidence.full is not None:
+            write_rank_fit(store, run, found.group.ties, evidence.paper, _derived_curves(evidence))
+            write_rank_fit(store, run, found.group.ties, evidence.full, {})
+    return fits

@@ -1,0 +1,67 @@
+"""Fitted laws of size in, a picture of y against S with the fits and their bands out."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import altair as alt
+
+from rbpx.analyses.fit.analysis import Laws
+from rbpx.display.tables import law_name
+from rbpx.errors import RbpxError
+from rbpx.groups.fits import Law
+from rbpx.laws.names import Method
+from rbpx.laws.prediction import along
+
+_STEPS = 60  # of a curve
+
+
+def draw_laws(found: Sequence[Laws]) -> alt.LayerChart:
+    """Points, curves and 95 % bands of what one new model of a size would show, on logarithmic axes.
+
+    A law that has no numbers shows its points alone; a term that is negative is drawn as its absolute value, and its
+    name says so.
+
+    Raises:
+        RbpxError: no law has a point to draw.
+    """
+    points = [row for laws in found for law in laws.laws for row in _points(laws, law)]
+    curves = [row for laws in found for law in laws.laws for row in _curve(laws, law)]
+    if not points:
+        raise RbpxError("there is no point to draw: every quantity is 0 or unknown; look at the column status")
+    x = alt.X("S:Q", scale=alt.Scale(type="log", nice=False, padding=12), title="S, non-embedding parameters")
+    y = alt.Y("y:Q", scale=alt.Scale(type="log", nice=False, padding=12), title="-ln RBP_k, or nats")
+    whole = alt.Legend(labelLimit=0)
+    law = alt.Color("law:N", sort=list(dict.fromkeys(row["law"] for row in points)), title=None, legend=whole)
+    legend = whole if len({row["on"] for row in points}) > 1 else None  # one group needs no name beside it
+    on = alt.StrokeDash("on:N", title=None, legend=legend)
+    shape = alt.Shape("on:N", title=None, legend=legend)
+    tooltip = ["on:N", "law:N", "size:N", alt.Tooltip("S:Q", format=","), alt.Tooltip("y:Q", format=".4f")]
+    drawn = alt.Chart(alt.InlineData(points)).mark_point(filled=True).encode(x, y, law, shape, tooltip=tooltip)
+    if not curves:
+        return alt.LayerChart(layer=[drawn])
+    base = alt.Chart(alt.InlineData(curves))
+    band = base.mark_area(opacity=0.12).encode(x, alt.Y("lo:Q"), alt.Y2("hi:Q"), law, detail="on:N")
+    return alt.LayerChart(layer=[band, base.mark_line(strokeWidth=1.5).encode(x, y, law, on), drawn])
+
+
+def _names(laws: Laws, law: Law) -> dict[str, Any]:
+    negated = " (negated)" if law.fit.params["sign"] == -1 else ""
+    method = "" if law.method is Method.ols else f", {law.method}"
+    return {"on": laws.group.title, "law": f"{law_name(law.law, law.k)}{negated}{method}"}
+
+
+def _points(laws: Laws, law: Law) -> Iterator[dict[str, Any]]:
+    """What was measured; 0 and infinity have no place on a logarithmic axis."""
+    for run, y in zip(law.runs, law.fit.params["y"], strict=True):
+        if y:
+            yield _names(laws, law) | {"S": run.non_embedding_params, "size": run.size, "y": abs(y)}
+
+
+def _curve(laws: Laws, law: Law) -> Iterator[dict[str, Any]]:
+    """The law between the smallest and the largest size, with its band where it has one."""
+    if law.fit.alpha is None or law.fit.params.get("ln_C_ref") is None:
+        return
+    for said in along(law.fit, _STEPS):
+        ends = sorted(abs(end) for end in (said.lo, said.hi) if end is not None)
+        band = dict(zip(("lo", "hi"), ends, strict=False)) if len(ends) == 2 else {}
+        yield _names(laws, law) | {"S": said.S, "y": abs(said.y)} | band

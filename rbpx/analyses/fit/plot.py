@@ -1,0 +1,32 @@
+"""The laws of size as plots: fitted groups in, -ln RBP_k and nats against S out (RBP paper, figures 3 to 5)."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from rbpx.analyses.fit.analysis import Laws
+from rbpx.display.plot.axes import SIZE, Axis
+from rbpx.display.plot.terminal import law_series, print_plot, some
+from rbpx.display.tables import console, law_name
+from rbpx.groups.fits import Law
+
+_NATS = ("cross_entropy", "lognormal_cross_entropy", "error_entropy")  # of one order of magnitude
+
+
+def show(found: Sequence[Laws]) -> None:
+    """Plot each group: points of every size and the law through them, on logarithmic axes."""
+    screen = console()
+    for laws in found:
+        for method in dict.fromkeys(law.method for law in laws.laws):
+            of_method = [law for law in laws.laws if law.method is method]
+            title = f"{laws.group.title}, {method.value}"
+            at_k = [law for law in of_method if law.law == "rbp"]
+            usual = [law for law in at_k if law.k in (1, 10, 100)]
+            _print(screen, f"{title}: -ln RBP_k against S", usual or some(at_k, 4), Axis("-ln RBP_k"))
+            nats = [law for law in of_method if law.law in _NATS]
+            _print(screen, f"{title}: cross-entropy against S", nats, Axis("nats a token"))
+
+
+def _print(screen: Console, title: str, laws: Sequence[Law], y: Axis) -> None:
+    if laws:
+        print_plot(screen, title, [law_series(law_name(law.law, law.k), law.fit) for law in laws], SIZE, y)

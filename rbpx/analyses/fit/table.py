@@ -1,0 +1,210 @@
+"""The laws of size: fitted groups in, what each model does and every law side by side out."""
+
+import math
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+
+from rbpx.analyses.fit.analysis import Laws
+from rbpx.display.constants import constant, sizes_of
+from rbpx.display.tables import (
+    UNKNOWN,
+    add_heading,
+    console,
+    grid,
+    law_name,
+    number,
+    percent,
+    put,
+    remedies,
+    span,
+    status_name,
+)
+from rbpx.groups.fits import Law
+from rbpx.laws.names import Method
+from rbpx.laws.power import PowerLawFit
+from rbpx.status import Status
+
+
+def show(found: Sequence[Laws]) -> None:
+    """Print what each model does, its rank distribution and its error-entropy, then every law side by side."""
+    screen = console()
+    for group in found:
+        _print_models(screen, group)
+    fitted = [laws for laws in found if len(laws.group.runs) >= 3]
+    for laws in found:
+        if laws not in fitted:
+            runs = laws.group.runs
+            names = ", ".join(run.size for run in runs)
+            screen.print(f"{laws.group.title}: {len(runs)} size(s) ({names}); a law needs at least 3.", soft_wrap=True)
+    if not fitted:
+        return
+    methods = list(dict.fromkeys(law.method for laws in fitted for law in laws.laws))
+    table = grid(_heading(methods), _COLUMNS, spare=_SPARE)
+    table.columns[0].min_width, table.columns[0].max_width, table.columns[0].no_wrap = 16, 24, False
+    table.columns[-1].justify = "left"
+    table.columns[-1].min_width, table.columns[-1].max_width, table.columns[-1].no_wrap = 6, 12, False
+    headings: list[str] = []
+    for laws in fitted:
+        for method in methods:
+            by = f", {method.value}" if len(methods) > 1 else ""
+            add_heading(table, headings, f"{laws.group.title}{by}")
+            for law in laws.laws:
+                if law.method is method:
+                    table.add_row(*_row(law))
+    put(screen, table, headings)
+    screen.print(_footnote(fitted), soft_wrap=True)
+
+
+def _heading(methods: Sequence[Method]) -> str:
+    how = {
+        Method.ols: "y = C · S^-alpha, least squares of ln y on ln S",
+        Method.weighted: "y = C · S^-alpha, weighted least squares of ln y on ln S",
+        Method.offset: "y = E + C · S^-alpha, least squares of ln y",
+        Method.robust: "y = C · S^-alpha, Huber's loss of ln y on ln S",
+    }
+    return f"Scaling laws: {how[methods[0]] if len(methods) == 1 else 'y = C · S^-alpha, and with an offset E'}"
+
+
+_SPARE = ("C", "95 % of C", "sizes", "over S", "E", "95 % of R2", "sd models", "sd text")
+_COLUMNS = (
+    *("law", "alpha", "95 % interval", "sd text", "sd models", "C", "95 % of C", "E", "R2", "95 % of R2"),
+    *("sizes", "over S", "backtest", "form", "status"),
+)
+
+
+def _row(law: Law) -> list[str]:
+    fit, params = law.fit, law.fit.params
+    return [
+        f" {law_name(law.law, law.k)}",
+        number(fit.alpha),
+        span(fit.alpha_lo, fit.alpha_hi),
+        number(params.get("alpha_text_sd")),
+        number(params.get("alpha_models_sd")),
+        *constant(fit),
+        number(params.get("E")),
+        number(fit.r2, 3),
+        span(params.get("r2_lo"), params.get("r2_hi"), 3),
+        *sizes_of(fit),
+        percent(fit.backtest_error),
+        UNKNOWN if law.choice is None else law.choice.form.value,
+        status_name(fit.status),
+    ]
+
+
+def _footnote(found: Sequence[Laws]) -> str:
+    laws = [law for each in found for law in each.laws]
+    ties = ", ".join(dict.fromkeys(f"ties {each.group.ties.value}" for each in found))
+    limits = [law.fit.params.get("limited_by") for law in laws]
+    lines = [
+        f"RBP_k = Pr(rank <= k), {ties}; y is -ln RBP_k, or nats. {_held(found)} "
+        "Backtest: error of the largest size, predicted from the others. Form: whether the data call for an "
+        "irreducible offset E; either: not distinguishable with these data.",
+    ]
+    if any(limits):
+        models, text = limits.count("models"), limits.count("text")
+        lines.append(
+            f"What would narrow the intervals: more models for {models} of these laws, more text for {text}."
+            + (_of_text(laws) if text and models else "")
+        )
+    if any(_beside_interval(law.fit) for law in laws):
+        lines.append(_BIASED)
+    return "\n".join([*lines, *remedies(law.fit.status for law in laws)]) + "\n"
+
+
+def _held(found: Sequence[Laws]) -> str:
+    """What the intervals hold."""
+    if not any(laws.group.is_measured for laws in found):
+        return "Intervals hold the scatter of the models about the law; of the choice of documents nothing is known."
+    return (
+        f"Intervals hold the choice of documents ({found[0].resamples:,} resamples, the same for all sizes) and the "
+        "scatter of the models about the law."
+    )
+
+
+def _of_text(laws: Sequence[Law]) -> str:
+    names = dict.fromkeys(law_name(law.law, law.k) for law in laws if law.fit.params.get("limited_by") == "text")
+    return f" Text: {', '.join(names)}."
+
+
+_BIASED = (
+    "An interval that leaves out its alpha: with few tokens a rank, entropies are biased, and resamples show by how "
+    "much; the interval is corrected for it, alpha itself is not."
+)
+
+
+def _beside_interval(fit: PowerLawFit) -> bool:
+    return (
+        fit.alpha is not None
+        and fit.alpha_lo is not None
+        and fit.alpha_hi is not None
+        and not (fit.alpha_lo <= fit.alpha <= fit.alpha_hi)
+    )
+
+
+def _print_models(screen: Console, found: Laws) -> None:
+    group = found.group
+    if group.is_measured:
+        _print_measured(screen, found)
+        return
+    shown = [k for k in found.k_grid if any((k, 1) in run.observed for run in group.runs)][:5]
+    screen.print(f"[bold]{escape(group.title)}: imported, {len(group.runs)} sizes[/bold]", soft_wrap=True)
+    table = grid("", ["size", "S", *(f"RBP_{k}" for k in shown), "CE"])
+    for run in group.runs:
+        shares = [number(run.observed.get((k, 1))) for k in shown]
+        table.add_row(escape(run.size), f"{run.non_embedding_params:,}", *shares, number(run.cross_entropy_nats, 3))
+    put(screen, table)
+
+
+def _print_measured(screen: Console, found: Laws) -> None:
+    group, first = found.group, found.group.first
+    tokens = sorted({run.n_tokens or 0 for run in group.runs})
+    counted = f"{tokens[0]:,}" + (f" to {tokens[-1]:,}" if len(tokens) > 1 else "")
+    skipped = f", {first.n_skipped} shorter than 2 tokens skipped" if first.n_skipped else ""
+    title = (
+        f"{group.title}: {counted} tokens a model, {first.n_documents:,} documents{skipped}; "
+        f"{first.protocol} protocol, {first.dtype}, text {str(first.text_hash)[:8]}"
+    )
+    screen.print(f"[bold]{escape(title)}[/bold]", soft_wrap=True)
+    usual = [k for k in found.k_grid if k in (1, 10, 100)] or list(found.k_grid[:3])
+    terms = [name for name in ("error_entropy", "self_alignment", "confidence") if name in found.evidence[0].measured]
+    names = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": "-ln ΣS"}
+    spare = [f"RBP_{k}" for k in found.k_grid if k not in usual]
+    columns = ["size", "S", *(f"RBP_{k}" for k in found.k_grid), "CE", *(names[term] for term in terms)]
+    table = grid("", columns, spare=spare)
+    for run, evidence in zip(group.runs, found.evidence, strict=True):
+        m = evidence.measured
+        shares = [number(float(share)) for share in m["rbp"]]
+        nats = [number(float(m[name]), 3) for name in ("cross_entropy", *terms)]
+        table.add_row(escape(run.size), f"{run.non_embedding_params:,}", *shares, *nats)
+    put(screen, table)
+    if found.evidence[0].paper is not None:
+        _print_ranks(screen, found)
+
+
+def _print_ranks(screen: Console, found: Laws) -> None:
+    columns = ["size", "mu", "sigma", "-ln RBP_1", "derived", "CE", "derived", "paper", "full (gamma)"]
+    table = grid("Lognormal of the ranks: from 2 up (paper), of all (full); curves from paper", columns)
+    at_1 = found.k_grid.index(1) if 1 in found.k_grid else None
+    for run, evidence in zip(found.group.runs, found.evidence, strict=True):
+        m, paper, full = evidence.measured, evidence.paper, evidence.full
+        if paper is None or full is None:
+            continue
+        measured = None if at_1 is None or m["rbp"][at_1] == 0 else -math.log(m["rbp"][at_1])
+        table.add_row(
+            escape(run.size),
+            number(paper.params["mu"], 2),
+            number(paper.params["sigma"], 2),
+            number(measured, 3),
+            number(float(m["lognormal_rbp1"]), 3),
+            number(float(m["cross_entropy"]), 3),
+            number(float(m["lognormal_cross_entropy"]), 3),
+            _plain(paper.status),
+            f"{_plain(full.status)} ({number(full.params.get('gamma_unconstrained'), 3)})",
+        )
+    put(screen, table)
+
+
+def _plain(status: Status) -> str:
+    return {"power_law_limit": "limit"}.get(status.value, status.value.replace("_", " "))

@@ -1,0 +1,151 @@
+"""Gaps (verb gaps): groups of runs in, for two texts or two slices of one how their ratio of losses changes out.
+
+Source: Relative Scaling Laws for LLMs, arXiv 2510.24626.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Final
+
+import duckdb
+
+from rbpx.analyses.gaps.law import EQUATION, Gap, fit_gap
+from rbpx.analyses.gaps.slices import SlicePoints, slice_points
+from rbpx.config.request import Request
+from rbpx.groups.fits import record_of
+from rbpx.groups.points import Points, size_points, weigh_group
+from rbpx.groups.selection import ALIKE, Group
+from rbpx.laws.names import Method
+from rbpx.status import Status
+from rbpx.store.store import Record, Store
+
+DEFAULT_K: Final = (1, 10, 100)
+_LAWS: Final = ("rbp", "cross_entropy")
+_SHARED: Final = tuple(name for name in ALIKE if name not in ("dataset", "text_hash"))
+_ByLaw = dict[tuple[str, int | None], Points]
+
+
+@dataclass(frozen=True, eq=False)
+class LossGap:
+    """The gap of one loss: of `law` ("rbp" or "cross_entropy"), at k where it has one."""
+
+    law: str
+    k: int | None
+    gap: Gap
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """The gaps between two texts at the sizes that both were measured at, or between two slices of one text.
+
+    Attributes:
+        group: of the first text, only the sizes that both have.
+        other: of the second; the same group for slices.
+        gaps: one a loss; each says which text or slice is A.
+        slices: the first and the second; None for texts.
+    """
+
+    group: Group
+    other: Group
+    gaps: tuple[LossGap, ...]
+    slices: tuple[SlicePoints, SlicePoints] | None = None
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Gaps]:
+    """The gaps of every two groups that differ in their text alone and share 3 sizes or more, or of slices of each."""
+    if request.slices is not None:
+        measured = [group for group in groups if group.is_measured]
+        return [gaps for group in measured for gaps in _between_slices(connection, group, request)]
+    found = []
+    for one, other in combinations(groups, 2):
+        apart = [name for name in _SHARED if getattr(one.first, name) != getattr(other.first, name)]
+        if apart or one.ties is not other.ties:
+            continue
+        sizes = {run.non_embedding_params for run in one.runs} & {run.non_embedding_params for run in other.runs}
+        if len(sizes) < 3:
+            continue
+        pair = [Group(tuple(r for r in g.runs if r.non_embedding_params in sizes), g.ties) for g in (one, other)]
+        # The documents of two texts are drawn independently of each other.
+        points = [_points(connection, g, replace(request, seed=request.seed + n)) for n, g in enumerate(pair)]
+        found.append(Gaps(pair[0], pair[1], _loss_gaps(points[0], points[1])))
+    return found
+
+
+def _between_slices(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Gaps]:
+    """The first slice against each other one."""
+    first, *others = slice_points(connection, group, request, _k_grid(group, request), _LAWS)
+    return [
+        Gaps(group, group, _loss_gaps(_by_law(first.points), _by_law(other.points)), (first, other)) for other in others
+    ]
+
+
+def _loss_gaps(one: _ByLaw, other: _ByLaw) -> tuple[LossGap, ...]:
+    gaps = []
+    for key, a in one.items():
+        b = other.get(key)
+        if b is None or len(a.runs) != len(b.runs):
+            continue
+        doubts = {each.doubt for each in (a, b) if each.doubt is not None}
+        resampled = (None, None) if Status.one_document in doubts else (a.y_BN, b.y_BN)
+        gaps.append(LossGap(a.law, a.k, _doubted(fit_gap(a.S_N, a.y_N, b.y_N, *resampled), doubts)))
+    return tuple(gaps)
+
+
+def _doubted(gap: Gap, doubts: set[Status]) -> Gap:
+    """A doubt known before the fit stands beside its numbers; one document says nothing of others."""
+    if not doubts or gap.fit.status is not Status.ok:
+        return gap
+    if Status.one_document not in doubts:
+        return replace(gap, fit=replace(gap.fit, status=doubts.pop()))
+    fit = replace(gap.fit, status=Status.one_document, alpha_lo=None, alpha_hi=None)
+    gap = replace(gap, fit=fit, ratio_lo=None, ratio_hi=None, delta_lo=None, delta_hi=None)
+    return replace(gap, ln_S_closed_lo=None, ln_S_closed_hi=None)
+
+
+def _by_law(points: Sequence[Points]) -> _ByLaw:
+    doubts = (None, Status.one_document, Status.different_tokens)  # there are numbers all the same
+    return {(each.law, each.k): each for each in points if each.doubt in doubts}
+
+
+def _k_grid(group: Group, request: Request) -> list[int]:
+    return request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K) if group.is_measured else []
+
+
+def _points(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> _ByLaw:
+    k_grid = _k_grid(group, request)
+    evidence = weigh_group(connection, group, request, k_grid, _LAWS)
+    return _by_law(size_points(group, evidence, request, k_grid, _LAWS))
+
+
+def keep(store: Store, found: Gaps) -> list[Record]:
+    """Write the gaps to the store, `dataset` the text with the higher loss, and return them."""
+    records = []
+    for each in found.gaps:
+        a, b = (found.other, found.group) if each.gap.swapped else (found.group, found.other)
+        about: dict[str, Any] = {name: value for name, value in vars(each.gap).items() if name != "fit"}
+        params = each.gap.fit.params | about | {"loss": each.law, "verdict": each.gap.verdict, "equation": EQUATION}
+        params["text_hash_b"] = b.first.text_hash
+        params |= _slice_params(found, each.gap.swapped)
+        slices = [] if found.slices is None else sorted([part.chosen.name, part.chosen.where] for part in found.slices)
+        more: Record = {"k": each.k, "n": [each.law, *slices] if slices else each.law}
+        more |= {"dataset_b": b.first.dataset, "params": params}
+        run_ids = sorted({*a.run_ids, *b.run_ids}) if slices else [*a.run_ids, *b.run_ids]
+        record = record_of(a, "gap", each.gap.fit, run_ids, Method.ols, **more)
+        store.write_record("fits", record["fit_id"], record)
+        records.append(record)
+    return records
+
+
+def _slice_params(found: Gaps, swapped: bool) -> dict[str, Any]:
+    if found.slices is None:
+        return {}
+    a, b = found.slices[::-1] if swapped else found.slices
+    return {
+        "slice_a": a.chosen.name,
+        "slice_b": b.chosen.name,
+        "where_a": a.chosen.where,
+        "where_b": b.chosen.where,
+        "n_tokens_a": a.n_tokens,
+        "n_tokens_b": b.n_tokens,
+    }

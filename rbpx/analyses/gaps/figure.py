@@ -1,0 +1,160 @@
+"""Gaps of one family in; how fast each pair of texts comes together, and its ratio of losses against S, out.
+
+Source: arXiv 2510.24626.
+"""
+
+from typing import Any
+
+import altair as alt
+
+from rbpx.analyses.gaps.analysis import Gaps, LossGap
+from rbpx.display.chart.drawing import S_TITLE, colour, curve, dash, data, linear, logarithmic, shape, spec_of, tips
+from rbpx.display.chart.figure import Figure, Undrawn
+from rbpx.display.chart.sheet import Sheet, decimal, named, span, whole
+from rbpx.display.tables import law_name
+from rbpx.groups.question import spelled
+
+MOST_PAIRS = 6  # that have a figure of their own: 15 pairs of 6 texts would be a page by themselves
+
+__all__ = ["MOST_PAIRS", "figures", "loss_name", "pair_name"]
+
+
+def figures(found: list[Gaps], fit_ids: list[str]) -> list[Figure | Undrawn]:
+    """The exponents of all pairs, then a figure for each of the first six pairs."""
+    return [_exponents(found, fit_ids), *(_ratios(gaps, at, fit_ids) for at, gaps in enumerate(found[:MOST_PAIRS]))]
+
+
+def loss_name(loss: LossGap) -> str:
+    """As people call a loss."""
+    return law_name(loss.law, loss.k).replace("-ln ", "−ln ")
+
+
+def pair_name(gaps: Gaps, loss: LossGap) -> str:
+    """A, the harder text, against B."""
+    names = (gaps.group.first.dataset, gaps.other.first.dataset)
+    return " / ".join(names[::-1] if loss.gap.swapped else names)
+
+
+def _run_ids(found: list[Gaps]) -> tuple[str, ...]:
+    return tuple(sorted({run_id for gaps in found for run_id in (*gaps.group.run_ids, *gaps.other.run_ids)}))
+
+
+def _exponents(found: list[Gaps], fit_ids: list[str]) -> Figure | Undrawn:
+    name, title = "delta", "Do gaps close with size?"
+    rows = [
+        {
+            "texts": f"{gaps.group.first.dataset}, {gaps.other.first.dataset}",
+            "pair": pair_name(gaps, loss),
+            "loss": loss_name(loss),
+            "delta": loss.gap.delta,
+            "lo": loss.gap.delta_lo,
+            "hi": loss.gap.delta_hi,
+            "verdict": loss.gap.verdict,
+        }
+        for gaps in found
+        for loss in gaps.gaps
+        if loss.gap.delta is not None
+    ]
+    if not rows:
+        return Undrawn(name, title, "No pair of texts has a ratio of losses at three sizes.")
+    verdicts = [f"{row['loss']} of {row['pair']} {row['verdict'] or 'unknown'}" for row in rows[:12]]
+    return Figure(
+        name,
+        title,
+        f"Exponents of the ratio of losses for {found[0].group.first.family}: {'; '.join(verdicts)}.",
+        "L_A / L_B = G·(S / S_ref)^δ, A the harder text. Left of 0 the gap closes with size, right of 0 it opens. "
+        "Bars: 95 %, documents and models.",
+        _exponents_chart(rows),
+        _exponents_values(name, title, rows),
+        spelled("laws", fit_ids=fit_ids),
+        _run_ids(found),
+    )
+
+
+def _exponents_chart(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    order = list(dict.fromkeys(row["loss"] for row in rows))
+    pairs = list(dict.fromkeys(row["texts"] for row in rows))
+    zero = alt.Chart(data([{"delta": 0.0}])).mark_rule(strokeDash=[2, 3]).encode(x=alt.X("delta:Q", title="δ"))
+    base = alt.Chart(data(rows)).encode(
+        y=alt.Y("texts:N", sort=pairs, title=None, axis=alt.Axis(grid=True, labelLimit=150)),
+        yOffset=alt.YOffset("loss:N", sort=order),
+        color=colour("loss", "loss", order),
+    )
+    shown = tips(
+        pair="A / B", loss="loss", delta="δ|+.4f", lo="95 % from|+.4f", hi="to|+.4f", verdict="gap"
+    )  # fmt: skip
+    return spec_of(
+        alt.layer(
+            zero,
+            base.mark_rule(strokeWidth=2).encode(x=alt.X("lo:Q", title="δ"), x2="hi:Q"),
+            base.mark_point().encode(
+                x=linear(alt.X, "delta", "δ", zero=True, form="+.3~f"),
+                shape=shape("loss", "loss", order),
+                tooltip=shown,
+            ),
+        ),
+        height=max(140, 14 * len(order) * len(pairs)),
+    )
+
+
+def _exponents_values(name: str, title: str, rows: list[dict[str, Any]]) -> Sheet:
+    cells = [
+        [named(r["pair"]), named(r["loss"]), decimal(r["delta"]), span(r["lo"], r["hi"]), named(r["verdict"])]
+        for r in rows
+    ]
+    columns = [("A / B", "pair"), ("loss", "loss"), ("δ", "delta"), ("95 %", "delta_lo delta_hi"), ("gap", "gap")]
+    return Sheet.of(name, f"{title}: values", columns, cells)
+
+
+def _ratios(gaps: Gaps, at: int, fit_ids: list[str]) -> Figure | Undrawn:
+    names = f"{gaps.group.first.dataset} and {gaps.other.first.dataset}"
+    name, title = f"ratio{at + 1}", f"The gap between {names}"
+    known = [loss for loss in gaps.gaps if loss.gap.fit.alpha is not None]
+    if not known:
+        return Undrawn(name, title, "The ratio of losses is not known at three sizes.")
+    points, lines = [], []
+    for loss in known:
+        fit = loss.gap.fit
+        series = f"{loss_name(loss)}, {pair_name(gaps, loss)}"
+        sizes = {float(run.non_embedding_params): run.size for run in gaps.group.runs}
+        points += [
+            {"series": series, "size": sizes.get(S), "S": S, "ratio": y}
+            for S, y in zip(fit.params["S"], fit.params["y"], strict=True)
+            if y is not None
+        ]
+        lines += [{"series": series, "S": c["S"], "ratio": c["y"], "lo": c["lo"], "hi": c["hi"]} for c in curve(fit)]
+    told = [f"{loss_name(loss)} {loss.gap.ratio:.3f}" for loss in known if loss.gap.ratio is not None]
+    return Figure(
+        name,
+        title,
+        f"Losses of {gaps.group.first.family} on {names}, their ratio against size; in the middle {', '.join(told)}.",
+        "Ratio of the losses of each model, the harder text above. At 1 the gap is closed. Bands: where 95 % of new "
+        "models would lie.",
+        _ratios_chart(points, lines),
+        _ratios_values(name, title, points),
+        spelled("laws", fit_ids=fit_ids),
+        _run_ids([gaps]),
+    )
+
+
+def _ratios_chart(points: list[dict[str, Any]], lines: list[dict[str, Any]]) -> dict[str, Any]:
+    order = list(dict.fromkeys(point["series"] for point in points))
+    x, y = logarithmic(alt.X, "S", S_TITLE), linear(alt.Y, "ratio", "L_A / L_B")
+    hue = colour("series", "", order)
+    base = alt.Chart(data(lines)).encode(x=x, color=hue)
+    shown = tips(series="loss, A / B", size="size", S="S|,", ratio="L_A / L_B|.4f")
+    return spec_of(
+        alt.layer(
+            base.mark_area().encode(y=alt.Y("lo:Q", title="L_A / L_B"), y2="hi:Q"),
+            base.mark_line().encode(y=y, strokeDash=dash("series", order)),
+            alt.Chart(data(points))
+            .mark_point()
+            .encode(x=x, y=y, color=hue, shape=shape("series", "", order), tooltip=shown),
+        )
+    )
+
+
+def _ratios_values(name: str, title: str, points: list[dict[str, Any]]) -> Sheet:
+    rows = [[named(p["size"]), whole(int(p["S"])), named(p["series"]), decimal(p["ratio"])] for p in points]
+    columns = [("size", "size"), ("S", "non_embedding_params"), ("loss, A / B", "loss"), ("L_A / L_B", "ratio")]
+    return Sheet.of(name, f"{title}: values", columns, rows)

@@ -1,0 +1,23 @@
+"""Gaps as plots: fitted pairs in, the ratio of their losses against S out."""
+
+from collections.abc import Sequence
+
+from rbpx.analyses.gaps.analysis import Gaps
+from rbpx.display.plot.axes import SIZE, Axis
+from rbpx.display.plot.terminal import law_series, print_plot, some
+from rbpx.display.tables import console, law_name, number, span
+
+
+def show(found: Sequence[Gaps]) -> None:
+    """Plot each pair: a mark a loss, on logarithmic axes."""
+    screen = console()
+    for gaps in found:
+        names = (gaps.group.first.dataset, gaps.other.first.dataset)
+        if gaps.slices is not None:
+            names = (gaps.slices[0].chosen.name, gaps.slices[1].chosen.name)
+        series = []
+        for each in some(gaps.gaps):
+            A, B = names[::-1] if each.gap.swapped else names
+            delta = f"delta {number(each.gap.delta)} ({span(each.gap.delta_lo, each.gap.delta_hi)})"
+            series.append(law_series(f"{law_name(each.law, each.k)}, {A} / {B}", each.gap.fit, delta))
+        print_plot(screen, f"{gaps.group.first.family}: L_A / L_B against S", series, SIZE, Axis("L_A / L_B"))

@@ -1,0 +1,137 @@
+"""Slices of the tokens of a text: a group and conditions in, for each slice its losses at every size out.
+
+Slices of one text hold the same documents, so these are resampled once for all slices and sizes. Shapes: N sizes, B
+resamples, D documents.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from rbpx.config.request import Request
+from rbpx.errors import RbpxError
+from rbpx.groups.evidence import weigh
+from rbpx.groups.points import Points, size_points
+from rbpx.groups.selection import Group
+from rbpx.laws.bootstrap import document_weights
+from rbpx.status import Status
+from rbpx.store.queries import ask, ask_where
+
+POSITIONS: Final = (1, 16, 64, 256)  # where the built-in buckets begin
+COLUMNS: Final = "doc_id, position, token_id, text, frequency, decile, n_tokens, greater, ties, logprob, rank"
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Tokens chosen by an SQL condition on the columns of `scored_tokens`."""
+
+    name: str
+    where: str
+
+
+@dataclass(frozen=True, eq=False)
+class SlicePoints:
+    """What the laws say of one slice.
+
+    Attributes:
+        chosen: the slice.
+        n_tokens: tokens in it, of the largest size.
+        n_documents: documents that have such a token.
+        points: by law and k; their doubt is one_document where all tokens are of one document, different_tokens where
+            the sizes chose different ones.
+    """
+
+    chosen: Slice
+    n_tokens: int
+    n_documents: int
+    points: tuple[Points, ...]
+
+
+def slice_points(
+    connection: duckdb.DuckDBPyConnection,
+    group: Group,
+    request: Request,
+    k_grid: Sequence[int],
+    laws: Collection[str],
+) -> list[SlicePoints]:
+    """The losses of every slice that is asked for, at every size of a measured group.
+
+    Raises:
+        RbpxError: a condition is wrong, or there are not two slices with a token at every size.
+    """
+    counts: dict[Slice, list[pa.Table]] = {}
+    for run in group.runs:
+        scored = ask(connection, "scored_tokens", run_id=run.run_id, ties=group.ties.value)
+        for part in _slices(request):
+            counts.setdefault(part, []).append(_count(connection, scored, part))
+    known = {part: tables for part, tables in counts.items() if all(table.num_rows for table in tables)}
+    empty = [part for part in counts if part not in known]
+    if empty and request.conditions():
+        at = next(run.size for run, table in zip(group.runs, counts[empty[0]], strict=True) if not table.num_rows)
+        raise RbpxError(
+            f"slices.{empty[0].name}={empty[0].where!r} is true of no scored token of {group.title} (size {at}), so "
+            "nothing can be compared; change the condition"
+        )
+    if len(known) < 2:
+        raise RbpxError(
+            f"slices={request.slices} cuts the tokens of {group.title} into one slice, and a gap needs two; give "
+            "conditions: slices='{early: \"position < 8\"}'"
+        )
+    weights_BD = document_weights(group.n_documents, request.resamples, request.seed)
+    return [_points(group, request, part, tables, weights_BD, k_grid, laws) for part, tables in known.items()]
+
+
+def _slices(request: Request) -> list[Slice]:
+    """In the order asked; a single condition is compared with the rest."""
+    parts = [Slice(name, where) for name, where in request.conditions().items()]
+    if len(parts) == 1:
+        # A condition that is unknown (NULL) is not true, so its token belongs to the rest.
+        return [*parts, Slice(f"not {parts[0].name}", f"({parts[0].where}\n) IS NOT TRUE")]
+    if request.slices == "position":
+        parts = [Slice(f"{a}-{b - 1}", f"position BETWEEN {a} AND {b - 1}") for a, b in pairwise(POSITIONS)]
+        parts.append(Slice(f"{POSITIONS[-1]}+", f"position >= {POSITIONS[-1]}"))
+    if request.slices == "frequency":
+        parts = [Slice(f"decile {n}", f"decile = {n}") for n in range(1, 11)]
+    return parts
+
+
+def _count(connection: duckdb.DuckDBPyConnection, scored: pa.Table, part: Slice) -> pa.Table:
+    try:
+        return ask_where(connection, scored, part.where, "slice_ranks")
+    except RbpxError as problem:
+        raise RbpxError(
+            f"slices.{part.name}={part.where!r} is no condition: {problem}; give one SQL expression over {COLUMNS}"
+        ) from None
+
+
+def _points(
+    group: Group,
+    request: Request,
+    part: Slice,
+    tables: Sequence[pa.Table],
+    weights_BD: npt.NDArray[np.int64],
+    k_grid: Sequence[int],
+    laws: Collection[str],
+) -> SlicePoints:
+    evidence = [
+        weigh(table, weights_BD, k_grid, run.vocab_size or 0, laws)
+        for table, run in zip(tables, group.runs, strict=True)
+    ]
+    n_documents = len(np.unique(tables[-1]["doc_id"].to_numpy()))
+    doubt = Status.one_document if n_documents == 1 else None
+    if len({_identity(table) for table in tables}) > 1:
+        doubt = Status.different_tokens
+    points = size_points(group, evidence, request, k_grid, laws)
+    points = [each if each.doubt is not None else replace(each, doubt=doubt) for each in points]
+    return SlicePoints(part, int(tables[-1]["n_tokens"].to_numpy().sum()), n_documents, tuple(points))
+
+
+def _identity(table: pa.Table) -> tuple[int, int]:
+    """What tells one set of tokens from another: their number, and their bits taken together."""
+    return int(table["n_tokens"].to_numpy().sum()), int(np.bitwise_xor.reduce(table["token_bits"].to_numpy()))

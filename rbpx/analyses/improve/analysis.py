@@ -1,0 +1,135 @@
+"""Improvement by token (verb improve): a group of runs in, which token ids larger models predict better out.
+
+The slope of -logprob on ln S is taken at each occurrence, then averaged over those of a token id. Documents are the
+units that are drawn, so standard errors are clustered by document.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+
+import duckdb
+from scipy.stats import t as student_t
+
+from rbpx.config.request import Request
+from rbpx.errors import RbpxError
+from rbpx.groups.selection import Group
+from rbpx.laws.uncertainty import LEVEL, Z
+from rbpx.store.queries import ask
+from rbpx.store.store import Record, Store
+
+
+@dataclass(frozen=True)
+class TokenImprovement:
+    """One token id; intervals are at 95 % and None where only one document holds it.
+
+    Attributes:
+        token_id: in the tokenizer of the family.
+        text: None where the store does not know it.
+        n_tokens: how often it is scored.
+        n_documents: documents in which it is.
+        slope: mean over its occurrences of d nats / d ln S; below 0 where larger models are better.
+        slope_lo: lower end of its interval, of Student's t over the documents that hold it.
+        slope_hi: upper end.
+        smallest_nats: mean of -logprob at the smallest size.
+        largest_nats: at the largest.
+        smallest_rbp: RBP_k at the smallest size.
+        largest_rbp: at the largest.
+        fall_nats: from the smallest to the largest size, summed over its occurrences.
+        share: of the fall of all token ids, which add up to 1; None where the text as a whole has no fall.
+        share_lo: lower end of its interval, normal, over all documents.
+        share_hi: upper end.
+    """
+
+    token_id: int
+    text: str | None
+    n_tokens: int
+    n_documents: int
+    slope: float
+    slope_lo: float | None
+    slope_hi: float | None
+    smallest_nats: float
+    largest_nats: float
+    smallest_rbp: float
+    largest_rbp: float
+    fall_nats: float
+    share: float | None
+    share_lo: float | None
+    share_hi: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Improvement:
+    """The token ids of one group by how far their nats fall, furthest first.
+
+    Attributes:
+        k: of RBP_k.
+        least: how often a token id is scored at least, to be in `tokens`.
+        top: how many to print.
+        tokens: those scored so often.
+        n_rarer: token ids that are scored less often.
+        rarer_share: theirs of the whole improvement.
+        n_left_out: scored tokens of the largest size that were not scored at every size.
+    """
+
+    group: Group
+    k: int
+    least: int
+    top: int
+    tokens: tuple[TokenImprovement, ...]
+    n_rarer: int
+    rarer_share: float | None
+    n_left_out: int
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Improvement:
+    """Find which token ids improve with size in a measured group.
+
+    Raises:
+        RbpxError: more than one k is asked for, or the sizes share no token.
+    """
+    if request.k == "log" or len(request.k_listed((1,))) != 1:
+        raise RbpxError(f"k={request.k} is more than one; improve counts hits at one k, as in k=1")
+    (k,) = request.k_grid(min(run.vocab_size or 0 for run in group.runs), (1,))
+    found = ask(
+        connection,
+        "improvements",
+        run_ids=[run.run_id for run in group.runs],
+        ln_sizes=[math.log(run.non_embedding_params) for run in group.runs],
+        k=k,
+        ties=group.ties.value,
+    ).to_pylist()
+    if not found:
+        raise RbpxError(f"the sizes of {group.title} have no token in common; choose sizes of one tokenizer with size=")
+    often = [row for row in found if row["n_tokens"] >= request.least]
+    rarer = [row for row in found if row["n_tokens"] < request.least]
+    return Improvement(
+        group=group,
+        k=k,
+        least=request.least,
+        top=request.top,
+        tokens=tuple(_token(row) for row in often),
+        n_rarer=len(rarer),
+        rarer_share=None if found[0]["share"] is None else sum(row["share"] for row in rarer),
+        n_left_out=(group.runs[-1].n_tokens or 0) - sum(row["n_tokens"] for row in found),
+    )
+
+
+def _token(row: Record) -> TokenImprovement:
+    t = float(student_t.ppf((1 + LEVEL) / 2, row["n_documents"] - 1))
+    slope_lo, slope_hi = _ends(row["slope"], row.pop("slope_stderr"), t)
+    share_lo, share_hi = _ends(row["share"], row.pop("share_stderr"), Z)
+    return TokenImprovement(**row, slope_lo=slope_lo, slope_hi=slope_hi, share_lo=share_lo, share_hi=share_hi)
+
+
+def _ends(value: float | None, stderr: float | None, factor: float) -> tuple[float | None, float | None]:
+    return (None, None) if value is None or stderr is None else (value - factor * stderr, value + factor * stderr)
+
+
+def keep(store: Store, found: Improvement) -> list[Record]:
+    """A row a token id, and one for all rarer ones, so that shares add up to 1; the store holds no law of it."""
+    names = {**found.group.names(), "k": found.k}
+    rows: list[Record] = [{"kind": "token", **names, **asdict(token), "n_types": 1} for token in found.tokens]
+    if found.n_rarer:
+        empty = dict.fromkeys(TokenImprovement.__dataclass_fields__)
+        rows.append({"kind": "rarer", **names, **empty, "share": found.rarer_share, "n_types": found.n_rarer})
+    return rows

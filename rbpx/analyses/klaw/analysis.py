@@ -1,0 +1,138 @@
+"""The law in k and the exchange rate between k and size (verb klaw): a group of runs in, one law a run out.
+
+-ln RBP_k = C k^(-alpha_k) at fixed S, so that a smaller model at a larger k does what a larger one does at a smaller k.
+Source: RBP paper (arXiv 2510.20387), appendix B, figure 9, table 1.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import t as student_t
+
+from rbpx.config.request import Request
+from rbpx.groups.fits import record_of
+from rbpx.groups.points import weigh_group
+from rbpx.groups.selection import Group, Run
+from rbpx.laws.names import Method
+from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.shares import neg_ln
+from rbpx.laws.uncertainty import Z
+from rbpx.status import Status
+from rbpx.store.store import Record, Store
+
+Floats = npt.NDArray[np.float64]
+
+PAPER_K: Final = (1, 2, 3, 5, 7, 10, 18, 30, 50, 78, 100)
+STEP: Final = 10  # the k of a smaller model, that a larger one is to do without
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What a tenfold k is worth in size, at one model.
+
+    Attributes:
+        rate: -d ln S / d ln k at constant RBP, alpha_k / alpha_S at k = 1.
+        factor: how many times larger a model does at k = 1 what this one does at k = 10.
+        lo: lower end of the factor's 95 % interval; None where there is none.
+        hi: upper end; None where alpha_S is not told from 0, so that no size is large enough.
+    """
+
+    rate: float
+    factor: float
+    lo: float | None
+    hi: float | None
+
+
+@dataclass(frozen=True)
+class KLaw:
+    """The law in k of one run; `exchange` is None where the family has no law in S at k = 1."""
+
+    run: Run
+    fit: PowerLawFit
+    exchange: Exchange | None
+
+
+@dataclass(frozen=True, eq=False)
+class KLaws:
+    """The laws in k of one group; runs in order of S."""
+
+    group: Group
+    k_grid: tuple[int, ...]
+    laws: tuple[KLaw, ...]
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> KLaws:
+    """Fit -ln RBP_k against k for each run, on the paper's grid of k unless another is asked for."""
+    method = request.methods()[0]
+    if group.is_measured:
+        k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), PAPER_K)
+        evidence = weigh_group(connection, group, request, k_grid, ())
+        y_NK = neg_ln(np.array([e.measured["rbp"] for e in evidence]))
+        one = group.n_documents == 1
+        y_NBK = None if one else neg_ln(np.stack([e.resampled["rbp"] for e in evidence]))
+    else:
+        asked = request.k_listed(PAPER_K) if request.k != "log" else range(1, 2**31)
+        shared = set.intersection(*({k for k, n in run.observed if n == 1} for run in group.runs))
+        k_grid = sorted(shared & set(asked)) if request.k != "log" else sorted(shared)
+        y_NK = neg_ln(np.array([[run.observed[k, 1] for k in k_grid] for run in group.runs]))
+        y_NBK = None
+    laws = []
+    for at, run in enumerate(group.runs):
+        fit = fit_power_law(k_grid, y_NK[at], None if y_NBK is None else y_NBK[at], method)
+        laws.append(KLaw(run, fit, _exchange(group, k_grid, y_NK, y_NBK, at, fit)))
+    return KLaws(group, tuple(k_grid), tuple(laws))
+
+
+def _exchange(
+    group: Group, k_grid: Sequence[int], y_NK: Floats, y_NBK: Floats | None, at: int, of_k: PowerLawFit
+) -> Exchange | None:
+    """The factor, with the noise that both exponents share: they are refitted to the same resamples."""
+    if 1 not in k_grid or of_k.alpha is None:
+        return None
+    sizes, first = [run.non_embedding_params for run in group.runs], k_grid.index(1)
+    y_BN = None if y_NBK is None else y_NBK[:, :, first].T
+    of_S = fit_power_law(sizes, y_NK[:, first], y_BN)
+    if of_S.alpha is None or of_S.alpha <= 0:
+        return None
+    rate = of_k.alpha / of_S.alpha
+    text = 0.0
+    if y_NBK is not None and y_BN is not None:
+        usable_B = np.isfinite(np.log(y_NBK[at])).all(axis=1) & np.isfinite(np.log(y_BN)).all(axis=1)
+        alpha_k_B, alpha_S_B = _alphas(k_grid, y_NBK[at][usable_B]), _alphas(sizes, y_BN[usable_B])
+        text = float(np.var(alpha_k_B / alpha_S_B, ddof=1))
+    models = (rate / of_S.alpha * of_S.params["alpha_models_sd"]) ** 2
+    half = math.hypot(Z * text**0.5, student_t.ppf(0.975, len(sizes) - 2) * models**0.5)
+    told = of_S.alpha_lo is not None and of_S.alpha_lo > 0
+    return Exchange(rate, STEP**rate, STEP ** max(rate - half, 0.0), STEP ** (rate + half) if told else None)
+
+
+def _alphas(x: Sequence[int], y_BN: Floats) -> Floats:
+    """Exponents of many lines at once, in closed form."""
+    about_N = np.log(x) - np.log(x).mean()
+    return np.asarray(-np.log(y_BN) @ about_N / (about_N @ about_N))
+
+
+def keep(store: Store, found: KLaws) -> list[Record]:
+    """Write the laws of a group to the store, and return them."""
+    records = []
+    for law in found.laws:
+        exchange = None if law.exchange is None else vars(law.exchange)
+        params = law.fit.params | {"k": list(found.k_grid), "exchange": exchange, "equation": "y = C * k^(-alpha)"}
+        params["non_embedding_params"] = law.run.non_embedding_params
+        method = Method(law.fit.params["method"])
+        records.append(
+            record_of(found.group, "k_law", law.fit, law.run.run_ids, method, size=law.run.size, params=params)
+        )
+    for record in records:
+        store.write_record("fits", record["fit_id"], record)
+    return records
+
+
+def doubts(found: KLaws) -> set[Status]:
+    """What is wrong with some of the laws."""
+    return {law.fit.status for law in found.laws} - {Status.ok}

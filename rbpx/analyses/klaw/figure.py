@@ -1,0 +1,81 @@
+"""The law in k: one group in, -ln RBP_k against k for up to seven sizes out.
+
+Source: RBP paper (arXiv 2510.20387), appendix B, figure 9.
+"""
+
+from typing import Any
+
+import altair as alt
+
+from rbpx.analyses.klaw.analysis import KLaw, KLaws
+from rbpx.display.chart.colours import MOST_SERIES
+from rbpx.display.chart.drawing import colour, curve, dash, data, logarithmic, shape, spec_of, tips
+from rbpx.display.chart.figure import Figure, Undrawn, spread
+from rbpx.display.chart.sheet import Sheet, decimal, named, whole
+from rbpx.groups.question import spelled
+
+__all__ = ["figures"]
+
+
+def figures(found: KLaws) -> list[Figure | Undrawn]:
+    """-ln RBP_k against k, a line a size."""
+    title = "−ln RBP_k against k"
+    laws = [law for law in found.laws if law.fit.alpha is not None]
+    if not laws:
+        return [
+            Undrawn("k", title, "No size has −ln RBP_k at three k of the grid; give more with k='[1,3,10,30,100]'.")
+        ]
+    drawn, group = spread(laws, MOST_SERIES), found.group
+    slopes = f"{drawn[0].run.size} with slope {-(drawn[0].fit.alpha or 0):.3f}"
+    if len(drawn) > 1:
+        slopes += f" to {drawn[-1].run.size} with slope {-(drawn[-1].fit.alpha or 0):.3f}"
+    part = f" {len(drawn)} of {len(laws)} sizes are drawn; the table has all." if len(drawn) < len(laws) else ""
+    return [
+        Figure(
+            "k",
+            title,
+            f"Logarithmic plot for {group.title}: falling lines, from {slopes}.",
+            f"Lines: −ln RBP_k = C·k^−α at fixed S, by least squares.{part}",
+            _chart(drawn),
+            _values(laws),
+            spelled(
+                "shares",
+                run_ids=group.run_ids,
+                family=group.first.family,
+                dataset=group.first.dataset,
+                k=list(found.k_grid),
+                ties=group.ties.value,
+            ),
+            tuple(group.run_ids),
+        )
+    ]
+
+
+def _points(law: KLaw) -> list[dict[str, Any]]:
+    pairs = zip(law.fit.params["S"], law.fit.params["y"], strict=True)  # the law's x is k here
+    return [{"size": law.run.size, "k": int(k), "y": float(y)} for k, y in pairs if y is not None]
+
+
+def _chart(laws: list[KLaw]) -> dict[str, Any]:
+    order = [law.run.size for law in laws]
+    lines = [{"size": law.run.size, "k": at["S"], "y": at["y"]} for law in laws for at in curve(law.fit, 2)]
+    x, y = logarithmic(alt.X, "k", "k"), logarithmic(alt.Y, "y", "−ln RBP_k")
+    hue = colour("size", "size", order)
+    points = alt.Chart(data([point for law in laws for point in _points(law)]))
+    shown = tips(size="size", k="k|,", y="−ln RBP_k|.4~g")
+    return spec_of(
+        alt.layer(
+            alt.Chart(data(lines)).mark_line().encode(x=x, y=y, color=hue, strokeDash=dash("size", order)),
+            points.mark_point().encode(x=x, y=y, color=hue, shape=shape("size", "size", order), tooltip=shown),
+        )
+    )
+
+
+def _values(laws: list[KLaw]) -> Sheet:
+    rows = [
+        [named(law.run.size), whole(law.run.non_embedding_params), whole(point["k"]), decimal(point["y"])]
+        for law in laws
+        for point in _points(law)
+    ]
+    columns = [("size", "size"), ("S", "non_embedding_params"), ("k", "k"), ("−ln RBP_k", "neg_ln_rbp")]
+    return Sheet.of("k", "−ln RBP_k against k: values", columns, rows)

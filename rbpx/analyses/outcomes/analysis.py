@@ -1,0 +1,166 @@
+"""From outcomes to tokens (verb outcomes): runs, or the rows of a benchmark, in; the law of single tokens out.
+
+Each document of a run is cut into sequences of N scored tokens, a sequence passes if all are hits, and the tokens are
+forgotten: what a benchmark leaves. The store still has the tokens, so the bias of what is recovered is measured.
+Shapes: M sizes, L lengths, D documents or groups, B resamples of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.analyses.outcomes.law import OutcomeFit
+from rbpx.analyses.outcomes.recovery import OutcomeLaws, OutcomesFound, Tokens, records, recover
+from rbpx.analyses.outcomes.trials import Trial, read_trials
+from rbpx.config.request import Request
+from rbpx.errors import RbpxError
+from rbpx.files.rows import read_rows
+from rbpx.groups.fits import of_one_document
+from rbpx.groups.selection import Group
+from rbpx.laws.bootstrap import document_weights
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.shares import neg_ln
+from rbpx.status import Status
+from rbpx.store.queries import ask
+from rbpx.store.store import Record, Store
+
+Floats = npt.NDArray[np.float64]
+
+DEFAULT_K: Final = (1, 10)
+DEFAULT_N: Final = (1, 2, 5, 10, 20, 50)
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> OutcomesFound:
+    """Cut, count, and fit at each k, a measured group."""
+    k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
+    weights_BD = (
+        None if group.n_documents == 1 else document_weights(group.n_documents, request.resamples, request.seed)
+    )
+    laws = tuple(_measured(connection, group, k, request.n_listed(DEFAULT_N), weights_BD) for k in k_grid)
+    return OutcomesFound(group, group.title, laws)
+
+
+def _measured(
+    connection: duckdb.DuckDBPyConnection, group: Group, k: int, lengths: Sequence[int], weights_BD: Any
+) -> OutcomeLaws:
+    counted = sorted({1, *lengths})
+    counts_4MLD = _count(connection, group, k, counted)
+    total_4ML = counts_4MLD.sum(axis=-1)
+    total_4BML = None if weights_BD is None else _resampled(counts_4MLD, weights_BD)
+    S = [run.non_embedding_params for run in group.runs]
+    rbp_M = total_4ML[2, :, 0] / total_4ML[0, :, 0]
+    y_BM = None
+    if total_4BML is not None:
+        with np.errstate(invalid="ignore"):  # a resample without a token has no share, and is left out
+            y_BM = neg_ln(total_4BML[2, :, :, 0] / total_4BML[0, :, :, 0])
+    law = of_one_document(group, fit_power_law(S, neg_ln(rbp_M), y_BM))
+    at = [counted.index(length) for length in lengths]
+    r_ML = _correlation(total_4ML[:, :, at], lengths)
+    r_BML = None if total_4BML is None else _correlation(total_4BML[..., at], lengths)
+    fits = recover(S, lengths, total_4ML[:, :, at], None if total_4BML is None else total_4BML[..., at], (r_ML, r_BML))
+    if group.n_documents == 1:
+        fits = {key: _of_one_document(fit) for key, fit in fits.items()}
+    names = tuple(run.size for run in group.runs)
+    tokens = Tokens(rbp_M, law, r_ML, None if y_BM is None else _exponents(S, y_BM))
+    return OutcomeLaws(k, names, tuple(S), tuple(lengths), total_4ML[0][:, at], total_4ML[1][:, at], fits, tokens)
+
+
+def _count(connection: duckdb.DuckDBPyConnection, group: Group, k: int, lengths: Sequence[int]) -> Floats:
+    """Sequences, passes, hits and pairs of hits, of each run, length and document: [4, M, L, D]."""
+    counts_4MLD = np.zeros((4, len(group.runs), len(lengths), group.n_documents))
+    for m, run in enumerate(group.runs):
+        asked: dict[str, Any] = {"run_id": run.run_id, "k": k, "ties": group.ties.value, "lengths": list(lengths)}
+        found = ask(connection, "sequences", **asked)
+        at = np.searchsorted(lengths, found["n"].to_numpy())
+        for c, name in enumerate(("n_sequences", "n_passed", "n_hits", "n_pairs")):
+            counts_4MLD[c, m, at, found["doc_id"].to_numpy()] = found[name].to_numpy()
+    return counts_4MLD
+
+
+def _resampled(counts_4MLD: Floats, weights_BD: Any) -> Floats:
+    return np.moveaxis(counts_4MLD @ weights_BD.T.astype(np.float64), -1, 1)
+
+
+def _correlation(total_4ML: Floats, lengths: Sequence[int]) -> Floats:
+    """Mean correlation of two hits of a sequence: (E[x_i x_j] - q^2) / (q (1 - q)), q their share; 0 at N = 1."""
+    N_L = np.asarray(lengths, dtype=np.float64)
+    n_sequences, _, n_hits, n_pairs = total_4ML
+    with np.errstate(divide="ignore", invalid="ignore"):  # NaN says that there is none
+        q = n_hits / (n_sequences * N_L)
+        r = (n_pairs / (n_sequences * N_L * (N_L - 1)) - q**2) / (q * (1 - q))
+    return np.where(N_L == 1, 0.0, r)
+
+
+def _exponents(S: Sequence[int], y_BM: Floats) -> Floats:
+    """Exponents of the tokens' law under each resample, in closed form; NaN where there is none."""
+    about_M = np.log(S) - np.log(S).mean()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(-np.log(y_BM) @ about_M / (about_M @ about_M))
+
+
+def _of_one_document(fit: OutcomeFit) -> OutcomeFit:
+    if fit.alpha is None:
+        return fit
+    unknown: dict[str, Any] = dict.fromkeys(("alpha_stderr", "alpha_lo", "alpha_hi", "r_lo", "r_hi"))
+    return replace(fit, **unknown, status=Status.one_document, params=fit.params | {"interval": None})
+
+
+def keep(store: Store, found: OutcomesFound) -> list[Record]:
+    """Write the laws to the store as laws `rbp` by method `mle`, and return all rows."""
+    rows = records(found)
+    for row in rows:
+        if row["kind"] == "law":
+            record = {name: value for name, value in row.items() if name not in ("kind", "n", "correction")}
+            store.write_record("fits", record["fit_id"], record)
+    return rows
+
+
+# ---------------------------------------------------------------------------------------------- rows of a benchmark
+
+
+def analyse_file(path: Path, request: Request) -> OutcomesFound:
+    """Fit the rows of a file, each k by itself; groups, where it names them, are resampled whole.
+
+    Raises:
+        RbpxError: the file or a row is not what it should be.
+    """
+    trials = read_trials(read_rows(path))
+    asked = None if request.k is None else set(request.k_listed())
+    k_grid = sorted({one.k for one in trials}, key=lambda k: k or 0)
+    chosen = [k for k in k_grid if asked is None or k in asked]
+    if not chosen:
+        known = ", ".join("none" if k is None else str(k) for k in k_grid)
+        raise RbpxError(f"no row of {path} has the k asked for, k={request.k}; it has k = {known}")
+    lengths = sorted({one.N for one in trials})
+    if not set(lengths) & set(request.n_listed(lengths)):
+        raise RbpxError(
+            f"no row of {path} has the n asked for, n={request.n}; it has n = {', '.join(map(str, lengths))}"
+        )
+    if len({one.S for one in trials}) < 2:
+        raise RbpxError(f"{path} has outcomes of one model, {trials[0].size}; a law needs those of 2 sizes or more")
+    laws = [_told([one for one in trials if one.k == k], k, request) for k in chosen]
+    return OutcomesFound(None, path.name, tuple(laws))
+
+
+def _told(trials: Sequence[Trial], k: int | None, request: Request) -> OutcomeLaws:
+    names = {one.S: one.size for one in trials}
+    S, asked = sorted(names), request.n_listed([one.N for one in trials])
+    lengths = sorted({one.N for one in trials} & set(asked))
+    groups = sorted({one.group or "" for one in trials})
+    counts_2MLD = np.zeros((2, len(S), len(lengths), len(groups)))
+    for one in trials:
+        if one.N in lengths:
+            at = (S.index(one.S), lengths.index(one.N), groups.index(one.group or ""))
+            counts_2MLD[(slice(None), *at)] += (one.trials, one.passed)
+    total_2ML = counts_2MLD.sum(axis=-1)
+    total_2BML = None
+    if any(one.group is not None for one in trials) and len(groups) > 1:
+        total_2BML = _resampled(counts_2MLD, document_weights(len(groups), request.resamples, request.seed))
+    fits = recover(S, lengths, total_2ML, total_2BML, None)
+    sizes = tuple(names[each] for each in S)
+    return OutcomeLaws(k, sizes, tuple(S), tuple(lengths), total_2ML[0], total_2ML[1], fits, None)

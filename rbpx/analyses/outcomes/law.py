@@ -1,0 +1,234 @@
+"""From outcomes to tokens: which sequences of N tokens passed at which size in, C, alpha and RBP_k of tokens out.
+
+A sequence passes if all its tokens are hits. If hits are independent, pass ~ Bernoulli(exp(-C N S^(-alpha))), so that a
+benchmark that tells nothing of tokens still tells their law, by maximum likelihood. Hits that gather make long
+sequences pass more often: alpha comes out too small where they gather alike at every size, too large where they gather
+more the larger the model. Two corrections are for that. Shapes: C cells, each one size and one N; P parameters; B
+resamples of the documents.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbpx.analyses.outcomes.counts import Correction, Outcomes, checked, doubt_of, is_one_sided, tally_of
+from rbpx.analyses.outcomes.passing import TOLERANCES, Slopes, climb, slopes
+from rbpx.analyses.outcomes.scatter import Scatter, model_scatter
+from rbpx.laws.power import exp_or_none
+from rbpx.laws.uncertainty import MIN_RESAMPLES
+from rbpx.status import Status
+
+__all__ = ["EQUATION", "Correction", "OutcomeFit", "Outcomes", "fit_outcomes", "implied_rbp", "reproduce_outcomes"]
+
+EQUATION: Final = "pass ~ Bernoulli(p_N), p_N = RBP_k^N or beta-binomial with correlation r, -ln RBP_k = C * S^(-alpha)"
+
+Floats = NDArray[np.float64]
+
+_LARGEST_MU: Final = 700.0
+_CERTAIN: Final = 1 - 1e-9  # the largest share of hits to start from
+_MOST_LEFT_OUT: Final = 0.05  # of the resamples: more without a maximum, and the others are a chosen few
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomeFit:
+    """The law of single tokens that outcomes tell; every number None unless status is ok or one_sided.
+
+    C is at S = 1, nats; alpha > 0 when bigger is better. alpha_stderr is from the sequences: over resampled documents
+    where there are, else from Fisher's information. alpha_lo and alpha_hi are a 95 % interval that holds the choice of
+    the sequences and, from 3 sizes on, the scatter of the models about the law. r is the correlation of `free`, with
+    its interval. aic and bic are of the likelihood of the outcomes, and compare corrections on the same outcomes.
+
+    params holds correction, S_ref, ln_C_ref, models_sd (standard deviation of ln(-ln RBP_k) of a model about the law,
+    None below 3 sizes), interval ("documents and models", "sequences and models", "documents", "sequences" or None),
+    uncertainty (`Scatter`), bias over the resamples, n_resamples, n_resamples_left_out.
+    alpha_B is alpha under each resample of the documents, NaN where there is none; None without documents.
+    """
+
+    C: float | None
+    alpha: float | None
+    alpha_stderr: float | None
+    alpha_lo: float | None
+    alpha_hi: float | None
+    r: float | None
+    r_lo: float | None
+    r_hi: float | None
+    aic: float | None
+    bic: float | None
+    n_sizes: int
+    n_sequences: int
+    n_passed: int
+    status: Status
+    params: dict[str, Any]
+    alpha_B: Floats | None = None
+
+
+def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -> OutcomeFit:
+    """Fit pass ~ Bernoulli(p_N(S)) by maximum likelihood, Fisher scoring from one start.
+
+    Args:
+        outcomes: what passed.
+        correction: what is assumed of the hits of one sequence.
+
+    Returns:
+        The fit. Its status is too_short without a sequence, too_few_sizes below 2 sizes, one_outcome if all pass or all
+        fail, separated if the sizes at which some pass and those at which some fail meet at one size at most (alpha has
+        no maximum then), one_length if `free` has one N, not_known if `measured` has no correlation, not_converged if
+        the search found no maximum; with numbers, one_sided if of 3 sizes or more fewer than 3 have passes and failures
+        both.
+
+    Raises:
+        ValueError: if shapes disagree, a size or N is impossible, or more passed than there are.
+
+    Source:
+        RBP paper (arXiv 2510.20387), eqs. 5 to 8, read from the outcomes to the tokens.
+    """
+    one = checked(outcomes)
+    about = _counts(one) | {"params": {"method": "mle", "equation": EQUATION, "correction": correction.value}}
+    doubt = doubt_of(one, correction)
+    if doubt is not None:
+        return _without_numbers(about, doubt)
+    used_C = one.trials_C > 0
+    ln_S_ref = float(np.log(np.unique(one.S_C[used_C])).mean())
+    tally, start_1P = tally_of(one, correction, ln_S_ref), _start(one, correction)
+    peak = climb(tally, start_1P)
+    theta_P = peak.theta_BP[0]
+    if not np.isfinite(theta_P).all():
+        return _without_numbers(about, Status.not_converged)
+    at = slopes(peak.theta_BP, tally)
+    free_P = np.ones(len(theta_P), dtype=bool) if len(theta_P) == 2 or theta_P[2] > 0 else np.array([True, True, False])
+    fisher_PP = np.zeros((len(theta_P),) * 2)
+    fisher_PP[np.ix_(free_P, free_P)] = np.linalg.inv(at.information_BPP[0][np.ix_(free_P, free_P)])
+    refits = _refits(one, correction, theta_P, ln_S_ref)
+    scatter = model_scatter(tally.x_C, at, fisher_PP, refits.resampled)
+    told = one.passed_BC is None or refits.resampled is not None
+    kind = ("sequences" if one.passed_BC is None else "documents") + (" and models" if scatter.dof > 0 else "")
+    about["params"] |= refits.about | {
+        "S_ref": math.exp(ln_S_ref),
+        "ln_C_ref": float(theta_P[0]),
+        "uncertainty": scatter.record(),
+        "models_sd": None if scatter.variance is None else math.sqrt(scatter.variance),
+        "bias": refits.bias_P.tolist(),
+        "interval": kind if told else None,
+        "tolerances": TOLERANCES,
+    }
+    ends = [_ends(theta_P, refits.bias_P, scatter, of_P) for of_P in np.eye(len(theta_P))]
+    r_ends: tuple[float | None, float | None] = (None, None)
+    if len(theta_P) == 3 and scatter.sequences_PP[2, 2] > 0:  # at 0 the likelihood has no second derivative to trust
+        r_ends = (max(ends[2][0], 0.0), max(ends[2][1], 0.0))
+    n_parameters, value = len(theta_P), float(peak.ln_likelihood_B[0])
+    return OutcomeFit(
+        C=exp_or_none(float(theta_P[0] + theta_P[1] * ln_S_ref)),
+        alpha=float(theta_P[1]),
+        alpha_stderr=math.sqrt(scatter.sequences_PP[1, 1]) if told else None,
+        alpha_lo=ends[1][0] if told else None,
+        alpha_hi=ends[1][1] if told else None,
+        r=None if len(theta_P) == 2 else float(theta_P[2]),
+        r_lo=r_ends[0] if told else None,
+        r_hi=r_ends[1] if told else None,
+        aic=2 * n_parameters - 2 * value,
+        bic=n_parameters * math.log(about["n_sequences"]) - 2 * value,
+        status=Status.one_sided if is_one_sided(one) else Status.ok,
+        alpha_B=refits.alpha_B,
+        **about,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Refits:
+    """Fits to resampled documents: their bias and exponents, and what `model_scatter` takes of them."""
+
+    bias_P: Floats
+    alpha_B: Floats | None
+    resampled: tuple[Slopes, Floats] | None
+    about: dict[str, Any]
+
+
+def _refits(one: Outcomes, correction: Correction, theta_P: Floats, ln_S_ref: float) -> _Refits:
+    """Fit again under each resample; nothing is concluded where too many have no maximum."""
+    if one.passed_BC is None:
+        return _Refits(np.zeros(len(theta_P)), None, None, {})
+    again = tally_of(one, correction, ln_S_ref, resampled=True)
+    at_BP = np.repeat(theta_P[None], len(again.passed_BC), axis=0)
+    theta_BP = climb(again, at_BP).theta_BP
+    ended_B = np.isfinite(theta_BP).all(axis=1)
+    about = {"n_resamples": len(theta_BP), "n_resamples_left_out": int((~ended_B).sum())}
+    if ended_B.sum() < max(MIN_RESAMPLES, (1 - _MOST_LEFT_OUT) * len(theta_BP)):
+        return _Refits(np.zeros(len(theta_P)), theta_BP[:, 1], None, about)
+    bias_P = theta_BP[ended_B].mean(axis=0) - theta_P
+    return _Refits(bias_P, theta_BP[:, 1], (slopes(at_BP, again), np.cov(theta_BP[ended_B].T)), about)
+
+
+def reproduce_outcomes(params: Mapping[str, Any]) -> dict[str, float | None]:
+    """Fit again from the counts that a kept law carries: C at S = 1 and alpha, to be held against those it says.
+
+    Args:
+        params: with `cells`, the columns S, N, passed, trials and r of the outcomes, and the correction.
+    """
+    cells = params["cells"]
+    S_C, N_C, passed_C, trials_C = (np.asarray(cells[name], np.float64) for name in ("S", "N", "passed", "trials"))
+    r_C = None if cells["r"] is None else np.array([np.nan if r is None else r for r in cells["r"]], np.float64)
+    fit = fit_outcomes(Outcomes(S_C, N_C, passed_C, trials_C, r_C=r_C), Correction(params["correction"]))
+    return {"C": fit.C, "alpha": fit.alpha}
+
+
+def implied_rbp(fit: OutcomeFit, S: float) -> tuple[float, float | None, float | None]:
+    """RBP_k of single tokens at one size, by the law that the outcomes tell, with its 95 % interval.
+
+    Args:
+        fit: a fit that has numbers.
+        S: non-embedding parameters.
+
+    Raises:
+        ValueError: the fit has no numbers.
+    """
+    if fit.alpha is None:
+        raise ValueError(f"nothing is known of RBP_k: status {fit.status}")
+    known, x = fit.params, math.log(S / fit.params["S_ref"])
+    mu = known["ln_C_ref"] - fit.alpha * x
+    rbp = _share(mu)
+    if known["interval"] is None:
+        return rbp, None, None
+    scatter = Scatter.recall(known["uncertainty"])
+    bias_P = np.asarray(known["bias"])
+    theta_P = np.array([known["ln_C_ref"], fit.alpha, *[0.0] * (len(bias_P) - 2)])
+    lo, hi = _ends(theta_P, bias_P, scatter, np.array([1.0, -x, *[0.0] * (len(bias_P) - 2)]))
+    return rbp, _share(hi), _share(lo)
+
+
+def _share(mu: float) -> float:
+    """RBP_k = exp(-exp(mu)); 0 where -ln RBP_k is beyond what a float holds."""
+    return math.exp(-math.exp(mu)) if mu < _LARGEST_MU else 0.0
+
+
+def _ends(theta_P: Floats, bias_P: Floats, scatter: Scatter, of_P: Floats) -> tuple[float, float]:
+    """95 % interval of a linear combination of the parameters, about its value less the bias of its resamples."""
+    middle, half = float(of_P @ (theta_P - bias_P)), scatter.half_width(of_P)
+    return middle - half, middle + half
+
+
+def _counts(one: Outcomes) -> dict[str, Any]:
+    n_sizes = len(np.unique(one.S_C[one.trials_C > 0]))
+    return {"n_sizes": n_sizes, "n_sequences": int(one.trials_C.sum()), "n_passed": int(one.passed_C.sum())}
+
+
+def _without_numbers(about: dict[str, Any], status: Status) -> OutcomeFit:
+    names = ["C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "r", "r_lo", "r_hi", "aic", "bic"]
+    numbers: dict[str, Any] = dict.fromkeys(names)
+    return OutcomeFit(**numbers, **about, status=status)
+
+
+def _start(one: Outcomes, correction: Correction) -> Floats:
+    """The same RBP_k at every size, from the share of all sequences that passed."""
+    mean_N = float(one.trials_C @ one.N_C / one.trials_C.sum())
+    q = float(one.passed_C.sum() / one.trials_C.sum()) ** (1 / mean_N)
+    if correction is Correction.measured and one.r_C is not None:
+        # Hits that avoid each other need a share of hits that leaves the last token of a sequence a chance.
+        used_C = one.trials_C > 0
+        avoid_C = np.maximum(-one.r_C[used_C], 0.0)
+        q = min(max(q, 1.01 * float(np.max((one.N_C[used_C] - 1) * avoid_C / (1 + avoid_C)))), _CERTAIN)
+    mu = math.log(-math.log(q))
+    return np.array([[mu, 0.0, *([0.1] if correction is Correction.free else [])]])

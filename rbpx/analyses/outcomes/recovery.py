@@ -1,0 +1,183 @@
+"""What outcomes tell: counts of passing sequences in, a law for each length and correction, beside the tokens', out.
+
+Shapes: M sizes, L lengths of a sequence, C cells, each one size and one length, B resamples of the documents.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.analyses.outcomes.counts import Correction, Outcomes
+from rbpx.analyses.outcomes.law import OutcomeFit, fit_outcomes, implied_rbp
+from rbpx.groups.fits import record_of
+from rbpx.groups.selection import Group
+from rbpx.laws.names import MLE
+from rbpx.laws.power import PowerLawFit
+from rbpx.store.store import Record
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Bias:
+    """An alpha from outcomes less that of the tokens; ends of its 95 % interval over the documents, None without."""
+
+    value: float
+    lo: float | None
+    hi: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """What the outcomes should have told.
+
+    Attributes:
+        rbp_M: share of hits of all tokens.
+        law: fitted to it, by least squares.
+        r_ML: mean correlation of two hits of a sequence.
+        alpha_B: exponent of the law under resampled documents.
+    """
+
+    rbp_M: Floats
+    law: PowerLawFit
+    r_ML: Floats
+    alpha_B: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomeLaws:
+    """Outcomes at one k, and what they tell.
+
+    Attributes:
+        k: a hit is a rank of at most k; None where nobody said.
+        sizes: names of the models, in order of S.
+        S: their non-embedding parameters.
+        lengths: tokens of a sequence.
+        trials_ML: sequences.
+        passed_ML: those that passed.
+        fits: what is recovered, by length (None: all at once) and correction.
+        tokens: the truth; None where only outcomes are known.
+    """
+
+    k: int | None
+    sizes: tuple[str, ...]
+    S: tuple[int, ...]
+    lengths: tuple[int, ...]
+    trials_ML: Floats
+    passed_ML: Floats
+    fits: dict[tuple[int | None, Correction], OutcomeFit]
+    tokens: Tokens | None
+
+    def bias(self, fit: OutcomeFit) -> Bias | None:
+        """How far the alpha of a fit is from that of the tokens; None where one of them is unknown."""
+        if self.tokens is None or fit.alpha is None or self.tokens.law.alpha is None:
+            return None
+        value, lo, hi = fit.alpha - self.tokens.law.alpha, None, None
+        if fit.alpha_B is not None and fit.alpha_lo is not None and self.tokens.alpha_B is not None:
+            off_B = fit.alpha_B - self.tokens.alpha_B
+            off_B = off_B[np.isfinite(off_B)]
+            if not len(off_B):
+                return Bias(value, None, None)
+            lo, hi = (2 * value - float(end) for end in np.quantile(off_B, [0.975, 0.025]))
+        return Bias(value, lo, hi)
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomesFound:
+    """The laws of one group at every k asked for; `group` is None where rows of a file were given."""
+
+    group: Group | None
+    title: str
+    found: tuple[OutcomeLaws, ...]
+
+
+def recover(
+    S: Sequence[int],
+    lengths: Sequence[int],
+    total_4ML: Floats,
+    total_4BML: Floats | None,
+    correlation: tuple[Floats, Floats | None] | None,
+) -> dict[tuple[int | None, Correction], OutcomeFit]:
+    """Fit each length by itself and all at once; their cells stand size after size."""
+    fits = {}
+    ways: list[int | None] = [*lengths, *([None] if len(lengths) > 1 else [])]
+    for n in ways:
+        at = [*range(len(lengths))] if n is None else [lengths.index(n)]
+        known: dict[str, Any] = {}
+        if total_4BML is not None:
+            known |= {name: _cells(total_4BML[c], at) for c, name in enumerate(("trials_BC", "passed_BC"))}
+        if correlation is not None:
+            known |= {"r_C": _cells(correlation[0], at)}
+            known |= {} if correlation[1] is None else {"r_BC": _cells(correlation[1], at)}
+        N_ML = np.broadcast_to(np.asarray(lengths, dtype=np.float64), total_4ML[0].shape)
+        S_ML = np.broadcast_to(np.asarray(S, dtype=np.float64)[:, None], total_4ML[0].shape)
+        of_C = [_cells(each, at) for each in (S_ML, N_ML, total_4ML[1], total_4ML[0])]
+        outcomes = Outcomes(*of_C, **known)
+        fits[n, Correction.none] = fit_outcomes(outcomes)
+        if correlation is not None and n != 1:
+            fits[n, Correction.measured] = fit_outcomes(outcomes, Correction.measured)
+        if n is None:
+            fits[n, Correction.free] = fit_outcomes(outcomes, Correction.free)
+    return fits
+
+
+def _cells(values_ML: Floats, at: list[int]) -> Floats:
+    chosen = values_ML[..., at]
+    return chosen.reshape((*chosen.shape[:-2], -1))
+
+
+def records(found: OutcomesFound) -> list[Record]:
+    """The outcomes, the laws, and RBP_k of every size that each law implies, a row each, for programs."""
+    rows: list[Record] = []
+    for laws in found.found:
+        about = ({} if found.group is None else found.group.names()) | {"k": laws.k}
+        for m, S in enumerate(laws.S):
+            for at, length in enumerate(laws.lengths):
+                row = {"kind": "outcomes", "n": length, **about, "size": laws.sizes[m], "non_embedding_params": S}
+                row |= {"n_sequences": int(laws.trials_ML[m, at]), "n_passed": int(laws.passed_ML[m, at])}
+                r = None if laws.tokens is None else float(laws.tokens.r_ML[m, at])
+                rows.append(row | {"correlation": r})
+        for (n, correction), fit in laws.fits.items():
+            more = {"kind": "law", "n": n, "correction": correction.value}
+            rows.append(
+                more | (about | _columns(fit, laws) if found.group is None else _record(found.group, laws, n, fit))
+            )
+            for m, S in enumerate(laws.S if fit.alpha is not None else ()):
+                row = {"kind": "rbp", "n": n, "correction": correction.value, **about, "size": laws.sizes[m]}
+                rbp, lo, hi = implied_rbp(fit, S)
+                row |= {"non_embedding_params": S, "rbp": rbp, "rbp_lo": lo, "rbp_hi": hi}
+                rows.append(row | {"rbp_tokens": None if laws.tokens is None else float(laws.tokens.rbp_M[m])})
+    return rows
+
+
+def _record(group: Group, laws: OutcomeLaws, n: int | None, fit: OutcomeFit) -> Record:
+    columns = _columns(fit, laws)
+    columns["params"] |= {"cells": _cells_of(laws, n)}
+    numbers: dict[str, Any] = {name: columns[name] for name in PowerLawFit.__dataclass_fields__ if name in columns}
+    law = PowerLawFit(**numbers, r2=None, backtest_error=None)
+    apart = [n, fit.params["correction"], *([] if n is not None else laws.lengths)]
+    return record_of(group, "rbp", law, group.run_ids, MLE, k=laws.k, n=apart, params=columns["params"] | {"n": n})
+
+
+def _cells_of(laws: OutcomeLaws, n: int | None) -> Record:
+    """The counts that a law was fitted to, from which it can be fitted again."""
+    at = [*range(len(laws.lengths))] if n is None else [laws.lengths.index(n)]
+    shape = laws.trials_ML.shape
+    of = {"S": np.broadcast_to(np.array(laws.S)[:, None], shape), "N": np.broadcast_to(np.array(laws.lengths), shape)}
+    of |= {"passed": laws.passed_ML, "trials": laws.trials_ML}
+    cells: Record = {name: _cells(values_ML, at).tolist() for name, values_ML in of.items()}
+    r_C = None if laws.tokens is None else _cells(laws.tokens.r_ML, at)
+    return cells | {"r": None if r_C is None else [float(r) if np.isfinite(r) else None for r in r_C]}
+
+
+def _columns(fit: OutcomeFit, laws: OutcomeLaws) -> Record:
+    """A fit in the columns of any law; what it has beyond them goes into params."""
+    shared = ("C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "aic", "bic", "status")
+    bias = laws.bias(fit)
+    more: Record = {name: getattr(fit, name) for name in ("r", "r_lo", "r_hi", "n_sequences", "n_passed")}
+    more |= {"S": list(laws.S), "bias_against_tokens": None if bias is None else vars(bias)}
+    known = {name: getattr(fit, name) for name in shared}
+    return known | {"n_points": fit.n_sizes, "params": fit.params | more}

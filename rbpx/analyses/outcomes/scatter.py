@@ -1,0 +1,104 @@
+"""Scatter of the models about a law of outcomes: the slopes of its likelihood in, what it adds to an interval out.
+
+mu_m = law(S_m) + u_m, u_m with variance tau^2 over models. Method of moments, as in a meta-regression: the scores of
+the sizes vary more than their sequences alone let them, and tau^2 is what makes up for it; 0 where they do not.
+
+Shapes: M sizes, C cells, P parameters, B resamples. Source: DerSimonian and Laird, Controlled Clinical Trials 7 (1986),
+177; Student's t for what few studies tell, Knapp and Hartung, Statistics in Medicine 22 (2003), 2693.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student_t
+
+from rbpx.analyses.outcomes.passing import Slopes
+from rbpx.laws.uncertainty import LEVEL, Z, as_plain, with_arrays
+
+__all__ = ["Scatter", "model_scatter"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """What moves the parameters of one fit.
+
+    Attributes:
+        sequences_PP: covariance from the choice of the sequences or documents.
+        apart_PP: the part of it that differs between sizes, which the scatter of the sizes holds too.
+        spread_PP: covariance for models that scatter about the law with variance 1 in ln(-ln RBP_k).
+        variance: tau^2; None where there are no more sizes than the law has to itself.
+        ratio: squares of the sizes about the law, over what the sequences let one expect.
+        dof: sizes less 2.
+    """
+
+    sequences_PP: Floats
+    apart_PP: Floats
+    spread_PP: Floats
+    variance: float | None
+    ratio: float
+    dof: int
+
+    def half_width(self, gradient_P: Floats) -> float:
+        """Half of the 95 % interval of a function of the parameters.
+
+        The noise of the sequences is known, so the normal quantile is enough for it; what few sizes tell of their
+        scatter takes Student's t. Sizes that lie close to the law by luck narrow no interval.
+        """
+        sequences, apart, spread = (
+            float(gradient_P @ known_PP @ gradient_P) for known_PP in (self.sequences_PP, self.apart_PP, self.spread_PP)
+        )
+        if self.variance is None:
+            return Z * math.sqrt(sequences)
+        t = float(student_t.ppf((1 + LEVEL) / 2, self.dof))
+        scattered = max(Z**2 * apart, t**2 * (min(self.ratio, 1.0) * apart + self.variance * spread))
+        return math.sqrt(scattered + Z**2 * max(sequences - apart, 0.0))
+
+    def record(self) -> dict[str, Any]:
+        """As plain values, from which `recall` makes it again."""
+        return as_plain(self)
+
+    @classmethod
+    def recall(cls, record: Mapping[str, Any]) -> "Scatter":
+        """The scatter of a record."""
+        return cls(**with_arrays(record, ("sequences_PP", "apart_PP", "spread_PP")))
+
+
+def model_scatter(x_C: Floats, at: Slopes, fisher_PP: Floats, resampled: tuple[Slopes, Floats] | None) -> Scatter:
+    """Noise of the sequences and variance of the models about the law, by moments.
+
+    Args:
+        x_C: which size each cell is of.
+        at: slopes at the fitted law, one set of counts.
+        fisher_PP: inverse of Fisher's information, 0 for a parameter that was held.
+        resampled: slopes at the same law with the counts of resampled documents, and the covariance of the refits to
+            them; None if sequences are independent.
+    """
+    _, size_C = np.unique(x_C, return_inverse=True)
+    of_CM = np.eye(size_C.max() + 1)[size_C]
+    by_mu_C, by_theta_CP, weight_C = at.by_mu_BC[0], at.by_theta_BCP[0], at.weight_BC[0]
+    weight_M = (weight_C * by_mu_C**2) @ of_CM
+    known_M = weight_M > 0
+    cross_MP = of_CM.T @ ((weight_C * by_mu_C)[:, None] * by_theta_CP)
+    moves_PM = fisher_PP @ cross_MP.T
+    left_MM = np.diag(weight_M) - cross_MP @ moves_PM  # covariance of the scores that the law leaves to the sizes
+    spread_PP, dof = moves_PM @ moves_PM.T, int(known_M.sum()) - 2
+    sequences_PP = fisher_PP if resampled is None else resampled[1]
+    if dof < 1:
+        return Scatter(sequences_PP, fisher_PP, spread_PP, None, 0.0, 0)
+    score_M = (at.error_BC[0] * by_mu_C) @ of_CM
+    independent = expected = float((np.diag(left_MM)[known_M] / weight_M[known_M]).sum())
+    if resampled is not None:
+        change_BM = (resampled[0].error_BC * by_mu_C) @ of_CM - score_M - resampled[0].score_BP @ moves_PM
+        expected = float((change_BM[:, known_M] ** 2 / weight_M[known_M]).sum(axis=1).mean())
+    found = float((score_M[known_M] ** 2 / weight_M[known_M]).sum())
+    by_models = float((left_MM[:, known_M] ** 2 / weight_M[known_M]).sum())
+    apart_PP = fisher_PP * (expected / independent)
+    variance = max((found - expected) / by_models, 0.0)
+    ratio = found / expected if expected > 0 else 1.0  # documents that are all alike scatter nothing
+    return Scatter(sequences_PP, apart_PP, spread_PP, variance, ratio, dof)

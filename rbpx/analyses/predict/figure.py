@@ -1,0 +1,106 @@
+"""Backtests of one group in, the error of each law at the largest size, told from fewer and fewer sizes, out."""
+
+from typing import Any
+
+import altair as alt
+
+from rbpx.analyses.predict.analysis import Foresight, Foresights
+from rbpx.display.chart.drawing import colour, data, linear, shape, spec_of, tips
+from rbpx.display.chart.figure import Figure, Undrawn
+from rbpx.display.chart.sheet import Sheet, error, magnitude, named, span, whole
+from rbpx.display.tables import law_name
+from rbpx.groups.question import spelled
+
+__all__ = ["figures", "name_of"]
+
+
+def figures(found: Foresights, fit_ids: list[str]) -> list[Figure | Undrawn]:
+    """Errors at the largest size."""
+    title = "Backtest: the largest size, predicted from smaller ones"
+    rows = _rows(found)
+    if not rows:
+        return [Undrawn("backtest", title, "It needs four sizes: three to fit, one to hold the law against.")]
+    best = min(rows, key=lambda row: abs(row["error"]))
+    tested = [law for law in found.laws if law.mean_error is not None]
+    told = [f"{name_of(law)} {law.mean_error:.1%}" for law in tested if law.mean_error is not None]
+    return [
+        Figure(
+            "backtest",
+            title,
+            f"Errors of predictions for {found.group.title}; mean error of each law: {', '.join(told)}. Smallest "
+            f"single error: {best['law']}, {best['error']:+.1%}.",
+            f"Error of the prediction for {found.group.runs[-1].size}, (predicted − measured) / measured; laws in "
+            "order of their mean error over all backtests. Colour and shape: how many of the smallest were fitted.",
+            _chart(rows, [name_of(law) for law in tested]),
+            _values(title, rows),
+            spelled("laws", fit_ids=fit_ids),
+            tuple(found.group.run_ids),
+        )
+    ]
+
+
+def name_of(foresight: Foresight) -> str:
+    """As people call a law, its method beside it where it is not least squares."""
+    law, method = foresight.law, foresight.law.method.value
+    return law_name(law.law, law.k).replace("-ln ", "−ln ") + ("" if method == "ols" else f", {method}")
+
+
+def _rows(found: Foresights) -> list[dict[str, Any]]:
+    largest, n = found.group.runs[-1].size, len(found.group.runs)
+    return [
+        {
+            "law": name_of(law),
+            "fitted": f"{test.n_fitted} smallest",
+            "n_fitted": test.n_fitted,
+            "error": test.error,
+            "predicted": test.predicted.y,
+            "lo": test.predicted.lo,
+            "hi": test.predicted.hi,
+            "measured": test.measured,
+        }
+        for law in found.laws
+        for test in law.backtests
+        if test.size == largest and test.n_fitted >= n - 3
+    ]
+
+
+def _chart(rows: list[dict[str, Any]], laws: list[str]) -> dict[str, Any]:
+    order = [f"{n} smallest" for n in sorted({row["n_fitted"] for row in rows}, reverse=True)]
+    shown = tips(
+        law="law",
+        fitted="fitted to",
+        error="error|+.2%",
+        predicted="predicted|.4~g",
+        lo="95 % from|.4~g",
+        hi="to|.4~g",
+        measured="measured|.4~g",
+    )
+    zero = (
+        alt.Chart(data([{"error": 0.0}]))
+        .mark_rule(strokeDash=[2, 3])
+        .encode(x=alt.X("error:Q", title="error of the prediction"))
+    )
+    points = alt.Chart(data(rows)).mark_point(size=80).encode(
+        x=linear(alt.X, "error", "error of the prediction", zero=True, form="+.0%"),
+        y=alt.Y("law:N", sort=laws, title=None, axis=alt.Axis(grid=True, labelLimit=160)),
+        color=colour("fitted", "fitted to the", order),
+        shape=shape("fitted", "fitted to the", order),
+        tooltip=shown,
+    )  # fmt: skip
+    return spec_of(alt.layer(zero, points), height=max(160, 26 * len(laws)))
+
+
+def _values(title: str, rows: list[dict[str, Any]]) -> Sheet:
+    cells = [
+        [
+            named(row["law"]),
+            whole(row["n_fitted"]),
+            magnitude(row["predicted"]),
+            span(row["lo"], row["hi"]),
+            magnitude(row["measured"]),
+            error(row["error"]),
+        ]
+        for row in rows
+    ]
+    columns = [("law", "law"), ("sizes fitted", "n_fitted"), ("predicted", "predicted"), ("95 %", "lo hi")]
+    return Sheet.of("backtest", f"{title}: values", [*columns, ("measured", "measured"), ("error", "error")], cells)

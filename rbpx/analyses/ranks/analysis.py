@@ -1,0 +1,293 @@
+"""The distribution of the ranks (verb ranks): a group of runs in, the lognormal, its rivals and what they imply out.
+
+Source: RBP paper (arXiv 2510.20387), section 5, eq. 9, appendix D, figure 8. That ranks are lognormal is a conjecture:
+so it is held against others, and what it derives against what was measured.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.analyses.ranks.compare import Rival, best, compare
+from rbpx.config.request import Request
+from rbpx.groups.evidence import Evidence
+from rbpx.groups.fits import of_one_document, record_of, write_rank_fit
+from rbpx.groups.points import weigh_group
+from rbpx.groups.selection import Group, Run
+from rbpx.laws.bootstrap import document_weights
+from rbpx.laws.derived import derived_approximation
+from rbpx.laws.names import Method
+from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.rank_fit import RankFit
+from rbpx.laws.shares import neg_ln
+from rbpx.laws.uncertainty import Uncertainty
+from rbpx.status import Status
+from rbpx.store.queries import ask
+from rbpx.store.store import Record, Store
+
+Floats = npt.NDArray[np.float64]
+
+DEFAULT_K: Final = (1, 10, 100, 1000, 10000)
+PAPER: Final = "lognormal_paper"
+_EQUATION: Final = "y = C * S^(-alpha), y what the distribution derives"
+
+
+@dataclass(frozen=True, eq=False)
+class RunRanks:
+    """The distributions of one run.
+
+    Attributes:
+        run: which.
+        rivals: the published fit first, then those over 1..V.
+        measured: -ln RBP_k at each k, then cross-entropy.
+        error_entropy_nats: plug-in entropy of the measured ranks, which the entropy of a distribution is to meet.
+    """
+
+    run: Run
+    rivals: tuple[Rival, ...]
+    measured: Floats
+    error_entropy_nats: float
+
+    def rival(self, distribution: str) -> Rival:
+        """One by name."""
+        return next(rival for rival in self.rivals if rival.fit.distribution == distribution)
+
+    @property
+    def best(self) -> str | None:
+        """The name of the distribution with the smallest AIC; None where none has numbers."""
+        top = best(self.rivals)
+        return None if top is None else top.fit.distribution
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """A law in S as a distribution derives it, beside the one that was measured.
+
+    Attributes:
+        distribution: which.
+        quantity: "rbp", "cross_entropy", or "error_entropy": the entropy of the distribution beside H(P).
+        k: of RBP, else None.
+        measured: the law through what was measured.
+        derived: the law through what follows from the fitted distributions.
+        ratio: the law of their ratio: its level is that of derived over measured, its alpha the difference of both.
+        approximated: the derived law by the paper's approximation; None where it has none.
+    """
+
+    distribution: str
+    quantity: str
+    k: int | None
+    measured: PowerLawFit
+    derived: PowerLawFit
+    ratio: PowerLawFit
+    approximated: PowerLawFit | None = None
+
+    @property
+    def level(self) -> tuple[float | None, float | None, float | None]:
+        """Derived over measured at the geometric mean of the sizes, and its 95 % interval."""
+        params = self.ratio.params
+        if self.ratio.alpha is None or "ln_C_ref" not in params:
+            return None, None, None
+        if params.get("uncertainty") is None or self.ratio.status is Status.one_document:
+            return float(np.exp(params["ln_C_ref"])), None, None
+        ends = Uncertainty.recall(params["uncertainty"]).interval(params["ln_C_ref"], np.array([1.0, 0.0]))
+        return float(np.exp(params["ln_C_ref"])), float(np.exp(ends[0])), float(np.exp(ends[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """The distributions of one group; runs in order of S.
+
+    Attributes:
+        group: the runs.
+        k_grid: the k of the curves.
+        runs: what each says.
+        favoured: the distribution with the smallest sum of AIC over the runs; None where none has numbers.
+        closures: of the published fit and of the favoured distribution.
+        trends: {"mu", "sigma"}: slope on ln S is -alpha of the law through exp(mu), exp(sigma); empty where a run has
+            none.
+    """
+
+    group: Group
+    k_grid: tuple[int, ...]
+    runs: tuple[RunRanks, ...]
+    favoured: str | None
+    closures: tuple[Closure, ...]
+    trends: dict[str, PowerLawFit]
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Ranks:
+    """Fit all distributions to each run, then laws in S to what they derive."""
+    k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
+    weights_BD = None
+    if group.n_documents > 1:
+        weights_BD = document_weights(group.n_documents, request.resamples, request.seed)
+    evidence = weigh_group(connection, group, request, k_grid, ("error_entropy",))
+    counts = [ask(connection, "document_ranks", run_id=run.run_id, ties=group.ties.value) for run in group.runs]
+    with ThreadPoolExecutor() as pool:  # numpy works outside the interpreter's lock
+        vocab = [run.vocab_size or 0 for run in group.runs]
+        rivals = list(pool.map(lambda each, V: compare(each, weights_BD, k_grid, V), counts, vocab))
+    runs = tuple(
+        RunRanks(
+            run,
+            tuple(of_run),
+            np.append(neg_ln(known.measured["rbp"]), known.measured["cross_entropy"]),
+            float(known.measured["error_entropy"]),
+        )
+        for run, of_run, known in zip(group.runs, rivals, evidence, strict=True)
+    )
+    favoured = _favoured(runs)
+    closures: list[Closure] = []
+    if len(runs) >= 3:
+        names = [PAPER] if favoured is None else [PAPER, favoured]
+        closures = [c for name in names for c in _closures(name, runs, evidence, k_grid, group)]
+    return Ranks(group, tuple(k_grid), runs, favoured, tuple(closures), _trends(runs, group))
+
+
+def _favoured(runs: Sequence[RunRanks]) -> str | None:
+    """The rival with the smallest sum of AIC, of those that have numbers for every run."""
+    sums: dict[str, float] = {}
+    for rivals in zip(*(each.rivals[1:] for each in runs), strict=True):
+        aics = [rival.fit.aic for rival in rivals]
+        if None not in aics:
+            sums[rivals[0].fit.distribution] = sum(aic for aic in aics if aic is not None)
+    return min(sums, key=lambda name: sums[name]) if sums else None
+
+
+def _closures(
+    name: str, runs: Sequence[RunRanks], evidence: Sequence[Evidence], k_grid: Sequence[int], group: Group
+) -> list[Closure]:
+    rivals = [each.rival(name) for each in runs]
+    curves = [rival.curve for rival in rivals if rival.curve is not None]
+    if len(curves) < len(runs):
+        return []
+    S = [each.run.non_embedding_params for each in runs]
+    derived_NK, known = np.array(curves), [rival.curve_B for rival in rivals if rival.curve_B is not None]
+    derived_BNK = np.stack(known, axis=1) if len(known) == len(runs) else None
+    approximated_N2 = _approximated([rival.fit for rival in rivals])
+    found = []
+    quantities = [("rbp", k, at) for at, k in enumerate(k_grid)]
+    for quantity, k, at in [*quantities, ("cross_entropy", None, len(k_grid)), ("error_entropy", None, len(k_grid))]:
+        y_N = np.array([_quantity(e.measured, quantity, at) for e in evidence])
+        y_BN = (
+            np.column_stack([_quantity(e.resampled, quantity, at) for e in evidence]) if group.n_documents > 1 else None
+        )
+        derived_BN = None if derived_BNK is None or y_BN is None else derived_BNK[:, :, at]
+        with np.errstate(divide="ignore", invalid="ignore"):  # -ln RBP of 0 or 1 has no ratio; the fit says so
+            ratio_N = derived_NK[:, at] / y_N
+            ratio_BN = None if derived_BN is None or y_BN is None else derived_BN / y_BN
+        place = {("rbp", 1): 0, ("cross_entropy", None): 1}.get((quantity, k))
+        by_paper = None if approximated_N2 is None or place is None else fit_power_law(S, approximated_N2[:, place])
+        found.append(
+            Closure(
+                name,
+                quantity,
+                k,
+                of_one_document(group, fit_power_law(S, y_N, y_BN)),
+                of_one_document(group, fit_power_law(S, derived_NK[:, at], derived_BN)),
+                of_one_document(group, fit_power_law(S, ratio_N, ratio_BN)),
+                by_paper,
+            )
+        )
+    return found
+
+
+def _quantity(curves: dict[str, Floats], quantity: str, at: int) -> Any:
+    return neg_ln(curves["rbp"][..., at]) if quantity == "rbp" else curves[quantity]
+
+
+def _approximated(fits: Sequence[RankFit]) -> Floats | None:
+    """(-ln RBP_1, cross-entropy) of each run by the paper's approximation, which needs mu and sigma; shape [N, 2]."""
+    pairs = [(fit.params.get("mu"), fit.params.get("sigma")) for fit in fits if fit.distribution == PAPER]
+    if not pairs or any(mu is None or sigma is None for mu, sigma in pairs):
+        return None
+    found = derived_approximation(np.array([p[0] for p in pairs], float), np.array([p[1] for p in pairs], float))
+    return np.column_stack([found.neg_ln_rbp_1, found.cross_entropy_nats])
+
+
+def _trends(runs: Sequence[RunRanks], group: Group) -> dict[str, PowerLawFit]:
+    """A straight line of mu, and of sigma, on ln S is a power law of exp(mu), the median of the lognormal."""
+    fits = [each.rival(PAPER) for each in runs]
+    if len(runs) < 3 or any(rival.fit.params.get("mu") is None for rival in fits):
+        return {}
+    S, drawn = [each.run.non_embedding_params for each in runs], [rival.mu_sigma_B2 for rival in fits]
+    found = {}
+    for at, name in enumerate(("mu", "sigma")):
+        y_BN = None
+        if all(each is not None for each in drawn):
+            y_BN = np.exp(np.column_stack([each[:, at] for each in drawn if each is not None]))
+        y_N = np.exp([float(rival.fit.params[name] or 0.0) for rival in fits])
+        found[name] = of_one_document(group, fit_power_law(S, y_N, y_BN))
+    return found
+
+
+def keep(store: Store, found: Ranks) -> list[Record]:
+    """Write each distribution to `rank_fits` and the derived laws to `fits`; return them, a row each, for programs."""
+    rows: list[Record] = []
+    for each in found.runs:
+        for rival in each.rivals:
+            record = write_rank_fit(store, each.run, found.group.ties, rival.fit, _implied(rival, each, found))
+            more = {"size": each.run.size, "non_embedding_params": each.run.non_embedding_params}
+            rows.append({"kind": "distribution", **found.group.names(), **more, **record})
+    for closure in found.closures:
+        rows.append({"kind": "closure", **_write_closure(store, found.group, closure)})
+    for name, trend in found.trends.items():
+        params = trend.params | {"equation": f"exp({name}) = C * S^(-alpha)", "distribution": PAPER}
+        record = record_of(found.group, f"lognormal_{name}", trend, found.group.run_ids, Method.ols, params=params)
+        store.write_record("fits", record["fit_id"], record)
+        rows.append({"kind": "trend", **record})
+    return rows
+
+
+def _implied(rival: Rival, of: RunRanks, found: Ranks) -> Record:
+    """What stands beside the parameters of a distribution in `rank_fits`."""
+    implied: Record = {"is_best": rival.fit.distribution == of.best}
+    if rival.behind is not None:
+        lost, ends = rival.behind
+        implied |= {"nats_behind": lost, "nats_behind_lo": None, "nats_behind_hi": None}
+        if ends is not None:
+            implied |= {"nats_behind_lo": ends[0], "nats_behind_hi": ends[1]}
+    for name, (lo, hi) in rival.interval.items():
+        implied |= {f"{name}_lo": lo, f"{name}_hi": hi}
+    if rival.curve is not None:
+        ks = [str(k) for k in found.k_grid]
+        implied |= {"derived_neg_ln_rbp": dict(zip(ks, rival.curve[:-1].tolist(), strict=True))}
+        implied |= {"derived_entropy_nats": float(rival.curve[-1])}
+    finite = [value if np.isfinite(value) else None for value in of.measured.tolist()]
+    implied |= {"measured_neg_ln_rbp": dict(zip(map(str, found.k_grid), finite[:-1], strict=True))}
+    return implied | {"measured_cross_entropy_nats": finite[-1], "measured_error_entropy_nats": of.error_entropy_nats}
+
+
+def _write_closure(store: Store, group: Group, closure: Closure) -> Record:
+    level, lo, hi = closure.level
+    ratio, measured, by_paper = closure.ratio, closure.measured, closure.approximated
+    beside = {
+        "distribution": closure.distribution,
+        "quantity": closure.quantity,
+        "measured": {name: asdict(measured)[name] for name in ("C", "alpha", "alpha_lo", "alpha_hi", "r2", "status")},
+        "level": level,
+        "level_lo": lo,
+        "level_hi": hi,
+        "alpha_more": ratio.alpha,
+        "alpha_more_lo": ratio.alpha_lo,
+        "alpha_more_hi": ratio.alpha_hi,
+        "alpha_approximated": None if by_paper is None else by_paper.alpha,
+        "equation": _EQUATION,
+    }
+    law = {"rbp": "derived_rbp", "cross_entropy": "derived_entropy", "error_entropy": "derived_error_entropy"}
+    record = record_of(
+        group,
+        law[closure.quantity],
+        closure.derived,
+        group.run_ids,
+        Method.ols,
+        k=closure.k,
+        n=closure.distribution,
+        params=closure.derived.params | beside,
+    )
+    store.write_record("fits", record["fit_id"], record)
+    return record

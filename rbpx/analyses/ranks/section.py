@@ -1,0 +1,109 @@
+"""The distribution of the ranks of one group, told: which form fits best, and what it derives."""
+
+from rbpx.analyses.ranks.analysis import PAPER, Closure, Ranks, RunRanks
+from rbpx.analyses.ranks.figure import form
+from rbpx.display.chart.figure import Figure, Undrawn
+from rbpx.display.chart.sheet import Cell, Sheet, decimal, named, span, state
+from rbpx.display.section import Section, doubts_of
+
+__all__ = ["section"]
+
+_QUANTITIES = {"cross_entropy": "cross-entropy", "error_entropy": "error-entropy"}
+
+
+def section(found: Ranks, figures: list[Figure | Undrawn]) -> Section:
+    """Ranks with their fitted forms, and the laws that follow from them."""
+    statuses = [
+        (f"{form(rival.fit.distribution)} of {each.run.size}", rival.fit.status)
+        for each in found.runs
+        for rival in each.rivals
+    ]
+    sheets = [_rivals(found)] + ([_closures(found)] if found.closures else [])
+    return Section(
+        "ranks",
+        "The distribution of the ranks",
+        tuple(_sentences(found)),
+        tuple(figures),
+        tuple(sheets),
+        doubts_of(statuses),
+    )
+
+
+def _sentences(found: Ranks) -> list[str]:
+    said = []
+    if found.favoured is not None:
+        best = sum(each.best == found.favoured for each in found.runs)
+        said.append(
+            f"Of the distributions over all ranks, {form(found.favoured)} has the smallest AIC over all sizes (the "
+            f"smallest at {best} of {len(found.runs)})."
+        )
+    one = next((c for c in found.closures if c.distribution == PAPER and c.quantity == "rbp" and c.k == 1), None)
+    if one is not None and one.level[0] is not None and one.derived.alpha is not None:
+        said.append(
+            f"The published lognormal derives −ln RBP_1 with slope {-one.derived.alpha:.3f}, measured "
+            f"{-(one.measured.alpha or 0.0):.3f}, at {one.level[0]:.2f} times its level."
+        )
+    return said
+
+
+def _rivals(found: Ranks) -> Sheet:
+    columns = [("size", "size"), ("distribution", "distribution"), ("nats behind", "nats_behind")]
+    columns += [("95 %", "nats_behind_lo nats_behind_hi"), ("AIC", "aic"), ("distance", "distance")]
+    columns += [("mu", "mu"), ("sigma", "sigma"), ("status", "status")]
+    rows = [row for each in found.runs for row in _of_run(each)]
+    note = (
+        "Nats behind: what a distribution gives away, a token, to the best over the same ranks; the published fit "
+        "leaves rank 1 out, so it has none. Distance: largest difference of the cumulative shares."
+    )
+    return Sheet.of("rivals", "The lognormal and its rivals", columns, rows, note)
+
+
+def _of_run(each: RunRanks) -> list[list[Cell]]:
+    rows = []
+    for rival in each.rivals:
+        fit = rival.fit
+        lost, ends = rival.behind if rival.behind is not None else (None, None)
+        aic = Cell("–" if fit.aic is None else f"{fit.aic:,.0f}", (fit.aic,))
+        rows.append(
+            [
+                named(each.run.size),
+                named(form(fit.distribution)),
+                decimal(lost),
+                span(*ends) if ends is not None else span(None, None),
+                aic,
+                decimal(fit.distance),
+                decimal(fit.params.get("mu"), 2),
+                decimal(fit.params.get("sigma"), 2),
+                state(fit.status),
+            ]
+        )
+    return rows
+
+
+def _closures(found: Ranks) -> Sheet:
+    columns = [("distribution", "distribution"), ("quantity", "quantity"), ("slope measured", "slope_measured")]
+    columns += [("slope derived", "slope_derived"), ("difference, 95 %", "difference_lo difference_hi")]
+    columns += [("level", "level"), ("95 % of it", "level_lo level_hi")]
+    rows = [_closure(closure) for closure in found.closures]
+    note = "Level: derived over measured at the geometric mean of the sizes; 1 is closure."
+    return Sheet.of("closures", "Laws derived beside laws measured", columns, rows, note)
+
+
+def _closure(closure: Closure) -> list[Cell]:
+    level, lo, hi = closure.level
+    quantity = _QUANTITIES.get(closure.quantity, f"−ln RBP_{closure.k}")
+
+    def slope(alpha: float | None) -> Cell:
+        return decimal(None if alpha is None else -alpha)
+
+    more_lo, more_hi = closure.ratio.alpha_lo, closure.ratio.alpha_hi
+    difference = span(None if more_hi is None else -more_hi, None if more_lo is None else -more_lo)
+    return [
+        named(form(closure.distribution)),
+        named(quantity),
+        slope(closure.measured.alpha),
+        slope(closure.derived.alpha),
+        difference,
+        decimal(level, 3),
+        span(lo, hi, 3),
+    ]

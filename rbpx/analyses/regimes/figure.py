@@ -1,0 +1,178 @@
+"""Regimes of k: the laws of one group at every k in, R2, alpha and the noise floor against k out.
+
+Source: RBP paper (arXiv 2510.20387), section 3.3, figure 6.
+"""
+
+from typing import Any
+
+import altair as alt
+
+from rbpx.analyses.regimes.analysis import Regime, Regimes
+from rbpx.display.chart.drawing import colour, dash, data, linear, logarithmic, shape, spec_of, tips
+from rbpx.display.chart.figure import Figure, Undrawn
+from rbpx.display.chart.sheet import Sheet, decimal, magnitude, named, span, state, whole
+from rbpx.groups.question import spelled
+
+__all__ = ["figures"]
+
+_HEIGHT = 300
+_SIGNAL, _DOCUMENTS, _BINOMIAL = "change by the law", "noise of the documents", "noise of the count"
+
+
+def figures(found: Regimes, fit_ids: list[str]) -> list[Figure | Undrawn]:
+    """Alpha against k, R2 against k, and what the law changes beside what noise does."""
+    known = [regime for regime in found.regimes if regime.law.fit.alpha is not None]
+    names = [("alpha", "Exponent against k"), ("r2", "R² against k"), ("noise", "Noise floor")]
+    if not known:
+        return [Undrawn(name, title, "No k has a law at these sizes.") for name, title in names]
+    sql, run_ids = spelled("laws", fit_ids=fit_ids), tuple(found.group.run_ids)
+    title = found.group.title
+    reach = f"the law stands up to k = {found.supported:,}" if found.supported else "it does not stand at the first k"
+    alphas = [(regime.k, regime.law.fit.alpha or 0.0) for regime in known]
+    low, high = min(alphas, key=lambda at: at[1]), max(alphas, key=lambda at: at[1])
+    spanned = f"from {low[1]:.3f} at k = {low[0]:,} to {high[1]:.3f} at k = {high[0]:,}"
+    r2_low = min(known, key=lambda regime: regime.law.fit.r2 or 0.0)
+    floor = [regime for regime in known if regime.document_sd is not None or regime.binomial_sd is not None]
+    drawn: list[Figure | Undrawn] = [
+        Figure(
+            "alpha",
+            "Exponent against k",
+            f"Alpha of the law in S for {title}, {spanned}; {reach}.",
+            "Line: α of −ln RBP_k = C·S^−α. Band: 95 %, documents and models. Rule: where the law ends.",
+            _alpha(known, found.supported),
+            _values("alpha", "Exponent against k: values", known),
+            sql,
+            run_ids,
+        ),
+        Figure(
+            "r2",
+            "R² against k",
+            f"R2 of the law in S for {title} at each k; smallest at k = {r2_low.k:,}: {r2_low.law.fit.r2:.3f}.",
+            "R² of the regression of ln(−ln RBP_k) on ln S.",
+            _r2(known, found.supported),
+            _r2_values("R² against k: values", known),
+            sql,
+            run_ids,
+        ),
+    ]
+    if not floor:
+        return [*drawn, Undrawn("noise", "Noise floor", "Noise is counted in tokens, and imported results have none.")]
+    return [
+        *drawn,
+        Figure(
+            "noise",
+            "Noise floor",
+            f"What the law changes ln(−ln RBP_k) by for {title}, beside the noise of the largest size; {reach}.",
+            "Above: what the law changes ln(−ln RBP_k) by from the smallest to the largest size. Below: standard "
+            "deviations at the largest, if its tokens were independent, and over documents. Where they meet, nothing "
+            "is told.",
+            _noise(floor, found.supported),
+            _floor("Noise floor: values", floor),
+            sql,
+            run_ids,
+        ),
+    ]
+
+
+def _end(supported: int | None) -> list[Any]:
+    """A rule where the law ends to stand."""
+    if supported is None:
+        return []
+    base = alt.Chart(data([{"k": supported, "label": f"stands to k = {supported:,}"}])).encode(
+        x=alt.X("k:Q", title="k", scale=alt.Scale(type="log"))
+    )
+    return [
+        base.mark_rule(strokeDash=[2, 3], strokeWidth=1.5).encode(),
+        base.mark_text(align="right", dx=-6, dy=-6, baseline="bottom", fontSize=12).encode(
+            text="label:N", y=alt.value(_HEIGHT)
+        ),
+    ]
+
+
+def _alpha(known: list[Regime], supported: int | None) -> dict[str, Any]:
+    rows = [
+        {"k": r.k, "alpha": r.law.fit.alpha, "lo": r.law.fit.alpha_lo, "hi": r.law.fit.alpha_hi, "r2": r.law.fit.r2}
+        for r in known
+    ]
+    base = alt.Chart(data(rows)).encode(x=logarithmic(alt.X, "k", "k"))
+    shown = tips(k="k|,", alpha="α|.4f", lo="95 % from|.4f", hi="to|.4f", r2="R²|.4f")
+    return spec_of(
+        alt.layer(
+            base.mark_area().encode(y=alt.Y("lo:Q", title="α"), y2="hi:Q"),
+            base.mark_line().encode(y=linear(alt.Y, "alpha", "α")),
+            base.mark_point().encode(y=linear(alt.Y, "alpha", "α"), tooltip=shown),
+            *_end(supported),
+        ),
+        _HEIGHT,
+    )
+
+
+def _r2(known: list[Regime], supported: int | None) -> dict[str, Any]:
+    rows = [{"k": r.k, "r2": r.law.fit.r2, "alpha": r.law.fit.alpha} for r in known]
+    base = alt.Chart(data(rows)).encode(x=logarithmic(alt.X, "k", "k"), y=linear(alt.Y, "r2", "R²"))
+    shown = tips(k="k|,", r2="R²|.4f", alpha="α|.4f")
+    return spec_of(alt.layer(base.mark_line(), base.mark_point().encode(tooltip=shown), *_end(supported)), _HEIGHT)
+
+
+def _noise(floor: list[Regime], supported: int | None) -> dict[str, Any]:
+    rows = []
+    for regime in floor:
+        named_values = {
+            _SIGNAL: None if regime.signal is None else abs(regime.signal),
+            _DOCUMENTS: regime.document_sd,
+            _BINOMIAL: regime.binomial_sd,
+        }
+        rows += [
+            {"k": regime.k, "what": what, "y": value}
+            for what, value in named_values.items()
+            if value is not None and value > 0
+        ]
+    order = [_SIGNAL, _DOCUMENTS, _BINOMIAL]
+    base = alt.Chart(data(rows)).encode(
+        x=logarithmic(alt.X, "k", "k"),
+        y=logarithmic(alt.Y, "y", "in ln(−ln RBP_k)"),
+        color=colour("what", "", order),
+    )
+    shown = tips(what="what", k="k|,", y="in ln y|.3~g")
+    return spec_of(
+        alt.layer(
+            base.mark_line().encode(strokeDash=dash("what", order)),
+            base.mark_point().encode(shape=shape("what", "", order), tooltip=shown),
+            *_end(supported),
+        ),
+        _HEIGHT,
+    )
+
+
+def _values(name: str, title: str, known: list[Regime]) -> Sheet:
+    rows = []
+    for regime in known:
+        fit = regime.law.fit
+        stands = named("stands" if regime.stands else "does not stand")
+        rows.append(
+            [
+                whole(regime.k),
+                decimal(fit.alpha),
+                span(fit.alpha_lo, fit.alpha_hi),
+                decimal(fit.r2),
+                stands,
+                state(fit.status),
+            ]
+        )
+    columns = [("k", "k"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2"), ("law", "law")]
+    return Sheet.of(name, title, [*columns, ("status", "status")], rows)
+
+
+def _r2_values(title: str, known: list[Regime]) -> Sheet:
+    rows = [[whole(regime.k), decimal(regime.law.fit.r2)] for regime in known]
+    return Sheet.of("r2", title, [("k", "k"), ("R²", "r2")], rows)
+
+
+def _floor(title: str, floor: list[Regime]) -> Sheet:
+    rows = [
+        [whole(r.k), whole(r.n_misses), magnitude(r.signal), magnitude(r.document_sd), magnitude(r.binomial_sd)]
+        for r in floor
+    ]
+    columns = [("k", "k"), ("misses of the largest", "n_misses"), (_SIGNAL, "signal_ln")]
+    columns += [(_DOCUMENTS, "document_sd_ln"), (_BINOMIAL, "binomial_sd_ln")]
+    return Sheet.of("noise", title, columns, rows)

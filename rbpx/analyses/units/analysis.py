@@ -1,0 +1,68 @@
+"""Units across tokenizers (verb units): a group of runs in, bits per byte and ranks against V of each out.
+
+No law is fitted: bits per byte are nats per token times a constant of text and tokenizer, so that their law in S has
+the exponent of cross-entropy.
+"""
+
+from dataclasses import asdict, dataclass
+
+import duckdb
+import numpy as np
+
+from rbpx.config.request import Request
+from rbpx.groups.selection import Group, Run
+from rbpx.laws.bootstrap import document_weights
+from rbpx.laws.units import Units, express
+from rbpx.store.queries import ask
+from rbpx.store.store import Record, Store
+
+
+@dataclass(frozen=True)
+class RunUnits:
+    """What one run says, in every unit."""
+
+    run: Run
+    units: Units
+
+
+@dataclass(frozen=True, eq=False)
+class GroupUnits:
+    """The runs of one group, in order of S."""
+
+    group: Group
+    found: tuple[RunUnits, ...]
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> GroupUnits:
+    """Express each run of a measured group, its documents resampled, the same ones for every size."""
+    weights_BD = document_weights(group.n_documents, request.resamples, request.seed)
+    found = []
+    for run in group.runs:
+        counts = ask(connection, "document_ranks", run_id=run.run_id, ties=group.ties.value)
+        covered = ask(connection, "document_bytes", run_id=run.run_id)
+        bytes_D = np.full(group.n_documents, np.nan)
+        bytes_D[covered["doc_id"].to_numpy()] = covered["n_bytes_scored"].to_numpy(zero_copy_only=False)
+        found.append(RunUnits(run, express(counts, bytes_D, weights_BD, run.vocab_size or 0)))
+    return GroupUnits(group, tuple(found))
+
+
+def keep(store: Store, found: GroupUnits) -> list[Record]:
+    """A row a run, for programs; the store holds no law of it."""
+    rows = []
+    for each in found.found:
+        run = each.run
+        row: Record = {**found.group.names(), "size": run.size, "run_id": run.run_id}
+        row |= {"non_embedding_params": run.non_embedding_params, "vocab_size": run.vocab_size}
+        for name, estimate in _named(each.units):
+            row |= {name: estimate["value"], f"{name}_lo": estimate["lo"], f"{name}_hi": estimate["hi"]}
+        rows.append(row)
+    return rows
+
+
+def _named(units: Units) -> list[tuple[str, dict[str, float | None]]]:
+    """Each estimate under the name of its columns."""
+    named = [(name, getattr(units, name)) for name in ("nats_per_token", "bits_per_byte", "tokens_per_byte")]
+    named += [(f"rank_{percent}", estimate) for percent, estimate in units.rank.items()]
+    named += [(f"relative_rank_{percent}", estimate) for percent, estimate in units.relative_rank.items()]
+    named += [(f"rbp_at_{share:g}_V", estimate) for share, estimate in units.rbp.items()]
+    return [(name, asdict(estimate)) for name, estimate in named]

@@ -1,0 +1,70 @@
+"""What an analysis found, in a notebook: results as values, rows as Arrow and pandas, a table, a picture."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from rbpx.analyses.fit.analysis import Laws
+from rbpx.analyses.perform import show
+from rbpx.store.store import Record
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+    import pyarrow as pa
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, eq=False)
+class Answer(Generic[Result]):
+    """The answer of one verb; the same numbers as `python -m rbpx VERB ... --format json`.
+
+    Attributes:
+        verb: which.
+        results: frozen dataclasses, one a group of runs (or a pair of them).
+        records: rows as they are kept in `fits` and printed as JSON; None where something is not known.
+    """
+
+    verb: str
+    results: tuple[Result, ...]
+    records: tuple[Record, ...]
+
+    def arrow(self) -> pa.Table:
+        """The rows as an Arrow table; what is nested, as `params`, is JSON, as in the relation `fits`."""
+        import pyarrow as pa
+
+        rows = [{name: _flat(value) for name, value in record.items()} for record in self.records]
+        return pa.Table.from_pylist(rows)
+
+    def frame(self) -> pd.DataFrame:
+        """The rows as a pandas DataFrame; NaN where a number is not known."""
+        import pandas as pd
+
+        return pd.DataFrame.from_records(list(self.records))
+
+    def show(self) -> None:
+        """Print the table that the verb prints."""
+        show(self.verb, self.results)
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows an answer whose cell ends with it."""
+        shown: Any = self.frame().drop(columns=["params", "run_ids"], errors="ignore")
+        return str(shown.to_html(max_rows=40, index=False, na_rep="–"))
+
+
+def _flat(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, dict) else value
+
+
+@dataclass(frozen=True, eq=False)
+class FitAnswer(Answer[Laws]):
+    """The answer of `fit`, which can be drawn."""
+
+    def plot(self) -> alt.LayerChart:
+        """Every law against S, with its points, its curve and its 95 % band for one new model."""
+        from rbpx.analyses.fit.chart import draw_laws
+
+        return draw_laws(self.results)

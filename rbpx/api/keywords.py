@@ -1,0 +1,118 @@
+"""Keys as Python has them in; the requests that the same keys make on a command line out."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from itertools import product
+from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from rbpx.config.compose import compose
+from rbpx.config.overrides import quoted
+from rbpx.config.request import Request
+from rbpx.errors import RbpxError
+
+_GROUPS = ("model", "dataset", "protocol")
+
+
+class Keys(TypedDict, total=False):
+    """What an analysis can be asked, as on the command line; a list of models, datasets or protocols is a sweep.
+
+    Attributes:
+        model: family, one or several.
+        size: label of a size, or several; all if left out.
+        dataset: text, one or several.
+        protocol: how documents were read.
+        family: narrows to families by name, also those without a file of their own.
+        source: whose observations: "measured", or the name that they were imported under.
+        k: one, several, or "log".
+        n: lengths of windows and sequences, tokens.
+        S: sizes to predict, non-embedding parameters.
+        ties: tie rule.
+        method: how laws are fitted, one or several, or "all".
+        laws: which, or "all".
+        slices: "position", "frequency", or SQL conditions by name.
+        resamples: of the documents.
+        seed: of the resamples.
+        least: how often a token id must be scored to be listed.
+        top: rows that are printed.
+    """
+
+    model: str | Sequence[str]
+    size: str | Sequence[str]
+    dataset: str | Sequence[str]
+    protocol: str | Sequence[str]
+    family: str | Sequence[str]
+    source: str
+    k: int | Sequence[int] | Literal["log"]
+    n: int | Sequence[int]
+    S: float | Sequence[float]
+    ties: Literal["pessimistic", "optimistic", "mid"]
+    method: str | Sequence[str]
+    laws: str | Sequence[str]
+    slices: str | Mapping[str, str]
+    resamples: int
+    seed: int
+    least: int
+    top: int
+
+
+def requests(verb: str, keys: Mapping[str, Any], store: str, config_dir: Path | None = None) -> list[Request]:
+    """One request for each combination of the models, datasets and protocols that are listed.
+
+    Args:
+        verb: as on the command line.
+        keys: by name; keys of a group have a dot: `**{"model.revision": "step1000"}`.
+        store: folder or s3:// URL of the store.
+        config_dir: folder with a user's own model/NAME.yaml and dataset/NAME.yaml.
+
+    Raises:
+        RbpxError: a key is unknown, or a value is not what its key takes.
+    """
+    taken = [name for name in keys if name in ("store", "format", "output")]
+    if taken:
+        raise RbpxError(f"{taken[0]}= is no key of {verb} here; name the store in rbpx.open(STORE), answers are values")
+    own = [] if config_dir is None else [f"hydra.searchpath=[{quoted(f'file://{config_dir.resolve()}')}]"]
+    listed = [[(name, choice) for choice in _choices(name, value)] for name, value in keys.items()]
+    fixed = [f"store={quoted(store)}", *own]
+    return [compose(verb, [*fixed, *(f"{name}={written(value)}" for name, value in job)]) for job in product(*listed)]
+
+
+def _choices(name: str, value: Any) -> list[Any]:
+    if name in _GROUPS and isinstance(value, Iterable) and not isinstance(value, str):
+        return list(value)
+    return [value]
+
+
+def written(value: Any) -> str:
+    """A value in the grammar of Hydra's overrides.
+
+    Raises:
+        RbpxError: it is nothing that a key takes.
+    """
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case Enum():
+            return written(value.value)
+        case str() | PathLike():
+            text = str(value)
+            return text if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*", text) and not _is_constant(text) else quoted(text)
+        case Integral():
+            return str(int(value))
+        case Real():
+            return repr(float(value))
+        case Mapping():
+            return "{" + ", ".join(f"{name}: {written(each)}" for name, each in value.items()) + "}"
+        case Iterable():
+            return "[" + ",".join(written(each) for each in value) + "]"
+    raise RbpxError(f"{value!r} is no value of a key; give text, numbers, lists or mappings of them")
+
+
+def _is_constant(text: str) -> bool:
+    """Whether Hydra would read a word as something else than itself."""
+    return text.lower() in {"null", "true", "false", "nan", "inf"}

@@ -1,0 +1,1 @@
+"""A command line in, an exit status out."""

@@ -1,0 +1,229 @@
+"""The words of a command line in; verb, Hydra's overrides and flags, and what is left over out."""
+
+import json
+import os
+import re
+from dataclasses import dataclass
+
+from rbpx.config.overrides import quoted
+from rbpx.config.suggest import did_you_mean, near
+from rbpx.errors import RbpxError
+
+VERBS = (
+    "run",
+    "measure",
+    "record",
+    "plan",
+    "fit",
+    "klaw",
+    "regimes",
+    "emergence",
+    "gaps",
+    "choices",
+    "ranks",
+    "entropy",
+    "units",
+    "improve",
+    "outcomes",
+    "tokenwise",
+    "predict",
+    "report",
+    "audit",
+    "sql",
+    "import",
+    "export",
+    "show",
+    "status",
+    "store",
+    "train",
+    "completion",
+)
+
+
+VERB, WORDS, OVERRIDES = (
+    "RBPX_VERB",
+    "RBPX_WORDS",
+    "RBPX_OVERRIDES",
+)  # of the environment: how the jobs of a sweep learn what they are for, in other processes too
+
+
+_OURS = ("format", "store", "output")
+
+
+_PLACES = rf"({'|'.join(_OURS)}|hydra[^=]*)="
+
+
+_SWITCHES = {"-m", "--multirun", "-r", "--run", "--resolve", "-sc", "--shell-completion"}
+
+
+_VALUED = {"-c", "--cfg", "-p", "--package", "-cd", "--config-dir", "-cp", "--config-path", "-cn", "--config-name"}
+
+
+_INFO = {"all", "config", "defaults", "defaults-tree", "plugins", "searchpath"}
+
+
+_CFG = ("job", "hydra", "all")
+
+
+FLAGS = (
+    "--format",
+    "--store",
+    "--output",
+    "--plot",
+    "--multirun",
+    "--cfg",
+    "--config-dir",
+    "--info",
+    "--help",
+    "--version",
+)
+
+
+_ELSEWHERE = {
+    **dict.fromkeys(("-v", "-V", "version"), "--version"),
+    **dict.fromkeys(("help", "-?", "--usage"), "--help"),
+    **dict.fromkeys(("-f", "--json"), "--format json"),
+    "--csv": "--format csv",
+    "-o": "--output FILE",
+    "-s": "--store DIR",
+}  # what other tools call them
+
+
+_TAKES_WORDS = {"sql", "import", "export", "show", "store", "outcomes", "completion"}
+
+
+_OVERRIDE = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@:-]*=")
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """What was typed, sorted.
+
+    Attributes:
+        verb: what to do.
+        words: a verb's own words: the query of sql, the id of show, the action of store.
+        hydra: overrides and flags for Hydra.
+        help: whether help was asked for.
+        version: whether the version was asked for.
+    """
+
+    verb: str
+    words: tuple[str, ...]
+    hydra: tuple[str, ...]
+    help: bool
+    version: bool
+
+    @property
+    def sweeps(self) -> bool:
+        """Whether several jobs are asked for."""
+        return bool({"-m", "--multirun"} & set(self.hydra))
+
+
+def parse(argv: list[str]) -> CommandLine:
+    """Sort the words of a command line; our own flags become overrides, under every verb.
+
+    Raises:
+        RbpxError: an unknown verb or flag, a flag without its value, or a word where none belongs.
+    """
+    verb: str | None = None
+    words: list[str] = []
+    flags: list[str] = []
+    overrides: list[str] = []
+    asked: set[str] = set()
+    rest = list(argv)
+    completes = {"-sc", "--shell-completion"}
+    while rest:
+        word = rest.pop(0)
+        flag, _, value = word.partition("=")
+        if flag.startswith("--") and flag[2:] in _OURS:
+            given = value if "=" in word else rest.pop(0) if rest else ""
+            if not given:
+                raise RbpxError(f"{flag} needs a value, as in {flag} {'json' if flag == '--format' else 'PATH'}")
+            overrides.append(f"{flag[2:]}={quoted(given)}")
+        elif word in ("-h", "--help", "--version"):
+            asked.add(word)
+        elif word == "--plot":
+            overrides.append("plot=true")
+        elif flag in _VALUED:
+            flags.append(word)
+            if not value and rest:
+                flags.append(rest.pop(0))
+            if flag in ("-c", "--cfg") and flags[-1].removeprefix("--cfg=") not in _CFG:
+                raise RbpxError(f"{flag} {flags[-1]} is unknown; known: {', '.join(_CFG)}, as in --cfg job")
+        elif word in ("-i", "--info"):
+            flags += [word, rest.pop(0) if rest and rest[0] in _INFO else "all"]
+        elif word in _SWITCHES or word.startswith(("--hydra-help", "--info=")):
+            flags.append(word)
+        elif word.startswith("-") and len(word) > 1 and not word[1:2].isspace() and verb not in ("sql", "export"):
+            raise RbpxError(f"unknown flag {word}; {_flag_advice(flag, value, rest)}see python -m rbpx --help")
+        elif _OVERRIDE.match(word) or re.match(r"~[A-Za-z]", word) or completes.intersection(flags):
+            overrides.append(word)
+        elif verb is None:
+            verb = _known_verb(word)
+        elif verb in _TAKES_WORDS:
+            words.append(word)
+        else:
+            advice = _word_advice(word) or f"{verb} takes overrides such as model=ladder size=25k"
+            raise RbpxError(f"{word!r} is no key=value; {advice}")
+    ways = [f for f in flags if f.split("=")[0] in {"-m", "--multirun", "-r", "--run", "-c", "--cfg", "-i", "--info"}]
+    if len(ways) > 1:
+        raise RbpxError(f"{ways[0]} and {ways[1]} ask for two ways of running; give one of them")
+    helps = bool(asked & {"-h", "--help"})
+    # Hydra's parser wants its flags before the overrides, people write them anywhere.
+    return CommandLine(verb or "run", tuple(words), (*flags, *overrides), helps, "--version" in asked)
+
+
+def _known_verb(word: str) -> str:
+    if word in VERBS:
+        return word
+    found = near(word, VERBS)
+    hint = _word_advice(word) or (f"did you mean '{found}'?" if found else f"known: {', '.join(VERBS)}.")
+    raise RbpxError(f"unknown verb {word!r}; {hint} Overrides look like key=value; see python -m rbpx --help")
+
+
+def _flag_advice(flag: str, value: str, rest: list[str]) -> str:
+    """What an unknown flag is called here: keys have no dashes, and some flags another name."""
+    keys, key = _keys(), flag.lstrip("-").replace("-", "_")
+    if flag in _ELSEWHERE:
+        return f"did you mean {_ELSEWHERE[flag]}? "
+    if key in keys:
+        follows = value or next((word for word in rest[:1] if "=" not in word and not word.startswith("-")), "VALUE")
+        return f"a key has no dashes: {key}={follows}; "
+    if key in VERBS:
+        return f"a verb has no dashes: python -m rbpx {key}; "
+    return did_you_mean(flag, FLAGS)
+
+
+def _word_advice(word: str) -> str | None:
+    """What a word without = may have been meant as: a flag of other tools, a key, or the name of a model or text."""
+    from rbpx.config.places import folder
+
+    if word in _ELSEWHERE:
+        return f"did you mean {_ELSEWHERE[word]}?"
+    if word in _keys():
+        return f"write {word}=VALUE, without blanks."
+    groups = [group for group in ("model", "dataset") if (folder("conf") / group / f"{word}.yaml").is_file()]
+    return f"did you mean {groups[0]}={word}, without blanks?" if groups else None
+
+
+def _keys() -> list[str]:
+    from rbpx.config.request import Request
+
+    return list(Request.__dataclass_fields__)
+
+
+def changes_of_study() -> list[str]:
+    """Overrides that change what a study gives, not where it is or how fast it comes."""
+    same = ("experiment", "store", "output", "format", "device", "tokens_per_batch")
+    return [o for o in _typed() if "=" in o and not o.startswith("hydra") and o.split("=")[0].lstrip("+~") not in same]
+
+
+def narrowing() -> str:
+    """What was typed to choose among the runs, and how to look at them."""
+    return " ".join(o for o in _typed() if re.match(rf"(?!{_PLACES})[\w.+~]+=", o))
+
+
+def _typed() -> list[str]:
+    """The overrides of this command."""
+    found: list[str] = json.loads(os.environ[OVERRIDES])
+    return found

@@ -1,0 +1,99 @@
+"""What a named study gives: the rows of its analyses in, the block of findings at the end of its file out.
+
+A study says in SQL which of these rows and columns are its result. They come as one relation, `found`: all columns of
+all rows, what is nested as JSON.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+
+from rbpx.config.study import StudyConfig
+from rbpx.errors import RbpxError
+from rbpx.files.atomic import place
+from rbpx.store.store import Record
+from rbpx.version import __version__
+
+MARK: Final = "# ---- findings: written by python -m rbpx record experiment="
+
+
+def write_findings(
+    study: StudyConfig, records: Sequence[Record], source: Path, output: str | None, changes: Sequence[str] = ()
+) -> Path:
+    """Write a study's file with its findings at the end; those that stood there are replaced.
+
+    Args:
+        study: whose findings.
+        records: rows of its analyses.
+        source: the file of the study.
+        output: where to write; None: into that file.
+        changes: overrides that the study does not say itself; they stand in the block.
+
+    Raises:
+        RbpxError: the study has no result to write, its SQL is wrong, or the file cannot be written.
+    """
+    if not records:
+        raise RbpxError(
+            f"experiment={study.name} finds nothing on this grid; give it the texts and sizes that its question needs"
+        )
+    if study.result is None:
+        raise RbpxError(f"experiment={study.name} names no result; give its file a SELECT over found as study.result")
+    answer = _answer(study, records)
+    if not answer.num_rows:
+        raise RbpxError(f"experiment={study.name} has no result on this grid: its study.result gives no rows")
+    runs = sorted({run_id for record in records for run_id in _run_ids(record)})
+    lines = [f"{MARK}{study.name} ----", f"# rbpx {__version__}; the SQL is study.result; runs:"]
+    lines += ["#   " + " ".join(runs[at : at + 6]) for at in range(0, len(runs), 6)]
+    texts = sorted({(r["dataset"], r["text_hash"][:8]) for r in records if r.get("text_hash")})
+    lines += [f"# texts: {', '.join(' '.join(text) for text in texts)}"] if texts else []
+    lines += [f"# with {' '.join(changes)}"] if changes else []
+    lines += ["#", *(f"# {line}".rstrip() for line in _aligned(answer))]
+    text = source.read_text(encoding="utf-8")
+    body = text[: text.index(MARK)] if MARK in text else text
+    with place(output or str(source)) as path:
+        path.write_text(body.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return Path(output or source)
+
+
+def _answer(study: StudyConfig, records: Sequence[Record]) -> pa.Table:
+    """The result of a study, of its rows alone: the connection reaches no file."""
+    names = list(dict.fromkeys(name for record in records for name in record))
+    columns = {name: pa.array([_plain(record.get(name)) for record in records]) for name in names}
+    with duckdb.connect(":memory:") as connection:
+        connection.register("found", pa.table(columns))
+        connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
+        connection.execute("SET python_enable_replacements = false; SET enable_external_access = false")
+        try:
+            return connection.sql(study.result or "").to_arrow_table()
+        except duckdb.Error as problem:
+            line = " ".join(str(problem).split("\n\n")[0].split())
+            raise RbpxError(f"experiment={study.name}: its study.result is wrong: {line}") from None
+
+
+def _plain(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, dict | list | tuple) else value
+
+
+def _run_ids(record: Record) -> list[str]:
+    return record.get("run_ids") or ([record["run_id"]] if record.get("run_id") else [])
+
+
+def _aligned(table: pa.Table) -> list[str]:
+    """Columns of text: names to the left, numbers to the right, unknown a dash."""
+    cells = [[_cell(value) for value in column.to_pylist()] for column in table.columns]
+    right = [pa.types.is_floating(t) or pa.types.is_integer(t) or pa.types.is_decimal(t) for t in table.schema.types]
+    widths = [max(map(len, [name, *column])) for name, column in zip(table.column_names, cells, strict=True)]
+
+    def line(values: Sequence[str]) -> str:
+        placed = zip(values, widths, right, strict=True)
+        return "  ".join(v.rjust(width) if to_right else v.ljust(width) for v, width, to_right in placed).rstrip()
+
+    return [line(table.column_names), *(line(row) for row in zip(*cells, strict=True))]
+
+
+def _cell(value: Any) -> str:
+    return "–" if value is None else f"{value + 0.0:g}" if isinstance(value, float) else str(value)

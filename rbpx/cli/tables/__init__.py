@@ -1,0 +1,1 @@
+"""Tables of the verbs that are no analysis."""

@@ -1,0 +1,88 @@
+"""Where the cells of a grid stand, or of what a store holds: a row a model and a column a text out."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from rbpx.display.tables import UNKNOWN, grid, time
+from rbpx.store.cell_states import Standing, State
+from rbpx.store.heartbeat import Marked
+from rbpx.store.store import Record
+
+Row = tuple[str, str]  # family, size
+_COLUMN = ("dataset", "protocol", "dtype", "revision")
+
+
+def of_grid(standings: Sequence[Standing]) -> Table:
+    """The cells that were named."""
+    words = {(_row(s.cell.names()), _column(s.cell.names())): _word(s.state, s.mark) for s in standings}
+    return _table(words, list(dict.fromkeys(column for _, column in words)))
+
+
+def of_store(runs: Sequence[Record], failures: Sequence[Record], marks: Mapping[str, Marked]) -> Table | None:
+    """All that a store tells of; a model measured on one text of its family's is missing on the others.
+
+    Args:
+        runs: the relation `runs`.
+        failures: the records.
+        marks: of cells that are being measured.
+
+    Returns:
+        None where the store tells of nothing.
+    """
+    words: dict[tuple[Row, str], str] = {}
+    for failure in failures:
+        words[_row(failure), _column(failure)] = State.failed.value
+    for marked in marks.values():
+        state = State.running if marked.alive else State.stopped
+        words[_row(marked.facts), _column(marked.facts)] = _word(state, marked)
+    for run in sorted(runs, key=lambda run: (run["family"], run["non_embedding_params"])):
+        words[_row(run), _column(run)] = State.done.value
+    order = {_row(run): run["non_embedding_params"] for run in runs}
+    ordered = dict(sorted(words.items(), key=lambda item: (item[0][0][0], order.get(item[0][0], float("inf")))))
+    return _table(ordered, sorted({column for _, column in words})) if words else None
+
+
+def _row(names: Record) -> Row:
+    return names["family"], names["size"]
+
+
+def _column(names: Record) -> str:
+    """A text, and how it was read where not as usual; records of older versions say less."""
+    usual = ("", "paper", "float32", None)
+    told = [names.get(name, plain) for name, plain in zip(_COLUMN, usual, strict=True)]
+    return " ".join(str(value) for value, plain in zip(told, usual, strict=True) if value not in (plain, None))
+
+
+def _word(state: State, mark: Marked | None) -> str:
+    if state is State.running and mark is not None and mark.share is not None:
+        return f"{state.value} {mark.share:.0%}"
+    return state.value
+
+
+def _table(words: Mapping[tuple[Row, str], str], columns: Sequence[str]) -> Table:
+    used = {(family, column) for (family, _), column in words}
+    shown = grid("where the cells stand", ["family", "size", *map(escape, columns)], left=2 + len(columns))
+    for row in dict.fromkeys(row for row, _ in words):
+        absent = [State.missing.value if (row[0], column) in used else UNKNOWN for column in columns]
+        cells = [words.get((row, column), word) for column, word in zip(columns, absent, strict=True)]
+        shown.add_row(*map(escape, (*row, *cells)))
+    return shown
+
+
+def lines_of_marks(marks: Sequence[Marked]) -> list[str]:
+    """A line for each cell that is measured or was stopped: how far it is, how fast, and how long it will take."""
+    lines = []
+    for marked in marks:
+        facts: dict[str, Any] = marked.facts
+        where = f"process {facts['pid']} on {facts['host']} since {facts['since'][:16].replace('T', ' ')} UTC"
+        told = [f"cell {facts['cell']} of {facts['cells']} that it measures", where]
+        if marked.share is not None:
+            told.insert(0, f"{marked.share:.0%} of {facts['n_tokens']:,} tokens")
+        if marked.alive and marked.left_s is not None:
+            told[1:1] = [f"{facts['tokens_per_s']:,.0f} tokens/s", f"{time(marked.left_s)} left"]
+        state = State.running if marked.alive else State.stopped
+        lines.append(f"{state.value}: {facts['family']} {facts['size']} on {facts['dataset']}, {', '.join(told)}")
+    return lines

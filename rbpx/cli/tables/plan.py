@@ -1,0 +1,121 @@
+"""What a grid would cost in, a table and its totals out."""
+
+from collections.abc import Sequence
+
+from rich.markup import escape
+
+from rbpx.config.options import Format
+from rbpx.display.tables import UNKNOWN, add_heading, console, grid, print_records, put, time
+from rbpx.measure.plan.memory import NO, SPLIT
+from rbpx.measure.plan.plan import Planned
+from rbpx.measure.plan.throughput import CALIBRATED
+
+_WIDE = 100  # characters, from which on there is room for more columns
+
+
+def show(found: Sequence[Planned], format: Format) -> None:
+    """Print a row a cell; a cell that several jobs of a sweep name stands once."""
+    planned = list({planned.standing.cell: planned for planned in found}.values())
+    if format is not Format.table:
+        print_records([one.row() for one in planned], format)
+        return
+    screen = console()
+    wide = screen.width >= _WIDE
+    columns = ["size", "S", *(["parameters", "weights MiB"] if wide else []), "peak MiB", "FLOPs", "tokens", "disk MiB"]
+    shown = grid("What the grid would cost", [*columns, "time", "fits", "state"])
+    headings: list[str] = []
+    for one in planned:
+        title = heading(one)
+        if not headings or headings[-1] != title:
+            add_heading(shown, headings, title)
+        shown.add_row(*map(escape, _cells(one, wide)))
+    put(screen, shown, headings)
+    for line in _notes(planned):
+        screen.print(line, markup=False, soft_wrap=True)
+
+
+def heading(one: Planned) -> str:
+    """The names that the cells of a section share."""
+    cell = one.standing.cell
+    choices = [None if cell.protocol == "paper" else cell.protocol, None if cell.dtype == "float32" else cell.dtype]
+    choices += [f"revision {cell.revision}" if cell.revision else None]
+    return ", ".join([f"{cell.family} on {cell.dataset}", *(choice for choice in choices if choice)])
+
+
+def _cells(one: Planned, wide: bool) -> list[str]:
+    mark = "" if one.counted or one.tokens is None else "~"
+    more = [_count(one.total_params), _mib(one.weights_mib)] if wide else []
+    return [
+        one.standing.cell.size,
+        _count(one.non_embedding_params),
+        *more,
+        _mib(one.memory_mib),
+        UNKNOWN if one.flops is None else f"{one.flops:.1e}",
+        UNKNOWN if one.tokens is None else f"{mark}{one.tokens:,}",
+        _mib(one.disk_mib),
+        time(one.time_s),
+        one.fits or UNKNOWN,
+        one.standing.state.value,
+    ]
+
+
+def _count(n: float | None) -> str:
+    """A number of parameters in three digits."""
+    if n is None:
+        return UNKNOWN
+    for unit, size in (("B", 1e9), ("M", 1e6), ("k", 1e3)):
+        if n >= size:
+            return f"{n / size:.3g}{unit}"
+    return f"{n:g}"
+
+
+def _mib(value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def _notes(planned: Sequence[Planned]) -> list[str]:
+    """The totals of what is left to do, and what the columns mean."""
+    left = [one for one in planned if not one.is_done]
+    cells = f"{len(planned)} cell{'s' if len(planned) > 1 else ''}"
+    totals = _total(left) if left else "."
+    lines = [f"{cells}, {len(planned) - len(left)} done, {len(left)} to do{totals}"]
+    sources = {one.time_from for one in left if one.time_from is not None}
+    if sources == {CALIBRATED}:
+        lines.append("Times at the pace of a small model, measured now.")
+    elif sources:
+        lines.append(f"Times at the pace of {', '.join(sorted(sources))}; calibrate=true measures this machine anew.")
+    elif left:
+        lines.append("No times: nothing was measured here yet on this device and dtype; add calibrate=true.")
+    if any(not one.counted and one.tokens is not None for one in left):
+        lines.append("~ tokens are estimated, until a run with the same tokenizer counted them.")
+    if any(one.tokens is None for one in left):
+        lines.append("No tokens: the text is not on this machine yet.")
+    meaning = {
+        "bfloat16": "bfloat16: add dtype=bfloat16",
+        SPLIT: "split: device=split spreads it over GPUs, main memory and disk",
+        NO: "no: not even that helps; fewer tokens_per_batch, or another machine",
+    }
+    asked = {one.standing.cell.dtype for one in planned}
+    needed = [text for name, text in meaning.items() if name not in asked and any(one.fits == name for one in left)]
+    lines.append("Peak is of one process; fits: what makes that fit into the memory free now.")
+    if needed:
+        lines.append(f"{'; '.join(needed)}.")
+    lines += [f"{one.standing.cell} failed: {one.standing.error}" for one in left if one.standing.error is not None]
+    return lines
+
+
+def _total(left: Sequence[Planned]) -> str:
+    """Sums of what is known; `at least` where a cell is not."""
+    told = []
+    for name, form in (
+        ("tokens", lambda total: f"{total:,} tokens"),
+        ("flops", lambda total: f"{total:.1e} FLOPs"),
+        ("time_s", time),
+        ("disk_mib", lambda total: f"{_mib(total)} MiB on disk"),
+    ):
+        known = [value for value in (getattr(one, name) for one in left) if value is not None]
+        if known:
+            told.append(f"{'at least ' if len(known) < len(left) else ''}{form(sum(known))}")
+    return f": {', '.join(told)}." if told else "."

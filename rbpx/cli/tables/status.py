@@ -1,0 +1,101 @@
+"""What a store holds and where the cells of a grid stand: relations or standings in, tables out."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from rbpx.cli.tables.cell_states import lines_of_marks, of_grid, of_store
+from rbpx.config.options import Format
+from rbpx.config.request import Request
+from rbpx.display.tables import console, grid, print_records, put
+from rbpx.store import relations
+from rbpx.store.cell_states import Standing, State
+from rbpx.store.heartbeat import read_marks
+from rbpx.store.imports import listed
+from rbpx.store.store import Store
+
+
+def print_status(requests: Sequence[Request], named: Sequence[Standing]) -> None:
+    """Print where the cells stand that were named, or else what each store holds.
+
+    Args:
+        requests: of the jobs; the first one says how to print.
+        named: the cells of the grids that were named; a cell that several jobs name stands once.
+    """
+    if named:
+        _print_grid(list({standing.cell: standing for standing in named}.values()), requests[0].format)
+        return
+    for name, request in {request.store: request for request in requests}.items():
+        _print_store(Store(Path(name)), request)
+
+
+def _print_grid(named: Sequence[Standing], format: Format) -> None:
+    if format is not Format.table:
+        print_records([standing.row() for standing in named], format)
+        return
+    screen = console()
+    put(screen, of_grid(named))
+    counts = Counter(standing.state for standing in named)
+    states = [f"{counts[state]} {state.value}" for state in State if counts[state]]
+    marks = [standing.mark for standing in named if standing.mark is not None]
+    pace = sum(mark.facts["tokens_per_s"] or 0.0 for mark in marks if mark.alive)
+    lines = [f"{len(named)} cells: {', '.join(states)}{f'; {pace:,.0f} tokens/s' if pace else ''}"]
+    lines += lines_of_marks(marks)
+    lines += [f"failed: {standing.cell}: {standing.error}" for standing in named if standing.error is not None]
+    for line in lines:
+        screen.print(line, markup=False, soft_wrap=True)
+
+
+def _print_store(store: Store, request: Request) -> None:
+    """What a store holds, a row a family, dataset and protocol; where cells stand, what runs and what failed."""
+    runs = relations.table(store, "runs").to_pylist()
+    imports = listed(store)
+    failures = relations.table(store, "failures").to_pylist()
+    answered = {run["cell_key"] for run in runs}
+    marks = {key: marked for key, marked in read_marks(store).items() if key not in answered}
+    if request.format is not Format.table:
+        states = {"done": runs, "imported": imports, "failed": failures}
+        states["running"] = [marked.facts for marked in marks.values() if marked.alive]
+        states["stopped"] = [marked.facts for marked in marks.values() if not marked.alive]
+        print_records([{"state": state} | row for state, rows in states.items() for row in rows], request.format)
+        return
+    screen = console()
+    cells: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
+    for run in sorted(runs, key=lambda r: r["non_embedding_params"]):
+        cells.setdefault((run["family"], run["dataset"], run["protocol"], run["dtype"]), []).append(run)
+    shown = grid(f"store {store.root}", ["family", "dataset", "protocol", "dtype", "sizes", "tokens"], left=5)
+    for names, members in sorted(cells.items()):
+        sizes = ", ".join(run["size"] for run in members)
+        shown.add_row(*map(escape, names), escape(sizes), f"{sum(run['n_tokens'] for run in members):,}")
+    if runs:
+        _fold_sizes(shown, 4)
+        put(screen, shown)
+    if imports:
+        shown = grid("imported", ["source", "family", "dataset", "file", "sizes", "k", "observations"], left=4)
+        for one in imports:
+            names = (one["source"], ", ".join(one["family"]), ", ".join(one["dataset"]), one["file"])
+            counts = (len(one["size"]), len(one["k"]), one["n_observations"])
+            shown.add_row(*map(escape, names), *(f"{count:,}" for count in counts))
+        put(screen, shown)
+    standing = of_store(runs, list(store.records("failures")), marks)
+    if standing is not None:
+        put(screen, standing)
+    for line in lines_of_marks(list(marks.values())):
+        screen.print(line, markup=False, soft_wrap=True)
+    for failure in failures:
+        screen.print(
+            f"failed: {failure['family']} {failure['size']} on {failure['dataset']} at {failure['at']:%Y-%m-%d %H:%M}: "
+            f"{failure['error']}",
+            markup=False,
+            soft_wrap=True,
+        )
+
+
+def _fold_sizes(table: Table, at: int) -> None:
+    """A family may have many sizes."""
+    column = table.columns[at]
+    column.no_wrap, column.min_width, column.max_width = False, 12, 60

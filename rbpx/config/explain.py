@@ -1,0 +1,101 @@
+"""An error of Hydra or OmegaConf in, one line for the user out: what is wrong, and what there is instead."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rbpx.config.dataset import DatasetConfig
+from rbpx.config.imports import ImportConfig, ImportRequest
+from rbpx.config.model import ModelConfig
+from rbpx.config.places import experiments, folder
+from rbpx.config.protocol import ProtocolConfig
+from rbpx.config.request import Request
+from rbpx.config.suggest import did_you_mean, near
+
+_GROUPS: dict[str, Any] = {"model": ModelConfig, "dataset": DatasetConfig, "protocol": ProtocolConfig}
+
+
+_LISTED = ("size", "k", "n", "S", "laws", "method", "family", "analyses")  # keys that one list may be given to
+
+
+_NAMED_BY = {"model": "family=", "dataset": "dataset=file dataset.name="}  # names that are no file of conf/
+
+
+def explain(problem: Exception, primary: str, overrides: Sequence[str]) -> str:
+    """One line for an error of Hydra or OmegaConf: what is wrong, and what there is instead."""
+    text = str(problem)
+    missing = re.search(r"Could not find '(\w+)/([^']*)'", text)
+    if missing:
+        return _unknown_option(missing[1], missing[2], primary)
+    inner = re.search(r"Key '([^']+)' not in 'ImportConfig'", f"{text} {problem.__cause__}")
+    if inner:
+        known = ", ".join(ImportConfig.__dataclass_fields__)
+        return f"{inner[1]} is no key of an import; known: {known}; see python -m rbpx import --help"
+    key = re.search(
+        r"Could not override '([^']+)'|Key '([^']+)' (?:is )?not in|Could not delete from config. '([^']+)'", text
+    )
+    if key:
+        return _unknown_key(next(k for k in key.groups() if k), primary)
+    ambiguous = re.search(r"Ambiguous value for argument '([^']+)'", text)
+    if ambiguous:
+        name, _, values = ambiguous[1].partition("=")
+        sweep = f"sweep with -m {name}={values}"
+        if name in _LISTED:
+            return f"{name}={values} are several values; for one list write {name}='[{values}]', or {sweep}"
+        return f"{name}={values} are several values; {sweep}, or quote it: '{name}=\"{values}\"'"
+    if re.search("mismatched input|token recognition|extraneous input|no viable alternative", text):
+        strange = [o for o in overrides if re.search(r"=.*[(){}\[\]:,=]", o)]
+        told = " ".join(strange or overrides)
+        name, _, value = told.partition("=")
+        if re.fullmatch(r"\[[^\]]*", value):
+            return f"{told} has no ] at its end; write {name}='{value}]'"
+        return f"{told} cannot be read; quote such characters: 'key=\"value\"'"
+    override = re.search(r"Error merging override ([^=\s]+)=(.*)", text)
+    whole = f"{problem.__cause__ or ''}\n{text}"
+    wrong = re.search(r"Invalid value '(.*)', expected one of \[(.*)\]", whole)
+    if override and wrong:
+        hint = did_you_mean(wrong[1], wrong[2].split(", "))
+        return f"{override[1]}={wrong[1]} is unknown; {hint}known: {wrong[2]}"
+    kind = re.search(r"Value '([^']*)' .*could not be converted to (Integer|Float)", whole)
+    if override and kind:
+        number = "whole number" if kind[2] == "Integer" else "number"
+        return f"{override[1]}={kind[1]} is no {number}; give one in digits, as in {override[1]}=100"
+    kind = re.search(r"Value '(.*)' is not a valid bool", whole)
+    if override and kind:
+        return f"{override[1]}={kind[1]} is neither true nor false; write {override[1]}=true"
+    lines = [str(problem.__cause__ or ""), text]  # Hydra names the override, OmegaConf below it says what is wrong
+    kept = [part.strip() for whole in reversed(lines) for part in whole.split("\n") if part.strip()]
+    line = "; ".join(dict.fromkeys(part for part in kept if not part.startswith(("object_type", "full_key"))))
+    return f"{line.replace('Error merging override ', '')[:300]}; see python -m rbpx --help"
+
+
+def _unknown_option(group: str, option: str, primary: str) -> str:
+    if group == "experiment":
+        known = [path.stem for path in experiments(primary)]
+    else:
+        known = sorted(path.stem for path in (folder("conf") / group).glob("*.yaml"))
+    hint = did_you_mean(option, known)
+    if group == "dataset" and (Path(option).suffix or "/" in option):
+        hint = f"a file of yours is dataset=file dataset.path={option}; "
+    elif group == "model" and "/" in option:
+        hint = f"a checkpoint of the hub, or a folder, is model=hub model.id={option}; "
+    own = "" if group == "experiment" else f"; your own go into {group}/NAME.yaml of a folder given with --config-dir"
+    if group in _NAMED_BY and primary == "analyse":
+        own += f"; what the store holds by another name is {_NAMED_BY[group]}{option}"
+    return f"{group}={option} is unknown; {hint}known: {', '.join(known)}{own}"
+
+
+def _unknown_key(key: str, primary: str) -> str:
+    from rbpx.config.recipe import TrainRequest
+
+    requests: dict[str, Any] = {"train": TrainRequest, "import": ImportRequest}
+    known = [name for name in requests.get(primary, Request).__dataclass_fields__ if name != "plain"]
+    group, _, inner = key.partition(".")
+    if inner and group in _GROUPS and primary != "import":
+        known = [f"{group}.{name}" for name in _GROUPS[group].__dataclass_fields__]
+    if key == "dataset.where" and primary == "measure":
+        return f"{key} is a mapping that can be changed but not added to; put yours into a file given with --config-dir"
+    found = near(key, known)
+    hint = f"did you mean {found}?" if found not in (None, key) else f"known keys: {', '.join(known)}."
+    return f"{key} is no key; {hint} See python -m rbpx --help"

@@ -1,0 +1,74 @@
+"""One file of other people's results, as `import` and the studies describe it."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from rbpx.config.options import Format, check_name
+from rbpx.errors import RbpxError
+from rbpx.ties import Ties
+
+
+@dataclass
+class ImportConfig:
+    """One file of other people's results, and what its columns and their absence mean.
+
+    Attributes:
+        file: CSV, Parquet, JSON or JSONL; in a named study, relative to the folder of the studies.
+        source: whose results they are.
+        ties: tie rule of rows that name none; None where the file has a column `ties`.
+        family: of rows that name none.
+        dataset: of rows that name none.
+        revision: of rows that name none.
+        protocol: of rows that name none.
+        dtype: of rows that name none.
+        columns: field -> column of the file, where its name alone does not tell.
+    """
+
+    file: str | None = None
+    source: Any = None
+    ties: Ties | None = None
+    family: Any = None
+    dataset: Any = None
+    revision: Any = None
+    protocol: Any = None
+    dtype: Any = None
+    columns: Any = None  # a dict; Hydra adds no keys to one that is typed
+
+    def __post_init__(self) -> None:
+        """Refuse an import that nobody could be asked about.
+
+        Raises:
+            RbpxError: no source, one that cannot be a file's name or is taken, or a number where a name is meant.
+        """
+        if self.source is None:
+            raise RbpxError("an import needs source=NAME, whose results they are, as in source=rbp_paper")
+        for name in ("source", "family", "dataset", "revision", "protocol", "dtype"):
+            check_name(name, getattr(self, name))
+        if not isinstance(self.columns, dict | None):
+            raise RbpxError(f"columns={self.columns} is no mapping; write columns='{{rbp: NAME, k: NAME}}'")
+        for name, column in (self.columns or {}).items():
+            if not isinstance(name, str) or not isinstance(column, str):
+                raise RbpxError(
+                    f"columns: {name}: {column} is no pair of names; write columns='{{rbp: NAME, k: NAME}}'"
+                )
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", self.source):
+            raise RbpxError(
+                f"source={self.source} is no plain name; give letters, digits, '.', '_' and '-', at most 64"
+            )
+        if self.source.lower() == "measured":
+            raise RbpxError("source=measured is what rbpx measured itself; name whose results these are")
+
+
+@dataclass
+class ImportRequest(ImportConfig):
+    """What `python -m rbpx import` can be asked.
+
+    `dataset=` and `protocol=` arrive in `plain`: under their own names Hydra would look for files of conf/.
+    """
+
+    dataset: Any = "${plain.dataset}"
+    protocol: Any = "${plain.protocol}"
+    plain: dict[str, Any] = field(default_factory=lambda: {"dataset": None, "protocol": None})
+    store: str = "${oc.env:RBPX_STORE,store}"
+    format: Format = Format.table

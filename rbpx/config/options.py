@@ -1,0 +1,77 @@
+"""Choices that have a few values each: precision, device, format, special tokens, drawing, padding."""
+
+from enum import Enum
+from typing import Any
+
+from rbpx.errors import RbpxError
+
+
+class Dtype(Enum):
+    """Precision of the weights and activations; logits are float32 in each."""
+
+    float32 = "float32"
+    bfloat16 = "bfloat16"
+    float16 = "float16"
+
+
+class Device(Enum):
+    """Where the model runs; `auto` takes an accelerator if there is one, `split` all of them, memory and disk."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+    split = "split"
+
+
+class Format(Enum):
+    """How results are printed; the last five are those of a report."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+    html = "html"
+    md = "md"
+    tex = "tex"
+    svg = "svg"
+    pdf = "pdf"
+
+
+class Bos(Enum):
+    """Which special tokens begin a document: those of the tokenizer, exactly one BOS, or none."""
+
+    tokenizer = "tokenizer"
+    add = "add"
+    none = "none"
+
+
+class Draw(Enum):
+    """How the sample of a hub's dataset is come by; the first three give the same documents.
+
+    Attributes:
+        whole: the dataset is loaded into the cache of `datasets`, shuffled, and the first `limit` are kept.
+        parts: only the row groups of its Parquet files that hold the drawn rows are read.
+        stream: all rows pass by, those that count are kept in memory and drawn from.
+        first: the first `limit` that count are streamed, then shuffled: other documents.
+    """
+
+    whole = "whole"
+    parts = "parts"
+    stream = "stream"
+    first = "first"
+
+
+class Padding(Enum):
+    """Whether rows of the vocabulary that no token has, as Pythia's last 27, compete for ranks and probability."""
+
+    counted = "counted"
+    masked = "masked"
+
+
+def check_name(key: str, value: Any) -> None:
+    """Refuse a name that YAML read as a number.
+
+    Raises:
+        RbpxError: it did.
+    """
+    if value is not None and not isinstance(value, str):
+        raise RbpxError(f"{key}={value} was read as a number; quote it to keep it as typed: '{key}=\"...\"'")

@@ -1,0 +1,1 @@
+"""A source of text in, documents and windows of token ids out."""

@@ -1,0 +1,160 @@
+"""Where a text enters: a dataset's name or file in, a list of `Document`s out, drawn reproducibly."""
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import os
+import sys
+import sysconfig
+import tokenize
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+
+from rbpx.config.row_choice import RowChoice
+from rbpx.data.texts import Text, texts
+from rbpx.errors import RbpxError
+
+# Tests, IDLE, the 2to3 converter, build machinery and the data of pydoc are no library code.
+_NOT_STDLIB = {
+    "test", "tests", "idlelib", "lib2to3", "distutils", "pydoc_data", "site-packages", "dist-packages", "__pycache__"
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Document:
+    """One text of a dataset: `doc_id` is its index in the drawn sample, `source_id` its name in the source."""
+
+    doc_id: int
+    source_id: str
+    text: str
+
+
+Source = Sequence[Text]
+
+
+def read_stdlib() -> Source:
+    """(path, source) of each module of the running interpreter's standard library, in path order."""
+    root = Path(sysconfig.get_paths()["stdlib"])
+    found = []
+    for name in sorted(_modules(root), key=lambda name: name.parts):
+        if name.parts[0].startswith(("config-", "_sysconfigdata", "sitecustomize", "usercustomize")):  # of this machine
+            continue
+        with tokenize.open(root / name) as source:  # honours the encoding that the file declares
+            found.append((name.as_posix(), source.read()))
+    return found
+
+
+def _modules(root: Path) -> Iterator[PurePath]:
+    """The .py files of library code below a folder, named from there; what is no library code is not even listed."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in _NOT_STDLIB]
+        within = PurePath(folder).relative_to(root)
+        yield from (within / name for name in names if name.endswith(".py"))
+
+
+def read_pydoc() -> Source:
+    """(topic, text) of the language topics that `pydoc` shows, in topic order."""
+    from pydoc_data.topics import topics
+
+    return sorted(topics.items())
+
+
+def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None) -> Source:
+    """The texts of a JSONL, CSV or Parquet file, by row number from 1; any other file is one text, or its articles.
+
+    Args:
+        path: of the file.
+        fields: of a row, joined by newlines.
+        wanted: the same fields with what else is asked of a row; None takes every row.
+
+    Raises:
+        RbpxError: the file is missing, cannot be read as what its name says, or a row lacks a field.
+    """
+    if not path.is_file():
+        raise RbpxError(f"dataset.path={path} is no file; give the path of a text, JSONL, CSV or Parquet file")
+    wanted = wanted or RowChoice(tuple(fields))
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    kind = next((s for s in reversed(suffixes) if s != ".gz"), "")
+    try:
+        if kind not in {".jsonl", ".json", ".csv", ".parquet"}:
+            return _read_plain(path, wanted)
+        rows = _read_rows(path, kind)
+    except (OSError, EOFError, zlib.error, ValueError, csv.Error) as problem:
+        raise RbpxError(f"dataset.path={path} cannot be read: {problem}; check that it is what its name says") from None
+    return list(texts(((str(number), row) for number, row in enumerate(rows, 1)), wanted, str(path)))
+
+
+def _read_plain(path: Path, wanted: RowChoice) -> Source:
+    whole = _read_text(path)
+    if wanted.where:
+        raise RbpxError(f"dataset.path={path} is a plain text without the columns of dataset.where; drop dataset.where")
+    pieces = whole.split("\n") if wanted.articles else [whole]
+    rows = ((path.name, {"text": piece}) for piece in pieces)
+    return list(texts(rows, replace(wanted, fields=("text",)), str(path)))
+
+
+def _read_text(path: Path) -> str:
+    raw = path.read_bytes()
+    return (gzip.decompress(raw) if path.suffix.lower() == ".gz" else raw).decode("utf-8-sig")
+
+
+def _read_rows(path: Path, kind: str) -> list[dict[str, Any]]:
+    if kind == ".parquet":
+        import pyarrow.parquet
+
+        rows: list[dict[str, Any]] = pyarrow.parquet.read_table(path).to_pylist()
+        return rows
+    if kind == ".csv":
+        csv.field_size_limit(sys.maxsize)  # documents are longer than the 128 KiB that csv allows a field
+        return list(csv.DictReader(io.StringIO(_read_text(path), newline="")))
+    text = _read_text(path)
+    if kind == ".json":
+        whole = json.loads(text)
+        return whole if isinstance(whole, list) else [whole]
+    return [_read_row(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
+
+def _read_row(number: int, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as problem:
+        raise ValueError(f"row {number} is no JSON ({problem})") from None
+
+
+def read_source(kind: str, path: Path | None, fields: Sequence[str], wanted: RowChoice | None = None) -> Source:
+    """All texts of a dataset on this machine: a file where a path is given, else the built-in text of that kind."""
+    if path is not None:
+        return read_file(path, fields, wanted)
+    if kind == "file":
+        raise RbpxError("dataset=file needs dataset.path=FILE, a text, JSONL, CSV or Parquet file")
+    found = {"stdlib": read_stdlib, "pydoc": read_pydoc}[kind]()
+    if wanted is None or wanted.takes_every_row:
+        return found
+    rows = ((name, {"text": text}) for name, text in found)
+    return list(texts(rows, replace(wanted, fields=("text",)), f"dataset {kind}"))
+
+
+def draw(texts: Source, limit: int, seed: int) -> list[Document]:
+    """Shuffle with numpy's default generator, as `datasets.Dataset.shuffle(seed)` does, and keep the first `limit`."""
+    return [Document(doc_id, *texts[index]) for doc_id, index in enumerate(drawn_rows(len(texts), limit, seed))]
+
+
+def drawn_rows(n: int, limit: int, seed: int) -> list[int]:
+    """Which of n rows are drawn, in their order in the sample."""
+    return [int(row) for row in np.random.default_rng(seed).permutation(n)[:limit]]
+
+
+def text_hash(documents: Iterable[Document]) -> str:
+    """Hash of the drawn texts in their order: equal hashes mean the same tokens for the same tokenizer."""
+    digest = hashlib.sha256()
+    for document in documents:
+        encoded = document.text.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "big") + encoded)
+    return digest.hexdigest()[:16]

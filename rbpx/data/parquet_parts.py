@@ -1,0 +1,101 @@
+"""Parquet files of the hub in, the documents drawn from them out, without reading what was not drawn."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from rbpx.config.row_choice import RowChoice
+from rbpx.data.corpus import Document, drawn_rows
+from rbpx.data.texts import Text, text_of
+from rbpx.errors import RbpxError
+
+_READERS = 8  # of row groups at once: a request waits for the network, not for the processor
+
+Tell = Callable[[int, int | None, str], None]  # done, of how many (None: not known), of what
+
+
+@dataclass(frozen=True, eq=False)
+class _RowGroup:
+    """Where rows lie: `start` is the number of the first among all rows, `first` in its split; `head` is the footer."""
+
+    start: int
+    first: int
+    split: str
+    path: str
+    head: Any
+    group: int
+
+
+def read_parts(
+    files: Sequence[tuple[str, str]], wanted: RowChoice, place: str, limit: int, seed: int, tell: Tell
+) -> list[Document]:
+    """Draw from all rows of the files, and read the row groups that hold what was drawn, the fields alone.
+
+    The footers say how many rows there are, so the draw is the one of the whole dataset, shuffled.
+
+    Args:
+        files: split and `hf://` address of each, in the order of the dataset.
+        wanted: the fields; each row must be a text.
+        place: the dataset as people name it.
+        limit: documents at most.
+        seed: of the shuffle.
+        tell: called with the documents that are there.
+
+    Raises:
+        RbpxError: the files are not Parquet, rows are not texts each, or a field is missing.
+    """
+    if not wanted.takes_every_row:
+        raise RbpxError(
+            "dataset.draw=parts reads nothing but the drawn rows, so it does not go with dataset.articles, where or "
+            "longer_than; use dataset.draw=whole"
+        )
+    other = [path for _, path in files if not path.endswith(".parquet")]
+    if other:
+        raise RbpxError(f"dataset.draw=parts needs Parquet, and {place} is in {other[0]}; use dataset.draw=whole")
+    with ThreadPoolExecutor(_READERS) as pool:
+        groups, n_rows = _row_groups(files, list(pool.map(lambda file: _open(file[1]).metadata, files)))
+        starts = [group.start for group in groups]
+        order = drawn_rows(n_rows, limit, seed)
+        drawn = [
+            (g, list(rows)) for g, rows in groupby(sorted(order), lambda row: groups[bisect_right(starts, row) - 1])
+        ]
+        by_row: dict[int, Text] = {}
+        for found in pool.map(lambda part: _read(part[0], part[1], wanted, place), drawn):
+            by_row |= found
+            tell(len(by_row), len(order), "documents")
+    return [Document(doc_id, *by_row[row]) for doc_id, row in enumerate(order)]
+
+
+def _open(path: str, head: Any = None) -> Any:
+    from huggingface_hub import HfFileSystem
+    from pyarrow.parquet import ParquetFile
+
+    return ParquetFile(HfFileSystem().open(path, "rb", cache_type="none"), metadata=head, pre_buffer=True)
+
+
+def _row_groups(files: Sequence[tuple[str, str]], heads: Sequence[Any]) -> tuple[list[_RowGroup], int]:
+    found, start, lengths = [], 0, dict.fromkeys((split for split, _ in files), 0)
+    for (split, path), head in zip(files, heads, strict=True):
+        for group in range(head.num_row_groups):
+            length = head.row_group(group).num_rows
+            if length:
+                found.append(_RowGroup(start, lengths[split], split, path, head, group))
+            start, lengths[split] = start + length, lengths[split] + length
+    return found, start
+
+
+def _read(where: _RowGroup, rows: Sequence[int], wanted: RowChoice, place: str) -> dict[int, Text]:
+    file = _open(where.path, where.head)
+    held = file.schema_arrow.names
+    table = file.read_row_group(where.group, columns=[name for name in wanted.fields if name in held])
+    # a table without columns has no rows: none of the fields is there, which is said below
+    records = table.take([row - where.start for row in rows]).to_pylist() if table.column_names else [{}] * len(rows)
+    found = {}
+    for row, record in zip(rows, records, strict=True):
+        name = f"{where.split}/{where.first + row - where.start}"
+        # the columns that were not read are named, for a message that says which there are
+        found[row] = (name, text_of(dict.fromkeys(held) | record, wanted.fields, name, place))
+    return found

@@ -1,0 +1,168 @@
+"""Documents in, windows of token ids out, with the positions that are scored."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.config.options import Bos
+from rbpx.data.corpus import Document
+from rbpx.errors import RbpxError
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """One stretch of one document that the model reads at once.
+
+    Attributes:
+        doc_id: the document.
+        ids: int32 [T], token ids with the special tokens that the tokenizer adds.
+        scored: bool [T], whether position t is predicted and counted; never true at t = 0, nor in two windows.
+        n_bytes: bytes (UTF-8) of the text that the window covers, without those of the windows before it.
+        n_bytes_scored: those that its scored tokens stand for; without the first token, specials and what follows them.
+        start: index of its first token in the document.
+    """
+
+    doc_id: int
+    ids: npt.NDArray[np.int32]
+    scored: npt.NDArray[np.bool_]
+    n_bytes: int
+    n_bytes_scored: int
+    start: int = 0
+
+    @property
+    def n_scored(self) -> int:
+        """Number of scored positions."""
+        return int(self.scored.sum())
+
+
+def scored_positions(ids: npt.NDArray[np.int32], special_ids: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Position t counts if neither its label ids[t] nor its input ids[t - 1] is special (arXiv 2510.20387, 4)."""
+    plain = ~np.isin(ids, list(special_ids))
+    scored = np.zeros(len(ids), bool)
+    scored[1:] = plain[1:] & plain[:-1]
+    return scored
+
+
+def token_bytes(text: str, offsets: Sequence[tuple[int, int]]) -> npt.NDArray[np.int64]:
+    """Bytes (UTF-8) of the text that each token stands for, int64 [T].
+
+    A token stands for what lies between the end of those before it and its own, as some tokenizers trim white space off
+    their offsets. A character that several tokens make up counts with the first of them.
+
+    Args:
+        text: of the document.
+        offsets: characters [begin, end) of each token; the tokenizer's own specials have (0, 0).
+    """
+    reached, n_bytes_T = 0, np.zeros(len(offsets), np.int64)
+    for t, (_, end) in enumerate(offsets):
+        if end > reached:
+            n_bytes_T[t] = len(text[reached:end].encode("utf-8", "surrogatepass"))
+            reached = end
+    return n_bytes_T
+
+
+def spans(n_tokens: int, window: int, stride: int | None) -> list[tuple[int, int]]:
+    """[begin, end) of each window of a document: the first one alone, or one every `stride` tokens up to its end.
+
+    Raises:
+        ValueError: the stride is not below the window, so that a token would have nothing before it.
+    """
+    if stride is None:
+        return [(0, min(window, n_tokens))]
+    if not 0 < stride < window:
+        raise ValueError(f"a stride of {stride} leaves nothing of a window of {window} to be read again")
+    last = max(n_tokens - window, 0)
+    begins = range(0, last + stride, stride)
+    return [(begin, min(begin + window, n_tokens)) for begin in begins]
+
+
+def acting_bos(tokenizer: Any, bos: Bos) -> Bos:
+    """The BOS policy as it acts: `tokenizer` where another asks for what the tokenizer does by itself, as OPT's add.
+
+    Raises:
+        RbpxError: a BOS is asked of a tokenizer that has none.
+    """
+    own, asked = (_encoded(["a"], tokenizer, None, policy)[0] for policy in (Bos.tokenizer, bos))
+    return Bos.tokenizer if asked == own else bos
+
+
+def cut_windows(
+    documents: Sequence[Document],
+    tokenizer: Any,
+    window: int,
+    bos: Bos = Bos.tokenizer,
+    stride: int | None = None,
+    unscored: Collection[int] = (),
+) -> list[Window]:
+    """Each document's first `window` tokens, special ones included; with a stride, all of its windows.
+
+    A token is scored in the first window that holds it, with all that is before it there, so once.
+
+    Args:
+        documents: what is read.
+        tokenizer: of the model.
+        window: tokens at most.
+        bos: which special tokens begin a document; later windows begin with its own tokens.
+        stride: tokens from one window to the next; None reads the first window alone, as the RBP paper does.
+        unscored: ids that are neither input nor label of a scored token, beside the special ones.
+
+    Raises:
+        RbpxError: a BOS is asked of a tokenizer that has none.
+    """
+    if not documents:
+        return []
+    special = [*tokenizer.all_special_ids, *unscored]
+    windows = []
+    texts = [document.text for document in documents]
+    longest = window if stride is None else None
+    for document, ids, offsets in zip(documents, *_encoded(texts, tokenizer, longest, bos), strict=True):
+        ids_T = np.asarray(ids, np.int32)
+        scored_T, n_bytes_T = scored_positions(ids_T, special), token_bytes(document.text, offsets)
+        done = 0
+        for begin, end in spans(len(ids_T), window, stride):
+            new_T = np.arange(begin, end) >= done
+            scored_t, n_bytes_t = scored_T[begin:end] & new_T, n_bytes_T[begin:end]
+            n_bytes, n_bytes_scored = int(n_bytes_t[new_T].sum()), int(n_bytes_t[scored_t].sum())
+            windows.append(Window(document.doc_id, ids_T[begin:end], scored_t, n_bytes, n_bytes_scored, begin))
+            done = end
+    return windows
+
+
+def authors_padding(tokenizer: Any) -> int:
+    """The id with which the authors of the RBP paper fill a window: the tokenizer's pad, or else its eos; 0 is unset.
+
+    Raises:
+        RbpxError: the tokenizer has neither.
+    """
+    found = tokenizer.pad_token_id or tokenizer.eos_token_id
+    if found is None:
+        raise RbpxError("protocol=official fills windows with the pad or eos token, and this tokenizer has neither")
+    return int(found)
+
+
+def _encoded(
+    texts: Sequence[str], tokenizer: Any, window: int | None, bos: Bos
+) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
+    """Token ids and offsets of each text; those of special tokens that are put before it are (0, 0)."""
+    first = [tokenizer.bos_token_id] if bos is Bos.add else []
+    if first == [None]:
+        raise RbpxError(
+            "model.bos=add needs a tokenizer with a BOS token, and this one has none; use model.bos=tokenizer"
+        )
+    tokenizer.truncation_side = "right"  # some families cut the beginning away
+    encoded = tokenizer(
+        list(texts),
+        add_special_tokens=bos is Bos.tokenizer,
+        truncation=window is not None,
+        max_length=None if window is None else window - len(first),
+        padding=False,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+        return_offsets_mapping=True,
+        verbose=False,
+    )
+    before = [(0, 0)] * len(first)
+    return [first + ids for ids in encoded["input_ids"]], [before + places for places in encoded["offset_mapping"]]

@@ -1,0 +1,1 @@
+"""Rows of data in, interactive charts (Vega-Lite, by Altair) and the tables beside them out."""

@@ -1,0 +1,98 @@
+"""A table before anyone lays it out: values with the texts that people read, for a page, Markdown, LaTeX and CSV."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rbpx.display.tables import UNKNOWN, number, percent, short
+from rbpx.status import Status
+
+__all__ = ["Cell", "Sheet", "decimal", "error", "ids", "magnitude", "named", "span", "state", "whole"]
+
+Value = float | str | None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell.
+
+    Attributes:
+        text: as people read it; a dash where nothing is known.
+        values: what it stands for, one for each name of its column; None where unknown.
+        is_number: whether it is laid out to the right.
+        doubt: the remedy, where it says that something is wrong.
+    """
+
+    text: str
+    values: tuple[Value, ...]
+    is_number: bool = True
+    doubt: str | None = None
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One table.
+
+    Attributes:
+        name: plain and unique within its section; CSV files are called so.
+        title: what it shows.
+        columns: headings, each with the names under which a CSV file has its values.
+        rows: cells, one a column.
+        note: what its columns mean.
+    """
+
+    name: str
+    title: str
+    columns: tuple[tuple[str, tuple[str, ...]], ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+    @classmethod
+    def of(
+        cls, name: str, title: str, columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Cell]], note: str = ""
+    ) -> "Sheet":
+        """A table whose columns are given as (heading, names separated by blanks)."""
+        headed = tuple((heading, tuple(names.split())) for heading, names in columns)
+        return cls(name, title, headed, tuple(map(tuple, rows)), note)
+
+
+def named(text: str | None) -> Cell:
+    """A name."""
+    return Cell(UNKNOWN if text is None else text, (text,), is_number=False)
+
+
+def decimal(value: float | None, digits: int = 4) -> Cell:
+    """A number with so many decimals."""
+    return Cell(number(value, digits), (value,))
+
+
+def magnitude(value: float | None) -> Cell:
+    """A number of any magnitude."""
+    return Cell(short(value), (value,))
+
+
+def whole(value: int | None) -> Cell:
+    """A count."""
+    return Cell(UNKNOWN if value is None else f"{value:,}", (value,))
+
+
+def error(value: float | None) -> Cell:
+    """A relative error."""
+    return Cell(percent(value), (value,))
+
+
+def span(lo: float | None, hi: float | None, digits: int = 4) -> Cell:
+    """An interval; the end that is unknown is a dash."""
+    if lo is None and hi is None:
+        return Cell(UNKNOWN, (None, None))
+    return Cell(f"{number(lo, digits)} to {number(hi, digits)}", (lo, hi))
+
+
+def state(status: Status) -> Cell:
+    """A status, with its remedy where it is a doubt."""
+    doubt = None if status is Status.ok else status.remedy
+    return Cell(status.value.replace("_", " "), (status.value,), is_number=False, doubt=doubt)
+
+
+def ids(run_ids: Sequence[str]) -> Cell:
+    """Identities of runs."""
+    return Cell(" ".join(run_ids), (" ".join(run_ids),), is_number=False)

@@ -1,0 +1,1 @@
+"""Series in, small plots in characters for a terminal out."""

@@ -1,0 +1,179 @@
+"""A plot in characters: series of points, intervals and curves in, lines of a terminal out.
+
+Curves are drawn in Braille, 2 x 4 dots a character, or in full stops where a terminal knows no Unicode. Arrays: N
+points of a series, L places along its curve.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.display.plot.axes import Axis, Scale, scale_of, tick_names
+
+Floats = npt.NDArray[np.float64]
+
+MARKS: Final = "●■▲◆○□△◇"
+PLAIN_MARKS: Final = "ox+*#@%&"
+_BLANK: Final = 0x2800  # the Braille pattern without a dot
+_DOTS: Final = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # by column, then row
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """What is drawn with one mark.
+
+    Attributes:
+        name: as the legend says it.
+        x_N: where its points are.
+        y_N: their values; those that have no place on an axis are not drawn.
+        lo_N: lower ends of their intervals; NaN where there is none.
+        hi_N: upper ends.
+        x_L: where its curve is known, in order.
+        y_L: the curve.
+    """
+
+    name: str
+    x_N: Floats
+    y_N: Floats
+    lo_N: Floats | None = None
+    hi_N: Floats | None = None
+    x_L: Floats | None = None
+    y_L: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A character, and which of the series it belongs to; None for axes and for what is empty."""
+
+    character: str
+    series: int | None = None
+
+
+def draw(series: Sequence[Series], x: Axis, y: Axis, width: int, height: int, plain: bool) -> list[list[Cell]]:
+    """Draw all series on the same axes, with ticks and labels.
+
+    Args:
+        series: at most as many as there are marks; a later one covers an earlier one.
+        x: the axis along.
+        y: the axis up.
+        width: characters of a line, those of the axis among them.
+        height: lines between the axes' ends.
+        plain: whether only ASCII may be used.
+
+    Raises:
+        ValueError: more series than marks, or nothing of them has a place on the axes.
+    """
+    if len(series) > len(MARKS):
+        raise ValueError(f"{len(series)} series for {len(MARKS)} marks")
+    scale_x = scale_of(x, [v for each in series for v in _listed(each.x_N, each.x_L)])
+    scale_y = scale_of(y, [v for each in series for v in _listed(each.y_N, each.lo_N, each.hi_N, each.y_L)])
+    ticks_y = scale_y.ticks(max(height // 3, 2))
+    names_y = tick_names(ticks_y)
+    left = max(map(len, names_y), default=0)
+    field = _Field(scale_x, scale_y, max(width - left - 2, 8), height, plain)
+    for at, each in enumerate(series):
+        field.add_curve(at, each)
+    for at, each in enumerate(series):
+        field.add_intervals(at, each)
+    for at, each in enumerate(series):
+        field.add_points(at, each)
+    corner, side, tick, floor, under = ("+", "|", "+", "-", "+") if plain else ("└", "│", "┤", "─", "┬")
+    at_row = {field.row(tick): name for tick, name in zip(ticks_y, names_y, strict=True)}
+    lines = [_cells(f"{'':{left}} {y.label}")]
+    for row, cells in enumerate(field.cells()):
+        edge = tick if row in at_row else side
+        lines.append([*_cells(f"{at_row.get(row, ''):>{left}} {edge}"), *cells])
+    ticks_x = scale_x.ticks(max(field.width // 9, 2))
+    columns = [field.column(tick) for tick in ticks_x]
+    lines.append(
+        _cells(" " * (left + 1) + corner + "".join(under if c in columns else floor for c in range(field.width)))
+    )
+    lines.append(_cells(" " * (left + 2) + _named(columns, tick_names(ticks_x), field.width)))
+    lines.append(_cells(" " * (left + 2) + x.label.center(field.width).rstrip()))
+    return lines
+
+
+def _listed(*arrays: Floats | None) -> list[float]:
+    return [float(value) for array in arrays if array is not None for value in array]
+
+
+def _cells(text: str) -> list[Cell]:
+    return [Cell(character) for character in text]
+
+
+def _named(columns: Sequence[int], names: Sequence[str], width: int) -> str:
+    """The names of the ticks along, each under its own; one that would touch the one before is left out."""
+    line = [" "] * width
+    free = 0
+    for column, name in zip(columns, names, strict=True):
+        start = min(max(column - len(name) // 2, 0), width - len(name))
+        if start >= free:
+            line[start : start + len(name)] = name
+            free = start + len(name) + 1
+    return "".join(line).rstrip()
+
+
+class _Field:
+    """The characters between the axes while they are drawn."""
+
+    def __init__(self, x: Scale, y: Scale, width: int, height: int, plain: bool) -> None:
+        self.x, self.y, self.width, self.height, self.plain = x, y, width, height, plain
+        self.marks = PLAIN_MARKS if plain else MARKS
+        self._dots = np.zeros((height, width), dtype=np.int64)
+        self._of_dots: dict[tuple[int, int], int] = {}
+        self._drawn: dict[tuple[int, int], Cell] = {}
+
+    def row(self, y: float) -> int:
+        return self.height - 1 - min(max(math.floor(self.y.place(y) * self.height), 0), self.height - 1)
+
+    def column(self, x: float) -> int:
+        return min(max(math.floor(self.x.place(x) * self.width), 0), self.width - 1)
+
+    def add_curve(self, at: int, series: Series) -> None:
+        if series.x_L is None or series.y_L is None:
+            return
+        known = [(x, y) for x, y in zip(series.x_L, series.y_L, strict=True) if self._holds(x, y)]
+        places = [(self.x.place(x) * 2 * self.width, self.y.place(y) * 4 * self.height) for x, y in known]
+        for (x0, y0), (x1, y1) in pairwise(places):
+            steps = max(math.ceil(abs(x1 - x0)), math.ceil(abs(y1 - y0)), 1)
+            for step in range(steps + 1):
+                self._dot(at, x0 + (x1 - x0) * step / steps, y0 + (y1 - y0) * step / steps)
+
+    def _dot(self, at: int, x: float, y: float) -> None:
+        across = min(max(math.floor(x), 0), 2 * self.width - 1)
+        down = 4 * self.height - 1 - min(max(math.floor(y), 0), 4 * self.height - 1)
+        cell = (down // 4, across // 2)
+        self._dots[cell] |= _DOTS[across % 2][down % 4]
+        self._of_dots[cell] = at
+
+    def add_intervals(self, at: int, series: Series) -> None:
+        if series.lo_N is None or series.hi_N is None:
+            return
+        for x, lo, hi in zip(series.x_N, series.lo_N, series.hi_N, strict=True):
+            if self._holds(x, lo) and self._holds(x, hi):
+                for row in range(self.row(hi), self.row(lo) + 1):
+                    self._drawn[row, self.column(x)] = Cell("|" if self.plain else "│", at)
+
+    def add_points(self, at: int, series: Series) -> None:
+        for x, y in zip(series.x_N, series.y_N, strict=True):
+            if self._holds(x, y):
+                self._drawn[self.row(y), self.column(x)] = Cell(self.marks[at], at)
+
+    def _holds(self, x: float, y: float) -> bool:
+        return self.x.axis.holds(x) and self.y.axis.holds(y)
+
+    def cells(self) -> list[list[Cell]]:
+        return [[self._cell(row, column) for column in range(self.width)] for row in range(self.height)]
+
+    def _cell(self, row: int, column: int) -> Cell:
+        if (row, column) in self._drawn:
+            return self._drawn[row, column]
+        dots = int(self._dots[row, column])
+        if not dots:
+            return Cell(" ")
+        return Cell("." if self.plain else chr(_BLANK + dots), self._of_dots[row, column])

@@ -1,1 +1,0 @@
-"""Results of analyses in, interactive figures (Vega-Lite, by Altair) and the values that they draw out."""

@@ -1,0 +1,105 @@
+"""An Arrow table in; CSV, JSON or Parquet out, whole or not at all."""
+
+import csv
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, TextIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rbpx.files.atomic import place
+
+_ROWS = 10_000  # turned into Python objects at a time
+
+
+@contextmanager
+def opened(output: str | None) -> Iterator[TextIO]:
+    """A file to write text to, or stdout where there is none."""
+    if output is None:
+        try:
+            yield sys.stdout
+            sys.stdout.flush()
+        except BrokenPipeError:  # `| head` has read what it wanted
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return
+    with place(output) as path, path.open("w", encoding="utf-8", newline="") as file:
+        yield file
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON and CSV take it; what is not finite is missing."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+class Lines:
+    """Where a CSV writer puts its rows, each ended by a line feed.
+
+    Told to end them so itself, Python's writer leaves a carriage return in a cell unquoted (before 3.13), and readers
+    take it for the end of the row.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        """Write on to a file."""
+        self._file = file
+
+    def write(self, row: str) -> int:
+        """One row, with the two characters that end it."""
+        return self._file.write(row[:-2] + "\n")
+
+
+def write_csv(table: pa.Table, output: str | None) -> None:
+    """Write CSV, empty for missing; nested values as JSON."""
+    with opened(output) as file:
+        writer = csv.writer(Lines(file))
+        writer.writerow(_distinct(table.column_names))
+        for values in _rows(table):
+            writer.writerow([json.dumps(v, default=str) if isinstance(v, dict | list) else v for v in values])
+
+
+def write_json(table: pa.Table, output: str | None) -> None:
+    """Write a JSON array of objects, null for missing."""
+    names = _distinct(table.column_names)
+    with opened(output) as file:
+        before = "[\n"
+        for values in _rows(table):
+            file.write(before + " " + json.dumps(dict(zip(names, values, strict=True)), default=str))
+            before = ",\n"
+        file.write("[]\n" if before == "[\n" else "\n]\n")
+
+
+def write_parquet(table: pa.Table, output: str) -> None:
+    """Write Parquet, with the types that the table has."""
+    with place(output) as path:
+        pq.write_table(table.rename_columns(_distinct(table.column_names)), path, compression="zstd")
+
+
+def listed(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column; dates that Python has no number for, as infinity, as text."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):
+        values = column.cast(pa.string()).to_pylist()
+    return values
+
+
+def _rows(table: pa.Table) -> Iterator[list[Any]]:
+    for start in range(0, table.num_rows, _ROWS):
+        columns = [listed(column) for column in table.slice(start, _ROWS).columns]
+        yield from ([plain(value) for value in values] for values in zip(*columns, strict=True))
+
+
+def _distinct(names: list[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    out = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        out.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return out

@@ -1,0 +1,49 @@
+"""Records that carry a digest of what they say: a record in, a file in which a flipped bit is noticed out."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rbpx.files.atomic import write_whole
+from rbpx.files.digest import digest
+
+# ------------------------------------------------------------------------------------------------------------- seals
+
+
+def write_sealed(path: Path, record: Mapping[str, Any], in_lines: bool = False) -> None:
+    """Write a record whole, with a digest of all that it says, so that a flipped bit in it is seen.
+
+    Args:
+        path: where.
+        record: plain values.
+        in_lines: one value a line, for people; that takes ten times as long to write.
+    """
+    write_whole(path, _sealed(json.loads(json.dumps(record, allow_nan=False)), in_lines))
+
+
+def _sealed(record: Mapping[str, Any], in_lines: bool = False) -> str:
+    indent = 1 if in_lines else None
+    return json.dumps({**record, "seal": digest(record)}, indent=indent, separators=(",", ": "))
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """A record as it was written, without its seal; those of older versions have none.
+
+    Raises:
+        ValueError: it is no record, or not the one that was sealed.
+        FileNotFoundError: it is not there.
+    """
+    text = path.read_text(encoding="utf-8")
+    record = json.loads(text)
+    if not isinstance(record, dict) or not record:
+        raise ValueError("it is no record")
+    name, last = record.popitem()
+    # All of the text is compared: two spellings of one number may have the same digest. And a last value that is the
+    # seal of all before it is one whatever its name: that is where a bit may have flipped. On one line, because the
+    # standard library writes indented JSON ten times slower; no string of JSON holds the line breaks that go.
+    on_one_line = re.sub(r"\n *", "", text)
+    if on_one_line != _sealed(record) and (name == "seal" or last == digest(record)):
+        raise ValueError("it has changed since it was written")
+    return record if name == "seal" else {**record, name: last}

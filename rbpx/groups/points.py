@@ -1,0 +1,142 @@
+"""What the laws of size are fitted to: a group in, one quantity at every size, with its resamples, out."""
+
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.config.request import Request
+from rbpx.groups.evidence import Evidence, weigh
+from rbpx.groups.selection import Group, Run
+from rbpx.laws.bootstrap import document_weights
+from rbpx.laws.names import LAWS
+from rbpx.laws.shares import neg_ln
+from rbpx.status import Status
+from rbpx.store.queries import ask
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """One quantity of a group.
+
+    Attributes:
+        law: which.
+        k: None where the law has none.
+        runs: the sizes at which it is known.
+        y_N: its values: -ln RBP_k, or nats. Infinite where RBP_k is 0.
+        y_BN: the same under resampled documents; None where there are none to resample.
+        doubt: what is known to be wrong before anything is fitted.
+    """
+
+    law: str
+    k: int | None
+    runs: tuple[Run, ...]
+    y_N: Floats
+    y_BN: Floats | None
+    doubt: Status | None = None
+
+    @property
+    def S_N(self) -> list[int]:
+        """Non-embedding parameters."""
+        return [run.non_embedding_params for run in self.runs]
+
+
+def weigh_group(
+    connection: duckdb.DuckDBPyConnection,
+    group: Group,
+    request: Request,
+    k_grid: Sequence[int],
+    laws: Collection[str],
+) -> list[Evidence]:
+    """The evidence of each run, their documents resampled, the same ones for every size; none for imported runs."""
+    if not group.is_measured:
+        return []
+    known = _KNOWN.get({})  # outside of `evidence_kept` one that nobody keeps
+    key = (*group.run_ids, group.ties, *k_grid, frozenset(laws), request.resamples, request.seed)
+    if key not in known:
+        weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
+        known[key] = _weigh_runs(connection, group, weights_BD, k_grid, laws)
+    return known[key]
+
+
+_KNOWN: ContextVar[dict[tuple[Any, ...], list[Evidence]]] = ContextVar("evidence")
+
+
+@contextmanager
+def evidence_kept() -> Iterator[None]:
+    """While it lasts, runs are weighed once for all analyses that ask the same of them, not once for each."""
+    token = _KNOWN.set({})
+    try:
+        yield
+    finally:
+        _KNOWN.reset(token)
+
+
+def _weigh_runs(
+    connection: duckdb.DuckDBPyConnection,
+    group: Group,
+    weights_BD: Floats,
+    k_grid: Sequence[int],
+    laws: Collection[str],
+) -> list[Evidence]:
+    found = []
+    with ThreadPoolExecutor() as pool:  # numpy works outside the interpreter's lock, while the next run is counted
+        for run in group.runs:
+            counts = ask(connection, "document_ranks", run_id=run.run_id, ties=group.ties.value)
+            found.append(pool.submit(weigh, counts, weights_BD, k_grid, run.vocab_size or 0, laws))
+        return [each.result() for each in found]
+
+
+def size_points(
+    group: Group, evidence: Sequence[Evidence], request: Request, k_grid: Sequence[int], laws: Collection[str]
+) -> list[Points]:
+    """Every quantity that is asked for, in the order of the laws; those that nothing is known of have a doubt."""
+    if not group.is_measured:
+        return _imported_points(group, request, laws)
+    doubt = Status.one_document if group.n_documents == 1 else None
+    found = []
+    for law in LAWS:
+        if law == "rbp" and law in laws:
+            for at, k in enumerate(k_grid):
+                y_N = neg_ln(np.array([e.measured["rbp"][at] for e in evidence]))
+                y_BN = neg_ln(np.column_stack([e.resampled["rbp"][:, at] for e in evidence]))
+                found.append(Points(law, k, group.runs, y_N, y_BN, doubt))
+            smallest = min(run.vocab_size or 0 for run in group.runs)
+            found += [_unknown(group, k, Status.beyond_vocabulary) for k in request.k_beyond(smallest)]
+        elif law in laws:
+            y_N = np.array([e.measured[law] for e in evidence])
+            y_BN = np.column_stack([e.resampled[law] for e in evidence])
+            ranks = [e.paper.status for e in evidence if e.paper is not None and law.startswith("lognormal")]
+            doubts = [status for status in ranks if status is not Status.ok]
+            found.append(Points(law, None, group.runs, y_N, y_BN, doubts[0] if doubts else doubt))
+    return found
+
+
+def _unknown(group: Group, k: int | None, doubt: Status, law: str = "rbp") -> Points:
+    return Points(law, k, group.runs, np.full(len(group.runs), np.nan), None, doubt)
+
+
+def _imported_points(group: Group, request: Request, laws: Collection[str]) -> list[Points]:
+    """Imported runs know RBP at some k, and perhaps cross-entropy; what needs their tokens is not known."""
+    found = []
+    observed = sorted({k for run in group.runs for k, n in run.observed if n == 1})
+    if "rbp" in laws:
+        for k in observed if request.k is None or request.k == "log" else request.k_listed():
+            runs = tuple(run for run in group.runs if (k, 1) in run.observed)
+            y_N = neg_ln(np.array([run.observed[k, 1] for run in runs]))
+            found.append(Points("rbp", k, runs, y_N, None) if runs else _unknown(group, k, Status.not_known))
+    if "cross_entropy" in laws:
+        runs = tuple(run for run in group.runs if run.cross_entropy_nats is not None)
+        y_N = np.array([run.cross_entropy_nats for run in runs], dtype=np.float64)
+        known = Points("cross_entropy", None, runs, y_N, None)
+        found.append(known if runs else _unknown(group, None, Status.not_known, "cross_entropy"))
+    named = [law for law in LAWS[2:] if law in laws and request.names_laws]
+    return found + [_unknown(group, None, Status.not_known, law) for law in named]

@@ -1,0 +1,56 @@
+"""What a change does to a run and to a law: the same documents seen two ways in, differences with intervals out.
+
+Both sides are resampled with the same documents, so what a document does on both sides alike drops out. Shapes: N
+sizes, B resamples.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbpx.groups.evidence import Evidence
+from rbpx.groups.fits import fit_points, of_one_document
+from rbpx.groups.points import Points
+from rbpx.groups.selection import Group
+from rbpx.laws.names import Method
+from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.rank_changes import Shift, shift
+
+
+@dataclass(frozen=True, eq=False)
+class LawShift:
+    """One law in S before and after.
+
+    Attributes:
+        law: "rbp" or "cross_entropy".
+        k: None where the law has none.
+        before: the law.
+        after: the same afterwards.
+        difference: of the ratio after / before, whose exponent is the difference of the exponents, as least squares of
+            ln y are linear in it; its interval holds the choice of documents and the scatter of the models.
+    """
+
+    law: str
+    k: int | None
+    before: PowerLawFit
+    after: PowerLawFit
+    difference: PowerLawFit
+
+
+def shift_law(group: Group, before: Points, after: Points) -> LawShift:
+    """The change of one law, at the same sizes and documents; `group` tells how many documents there are."""
+    ratio_BN = None
+    with np.errstate(divide="ignore", invalid="ignore"):  # a loss of 0 or infinity has no ratio; the fit says so
+        ratio_N = after.y_N / before.y_N
+        if before.y_BN is not None and after.y_BN is not None and group.n_documents > 1:
+            ratio_BN = after.y_BN / before.y_BN
+        difference = of_one_document(group, fit_power_law(before.S_N, ratio_N, ratio_BN))
+    fits = [fit_points(points, Method.ols).fit for points in (before, after)]
+    return LawShift(before.law, before.k, fits[0], fits[1], difference)
+
+
+def shift_run(before: Evidence, after: Evidence, law: str, n_documents: int, *at: int) -> Shift:
+    """The change of one quantity of one run: cross-entropy (nats), or rbp `at` a place of the k grid."""
+    values = [float(e.measured[law][at]) for e in (before, after)]
+    resampled = [e.resampled[law].T[at].T for e in (before, after)]
+    return shift(values[0], values[1], resampled[0], resampled[1], n_documents)

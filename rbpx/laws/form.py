@@ -1,0 +1,83 @@
+"""Choice between two forms of a law: the same points in, which of them the data tell apart out.
+
+y = C S^(-alpha) is y = E + C S^(-alpha) with E = 0. So the question is what the data say about E: an interval that
+leaves out 0 calls for the offset, one that holds nothing but small offsets for the power law, any other for neither.
+"""
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from numpy.typing import ArrayLike
+
+from rbpx.laws.names import Method
+from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.status import Status
+
+__all__ = ["Choice", "Form", "choose"]
+
+NEGLIGIBLE: Final = 0.05  # of the smallest y: an offset below it moves no prediction that one would make
+
+
+class Form(StrEnum):
+    """Which form the data call for; `either` is "not distinguishable with these data"."""
+
+    power = "power"
+    offset = "offset"
+    either = "either"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the data say about an irreducible part.
+
+    Attributes:
+        form: the verdict.
+        E: the best offset, in the unit of y; None where it could not be fitted.
+        E_lo: lower end of its 95 % interval, None where the data set none.
+        E_hi: upper end.
+        aic_power_less_offset: Akaike's criterion of the power law less that of the offset; above 0 for the offset.
+        bic_power_less_offset: Schwarz's.
+    """
+
+    form: Form
+    E: float | None
+    E_lo: float | None
+    E_hi: float | None
+    aic_power_less_offset: float | None
+    bic_power_less_offset: float | None
+
+    def record(self) -> dict[str, Any]:
+        """The choice as plain values."""
+        return asdict(self)
+
+
+def choose(power: PowerLawFit, y_resampled: ArrayLike | None = None) -> Choice | None:
+    """Compare a power law with the same law and an offset, both by ordinary least squares of ln y.
+
+    Args:
+        power: the power law, with its points in params.
+        y_resampled: as in `fit_power_law`.
+
+    Returns:
+        The choice; None where there is no law that falls with size, or too few sizes for an offset (4).
+    """
+    if power.status is not Status.ok or power.alpha is None or power.alpha <= 0:
+        return None
+    points = power.params
+    y = [points["sign"] * value for value in points["y"]]
+    offset = fit_power_law(points["S"], y, y_resampled, Method.offset, backtests=False)
+    if offset.status is Status.too_few_sizes:
+        return None
+    if offset.alpha is None:
+        return Choice(Form.either, None, None, None, None, None)
+    E, E_lo, E_hi = (offset.params.get(name) for name in ("E", "E_lo", "E_hi"))
+    form = Form.either
+    if E_lo is not None and E_lo > 0:
+        form = Form.offset
+    elif E_hi is not None and E_hi <= NEGLIGIBLE * min(y):
+        form = Form.power
+    differences = [
+        None if a is None or b is None else a - b for a, b in ((power.aic, offset.aic), (power.bic, offset.bic))
+    ]
+    return Choice(form, E, E_lo, E_hi, *differences)

@@ -1,0 +1,31 @@
+"""Names of the laws in size and of the methods that fit them, as people type them."""
+
+from enum import StrEnum
+from pathlib import Path
+from pkgutil import iter_modules
+
+QUANTITIES = tuple(sorted(module.name for module in iter_modules([str(Path(__file__).with_name("quantities"))])))
+"""Laws in S that are a module of `rbpx.laws.quantities` each, by the name of their file: a new file is a new law."""
+
+LAWS = (
+    "rbp",
+    "cross_entropy",
+    "lognormal_rbp1",
+    "lognormal_cross_entropy",
+    "error_entropy",
+    "self_alignment",
+    "confidence",
+    *QUANTITIES,
+)
+
+
+MLE = "mle"  # method of a law recovered from outcomes, in `fits`; no request can ask for it
+
+
+class Method(StrEnum):
+    """How a law is fitted. Each minimises the squares of ln y - ln law, weighted or bent as it says."""
+
+    ols = "ols"
+    weighted = "weighted"
+    offset = "offset"
+    robust = "robust"

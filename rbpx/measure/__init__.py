@@ -1,0 +1,1 @@
+"""A grid of cells in, a run in the store for each out."""

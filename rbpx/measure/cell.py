@@ -1,0 +1,209 @@
+"""One cell in, one run in the store out: load, cut, rank, write; or a link to the same run measured before."""
+
+import platform
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from rbpx.config.grid import Cell
+from rbpx.config.protocol import SHORTEST
+from rbpx.data.corpus import Document
+from rbpx.data.hub_texts import Sample
+from rbpx.data.windows import Window
+from rbpx.errors import MeasureError, RbpxError
+from rbpx.files.digest import digest
+from rbpx.measure.distributed import Crew
+from rbpx.measure.extract import TokenRows, measure_windows
+from rbpx.measure.reading import read_as_asked
+from rbpx.models.load import LoadedModel
+from rbpx.store import schema
+from rbpx.store.store import Record, Store, now
+from rbpx.version import __version__
+
+_VERSIONED = ("torch", "transformers", "tokenizers", "accelerate", "numpy", "pyarrow", "duckdb")
+
+Begin = Callable[[int], Callable[[int], None]]  # scored tokens to come -> called with the tokens just scored
+
+
+def measure_cell(
+    cell: Cell,
+    drawn: Sample,
+    load: Callable[[], LoadedModel],
+    store: Store,
+    crew: Crew,
+    tokens_per_batch: int,
+    config: Record,
+    begin: Begin,
+) -> Record:
+    """Measure one cell that the store does not hold yet, and return the record that links it to its run.
+
+    Args:
+        cell: what is asked.
+        drawn: the documents of its dataset.
+        load: gives its model.
+        store: where the run goes.
+        crew: the processes that measure it together.
+        tokens_per_batch: padded tokens in a batch.
+        config: the whole request, kept with the run.
+        begin: called once with the number of tokens to score; what it returns is told the progress.
+
+    Raises:
+        RbpxError: the model, its size, its tokenizer or the dataset is not what was asked for.
+        MeasureError: measuring failed.
+    """
+    started_at = now()
+    loaded = load()
+    if cell.non_embedding_params not in (None, loaded.non_embedding_params):
+        raise RbpxError(
+            f"{cell.model} has S = {loaded.non_embedding_params:,} non-embedding parameters, its family's file says "
+            f"{cell.non_embedding_params:,}; check the size or the file"
+        )
+    reading = read_as_asked(cell, loaded)
+    loaded = reading.loaded
+    documents = drawn.documents
+    windows = reading.cut(documents)
+    n_tokens = sum(w.n_scored for w in windows)
+    scored = {w.doc_id for w in windows if w.n_scored}
+    if n_tokens == 0:
+        raise RbpxError(
+            f"dataset {cell.dataset} has nothing to score: none of its {len(documents)} document(s) has "
+            f"{SHORTEST} tokens in a row; give it other texts"
+        )
+    run_id = digest(
+        [
+            schema.FORMAT,
+            loaded.weights_hash,
+            loaded.tokenizer_hash,
+            cell.text_hash,
+            cell.protocol,
+            reading.window,
+            cell.dtype,
+            f"float32 logits, {loaded.head.after}",
+            *reading.departures(),
+        ]
+    )
+    facts: Record | None = None
+    if not crew.share(store.has_run(run_id)):
+        advance = begin(n_tokens)
+        wall_from = time.monotonic()
+        rows = measure_windows(loaded, windows, crew, tokens_per_batch, advance)
+        wall_s = time.monotonic() - wall_from
+        facts = {
+            "run_id": run_id,
+            "protocol": cell.protocol,
+            "window": reading.window,
+            "stride": reading.stride,
+            "padding": reading.padding.value,
+            "bos": reading.bos.value,
+            "dtype": cell.dtype,
+            "head": loaded.head.after,
+            "non_embedding_params": loaded.non_embedding_params,
+            "total_params": loaded.total_params,
+            "vocab_size": loaded.head.vocab_size,
+            "n_documents": len(scored),
+            "n_skipped": len(documents) - len(scored),
+            "n_tokens": n_tokens,
+            "n_bytes": sum(w.n_bytes for w in windows if w.doc_id in scored),
+            "n_bytes_scored": sum(w.n_bytes_scored for w in windows),
+            "cross_entropy_nats": -float(rows.columns["logprob"].mean(dtype=np.float64)),
+            "text_hash": cell.text_hash,
+            "tokenizer_hash": loaded.tokenizer_hash,
+            "weights_hash": loaded.weights_hash,
+            "device": ", ".join(dict.fromkeys(map(_device_name, loaded.devices))),
+            "n_processes": crew.world,
+            "tokens_per_s": n_tokens / wall_s,
+            "wall_s": wall_s,
+            "peak_mib": _peak_mib(crew.device),
+            "started_at": started_at,
+            "versions": _versions(),
+        }
+    record = {
+        "cell_key": cell.key,
+        "run_id": run_id,
+        "family": cell.family,
+        "size": cell.size,
+        "model": cell.model,
+        "revision": cell.revision,
+        "commit": loaded.commit,
+        "dataset": cell.dataset,
+        "dataset_commit": drawn.commit,
+        "asked_at": started_at,
+        "config": config,
+    }
+    failure = None
+    if crew.leads:
+        try:
+            if facts is not None:
+                if not store.has_vocab(loaded.tokenizer_hash):
+                    store.write_vocab(loaded.tokenizer_hash, _vocab_table(loaded))
+                store.write_run(run_id, facts, _run_tables(run_id, rows, windows, documents))
+            store.write_record("cells", cell.key, record)
+            store.drop_record("failures", cell.failure_key)
+        except RbpxError as problem:
+            failure = str(problem)
+    failure = crew.share(failure)  # a writer that left alone would keep the others waiting
+    if failure is not None:
+        raise MeasureError(failure)
+    return crew.share(record)
+
+
+def _run_tables(
+    run_id: str, rows: TokenRows, windows: Sequence[Window], documents: Sequence[Document]
+) -> dict[str, pa.Table]:
+    ids = pa.array([run_id], pa.string())
+    tokens = pa.table(
+        {"run_id": ids.take(pa.array(np.zeros(len(rows), np.int32))), **rows.columns}, schema=schema.TOKENS
+    )
+    wide = tokens.set_column(6, "logprob", tokens["logprob"].cast(pa.float64()))
+    counts = wide.group_by(["run_id", "greater", "ties"]).aggregate([("logprob", "count"), ("logprob", "sum")])
+    counts = counts.rename_columns(["run_id", "greater", "ties", "n_tokens", "sum_logprob"])
+    counts = counts.sort_by([("greater", "ascending"), ("ties", "ascending")]).cast(schema.RANK_COUNTS)
+    of_documents = [list(of_one) for _, of_one in groupby(windows, key=lambda w: w.doc_id)]
+    table = {
+        "run_id": [run_id] * len(documents),
+        "doc_id": [d.doc_id for d in documents],
+        "source_id": [d.source_id for d in documents],
+        "n_bytes": [sum(w.n_bytes for w in ws) for ws in of_documents],
+        "n_tokens": [ws[-1].start + len(ws[-1].ids) for ws in of_documents],
+        "n_scored": [sum(w.n_scored for w in ws) for ws in of_documents],
+        "n_bytes_scored": [sum(w.n_bytes_scored for w in ws) for ws in of_documents],
+    }
+    return {"tokens": tokens, "rank_counts": counts, "documents": pa.table(table, schema=schema.DOCUMENTS)}
+
+
+def _vocab_table(loaded: LoadedModel) -> pa.Table:
+    n_ids = len(loaded.tokenizer)
+    texts = loaded.tokenizer.batch_decode([[i] for i in range(n_ids)])
+    columns = {"tokenizer_hash": [loaded.tokenizer_hash] * n_ids, "token_id": list(range(n_ids)), "text": texts}
+    return pa.table(columns, schema=schema.VOCAB)
+
+
+def _versions() -> Record:
+    return {
+        "rbpx": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in _VERSIONED},
+    }
+
+
+def _device_name(device: str) -> str:
+    return torch.cuda.get_device_name(device) if device.startswith("cuda") else device.split(":")[0]
+
+
+def _peak_mib(device: torch.device) -> float:
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 2**20
+    status = Path("/proc/self/status")
+    if status.is_file():  # Linux, where ru_maxrss begins at that of the process which started this one
+        (line,) = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
+        return int(line.split()[1]) / 2**10
+    in_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return in_kib / (2**20 if sys.platform == "darwin" else 2**10)

@@ -1,0 +1,178 @@
+"""Windows in, one row a scored token out: batched to a token budget, shared among processes, exact in every batch.
+
+Shapes: B windows, T tokens, D hidden width, N scored positions, V vocabulary.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from rbpx.data.windows import Window
+from rbpx.errors import MeasureError
+from rbpx.measure.distributed import Crew
+from rbpx.models.head import at_once, head_input, input_device
+from rbpx.models.load import LoadedModel
+from rbpx.models.pretrained import is_out_of_memory
+from rbpx.ranks.definition import NonFiniteLogits, TokenRanks, rank_hidden
+
+_WORTH_TILES = (
+    1 << 28
+)  # logits of a cell; with fewer, the second that numba takes to come in is longer than all of them
+Advance = Callable[[int], None]
+_MOST_PADDING = 0.05  # of the tokens of a batch
+COLUMNS = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
+
+
+@dataclass(frozen=True, eq=False)
+class TokenRows:
+    """Columns of the scored tokens, in order of (doc_id, position); see the relation `tokens`."""
+
+    columns: dict[str, npt.NDArray[Any]]
+
+    def __len__(self) -> int:
+        """Number of scored tokens."""
+        return len(self.columns["doc_id"])
+
+
+def batch_windows(windows: Sequence[Window], tokens_per_batch: int) -> Iterator[list[Window]]:
+    """Batches of windows, longest first, whose padded size stays within the budget; one window at least.
+
+    The longest come first, so that a batch that does not fit into memory is met at once. Of no batch is more than
+    `_MOST_PADDING` padding: lengths fall by a tenth within one, so texts of 8 to 512 tokens make some 40 more batches.
+    """
+    batch: list[Window] = []
+    n_tokens = 0
+    for window in sorted(windows, key=_longest_first):
+        if batch:
+            n_padded = (len(batch) + 1) * len(batch[0].ids)
+            if n_padded > tokens_per_batch or n_padded - n_tokens - len(window.ids) > _MOST_PADDING * n_padded:
+                yield batch
+                batch, n_tokens = [], 0
+        batch.append(window)
+        n_tokens += len(window.ids)
+    if batch:
+        yield batch
+
+
+def _longest_first(window: Window) -> tuple[int, int, int]:
+    return -len(window.ids), window.doc_id, window.start
+
+
+def measure_windows(
+    loaded: LoadedModel, windows: Sequence[Window], crew: Crew, tokens_per_batch: int, advance: Advance
+) -> TokenRows:
+    """Rank every scored token of every window; each process of the crew takes its share, and all return the whole.
+
+    Args:
+        loaded: the model.
+        windows: no token scored in two of them; those without a scored position are passed over.
+        crew: the processes.
+        tokens_per_batch: padded tokens a batch; halved for good when memory runs out.
+        advance: called with the number of tokens just scored by this process.
+
+    Raises:
+        MeasureError: memory does not hold a single window, or logits are not finite; all processes raise alike.
+    """
+    scored = sorted((w for w in windows if w.n_scored), key=_longest_first)
+    if sum(w.n_scored for w in scored) * loaded.head.vocab_size < _WORTH_TILES:
+        loaded = replace(loaded, head=at_once(loaded.head))
+    share = scored[crew.rank :: crew.world]  # dealt by length, so that the processes finish together
+    failure, rows = None, None
+    try:
+        rows = _measure_share(loaded, share, tokens_per_batch, advance)
+    except MeasureError as problem:
+        failure = str(problem)
+    # Everyone reports, also after a failure: a process that left alone would leave the others waiting.
+    parts = crew.gather((failure, rows))
+    failures = [text for text, _ in parts if text is not None]
+    if failures:
+        raise MeasureError(failures[0])
+    return _merge([part for _, part in parts if part is not None], scored)
+
+
+def _measure_share(loaded: LoadedModel, share: list[Window], budget: int, advance: Advance) -> list[npt.NDArray[Any]]:
+    if loaded.head.product is None:
+        budget = 1  # whole logits: a window at a time
+    queue = list(batch_windows(share, budget))
+    parts = []
+    while queue:
+        batch = queue.pop(0)
+        try:
+            parts.append(_measure_batch(loaded, batch))
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as problem:
+            if not is_out_of_memory(problem):
+                raise
+            failed = problem
+        else:
+            advance(len(parts[-1]))
+            continue
+        # Outside the handler, whose traceback would keep the tensors alive.
+        size = len(batch) * len(batch[0].ids)
+        if len(batch) == 1:
+            raise MeasureError(
+                f"one window of {len(batch[0].ids)} tokens (document {batch[0].doc_id}) does not fit into memory "
+                f"({str(failed).splitlines()[0][:120]}); use a smaller dtype or device=split"
+            )
+        del failed
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        budget = size // 2
+        queue = list(batch_windows([w for b in [batch, *queue] for w in b], budget))
+    return parts
+
+
+_ROW = np.dtype(
+    [(n, np.float32 if n == "logprob" else np.int32) for n in COLUMNS]
+)  # one record a scored token while it travels between processes
+
+
+def _measure_batch(loaded: LoadedModel, batch: list[Window]) -> npt.NDArray[Any]:
+    longest = len(batch[0].ids)
+    ids_BT = np.zeros((len(batch), longest), np.int64)  # padded on the right, where a causal model cannot see
+    scored_BT = np.zeros((len(batch), longest), bool)
+    for row, window in enumerate(batch):
+        ids_BT[row, : len(window.ids)] = window.ids
+        scored_BT[row, : len(window.ids)] = window.scored
+    row_N, position_N = np.nonzero(scored_BT)
+    out = np.empty(len(row_N), _ROW)
+    out["doc_id"] = np.asarray([w.doc_id for w in batch], np.int32)[row_N]
+    out["position"] = np.asarray([w.start for w in batch], np.int64)[row_N] + position_N
+    out["token_id"] = ids_BT[row_N, position_N]
+    try:
+        ranks = _rank_batch(loaded, torch.from_numpy(ids_BT), row_N, position_N)
+    except NonFiniteLogits as problem:
+        doc_id, position = out["doc_id"][problem.row], out["position"][problem.row]
+        raise MeasureError(
+            f"{loaded.name} gives logits that are no finite numbers at document {doc_id}, position {position}, so a "
+            "rank would be false; check its weights, or measure it with dtype=float32"
+        ) from None
+    out["greater"], out["ties"], out["logprob"] = ranks.greater, ranks.ties, ranks.logprob
+    return out
+
+
+def _rank_batch(
+    loaded: LoadedModel, ids_BT: torch.Tensor, row_N: npt.NDArray[np.int64], position_N: npt.NDArray[np.int64]
+) -> TokenRanks:
+    """Ranks at (row, position); the state that predicts a position stands one before it."""
+    with torch.inference_mode():
+        ids_BT = ids_BT.to(input_device(loaded.model))
+        row, position = torch.from_numpy(row_N), torch.from_numpy(position_N)
+        targets_N = ids_BT[row, position]
+        if loaded.head.product is not None:
+            return loaded.head.rank(head_input(loaded.model, ids_BT)[row, position - 1], targets_N)
+        # The model does something of its own behind the head: its own logits, whole.
+        logits_BTV = loaded.model(input_ids=ids_BT, use_cache=False).logits[..., : loaded.head.vocab_size]
+        return rank_hidden(logits_BTV[row, position - 1], targets_N, torch.Tensor.float, loaded.head.vocab_size)
+
+
+def _merge(parts: list[list[npt.NDArray[Any]]], scored: Sequence[Window]) -> TokenRows:
+    rows = np.concatenate([np.empty(0, _ROW), *(batch for part in parts for batch in part)])
+    rows = rows[np.lexsort((rows["position"], rows["doc_id"]))]
+    expected = sum(w.n_scored for w in scored)
+    if len(rows) != expected or len(np.unique(rows[["doc_id", "position"]])) != expected:
+        raise MeasureError(f"{len(rows):,} rows came back for {expected:,} scored tokens; nothing was written")
+    return TokenRows({name: np.ascontiguousarray(rows[name]) for name in COLUMNS})

@@ -1,0 +1,1 @@
+"""A grid in, what it would cost out; nothing is measured."""

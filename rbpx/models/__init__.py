@@ -1,0 +1,1 @@
+"""A hub id or a folder in, a model on its devices with its head and its size out."""

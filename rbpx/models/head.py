@@ -1,0 +1,207 @@
+"""A model's output head: hidden states in, the float32 logits that the model itself would emit out.
+
+Shapes: B windows, T tokens, N positions, D hidden width, V vocabulary.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rbpx.errors import RbpxError
+from rbpx.ranks.definition import TokenRanks, rank_hidden
+from rbpx.ranks.product import Map, Product, float32_product
+
+_PROBE_LOGIT = 100.0  # the probe drives logits this far, where a soft cap shows itself
+_PROBE_TOKENS = 8
+
+
+class _HeadReachedError(Exception):
+    """Raised inside the forward pass where the head would begin: what it was given is all that is wanted."""
+
+
+def head_input(model: nn.Module, ids_BT: Tensor) -> Tensor:
+    """The exact tensor [B, T, D] that the model feeds to its output head; logits are not computed."""
+    held: list[Tensor] = []
+
+    def stop(module: nn.Module, args: tuple[Tensor, ...]) -> None:
+        held.append(args[0])
+        raise _HeadReachedError
+
+    hook = _output_head(model).register_forward_pre_hook(stop)
+    try:
+        model(input_ids=ids_BT, use_cache=False)
+    except _HeadReachedError:
+        return held[0]
+    finally:
+        hook.remove()
+    raise RbpxError(f"{type(model).__name__} did not call its output head, so it is no model that predicts tokens")
+
+
+def _output_head(model: Any) -> nn.Module:
+    head: nn.Module | None = model.get_output_embeddings()
+    if head is None:
+        raise RbpxError(f"{type(model).__name__} has no output head, so it is no model that predicts tokens")
+    return head
+
+
+@dataclass(frozen=True)
+class Head:
+    """How hidden states become logits.
+
+    Attributes:
+        product: hidden states [N, D] -> float32 [N, at least V]; None where the model must be run whole.
+        finish: what is done to each of these by itself; None for nothing.
+        after: the same in words, with what keeps a model from being explained: identity, scale, softcap, unknown, or
+            not finite.
+        vocab_size: V, rows that compete for a rank, padded ones included.
+    """
+
+    product: Product | None
+    finish: Map | None
+    after: str
+    vocab_size: int
+
+    @property
+    def logits(self) -> Map | None:
+        """Hidden states [N, D] -> float32 logits [N, V]; None where the model must be run whole."""
+        product, finish = self.product, self.finish
+        if product is None:
+            return None
+
+        def logits(hidden_ND: Tensor) -> Tensor:
+            plain_NV = product.logits(hidden_ND)[:, : self.vocab_size]
+            return plain_NV if finish is None else finish(plain_NV)
+
+        return logits
+
+    def rank(self, hidden_ND: Tensor, targets_N: Tensor) -> TokenRanks:
+        """Rank the targets of hidden states [N, D], by tiles of the vocabulary where its matrix is on the CPU.
+
+        Raises:
+            NonFiniteLogits: a row of logits holds NaN, +inf or -inf.
+            ValueError: there is no product, or there is not one target per position.
+        """
+        if self.product is None or self.logits is None:
+            raise ValueError("A model that must be run whole gives logits, not states")
+        if self.product.weight_VD is None:
+            return rank_hidden(hidden_ND, targets_N, self.logits, self.vocab_size)
+        from rbpx.ranks.tiles import rank_tiles  # numba, which takes half a second to come in
+
+        weight_VD, bias_V = self.product.weight_VD[: self.vocab_size], self.product.bias_V
+        bias_V = None if bias_V is None else bias_V[: self.vocab_size]
+        return rank_tiles(hidden_ND, targets_N, weight_VD, bias_V, self.finish)
+
+
+def at_once(head: Head) -> Head:
+    """The head with whole logits of a few positions at a time, where there is too little work to compile tiles for."""
+    return replace(head, product=None if head.product is None else Product(head.product.logits))
+
+
+def without_padding(head: Head, n_token_ids: int) -> Head:
+    """The head without the rows of the vocabulary from `n_token_ids` on, which stand for no token."""
+    return replace(head, vocab_size=min(n_token_ids, head.vocab_size))
+
+
+def _probe_ids(model: Any) -> Tensor:
+    n_tokens: int = model.get_input_embeddings().weight.shape[0]
+    probe: Tensor = torch.arange(_PROBE_TOKENS, device=input_device(model)) * 7919 % n_tokens
+    return probe[None]
+
+
+def input_device(model: Any) -> torch.device:
+    """Where a model reads its tokens; of one that is split over several devices, the first that computes."""
+    placed = getattr(model, "hf_device_map", None)
+    if not placed:
+        device: torch.device = model.device
+        return device
+    return torch.device(next((device for device in placed.values() if device not in ("cpu", "disk")), "cpu"))
+
+
+def check_causal(model: Any) -> None:
+    """See that a token does not change what is predicted before it.
+
+    Raises:
+        RbpxError: it does, so the model would read the answers.
+    """
+    with torch.inference_mode():
+        ids_BT = _probe_ids(model)
+        other_BT = ids_BT.clone()
+        other_BT[0, -1] = ids_BT[0, 0]
+        before, after = (head_input(model, ids)[0, :-1].float() for ids in (ids_BT, other_BT))
+    slack = 16 * torch.finfo(model.dtype).eps
+    if not (before.isfinite().all() and after.isfinite().all()):
+        return  # no rank can be read from such a model anyway, and measuring says where
+    if not torch.allclose(before, after, rtol=slack, atol=slack * float(before.abs().max()), equal_nan=True):
+        raise RbpxError(f"{type(model).__name__} is not causal: what it predicts depends on later tokens")
+
+
+def _emitted(model: Any, head: nn.Module, ids_BT: Tensor, gain: float) -> Tensor:
+    """The model's own logits with its head's input multiplied by `gain`."""
+    hook = head.register_forward_pre_hook(lambda module, args: (args[0] * gain,))
+    try:
+        logits: Tensor = model(input_ids=ids_BT, use_cache=False).logits.float()
+        return logits
+    finally:
+        hook.remove()
+
+
+def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
+    """Find what the model does behind its head, by a few tokens whose head input is driven up; see `_PROBE_LOGIT`.
+
+    An explanation must hold at the driven input, where a soft cap shows, and at the plain one, where in 16 bits a
+    small term shows that the rounding of large logits hides.
+    """
+    ids_BT = _probe_ids(model)
+    hidden_BTD = head_input(model, ids_BT)
+    highest = float(head(hidden_BTD).float().abs().max())
+    gains = (_PROBE_LOGIT / highest, 1.0) if 0 < highest < math.inf else (1.0,)
+    plain = [head(hidden_BTD * gain).float() for gain in gains]
+    emitted = [_emitted(model, head, ids_BT, gain).to(plain[0].device) for gain in gains]
+    width = int(emitted[0].shape[-1])
+    if emitted[0].shape != plain[0].shape:
+        return "unknown", None, width
+    if not all(bool(logits.isfinite().all()) for logits in (*plain, *emitted)):
+        return "not finite", None, width
+    slack = 4 * torch.finfo(model.dtype).eps  # the same kernel twice; only the rounding of the factor differs
+
+    def explains(candidate: Map) -> bool:
+        return all(
+            torch.allclose(candidate(z), y, rtol=slack, atol=slack * float(y.abs().max()))
+            for z, y in zip(plain, emitted, strict=True)
+        )
+
+    if explains(lambda logits_NV: logits_NV):
+        return "identity", None, width
+    squares = float((plain[0].double() ** 2).sum())
+    if squares > 0:
+        scale = float((emitted[0].double() * plain[0].double()).sum()) / squares
+        scale = _configured(scale, model.config.get_text_config())
+        if explains(lambda logits_NV: logits_NV * scale):
+            return f"scale {scale:.9g}", lambda logits_NV: logits_NV * scale, width
+    cap = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
+    if cap and explains(lambda logits_NV: cap * torch.tanh(logits_NV / cap)):
+        return f"softcap {cap:.9g}", lambda logits_NV: cap * torch.tanh(logits_NV / cap), width
+    return "unknown", None, width
+
+
+def _configured(scale: float, config: Any) -> float:
+    """The configured factor that a measured one rounds to; its digits come from the configuration, not the probe."""
+    values = [float(v) for v in config.to_dict().values() if isinstance(v, int | float) and v]
+    near = [c for v in values for c in (v, 1 / v) if abs(c / scale - 1) < 0.02]
+    return min(near, key=lambda c: abs(c - scale), default=scale)
+
+
+def open_head(model: Any) -> Head:
+    """Probe the model once and return its head as one map to float32 logits, whatever the weights' dtype.
+
+    In 16-bit models the product is formed in float32 from the 16-bit weights and states, because logits that are
+    rounded to 16 bits tie and would move ranks.
+    """
+    with torch.inference_mode():
+        module = _output_head(model)
+        after, finish, vocab_size = _after_head(model, module)
+    explained = after not in ("unknown", "not finite")
+    return Head(float32_product(module, model.dtype) if explained else None, finish, after, vocab_size)

@@ -1,0 +1,138 @@
+"""Where a rank is made: hidden states and targets in; the greater, ties and logprob of each target out, exactly.
+
+Shapes: N positions, D width of the hidden states, V width of the vocabulary as the model emits it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+_BYTES_PER_LOGIT = 4
+_CACHE_BYTES = 1 << 20  # a chunk this small stays in a core's cache between its passes
+_FEWEST_ROWS = 64  # below it, reading the head again for every chunk costs more than the cache saves
+_CPU_BYTES = 16 << 20
+_GPU_BYTES = 256 << 20
+_HAS_TRITON = (
+    find_spec("triton") is not None
+)  # comes with torch for CUDA on Linux; elsewhere torch's own operations count
+
+
+def chunk_bytes_for(device: torch.device, vocab_size: int) -> int:
+    """A good size of one chunk of logits: within a CPU core's cache where that is worth it, larger on a GPU."""
+    if device.type != "cpu":
+        return _GPU_BYTES
+    return min(_CPU_BYTES, max(_CACHE_BYTES, _FEWEST_ROWS * _BYTES_PER_LOGIT * vocab_size))
+
+
+@dataclass(frozen=True, eq=False)
+class TokenRanks:
+    """What is measured at N positions; which rank follows from it (pessimistic, optimistic, mid) is asked later.
+
+    Attributes:
+        greater: int32 [N], number of vocabulary entries whose logit exceeds the target's.
+        ties: int32 [N], number of other entries whose logit equals the target's.
+        logprob: float32 [N], ln of the probability of the target, in nats.
+    """
+
+    greater: npt.NDArray[np.int32]
+    ties: npt.NDArray[np.int32]
+    logprob: npt.NDArray[np.float32]
+
+
+class NonFiniteLogits(ValueError):
+    """Logits that hold NaN or an infinity: nothing compares with NaN, so such a row would pass for rank 1.
+
+    Attributes:
+        row: index of the first such position among those given.
+    """
+
+    def __init__(self, row: int) -> None:
+        """Name the position."""
+        super().__init__(f"The logits of position {row} hold NaN or an infinity; no rank can be read from them")
+        self.row = row
+
+
+def rank_logits(logits_NV: Tensor, targets_N: Tensor) -> TokenRanks:
+    """Count, at each position, the logits above and equal to the target's, and give the target's log-probability.
+
+    greater = #{v: z_v > z_t}, ties = #{v != t: z_v = z_t}, logprob = z_t - logsumexp(z); z_t is read out of the same
+    logits that it is compared with (RBP paper, arXiv 2510.20387, eq. 3).
+
+    Args:
+        logits_NV: float32, finite; bfloat16 or float16 would make ties by rounding.
+        targets_N: token ids, integers in [0, V).
+
+    Raises:
+        NonFiniteLogits: a row holds NaN, +inf or -inf.
+        ValueError: the logits are not float32, or the shapes do not match.
+    """
+    with torch.no_grad():
+        return _collect([_rank_rows(logits_NV, targets_N)])
+
+
+def rank_hidden(
+    hidden_ND: Tensor,
+    targets_N: Tensor,
+    head: Callable[[Tensor], Tensor],
+    vocab_size: int,
+    chunk_bytes: int | None = None,
+) -> TokenRanks:
+    """Do what `rank_logits` does, a chunk of positions at a time, so that [N, V] logits never exist.
+
+    Args:
+        hidden_ND: the states that the model feeds to its output head.
+        targets_N: token ids, integers in [0, V).
+        head: hidden states of n positions to their float32 logits [n, V].
+        vocab_size: V, the width that `head` emits.
+        chunk_bytes: size of one chunk of logits, None for `chunk_bytes_for`; a chunk holds one position at least.
+
+    Raises:
+        NonFiniteLogits: a row of logits holds NaN, +inf or -inf; its `row` counts from the first of all N.
+        ValueError: the head's logits are not float32 or not [n, vocab_size], or there is not one target per position.
+    """
+    if len(hidden_ND) != len(targets_N):
+        raise ValueError(f"{len(hidden_ND)} hidden states for {len(targets_N)} targets")
+    size = chunk_bytes_for(hidden_ND.device, vocab_size) if chunk_bytes is None else chunk_bytes
+    rows = max(1, size // (_BYTES_PER_LOGIT * vocab_size))
+    chunks = []
+    with torch.no_grad():
+        for hidden_nD, targets_n in zip(torch.split(hidden_ND, rows), torch.split(targets_N, rows), strict=True):
+            logits_nV = head(hidden_nD)
+            if logits_nV.shape[-1] != vocab_size:
+                raise ValueError(f"The head emits {logits_nV.shape[-1]} logits where vocab_size is {vocab_size}")
+            chunks.append(_rank_rows(logits_nV, targets_n))
+            del logits_nV  # else the next chunk is made while this one is still held
+        return _collect(chunks)
+
+
+def _rank_rows(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
+    """Int32 [4, N] on the logits' device: greater, ties, the bits of logprob, and whether the row is finite."""
+    if logits_NV.dtype != torch.float32:
+        raise ValueError(f"Ranks need float32 logits, got {logits_NV.dtype}: coarser ones tie by rounding")
+    if logits_NV.ndim != 2 or targets_N.shape != logits_NV.shape[:1]:
+        raise ValueError(f"Logits of shape {tuple(logits_NV.shape)} do not fit targets {tuple(targets_N.shape)}")
+    if logits_NV.is_cuda and _HAS_TRITON:
+        from rbpx.ranks.gpu_kernel import rank_rows
+
+        return rank_rows(logits_NV, targets_N.to(logits_NV.device, torch.int64))
+    target_N1 = logits_NV.gather(1, targets_N.to(logits_NV.device, torch.int64)[:, None])
+    greater_N = (logits_NV > target_N1).sum(1, dtype=torch.int32)
+    ties_N = (logits_NV == target_N1).sum(1, dtype=torch.int32) - 1
+    logsumexp_N = logits_NV.logsumexp(1)
+    # NaN and +inf reach the logsumexp; -inf vanishes in it but not in the minimum.
+    finite_N = logsumexp_N.isfinite() & logits_NV.amin(1).isfinite()
+    logprob_N = target_N1[:, 0] - logsumexp_N
+    return torch.stack([greater_N, ties_N, logprob_N.view(torch.int32), finite_N.int()])
+
+
+def _collect(chunks: list[Tensor]) -> TokenRanks:
+    """One copy to the host, the only wait for the device; then the check for what is not finite."""
+    greater, ties, logprob_bits, finite = torch.cat(chunks, dim=1).cpu().numpy()
+    if not finite.all():
+        raise NonFiniteLogits(int(finite.argmin()))
+    return TokenRanks(greater, ties, logprob_bits.view(np.float32))

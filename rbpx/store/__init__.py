@@ -1,0 +1,1 @@
+"""The store: runs in as immutable files, SQL over them out."""

@@ -1,0 +1,94 @@
+"""The index `rbpx.duckdb` over a store: rebuilt from the files under a lock, swapped in whole, never the only copy."""
+
+import os
+import re
+from pathlib import Path
+
+import duckdb
+from filelock import FileLock
+
+from rbpx.errors import MeasureError
+from rbpx.files.digest import digest
+from rbpx.store import relations
+from rbpx.store.integrity import sound_runs
+from rbpx.store.queries import read_sql
+from rbpx.store.store import Store
+
+NAME = "rbpx.duckdb"
+_STORAGE = "v1.0.0"  # DuckDB 1.x clients open it too
+
+
+def refresh_index(store: Store) -> Path:
+    """Bring the index up to date with the files; a store that was moved has another state, so it is indexed anew.
+
+    Raises:
+        MeasureError: the index cannot be written.
+    """
+    path = store.root / NAME
+    try:
+        store.root.mkdir(parents=True, exist_ok=True)
+        with FileLock(store.root / f".{NAME}.lock"):
+            # Listed under the lock: what another process added meanwhile is in. What is damaged is out.
+            state = digest([store.state(), sound_runs(store)])
+            if _state_of(path) != state:
+                _rebuild(store, path, state)
+    except OSError as problem:
+        raise _unwritten(path, problem.strerror or str(problem)) from None
+    except duckdb.Error as problem:
+        unwritten = re.search(r"Could not write file .*?: (.+)", str(problem))
+        if unwritten is None and not isinstance(problem, duckdb.IOException):
+            raise
+        raise _unwritten(path, unwritten[1] if unwritten else str(problem)) from None
+    return path
+
+
+def _unwritten(path: Path, reason: str) -> MeasureError:
+    return MeasureError(
+        f"the index {path} cannot be written: {' '.join(reason.split())}; the files are whole: make room, then "
+        "rbpx store rebuild"
+    )
+
+
+def _state_of(path: Path) -> str | None:
+    if not path.is_file():
+        return None
+    try:
+        with duckdb.connect(str(path), read_only=True) as connection:
+            row = connection.execute("SELECT state FROM index_state").fetchone()
+            return None if row is None else str(row[0])
+    except duckdb.Error:  # cut short, or of another version: the files are the truth
+        return None
+
+
+def _rebuild(store: Store, path: Path, state: str) -> None:
+    parts = path.with_name(f".{NAME}.{os.getpid()}.tmp")
+    for leftover in path.parent.glob(f".{NAME}.*.tmp*"):  # of a process that was killed, for we hold the lock
+        leftover.unlink(missing_ok=True)
+    try:
+        with duckdb.connect(":memory:") as connection:
+            connection.execute(f"ATTACH {_quoted(str(parts))} AS built (STORAGE_VERSION '{_STORAGE}'); USE built")
+            connection.execute("CREATE TABLE index_state AS SELECT ? AS state", [state])
+            for name in ("runs", *relations.BY_RECORD):
+                connection.register(f"{name}_arrow", relations.table(store, name))
+                connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
+            for name, columns in {**relations.BY_FILE, **relations.ALSO_BY_FILE}.items():
+                paths = relations.files(store, name)
+                if paths:
+                    listed = ", ".join(map(_quoted, paths))
+                    connection.execute(
+                        f"CREATE VIEW {name} AS FROM read_parquet([{listed}], hive_partitioning = false, "
+                        "union_by_name = true)"
+                    )
+                else:
+                    connection.register(f"{name}_arrow", columns.empty_table())
+                    connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
+            connection.execute(read_sql("relations"))
+            connection.execute("USE memory; DETACH built")
+        os.replace(parts, path)
+    finally:
+        for leftover in path.parent.glob(f"{parts.name}*"):  # a write-ahead log among them
+            leftover.unlink(missing_ok=True)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,189 @@
+"""Two stores in; the first with all that the second holds and it lacked: whole, verified, nothing replaced."""
+
+import os
+import shutil
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rbpx.errors import MeasureError, RbpxError
+from rbpx.files.sealed import read_sealed
+from rbpx.store.imports import adopt, imported_run_ids
+from rbpx.store.integrity import file_fault, run_fault
+from rbpx.store.store import Record, Store, is_plain
+
+_ALSO = ("vocab", "samples")  # folders of files that are named by their contents
+
+
+@dataclass
+class Union:
+    """What one store took from another.
+
+    Attributes:
+        brought: kind -> how many came: runs, cells, fits, rank_fits, failures, vocab, samples, observations.
+        known: kind -> how many were here already.
+        kept_out: a line for each thing that did not come, and why.
+    """
+
+    brought: Counter[str] = field(default_factory=Counter)
+    known: Counter[str] = field(default_factory=Counter)
+    kept_out: list[str] = field(default_factory=list)
+
+
+def unite(store: Store, other: Store, advance: Callable[[], None] = lambda: None) -> Union:
+    """Copy what another store holds and this one lacks; done again, it brings nothing.
+
+    Args:
+        store: what is added to.
+        other: what is read; not a byte of it changes.
+        advance: called after each run.
+
+    Raises:
+        RbpxError: a run of the other store is of a newer format than this version reads.
+        MeasureError: the store cannot be written.
+    """
+    union = Union()
+    store.prepare()
+    for kind in _ALSO:
+        for path in _files(other.root / kind):
+            _bring_file(store, other, path, kind, union)
+    for run_id in other.run_ids():
+        _bring_run(store, other, run_id, union)
+        advance()
+    for path in other.import_files():
+        _bring_import(store, path, union)
+    _bring_records(store, other, union)
+    return union
+
+
+def _bring_run(store: Store, other: Store, run_id: str, union: Union) -> None:
+    """A run whole or not at all; one that is here already stays as it is."""
+    if store.has_run(run_id):
+        if _same_files(store, other, run_id):
+            union.known["runs"] += 1
+        else:
+            union.kept_out.append(
+                f"run {run_id}: it is here with other bytes, which stay; to take the other one: "
+                f"rbpx store rm {run_id}, then merge again"
+            )
+        return
+    fault = run_fault(other, run_id)
+    if fault is None:
+        parts = store.root / "runs" / f".{run_id}.{uuid.uuid4().hex[:8]}.tmp"
+        try:
+            shutil.copytree(other.run_folder(run_id), parts)
+            fault = run_fault(store, run_id, parts)
+            if fault is None:
+                _sync(parts)
+                os.rename(parts, store.run_folder(run_id))
+        except OSError as problem:
+            if not store.has_run(run_id):  # else another process brought it meanwhile
+                raise _unwritten(store, problem) from None
+        finally:
+            shutil.rmtree(parts, ignore_errors=True)
+    if fault is None:
+        union.brought["runs"] += 1
+    else:
+        union.kept_out.append(f"run {run_id}: it is damaged: {fault}")
+
+
+def _same_files(store: Store, other: Store, run_id: str) -> bool:
+    try:
+        return bool(store.manifest(run_id)["files"] == other.manifest(run_id)["files"])
+    except (OSError, ValueError):
+        return False
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("[!.]*")) if path.is_file() and not path.is_symlink())
+
+
+def _bring_file(store: Store, other: Store, path: Path, kind: str, union: Union) -> None:
+    final = store.root / path.relative_to(other.root)
+    if final.exists():
+        union.known[kind] += 1
+        return
+    fault = file_fault(path) if path.suffix == ".parquet" else None
+    if fault is not None:
+        union.kept_out.append(f"{kind}/{path.name}: it is damaged: {fault}")
+        return
+    parts = final.with_name(f".{final.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, parts)
+        os.replace(parts, final)
+    except OSError as problem:
+        raise _unwritten(store, problem) from None
+    finally:
+        parts.unlink(missing_ok=True)
+    union.brought[kind] += 1
+
+
+def _bring_import(store: Store, path: Path, union: Union) -> None:
+    try:
+        fault = file_fault(path)
+        n_new = 0 if fault else adopt(store, path)
+    except MeasureError:
+        raise
+    except RbpxError as problem:
+        fault = str(problem)
+    if fault is None:
+        union.brought["observations"] += n_new
+        union.known["imports"] += not n_new
+    else:
+        union.kept_out.append(f"imports/{path.name}: {fault}")
+
+
+def _bring_records(store: Store, other: Store, union: Union) -> None:
+    """Requests whose run is here, then what was fitted to runs that are all here, then failures not answered here."""
+    for name, cell in _records(other, "cells", union):
+        here = store.record("cells", name)
+        if here is not None and here["run_id"] != cell["run_id"]:
+            union.kept_out.append(f"cell {name}: here run {here['run_id']} answers it, there run {cell['run_id']}")
+        elif store.has_run(cell["run_id"]):
+            _bring_record(store, "cells", name, cell, union)
+    known = {*store.run_ids(), *imported_run_ids(store)}
+    for kind in ("fits", "rank_fits"):
+        for name, fit in _records(other, kind, union):
+            if known.issuperset(fit["run_ids"] if kind == "fits" else [fit["run_id"]]):
+                _bring_record(store, kind, name, fit, union)
+    answered = {(cell["family"], cell["size"], cell["dataset"]) for cell in store.records("cells")}
+    for name, failure in _records(other, "failures", union):
+        if (failure["family"], failure["size"], failure["dataset"]) not in answered:
+            _bring_record(store, "failures", name, failure, union)
+
+
+def _records(other: Store, kind: str, union: Union) -> Iterator[tuple[str, Record]]:
+    for path in other.record_files(kind):
+        try:
+            record = read_sealed(path)
+        except ValueError as problem:
+            union.kept_out.append(f"{kind}/{path.name}: it is damaged ({problem})")
+            continue
+        if kind == "cells" and not (record["cell_key"] == path.stem and is_plain(record["run_id"])):
+            union.kept_out.append(f"{kind}/{path.name}: it is not the request that its name says")
+            continue
+        yield path.stem, record
+
+
+def _bring_record(store: Store, kind: str, name: str, record: Record, union: Union) -> None:
+    if store.record(kind, name) is None:
+        store.write_record(kind, name, record)
+        union.brought[kind] += 1
+    else:
+        union.known[kind] += 1
+
+
+def _sync(folder: Path) -> None:
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+
+
+def _unwritten(store: Store, problem: OSError) -> MeasureError:
+    reason = problem.strerror or problem
+    return MeasureError(
+        f"store={store.root} cannot be written: {reason}; what came is whole: make room and merge again"
+    )

@@ -1,0 +1,82 @@
+"""Records and files of a store in, Arrow tables and datasets by relation name out; what is damaged is left out."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset
+from pyarrow.fs import LocalFileSystem
+
+from rbpx.store import schema
+from rbpx.store.integrity import sound_files, sound_runs
+from rbpx.store.notice import notice_damage
+from rbpx.store.store import Record, Store
+
+BY_FILE = {"tokens": schema.TOKENS, "rank_counts": schema.RANK_COUNTS, "documents": schema.DOCUMENTS}
+ALSO_BY_FILE = {"vocab": schema.VOCAB, "imported": schema.OBSERVATIONS}  # one file for many runs
+BY_RECORD = {"fits": schema.FITS, "rank_fits": schema.RANK_FITS, "failures": schema.FAILURES}
+_VERIFIED = pyarrow.dataset.ParquetFileFormat(
+    default_fragment_scan_options=pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+)
+
+
+def files(store: Store, relation: str) -> list[str]:
+    """Parquet files of `tokens`, `rank_counts`, `documents`, `vocab` or `imported`."""
+    if relation in ALSO_BY_FILE:
+        listed = {"vocab": store.vocab_files, "imported": store.import_files}[relation]
+        return [str(path) for path in sound_files(store, listed())]
+    return [str(store.run_folder(run_id) / f"{relation}.parquet") for run_id in sound_runs(store)]
+
+
+def dataset(store: Store, relation: str) -> Any:
+    """The files of a relation as one Arrow dataset; empty, but with its columns, where there are none.
+
+    Each file of a run is said to hold that run alone, so that a question about one run opens no other file, and the
+    name that all of its rows have in common is not read.
+    """
+    columns = {**BY_FILE, **ALSO_BY_FILE}[relation]
+    paths = files(store, relation)
+    if not paths:
+        return columns.empty_table()
+    if relation in ALSO_BY_FILE:
+        return pyarrow.dataset.dataset(paths, schema=columns, format=_VERIFIED)
+    local, run_id = LocalFileSystem(), pyarrow.dataset.field("run_id")
+    parts = [_VERIFIED.make_fragment(path, local, run_id == Path(path).parent.name) for path in paths]
+    return pyarrow.dataset.FileSystemDataset(parts, columns, _VERIFIED, local)
+
+
+def table(store: Store, relation: str) -> pa.Table:
+    """`runs`, `fits`, `rank_fits` or `failures` as a table."""
+    if relation == "runs":
+        return _table(_run_rows(store), schema.RUNS)
+    return _table(list(store.records(relation)), BY_RECORD[relation])
+
+
+def _run_rows(store: Store) -> list[Record]:
+    """A row for each request that was answered: the facts of its run, with the names it was asked under."""
+    sound = set(sound_runs(store))
+    rows = []
+    for cell in store.records("cells"):
+        if cell["run_id"] in sound:
+            rows.append(store.manifest(cell["run_id"]) | cell)
+        elif not store.has_run(cell["run_id"]):
+            notice_damage(
+                store.root,
+                f"run {cell['run_id']} ({cell['family']} {cell['size']} on {cell['dataset']}) is gone from "
+                f"store={store.root}; run the line that measured it again",
+            )
+    return rows
+
+
+def _table(rows: list[Record], columns: pa.Schema) -> pa.Table:
+    def value(row: Record, column: pa.Field) -> Any:
+        found = row.get(column.name)
+        if found is not None and pa.types.is_timestamp(column.type):
+            return datetime.fromisoformat(found)
+        if found is not None and pa.types.is_string(column.type) and not isinstance(found, str):
+            return json.dumps(found)
+        return found
+
+    return pa.table([pa.array([value(row, c) for row in rows], c.type) for c in columns], schema=columns)

@@ -1,0 +1,143 @@
+"""A store in object storage in; a folder of this machine that holds the same, brought up to date, out."""
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from rbpx.errors import MeasureError, RbpxError
+from rbpx.files.digest import digest
+from rbpx.store.store import Store
+
+_URL = re.compile(r"[a-z][a-z0-9]+://.")
+_HELD = ("runs", "cells", "vocab", "imports", "samples", "fits", "rank_fits", "failures")
+_PRUNED = ("runs", "cells", "imports", "failures")  # fits that were made here stay
+_THREADS = 16
+_CONNECT_S, _REQUEST_S = 5, 60
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file of the remote store: its path below the store, bytes, and when it was written (nanoseconds)."""
+
+    path: PurePosixPath
+    n_bytes: int
+    written_ns: int
+
+
+def is_remote(name: str) -> bool:
+    """Whether a store is named by a URL."""
+    return _URL.match(name) is not None
+
+
+def open_store(name: str) -> Store:
+    """The store of that name to read from: a folder, or a copy of what lies in object storage (s3://BUCKET/PATH).
+
+    Raises:
+        RbpxError: there is no store.
+        MeasureError: the storage does not answer, or refuses.
+    """
+    return Store(mirror(name) if is_remote(name) else Path(name))
+
+
+def own_store(name: str) -> Store:
+    """The store of that name to write to.
+
+    Raises:
+        RbpxError: it lies in object storage, which has no rename by which a run would appear whole.
+    """
+    if is_remote(name):
+        raise RbpxError(
+            f"store={name} can be read, not written; measure into a folder and copy it: aws s3 sync DIR {name}"
+        )
+    return Store(Path(name))
+
+
+def mirror(url: str) -> Path:
+    """Copy what is new in a remote store to this machine's cache, and drop what is gone; returns the folder.
+
+    Files of a run never change, so each is copied once; its manifest comes last, so that a run is there whole or not at
+    all here too. What was copied before is not read again.
+    """
+    copy = _cache() / "stores" / digest(url)
+    try:
+        system, root = _open(url)
+        found = _listed(system, root)
+        if not any(file.path.parts[0] in ("runs", "imports") for file in found):
+            raise RbpxError(f"store={url} holds no runs; check the bucket and the path")
+        new = [file for file in found if not _is_here(copy, file)]
+        manifests = [file for file in new if file.path.name == "manifest.json"]
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for part in ([file for file in new if file not in manifests], manifests):
+                list(pool.map(lambda file: _bring(system, root, file, copy), part))
+    except FileNotFoundError:
+        raise RbpxError(f"store={url} does not exist; check the bucket and the path") from None
+    except (OSError, ValueError) as problem:  # pyarrow's names for whatever a network or an access rule does
+        kept = f"; what was copied before is in {copy}" if copy.is_dir() else ""
+        reason = " ".join(str(problem).split())[:160]
+        raise MeasureError(f"store={url} cannot be read ({reason}){kept}") from None
+    _prune(copy, found)
+    if new:
+        mib = sum(file.n_bytes for file in new) / 2**20
+        print(f"copied {len(new):,} files ({mib:,.1f} MiB) of {url} into {copy}", file=sys.stderr)
+    return copy
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rbpx"
+
+
+def _open(url: str) -> tuple[Any, str]:
+    from pyarrow import fs
+
+    if not url.startswith("s3://"):
+        system, root = fs.FileSystem.from_uri(url)
+        return system, str(root)
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    where = {} if endpoint is None else {"scheme": endpoint.split("://")[0], "endpoint_override": endpoint}
+    return fs.S3FileSystem(connect_timeout=_CONNECT_S, request_timeout=_REQUEST_S, **where), url.removeprefix("s3://")
+
+
+def _listed(system: Any, root: str) -> list[_File]:
+    from pyarrow import fs
+
+    found = []
+    for info in system.get_file_info(fs.FileSelector(root, recursive=True)):
+        path = PurePosixPath(info.path).relative_to(root.rstrip("/"))
+        named = not any(part.startswith(".") for part in path.parts)
+        if info.type is fs.FileType.File and named and path.parts[0] in _HELD:
+            found.append(_File(path, info.size, info.mtime_ns))
+    return found
+
+
+def _is_here(copy: Path, file: _File) -> bool:
+    try:
+        stat = (copy / file.path).stat()
+    except FileNotFoundError:
+        return False
+    return stat.st_size == file.n_bytes and stat.st_mtime_ns == file.written_ns
+
+
+def _bring(system: Any, root: str, file: _File, copy: Path) -> None:
+    path = copy / file.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parts = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with system.open_input_stream(f"{root.rstrip('/')}/{file.path}") as source:
+            parts.write_bytes(source.read())
+        os.utime(parts, ns=(file.written_ns, file.written_ns))
+        os.replace(parts, path)
+    finally:
+        parts.unlink(missing_ok=True)
+
+
+def _prune(copy: Path, found: Sequence[_File]) -> None:
+    there = {file.path for file in found}
+    for kind in _PRUNED:
+        gone = [p for p in (copy / kind).rglob("*") if p.is_file() and PurePosixPath(p.relative_to(copy)) not in there]
+        for path in sorted(gone, key=lambda p: p.name != "manifest.json"):  # first what makes a run a run
+            path.unlink(missing_ok=True)

@@ -1,0 +1,278 @@
+"""The store of evidence: one run in, a folder of immutable Parquet files and a manifest out, whole or absent.
+
+runs/<run_id>/        tokens, rank_counts, documents (Parquet) and manifest.json, renamed into place together
+cells/<cell_key>.json which run answers which request
+vocab/<hash>.parquet  the texts of a tokenizer's ids
+imports/<source>-<digest>.parquet   other people's observations, with where they came from
+samples/<key>.parquet   the documents drawn from a hub's dataset
+fits/ rank_fits/ failures/   one JSON record a file
+"""
+
+import hashlib
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rbpx.errors import MeasureError, RbpxError
+from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.store.notice import notice_damage
+from rbpx.store.schema import FORMAT
+
+Record = dict[str, Any]
+_LEFTOVER_S = 24 * 3600  # no run takes that long to write
+_SCRATCH_S = 30 * _LEFTOVER_S  # nor so long to measure
+RUN_TABLES = ("tokens", "rank_counts", "documents")
+# Measured (benchmarks/README.md): 5.7 bytes a token; dictionaries for all columns take 8.1. Readers need not know.
+_LAYOUT: dict[str, Any] = {
+    "tokens": {
+        "use_dictionary": ["run_id", "token_id", "greater", "ties"],
+        "column_encoding": {
+            "doc_id": "DELTA_BINARY_PACKED",
+            "position": "DELTA_BINARY_PACKED",
+            "logprob": "BYTE_STREAM_SPLIT",
+        },
+    },
+    "rank_counts": {
+        "use_dictionary": ["run_id", "ties", "n_tokens"],
+        "column_encoding": {"greater": "DELTA_BINARY_PACKED", "sum_logprob": "BYTE_STREAM_SPLIT"},
+    },
+    "documents": {},
+}
+KINDS = ("cells", "fits", "rank_fits", "failures")  # of records
+
+
+def now() -> str:
+    """This moment in UTC, ISO 8601 without a zone, as all times in the store."""
+    return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
+
+
+class Store:
+    """A folder of evidence. Any number of processes may write different runs at once."""
+
+    def __init__(self, root: Path) -> None:
+        """Open a store; its folder appears with the first thing written.
+
+        Raises:
+            RbpxError: the path is a file, or cannot be written.
+        """
+        self.root = root.expanduser().resolve()
+        if self.root.exists() and not self.root.is_dir():
+            raise RbpxError(f"store={root} is a file; give the path of a folder")
+
+    def prepare(self) -> None:
+        """Make the folder, and clear away what processes that were killed long ago left unfinished.
+
+        Raises:
+            RbpxError: the folder cannot be written, known before anything is measured.
+        """
+        try:
+            (self.root / "runs").mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise RbpxError(f"store={self.root} cannot be made: {problem.strerror}; name another folder") from None
+        if not os.access(self.root / "runs", os.W_OK):
+            raise RbpxError(f"store={self.root} cannot be written by you; name another folder with --store DIR")
+        for parts in self.leftovers():
+            if age_s(parts) > (_SCRATCH_S if parts.name.startswith(".scratch.") else _LEFTOVER_S):
+                shutil.rmtree(parts, ignore_errors=True) if parts.is_dir() else parts.unlink(missing_ok=True)
+
+    def leftovers(self) -> list[Path]:
+        """What processes that write, or were killed while they wrote, have not put in its place."""
+        return sorted([*self.root.glob(".*.tmp*"), *self.root.glob("*/.*.tmp")])
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A folder of the store for what is only needed for a while; it goes with all that is in it."""
+        self.prepare()
+        with TemporaryDirectory(prefix=".scratch.", suffix=".tmp", dir=self.root, ignore_cleanup_errors=True) as folder:
+            yield Path(folder)
+
+    def run_folder(self, run_id: str) -> Path:
+        """Where a run lies or would lie."""
+        return self.root / "runs" / run_id
+
+    def has_run(self, run_id: str) -> bool:
+        """Whether the run is there; its folder appears in one rename, manifest included."""
+        return is_plain(run_id) and self.run_folder(run_id).is_dir()
+
+    def write_run(self, run_id: str, facts: Record, tables: dict[str, pa.Table]) -> None:
+        """Write a run beside its place and rename it there. A run that another process wrote meanwhile stays."""
+        parts = self.root / "runs" / f".{run_id}.{uuid.uuid4().hex[:8]}.tmp"
+        try:
+            parts.mkdir(parents=True)
+            files = {}
+            for name in RUN_TABLES:
+                path = parts / f"{name}.parquet"
+                pq.write_table(tables[name], path, compression="zstd", write_page_checksum=True, **_LAYOUT[name])
+                with path.open("rb") as file:
+                    files[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+                _sync(path)
+            write_sealed(parts / "manifest.json", facts | {"format": FORMAT, "files": files}, in_lines=True)
+            os.rename(parts, self.run_folder(run_id))
+        except OSError as problem:
+            if not self.has_run(run_id):
+                raise RbpxError(
+                    f"the run cannot be written to store={self.root}: {problem.strerror or problem}; nothing of it was "
+                    "kept; make room and run the same line again"
+                ) from None
+        finally:
+            shutil.rmtree(parts, ignore_errors=True)
+
+    def manifest(self, run_id: str) -> Record:
+        """The facts of a run.
+
+        Raises:
+            ValueError: they are not what was written.
+        """
+        return read_sealed(self.run_folder(run_id) / "manifest.json")
+
+    def has_vocab(self, tokenizer_hash: str) -> bool:
+        """Whether the texts of a tokenizer's ids are kept."""
+        return (self.root / "vocab" / f"{tokenizer_hash}.parquet").is_file()
+
+    def write_vocab(self, tokenizer_hash: str, table: pa.Table) -> None:
+        """Keep the texts of a tokenizer's ids, once."""
+        self._write_table(self.root / "vocab" / f"{tokenizer_hash}.parquet", table)
+
+    def write_import(self, name: str, table: pa.Table) -> None:
+        """Keep one file of other people's observations, once; the name tells its rows."""
+        self._write_table(self.root / "imports" / f"{name}.parquet", table)
+
+    def sample_file(self, key: str) -> Path:
+        """Where the documents drawn from a hub's dataset lie or would lie."""
+        return self.root / "samples" / f"{key}.parquet"
+
+    def write_sample(self, key: str, table: pa.Table) -> None:
+        """Keep the documents drawn from a hub's dataset, once."""
+        self._write_table(self.sample_file(key), table)
+
+    def _write_table(self, path: Path, table: pa.Table) -> None:
+        if path.is_file():
+            return
+        parts = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(table, parts, compression="zstd", write_page_checksum=True)
+            _sync(parts)
+            os.replace(parts, path)
+        except OSError as problem:
+            raise self._unwritten(problem) from None
+        finally:
+            parts.unlink(missing_ok=True)
+
+    def write_record(self, kind: str, name: str, record: Record) -> None:
+        """Keep one record of `cells`, `fits`, `rank_fits` or `failures`; a record of the same name is replaced."""
+        try:
+            write_sealed(self._place(kind, name), record)
+        except OSError as problem:
+            raise self._unwritten(problem) from None
+
+    def _unwritten(self, problem: OSError) -> MeasureError:
+        reason = problem.strerror or problem
+        return MeasureError(f"store={self.root} cannot be written: {reason}; make room and run the same line again")
+
+    def record(self, kind: str, name: str) -> Record | None:
+        """One record by its name, None where there is none; one that is damaged is none, and said."""
+        path = self._place(kind, name)
+        try:
+            return read_sealed(path)
+        except FileNotFoundError:  # perhaps dropped by another process since it was listed
+            return None
+        except ValueError:
+            notice_damage(
+                self.root,
+                f"{kind}/{path.name} in store={self.root} is damaged and left out; remove that file, then run the line "
+                "that made it again",
+            )
+            return None
+
+    def drop_record(self, kind: str, name: str) -> None:
+        """Forget one record, if it is there."""
+        self._place(kind, name).unlink(missing_ok=True)
+
+    def _place(self, kind: str, name: str) -> Path:
+        if not is_plain(name):
+            raise RbpxError(f"{name!r} in {kind} of store={self.root} is no name, it would lead elsewhere; remove it")
+        return self.root / kind / f"{name}.json"
+
+    def records(self, kind: str) -> Iterator[Record]:
+        """All records of a kind, in name order."""
+        for path in self.record_files(kind):
+            record = self.record(kind, path.stem)
+            if record is not None:
+                yield record
+
+    def record_files(self, kind: str) -> list[Path]:
+        """The files of all records of a kind, in name order."""
+        return sorted((self.root / kind).glob("[!.]*.json"))
+
+    def cell(self, cell_key: str) -> Record | None:
+        """The record of a request whose run is there, else None."""
+        record = self.record("cells", cell_key)
+        return record if record is not None and self.has_run(record["run_id"]) else None
+
+    def run_ids(self) -> list[str]:
+        """Runs that were written whole, in name order; `integrity` tells which of them still are."""
+        return sorted(path.name for path in self.root.glob("runs/[!.]*") if path.is_dir())
+
+    def drop_run(self, run_id: str) -> None:
+        """Remove a run, and the requests that it answers; for a reader it is there whole or not at all."""
+        for cell in [cell for cell in self.records("cells") if cell["run_id"] == run_id]:
+            self.drop_record("cells", cell["cell_key"])
+        parts = self.root / "runs" / f".{run_id}.{uuid.uuid4().hex[:8]}.tmp"
+        os.rename(self.run_folder(run_id), parts)
+        shutil.rmtree(parts)
+
+    def vocab_files(self) -> list[Path]:
+        """The Parquet files of the relation `vocab`."""
+        return sorted(self.root.glob("vocab/[!.]*.parquet"))
+
+    def import_files(self) -> list[Path]:
+        """The Parquet files of other people's observations, in name order."""
+        return sorted(self.root.glob("imports/[!.]*.parquet"))
+
+    def state(self) -> str:
+        """A digest of what the store lists; it changes when anything is added, replaced or removed."""
+        digest = hashlib.sha256(str(self.root).encode())
+        runs = (self.run_folder(run_id) for run_id in self.run_ids())
+        for path in [*runs, *self.vocab_files(), *self.import_files()]:
+            digest.update(path.as_posix().encode())
+        for kind in KINDS:
+            for path in self.record_files(kind):
+                digest.update(f"{path.name} {stamp(path)}".encode())
+        return digest.hexdigest()
+
+
+def stamp(path: Path) -> list[int] | None:
+    """What changes when a file is written or replaced; None where it is not there."""
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return None
+    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+
+
+def age_s(path: Path) -> float:
+    """Seconds since a file or folder was last written to; 0 where it has gone."""
+    try:
+        return datetime.now().timestamp() - path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name is one of a file, and no path that leads elsewhere."""
+    return bool(name) and not name.startswith(".") and "/" not in name and "\\" not in name and "\0" not in name
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

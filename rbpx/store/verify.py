@@ -1,0 +1,188 @@
+"""A store in; everything in it that is not as it was written, or does not add up, out: each with what to do."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from rbpx.errors import RbpxError
+from rbpx.files.sealed import read_sealed
+from rbpx.store.imports import imported_run_ids, provenance
+from rbpx.store.integrity import file_fault, read_whole, run_fault, run_files
+from rbpx.store.queries import ask
+from rbpx.store.store import KINDS, RUN_TABLES, Record, Store
+
+_RELATIVE = 1e-6  # logprob is kept in float32
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that is not as it should be.
+
+    Attributes:
+        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `vocab` or `import`.
+        name: of the run, the record or the file.
+        fault: what is wrong.
+        remedy: what to do.
+    """
+
+    kind: str
+    name: str
+    fault: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a verification saw.
+
+    Attributes:
+        faults: what is wrong, runs first.
+        n_runs: runs looked at.
+        n_cells: requests looked at.
+        n_records: fits, rank_fits and failures looked at.
+        n_files: vocabularies and imports looked at.
+        n_bytes: read and hashed, of all runs.
+        n_tokens: rows of `tokens` in sound runs.
+        n_unasked: sound runs that no cell names; the line that measured them links them again.
+        leftovers: files and folders that processes write, or left when they were killed.
+    """
+
+    faults: list[Fault]
+    n_runs: int
+    n_cells: int
+    n_records: int
+    n_files: int
+    n_bytes: int
+    n_tokens: int
+    n_unasked: int
+    leftovers: list[str]
+
+
+def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) -> Verified:
+    """Read every byte of a store, and hold everything in it against what was promised of it.
+
+    Args:
+        store: which.
+        advance: told how many bytes were read.
+
+    Raises:
+        RbpxError: a run is of a newer format than this version reads.
+    """
+    faults: list[Fault] = []
+    run_ids, broken, n_bytes, n_tokens = store.run_ids(), set(), 0, 0
+    for run_id in run_ids:
+        fault = run_fault(store, run_id)
+        if fault is None:
+            facts = store.manifest(run_id)
+            fault = _sums_fault(store, run_id, facts)
+            n_tokens += 0 if fault else facts["n_tokens"]
+        if fault is not None:
+            broken.add(run_id)
+            again = f"rbpx store rm {run_id}, then run the line that measured it again"
+            faults.append(Fault("run", run_id, fault, again))
+        read = sum(path.stat().st_size for path in run_files(store, run_id) if path.is_file())
+        n_bytes += read
+        advance(read)
+    asked = set()
+    for kind in KINDS:
+        for record in _readable(store, kind, faults):
+            if kind == "cells":
+                asked.add(record["run_id"])
+            faults += _record_faults(store, kind, record)
+    faults += _file_faults(store)
+    return Verified(
+        faults=faults,
+        n_runs=len(run_ids),
+        n_cells=len(store.record_files("cells")),
+        n_records=sum(len(store.record_files(kind)) for kind in KINDS if kind != "cells"),
+        n_files=len(store.vocab_files()) + len(store.import_files()),
+        n_bytes=n_bytes,
+        n_tokens=n_tokens,
+        n_unasked=len(set(run_ids) - broken - asked),
+        leftovers=[str(path.relative_to(store.root)) for path in store.leftovers()],
+    )
+
+
+def _sums_fault(store: Store, run_id: str, facts: Record) -> str | None:
+    """How the rows of a run differ from its manifest, None where they do not."""
+    with duckdb.connect(":memory:") as connection:
+        for table in RUN_TABLES:
+            connection.register(table, read_whole(store.run_folder(run_id) / f"{table}.parquet"))
+        (n,) = ask(connection, "run_counts", run_id=run_id).to_pylist()
+    promised = facts["n_tokens"]
+    sums = {
+        "rows of tokens": (n["n_tokens"], promised),
+        "different (doc_id, position)": (n["n_places"], promised),
+        "rows of another run": (n["n_strangers"], 0),
+        "tokens in rank_counts": (n["n_counted"], promised),
+        "ranks that rank_counts counts otherwise": (n["n_apart"], 0),
+        "scored tokens in documents": (n["n_scored"], promised),
+        "documents with other tokens than they say": (n["n_misplaced"], 0),
+        "documents": (n["n_documents"], facts["n_documents"] + facts["n_skipped"]),
+        "documents with scored tokens": (n["n_scored_documents"], facts["n_documents"]),
+    }
+    for what, (found, expected) in sums.items():
+        if found != expected:
+            return f"{found:,} {what}, expected {expected:,}"
+    said = facts["cross_entropy_nats"]
+    if abs(n["cross_entropy_nats"] - said) > _RELATIVE * abs(said):
+        return f"its tokens have a cross-entropy of {n['cross_entropy_nats']:.9g} nats, its manifest says {said:.9g}"
+    return None
+
+
+def _readable(store: Store, kind: str, faults: list[Fault]) -> Iterator[Record]:
+    for path in store.record_files(kind):
+        try:
+            yield read_sealed(path)
+        except FileNotFoundError:  # dropped by another process since it was listed
+            continue
+        except ValueError as problem:
+            remedy = f"remove {kind}/{path.name}, then run the line that made it again"
+            faults.append(Fault(kind.removesuffix("s"), path.stem, f"it cannot be believed ({problem})", remedy))
+
+
+def _record_faults(store: Store, kind: str, record: Record) -> Iterator[Fault]:
+    if kind == "cells" and not store.has_run(record["run_id"]):
+        called = f"{record['family']} {record['size']} on {record['dataset']}"
+        lost = f"its run {record['run_id']} ({called}) is not there"
+        yield Fault("cell", record["cell_key"], lost, "run the line that measured it again")
+    if kind in ("fits", "rank_fits"):
+        named = record["run_ids"] if kind == "fits" else [record["run_id"]]
+        imported = imported_run_ids(store) if not all(map(store.has_run, named)) else set()
+        gone = [run_id for run_id in named if not store.has_run(run_id) and run_id not in imported]
+        if gone:
+            name = record["fit_id"] if kind == "fits" else record["run_id"]
+            yield Fault(kind.removesuffix("s"), name, f"its run {gone[0]} is not there", "rbpx store gc")
+
+
+def _file_faults(store: Store) -> list[Fault]:
+    """Vocabularies that are not of the tokenizer in their name, imports whose rows are not those of their name."""
+    faults = []
+    for path in [*store.vocab_files(), *store.import_files()]:
+        kind = "vocab" if path.parent.name == "vocab" else "import"
+        fault = file_fault(path)
+        if fault is None:
+            fault = _vocab_fault(path.stem, read_whole(path)) if kind == "vocab" else _import_fault(path)
+        if fault is not None:
+            again = "measure that tokenizer's runs again" if kind == "vocab" else "import the file again"
+            name = f"{path.parent.name}/{path.name}"
+            faults.append(Fault(kind, path.stem, fault, f"remove {name}, then {again}"))
+    return faults
+
+
+def _vocab_fault(tokenizer_hash: str, table: pa.Table) -> str | None:
+    if set(table["tokenizer_hash"].to_pylist()) != {tokenizer_hash}:
+        return "it holds another tokenizer than its name says"
+    ids = table["token_id"].to_pylist()
+    return None if ids == list(range(len(ids))) else "its token ids are not 0 to their number"
+
+
+def _import_fault(path: Path) -> str | None:
+    try:
+        source = provenance(path)["source"]
+    except RbpxError as problem:
+        return str(problem)
+    return None if path.stem.startswith(f"{source}-") else f"it is of source {source}"

@@ -1,1 +1,0 @@
-"""Results in, tables on a terminal out; one analysis a module."""

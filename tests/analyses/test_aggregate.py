@@ -1,0 +1,153 @@
+"""Hits learned from outcomes: held against enumeration, against scipy, and against coefficients that were put in."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from rbpx.analyses.tokenwise.judgement import judge
+from rbpx.analyses.tokenwise.law import hit_chance, hit_given_outcome, learn, unbiased_risk
+from rbpx.status import Status
+
+THETA = np.array([0.8, 1.2, -0.7])
+
+
+def tokens(rng: Any, Q: int, N: int, theta: Any = THETA) -> tuple[Any, Any]:
+    """Features with a constant, and hits drawn from the logistic model."""
+    x_QNF = np.concatenate([np.ones((Q, N, 1)), rng.normal(size=(Q, N, 2))], axis=2)
+    return x_QNF, rng.random((Q, N)) < expit(x_QNF @ theta)
+
+
+# --------------------------------------------------------------------------------------------------- the risk
+
+
+@pytest.mark.parametrize("eta", [[0.3], [0.2, 0.9], [0.5, 0.05, 0.97], [0.1, 0.2, 0.3, 0.4]], ids=len)
+def test_the_weights_are_bayes_over_all_labels_of_the_sequence(eta: list[float]) -> None:
+    joint = {}
+    for labels in product((0, 1), repeat=len(eta)):
+        joint[labels] = float(np.prod([e if y else 1 - e for e, y in zip(eta, labels, strict=True)]))
+    for passed in (False, True):
+        these = {labels: p for labels, p in joint.items() if all(labels) == passed}
+        for i in range(len(eta)):
+            by_hand = sum(p for labels, p in these.items() if labels[i]) / sum(these.values())
+            assert hit_given_outcome([eta], [passed])[0, i] == pytest.approx(by_hand, abs=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_risk_is_unbiased_whatever_the_loss(seed: int) -> None:
+    """Expected over the outcomes, in which no label is seen, it is the expected loss under the labels."""
+    rng = np.random.default_rng(seed)
+    eta, loss_hit, loss_miss = rng.uniform(0.05, 0.95, 4), rng.normal(size=4), rng.normal(size=4)
+    supervised = float(np.mean(eta * loss_hit + (1 - eta) * loss_miss))
+    p_pass = float(np.prod(eta))
+    risk = {passed: unbiased_risk([eta], [passed], [loss_hit], [loss_miss]) for passed in (False, True)}
+    assert p_pass * risk[True] + (1 - p_pass) * risk[False] == pytest.approx(supervised, abs=1e-13)
+    assert abs(risk[True] - risk[False]) > 1e-3
+
+
+def test_sure_tokens_have_sure_weights() -> None:
+    assert hit_given_outcome([[0.0, 0.5]], [False]).tolist() == [[0.0, 0.5]]
+    assert hit_given_outcome([[1.0, 0.5]], [False]).tolist() == [[1.0, 0.0]]
+
+
+# ------------------------------------------------------------------------------------------------- the learner
+
+
+@pytest.mark.parametrize("N", [1, 3, 8])
+def test_the_fixed_point_is_the_maximum_that_scipy_finds(N: int) -> None:
+    x, hit = tokens(np.random.default_rng(N), 3000, N)
+    passed = hit.all(axis=1)
+
+    def loss(theta: Any) -> float:
+        ln_p = -np.logaddexp(0, -(x @ theta)).sum(axis=1)
+        return -float(ln_p[passed].sum() + np.log(-np.expm1(ln_p[~passed])).sum())
+
+    best = minimize(loss, np.zeros(3), method="BFGS", options={"gtol": 1e-4})
+    learned = learn(x, passed)
+    assert learned.status is Status.ok
+    np.testing.assert_allclose(learned.theta_F, best.x, atol=2e-4)
+    assert loss(learned.theta_F) <= best.fun + 1e-7
+
+
+def test_the_maximum_is_where_iterating_the_unbiased_risk_comes_to_rest() -> None:
+    """Weights from the model, the model that is best under the weights (scipy), and so on, in plain rounds."""
+    x, hit = tokens(np.random.default_rng(5), 1500, 3)
+    passed = hit.all(axis=1)
+    theta = np.zeros(3)
+    for _ in range(150):
+        weights = hit_given_outcome(hit_chance(x @ theta), passed)
+
+        def risk(t: Any, w: Any = weights) -> tuple[float, Any]:
+            z = x @ t
+            slope = ((expit(z) - w)[..., None] * x).mean(axis=(0, 1))
+            return float(np.mean(w * np.logaddexp(0, -z) + (1 - w) * np.logaddexp(0, z))), slope
+
+        theta = minimize(risk, theta, jac=True, method="BFGS").x
+    np.testing.assert_allclose(learn(x, passed).theta_F, theta, atol=1e-3)
+
+
+@pytest.mark.parametrize("N", [2, 5, 10])
+def test_coefficients_come_back_from_outcomes_alone(N: int) -> None:
+    """Forty sets of 4,000 sequences: right in the mean, so the labels of the tokens are not needed."""
+    theta = np.array([2.0, 1.2, -0.7])
+    found = []
+    for seed in range(40):
+        x, hit = tokens(np.random.default_rng([N, seed]), 4000, N, theta)
+        found.append(learn(x, hit.all(axis=1)).theta_F)
+    mean, stderr = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(40)
+    assert np.all(np.abs(mean - theta) < 3.5 * stderr + 0.01)
+    assert np.all(stderr < 0.05)
+
+
+def test_a_learner_of_nothing_says_so() -> None:
+    x, hit = tokens(np.random.default_rng(1), 50, 3)
+    for passed in (np.zeros(50, bool), np.ones(50, bool)):
+        learned = learn(x, passed)
+        assert learned.status is Status.one_outcome
+        assert np.isnan(learned.theta_F).all()
+    twice = learn(np.concatenate([x, x[:, :, 1:2]], axis=2), hit.all(axis=1))
+    assert twice.status is Status.not_converged
+    with pytest.raises(ValueError, match="shape"):
+        learn(x, np.ones(49, bool))
+
+
+# ------------------------------------------------------------------------------------------------ the judgement
+
+
+def test_the_judgement_is_what_counting_pairs_of_tokens_gives() -> None:
+    rng = np.random.default_rng(2)
+    z, hit = rng.integers(-3, 4, 120) / 2, rng.random(120) < 0.4
+    judged = judge(z, hit, np.arange(120) // 10)
+    won = [(a > b) + (a == b) / 2 for a in z[hit] for b in z[~hit]]
+    p = expit(z)
+    assert judged.auc is not None
+    assert judged.auc.value == pytest.approx(np.mean(won), abs=1e-12)
+    assert judged.log_loss_nats.value == pytest.approx(-np.mean(np.log(np.where(hit, p, 1 - p))), rel=1e-12)
+    assert judged.excess.value == pytest.approx(p.mean() - hit.mean(), abs=1e-14)
+    assert judge(z, np.ones(120, bool), np.arange(120)).auc is None
+    alone = judge(z, hit, np.zeros(120, int)).excess
+    assert (alone.lo, alone.hi) == (None, None)
+
+
+def test_intervals_over_documents_hold_what_other_documents_would_show() -> None:
+    """Two hundred draws of 60 documents whose tokens share luck and ease."""
+
+    def draw(seed: Any, D: int) -> tuple[Any, Any, Any]:
+        rng = np.random.default_rng(seed)
+        ease = rng.normal(size=(D, 1))
+        z = 0.5 * ease + rng.normal(size=(D, 20))
+        hit = rng.random((D, 20)) < expit(z + 0.8 * rng.normal(size=(D, 1)))
+        return z.ravel(), hit.ravel(), np.repeat(np.arange(D), 20)
+
+    truth = judge(*draw([1, 1], 20_000))
+    assert truth.auc is not None
+    held = dict.fromkeys(("auc", "log_loss_nats", "excess"), 0)
+    for seed in range(200):
+        judged = judge(*draw([seed, 7], 60))
+        for name in held:
+            measure = getattr(judged, name)
+            held[name] += measure.lo <= getattr(truth, name).value <= measure.hi
+    assert all(180 <= n <= 198 for n in held.values()), held

@@ -1,0 +1,201 @@
+"""The table of choices: differences between ways of measuring one text, against counts by hand and numpy's lines."""
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rbpx.laws.bootstrap import document_weights
+from tests.support.commands import here
+from tests.support.stores import SHAPES, Measured, cell_records, columns_of, manifests, rank_by_hand, write_jsonl
+
+pytest_plugins = ["tests.support.stores"]
+
+Rows = list[dict[str, Any]]
+RULES = ("pessimistic", "optimistic", "mid")
+B = 50
+N_DOCUMENTS = 8
+
+Way = tuple[str, str, int]  # dtype, bos, window
+REFERENCE: Way = ("float32", "tokenizer", 64)
+WITH_BOS: Way = ("float32", "add", 64)
+SIZES: dict[Way, list[str]] = {
+    REFERENCE: list(SHAPES),
+    WITH_BOS: ["xs", "s", "m"],
+    ("bfloat16", "tokenizer", 64): list(SHAPES),
+    ("float32", "tokenizer", 16): list(SHAPES),
+}
+
+
+@pytest.fixture(scope="module")
+def ways(measured: Measured, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The family in float32, in bfloat16, in windows of 16, three sizes of it with a BOS; do not write into it."""
+    place = tmp_path_factory.mktemp("ways")
+    store, cwd = Path(shutil.copytree(measured.store, place / "store")), place / "cwd"
+    cwd.mkdir()
+    family = measured.family
+    here("measure", *family.words(), "dtype=bfloat16", "--store", store, cwd=cwd, check=0)
+    here("measure", *family.words(), "protocol.window=16", "--store", store, cwd=cwd, check=0)
+    here("measure", *family.words("xs", "s", "m"), "model.bos=add", "--store", store, cwd=cwd, check=0)
+    return store
+
+
+@pytest.fixture(scope="module")
+def found(ways: Path, tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    """The rows of all ways."""
+    return choices(ways, tmp_path_factory.mktemp("cwd"))
+
+
+def choices(store: Path, cwd: Path, *words: str) -> Rows:
+    words = (f"resamples={B}", "k=[1,10,50]", *words, "--store", str(store), "--format", "json")
+    return list(json.loads(here("choices", *words, cwd=cwd, check=0).stdout))
+
+
+def way_of(row: dict[str, Any]) -> Way:
+    return row["dtype"], row["bos"], row["window"]
+
+
+def one(rows: Rows, way: Way, ties: str, quantity: str, k: int | None) -> dict[str, Any]:
+    (row,) = [r for r in rows if (way_of(r), r["ties"], r["quantity"], r["k"]) == (way, ties, quantity, k)]
+    return row
+
+
+def tokens_of(store: Path, way: Way) -> dict[str, dict[str, Any]]:
+    """Tokens of each size that was measured this way, in order of S."""
+    found = {}
+    for record in cell_records(store):
+        facts = manifests(store)[record["run_id"]]
+        if way_of(facts) == way:
+            tokens = columns_of(store / "runs" / record["run_id"], "tokens")
+            found[record["size"]] = tokens | {"S": facts["non_embedding_params"]}
+    return dict(sorted(found.items(), key=lambda item: item[1]["S"]))
+
+
+def loss(tokens: dict[str, Any], ties: str, k: int | None) -> float:
+    """RBP_k, or nats where there is no k."""
+    if k is None:
+        return float(-np.mean(tokens["logprob"].astype(np.float64)))
+    return float(np.mean(rank_by_hand(tokens, ties) <= k))
+
+
+def alpha(runs: dict[str, dict[str, Any]], ties: str, k: int | None) -> float:
+    y = [loss(run, ties, k) for run in runs.values()]
+    y = y if k is None else [-np.log(rbp) for rbp in y]
+    return float(-np.polyfit(np.log([run["S"] for run in runs.values()]), np.log(y), 1)[0])
+
+
+def test_the_reference_is_the_papers_protocol_in_float32_with_pessimistic_ranks(ways: Path, found: Rows) -> None:
+    first = [row for row in found if row["kind"] == "reference"]
+    assert found[: len(first)] == first
+    assert {(r["protocol"], way_of(r), r["ties"]) for r in first} == {("paper", REFERENCE, "pessimistic")}
+    runs = tokens_of(ways, REFERENCE)
+    for k in (1, 10, 50, None):
+        quantity = "cross_entropy" if k is None else "rbp"
+        row = one(found, REFERENCE, "pessimistic", quantity, k)
+        assert row["size"] == "l"
+        assert row["value"] == pytest.approx(loss(runs["l"], "pessimistic", k), rel=1e-9)
+        assert row["lo"] < row["value"] < row["hi"]
+        row = one(found, REFERENCE, "pessimistic", f"alpha_{quantity}", k)
+        assert row["value"] == pytest.approx(alpha(runs, "pessimistic", k), rel=1e-9)
+        assert row["n_points"] == len(SHAPES)
+
+
+def test_each_way_is_its_difference_from_the_reference_at_the_sizes_of_both(ways: Path, found: Rows) -> None:
+    asked = [(way, ties) for way in SIZES for ties in RULES]
+    assert {(way_of(row), row["ties"]) for row in found} == set(asked)
+    reference = tokens_of(ways, REFERENCE)
+    for way, ties in asked[1:]:
+        runs = tokens_of(ways, way)
+        assert list(runs) == SIZES[way]
+        same_sizes = {size: reference[size] for size in runs}
+        largest = list(runs)[-1]
+        for k in (1, 10, 50, None):
+            quantity = "cross_entropy" if k is None else "rbp"
+            row = one(found, way, ties, quantity, k)
+            assert (row["kind"], row["size"], row["n_tokens"]) == ("difference", largest, len(runs[largest]["doc_id"]))
+            before, after = loss(reference[largest], "pessimistic", k), loss(runs[largest], ties, k)
+            assert (row["of"], row["value"]) == pytest.approx((after, after - before), rel=1e-9, abs=1e-12)
+            row = one(found, way, ties, f"alpha_{quantity}", k)
+            before, after = alpha(same_sizes, "pessimistic", k), alpha(runs, ties, k)
+            assert (row["of"], row["n_points"]) == (pytest.approx(after, rel=1e-9), len(runs))
+            assert row["value"] == pytest.approx(after - before, rel=1e-6, abs=1e-9)
+    by_rule = [[row["of"] for row in found if row["ties"] == ties and row["dtype"] == "bfloat16"] for ties in RULES]
+    assert by_rule[1] != by_rule[2]  # this family has ties that tell the rules apart
+
+
+def test_documents_are_drawn_together_on_both_sides(ways: Path, found: Rows) -> None:
+    """The interval is that of differences of resampled ratios, document by document, in numpy."""
+    weights_BD = document_weights(N_DOCUMENTS, B, 42)
+    sides = []
+    for way, ties in ((REFERENCE, "pessimistic"), (WITH_BOS, "mid")):
+        tokens = tokens_of(ways, way)["m"]
+        hits_D = np.bincount(tokens["doc_id"], rank_by_hand(tokens, ties) <= 10, N_DOCUMENTS)
+        sides.append((weights_BD @ hits_D) / (weights_BD @ np.bincount(tokens["doc_id"], minlength=N_DOCUMENTS)))
+    # t of Student with 7 degrees of freedom, 2.3646, times sqrt(8 / 7): the normal quantile of 0.574 %
+    ends = np.quantile(sides[1] - sides[0], [0.00574, 0.99426])
+    row = one(found, WITH_BOS, "mid", "rbp", 10)
+    assert (row["lo"], row["hi"]) == pytest.approx(tuple(ends), abs=1e-5)
+    assert row["lo"] < row["value"] < row["hi"]
+
+
+def test_a_tie_rule_leaves_the_cross_entropy_the_same(found: Rows) -> None:
+    row = one(found, REFERENCE, "mid", "cross_entropy", None)
+    assert (row["value"], row["lo"], row["hi"]) == (0, None, None)
+
+
+def test_the_rule_that_is_asked_for_is_that_of_the_reference(ways: Path, cwd: Path) -> None:
+    rows = choices(ways, cwd, "ties=mid")
+    assert {row["ties"] for row in rows if row["kind"] == "reference"} == {"mid"}
+    assert one(rows, REFERENCE, "pessimistic", "rbp", 1)["kind"] == "difference"
+
+
+def test_the_table_is_whole_in_eighty_columns(ways: Path, cwd: Path) -> None:
+    printed = here("choices", "resamples=50", "--store", ways, cwd=cwd, check=0).stdout
+    table = printed.split("First row")[0]
+    assert max(len(line) for line in table.splitlines() if "the reference is" not in line) <= 80
+    assert (
+        "mine on file: the reference is paper, window 64, padding counted, bos tokenizer, float32, pessimistic."
+        in table
+    )
+    lines = [line.strip() for line in table.splitlines()]
+    for label in ("optimistic ", "bfloat16 ", "bos add ", "window 16 ", "(3 sizes) ", "(m)"):
+        assert any(line.startswith(label) for line in lines), label
+    assert lines[next(n for n, line in enumerate(lines) if line.startswith("optimistic "))].endswith("same"), "CE"
+    assert "Only one way" not in printed
+
+
+def test_one_way_alone_has_its_tie_rules_and_says_how_to_get_another(measured: Measured, cwd: Path) -> None:
+    store = Path(shutil.copytree(measured.store, cwd.parent / "store"))
+    printed = here("choices", "resamples=50", "--store", store, cwd=cwd, check=0).stdout
+    assert "Only one way was measured" in printed
+    assert {line.split()[0] for line in printed.splitlines() if line.strip()} >= {"reference", "optimistic", "mid"}
+
+
+def test_texts_are_compared_each_by_itself_and_csv_has_the_same_rows(
+    ways: Path, measured: Measured, cwd: Path, tmp_path: Path
+) -> None:
+    store = Path(shutil.copytree(ways, tmp_path / "store"))
+    text = write_jsonl(tmp_path / "other.jsonl", "The sea reads nothing.", "A ship that leaves the harbour.")
+    here("measure", *measured.family.words("xs", "s", text=text), "--store", store, cwd=cwd, check=0)
+    rows = choices(store, cwd)
+    assert len({row["text_hash"] for row in rows}) == 2
+    alone = [row for row in rows if row["text_hash"] != rows[0]["text_hash"]]
+    assert {row["quantity"] for row in alone} in ({"rbp", "cross_entropy"}, {row["quantity"] for row in rows})
+    answer = here("choices", f"resamples={B}", "k=[1,10,50]", "--store", store, "--format", "csv", cwd=cwd, check=0)
+    lines = list(csv.DictReader(io.StringIO(answer.stdout)))
+    assert [line["value"] for line in lines] == ["" if r["value"] is None else repr(r["value"]) for r in rows]
+
+
+def test_imported_results_have_no_tokens_to_choose_by(cwd: Path, tmp_path: Path) -> None:
+    table = tmp_path / "theirs.csv"
+    table.write_text("size,S,k,rbp\n" + "".join(f"{S},{S},1,{0.3 + S / 1e7}\n" for S in (1_000, 10_000, 100_000)))
+    words = ["source=them", "ties=optimistic", "family=a", "dataset=b"]
+    here("import", table, *words, "--store", tmp_path / "store", cwd=cwd, check=0)
+    answer = here("choices", "ties=optimistic", "--store", tmp_path / "store", cwd=cwd, check=2)
+    (line,) = answer.stderr.splitlines()
+    assert "choices looks at tokens" in line

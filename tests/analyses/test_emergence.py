@@ -1,0 +1,329 @@
+"""Emergence laws and crossing sizes, against the released GPT-2 windows, closed forms and simulated laws."""
+
+import csv
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import linregress
+from scipy.stats import t as student_t
+
+from rbpx.analyses.emergence.crossing import Crossing, joint_crossing, line_covariance, windows_crossing
+from rbpx.analyses.emergence.hit_windows import Windows, window_share
+from rbpx.analyses.emergence.law import JointFit, fit_joint, fit_windows
+from rbpx.laws.bootstrap import document_weights
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.shares import neg_ln
+from rbpx.status import Status
+
+S = np.array([1e6, 4e6, 2e7, 1e8, 5e8, 2e9])
+LENGTHS = [1, 5, 10, 50, 100]
+NUMBERS = ("C", "C_lo", "C_hi", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "alpha_within", "r2_lnln", "r2_p")
+
+
+def law(C: float, alpha: float, noise_MN: np.ndarray | float = 0.0) -> np.ndarray:
+    """p of the joint law at S and LENGTHS, with noise on ln(-ln p)."""
+    return np.exp(-C * np.array(LENGTHS) * S[:, None] ** -alpha * np.exp(noise_MN))
+
+
+def gpt2(shared_data: Path, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sizes and released shares of windows of the four GPT-2 models on Wikipedia, [M] and [M, N] for LENGTHS."""
+    with (shared_data / "reference" / "gpt2_wikipedia_emergence.csv").open(newline="") as table:
+        rows = [row for row in csv.DictReader(table) if int(row["k"]) == k]
+    sizes = sorted({int(row["non_embedding_params"]) for row in rows})
+    p = {(int(row["non_embedding_params"]), int(row["n"])): float(row["p_all_n_in_topk"]) for row in rows}
+    return np.array(sizes), np.array([[p[size, N] for N in LENGTHS] for size in sizes])
+
+
+def test_the_exponent_of_each_n_on_the_released_gpt2_windows(shared_data: Path) -> None:
+    sizes, p_MN = gpt2(shared_data, 1)
+    fits = [fit_windows(sizes, p_M) for p_M in p_MN[:, :4].T]
+    assert [round(fit.alpha, 3) for fit in fits if fit.alpha is not None] == [0.056, 0.049, 0.032, 0.001]
+    # At N = 100 one repeated passage gives every model the same windows: alpha is .000 for want of any variation.
+    flat = fit_windows(sizes, p_MN[:, 4])
+    assert flat.status is Status.no_variation
+    assert np.ptp(p_MN[:, 4]) == 0
+
+
+@pytest.mark.parametrize(("k", "r2"), [(1, 0.10), (10, 0.85), (100, 0.97), (1000, 0.98)])
+def test_the_joint_r2_on_the_released_gpt2_windows(k: int, r2: float, shared_data: Path) -> None:
+    """The 0.10 of k = 1 is 1 - SS_res/SS_tot of ln(-ln p) about its mean; of ln(-ln p) - ln N it would be 0.001."""
+    sizes, p_MN = gpt2(shared_data, k)
+    fit = fit_joint(sizes, LENGTHS, p_MN)
+    assert (fit.status, fit.n_points, fit.n_left_out, fit.n_sizes) == (Status.ok, 20, 0, 4)
+    assert fit.r2_lnln is not None
+    assert round(fit.r2_lnln, 2) == r2
+
+
+def test_every_number_of_the_joint_law_equals_its_closed_form(shared_data: Path) -> None:
+    sizes, p_MN = gpt2(shared_data, 10)
+    y, x = [], []
+    for m, size in enumerate(sizes):
+        for n, N in enumerate(LENGTHS):
+            y.append(math.log(-math.log(p_MN[m, n])) - math.log(N))
+            x.append(math.log(size))
+    plain = linregress(x, y)
+    ln_N = np.tile(np.log(LENGTHS), len(sizes))
+    ln_y, fitted = np.add(y, ln_N), plain.intercept + plain.slope * np.array(x) + ln_N
+    p, p_fitted = np.exp(-np.exp(ln_y)), np.exp(-np.exp(fitted))
+    # With as many points at each size the line is that of the means of the sizes.
+    means = linregress(np.log(sizes), np.reshape(y, p_MN.shape).mean(axis=1))
+    factor = student_t.ppf(0.975, len(sizes) - 2)
+    ends = [math.exp(means.intercept + sign * factor * means.intercept_stderr) for sign in (-1, 1)]
+    fit = fit_joint(sizes, LENGTHS, p_MN)
+    assert [getattr(fit, name) for name in NUMBERS] == pytest.approx(
+        [
+            math.exp(plain.intercept),
+            *ends,
+            -plain.slope,
+            means.stderr,
+            -plain.slope - factor * means.stderr,
+            -plain.slope + factor * means.stderr,
+            -plain.slope,
+            1 - np.sum((ln_y - fitted) ** 2) / np.sum((ln_y - ln_y.mean()) ** 2),
+            1 - np.sum((p - p_fitted) ** 2) / np.sum((p - p.mean()) ** 2),
+        ],
+        rel=1e-9,
+    )
+    assert fit.params["interval"] == "t"
+
+
+def test_an_exact_joint_law_is_recovered_with_points_left_out() -> None:
+    p_MN = law(3.0, 0.2)
+    p_MN[0, 4], p_MN[5, 0], p_MN[2, 2] = 0.0, 1.0, math.nan
+    fit = fit_joint(S, LENGTHS, p_MN)
+    assert (fit.C, fit.alpha, fit.r2_lnln, fit.r2_p) == pytest.approx((3.0, 0.2, 1.0, 1.0), rel=1e-10)
+    assert (fit.n_points, fit.n_left_out, fit.n_sizes) == (27, 3, 6)
+    assert fit.params["p"][2][2] is None
+
+
+def test_points_left_out_at_small_sizes_bend_alpha_and_alpha_within_tells() -> None:
+    """Windows of dependent hits: -ln p grows as N^0.7. Without the long windows of small sizes alpha is too steep."""
+    p_MN = np.exp(-3.0 * np.array(LENGTHS) ** 0.7 * S[:, None] ** -0.1)
+    whole = fit_joint(S, LENGTHS, p_MN)
+    assert (whole.alpha, whole.alpha_within) == pytest.approx((0.1, 0.1), rel=1e-10)
+    p_MN[:3, 3:] = 0.0
+    bent = fit_joint(S, LENGTHS, p_MN)
+    assert bent.alpha is not None
+    assert bent.alpha > 0.13
+    assert bent.alpha_within == pytest.approx(0.1, rel=1e-10)
+
+
+def test_no_window_length_at_two_sizes_leaves_alpha_within_unknown() -> None:
+    p_MN = np.zeros((3, 3))
+    np.fill_diagonal(p_MN, [0.2, 0.1, 0.3])
+    fit = fit_joint(S[:3], [1, 5, 10], p_MN)
+    assert (fit.status, fit.n_points, fit.alpha_within) == (Status.ok, 3, None)
+
+
+def test_one_window_length_gives_the_law_of_that_length() -> None:
+    p_M = law(3.0, 0.2, np.random.default_rng(0).normal(0, 0.1, (6, 5)))[:, 2]
+    joint, single = fit_joint(S, [10], p_M[:, None]), fit_power_law(S, -np.log(p_M))
+    assert single.C is not None
+    expected = [single.C / 10, single.alpha, single.alpha_stderr, single.alpha_lo, single.alpha_hi, single.r2]
+    found = [joint.C, joint.alpha, joint.alpha_stderr, joint.alpha_lo, joint.alpha_hi, joint.r2_lnln]
+    assert found == pytest.approx(expected, rel=1e-9)
+    a, b = joint_crossing(joint, 10, 0.5), windows_crossing(single, 0.5)
+    assert [a.ln_S, a.ln_lo, a.ln_hi] == pytest.approx([b.ln_S, b.ln_lo, b.ln_hi], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("p_MN", "status"),
+    [
+        (np.full((2, 2), 0.5), Status.too_few_sizes),
+        (np.array([[0.5, 0.2], [0.6, 0.0], [1.0, 0.0], [math.nan, 1.0]]), Status.not_positive),
+        (np.full((4, 2), 0.5), Status.no_variation),
+        (np.zeros((3, 2)), Status.not_positive),
+    ],
+)
+def test_a_joint_law_without_enough_points_is_a_status_and_no_numbers(p_MN: np.ndarray, status: Status) -> None:
+    fit = fit_joint(S[: len(p_MN)], [1, 5], p_MN)
+    assert fit.status is status
+    assert {getattr(fit, name) for name in NUMBERS} == {None}
+    assert joint_crossing(fit, 5, 0.5) == Crossing(0.5, None, None, None, status)
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, math.nan])
+def test_a_law_of_one_length_has_no_numbers_where_no_window_or_every_window_is_of_hits(p: float) -> None:
+    fit = fit_windows(S[:3], [0.2, p, 0.4])
+    assert fit.status is Status.not_positive
+    assert windows_crossing(fit, 0.5).status is Status.not_positive
+
+
+def test_what_is_no_share_no_length_and_no_size_is_refused() -> None:
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        neg_ln([0.5, 1.1])
+    with pytest.raises(ValueError, match="window lengths must be positive and all different"):
+        fit_joint(S, [1, 1], np.full((6, 2), 0.5))
+    with pytest.raises(ValueError, match="sizes must be positive and all different"):
+        fit_joint([1e6, 1e6, 1e7], [1], np.full((3, 1), 0.5))
+    with pytest.raises(ValueError, match="shapes"):
+        fit_joint(S, [1, 5], np.full((2, 6), 0.5))
+    with pytest.raises(ValueError, match="shapes"):
+        fit_joint(S, [1, 5], np.full((6, 2), 0.5), np.full((6, 2), 0.5))
+
+
+# ---------------------------------------------------------------------------------------------------- documents
+
+
+def documents(rng: np.random.Generator, alpha: float) -> list[Windows]:
+    """Windows of 80 documents at each size; a document has the same ease at every size, hits within are independent."""
+    tokens_D, ease_D = rng.integers(150, 512, size=80), rng.normal(0, 0.3, size=80)
+    total_DN = np.maximum(0, tokens_D[:, None] - np.array([1, 5, 10]) + 1)
+    scale = np.exp(-(0.3**2) / 2)
+    p_MDN = np.exp(-scale * 0.4 * (S[:, None, None] / 1e6) ** -alpha * np.exp(ease_D)[:, None] * np.array([1, 5, 10]))
+    return [Windows(rng.binomial(total_DN, p_DN), total_DN) for p_DN in p_MDN]
+
+
+def test_the_document_interval_is_that_of_a_loop_over_the_resamples() -> None:
+    runs = documents(np.random.default_rng(1), 0.2)
+    weights_BD = document_weights(80, 100, seed=1)
+    p_BMN = np.stack([window_share(windows, weights_BD) for windows in runs], axis=1)
+    p_MN = np.stack([window_share(windows) for windows in runs])
+    p_BMN[7, 2, 1] = 0.0
+    fit, plain = fit_joint(S, [1, 5, 10], p_MN, p_BMN), fit_joint(S, [1, 5, 10], p_MN)
+    again = [fit_joint(S, [1, 5, 10], p) for b, p in enumerate(p_BMN) if b != 7]
+    for name, transform in (("alpha", float), ("C", math.log)):
+        values = np.array([transform(getattr(one, name)) for one in again])
+        middle, half = 2 * transform(getattr(plain, name)) - values.mean(), 1.959964 * values.std(ddof=1)
+        ends = [transform(getattr(fit, f"{name}_{end}")) for end in ("lo", "hi")]
+        assert ends == pytest.approx([middle - half, middle + half], rel=1e-5)
+    assert (fit.params["interval"], fit.params["n_resamples"], fit.params["n_resamples_left_out"]) == (
+        "documents",
+        100,
+        1,
+    )
+    assert (fit.alpha, fit.alpha_stderr) == (plain.alpha, plain.alpha_stderr)
+
+
+def test_too_few_usable_resamples_give_no_interval() -> None:
+    fit = fit_joint(S, LENGTHS, law(3.0, 0.2), np.zeros((50, 6, 5)))
+    assert (fit.status, fit.alpha_lo, fit.C_hi, fit.params["interval"]) == (Status.ok, None, None, None)
+    with pytest.raises(ValueError, match="resamples"):
+        joint_crossing(fit, 5, 0.5, documents=True)
+    assert line_covariance(S, np.zeros((50, 6))) is None
+
+
+# ----------------------------------------------------------------------------------------------------- crossing
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_an_exact_law_crosses_where_its_inverse_says(share: float) -> None:
+    p_MN = law(3.0, 0.2)
+    joint = joint_crossing(fit_joint(S, LENGTHS, p_MN), 10, share)
+    single = windows_crossing(fit_windows(S, p_MN[:, 2]), share)
+    for found in (joint, single):
+        assert found.status is Status.ok
+        expected = (3.0 * 10 / -math.log(share)) ** (1 / 0.2)
+        assert [found.S, found.lo, found.hi] == pytest.approx([expected] * 3, rel=1e-6)
+
+
+def test_the_interval_of_a_crossing_is_where_the_band_of_the_regression_meets_the_level() -> None:
+    """Walk along ln S and ask at each step whether the level lies within the confidence band."""
+    walk, x, shapes = np.linspace(-200, 400, 600_001), np.log(S), set()
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        p_M = np.exp(-0.5 * np.exp(-0.2 * (x - x.mean()) + rng.normal(0, rng.uniform(0.1, 1.2), 6)))
+        fit, share = fit_windows(S, p_M), rng.uniform(0.3, 0.9)
+        found = windows_crossing(fit, share)
+        if found.status is Status.never_crosses:
+            continue
+        line = linregress(x, np.log(-np.log(p_M)))
+        rss = np.sum((np.log(-np.log(p_M)) - line.intercept - line.slope * x) ** 2)
+        se = np.sqrt(rss / 4 * (1 / 6 + (walk - x.mean()) ** 2 / np.sum((x - x.mean()) ** 2)))
+        gap = np.abs(line.intercept + line.slope * walk - math.log(-math.log(share)))
+        inside = gap <= student_t.ppf(0.975, 4) * se
+        assert found.ln_S is not None
+        at = int(np.searchsorted(walk, found.ln_S))
+        assert inside[at]
+        before, after = np.flatnonzero(~inside[:at]), np.flatnonzero(~inside[at:])
+        lo, hi = walk[before[-1]] if len(before) else None, walk[at + after[0]] if len(after) else None
+        for end, expected in ((found.ln_lo, lo), (found.ln_hi, hi)):
+            if end is None or walk[0] < end < walk[-1]:
+                assert (end is None) == (expected is None)
+                assert end is None or end == pytest.approx(expected, abs=2e-3)
+        shapes.add((lo is None, hi is None))
+    assert shapes == {(False, False), (False, True), (True, False), (True, True)}
+
+
+def test_a_share_that_does_not_rise_with_size_never_crosses() -> None:
+    p_MN = law(3.0, 0.2)[::-1]
+    assert joint_crossing(fit_joint(S, LENGTHS, p_MN), 5, 0.5).status is Status.never_crosses
+    found = windows_crossing(fit_windows(S, p_MN[:, 1]), 0.5)
+    assert (found.status, found.S, found.lo, found.hi) == (Status.never_crosses, None, None, None)
+
+
+def test_a_crossing_beyond_all_floats_is_known_by_its_logarithm_only(shared_data: Path) -> None:
+    sizes, p_MN = gpt2(shared_data, 1)
+    found = windows_crossing(fit_windows(sizes, p_MN[:, 3]), 0.9)
+    assert found.status is Status.ok
+    assert found.S is None
+    assert found.ln_S is not None
+    assert found.ln_S > 700
+    assert found.ln_hi is None
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.5, math.nan])
+def test_a_level_that_is_no_share_is_refused(share: float) -> None:
+    fit = fit_joint(S, LENGTHS, law(3.0, 0.2))
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        joint_crossing(fit, 5, share)
+    with pytest.raises(ValueError, match="at least 1 token"):
+        joint_crossing(fit, 0, 0.5)
+
+
+def contains(found: Crossing, ln_S: float) -> bool:
+    """Whether a crossing's interval holds the truth."""
+    assert found.status is Status.ok
+    return (found.ln_lo is None or found.ln_lo <= ln_S) and (found.ln_hi is None or ln_S <= found.ln_hi)
+
+
+@pytest.mark.parametrize("sd", [0.03, 0.15, 0.4])
+def test_the_interval_of_a_crossing_covers_the_truth(sd: float) -> None:
+    """400 laws whose noise is half of the size, shared by all N, half of the point; from sure to unsure of alpha."""
+    C, alpha, N, share, rng = 0.4 * 1e6**0.2, 0.2, 10, 0.5, np.random.default_rng(7)
+    ln_S = math.log(C * N / -math.log(share)) / alpha
+    covered, covered_joint, unbounded, n, n_joint = 0, 0, 0, 0, 0
+    for _ in range(400):
+        noise_MN = rng.normal(0, sd / 2**0.5, (6, 1)) + rng.normal(0, sd / 2**0.5, (6, 5))
+        p_MN = law(C, alpha, noise_MN)
+        single, joint = fit_windows(S, p_MN[:, 2]), fit_joint(S, LENGTHS, p_MN)
+        # A fit with alpha <= 0 crosses nowhere; its interval would be all sizes, which misses nothing.
+        if windows_crossing(single, share).status is Status.ok:
+            n += 1
+            covered += contains(windows_crossing(single, share), ln_S)
+            unbounded += windows_crossing(single, share).hi is None
+        if joint_crossing(joint, N, share).status is Status.ok:
+            n_joint += 1
+            covered_joint += contains(joint_crossing(joint, N, share), ln_S)
+    assert n >= 390
+    assert 0.90 <= covered / n <= 0.99
+    assert 0.90 <= covered_joint / n_joint <= 0.99
+    assert (unbounded > 20) == (sd == 0.4)
+
+
+def test_with_documents_the_interval_covers_although_the_sizes_scatter_together() -> None:
+    """Documents that are hard for all sizes move the whole law; the scatter of the sizes does not see it."""
+    alpha, share, rng = 0.2, 0.5, np.random.default_rng(8)
+    many = [documents(np.random.default_rng(seed), alpha) for seed in range(300)]
+    pooled_M2N = sum(np.array([[run.hit_DN.sum(axis=0), run.total_DN.sum(axis=0)] for run in runs]) for runs in many)
+    truth = windows_crossing(fit_windows(S, pooled_M2N[:, 0, 1] / pooled_M2N[:, 1, 1]), share).ln_S
+    assert truth is not None
+    covered, covered_without = 0, 0
+    for seed in range(200):
+        runs, weights_BD = documents(rng, alpha), document_weights(80, 100, seed)
+        p_BM = np.stack([window_share(windows, weights_BD)[:, 1] for windows in runs], axis=1)
+        fit = fit_windows(S, np.stack([window_share(windows)[1] for windows in runs]), p_BM)
+        covered += contains(windows_crossing(fit, share, line_covariance(S, p_BM)), truth)
+        covered_without += contains(windows_crossing(fit, share), truth)
+    assert covered >= 180
+    assert covered_without < 160
+
+
+def test_the_joint_fit_is_a_value_that_fits_into_a_record() -> None:
+    import json
+
+    p_BMN = np.stack([law(3.0, 0.2, np.random.default_rng(b).normal(0, 0.1, (6, 5))) for b in range(30)])
+    fit: JointFit = fit_joint(S, LENGTHS, law(3.0, 0.2), p_BMN)
+    assert json.loads(json.dumps(fit.params, allow_nan=False)) == fit.params

@@ -1,0 +1,192 @@
+"""Improvement by token against a fit per occurrence, counts of a loop, and documents drawn again."""
+
+import json
+import math
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.text import Text
+
+from rbpx.analyses.improve import analysis as improvement
+from rbpx.analyses.improve.table import legible
+from rbpx.config.request import Request
+from rbpx.groups.selection import select
+from rbpx.store.queries import ask, connect
+from rbpx.store.store import Store
+from tests.support.commands import here
+from tests.support.stores import Measured, reseal, runs_by_size
+from tests.support.synthetic import Truth, write_store
+
+pytest_plugins = ["tests.support.stores"]
+
+Rows = list[dict[str, Any]]
+
+
+def rows(store: Path, cwd: Path, *words: str) -> Rows:
+    return list(json.loads(here(*words, "--store", store, "--format", "json", cwd=cwd, check=0).stdout))
+
+
+def occurrences(store: Path) -> tuple[Any, dict[int, list[tuple[int, Any, Any]]]]:
+    """ln S, and by token id (document, nats at each size, ranks at each size) of each occurrence, from a loop."""
+    runs = runs_by_size(store)
+    nats, ranks, ids = defaultdict(list), defaultdict(list), {}
+    for run in runs.values():
+        for n in range(len(run["doc_id"])):
+            place = (int(run["doc_id"][n]), int(run["position"][n]))
+            ids[place] = int(run["token_id"][n])
+            nats[place].append(-float(run["logprob"][n]))
+            ranks[place].append(int(run["greater"][n]) + int(run["ties"][n]) + 1)
+    found = defaultdict(list)
+    for place, token_id in ids.items():
+        found[token_id].append((place[0], nats[place], ranks[place]))
+    return np.log([run["non_embedding_params"] for run in runs.values()]), found
+
+
+def test_slopes_shares_and_hits_are_those_of_a_fit_to_each_occurrence(measured: Measured, cwd: Path) -> None:
+    ln_S, by_hand = occurrences(measured.store)
+    found = {row["token_id"]: row for row in rows(measured.store, cwd, "improve", "least=1", "k=10")}
+    assert found.keys() == by_hand.keys()
+    whole = sum(nats[0] - nats[-1] for each in by_hand.values() for _, nats, _ in each)
+    for token_id, each in by_hand.items():
+        row = found[token_id]
+        slopes = [np.polyfit(ln_S, nats, 1)[0] for _, nats, _ in each]
+        assert row["slope"] == pytest.approx(np.mean(slopes), rel=1e-6, abs=1e-9)
+        assert (row["n_tokens"], row["n_documents"]) == (len(each), len({doc for doc, _, _ in each}))
+        assert row["smallest_nats"] == pytest.approx(np.mean([nats[0] for _, nats, _ in each]))
+        assert row["largest_nats"] == pytest.approx(np.mean([nats[-1] for _, nats, _ in each]))
+        assert row["smallest_rbp"] == pytest.approx(np.mean([ranks[0] <= 10 for _, _, ranks in each]))
+        assert row["largest_rbp"] == pytest.approx(np.mean([ranks[-1] <= 10 for _, _, ranks in each]))
+        assert row["share"] == pytest.approx(sum(n[0] - n[-1] for _, n, _ in each) / whole, abs=1e-12)
+    assert math.fsum(row["share"] for row in found.values()) == pytest.approx(1, abs=1e-9)
+
+
+def test_standard_errors_are_those_of_residuals_summed_by_document(measured: Measured) -> None:
+    ln_S, by_hand = occurrences(measured.store)
+    with connect(Store(measured.store)) as connection:
+        runs = runs_by_size(measured.store)
+        asked = {"run_ids": [run["run_id"] for run in runs.values()], "ln_sizes": ln_S.tolist()}
+        found = ask(connection, "improvements", **asked, k=1, ties="pessimistic").to_pylist()
+    falls: dict[int, float] = defaultdict(float)
+    for each in by_hand.values():
+        for doc, nats, _ in each:
+            falls[doc] += nats[0] - nats[-1]
+    whole, D = sum(falls.values()), len(falls)
+    n_alone = 0
+    for row in found:
+        each = by_hand[row["token_id"]]
+        left: dict[int, float] = defaultdict(float)
+        of_share = {doc: -row["share"] * fall for doc, fall in falls.items()}
+        for doc, nats, _ in each:
+            left[doc] += np.polyfit(ln_S, nats, 1)[0] - row["slope"]
+            of_share[doc] += nats[0] - nats[-1]
+        if len(left) == 1:
+            assert row["slope_stderr"] is None
+            n_alone += 1
+        else:
+            squares = sum(v * v for v in left.values()) * len(left) / (len(left) - 1)
+            assert row["slope_stderr"] == pytest.approx(math.sqrt(squares) / len(each), rel=1e-5)
+        squares = sum(v * v for v in of_share.values()) * D / (D - 1)
+        assert row["share_stderr"] == pytest.approx(math.sqrt(squares) / whole, rel=1e-5)
+    assert 0 < n_alone < len(found)
+
+
+def test_the_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slopes that vary between documents; the truth is that of many documents of the same law."""
+    monkeypatch.setattr("os.fsync", lambda file: None)
+    law = Truth(S=(1_000, 100_000, 10_000_000), shared=0.5)
+    ids = np.random.default_rng(1)
+
+    def analyse(place: str, seed: int, D: int) -> dict[int, improvement.TokenImprovement]:
+        store = write_store(tmp_path / place, law, seed, D, 30, token_DT=ids.integers(0, 4, (D, 30)))
+        with connect(store) as connection:
+            request = Request(least=1)
+            (group,) = select(connection, request)
+            return {t.token_id: t for t in improvement.analyse(connection, group, request).tokens}
+
+    truth = analyse("many", 0, 20_000)
+    assert truth[0].slope == pytest.approx(truth[1].slope, abs=0.01)
+    slope = share = 0
+    for seed in range(1, 41):
+        for token_id, token in analyse(str(seed), seed, 40).items():
+            assert token.slope_lo is not None
+            assert token.slope_hi is not None
+            assert token.share_lo is not None
+            assert token.share_hi is not None
+            slope += token.slope_lo <= truth[token_id].slope <= token.slope_hi
+            share += token.share_lo <= (truth[token_id].share or 0) <= token.share_hi
+    assert 144 <= slope <= 158  # of 160; 152 are expected
+    assert 144 <= share <= 158
+
+
+def test_rarer_token_ids_are_one_row_and_shares_still_add_up_to_one(measured: Measured, cwd: Path) -> None:
+    found = rows(measured.store, cwd, "improve", "least=3")
+    assert [row["kind"] for row in found] == ["token"] * (len(found) - 1) + ["rarer"]
+    assert min(row["n_tokens"] for row in found[:-1]) >= 3
+    assert math.fsum(row["share"] for row in found) == pytest.approx(1, abs=1e-9)
+    shares = [row["share"] for row in found[:-1]]
+    assert shares == sorted(shares, reverse=True)
+    everything = rows(measured.store, cwd, "improve", "least=1")
+    assert found[-1]["n_types"] == sum(row["n_tokens"] < 3 for row in everything)
+
+
+def test_tokens_that_are_not_scored_at_every_size_are_left_out_and_told(tmp_path: Path, cwd: Path) -> None:
+    store = write_store(tmp_path / "store", Truth(), seed=1, n_documents=10, n_tokens=30)
+    path = store.run_folder(store.run_ids()[2]) / "tokens.parquet"
+    table = pq.read_table(path)
+    other = np.where(table["position"].to_numpy() > 25, 9, table["token_id"].to_numpy()).astype(np.int32)
+    pq.write_table(table.set_column(3, "token_id", pa.array(other)), path)
+    reseal(path.parent)
+    (row,) = rows(tmp_path / "store", cwd, "improve")
+    assert (row["token_id"], row["n_tokens"]) == (0, 250)
+    printed = here("improve", "--store", tmp_path / "store", cwd=cwd, check=0).stdout
+    assert "50 tokens were not scored at every size" in printed
+
+
+def test_a_family_that_gets_worse_has_no_shares(tmp_path: Path, cwd: Path) -> None:
+    write_store(tmp_path / "store", Truth(alpha=-0.1), seed=1)
+    (row,) = rows(tmp_path / "store", cwd, "improve")
+    assert row["slope_lo"] > 0
+    assert (row["share"], row["share_lo"]) == (None, None)
+    printed = here("improve", "--store", tmp_path / "store", cwd=cwd, check=0).stdout
+    assert "not predicted better" in printed
+    assert "nan" not in printed.lower()
+
+
+def test_the_table_shows_texts_and_what_got_worse_in_80_columns(measured: Measured, cwd: Path) -> None:
+    printed = here("improve", "least=1", "top=5", "--store", measured.store, cwd=cwd, check=0).stdout
+    assert "xs..l: what improves, by its share" in printed
+    assert "what gets worse, the worst first" in printed
+    assert "' '" in printed or "'e'" in printed
+    tables = [line for line in printed.splitlines() if not line.startswith(("Slope", "mine"))]
+    assert max(map(len, [line for line in tables if "token ids" not in line])) <= 80
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\n", "'\\n'"), ("    ", "'    '"), ("\t", "'\\t'"), ("[bold]", "'[bold]'"), ("\\", "'\\\\'"),
+        ("[/]", "'[/]'"), ("é", "'é'"), ("\x1b[31m", "'\\x1b[31m'"), ("abcdefghijklmnopq", "'abcdefghijk…"),
+    ],
+)  # fmt: skip
+def test_every_text_is_legible_and_safe_in_markup(text: str, shown: str) -> None:
+    assert Text.from_markup(legible(text, 7)).plain == shown
+
+
+def test_a_token_without_text_is_shown_by_its_id() -> None:
+    assert legible(None, 7) == "id 7"
+
+
+@pytest.mark.parametrize("wrong", ["k='[1,10]'", "k=log", "least=0", "top=0"])
+def test_a_wrong_choice_is_one_line(wrong: str, measured: Measured, cwd: Path) -> None:
+    answer = here("improve", wrong.replace("'", ""), "--store", measured.store, cwd=cwd, check=2)
+    assert len(answer.stderr.strip().splitlines()) == 1
+
+
+def test_two_sizes_are_too_few(tmp_path: Path, cwd: Path) -> None:
+    write_store(tmp_path / "store", Truth(S=(1000, 10_000)), seed=1)
+    assert "3 sizes" in here("improve", "--store", tmp_path / "store", cwd=cwd, check=2).stderr

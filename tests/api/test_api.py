@@ -1,0 +1,216 @@
+"""The Python interface: what a notebook gets is what the command line prints, typed, and light to import."""
+
+import json
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rbpx
+from rbpx.analyses.fit.analysis import Laws
+from rbpx.analyses.perform import ANALYSES
+from rbpx.api.keywords import Keys, written
+from tests.support.commands import here
+from tests.support.synthetic import Truth, write_store
+
+PROJECT = Path(__file__).parents[2]
+FEW = "resamples=60"
+CELLS: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("fit", {"laws": ["rbp"], "k": 10, "method": "weighted"}, ["laws=[rbp]", "k=10", "method=weighted"]),
+    ("fit", {"laws": "cross_entropy", "ties": "mid"}, ["laws=cross_entropy", "ties=mid"]),
+    ("klaw", {"k": (1, 2, 5)}, ["k=[1,2,5]"]),
+    ("regimes", {"k": np.array([1, 10])}, ["k=[1,10]"]),
+    ("emergence", {"k": 10, "n": [1, 5]}, ["k=10", "n=[1,5]"]),
+    ("gaps", {"k": 10}, ["k=10"]),
+    ("gaps", {"slices": {"early": "position < 30"}}, ["slices={early: 'position < 30'}"]),
+    ("entropy", {"dataset": "synthetic"}, []),
+    ("predict", {"S": [1e8], "laws": ["rbp"], "k": 1}, ["S=[1e8]", "laws=[rbp]", "k=1"]),
+]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two texts, five sizes each."""
+    root = tmp_path_factory.mktemp("api") / "store"
+    for seed, name in enumerate(("synthetic", "other")):
+        write_store(root, Truth(scatter=0.01), seed=seed, n_documents=20, n_tokens=60, dataset=name)
+    return root
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that names the texts of the store."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "dataset").mkdir()
+    for name in ("synthetic", "other"):
+        (folder / "dataset" / f"{name}.yaml").write_text(f"name: {name}\n")
+    return folder
+
+
+def without_time(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in row.items() if key != "created_at"} for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("verb", "keys", "words"), CELLS, ids=[f"{verb} {' '.join(words)}" for verb, _, words in CELLS]
+)
+def test_an_answer_has_the_numbers_that_the_verb_prints(
+    verb: str, keys: dict[str, Any], words: list[str], store: Path, own: Path, tmp_path: Path
+) -> None:
+    asked = [f"dataset={keys['dataset']}"] if "dataset" in keys else words
+    printed = here(verb, *asked, FEW, "--config-dir", own, "--store", store, "--format", "json", cwd=tmp_path, check=0)
+    answer = getattr(rbpx.open(store, own), verb)(resamples=60, **keys)
+    assert len(answer.records) > 0
+    shown = json.loads(printed.stdout)
+    assert without_time(json.loads(json.dumps(answer.records))) == without_time(shown)
+    for column in {"alpha", "r2", "nats", "y"} & set(shown[0]):
+        known = [row[column] for row in shown if row[column] is not None]
+        assert answer.frame()[column].dropna().tolist() == answer.arrow()[column].drop_null().to_pylist() == known
+    assert answer.arrow().num_rows == len(answer.frame()) == len(shown)
+
+
+def test_every_analysis_has_a_method_of_its_name() -> None:
+    assert [name for name in ANALYSES if not callable(getattr(rbpx.Measurements, name, None))] == []
+
+
+def test_results_are_the_values_that_tables_are_made_of(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = rbpx.open(store).fit(k=1, laws="rbp", resamples=60)
+    assert all(isinstance(result, Laws) for result in answer.results)
+    assert [laws.laws[0].fit.alpha for laws in answer.results] == [row["alpha"] for row in answer.records]
+    answer.show()
+    assert "-ln RBP_1" in capsys.readouterr().out
+    assert "alpha" in answer._repr_html_()
+
+
+def test_a_list_of_datasets_is_a_sweep(store: Path, own: Path) -> None:
+    opened = rbpx.open(store, own)
+    both = opened.fit(dataset=["other", "synthetic"], k=1, laws="rbp", resamples=60)
+    one = opened.fit(dataset="synthetic", k=1, laws="rbp", resamples=60)
+    assert [row["dataset"] for row in both.records] == ["other", "synthetic"]
+    assert both.records[1]["alpha"] == one.records[0]["alpha"]
+
+
+def test_observations_are_counted_tokens_at_any_k_under_any_rule(store: Path) -> None:
+    opened = rbpx.open(str(store))
+    found = opened.observations(k=[3, 17], ties="mid").to_pandas()
+    tokens = opened.sql("SELECT run_id, greater, ties FROM tokens").to_pandas()
+    assert len(found) == 20
+    for row in found.itertuples():
+        of_run = tokens[tokens.run_id == row.run_id]
+        assert row.rbp == pytest.approx(np.mean(of_run.greater + of_run.ties / 2 + 1 <= row.k), abs=1e-12)
+    usual = opened.observations().to_pandas()
+    assert set(usual.ties) == {"pessimistic"}
+    assert set(usual.k) == {1, 10, 100, 500, 1000, 2500, 10000}
+    assert opened.frame("SELECT count(*) AS n FROM runs")["n"].tolist() == [10]
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda m: m.fit(limti=3), "limti is no key; did you mean limit"),
+        (lambda m: m.fit(k=0), "k=0 is no rank"),
+        (lambda m: m.fit(dataset="pydco"), "did you mean pydoc"),
+        (lambda m: m.fit(store="elsewhere"), r"rbpx\.open"),
+        (lambda m: m.fit(size="13z"), "size=13z"),
+        (lambda m: m.fit(size=3), "size=3 was read as a number"),
+        (lambda m: m.fit(k=object()), "is no value of a key"),
+        (lambda m: m.observations(k=0), "k=0 is no rank"),
+        (lambda m: m.observations(ties="odd"), "pessimistic"),
+        (lambda m: m.sql("DROP TABLE runs"), "one SELECT"),
+    ],
+)
+def test_a_wrong_question_is_one_line(ask: Any, says: str, store: Path) -> None:
+    with pytest.raises(rbpx.RbpxError, match=says) as problem:
+        ask(rbpx.open(store))
+    assert "\n" not in str(problem.value)
+
+
+def test_a_store_with_nothing_in_it_is_not_opened(tmp_path: Path) -> None:
+    with pytest.raises(rbpx.RbpxError, match="holds no runs"):
+        rbpx.open(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "value", ["a b", "1e3", "null", "true", "x,y", "[3k]", "$$a$$", 'say "so"', "back\\slash", "ü", "", " ", "{a: 1}"]
+)
+def test_text_reaches_an_analysis_as_it_was_given(value: str, tmp_path: Path) -> None:
+    from rbpx.api.keywords import requests
+
+    (request,) = requests("fit", {"source": value, "slices": {"a": f"x{value}"}}, str(tmp_path / value))
+    assert (request.source, request.store) == (value, str(tmp_path / value))
+
+
+def test_values_are_written_in_the_grammar_of_the_command_line() -> None:
+    given = [None, True, 3, np.int64(3), 1e9, np.float64(0.5), [1, "3k"], {"a": "b c"}, rbpx.Status.ok]
+    assert [written(value) for value in given] == [
+        *("null", "true", "3", "3", "1000000000.0", "0.5", '[1,"3k"]', '{a: "b c"}', "ok")
+    ]
+
+
+# -------------------------------------------------------------------------------------------------------------- picture
+
+
+def test_the_picture_goes_through_the_points_and_within_its_band(store: Path) -> None:
+    chart = rbpx.open(store).fit(k=[1, 10], laws=["rbp", "cross_entropy"], resamples=60).plot().to_dict()
+    band, line, points = (chart["datasets"][layer["data"]["name"]] for layer in chart["layer"])
+    counted = rbpx.open(store).observations(k=[1, 10]).to_pandas()
+    assert band == line
+    drawn = sorted(row["y"] for row in points if row["law"].startswith("-ln RBP"))
+    assert drawn == pytest.approx(sorted(-np.log(counted.rbp)))
+    assert all(row["lo"] < row["y"] < row["hi"] for row in line)
+    of_one = [row for row in line if (row["on"], row["law"]) == (line[0]["on"], "-ln RBP_1")]
+    slopes = {round(float(np.log(b["y"] / a["y"]) / np.log(b["S"] / a["S"])), 9) for a, b in pairwise(of_one)}
+    assert len(slopes) == 1
+
+
+# --------------------------------------------------------------------------------------------------------------- import
+
+
+def test_importing_rbpx_loads_nothing_heavy() -> None:
+    code = "import rbpx, sys; dir(rbpx); print(sorted({name.split('.')[0] for name in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not [name for name in ("torch", "numpy", "duckdb", "hydra", "pandas", "altair") if f"'{name}'" in loaded]
+
+
+def test_analysing_loads_no_model_library(store: Path) -> None:
+    code = f"import rbpx, sys; rbpx.open({str(store)!r}).fit(k=1, resamples=20).frame(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"torch", "transformers", "datasets", "altair"} & set(loaded)
+
+
+SCRIPT = """
+import rbpx
+
+measured = rbpx.open("store")
+fits = measured.fit(dataset="stdlib", k=[1, 10], ties="mid")
+alpha: float | None = fits.results[0].laws[0].fit.alpha
+status: rbpx.Status = fits.results[0].laws[0].fit.status
+ends: list[float] = fits.frame()["alpha_hi"].tolist()
+fits.plot().save("laws.svg")
+"""
+WRONG = 'import rbpx\n\nrbpx.open("store").fit(tise="mid")\nrbpx.opne("store")\n'
+
+
+def test_a_script_of_a_user_is_checked_strictly(tmp_path: Path) -> None:
+    right, wrong = tmp_path / "right.py", tmp_path / "wrong.py"
+    right.write_text(SCRIPT)
+    wrong.write_text(WRONG)
+    # The project's own settings are strict, and its cache saves the half minute that reading the libraries takes.
+    words = [sys.executable, "-m", "mypy", "--no-error-summary", str(right), str(wrong)]
+    done = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, timeout=300)
+    errors = [line.split("error: ")[1] for line in done.stdout.splitlines() if ": error: " in line]
+    assert [error.split(" for ")[0] for error in errors] == [
+        'Unexpected keyword argument "tise"',
+        'Module has no attribute "opne"  [attr-defined]',
+    ], done.stdout
+
+
+def test_the_keys_are_keys_of_the_command_line() -> None:
+    from rbpx.config.request import Request
+
+    assert [name for name in Keys.__annotations__ if name not in Request.__dataclass_fields__] == []

@@ -1,0 +1,163 @@
+"""What a terminal is sent: colour only there and only if wanted, ASCII where it has no more, a pipe that may close."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from rbpx.analyses.perform import ANALYSES
+from tests.support.commands import here
+from tests.support.stores import Measured
+from tests.support.synthetic import Truth, write_store
+
+pytest_plugins = ["tests.support.stores"]
+
+COLOURS = [f"\x1b[{code}m" for code in range(30, 38)]
+QUICK = ("laws=[rbp]", "k=[1,10]", "resamples=25")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("terminal") / "store"
+    write_store(root, Truth(), seed=1)
+    return root
+
+
+def environment(store: Path, more: Mapping[str, str]) -> dict[str, str]:
+    dropped = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", "COLORTERM")
+    plain = {name: value for name, value in os.environ.items() if name not in dropped}
+    return {**plain, "RBPX_STORE": str(store), "TERM": "xterm-256color", **more}
+
+
+def on_a_terminal(words: Sequence[str], store: Path, cwd: Path, **more: str) -> str:
+    """What Python writes to standard output where that is a terminal of 80 columns."""
+    outer, inner = pty.openpty()
+    import fcntl
+    import struct
+    import termios
+
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
+    with subprocess.Popen(
+        [sys.executable, *words],
+        cwd=cwd,
+        env=environment(store, more),
+        stdin=inner,
+        stdout=inner,
+        stderr=subprocess.PIPE,
+    ) as process:
+        os.close(inner)
+        shown = b""
+        while True:
+            try:
+                part = os.read(outer, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            shown += part
+    os.close(outer)
+    assert process.returncode == 0
+    return shown.decode()
+
+
+def through_a_pipe(words: Sequence[str], store: Path, cwd: Path, **more: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *words], cwd=cwd, env=environment(store, more), capture_output=True, check=True
+    )
+    return done.stdout.decode()
+
+
+def is_coloured(text: str) -> bool:
+    return any(colour in text for colour in COLOURS)
+
+
+PROGRAM = """
+import numpy as np
+from rbpx.display.plot.axes import Axis
+from rbpx.display.plot.canvas import Series
+from rbpx.display.plot.terminal import print_plot
+from rbpx.display.tables import add_heading, console, grid, put
+table, headings = grid("y = C · S^-alpha", ["law", "E"]), []
+add_heading(table, headings, "drawn on synthetic")
+table.add_row("one", "–")
+put(console(), table, headings)
+x = np.array([1.0, 10.0, 100.0])
+print_plot(console(), "a plot", [Series("a law", x, x, x_L=x, y_L=x)], Axis("x"), Axis("y"))
+"""
+ALONE = ("-c", PROGRAM)  # what every table and plot goes through, without the time that a fit takes
+
+
+def test_a_command_is_coloured_on_a_terminal(store: Path, cwd: Path) -> None:
+    assert "\x1b[36m●" in on_a_terminal(("-m", "rbpx", "fit", *QUICK, "--plot"), store, cwd)
+
+
+def test_colour_is_for_terminals_and_obeys_no_color_and_force_color(store: Path, cwd: Path) -> None:
+    assert is_coloured(on_a_terminal(ALONE, store, cwd))
+    piped = through_a_pipe(ALONE, store, cwd)
+    assert "●" in piped
+    assert "\x1b" not in piped
+    without = on_a_terminal(ALONE, store, cwd, NO_COLOR="1")
+    assert "●" in without
+    assert not is_coloured(without)
+    assert is_coloured(through_a_pipe(ALONE, store, cwd, FORCE_COLOR="1"))
+
+
+def test_rows_for_programs_have_no_colour_even_on_a_terminal(store: Path, cwd: Path) -> None:
+    shown = on_a_terminal(("-m", "rbpx", "fit", *QUICK, "--format", "json"), store, cwd, FORCE_COLOR="1")
+    assert "\x1b" not in shown
+    assert {row["k"] for row in json.loads(shown)} == {1, 10}
+
+
+def test_an_encoding_without_our_signs_is_given_ascii(store: Path, cwd: Path) -> None:
+    shown, usual = (through_a_pipe(ALONE, store, cwd, PYTHONIOENCODING=code) for code in ("ascii", "utf-8"))
+    assert shown.isascii()
+    assert "y = C * S^-alpha\n" in shown
+    assert " drawn on synthetic\n" in shown
+    assert "\\u" not in shown
+    for text in ("y = C · S^-alpha\n", " drawn on synthetic\n", "●", "⣀"):
+        assert text in usual
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure(store: Path, cwd: Path) -> None:
+    command = [sys.executable, "-m", "rbpx", "regimes", "resamples=25"]
+    with subprocess.Popen(
+        command, cwd=cwd, env=environment(store, {}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        told = process.stderr.read()
+    assert (process.returncode, told) == (0, b"")
+
+
+# ------------------------------------------------------------------------------------------------------ for programs
+
+SHORT = {"tokenwise": ("n=[5]",), "outcomes": ("n=[2]",), "emergence": ("n=[1,2]",), "gaps": ("slices=position",)}
+
+
+@pytest.mark.parametrize("verb", ANALYSES)
+def test_every_analysis_has_rows_for_programs_alone_on_stdout(verb: str, measured: Measured, cwd: Path) -> None:
+    """By the table of analyses itself, so a new one cannot forget it."""
+    import csv
+    import io
+
+    words = (verb, *SHORT.get(verb, ()), "k=[2]", "resamples=25", "least=2", "--store", measured.store)
+    rows = json.loads(here(*words, "--format", "json", cwd=cwd, check=0).stdout)
+    table = list(csv.DictReader(io.StringIO(here(*words, "--format", "csv", cwd=cwd, check=0).stdout)))
+    assert len(rows) == len(table) > 0
+    assert list(dict.fromkeys(name for row in rows for name in row)) == list(table[0])
+
+
+def test_rows_are_written_to_a_file_and_a_table_is_not(store: Path, cwd: Path, tmp_path: Path) -> None:
+    place = tmp_path / "rows.csv"
+    words = ("fit", *QUICK, "--store", store, "--output", place)
+    refused = here(*words, cwd=cwd, check=2)
+    assert "--format csv" in refused.stderr
+    assert not place.exists()
+    assert here(*words, "--format", "csv", cwd=cwd, check=0).stdout == ""
+    assert place.read_text().startswith("fit_id,")

@@ -1,0 +1,108 @@
+"""Tables by the width of the terminal: what fits in 80 columns, and what more there is to see in 160."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from rbpx.display.spare_columns import fitting, width
+from rbpx.display.tables import grid
+from tests.support.commands import here
+from tests.support.synthetic import Truth, write_store
+
+pytest_plugins = ["tests.support.stores"]
+
+VERBS = ("fit", "klaw", "regimes", "emergence", "gaps", "entropy", "predict", "units", "ranks", "improve")
+
+
+def shown(columns: int, spare: tuple[str, ...], *rows: tuple[str, ...]) -> list[str]:
+    table = grid("", ["name", "one", "two", "three"], spare=spare)
+    for row in rows:
+        table.add_row(*row)
+    return [str(column.header) for column in fitting(Console(width=columns), table).columns]
+
+
+def test_spare_columns_are_dropped_from_the_least_wanted_up_as_room_ends() -> None:
+    row = ("name", "1" * 10, "2" * 10, "3" * 10)  # 1 + 4 + 2 + 10 + 2 + 10 + 2 + 10 + 1
+    spare = ("three", "one")
+    assert shown(42, spare, row) == ["name", "one", "two", "three"]
+    assert shown(41, spare, row) == ["name", "two", "three"]
+    assert shown(30, spare, row) == ["name", "two", "three"]
+    assert shown(29, spare, row) == ["name", "two"]
+    assert shown(5, spare, row) == ["name", "two"]
+
+
+def test_a_spare_column_that_tells_nothing_is_left_out_at_any_width() -> None:
+    rows = (("a", "–", "–", ""), ("b", "–", "1", ""))
+    assert shown(200, ("one", "two", "three"), *rows) == ["name", "two"]
+    assert shown(200, ("two",), *rows) == ["name", "one", "two", "three"]  # the others are always shown
+
+
+def test_what_is_left_keeps_its_rows_sections_and_shape() -> None:
+    table = grid("title", ["name", "spare", "number"], spare=("spare",))
+    table.add_row("a", "x" * 90, "1")
+    table.add_section()
+    table.add_row("b", "y", "22")
+    table.columns[-1].min_width = 9
+    narrow = fitting(Console(width=80), table)
+    assert [list(column.cells) for column in narrow.columns] == [["a", "b"], ["1", "22"]]
+    assert [row.end_section for row in narrow.rows] == [True, False]
+    assert (narrow.title, narrow.columns[1].min_width, narrow.columns[1].justify) == ("title", 9, "right")
+    assert width(Console(width=80), narrow) < 80 < width(Console(width=80), table)
+
+
+def test_a_spare_column_needs_a_heading_of_its_own() -> None:
+    table = grid("", ["name", "95 %", "95 %"], spare=("95 %",))
+    with pytest.raises(ValueError, match="heading of 2 columns"):
+        fitting(Console(width=80), table)
+
+
+# ------------------------------------------------------------------------------------------------------ as people ask
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("widths") / "store"
+    write_store(root, Truth(), seed=1, dataset="one")
+    write_store(root, Truth(C=5.0, alpha=0.08), seed=2, dataset="two")
+    return root
+
+
+def tables(verb: str, columns: int, store: Path, cwd: Path, *words: str) -> list[str]:
+    """The lines of the tables; a line of a table has two blanks between its cells, which prose has not."""
+    words = (*words, "resamples=25", "laws=[rbp,cross_entropy]") if verb == "fit" else (*words, "resamples=25")
+    answer = here(verb, *words, "--store", store, cwd=cwd, env={"COLUMNS": str(columns)}, check=0)
+    return [line for line in answer.stdout.splitlines() if re.search(r"\S {2,}\S|───", line)]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_table_fits_80_columns_and_says_more_at_160(verb: str, store: Path, cwd: Path) -> None:
+    one = ["dataset=file", "dataset.name=one"]
+    asked = {"emergence": ["k=10", "n=[1,2,5]"], "regimes": ["k=[1,10,100]"], "ranks": one, "predict": one}
+    words = asked.get(verb, [])
+    narrow, wide = (tables(verb, columns, store, cwd, *words) for columns in (80, 160))
+    assert max(map(len, narrow)) <= 80 < max(map(len, wide)) <= 160
+    assert len(narrow) == len(wide)
+    for few, more in zip(narrow, wide, strict=True):
+        if "───" not in few:
+            assert set(few.split()) <= set(more.split())
+
+
+def test_what_160_columns_say_more_is_what_the_fit_holds(store: Path, cwd: Path) -> None:
+    lines = tables("fit", 160, store, cwd, "dataset=file", "dataset.name=one")
+    words = ("dataset=file", "dataset.name=one", "resamples=25", "laws=[rbp]", "k=[1]", "--format", "json")
+    (row,) = json.loads(here("fit", *words, "--store", store, cwd=cwd, check=0).stdout)
+    (line,) = [line for line in lines if line.strip().startswith("-ln RBP_1 ")]
+    (heading,) = [line for line in lines if line.strip().startswith("law ")]
+    cells = dict(zip(*(re.split(r" {2,}", text.strip()) for text in (heading, line)), strict=True))
+    params = row["params"]
+    assert float(cells["C"]) == pytest.approx(row["C"], rel=1e-3)
+    ends = [float(end) for end in cells["95 % of C"].split("..")]
+    assert ends == pytest.approx([params["C_lo"], params["C_hi"]], rel=1e-2)
+    assert (cells["sizes"], cells["over S"]) == ("5", "1.0e3..1.0e7")
+    assert [float(end) for end in cells["95 % of R2"].split("..")] == pytest.approx(
+        [params["r2_lo"], params["r2_hi"]], abs=6e-4
+    )
+    assert float(cells["sd models"]) == pytest.approx(params["alpha_models_sd"], abs=6e-5)

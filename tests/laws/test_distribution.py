@@ -1,0 +1,151 @@
+"""Rank distributions over 1..V, against explicit probabilities, closed forms and a second search for the maximum.
+
+Shapes: V ranks of the vocabulary, M parameters.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from rbpx.laws.distribution import DISTRIBUTIONS, fit_distribution, ln_shares
+from rbpx.status import Status
+from tests.support.rank_models import SAMPLES, TRUE, drawn, number, numbers, other_maximum, plain_ln_p
+
+# Each distribution and one that it holds as a special case.
+NESTED = [
+    ("lognormal_full", "power_law"),
+    ("power_law_cutoff", "power_law"),
+    ("zipf_mandelbrot", "power_law"),
+    ("lognormal_inflated", "lognormal_full"),
+]
+
+
+def test_the_seven_distributions_have_their_names() -> None:
+    assert set(DISTRIBUTIONS) == set(TRUE)
+    assert len(DISTRIBUTIONS) == 7
+    assert isinstance(DISTRIBUTIONS, tuple)
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("name", TRUE)
+def test_another_search_finds_the_same_maximum_and_plain_sums_the_same_numbers(name: str, sample: str) -> None:
+    rank, n_tokens = SAMPLES[sample]
+    n, m, V = n_tokens.sum(), len(TRUE[name]), 400
+    fit = fit_distribution(name, rank, n_tokens, V)
+    assert fit.distribution == name
+    plain = plain_ln_p(name, fit.params, V)
+    loglik = sum(count * plain[x - 1] for x, count in zip(rank.tolist(), n_tokens.tolist(), strict=True))
+    assert number(fit.loglik) == pytest.approx(loglik, rel=1e-9)
+    assert number(fit.loglik) == pytest.approx(other_maximum(name, rank, n_tokens, V), abs=1e-5)
+    assert number(fit.aic) == pytest.approx(2 * m - 2 * loglik, rel=1e-9)
+    assert number(fit.bic) == pytest.approx(m * math.log(n) - 2 * loglik, rel=1e-9)
+    seen, model, gap = 0.0, 0.0, 0.0
+    for x in range(1, V + 1):
+        seen += n_tokens[rank == x].sum() / n
+        model += math.exp(plain[x - 1])
+        gap = max(gap, abs(seen - model))
+    assert number(fit.distance) == pytest.approx(gap, abs=1e-9)
+
+
+@pytest.mark.parametrize("V", [300, 50_304])
+@pytest.mark.parametrize("name", TRUE)
+def test_parameters_are_recovered_within_the_fisher_information(name: str, V: int) -> None:
+    n, names, true = 200_000, list(TRUE[name]), TRUE[name]
+    fit = fit_distribution(name, *drawn(name, V, n, seed=3), V)
+    assert fit.status is Status.ok
+    slopes_MV = []
+    for key in names:
+        step = 1e-5 * true[key]
+        up, down = (plain_ln_p(name, true | {key: true[key] + sign * step}, V) for sign in (1, -1))
+        slopes_MV.append((up - down) / (2 * step))
+    p_V = np.exp(plain_ln_p(name, true, V))
+    information_MM = n * (p_V * np.array(slopes_MV)) @ np.array(slopes_MV).T
+    off_M = np.array([number(fit.params[key]) - true[key] for key in names])
+    # The probability that a correct fit is further off than this is 1 in 10,000.
+    assert off_M @ information_MM @ off_M < chi2.ppf(0.9999, len(names))
+
+
+@pytest.mark.parametrize("V", [40, 50_304])
+@pytest.mark.parametrize("name", TRUE)
+def test_the_shares_are_those_of_the_formula_and_add_up_to_one(name: str, V: int) -> None:
+    fit = fit_distribution(name, *drawn(name, 40, 5000, seed=4), V)
+    found = ln_shares(fit, V)
+    assert found.shape == (V,)
+    assert math.fsum(np.exp(found)) == pytest.approx(1, abs=1e-12)
+    plain = plain_ln_p(name, fit.params, V)
+    likely = plain > -300  # beyond it a difference of two tails is all rounding
+    assert found[likely] == pytest.approx(plain[likely], rel=1e-9)
+
+
+def test_three_ranks_leave_two_parameters_nothing_to_miss() -> None:
+    # p_2 / p_1 = 0.5 and p_3 / p_2 = 0.6 solve for both parameters of every family by hand.
+    rank, n_tokens = np.array([1, 2, 3]), np.array([1000, 500, 300])
+    best = sum(count * math.log(count / 1800) for count in n_tokens.tolist())
+    two = [name for name in TRUE if len(TRUE[name]) == 2]
+    fits = {name: fit_distribution(name, rank, n_tokens, 3) for name in two}
+    for fit in fits.values():
+        assert fit.status is Status.ok
+        assert number(fit.loglik) == pytest.approx(best, abs=1e-7)
+        assert number(fit.distance) == pytest.approx(0, abs=1e-5)
+    ln2, ln3 = math.log(2), math.log(3)
+    lognormal = np.linalg.solve([[ln2, ln2**2], [ln3, ln3**2]], [math.log(2), math.log(1000 / 300)])
+    cutoff = np.linalg.solve([[ln2, 1], [ln3, 2]], [math.log(2), math.log(1000 / 300)])
+    solved = [
+        ("lognormal_full", {"beta": lognormal[0], "gamma": lognormal[1]}),
+        ("power_law_cutoff", {"beta": cutoff[0], "rate": cutoff[1]}),
+        ("negative_binomial", {"r": 0.5 / 0.7, "q": 0.7}),  # r q = 0.5, (r + 1) q / 2 = 0.6
+    ]
+    for name, params in solved:
+        assert {key: number(fits[name].params[key]) for key in params} == pytest.approx(params, rel=1e-4)
+
+
+def test_rank_one_is_free_when_it_is_inflated() -> None:
+    # Ranks 2 to 4 solve for beta and gamma; rank 1 keeps the share it has, far off their line.
+    counts = [9000, 400, 300, 200]
+    fit = fit_distribution("lognormal_inflated", [1, 2, 3, 4], counts, 4)
+    assert number(fit.params["share_1"]) == pytest.approx(9000 / 9900, rel=1e-12)
+    t = np.log([2, 3, 4])
+    beta, gamma = np.linalg.solve(np.column_stack([t[1:] - t[0], t[1:] ** 2 - t[0] ** 2]), np.log([400 / 300, 2]))
+    assert (number(fit.params["beta"]), number(fit.params["gamma"])) == pytest.approx((beta, gamma), rel=1e-6)
+    assert number(fit.loglik) == pytest.approx(sum(c * math.log(c / 9900) for c in counts), rel=1e-12)
+
+
+def test_mu_and_sigma_are_beta_and_gamma_in_other_words() -> None:
+    for name in ("lognormal_full", "lognormal_inflated"):
+        params = fit_distribution(name, *SAMPLES["lognormal"], 400).params
+        mu, sigma = number(params["mu"]), number(params["sigma"])
+        assert 1 - mu / sigma**2 == pytest.approx(number(params["beta"]), rel=1e-10)
+        assert 1 / (2 * sigma**2) == pytest.approx(number(params["gamma"]), rel=1e-10)
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_a_distribution_is_at_least_as_likely_as_its_special_case(sample: str) -> None:
+    fits = {name: fit_distribution(name, *SAMPLES[sample], 400) for name in DISTRIBUTIONS}
+    for general, special in NESTED:
+        assert number(fits[general].loglik) >= number(fits[special].loglik) - 1e-6
+    # A third parameter, and a cutoff that the data want, are more than ties.
+    assert number(fits["lognormal_inflated"].loglik) > number(fits["power_law"].loglik) + 1
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_the_order_of_ranks_and_split_counts_do_not_matter(name: str) -> None:
+    rank, n_tokens = drawn(name, 400, 3000, seed=5)
+    plain = fit_distribution(name, rank, n_tokens, 400)
+    half = n_tokens // 3
+    split = fit_distribution(name, np.r_[rank[::-1], 400, rank], np.r_[(n_tokens - half)[::-1], 0, half], 400)
+    assert split.status is plain.status
+    assert numbers(split) == pytest.approx(numbers(plain), rel=1e-9)
+    for key in TRUE[name]:
+        assert number(split.params[key]) == pytest.approx(number(plain.params[key]), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_ten_times_as_many_tokens_of_the_same_shares_leave_the_parameters(name: str) -> None:
+    rank, n_tokens = drawn(name, 400, 3000, seed=6)
+    once, tenfold = (fit_distribution(name, rank, factor * n_tokens, 400) for factor in (1, 10))
+    for key in TRUE[name]:
+        assert number(tenfold.params[key]) == pytest.approx(number(once.params[key]), rel=1e-5)
+    assert number(tenfold.loglik) == pytest.approx(10 * number(once.loglik), rel=1e-9)
+    assert number(tenfold.distance) == pytest.approx(number(once.distance), abs=1e-6)

@@ -1,0 +1,132 @@
+"""The choice between a power law and the same law with an offset, on points made by either."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import least_squares
+
+from rbpx.laws.form import NEGLIGIBLE, Choice, Form, choose
+from rbpx.laws.power import fit_power_law, fit_signed_power_law
+from rbpx.laws.regression import Method
+
+S = np.logspace(6, 10, 7)
+OFFSET = 1.7 + 200 * S**-0.3
+PURE = 700 * S**-0.3
+
+
+def chosen(law: np.ndarray, scatter: float, seed: int, sizes: np.ndarray = S) -> Choice:
+    y = law * np.exp(scatter * np.random.default_rng(seed).normal(size=len(sizes)))
+    choice = choose(fit_power_law(sizes, y))
+    assert choice is not None
+    return choice
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_clear_offset_is_called_for(seed: int) -> None:
+    choice = chosen(OFFSET, 1e-4, seed)
+    assert choice.form is Form.offset
+    assert choice.E == pytest.approx(1.7, rel=0.01)
+    assert choice.E_lo is not None
+    assert choice.E_hi is not None
+    assert 0 < choice.E_lo < choice.E < choice.E_hi
+    assert choice.aic_power_less_offset is not None
+    assert choice.aic_power_less_offset > 10
+
+
+@pytest.mark.parametrize("law", [1.7 + 7 * S**-0.1, 7 * S**-0.1], ids=["with an offset", "without"])
+def test_big_scatter_leaves_both_forms_open(law: np.ndarray) -> None:
+    forms = [chosen(law, 0.2, seed).form for seed in range(8)]
+    assert Form.power not in forms
+    assert forms.count(Form.either) >= 7
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_power_law_is_called_for_where_the_offset_is_bounded_near_zero(seed: int) -> None:
+    choice = chosen(PURE, 1e-3, seed)
+    assert choice.form is Form.power
+    assert choice.E_lo == 0
+    assert choice.E_hi is not None
+    assert 0 <= choice.E_hi <= 0.05 * PURE.min() * 1.01
+    assert best_squares_with(0.05 * PURE.min(), PURE) > 20 * 7 * 1e-3**2  # such an offset would be seen
+
+
+@pytest.mark.parametrize("scatter", [1e-3, 5e-3, 1e-2, 3e-2])
+def test_the_form_says_what_the_interval_of_the_offset_says(scatter: float) -> None:
+    for law in (PURE, OFFSET - 1.6, 0.02 + PURE):
+        y = law * np.exp(scatter * np.random.default_rng(3).normal(size=7))
+        choice, offset = choose(fit_power_law(S, y)), fit_power_law(S, y, None, Method.offset)
+        assert choice is not None
+        E_lo, E_hi = offset.params["E_lo"], offset.params["E_hi"]
+        assert (choice.E, choice.E_lo, choice.E_hi) == (offset.params["E"], E_lo, E_hi)
+        calls_for_offset = E_lo is not None and E_lo > 0
+        bounded = E_hi is not None and E_hi <= NEGLIGIBLE * y.min()
+        expected = Form.offset if calls_for_offset else Form.power if bounded else Form.either
+        assert choice.form is expected
+
+
+def test_an_offset_is_seldom_called_for_where_there_is_none() -> None:
+    """100 families; one side of a 95 % interval errs 2.5 times of 100."""
+    few = np.logspace(6, 10, 5)
+    forms = [chosen(7 * S**-0.1, 0.02, seed).form for seed in range(50)]
+    forms += [chosen(700 * few**-0.5, 0.005, 1000 + seed, few).form for seed in range(50)]
+    assert forms.count(Form.offset) <= 6
+
+
+def best_squares_with(E: float, y: np.ndarray) -> float:
+    """The smallest sum of squares in ln y of a law with this offset."""
+    x = np.log(S) - np.log(S).mean()
+
+    def residual(theta: np.ndarray) -> Any:
+        return np.log(E + np.exp(theta[0] + theta[1] * x)) - np.log(y)
+
+    return 2 * float(least_squares(residual, np.polyfit(x, np.log(y - E), 1)[::-1], xtol=1e-15, ftol=1e-15).cost)
+
+
+def test_the_differences_of_the_criteria_equal_their_closed_forms() -> None:
+    y = (1.7 + 50 * S**-0.2) * np.exp(0.01 * np.random.default_rng(4).normal(size=7))
+    choice = choose(fit_power_law(S, y))
+    assert choice is not None
+    assert choice.E is not None
+    gain = 7 * math.log(best_squares_with(0.0, y) / best_squares_with(choice.E, y))
+    differences = (choice.aic_power_less_offset, choice.bic_power_less_offset)
+    assert differences == pytest.approx((gain - 2, gain - math.log(7)), rel=1e-5)
+    assert best_squares_with(choice.E, y) < min(best_squares_with(share * choice.E, y) for share in (0.99, 1.01))
+
+
+def test_an_offset_that_would_be_negative_is_not_called_for() -> None:
+    choice = choose(fit_power_law(S, -0.5 + 7 * S**-0.1))
+    assert choice is not None
+    assert choice.form is not Form.offset
+    assert (choice.E, choice.E_lo) == (0, 0)
+    assert choice.aic_power_less_offset == pytest.approx(-2)
+    assert choice.bic_power_less_offset == pytest.approx(-math.log(7))
+
+
+def test_noisy_documents_can_leave_open_what_the_points_alone_would_decide() -> None:
+    y = (0.05 + 7 * S**-0.1) * np.exp(1e-5 * np.random.default_rng(5).normal(size=7))
+    tilt = np.random.default_rng(6).normal(size=(60, 1)) * np.linspace(-1, 1, 7) ** 2
+    power = fit_power_law(S, y)
+    alone, noisy = choose(power), choose(power, y * np.exp(0.05 * tilt))
+    assert alone is not None
+    assert noisy is not None
+    assert (alone.form, noisy.form) == (Form.offset, Form.either)
+
+
+def test_a_negative_term_is_judged_by_its_size() -> None:
+    mirrored = choose(fit_signed_power_law(S, -OFFSET * (1 + 1e-4 * np.cos(np.arange(7)))))
+    assert mirrored == choose(fit_power_law(S, OFFSET * (1 + 1e-4 * np.cos(np.arange(7)))))
+    assert mirrored is not None
+    assert mirrored.form is Form.offset
+
+
+@pytest.mark.parametrize("y", [OFFSET[:3], [1.0, math.nan, 2.0, 3.0], [2.0] * 4], ids=["three", "nan", "flat"])
+def test_there_is_no_choice_without_a_law_or_with_three_sizes(y: Any) -> None:
+    assert choose(fit_power_law(S[: len(y)], y)) is None
+
+
+def test_a_choice_can_be_written() -> None:
+    choice = chosen(OFFSET, 1e-3, 7)
+    assert json.loads(json.dumps(choice.record(), allow_nan=False))["form"] == "offset"

@@ -1,0 +1,254 @@
+"""The power law in size, against published slopes, closed forms and simulated documents with a known exponent."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import beta as beta_distribution
+from scipy.stats import linregress
+from scipy.stats import t as student_t
+
+from rbpx.laws.bootstrap import document_weights
+from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
+from rbpx.laws.prediction import predict
+from rbpx.status import Status
+
+# GPT-2 on Wikipedia: the RBP paper's released metrics (arXiv 2510.20387), six decimals, 317,414 tokens a model.
+GPT2_S = [85056000, 302311424, 708390400, 1475561600]
+GPT2_CE = [3.416736, 3.091347, 2.965533, 2.897115]
+GPT2_RBP = {
+    1: [0.416065, 0.448043, 0.463275, 0.473136],
+    10: [0.695959, 0.731908, 0.746779, 0.757257],
+    100: [0.860293, 0.884602, 0.89377, 0.900105],
+    10000: [0.996182, 0.995971, 0.995593, 0.995032],
+}
+# Pythia on Wikipedia: read off figure 8a of the RBP paper.
+PYTHIA_S = [1189888, 4739072, 18915328, 85056000, 302311424]
+PYTHIA_S += [805736448, 1208602624, 2517652480, 6444163072, 11327027200]
+PYTHIA_CE = [4.171, 3.751, 3.345, 2.906, 2.498, 2.325, 2.235, 2.119, 2.023, 1.960]
+PYTHIA_RBP_1 = [0.3329, 0.3714, 0.4083, 0.4594, 0.5056, 0.5266, 0.5391, 0.5554, 0.5681, 0.5785]
+
+
+def neg_ln(values: list[float]) -> list[float]:
+    return [-math.log(value) for value in values]
+
+
+def numbers(fit: PowerLawFit) -> list[float | None]:
+    names = ("C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "r2", "aic", "bic", "backtest_error")
+    return [getattr(fit, name) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("S", "y", "r2", "slope"),
+    [
+        (GPT2_S, GPT2_CE, 0.965, -0.058),
+        (GPT2_S, neg_ln(GPT2_RBP[1]), 0.983, -0.056),
+        (GPT2_S, neg_ln(GPT2_RBP[10]), 0.982, -0.093),
+        (GPT2_S, neg_ln(GPT2_RBP[100]), 0.979, -0.126),
+        (GPT2_S, neg_ln(GPT2_RBP[10000]), 0.915, 0.090),
+        (PYTHIA_S, PYTHIA_CE, 0.993, -0.087),
+        (PYTHIA_S, neg_ln(PYTHIA_RBP_1), 0.992, -0.079),
+    ],
+    ids=["gpt2 CE", "gpt2 k=1", "gpt2 k=10", "gpt2 k=100", "gpt2 k=10000", "pythia CE", "pythia k=1"],
+)
+def test_the_published_slopes_and_r2_come_out_to_three_digits(
+    S: list[int], y: list[float], r2: float, slope: float
+) -> None:
+    fit = fit_power_law(S, y)
+    assert fit.status is Status.ok
+    assert fit.r2 is not None
+    assert fit.alpha is not None
+    assert (round(fit.r2, 3), round(-fit.alpha, 3)) == (r2, slope)
+
+
+def test_every_number_equals_its_closed_form() -> None:
+    x, ln_y, n = np.log(PYTHIA_S), np.log(PYTHIA_CE), len(PYTHIA_S)
+    plain = linregress(x, ln_y)
+    rest = linregress(x[:-1], ln_y[:-1])
+    rss = float(np.sum((ln_y - plain.intercept - plain.slope * x) ** 2))
+    half = student_t.ppf(0.975, n - 2) * plain.stderr
+    predicted = math.exp(rest.intercept + rest.slope * x[-1])
+    fit = fit_power_law(PYTHIA_S, PYTHIA_CE)
+    expected = [
+        math.exp(plain.intercept),
+        -plain.slope,
+        plain.stderr,
+        -plain.slope - half,
+        -plain.slope + half,
+        plain.rvalue**2,
+        n * math.log(rss / n) + 2 * 2,
+        n * math.log(rss / n) + 2 * math.log(n),
+        predicted / PYTHIA_CE[-1] - 1,
+    ]
+    assert numbers(fit) == pytest.approx(expected, rel=1e-9)
+    assert fit.params["interval"] == "models"
+
+
+def test_the_params_reproduce_the_fit() -> None:
+    fit = fit_power_law(GPT2_S, GPT2_CE)
+    params = fit.params
+    S, y, residuals = (np.asarray(params[key], dtype=np.float64) for key in ("S", "y", "residuals_ln"))
+    S_ref, ln_C_ref = float(str(params["S_ref"])), float(str(params["ln_C_ref"]))
+    assert S_ref == pytest.approx(math.prod(GPT2_S) ** 0.25, rel=1e-12)
+    assert fit.alpha is not None
+    assert np.log(y) == pytest.approx(ln_C_ref - fit.alpha * np.log(S / S_ref) + residuals, abs=1e-13)
+
+
+def test_every_status_names_a_remedy_in_one_line() -> None:
+    for status in Status:
+        assert status.remedy.endswith(".")
+        assert "\n" not in status.remedy
+
+
+def test_the_order_of_the_sizes_does_not_matter() -> None:
+    shuffled = [2, 0, 3, 1]
+    again = fit_power_law([GPT2_S[i] for i in shuffled], [GPT2_CE[i] for i in shuffled])
+    assert numbers(again) == pytest.approx(numbers(fit_power_law(GPT2_S, GPT2_CE)), rel=1e-10)
+
+
+def test_an_exact_law_is_recovered_with_no_error_left() -> None:
+    S = np.array([1e6, 1e7, 1e8, 1e9, 1e10])
+    fit = fit_power_law(S, 7.0 * S**-0.3)
+    assert (fit.C, fit.alpha, fit.r2) == pytest.approx((7.0, 0.3, 1.0), rel=1e-12)
+    assert fit.backtest_error == pytest.approx(0.0, abs=1e-12)
+    assert fit.alpha_stderr == pytest.approx(0.0, abs=1e-12)
+
+
+def test_backtest_needs_four_sizes() -> None:
+    fit = fit_power_law(GPT2_S[:3], GPT2_CE[:3])
+    assert fit.status is Status.ok
+    assert fit.backtest_error is None
+
+
+def test_two_sizes_are_refused() -> None:
+    fit = fit_power_law(GPT2_S[:2], GPT2_CE[:2], np.ones((50, 2)))
+    assert fit.status is Status.too_few_sizes
+    assert fit.n_points == 2
+    assert numbers(fit) == [None] * 9
+    assert "3 sizes" in fit.status.remedy
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
+def test_a_value_without_a_logarithm_gives_a_status_and_no_numbers(bad: float) -> None:
+    fit = fit_power_law(GPT2_S, [1.0, 0.9, bad, 0.7])
+    assert fit.status is Status.not_positive
+    assert numbers(fit) == [None] * 9
+    assert "nan" not in str(dataclasses.asdict(fit)).replace("np.nan", "nan")
+
+
+def test_a_flat_quantity_is_no_law() -> None:
+    fit = fit_power_law(GPT2_S, [0.5] * 4)
+    assert fit.status is Status.no_variation
+    assert numbers(fit) == [0.5, 0.0, *[None] * 7]
+    assert predict(fit, 1e12).y == pytest.approx(0.5, rel=1e-12)
+
+
+@pytest.mark.parametrize("S", [[1e6, 1e6, 1e6], [1e6, 1e7, 1e7], [0.0, 1e6, 1e7], [1e6, math.nan, 1e7]])
+def test_equal_or_impossible_sizes_are_a_mistake_of_the_caller(S: list[float]) -> None:
+    with pytest.raises(ValueError, match="sizes must"):
+        fit_power_law(S, [3.0, 2.0, 1.0])
+
+
+def test_shapes_that_disagree_are_a_mistake_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="shape"):
+        fit_power_law(GPT2_S, GPT2_CE[:3])
+    with pytest.raises(ValueError, match="shape"):
+        fit_power_law(GPT2_S, GPT2_CE, np.ones((4, 100)))
+
+
+def test_a_negative_term_is_fitted_by_its_size_and_remembers_its_sign() -> None:
+    S = np.array([1e6, 1e7, 1e8, 1e9])
+    term = -2.0 * S**0.1
+    resampled = term * np.random.default_rng(0).uniform(0.9, 1.1, size=(100, 4))
+    resampled[7, 2] = 0.5
+    fit = fit_signed_power_law(S, term, resampled)
+    assert (fit.C, fit.alpha) == pytest.approx((2.0, -0.1), rel=1e-11)
+    assert fit.params["sign"] == -1
+    assert fit.params["y"] == term.tolist()
+    assert fit.params["n_resamples_left_out"] == 1
+
+
+@pytest.mark.parametrize("term", [[-0.1, 0.1, 0.2, 0.3], [0.2, 0.1, 0.0, 0.1], [0.0, 0.0, 0.0, 0.0]])
+def test_a_term_that_changes_sign_is_a_status_and_not_a_law(term: list[float]) -> None:
+    fit = fit_signed_power_law(GPT2_S, term)
+    assert fit.status is Status.sign_change
+    assert numbers(fit) == [None] * 9
+
+
+def test_a_signed_term_that_is_not_a_number_leaks_nothing() -> None:
+    fit = fit_signed_power_law(GPT2_S, [-1.0, -0.9, math.nan, -0.7])
+    assert fit.status is Status.not_positive
+    assert fit.params["y"] == [-1.0, -0.9, None, -0.7]
+
+
+def test_the_text_interval_equals_one_regression_a_resample() -> None:
+    y_BN = np.asarray(GPT2_CE) * np.random.default_rng(1).uniform(0.9, 1.1, size=(30, 4))
+    alphas = [-linregress(np.log(GPT2_S), np.log(row)).slope for row in y_BN]
+    fit = fit_power_law(GPT2_S, GPT2_CE, y_BN)
+    assert fit.alpha is not None
+    assert fit.params["alpha_text_sd"] == pytest.approx(np.std(alphas, ddof=1), rel=1e-9)
+    assert fit.params["alpha_text_bias"] == pytest.approx(np.mean(alphas) - fit.alpha, rel=1e-9)
+
+
+def test_resamples_without_a_logarithm_are_left_out_and_counted() -> None:
+    rng = np.random.default_rng(2)
+    y_BN = np.asarray(GPT2_CE) * rng.uniform(0.95, 1.05, size=(200, 4))
+    spoiled_BN = np.vstack([y_BN, [[1.0, 1.0, 0.0, 1.0], [1.0, math.nan, 1.0, 1.0], [-1.0, 1.0, 1.0, math.inf]]])
+    clean, spoiled = fit_power_law(GPT2_S, GPT2_CE, y_BN), fit_power_law(GPT2_S, GPT2_CE, spoiled_BN)
+    assert (spoiled.alpha_lo, spoiled.alpha_hi) == (clean.alpha_lo, clean.alpha_hi)
+    assert spoiled.params["n_resamples_left_out"] == 3
+    assert spoiled.params["n_resamples"] == 203
+    assert spoiled.params["interval"] == "documents and models"
+
+
+def test_too_few_usable_resamples_give_no_interval() -> None:
+    y_BN = np.tile(GPT2_CE, (100, 1))
+    y_BN[:90, 0] = 0.0
+    fit = fit_power_law(GPT2_S, GPT2_CE, y_BN)
+    assert fit.status is Status.ok
+    assert (fit.alpha_lo, fit.alpha_hi, fit.params["interval"]) == (None, None, None)
+
+
+def test_the_interval_covers_the_true_exponent_with_clustered_documents() -> None:
+    """200 data sets of 60 documents; hits of a document share its difficulty, over all four sizes."""
+    S, alpha, rng = np.array([1e6, 1e7, 1e8, 1e9]), 0.08, np.random.default_rng(3)
+    rbp_N = np.exp(-0.9 * (S / 1e6) ** -alpha)
+    covered = 0
+    for seed in range(200):
+        difficulty_D1, tokens_D = rng.uniform(size=(60, 1)), rng.integers(20, 512, size=60)
+        hits_DN = rng.binomial(tokens_D[:, None], beta_distribution.ppf(difficulty_D1, 12 * rbp_N, 12 * (1 - rbp_N)))
+        weights_BD = document_weights(60, 400, seed)
+        y_BN = -np.log((weights_BD @ hits_DN) / (weights_BD @ tokens_D)[:, None])
+        fit = fit_power_law(S, -np.log(hits_DN.sum(axis=0) / tokens_D.sum()), y_BN)
+        covered += fit.params["alpha_text_lo"] <= alpha <= fit.params["alpha_text_hi"]
+    assert 180 <= covered <= 198
+
+
+def test_the_interval_covers_the_true_exponent_of_a_biased_quantity() -> None:
+    """Plug-in entropies of 6,000 tokens over 2,000 ranks: a percentile interval covers only 81 % here."""
+    S, alpha, rng = np.array([1e6, 1e7, 1e8, 1e9]), 0.08, np.random.default_rng(0)
+    ln_x = np.log(np.arange(1, 2001))
+
+    def p_of(exponent: float) -> np.ndarray:
+        weight = np.exp(-exponent * ln_x)
+        return np.asarray(weight / weight.sum())
+
+    def entropy(p: np.ndarray) -> np.ndarray:
+        return np.asarray(-np.sum(p * np.log(p, where=p > 0, out=np.zeros_like(p)), axis=-1))
+
+    targets = 5.0 * (S / 1e6) ** -alpha
+    p_NX = [p_of(brentq(lambda b, h=h: float(entropy(p_of(b))) - h, 0.1, 5.0)) for h in targets]
+    covered, covered_by_percentiles = 0, 0
+    for seed in range(100):
+        counts_NDX = np.stack([rng.multinomial(60, p, size=100) for p in p_NX]).astype(np.float64)
+        weights_BD = document_weights(100, 100, seed).astype(np.float64)
+        y_BN = np.stack([entropy((weights_BD @ counts_DX) / 6000) for counts_DX in counts_NDX], axis=1)
+        fit = fit_power_law(S, [float(entropy(counts_DX.sum(axis=0) / 6000)) for counts_DX in counts_NDX], y_BN)
+        covered += fit.params["alpha_text_lo"] <= alpha <= fit.params["alpha_text_hi"]
+        about = np.log(S) - np.log(S).mean()
+        low, high = np.quantile(-np.log(y_BN) @ about / (about @ about), [0.025, 0.975])
+        covered_by_percentiles += low <= alpha <= high
+    assert 90 <= covered <= 99
+    assert covered_by_percentiles < 90

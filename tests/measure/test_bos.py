@@ -1,0 +1,109 @@
+"""Which special tokens begin a text: what is read and scored under each policy, and which runs are the same."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from rbpx.config.grid import Cell
+from rbpx.config.options import Bos
+from rbpx.data.corpus import Document
+from rbpx.data.windows import acting_bos, cut_windows
+from rbpx.errors import RbpxError
+from tests.conftest import TINY_TEXT, build_tokenizer
+from tests.support.commands import here
+from tests.support.stores import Family
+
+pytest_plugins = ["tests.support.stores"]
+
+HAVE_A_BOS = ("gpt2", "opt", "gpt_neox")
+CELL = Cell(
+    family="ladder",
+    size="3k",
+    model="rbpx:ladder/3k",
+    model_hash="0" * 16,
+    revision=None,
+    non_embedding_params=3312,
+    dataset="pydoc",
+    text_hash="1" * 16,
+    protocol="paper",
+    window=512,
+    whole=False,
+    stride=None,
+    padding="counted",
+    bos="tokenizer",
+    dtype="float32",
+    limit=1000,
+    seed=42,
+)
+
+
+def test_cells_keep_the_keys_that_they_had_before_there_was_a_bos_policy() -> None:
+    assert (CELL.key, CELL.failure_key) == ("aebbd355b13a6fd0", "ae249ee43550495a")
+    assert len({replace(CELL, bos=bos.value).key for bos in Bos}) == 3
+
+
+@pytest.mark.parametrize("arch", HAVE_A_BOS)
+@pytest.mark.parametrize("window", [2, 7, 10_000])
+def test_windows_begin_as_the_policy_says(arch: str, window: int) -> None:
+    tokenizer = build_tokenizer(arch)
+    documents = [Document(n, str(n), text) for n, text in enumerate(TINY_TEXT)]
+    for bos, first in ((Bos.add, [tokenizer.bos_token_id]), (Bos.none, [])):
+        for cut, text in zip(cut_windows(documents, tokenizer, window, bos), TINY_TEXT, strict=True):
+            of_text = tokenizer.convert_tokens_to_ids(tokenizer.tokenize(text))
+            assert cut.ids.tolist() == (first + of_text)[:window]
+            special = [token in tokenizer.all_special_ids for token in cut.ids]
+            plain = [not before and not this for before, this in pairwise(special)]
+            assert cut.scored.tolist() == [False, *plain]
+
+
+def test_a_bos_is_read_and_costs_no_scored_token_but_the_last_that_no_longer_fits() -> None:
+    """GPT-2's first token has no predecessor, and with a BOS it has one that is special: never scored."""
+    tokenizer, documents = build_tokenizer("gpt2"), [Document(0, "0", TINY_TEXT[0])]
+    (own,), (with_bos,) = (cut_windows(documents, tokenizer, 10_000, bos) for bos in (Bos.tokenizer, Bos.add))
+    assert own.scored[1:].all()
+    assert with_bos.scored.tolist() == [False, *own.scored.tolist()]
+    assert (with_bos.n_bytes, with_bos.n_bytes_scored) == (own.n_bytes, own.n_bytes_scored)
+    assert cut_windows(documents, tokenizer, 10, Bos.add)[0].n_scored == 8
+
+
+def test_a_policy_acts_where_it_changes_tokens() -> None:
+    acts = {(arch, bos.value): acting_bos(build_tokenizer(arch), bos).value for arch in HAVE_A_BOS for bos in Bos}
+    changed = {asked for asked, acting in acts.items() if acting != "tokenizer"}
+    assert changed == {("gpt2", "add"), ("gpt_neox", "add"), ("opt", "none")}
+    assert all(acts[asked] == asked[1] for asked in changed)
+
+
+def test_a_bos_is_not_made_up_for_a_tokenizer_without_one() -> None:
+    with pytest.raises(RbpxError, match=r"model\.bos=add"):
+        acting_bos(build_tokenizer("qwen2"), Bos.add)
+
+
+def test_policies_that_give_the_same_tokens_are_one_run_and_others_are_not(
+    tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path
+) -> None:
+    store = f"store={tmp_path / 's'}"
+    model = f"model.id={tiny_checkpoint('opt')}"
+    words = ("model=hub", model, "dataset=file", f"dataset.path={tiny_jsonl}", store)
+    here("measure", "-m", *words, "model.bos=tokenizer,add,none", cwd=cwd, check=0)
+    answer = here("sql", "SELECT run_id, bos, config FROM runs", store, "--format", "json", cwd=cwd, check=0)
+    runs = {json.loads(row["config"])["model"]["bos"]: row for row in json.loads(answer.stdout)}
+    assert {asked: run["bos"] for asked, run in runs.items()} == {
+        "tokenizer": "tokenizer",
+        "add": "tokenizer",
+        "none": "none",
+    }
+    assert runs["tokenizer"]["run_id"] == runs["add"]["run_id"] != runs["none"]["run_id"]
+
+
+def test_runs_with_and_without_a_bos_never_enter_one_fit(family: Family, own_store: Path, cwd: Path) -> None:
+    here("measure", *family.words(), "model.bos=add", f"store={own_store}", cwd=cwd, check=0)
+    words = ("fit", "laws=[cross_entropy]", f"store={own_store}", "resamples=20")
+    rows = json.loads(here(*words, "--format", "json", cwd=cwd, check=0).stdout)
+    assert {row["bos"]: row["n_points"] for row in rows} == {"tokenizer": 4, "add": 4}
+    assert not set(rows[0]["run_ids"]) & set(rows[1]["run_ids"])
+    titles = [line.strip() for line in here(*words, cwd=cwd, check=0).stdout.splitlines()]
+    assert {"mine on file, window 64", "mine on file, window 64, bos add"} <= set(titles)

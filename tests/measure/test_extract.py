@@ -1,0 +1,435 @@
+"""Rows of whole documents: those of the plain loop in every batch, complete, in order, refused where they would lie."""
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+
+from rbpx.data.corpus import Document
+from rbpx.data.windows import Window, cut_windows
+from rbpx.errors import MeasureError
+from rbpx.measure.distributed import Crew
+from rbpx.measure.extract import COLUMNS, TokenRows, batch_windows, measure_windows
+from rbpx.models.load import LoadedModel, load_model
+from tests.conftest import ARCHITECTURES, CONTEXT
+from tests.support.reference import reference_rows
+
+ALONE = Crew(0, 1, torch.device("cpu"))
+TWINS = 8
+BUDGETS = [1, 64, 200, 10**6]
+
+
+class Case(NamedTuple):
+    """A checkpoint, the windows of some texts, and what the plain loop makes of them."""
+
+    loaded: LoadedModel
+    windows: list[Window]
+    expected: list[tuple[Any, ...]]
+
+
+def load(folder: Path) -> LoadedModel:
+    return load_model(str(folder), None, "float32", torch.device("cpu"))
+
+
+def plain_rows(folder: Path, windows: Sequence[Window], special: Sequence[int]) -> list[tuple[Any, ...]]:
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    return [
+        (window.doc_id, *row) for window in windows for row in reference_rows(model, window.ids.tolist(), set(special))
+    ]
+
+
+@pytest.fixture(scope="module")
+def case(tiny_checkpoint: Callable[..., Path], tiny_text: list[str]) -> Callable[[str], Case]:
+    made: dict[str, Case] = {}
+
+    def build(arch: str) -> Case:
+        if arch not in made:
+            folder = tiny_checkpoint(arch, twins=TWINS)
+            loaded = load(folder)
+            windows = cut_windows([Document(i, str(i), t) for i, t in enumerate(tiny_text)], loaded.tokenizer, CONTEXT)
+            made[arch] = Case(loaded, windows, plain_rows(folder, windows, loaded.tokenizer.all_special_ids))
+        return made[arch]
+
+    return build
+
+
+def measure(loaded: LoadedModel, windows: Sequence[Window], budget: int, crew: Crew = ALONE) -> TokenRows:
+    return measure_windows(loaded, windows, crew, budget, lambda n: None)
+
+
+def columns_of(expected: list[tuple[Any, ...]]) -> dict[str, np.ndarray]:
+    return {name: np.asarray(values) for name, values in zip(COLUMNS, zip(*expected, strict=True), strict=True)}
+
+
+def assert_same_rows(rows: TokenRows, expected: list[tuple[Any, ...]], moved: int = 0) -> None:
+    """The same tokens; greater and ties equal on all but `moved` of them, logprob to 1e-4."""
+    wanted = columns_of(expected)
+    for name in ("doc_id", "position", "token_id"):
+        np.testing.assert_array_equal(rows.columns[name], wanted[name], err_msg=name)
+    differs = (rows.columns["greater"] != wanted["greater"]) | (rows.columns["ties"] != wanted["ties"])
+    assert differs.sum() <= moved
+    np.testing.assert_allclose(rows.columns["logprob"], wanted["logprob"], rtol=0, atol=1e-4)
+
+
+# ---------------------------------------------------------------------------------------------------- the same rows
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_a_document_at_a_time_gives_the_rows_of_the_plain_loop(arch: str, case: Callable[[str], Case]) -> None:
+    loaded, windows, expected = case(arch)
+    rows = measure(loaded, windows, 1)
+    assert_same_rows(rows, expected)
+    assert (rows.columns["ties"] > 0).sum() >= 10, "the twins should tie with the letters of the text"
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_padded_batches_give_the_rows_of_the_plain_loop(arch: str, budget: int, case: Callable[[str], Case]) -> None:
+    # The contract allows 1 token in 1,000 to move by rounding in another batch; among these few none does.
+    loaded, windows, expected = case(arch)
+    assert_same_rows(measure(loaded, windows, budget), expected)
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_rows_of_many_documents_stay_within_the_contract_in_any_batch(
+    arch: str, tiny_checkpoint: Callable[..., Path], tiny_text: list[str]
+) -> None:
+    loaded = load(tiny_checkpoint(arch))
+    prose = tiny_text[6]
+    documents = [Document(i, str(i), prose[i * 7 : i * 7 + 20 + 11 * i]) for i in range(60)]
+    windows = cut_windows(documents, loaded.tokenizer, CONTEXT)
+    alone = measure(loaded, windows, 1)
+    assert len(alone) > 1000
+    for budget in BUDGETS[1:]:
+        batched = measure(loaded, windows, budget)
+        for name in ("doc_id", "position", "token_id"):
+            np.testing.assert_array_equal(batched.columns[name], alone.columns[name])
+        moved = (batched.columns["greater"] != alone.columns["greater"]) | (
+            batched.columns["ties"] != alone.columns["ties"]
+        )
+        assert moved.sum() <= len(alone) / 1000
+        np.testing.assert_allclose(batched.columns["logprob"], alone.columns["logprob"], rtol=0, atol=1e-4)
+
+
+def test_rows_come_in_order_and_every_scored_token_once(case: Callable[[str], Case]) -> None:
+    loaded, windows, _ = case("gpt2")
+    shuffled = [windows[i] for i in (5, 2, 7, 0, 6, 1, 3, 4)]
+    rows = measure(loaded, shuffled, 200)
+    keys = list(zip(rows.columns["doc_id"].tolist(), rows.columns["position"].tolist(), strict=True))
+    assert keys == [(w.doc_id, p) for w in windows for p in range(len(w.ids)) if w.scored[p]]
+    assert len(rows) == sum(w.n_scored for w in windows)
+    assert rows.columns["token_id"].tolist() == [int(windows[d].ids[p]) for d, p in keys]
+
+
+def test_columns_have_the_types_of_the_store(case: Callable[[str], Case]) -> None:
+    loaded, windows, _ = case("gpt2")
+    found = {name: column.dtype for name, column in measure(loaded, windows, 64).columns.items()}
+    assert found == dict.fromkeys(COLUMNS, np.dtype(np.int32)) | {"logprob": np.dtype(np.float32)}
+
+
+def test_windows_without_a_scored_token_are_passed_over(case: Callable[[str], Case]) -> None:
+    loaded, windows, _ = case("gpt2")
+    silent = [window for window in windows if window.n_scored == 0]
+    assert silent, "one of the texts is a single token"
+    empty = Window(len(windows), np.empty(0, np.int32), np.empty(0, np.bool_), 0, 0)
+    with small_memory(loaded.model, 10**9) as memory:
+        assert len(measure(loaded, [*silent, empty], 64)) == 0
+    assert memory.tried == [], "the model is not run for nothing"
+
+
+def test_progress_is_told_of_every_scored_token(case: Callable[[str], Case]) -> None:
+    loaded, windows, _ = case("gpt2")
+    told: list[int] = []
+    rows = measure_windows(loaded, windows, ALONE, 64, told.append)
+    assert sum(told) == len(rows)
+    assert len(told) > 1
+
+
+def test_the_same_budget_gives_the_same_rows_twice(case: Callable[[str], Case]) -> None:
+    loaded, windows, _ = case("qwen2")
+    first, second = measure(loaded, windows, 200), measure(loaded, windows, 200)
+    for name in COLUMNS:
+        np.testing.assert_array_equal(first.columns[name], second.columns[name])
+
+
+# ---------------------------------------------------------------------------------------------------------- batches
+
+
+def window_of(doc_id: int, n_tokens: int) -> Window:
+    return Window(doc_id, np.ones(n_tokens, np.int32), np.arange(n_tokens) > 0, n_tokens, n_tokens)
+
+
+@pytest.mark.parametrize("budget", [1, 7, 30, 64, 1000])
+def test_batches_hold_every_window_once_longest_first_within_the_budget(budget: int) -> None:
+    windows = [window_of(i, n) for i, n in enumerate([3, 30, 7, 30, 2, 11, 29, 5])]
+    batches = list(batch_windows(windows, budget))
+    lengths = [[len(w.ids) for w in batch] for batch in batches]
+    assert [n for batch in lengths for n in batch] == [30, 30, 29, 11, 7, 5, 3, 2]
+    assert sorted(w.doc_id for batch in batches for w in batch) == list(range(8))
+    assert all(len(batch) == 1 or len(batch) * max(batch) <= budget for batch in lengths)
+    assert all(sum(batch) >= 0.95 * len(batch) * max(batch) for batch in lengths)
+    for batch, after in pairwise(lengths):
+        n_padded = (len(batch) + 1) * batch[0]
+        fits = n_padded <= budget and sum(batch) + after[0] >= 0.95 * n_padded
+        assert not fits, f"{after[0]} would have fitted into the batch before"
+
+
+def test_texts_of_all_lengths_are_padded_little_in_few_more_batches() -> None:
+    lengths = np.random.default_rng(0).integers(8, 513, 4000)
+    batches = list(batch_windows([window_of(i, int(n)) for i, n in enumerate(lengths)], 65536))
+    n_padded = sum(len(batch) * len(batch[0].ids) for batch in batches)
+    assert lengths.sum() > 0.95 * n_padded
+    assert len(batches) <= n_padded / 65536 + 42
+
+
+# ------------------------------------------------------------------------------------------------- memory runs out
+
+
+@dataclass
+class Memory:
+    """Refuses batches of more than `holds` padded tokens, and remembers what was tried."""
+
+    holds: int
+    refuse: Callable[[], Exception]
+    tried: list[tuple[int, int]] = field(default_factory=list)
+
+    def __call__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.tried.append(tuple(kwargs["input_ids"].shape))
+        if kwargs["input_ids"].numel() > self.holds:
+            raise self.refuse()
+
+
+REFUSALS = {
+    "cuda": lambda: torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB.\nand a second line"),
+    "cpu": lambda: RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:123] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to "
+        "allocate 800 bytes. Error code 12 (Cannot allocate memory)"
+    ),
+    "python": lambda: MemoryError("no more"),
+}
+
+
+@contextmanager
+def small_memory(model: Any, holds: int, refuse: Callable[[], Exception] = REFUSALS["cuda"]) -> Iterator[Memory]:
+    memory = Memory(holds, refuse)
+    hook = model.register_forward_pre_hook(memory, with_kwargs=True)
+    try:
+        yield memory
+    finally:
+        hook.remove()
+
+
+@pytest.mark.parametrize("kind", REFUSALS)
+def test_batches_that_do_not_fit_are_halved_and_the_rows_are_the_same(kind: str, case: Callable[[str], Case]) -> None:
+    loaded, windows, expected = case("gpt2")
+    longest = max(windows, key=lambda w: len(w.ids))  # alike in length, so that one batch takes them all
+    windows = [replace(longest, doc_id=doc_id) for doc_id in range(8)]
+    expected = [(doc_id, *row) for doc_id in range(8) for of, *row in expected if of == longest.doc_id]
+    told: list[int] = []
+    with small_memory(loaded.model, 2 * CONTEXT + 1, REFUSALS[kind]) as memory:
+        rows = measure_windows(loaded, windows, ALONE, 10**6, told.append)
+    assert_same_rows(rows, expected)
+    assert sum(told) == len(rows), "what was tried in vain is no progress"
+    sizes = [n_rows * n_tokens for n_rows, n_tokens in memory.tried]
+    refused = [size for size in sizes if size > memory.holds]
+    assert refused, "memory should have run out"
+    for at, size in enumerate(sizes):
+        if size > memory.holds:
+            later = [s for s, (n_rows, _) in list(zip(sizes, memory.tried, strict=True))[at + 1 :] if n_rows > 1]
+            assert max(later, default=0) <= size // 2, "halved, and for good"
+    assert len(refused) <= 4, "8 windows are halved to 1 in three steps"
+
+
+def test_memory_that_runs_out_in_the_head_is_met_alike(case: Callable[[str], Case]) -> None:
+    loaded, windows, expected = case("gpt_neox")
+    tried: list[int] = []
+
+    def refuse(module: Any, args: tuple[torch.Tensor, ...]) -> None:
+        if args[0].ndim == 2:  # positions of a chunk, not windows
+            tried.append(len(args[0]))
+            if len(args[0]) > 70:
+                raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    hook = loaded.model.get_output_embeddings().register_forward_pre_hook(refuse)
+    try:
+        rows = measure(loaded, windows, 10**6)
+    finally:
+        hook.remove()
+    assert max(tried) > 70 > min(tried)
+    assert_same_rows(rows, expected)
+
+
+def test_a_single_window_that_does_not_fit_is_named(case: Callable[[str], Case]) -> None:
+    loaded, windows, _ = case("gpt2")
+    longest = max(windows, key=lambda w: len(w.ids))
+    with small_memory(loaded.model, len(longest.ids) - 1), pytest.raises(MeasureError) as caught:
+        measure(loaded, windows, 10**6)
+    line = str(caught.value)
+    assert f"{len(longest.ids)} tokens" in line
+    assert f"document {longest.doc_id})" in line
+    assert "CUDA out of memory" in line
+    assert "\n" not in line
+
+
+def test_another_failure_of_the_model_is_not_taken_for_a_lack_of_memory(case: Callable[[str], Case]) -> None:
+    loaded, windows, _ = case("gpt2")
+    with (
+        small_memory(loaded.model, 100, lambda: RuntimeError("shapes do not match")) as memory,
+        pytest.raises(RuntimeError, match="shapes do not match"),
+    ):
+        measure(loaded, windows, 10**6)
+    assert len(memory.tried) == 1
+
+
+# ------------------------------------------------------------------------------------------------ not finite logits
+
+
+@contextmanager
+def planted(loaded: LoadedModel, window: Window, at: int, value: float) -> Iterator[None]:
+    """Puts `value` into the hidden state at one place of one document, whatever batch it is in."""
+    seen: dict[str, torch.Tensor] = {}
+
+    def look(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        seen["ids"] = kwargs["input_ids"]
+
+    def plant(module: Any, args: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor] | None:
+        if args[0].ndim != 3:
+            return None
+        states = args[0].clone()
+        ids = torch.from_numpy(window.ids.astype(np.int64))
+        for row, row_ids in enumerate(seen["ids"]):
+            if torch.equal(row_ids[: len(ids)], ids):
+                states[row, at] = value
+        return (states,)
+
+    hooks = [
+        loaded.model.register_forward_pre_hook(look, with_kwargs=True),
+        loaded.model.get_output_embeddings().register_forward_pre_hook(plant),
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")], ids=str)
+@pytest.mark.parametrize("budget", [1, 10**6])
+def test_logits_that_are_not_finite_are_refused_with_their_document_and_position(
+    budget: int, value: float, case: Callable[[str], Case]
+) -> None:
+    loaded, windows, _ = case("gpt2")
+    window = windows[4]
+    with planted(loaded, window, 6, value), pytest.raises(MeasureError) as caught:
+        measure(loaded, windows, budget)
+    line = str(caught.value)
+    assert re.search(r"document 4, position 7\b", line)  # the state at 6 predicts 7
+    assert loaded.name in line
+
+
+@pytest.mark.parametrize("budget", [1, 10**6])
+def test_a_state_that_predicts_nothing_scored_may_be_anything(budget: int, case: Callable[[str], Case]) -> None:
+    loaded, windows, expected = case("gpt2")
+    window = windows[5]
+    special = loaded.tokenizer.convert_tokens_to_ids("<|endoftext|>")
+    behind_special = window.ids.tolist().index(special)
+    for at in (len(window.ids) - 1, behind_special):
+        with planted(loaded, window, at, float("nan")):
+            assert_same_rows(measure(loaded, windows, budget), expected)
+
+
+@pytest.mark.parametrize("arch", ["gpt_neox", "gpt2"])
+def test_a_checkpoint_with_nan_in_its_head_is_refused(
+    arch: str, tiny_checkpoint: Callable[..., Path], tmp_path: Path
+) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = tiny_checkpoint(arch, folder=tmp_path / arch)
+    weights = load_file(folder / "model.safetensors")
+    name = {"gpt_neox": "embed_out.weight", "gpt2": "transformer.wte.weight"}[arch]
+    weights[name][310] = float("nan")  # a row without a token
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    documents = [Document(0, "0", "of"), Document(1, "1", "The sea reads nothing.")]
+
+    def load_and_measure() -> None:
+        loaded = load(folder)
+        measure(loaded, cut_windows(documents, loaded.tokenizer, CONTEXT), 10**6)
+
+    with pytest.raises(MeasureError, match=r"no finite numbers at document 1, position 1\b"):  # the longest comes first
+        load_and_measure()
+
+
+# ------------------------------------------------------------------------------------------- several processes' shares
+
+
+class ThreadCrew(Crew):
+    """A crew of threads: what `gather` means, without the processes."""
+
+    meeting: Any
+    board: list[Any]
+
+    def gather(self, part: Any) -> list[Any]:
+        self.board[self.rank] = part
+        self.meeting.wait(60)
+        return list(self.board)
+
+
+def as_crew(world: int, work: Callable[[Crew], Any]) -> list[Any]:
+    """What `work` returns or raises in each of `world` threads."""
+    meeting, board, results = threading.Barrier(world), [None] * world, [None] * world
+
+    def enter(rank: int) -> None:
+        crew = ThreadCrew(rank, world, torch.device("cpu"))
+        object.__setattr__(crew, "meeting", meeting)
+        object.__setattr__(crew, "board", board)
+        try:
+            results[rank] = work(crew)
+        except Exception as problem:
+            results[rank] = problem
+
+    threads = [threading.Thread(target=enter, args=(rank,)) for rank in range(world)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+@pytest.mark.parametrize("world", [2, 3, 11])  # 11: more processes than documents
+def test_every_process_returns_all_rows(
+    world: int, case: Callable[[str], Case], tiny_checkpoint: Callable[..., Path]
+) -> None:
+    _, windows, expected = case("gpt2")
+    models = [load(tiny_checkpoint("gpt2", twins=TWINS)) for _ in range(world)]
+    told: list[int] = []
+    results = as_crew(world, lambda crew: measure_windows(models[crew.rank], windows, crew, 200, told.append))
+    for rows in results:
+        assert isinstance(rows, TokenRows), rows
+        assert_same_rows(rows, expected)
+    assert sum(told) == len(expected), "each token is measured by one process"
+
+
+def test_a_failure_in_one_process_is_raised_alike_in_all(
+    case: Callable[[str], Case], tiny_checkpoint: Callable[..., Path]
+) -> None:
+    _, windows, _ = case("gpt2")
+    models = [load(tiny_checkpoint("gpt2", twins=TWINS)) for _ in range(3)]
+
+    def work(crew: Crew) -> TokenRows:
+        with planted(models[crew.rank], windows[4], 6, float("nan")):
+            return measure(models[crew.rank], windows, 200, crew)
+
+    results = as_crew(3, work)
+    assert [type(result) for result in results] == [MeasureError] * 3
+    assert len({str(result) for result in results}) == 1
+    assert re.search(r"document 4, position 7\b", str(results[0]))

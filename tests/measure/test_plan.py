@@ -1,0 +1,178 @@
+"""`plan`: a row a cell, without a hub; what is counted, estimated and unknown, held against real runs."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import CONTEXT, build_checkpoint
+from tests.models.test_families import read_family
+from tests.support.commands import here
+from tests.support.stores import Family, Measured, manifests, snapshot
+
+pytest_plugins = ["tests.support.stores"]
+
+NO_HUB = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0"}  # nobody listens there
+
+
+def plan(*words: object, cwd: Path, env: dict[str, str] | None = None) -> list[dict[str, Any]]:
+    answer = here("plan", *words, "--format", "json", cwd=cwd, env=env, check=0)
+    rows: list[dict[str, Any]] = json.loads(answer.stdout)
+    return rows
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Path:
+    """A folder of configuration with a text that lies on a hub."""
+    (tmp_path / "conf" / "dataset").mkdir(parents=True)
+    (tmp_path / "conf" / "dataset" / "far.yaml").write_text("name: far\nkind: hub\n")
+    return tmp_path / "conf"
+
+
+def test_a_known_family_is_planned_without_a_hub_and_nothing_is_written(
+    elsewhere: Path, cwd: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    words = ("--config-dir", elsewhere, "model=pythia", "dataset=far", "--store", store)
+    rows = plan(*words, cwd=cwd, env=NO_HUB)
+    known = read_family("pythia").sizes
+    assert [row["size"] for row in rows] == list(known)
+    assert [row["non_embedding_params"] for row in rows] == [size.non_embedding_params for size in known.values()]
+    by_size = {row["size"]: row for row in rows}
+    assert by_size["160m"]["total_params"] == 162_322_944  # with the untied head
+    assert by_size["160m"]["weights_mib"] == pytest.approx(162_322_944 * 4 / 2**20)
+    for row in rows:
+        assert row["memory_mib"] > row["weights_mib"]
+        assert row["state"] == "missing"
+        unknown = ("tokens", "tokens_counted", "flops", "disk_mib", "time_s", "time_from", "cell_key")
+        assert [row[name] for name in unknown] == [None] * len(unknown)
+    assert not store.exists()
+
+
+def test_a_model_that_nobody_knows_is_empty_not_an_error(cwd: Path, tmp_path: Path) -> None:
+    (row,) = plan("model=hub", "model.id=nobody/knows", "dataset=pydoc", "--store", tmp_path, cwd=cwd, env=NO_HUB)
+    assert row["state"] == "missing"
+    assert [row[name] for name in ("non_embedding_params", "memory_mib", "flops", "fits")] == [None] * 4
+    assert row["tokens"] > 1000
+
+
+@pytest.mark.parametrize("name", ["/is/gone", "no id/at all"])
+def test_a_model_that_cannot_be_is_one_line(name: str, cwd: Path, tmp_path: Path) -> None:
+    words = ("plan", "model=hub", f"model.id='{name}'", "dataset=pydoc", "--store", tmp_path / "s")
+    answer = here(*words, cwd=cwd, check=2)
+    assert len(answer.stderr.strip().splitlines()) == 1
+    assert name in answer.stderr
+
+
+def test_tokens_of_a_text_that_is_here_are_estimated(cwd: Path, tmp_path: Path) -> None:
+    from rbpx.data.corpus import draw, read_pydoc
+    from rbpx.models.load import load_tokenizer
+    from rbpx.models.weights import local_folder
+
+    rows = plan("model=ladder", "dataset=pydoc", "--store", tmp_path / "store", cwd=cwd)
+    folder = local_folder("rbpx:ladder/3k")
+    assert folder is not None
+    tokenizer = load_tokenizer(folder, "3k")
+    documents = draw(read_pydoc(), 1000, 42)
+    truth = sum(min(512, len(tokenizer(document.text)["input_ids"])) - 1 for document in documents)
+    assert {row["tokens_counted"] for row in rows} == {False}
+    assert all(0.8 < row["tokens"] / truth < 1.25 for row in rows)
+    shown = here("plan", "model=ladder", "dataset=pydoc", "--store", tmp_path / "store", cwd=cwd, check=0).stdout
+    assert f"~{rows[0]['tokens']:,}" in shown
+
+
+def test_what_is_done_tells_what_it_took(measured: Measured, cwd: Path) -> None:
+    before = snapshot(measured.store)
+    rows = plan(*measured.family.words(), "--store", measured.store, cwd=cwd)
+    assert snapshot(measured.store) == before
+    facts = manifests(measured.store)
+    assert [row["state"] for row in rows] == ["done"] * 4
+    for row in rows:
+        run = facts[row["run_id"]]
+        folder = measured.store / "runs" / row["run_id"]
+        assert row["tokens_counted"]
+        assert (row["tokens"], row["time_s"], row["time_from"]) == (run["n_tokens"], run["wall_s"], "measured")
+        assert row["non_embedding_params"] == run["non_embedding_params"]
+        assert row["total_params"] == run["total_params"]
+        assert row["disk_mib"] == pytest.approx(sum(p.stat().st_size for p in folder.iterdir()) / 2**20)
+
+
+def test_a_new_model_with_a_tokenizer_of_the_store_has_counted_tokens_and_flops(
+    measured: Measured, tiny_text: list[str], cwd: Path, tmp_path: Path
+) -> None:
+    from transformers import AutoTokenizer
+
+    d, layers, V = 40, 2, 320
+    build_checkpoint("gpt2", tmp_path / "new", hidden_size=d, layers=layers)
+    words = ["model=hub", f"model.id={tmp_path / 'new'}", *measured.family.words()[3:]]
+    (row,) = plan(*words, "--store", measured.store, cwd=cwd)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "new")
+    S = layers * (12 * d * d + 13 * d) + 2 * d
+    tokens, work = 0, 0
+    for text in tiny_text:
+        ids = tokenizer(text)["input_ids"][:CONTEXT]
+        special = [id_ in tokenizer.all_special_ids for id_ in ids]
+        scored = sum(not (special[t] or special[t - 1]) for t in range(1, len(ids)))
+        if scored:
+            tokens += scored
+            work += 2 * S * len(ids) + 2 * V * d * scored + 4 * layers * d * len(ids) ** 2
+    assert row["non_embedding_params"] == S
+    assert (row["tokens"], row["tokens_counted"]) == (tokens, True)
+    assert row["flops"] == pytest.approx(work, rel=1e-12)
+    assert row["state"] == "missing"
+    sizes = {record["size"] for record in plan(*measured.family.words(), "--store", measured.store, cwd=cwd)}
+    assert row["time_from"] in {f"mine {size} on file" for size in sizes}
+
+
+def test_a_calibrated_time_is_in_proportion_to_flops(cwd: Path, tmp_path: Path) -> None:
+    words = (
+        "model=pythia",
+        "size=[70m,1b]",
+        "dataset=pydoc",
+        "calibrate=true",
+        "device=cpu",
+        "--store",
+        tmp_path / "s",
+    )
+    small, large = plan(*words, cwd=cwd)
+    assert small["time_from"] == large["time_from"] == "calibrate=true"
+    assert large["time_s"] / small["time_s"] == pytest.approx(large["flops"] / small["flops"])
+    assert 1e8 < small["flops"] / small["time_s"] < 1e15  # a computer
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_cell_that_failed_says_why(cwd: Path, tmp_path: Path) -> None:
+    words = ("model=gpt2", "size=gpt2", "dataset=pydoc", "limit=2", "--store", tmp_path / "store")
+    here("measure", *words, cwd=cwd, check=1)
+    (row,) = plan(*words, cwd=cwd)
+    assert row["state"] == "failed"
+    assert "hub" in row["error"]
+    assert f"gpt2 gpt2 on pydoc failed: {row['error']}" in here("plan", *words, cwd=cwd, check=0).stdout
+
+
+def test_a_run_of_a_text_that_is_gone_counts_as_done_by_its_names(
+    elsewhere: Path, family: Family, cwd: Path, tmp_path: Path
+) -> None:
+    """The sample is not here any more, so no key can be computed; another sample is another cell."""
+    (elsewhere / "dataset" / "far.yaml").write_text("name: far\nkind: hub\n")
+    words = ["--config-dir", elsewhere, *family.words("xs")[:3], "dataset=far", "--store", tmp_path / "store"]
+    here("measure", *words, f"dataset.path={family.text}", cwd=cwd, check=0)
+    states = [plan(*words, *more, cwd=cwd)[0]["state"] for more in ((), ("limit=3",), ("protocol.window=32",))]
+    assert states == ["done", "missing", "missing"]
+
+
+def test_a_sweep_ends_with_one_table_that_fits_a_terminal(measured: Measured, cwd: Path) -> None:
+    words = ["-m", "model=opt,gpt2", "dtype=float32,bfloat16", "tokens_per_batch=4096,512", "dataset=pydoc"]
+    words += ["--store", measured.store]
+    shown = here("plan", *words, cwd=cwd, env={"COLUMNS": "80"}, check=0).stdout
+    table, _, notes = shown.partition("cells, 0 done")
+    assert shown.count("What the grid would cost") == 1
+    assert max(len(line) for line in table.splitlines()) <= 80
+    headings = [line.strip() for line in table.splitlines() if re.match(r" \w+ on \w+", line)]
+    assert headings == [f"{family} on pydoc{dtype}" for family in ("opt", "gpt2") for dtype in ("", ", bfloat16")]
+    rows = plan(*words, cwd=cwd)
+    assert len(rows) == 2 * (8 + 4), "a size of the batch makes no other cell"
+    assert f"{sum(row['tokens'] for row in rows):,} tokens" in notes
+    assert f"{sum(row['flops'] for row in rows):.1e} FLOPs" in notes

@@ -1,0 +1,79 @@
+"""How documents are read out: a text is cut once for all models of one tokenizer, and anew for whatever differs."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rbpx.config.options import Bos, Padding
+from rbpx.data.corpus import Document
+from rbpx.data.windows import cut_windows
+from rbpx.measure import reading
+from rbpx.measure.reading import Reading
+from rbpx.models.load import hash_tokenizer
+from tests.conftest import build_tokenizer
+
+TEXTS = [Document(n, str(n), "The sea reads nothing. " * (n + 2)) for n in range(5)]
+
+
+def read_by(arch: str, **how: Any) -> Reading:
+    tokenizer = build_tokenizer(arch)
+    loaded: Any = SimpleNamespace(tokenizer=tokenizer, tokenizer_hash=hash_tokenizer(tokenizer))
+    return Reading(loaded, **{"window": 20, "stride": None, "bos": Bos.tokenizer, "padding": Padding.counted,
+                              "unscored": [], **how})  # fmt: skip
+
+
+@pytest.fixture
+def cuts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of documents of each call of the tokenizer."""
+    told: list[int] = []
+
+    def counted(documents: Any, *how: Any) -> Any:
+        told.append(len(documents))
+        return cut_windows(documents, *how)
+
+    monkeypatch.setattr(reading, "cut_windows", counted)
+    monkeypatch.setattr(reading, "_cut", {})
+    return told
+
+
+def test_a_second_model_of_the_same_tokenizer_is_read_the_same_windows(cuts: list[int]) -> None:
+    first, second = read_by("gpt2").cut(TEXTS), read_by("gpt2").cut(TEXTS)
+    assert cuts == [5]
+    assert len(first) == len(second) == 5
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one.ids, other.ids)
+        np.testing.assert_array_equal(one.scored, other.scored)
+
+
+OTHERS = {
+    "tokenizer": lambda: read_by("opt").cut(TEXTS),
+    "window": lambda: read_by("gpt2", window=19).cut(TEXTS),
+    "stride": lambda: read_by("gpt2", stride=5).cut(TEXTS),
+    "bos": lambda: read_by("gpt2", bos=Bos.add).cut(TEXTS),
+    "unscored": lambda: read_by("gpt2", unscored=[40]).cut(TEXTS),
+    "text": lambda: read_by("gpt2").cut([*TEXTS[:4], replace(TEXTS[4], text="The sea is still.")]),
+    "order": lambda: read_by("gpt2").cut(TEXTS[::-1]),
+    "numbers": lambda: read_by("gpt2").cut([replace(text, doc_id=text.doc_id + 9) for text in TEXTS]),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_whatever_differs_is_cut_anew(other: str, cuts: list[int]) -> None:
+    read_by("gpt2").cut(TEXTS)
+    OTHERS[other]()
+    assert cuts == [5, 5]
+
+
+def test_no_more_than_eight_texts_are_kept_and_the_last_used_stay(cuts: list[int]) -> None:
+    by = read_by("gpt2")
+    by.cut(TEXTS)
+    for n in range(8):
+        by.cut([Document(0, "0", f"text {n}")])
+        by.cut(TEXTS)
+    assert cuts == [5, *[1] * 8]
+    by.cut([Document(0, "0", "text 0")])
+    assert cuts[-1] == 1
+    assert len(cuts) == 10, "the oldest was forgotten"

@@ -1,0 +1,208 @@
+"""What is finished is kept: kills, two processes at once, cells that fail, and what a second start still has to do."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.commands import here, start
+from tests.support.stores import (
+    SHAPES,
+    Family,
+    assert_same_tokens,
+    build_member,
+    cell_records,
+    columns_of,
+    run_folders,
+)
+
+pytest_plugins = ["tests.support.stores"]
+
+SLOWLY = "tokens_per_batch=1"  # one document at a time: long enough to be caught at it
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # two processes whose threads wait for each other spin instead of working
+
+
+def answers(store: Path) -> dict[tuple[str, str, str], str]:
+    """Which run answers which request, by what people call it."""
+    return {(r["family"], r["size"], r["dataset"]): r["run_id"] for r in cell_records(store)}
+
+
+def index_rows(store: Path, query: str, cwd: Path) -> list[dict[str, Any]]:
+    """What a client of DuckDB gets from the index."""
+    import duckdb
+
+    with duckdb.connect(str(store / "rbpx.duckdb"), read_only=True) as index:
+        return index.execute(query).to_arrow_table().to_pylist()
+
+
+def wait_for(done: Callable[[], bool], what: str, timeout_s: float = 120.0) -> None:
+    until = time.monotonic() + timeout_s
+    while not done():
+        assert time.monotonic() < until, f"no {what} within {timeout_s:.0f} s"
+        time.sleep(0.002)
+
+
+def test_a_sweep_that_is_killed_continues_where_it_was_and_ends_as_if_undisturbed(
+    family: Family, long_jsonl: Path, cwd: Path, tmp_path: Path
+) -> None:
+    store, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
+    words = ["measure", *family.words(text=long_jsonl)]
+    process = start(*words, SLOWLY, "--store", store, cwd=cwd)
+    wait_for(lambda: bool(run_folders(store)) or process.poll() is not None, "first run")
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    kept, n_answered = run_folders(store), len(cell_records(store))
+    assert 1 <= len(kept) < len(SHAPES)
+    assert len(kept) - n_answered in (0, 1)  # the kill may fall between a run and the record that names it
+    before = {name: (folder / "manifest.json").stat().st_mtime_ns for name, folder in kept.items()}
+
+    torn = store / "runs" / ".0123456789abcdef.01234567.tmp"  # what a kill while writing leaves
+    torn.mkdir()
+    (torn / "tokens.parquet").write_bytes(b"PAR1")
+    (store / "cells").mkdir(exist_ok=True)
+    (store / "cells" / f".{'0' * 16}.json.123.tmp").write_text('{"run_id": ')
+
+    again = here(*words, "--store", store, cwd=cwd, check=0)
+    assert again.stderr.count("tokens/s") == len(SHAPES) - n_answered
+    assert {name: (store / "runs" / name / "manifest.json").stat().st_mtime_ns for name in kept} == before
+
+    here(*words, "--store", undisturbed, cwd=cwd, check=0)
+    assert answers(store) == answers(undisturbed)
+    assert sorted(run_folders(store)) == sorted(run_folders(undisturbed)) == sorted(answers(store).values())
+    for run_id in run_folders(undisturbed):
+        assert_same_tokens(store / "runs" / run_id, undisturbed / "runs" / run_id)
+    for query in (
+        "SELECT run_id, count(*) AS n FROM tokens GROUP BY ALL ORDER BY ALL",
+        "SELECT count(*) AS n FROM runs",
+    ):
+        assert index_rows(store, query, cwd) == index_rows(undisturbed, query, cwd)
+
+
+def test_leftovers_of_a_kill_are_removed_when_they_are_old_and_left_to_others_when_new(
+    own_store: Path, family: Family, cwd: Path
+) -> None:
+    old, new = (own_store / "runs" / f".{name * 16}.01234567.tmp" for name in "ab")
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / "tokens.parquet").write_bytes(b"PAR1")
+    two_days_ago = time.time() - 2 * 24 * 3600
+    os.utime(old, (two_days_ago, two_days_ago))
+    here("measure", *family.words("xs"), "limit=4", "--store", own_store, cwd=cwd, check=0)
+    assert not old.exists()
+    assert new.exists()  # another process may be writing it
+    assert len(run_folders(own_store)) == 5
+
+
+@pytest.mark.parametrize("cells", ["different", "same"])
+def test_two_processes_measure_into_one_store_at_once(
+    cells: str, family: Family, long_jsonl: Path, cwd: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    sizes = ("s", "m") if cells == "different" else ("s", "s")
+    both = [
+        start("measure", *family.words(size, text=long_jsonl), SLOWLY, "--store", store, cwd=cwd, env=ONE_THREAD)
+        for size in sizes
+    ]
+    said = [process.communicate(timeout=300) for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    # Both found their cell missing, so neither began after the other had ended.
+    assert all("tokens/s" in stderr and "Traceback" not in stderr for _, stderr in said)
+    assert len(run_folders(store)) == len(set(sizes))
+    assert {size for _, size, _ in answers(store)} == set(sizes)
+    assert not list(store.glob("runs/.*"))
+    indexed = index_rows(store, "SELECT run_id, count(*) AS n FROM tokens GROUP BY ALL", cwd)
+    n_tokens = {run_id: len(columns_of(folder, "tokens")["position"]) for run_id, folder in run_folders(store).items()}
+    assert {row["run_id"]: row["n"] for row in indexed} == n_tokens
+    assert index_rows(store, "SELECT count(*) AS n FROM runs", cwd) == [{"n": len(set(sizes))}]
+
+
+# ------------------------------------------------------------------------------------------------------ cells that fail
+
+
+def spoil(folder: Path, with_nan: bool) -> None:
+    """Make a model's last weights not a number, or good again."""
+    from safetensors.numpy import load_file, save_file
+
+    weights = load_file(folder / "model.safetensors")
+    weights["transformer.ln_f.weight"][:] = np.nan if with_nan else 1.0
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+@pytest.fixture
+def fragile(family: Family, tmp_path: Path) -> Family:
+    """Three models, of which the middle one has weights that are not numbers."""
+    folders = {size: family.folders[size] for size in ("xs", "m")}
+    folders["s"] = build_member(tmp_path / "models" / "s", "s")
+    spoil(folders["s"], with_nan=True)
+    return Family(folders, family.text)
+
+
+def test_a_cell_that_fails_is_kept_with_its_reason_until_it_is_repaired(
+    fragile: Family, cwd: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    words = [*fragile.words("xs", "s", "m"), "resamples=50", "--store", store]
+    answer = here("run", *words, cwd=cwd, check=1)
+    assert "Traceback" not in answer.stderr
+    told = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
+    assert len(told) == 1
+    assert "mine s on file" in told[0]
+    assert "no finite numbers" in told[0]
+    assert "a law needs at least 3" in answer.stdout  # the two that were measured
+    assert {size for _, size, _ in answers(store)} == {"xs", "m"}
+
+    asked = ["sql", "SELECT * FROM failures", "--store", store, "--format", "json"]
+    (failure,) = json.loads(here(*asked, cwd=cwd, check=0).stdout)
+    assert (failure["family"], failure["size"], failure["dataset"]) == ("mine", "s", "file")
+    assert "no finite numbers" in failure["error"]
+    assert failure["at"].startswith("20")
+    assert index_rows(store, "SELECT size FROM failures", cwd) == [{"size": "s"}]
+    assert "no finite numbers" in here("status", "--store", store, cwd=cwd, check=0).stdout
+
+    finished = {name: (path / "manifest.json").stat().st_mtime_ns for name, path in run_folders(store).items()}
+    spoil(fragile.folders["s"], with_nan=False)
+    again = here("run", *words, cwd=cwd, check=0)
+    assert again.stderr.count("tokens/s") == 1
+    assert "cross-entropy" in again.stdout
+    assert {size for _, size, _ in answers(store)} == {"xs", "s", "m"}
+    assert {name: (store / "runs" / name / "manifest.json").stat().st_mtime_ns for name in finished} == finished
+    assert json.loads(here(*asked, cwd=cwd, check=0).stdout) == []
+    assert index_rows(store, "SELECT size FROM failures", cwd) == []
+
+
+def test_a_cell_that_fails_again_is_one_failure(fragile: Family, cwd: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    for _ in range(2):
+        here("measure", *fragile.words("xs", "s"), "--store", store, cwd=cwd, check=1)
+    assert len(list((store / "failures").glob("*.json"))) == 1
+
+
+@pytest.mark.parametrize("harm", ["no tokenizer", "half a tokenizer", "half its weights", "no configuration"])
+def test_a_model_that_is_harmed_does_not_stop_the_others(harm: str, family: Family, cwd: Path, tmp_path: Path) -> None:
+    folder = build_member(tmp_path / "models" / "s", "s")
+    if harm == "no tokenizer":
+        for path in folder.glob("tokenizer*"):
+            path.unlink()
+    elif harm == "half a tokenizer":
+        (folder / "tokenizer.json").write_text('{"version": "1.0", "model": {"type": "BPE"}}')
+    elif harm == "half its weights":
+        whole = (folder / "model.safetensors").read_bytes()
+        (folder / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+    else:
+        (folder / "config.json").write_text("{}")
+    harmed = Family({size: family.folders[size] for size in ("xs", "m")} | {"s": folder}, family.text)
+    store = tmp_path / "store"
+    answer = here("measure", *harmed.words("xs", "s", "m"), "--store", store, cwd=cwd)
+    assert "Traceback" not in answer.stderr, answer.stderr[-2000:]
+    assert answer.returncode == 1, answer.stderr
+    assert {size for _, size, _ in answers(store)} == {"xs", "m"}
+    (failure,) = [json.loads(path.read_text()) for path in (store / "failures").glob("*.json")]
+    assert failure["size"] == "s"
+    assert str(folder) in failure["error"]

@@ -1,0 +1,425 @@
+"""Models: only safetensors and no code of theirs is opened, what does not fit is refused, identity is content."""
+
+import hashlib
+import json
+import os
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from rbpx.errors import RbpxError
+from rbpx.files.digest import hash_files
+from rbpx.models.load import LoadedModel, hash_tokenizer, load_model
+from rbpx.models.snapshot import fetch
+from rbpx.models.weights import hash_model, local_folder, weight_files
+from tests.conftest import ARCHITECTURES, CONTEXT, VOCAB_ROWS, build_tokenizer
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def folder(tiny_checkpoint: Callable[..., Path], tmp_path: Path) -> Path:
+    """A GPT-2 of its own, to be spoilt."""
+    return Path(shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "model"))
+
+
+def load(path: Path | str, dtype: str = "float32") -> LoadedModel:
+    return load_model(str(path), None, dtype, CPU)
+
+
+def refusal(path: Path | str) -> str:
+    """The one line with which a model is refused."""
+    with pytest.raises(RbpxError) as caught:
+        load(path)
+    line = str(caught.value)
+    assert "\n" not in line
+    assert str(path) in line, "an error says which model"
+    return line
+
+
+def edit_config(folder: Path, **changes: Any) -> None:
+    path = folder / "config.json"
+    config = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps({key: value for key, value in config.items() if value != "REMOVE"}))
+
+
+def edit_weights(folder: Path, change: Callable[[dict[str, torch.Tensor]], Any]) -> None:
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+# --------------------------------------------------------------------------------------- nothing runs, nothing pickled
+
+
+class Trap:
+    """Its pickle writes a file when it is opened."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path.touch, (self.marker,))
+
+
+def plant_pickle(path: Path, marker: Path) -> None:
+    with path.open("wb") as file:
+        pickle.dump(Trap(marker), file)
+
+
+def test_the_trap_would_work(tmp_path: Path) -> None:
+    plant_pickle(tmp_path / "a.bin", tmp_path / "sprung")
+    with (tmp_path / "a.bin").open("rb") as file:
+        pickle.load(file)
+    assert (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "pytorch_model-00001-of-00002.bin", "model.bin"])
+def test_a_folder_with_only_pickled_weights_is_refused_and_they_are_never_opened(
+    name: str, folder: Path, tmp_path: Path
+) -> None:
+    (folder / "model.safetensors").unlink()
+    plant_pickle(folder / name, tmp_path / "sprung")
+    line = refusal(folder)
+    assert "safetensors" in line
+    assert name in line
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_pickled_weights_behind_other_safetensors_are_never_opened(folder: Path, tmp_path: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "decoy.safetensors")
+    plant_pickle(folder / "pytorch_model.bin", tmp_path / "sprung")
+    assert "cannot be loaded" in refusal(folder)
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_pickled_weights_beside_safetensors_are_never_opened(folder: Path, tmp_path: Path) -> None:
+    for name in ("pytorch_model.bin", "training_args.bin", "optimizer.pt", "tokenizer.pkl"):
+        plant_pickle(folder / name, tmp_path / "sprung")
+    load(folder)
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_an_index_of_safetensors_that_names_a_pickle_is_refused(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    torch.save(weights, folder / "weights.bin")
+    (folder / "model.safetensors").rename(folder / "decoy.safetensors")
+    index = {"metadata": {}, "weight_map": dict.fromkeys(weights, "weights.bin")}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    refusal(folder)
+
+
+def test_an_index_of_safetensors_that_names_a_file_outside_the_folder_is_refused(folder: Path, tmp_path: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").rename(tmp_path / "outside.safetensors")
+    save_file({"unused": torch.zeros(1)}, folder / "decoy.safetensors")
+    index = {"metadata": {}, "weight_map": dict.fromkeys(weights, "../outside.safetensors")}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    refusal(folder)
+
+
+def plant_code(folder: Path, marker: Path) -> None:
+    for name in ("modeling_own", "configuration_own", "tokenization_own"):
+        code = f"from pathlib import Path\nPath({str(marker)!r}).touch()\nclass Own: pass\n"
+        (folder / f"{name}.py").write_text(code)
+
+
+def test_code_that_a_model_brings_is_not_run_and_the_model_is_refused(folder: Path, tmp_path: Path) -> None:
+    plant_code(folder, tmp_path / "ran")
+    auto_map = {"AutoConfig": "configuration_own.Own", "AutoModelForCausalLM": "modeling_own.Own"}
+    edit_config(folder, model_type="own", architectures=["Own"], auto_map=auto_map)
+    refusal(folder)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_code_of_a_model_that_transformers_knows_anyway_is_left_aside(folder: Path, tmp_path: Path) -> None:
+    plant_code(folder, tmp_path / "ran")
+    edit_config(folder, auto_map={"AutoConfig": "configuration_own.Own", "AutoModelForCausalLM": "modeling_own.Own"})
+    path = folder / "tokenizer_config.json"
+    own = {"auto_map": {"AutoTokenizer": ["tokenization_own.Own", "tokenization_own.Own"]}}
+    path.write_text(json.dumps(json.loads(path.read_text()) | own))
+    assert type(load(folder).model).__name__ == "GPT2LMHeadModel"
+    assert not (tmp_path / "ran").exists()
+
+
+# ------------------------------------------------------------------------------------------------- what is no model
+
+
+@pytest.mark.parametrize(
+    "missing", ["transformer.h.1.mlp.c_fc.weight", "transformer.wte.weight", "transformer.ln_f.bias"]
+)
+def test_weights_that_are_missing_are_named_not_made_up(missing: str, folder: Path) -> None:
+    edit_weights(folder, lambda weights: weights.pop(missing))
+    line = refusal(folder)
+    assert "lacks" in line
+    assert missing in line or missing == "transformer.wte.weight"  # tied: the head is missing then
+
+
+def test_a_configuration_with_more_layers_than_weights_is_refused(folder: Path) -> None:
+    edit_config(folder, n_layer=3)
+    assert "transformer.h.2." in refusal(folder)
+
+
+def test_an_untied_head_without_weights_is_refused(folder: Path) -> None:
+    edit_config(folder, tie_word_embeddings=False)
+    assert "lm_head.weight" in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"n_embd": 64},
+        {"n_head": 5},
+        {"n_positions": 4},
+        {"model_type": "nosuch"},
+        {"model_type": "REMOVE"},
+        {"model_type": "t5"},
+        {"activation_function": "nosuch"},
+        {"n_layer": "two"},
+        {"n_head": 0},
+    ],
+    ids=str,
+)
+def test_a_configuration_that_does_not_fit_the_weights_is_refused(changes: dict[str, Any], folder: Path) -> None:
+    edit_config(folder, **changes)
+    assert "cannot be loaded as a causal language model" in refusal(folder)
+
+
+@pytest.mark.parametrize("keep", [0, 100, 20_000])
+def test_weights_that_were_cut_short_are_refused(keep: int, folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:keep])
+    assert "cannot be loaded" in refusal(folder)
+
+
+CONFIGS = {"broken": b"{", "empty": b"", "a list": b"[]", "not utf-8": b'{"model_type": "\xff"}'}
+
+
+@pytest.mark.parametrize("raw", CONFIGS.values(), ids=CONFIGS)
+def test_a_config_json_that_is_none_is_refused(raw: bytes, folder: Path) -> None:
+    (folder / "config.json").write_bytes(raw)
+    refusal(folder)
+
+
+@pytest.mark.parametrize("raw", CONFIGS.values(), ids=CONFIGS)
+def test_a_config_json_that_is_none_is_refused_before_anything_is_loaded(raw: bytes, folder: Path) -> None:
+    """Commands hash a model first, to look up whether it is measured already."""
+    (folder / "config.json").write_bytes(raw)
+    with pytest.raises(RbpxError, match=r"config\.json"):
+        hash_model(folder, "mine")
+
+
+@pytest.mark.parametrize("model", ["", "nosuch", "./no/such", "../nosuch", "~/no/such/folder", "/no/such", "a/b/c"])
+def test_an_id_that_is_neither_a_folder_nor_a_hub_id_is_refused(model: str) -> None:
+    with pytest.raises(RbpxError, match=r"model\.id="):
+        local_folder(model)
+
+
+def test_a_hub_id_is_no_folder() -> None:
+    assert local_folder("someorg-that-is-no-folder/model") is None
+
+
+def test_a_folder_that_holds_no_model_is_refused(tmp_path: Path) -> None:
+    assert "config.json" in refusal(tmp_path)
+    (tmp_path / "file").touch()
+    assert "is a file" in refusal(tmp_path / "file")
+    (tmp_path / "config.json").write_text("{}")
+    assert "safetensors" in refusal(tmp_path)
+
+
+def test_a_folder_may_be_named_from_the_working_directory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    assert local_folder("model") == local_folder("./model") == folder.resolve()
+    assert fetch("./model", None) == (folder.resolve(), None)
+
+
+def test_a_tokenizer_with_more_ids_than_the_model_has_rows_is_refused(
+    tiny_checkpoint: Callable[..., Path], tmp_path: Path
+) -> None:
+    folder = tiny_checkpoint("gpt2", folder=tmp_path / "model")
+    tokenizer = build_tokenizer("gpt2")
+    tokenizer.add_tokens([f"<{n}>" for n in range(VOCAB_ROWS - len(tokenizer))])
+    assert max(tokenizer.get_vocab().values()) == VOCAB_ROWS - 1
+    tokenizer.save_pretrained(folder)
+    load(folder)
+    tokenizer.add_tokens(["<one too many>"])
+    tokenizer.save_pretrained(folder)
+    line = refusal(folder)
+    assert "tokenizer that does not fit" in line
+    assert str(VOCAB_ROWS) in line
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
+def test_a_broken_tokenizer_is_refused(name: str, folder: Path) -> None:
+    (folder / name).write_text("{")
+    assert "no tokenizer that can be loaded" in refusal(folder)
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_a_model_without_a_tokenizer_is_refused(
+    arch: str, tiny_checkpoint: Callable[..., Path], tmp_path: Path
+) -> None:
+    folder = tiny_checkpoint(arch, folder=tmp_path / "model")
+    for path in folder.glob("tokenizer*"):
+        path.unlink()
+    assert "tokenizer" in refusal(folder)
+
+
+def test_a_model_that_sees_what_it_predicts_is_refused(tmp_path: Path) -> None:
+    """BERT loads as a causal language model; its logits know the label, and the padding."""
+    from transformers import AutoModelForCausalLM, BertConfig
+
+    shape = {"vocab_size": VOCAB_ROWS, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    config = BertConfig(**shape, num_attention_heads=4, max_position_embeddings=CONTEXT, initializer_range=0.2)
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path / "bert")
+    build_tokenizer("gpt2").save_pretrained(tmp_path / "bert")
+    refusal(tmp_path / "bert")
+
+
+# --------------------------------------------------------------------------------------------------- what is loaded
+
+
+@pytest.mark.parametrize(("layers", "d"), [(1, 16), (2, 32)])
+def test_size_and_total_are_counted_as_by_hand(layers: int, d: int, tiny_checkpoint: Callable[..., Path]) -> None:
+    block = 4 * d * d + 4 * d + 8 * d * d + 5 * d + 4 * d  # attention, its biases, mlp, its biases, two layer norms
+    s = layers * block + 2 * d
+    gpt2 = load(tiny_checkpoint("gpt2", hidden_size=d, layers=layers))
+    assert gpt2.non_embedding_params == s
+    assert gpt2.total_params == s + VOCAB_ROWS * d + CONTEXT * d  # tied
+    neox = load(tiny_checkpoint("gpt_neox", hidden_size=d, layers=layers))
+    assert neox.non_embedding_params == s
+    assert neox.total_params == s + 2 * VOCAB_ROWS * d  # rotary, untied
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_the_context_is_the_one_of_the_configuration(arch: str, tiny_checkpoint: Callable[..., Path]) -> None:
+    assert load(tiny_checkpoint(arch)).context == CONTEXT
+
+
+def test_a_model_without_positions_has_no_limit_to_its_context(tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM, MambaConfig
+
+    config = MambaConfig(vocab_size=VOCAB_ROWS, hidden_size=16, num_hidden_layers=1, state_size=4)
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
+    build_tokenizer("gpt_neox").save_pretrained(tmp_path)
+    assert load(tmp_path).context is None
+
+
+def test_nothing_is_dropped_out_while_measuring(tiny_checkpoint: Callable[..., Path]) -> None:
+    model = load(tiny_checkpoint("gpt2")).model
+    assert model.config.resid_pdrop > 0
+    with torch.no_grad():
+        first, second = (model(torch.arange(9)[None]).logits for _ in range(2))
+    assert torch.equal(first, second)
+
+
+# --------------------------------------------------------------------------------------------------------- identity
+
+
+def test_a_model_that_was_copied_is_the_same_model(folder: Path, tmp_path: Path) -> None:
+    elsewhere = Path(shutil.copytree(folder, tmp_path / "elsewhere"))
+    os.utime(elsewhere / "model.safetensors", (1, 1))
+    (elsewhere / "README.md").write_text("No weights, and no configuration.")
+    assert hash_model(folder, "a") == hash_model(elsewhere, "b")
+    assert load(folder).weights_hash == hash_model(folder, "a")
+
+
+def test_a_single_changed_weight_makes_another_model(folder: Path) -> None:
+    before = hash_model(folder, "a")
+
+    def nudge(weights: dict[str, torch.Tensor]) -> None:
+        weights["transformer.ln_f.bias"][0] += 1e-6
+
+    edit_weights(folder, nudge)
+    assert hash_model(folder, "a") != before
+
+
+@pytest.mark.parametrize("changes", [{"layer_norm_epsilon": 1e-3}, {"activation_function": "relu"}], ids=str)
+def test_a_configuration_that_computes_something_else_makes_another_model(
+    changes: dict[str, Any], folder: Path
+) -> None:
+    before = hash_model(folder, "a")
+    edit_config(folder, **changes)
+    assert hash_model(folder, "a") != before
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"transformers_version": "4.0"}, {"_name_or_path": "x"}, {"dtype": "float16"}, {"torch_dtype": "float16"}],
+)
+def test_a_configuration_that_only_says_who_wrote_it_does_not_count(changes: dict[str, Any], folder: Path) -> None:
+    before = hash_model(folder, "a")
+    edit_config(folder, **changes)
+    assert hash_model(folder, "a") == before
+
+
+def test_a_tokenizer_is_the_same_however_it_was_used_and_wherever_it_lies(folder: Path) -> None:
+    tokenizer = load(folder).tokenizer
+    before = hash_tokenizer(tokenizer)
+    tokenizer(["a text", "another, longer text"], truncation=True, max_length=3)
+    assert hash_tokenizer(tokenizer) == before
+    assert load(folder).tokenizer_hash == before == hash_tokenizer(build_tokenizer("gpt2"))
+
+
+def test_what_decides_the_ids_of_a_text_or_which_are_scored_makes_another_tokenizer() -> None:
+    tokenizers = [build_tokenizer(arch) for arch in ("gpt2", "gpt2", "gpt2", "opt", "gpt_neox")]
+    tokenizers[1].add_tokens(["harbour"])
+    tokenizers[2].add_special_tokens({"additional_special_tokens": ["a"]})
+    assert len({hash_tokenizer(tokenizer) for tokenizer in tokenizers}) == len(tokenizers)
+
+
+def test_the_same_vocabulary_with_other_special_tokens_is_another_tokenizer() -> None:
+    from transformers import PreTrainedTokenizerFast
+
+    named = build_tokenizer("gpt2")
+    plain = PreTrainedTokenizerFast(tokenizer_object=build_tokenizer("gpt2").backend_tokenizer)
+    assert plain.backend_tokenizer.to_str() == named.backend_tokenizer.to_str()
+    assert (len(named.all_special_ids), len(plain.all_special_ids)) == (1, 0)
+    assert hash_tokenizer(plain) != hash_tokenizer(named)
+
+
+def test_large_files_are_hashed_once_until_they_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, cache = tmp_path / "large", tmp_path / "store" / "hashes.json"
+    path.write_bytes(bytes(17 << 20))
+    opened: list[str] = []
+    plain = hashlib.file_digest
+    monkeypatch.setattr(hashlib, "file_digest", lambda file, kind: opened.append(file.name) or plain(file, kind))
+    first = hash_files([path], cache)
+    assert hash_files([path], cache) == first == hash_files([path], None)
+    assert len(opened) == 2, "once for the cache, once without one"
+    with path.open("r+b") as file:
+        file.write(b"x")  # the size stays
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1_000_000))
+    assert hash_files([path], cache) != first
+    assert len(opened) == 3
+
+
+def test_the_order_of_files_counts(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text(name)
+    one, two = tmp_path / "a", tmp_path / "b"
+    assert hash_files([one, two]) != hash_files([two, one])
+    assert hash_files([one]) != hash_files([one, one])
+
+
+def test_weights_in_several_files_are_all_of_the_identity(tiny_checkpoint: Callable[..., Path], tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(tiny_checkpoint("gpt_neox"), dtype=torch.float32)
+    model.save_pretrained(tmp_path, max_shard_size="40KB")
+    build_tokenizer("gpt_neox").save_pretrained(tmp_path)
+    shards = weight_files(tmp_path, "mine")
+    assert len(shards) > 1
+    loaded = load(tmp_path)
+    for name, parameter in model.named_parameters():
+        assert torch.equal(loaded.model.get_parameter(name), parameter)
+    raw = bytearray(shards[-1].read_bytes())
+    raw[-1] ^= 1
+    shards[-1].write_bytes(raw)
+    assert hash_model(tmp_path, "mine") != loaded.weights_hash

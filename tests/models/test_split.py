@@ -1,0 +1,174 @@
+"""A model larger than one device: over GPUs, memory and disk it gives the rows that it gives in one piece."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from rbpx.config.placement import Split, read_limits
+from rbpx.errors import MeasureError, RbpxError
+from rbpx.models.load import LoadedModel, load_model
+from tests.conftest import ARCHITECTURES
+from tests.models.test_snapshot import pickle_weights
+from tests.support.commands import here
+
+pytest_plugins = ["tests.support.stores"]
+
+CPU = torch.device("cpu")
+# Bytes of the CPU's memory that leave everything, a part, or nothing on disk; the tiny models have 45 to 230 KB.
+NOTHING, A_PART, ALL = 1, {"float32": 100_000, "bfloat16": 60_000}, 10**9
+
+
+def measure(folder: Path, text: Path, store: Path, cwd: Path, *words: str, check: int = 0) -> Any:
+    common = ["model=hub", f"model.id={folder}", "dataset=file", f"dataset.path={text}", f"store={store}"]
+    return here("measure", *common, "limit=4", *words, cwd=cwd, check=check)
+
+
+def found(store: Path) -> tuple[list[str], dict[str, Any], dict[str, np.ndarray]]:
+    """Names of what a store holds, the manifest of its only run, and its rows."""
+    run = next((store / "runs").iterdir())
+    table = pq.read_table(run / "tokens.parquet")
+    cells = [path.name for path in (store / "cells").iterdir()]
+    rows = {name: table[name].to_numpy() for name in table.column_names if name != "run_id"}
+    return [run.name, *cells], json.loads((run / "manifest.json").read_text()), rows
+
+
+def lines(stderr: str) -> list[str]:
+    return [line for line in stderr.splitlines() if line.startswith("rbpx: ")]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_a_split_model_gives_the_rows_and_the_identity_of_the_whole_one(
+    arch: str, dtype: str, tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path
+) -> None:
+    folder = tiny_checkpoint(arch)
+    measure(folder, tiny_jsonl, tmp_path / "whole", cwd, "device=cpu", f"dtype={dtype}")
+    names, facts, rows = found(tmp_path / "whole")
+    assert facts["device"] == "cpu"
+    devices = set()
+    for limit in (NOTHING, A_PART[dtype], ALL):
+        store = tmp_path / f"{limit}"
+        memory = f"memory={{cpu: {limit}}}"
+        answer = measure(folder, tiny_jsonl, store, cwd, "device=split", memory, f"dtype={dtype}")
+        assert "offloaded" not in answer.stderr
+        split_names, split_facts, split_rows = found(store)
+        assert split_names == names
+        assert not list(store.glob("*.tmp")), "what lay on disk is gone"
+        for key in ("non_embedding_params", "total_params", "head", "weights_hash", "vocab_size"):
+            assert split_facts[key] == facts[key], key
+        devices.add(split_facts["device"])
+        for name in ("doc_id", "position", "token_id", "greater", "ties"):
+            np.testing.assert_array_equal(split_rows[name], rows[name], err_msg=name)
+        np.testing.assert_allclose(split_rows["logprob"], rows["logprob"], rtol=0, atol=1e-6)
+    assert devices == {"cpu", "cpu, disk"}
+    loaded = load_model(str(folder), None, dtype, CPU, split=Split(tmp_path, {"cpu": A_PART[dtype]}))
+    assert {str(place) for place in loaded.model.hf_device_map.values()} == {"cpu", "disk"}, "a part of it on each"
+
+
+def test_pickled_weights_are_written_anew_where_the_store_is_and_removed(
+    tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = pickle_weights(Path(shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "model")))
+    measure(folder, tiny_jsonl, tmp_path / "whole", cwd, "model.pickled=true")
+    offloaded: list[Path] = []
+
+    def looked_at(*args: Any) -> LoadedModel:
+        loaded = load_model(*args)
+        offloaded.extend(args[-1].folder.glob("*/*"))
+        return loaded
+
+    monkeypatch.setattr("rbpx.models.load.load_model", looked_at)
+    words = ("model.pickled=true", "device=split", "memory={cpu: 1}")
+    measure(folder, tiny_jsonl, tmp_path / "split", cwd, *words)
+    assert "model-00001-of-00001.safetensors" in [path.name for path in offloaded]
+    assert {path.parents[2] for path in offloaded} == {tmp_path / "split"}
+    assert not any(path.exists() for path in offloaded)
+    (whole, _, rows), (split, _, split_rows) = found(tmp_path / "whole"), found(tmp_path / "split")
+    assert whole == split
+    np.testing.assert_array_equal(split_rows["greater"], rows["greater"])
+
+
+def test_the_head_of_a_split_model_is_fetched_once_and_not_for_every_chunk(
+    tiny_checkpoint: Callable[..., Path], tmp_path: Path
+) -> None:
+    for dtype in ("float32", "bfloat16", "float16"):
+        loaded = load_model(str(tiny_checkpoint("qwen2")), None, dtype, CPU, split=Split(tmp_path, {"cpu": NOTHING}))
+        whole = load_model(str(tiny_checkpoint("qwen2")), None, dtype, CPU)
+        assert loaded.model.get_output_embeddings().weight.is_meta
+        hidden_ND = torch.randn(7, 32, generator=torch.Generator().manual_seed(0)).to(loaded.model.dtype)
+        for model in (loaded.model, loaded.model.get_output_embeddings()):
+            model.forward = None  # nothing of the model runs from here on
+        with torch.inference_mode():
+            assert loaded.head.logits is not None
+            assert whole.head.logits is not None
+            logits_NV = loaded.head.logits(hidden_ND)
+            assert torch.equal(logits_NV, whole.head.logits(hidden_ND))
+        assert logits_NV.dtype == torch.float32
+
+
+def test_memory_that_runs_out_is_one_line_that_names_the_way_on(
+    tiny_checkpoint: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers import AutoModelForCausalLM
+
+    def full(*args: Any, **kwargs: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 99 GiB.\nmore lines")
+
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", full)
+    with pytest.raises(MeasureError) as caught:
+        load_model(str(tiny_checkpoint("gpt2")), None, "float32", CPU)
+    assert "does not fit into memory" in str(caught.value)
+    assert "device=split" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+# ------------------------------------------------------------------------------------------------- what is refused
+
+
+def test_several_processes_do_not_split_one_model(
+    tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    answer = measure(tiny_checkpoint("gpt2"), tiny_jsonl, tmp_path / "s", cwd, "device=split", check=2)
+    assert len(lines(answer.stderr)) == 1
+    assert "device=split" in answer.stderr
+    assert "2 were launched" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["memory={cpu: 1GiB}"], "say device=split"),
+        (["device=split", "memory=20GiB"], "memory=20GiB names no devices"),
+        (["device=split", "memory={}"], "names no devices"),
+        (["device=split", "memory={disk: 1GiB}"], "disk is no device"),
+        (["device=split", "memory={cpu: lots}"], "cpu: lots is no amount"),
+        (["device=split", "memory={cpu: -5}"], "cpu: -5 is no amount"),
+        (["device=split", "memory={cpu: 2Gb}"], "cpu: 2Gb is no amount"),
+    ],
+)
+def test_memory_that_cannot_be_meant_is_a_wrong_request(
+    words: list[str], says: str, tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path
+) -> None:
+    answer = measure(tiny_checkpoint("gpt2"), tiny_jsonl, tmp_path / "s", cwd, *words, check=2)
+    assert len(lines(answer.stderr)) == 1
+    assert says in answer.stderr
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.skipif(torch.cuda.device_count() > 7, reason="GPU 7 is there")
+def test_a_gpu_that_is_not_there_is_a_wrong_request(tiny_checkpoint: Callable[..., Path], tmp_path: Path) -> None:
+    with pytest.raises(RbpxError, match=r"memory names GPU 7, and torch sees"):
+        load_model(str(tiny_checkpoint("gpt2")), None, "float32", CPU, split=Split(tmp_path, {7: 10**9}))
+
+
+def test_amounts_are_read_as_they_are_written() -> None:
+    assert read_limits({0: "20GiB", 1: "1.5 GB", "cpu": 4096}) == {0: 20 * 2**30, 1: 1_500_000_000, "cpu": 4096}
+    assert read_limits({"cpu": "3KiB"}) == {"cpu": 3072}

@@ -1,0 +1,106 @@
+"""A law, a family, a dataset are one new file each: the steps of the documentation, in a copy of the project."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import build_checkpoint
+from tests.support.stores import cell_records, manifests, runs_by_size
+from tests.support.synthetic import Truth, write_store
+
+PROJECT = Path(__file__).parents[2]
+EXAMPLES = PROJECT / "docs" / "examples"
+PAGES = PROJECT / "docs" / "contributing"
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project as a clone has it, without the weights of the ladder, which are linked."""
+    root = tmp_path_factory.mktemp("clone")
+    for name in ("rbpx", "conf", "experiments"):
+        shutil.copytree(PROJECT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "ladder"))
+    (root / "rbpx" / "ladder").symlink_to(PROJECT / "rbpx" / "ladder")
+    return root
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with models A, B, C and a text."""
+    folder = tmp_path_factory.mktemp("work")
+    for seed, name in enumerate("ABC"):
+        build_checkpoint("gpt_neox", folder / name, seed=seed, hidden_size=16 + 8 * seed)
+    rows = ({"text": f"Letter {i} left the harbour at dawn; the sea reads nothing."} for i in range(9))
+    (folder / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def run(copy: Path, cwd: Path, *words: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(copy)}
+    done = subprocess.run(
+        [sys.executable, "-m", "rbpx", *words], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def files(root: Path) -> set[str]:
+    return {str(path.relative_to(root)) for path in root.rglob("*") if "__pycache__" not in path.parts}
+
+
+def add(copy: Path, example: str, place: str) -> None:
+    """The one step: a file put where the page says."""
+    before = files(copy)
+    shutil.copy(EXAMPLES / example, copy / place)
+    assert files(copy) - before == {f"{place}{example}"}
+
+
+def test_a_law_is_one_new_file(copy: Path, tmp_path: Path) -> None:
+    store = write_store(tmp_path / "store", Truth(scatter=0.02), seed=5, n_documents=30)
+    add(copy, "reciprocal_rank.py", "rbpx/laws/quantities/")
+    asked = ["fit", "resamples=100", "ties=optimistic", "k=1", "--store", str(store.root), "--format", "json"]
+    fits = {fit["law"]: fit for fit in json.loads(run(copy, tmp_path, *asked))}
+    ranks = [tokens["greater"] + 1.0 for tokens in runs_by_size(store.root).values()]
+    y = [-np.log(np.mean(1 / rank)) for rank in ranks]
+    ln_s, ln_y = np.log(list(Truth.S)), np.log(y)
+    fit = fits["reciprocal_rank"]
+    assert {"rbp", "cross_entropy"} < set(fits)  # it is one of all
+    assert fit["params"]["y"] == pytest.approx(y, rel=1e-12)
+    assert fit["alpha"] == pytest.approx(-np.polyfit(ln_s, ln_y, 1)[0], rel=1e-9)
+    assert fit["alpha_lo"] < fit["alpha"] < fit["alpha_hi"]
+    assert fit["params"]["interval"] == "documents and models"
+
+
+def test_a_family_is_one_new_file(copy: Path, workplace: Path, tmp_path: Path) -> None:
+    add(copy, "schooner.yaml", "conf/model/")
+    store = str(tmp_path / "store")
+    printed = run(copy, workplace, "model=schooner", "dataset=pydoc", "limit=2", "resamples=20", "--store", store)
+    assert "schooner on pydoc" in printed
+    assert "-ln RBP_1 " in printed
+
+
+def test_a_dataset_is_one_new_file(copy: Path, workplace: Path, tmp_path: Path) -> None:
+    add(copy, "letters.yaml", "conf/dataset/")
+    store = tmp_path / "store"
+    run(copy, workplace, "measure", "model=ladder", "size=3k", "dataset=letters", "--store", str(store))
+    (manifest,), (cell,) = manifests(store).values(), cell_records(store)
+    assert (cell["dataset"], manifest["n_documents"]) == ("letters", 9)
+
+
+@pytest.mark.parametrize(
+    ("page", "step"),
+    [
+        ("law.md", "rbpx/laws/quantities/reciprocal_rank.py"),
+        ("family.md", "conf/model/schooner.yaml"),
+        ("dataset.md", "conf/dataset/letters.yaml"),
+    ],
+)
+def test_the_page_shows_the_file_that_is_added_here(page: str, step: str) -> None:
+    text = (PAGES / page).read_text(encoding="utf-8")
+    assert step in text
+    assert f"../examples/{Path(step).name}" in text

@@ -1,0 +1,222 @@
+"""What README and documentation promise: every command in them runs, and what they show is what is printed."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+
+from docs.retell import execute, told
+from rbpx.cli.argv import VERBS
+from tests.conftest import build_checkpoint
+from tests.support.commands import here
+
+PROJECT = Path(__file__).parents[2]
+README = (PROJECT / "README.md").read_text(encoding="utf-8")
+TUTORIAL = PROJECT / "docs" / "tutorial.md"
+NOTEBOOK = PROJECT / "docs" / "example.ipynb"
+PAGES = {path.relative_to(PROJECT): path.read_text(encoding="utf-8") for path in (PROJECT / "docs").rglob("*.md")}
+
+
+def commands_of(page: str) -> list[str]:
+    return [line for block in re.findall(r"```bash\n(.*?)```", page, re.S) for line in block.strip().split("\n")]
+
+
+# Those of the tutorial are run in their order, by a test of their own.
+TOLD = [page for path, page in sorted(PAGES.items()) if path.name != TUTORIAL.name and "_build" not in path.parts]
+COMMANDS = list(dict.fromkeys(command for page in (README, *TOLD) for command in commands_of(page)))
+
+
+# The README's own commands add fits of three sizes and of other tie rules to the same store.
+OF_THE_DEMO = "family = 'ladder' AND n_points = 7 AND ties = 'pessimistic' AND method = 'ols'"
+ON_STDLIB = f"dataset = 'stdlib' AND {OF_THE_DEMO}"
+
+
+def in_python(command: str) -> list[str]:
+    """The words of a command line, run by the interpreter of the tests."""
+    words = shlex.split(command)
+    return [sys.executable, *words[1:]] if Path(words[0]).name == "python" else words
+
+
+def run(words: list[str], cwd: Path, store: Path, apart: bool = False) -> subprocess.CompletedProcess[str]:
+    """A command line: in a process of its own where it must be `apart` or is none of rbpx, else in this one."""
+    environment = {"RBPX_STORE": str(store), "COLUMNS": "80", "HF_HUB_OFFLINE": "1"}
+    if words[:3] == [sys.executable, "-m", "rbpx"] and not apart:
+        return here(*words[3:], cwd=cwd, env=environment)
+    return subprocess.run(words, cwd=cwd, env=os.environ | environment, capture_output=True, text=True, timeout=900)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The store that `make demo` fills, and what it printed."""
+    recipe = subprocess.run(["make", "-n", "demo"], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
+    folder = tmp_path_factory.mktemp("demo")
+    done = run(in_python(recipe.strip().split("\n")[-1]), folder, folder / "store", apart=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "store", done.stdout
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the README's commands name: three models A, B, C, one FOLDER, a text, a table."""
+    folder = tmp_path_factory.mktemp("readme")
+    for seed, name in enumerate(("FOLDER", "A", "B", "C")):
+        build_checkpoint("gpt_neox", folder / name, seed=seed, hidden_size=16 + 8 * seed)
+    rows = ({"text": f"Letter {i} left the harbour at dawn; the sea reads nothing."} for i in range(9))
+    (folder / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rows_of_them = (f"{size},{size}000000,{k},{1 - 0.5 / k / size**0.1}\n" for size in (1, 10, 100) for k in (1, 10))
+    (folder / "theirs.csv").write_text("size,S,k,rbp\n" + "".join(rows_of_them))
+    return folder
+
+
+def rows_of(demo_store: Path, query: str) -> list[dict[str, float]]:
+    done = here("sql", query, "--format", "json", "--store", demo_store, cwd=demo_store.parent, check=0)
+    found: list[dict[str, float]] = json.loads(done.stdout)
+    return found
+
+
+def test_the_readme_has_commands_and_the_documentation_more() -> None:
+    assert 10 < len(commands_of(README)) < len(COMMANDS) - 10
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_is_told_in_the_readme(verb: str) -> None:
+    assert f"`{verb}`" in README
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("python")])
+def test_a_command_that_is_shown_runs(command: str, demo: tuple[Path, str], workplace: Path) -> None:
+    before = sorted(workplace.iterdir())
+    done = run(in_python(command), workplace, demo[0], apart="report" in command.split())
+    assert done.returncode == 0, done.stderr
+    assert bool(done.stdout.strip()) != bool({"measure", "import", "report"} & set(command.split()))
+    made = sorted(set(workplace.iterdir()) - set(before))
+    assert len(made) == ("report" in command.split())
+    for path in made:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("make")])
+def test_a_make_target_that_is_shown_exists(command: str) -> None:
+    subprocess.run([*shlex.split(command), "-n"], cwd=PROJECT, check=True, capture_output=True)
+
+
+def test_no_command_that_is_shown_is_left_untried() -> None:
+    assert {c.split()[0] for c in COMMANDS} == {"make", "python", "source"}
+
+
+def test_a_second_demo_measures_nothing_and_prints_the_same(demo: tuple[Path, str]) -> None:
+    store, printed = demo
+    files = {path: path.stat().st_mtime_ns for path in (store / "runs").rglob("*")}
+    again = run([sys.executable, "-m", "rbpx", "-m", "model=ladder", "dataset=pydoc,stdlib"], store.parent, store)
+    assert again.returncode == 0
+    assert again.stdout == printed
+    assert again.stderr == ""
+    assert {path: path.stat().st_mtime_ns for path in (store / "runs").rglob("*")} == files
+
+
+def labels(text: str) -> list[str]:
+    """The first words of each line, not digits, which depend on the Python version."""
+    return [re.split(r"\s{2,}|:", line.strip())[0] for line in text.strip().strip("`").removeprefix("text").split("\n")]
+
+
+@pytest.mark.parametrize(("page", "least"), [(README, 16), (PAGES[TUTORIAL.relative_to(PROJECT)], 30)])
+def test_a_demo_that_is_shown_has_the_rows_that_the_demo_prints(page: str, least: int, demo: tuple[Path, str]) -> None:
+    shown = labels(page.split("<!-- demo -->")[1].split("<!-- /demo -->")[0])
+    assert len(shown) > least
+    assert [name for name in shown if name not in labels(demo[1])] == []
+
+
+@pytest.mark.parametrize(("commands", "shown"), list(told(TUTORIAL.read_text(encoding="utf-8"))), ids=lambda it: it[0])
+def test_the_tutorial_shows_what_its_commands_print(
+    commands: list[str], shown: str, demo: tuple[Path, str], workplace: Path
+) -> None:
+    done = [run(in_python(command), workplace, demo[0]) for command in commands]
+    assert [each.returncode for each in done] == [0] * len(done), done[-1].stderr
+    printed = done[-1].stdout
+    assert [label for label in labels(shown) if label not in labels(printed)] == []
+    assert re.search(r"\d", shown)
+
+
+def test_the_example_notebook_runs_on_the_demo(demo: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+    kept, fresh = nbformat.read(NOTEBOOK, as_version=4), execute(NOTEBOOK, demo[0].parent)
+    assert [cell.source for cell in kept.cells] == [cell.source for cell in fresh.cells]
+    kinds = [
+        [output.output_type for cell in book.cells for output in cell.get("outputs", [])] for book in (kept, fresh)
+    ]
+    assert kinds[0] == kinds[1]
+    assert "error" not in kinds[0]
+    pictures = [output.data for cell in fresh.cells for output in cell.get("outputs", []) if "data" in output]
+    assert any("image/svg+xml" in data for data in pictures)
+
+
+@pytest.mark.parametrize("k", [1, 10, 100])
+def test_the_ladder_follows_the_rbp_law_on_the_standard_library(k: int, demo: tuple[Path, str]) -> None:
+    query = f"SELECT r2, alpha, alpha_lo, alpha_hi, n_points FROM fits WHERE law = 'rbp' AND k = {k} AND {ON_STDLIB}"
+    (fit,) = rows_of(demo[0], query)
+    counted = f"""
+        SELECT r.non_embedding_params AS s, avg((t.greater + t.ties + 1 <= {k})::DOUBLE) AS rbp
+        FROM tokens t JOIN runs r USING (run_id) WHERE r.dataset = 'stdlib' GROUP BY s"""
+    points = np.array([(row["s"], row["rbp"]) for row in rows_of(demo[0], counted)])
+    ln_s, ln_y = np.log(points[:, 0]), np.log(-np.log(points[:, 1]))
+    assert fit["n_points"] == len(points) == 7
+    assert fit["alpha"] == pytest.approx(-np.polyfit(ln_s, ln_y, 1)[0], rel=1e-9)
+    assert fit["r2"] == pytest.approx(np.corrcoef(ln_s, ln_y)[0, 1] ** 2, rel=1e-9)
+    assert fit["r2"] >= 0.97
+    assert fit["alpha_lo"] < fit["alpha"] < fit["alpha_hi"]
+
+
+def test_the_error_entropy_identity_holds_on_every_run(demo: tuple[Path, str]) -> None:
+    names = "'cross_entropy', 'error_entropy', 'self_alignment', 'confidence'"
+    query = f"SELECT law, dataset, params FROM fits WHERE law IN ({names}) AND {OF_THE_DEMO}"
+    values: dict[tuple[str, str], np.ndarray] = {}
+    for row in rows_of(demo[0], query):
+        values[str(row["dataset"]), str(row["law"])] = np.array(json.loads(str(row["params"]))["y"])
+    for dataset in ("pydoc", "stdlib"):
+        parts = sum(values[dataset, law] for law in ("error_entropy", "self_alignment", "confidence"))
+        np.testing.assert_allclose(parts, values[dataset, "cross_entropy"], atol=1e-6)
+
+
+# ----------------------------------------------------------------------------------------------------------- studies
+
+
+def of_the_ladder(path: Path) -> bool:
+    return "override /model: ladder" in path.read_text() and "\n  result:" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in sorted((PROJECT / "experiments").glob("*.yaml")) if of_the_ladder(p)], ids=lambda p: p.stem
+)
+def test_the_findings_in_a_study_are_those_of_a_new_run(path: Path, demo: tuple[Path, str], tmp_path: Path) -> None:
+    words = ["record", f"experiment={path.stem}", "model=ladder", "--output", str(tmp_path / path.name)]
+    (tmp_path / "cwd").mkdir()
+    done = run([sys.executable, "-m", "rbpx", *words], tmp_path / "cwd", demo[0])
+    assert done.returncode == 0, done.stderr
+    (kept, texts), (new, new_texts) = (findings(p.read_text()) for p in (path, tmp_path / path.name))
+    assert kept[0] == new[0]
+    if texts != new_texts:
+        pytest.skip("this Python carries other texts than the one that the findings were recorded with: other digits")
+    assert len(kept) == len(new)
+    for line, fresh in zip(kept, new, strict=True):
+        for cell, other in zip(line, fresh, strict=True):
+            if re.fullmatch(r"-?[\d.]+(e-?\d+)?", cell) and re.fullmatch(r"-?[\d.]+(e-?\d+)?", other):
+                decimals = len(cell.partition("e")[0].partition(".")[2])
+                turned = 1.01 * 10.0**-decimals if decimals else 0.0  # the last digit, where it was rounded
+                assert float(other) == pytest.approx(float(cell), rel=0.02, abs=max(2e-3, turned))
+            else:
+                assert other == cell
+
+
+def findings(text: str) -> tuple[list[list[str]], str]:
+    """The table at the end of a study's file, and the line that says which texts it is of."""
+    head, table = text[text.index("# ---- findings") :].split("\n#\n")
+    (texts,) = [line for line in head.split("\n") if line.startswith("# texts: ")]
+    return [line.removeprefix("# ").split() for line in table.strip().split("\n")], texts

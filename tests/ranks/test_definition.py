@@ -1,0 +1,233 @@
+"""Exact ranks: against counting by the definition, with planted ties, in chunks, and with logits not finite."""
+
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from rbpx.ranks.definition import NonFiniteLogits, TokenRanks, rank_hidden, rank_logits
+from tests.support.reference import reference_rank, reference_rows
+
+N, V = 75, 320
+DEVICES = [
+    "cpu",
+    pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA")]),
+]
+CHUNK_ROWS = [1, 7, 32, N - 1, N, 10 * N]
+
+
+def spread_logits(offset: float = 0.0) -> Tensor:
+    return torch.randn(N, V, generator=torch.Generator().manual_seed(1)) * 3 + offset
+
+
+def tied_logits() -> Tensor:
+    return spread_logits().round()  # some 20 distinct values among 320
+
+
+def some_targets() -> Tensor:
+    return torch.randint(0, V, (N,), generator=torch.Generator().manual_seed(2))
+
+
+def lookup(logits_NV: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+    """Hidden states and a head that give exactly these logits, whatever the chunk."""
+    hidden_N1 = torch.arange(len(logits_NV), dtype=torch.float32, device=logits_NV.device)[:, None]
+    return hidden_N1, lambda hidden_n1: logits_NV[hidden_n1[:, 0].long()]
+
+
+def assert_ranked_by_definition(ranks: TokenRanks, logits_NV: Tensor, targets_N: Tensor) -> None:
+    rows = [reference_rank(row, target) for row, target in zip(logits_NV.tolist(), targets_N.tolist(), strict=True)]
+    greater, ties, logprob = zip(*rows, strict=True)
+    assert ranks.greater.tolist() == list(greater)
+    assert ranks.ties.tolist() == list(ties)
+    rounding = 4 * float(np.finfo(np.float32).eps) * float(logits_NV.abs().max())
+    np.testing.assert_allclose(ranks.logprob, logprob, rtol=0, atol=rounding)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("logits_NV", [spread_logits(), spread_logits(-100), tied_logits()], ids=["0", "-100", "tied"])
+def test_ranks_are_those_of_the_definition(logits_NV: Tensor, device: str) -> None:
+    targets_N = some_targets()
+    ranks = rank_logits(logits_NV.to(device), targets_N.to(device))
+    assert_ranked_by_definition(ranks, logits_NV, targets_N)
+
+
+def test_pessimistic_and_optimistic_rank_of_a_worked_example() -> None:
+    # The target 2.0 at index 3: two entries above it, two others equal to it.
+    ranks = rank_logits(torch.tensor([[2.0, 4.0, 1.0, 2.0, 2.0, 3.0]]), torch.tensor([3]))
+    assert (ranks.greater.tolist(), ranks.ties.tolist()) == ([2], [2])
+    assert (ranks.greater + 1).tolist() == [3]  # optimistic
+    assert (ranks.greater + ranks.ties + 1).tolist() == [5]  # pessimistic: as many as are not below
+    assert ranks.logprob[0] == pytest.approx(2 - np.log(3 * np.exp(2) + np.exp(4) + np.exp(1) + np.exp(3)), abs=1e-6)
+
+
+def test_ranks_bracket_the_target_among_the_sorted_logits() -> None:
+    logits_NV, targets_N = tied_logits(), some_targets()
+    ranks = rank_logits(logits_NV, targets_N)
+    for row, (logits, target) in enumerate(zip(logits_NV.numpy(), targets_N.tolist(), strict=True)):
+        descending = -np.sort(-logits)
+        places = np.flatnonzero(descending == logits[target]) + 1
+        assert ranks.greater[row] + 1 == places[0]
+        assert ranks.greater[row] + ranks.ties[row] + 1 == places[-1]
+
+
+def test_duplicate_rows_of_the_head_tie_exactly() -> None:
+    generator = torch.Generator().manual_seed(3)
+    weight_VD = torch.randint(-8, 9, (V, 16), generator=generator).float()  # whole numbers: every dot product is exact
+    weight_VD[:, 0] = torch.arange(V) * 4096  # far apart, but for the planted rows:
+    weight_VD[300:303] = weight_VD[5]
+    hidden_ND = torch.randint(-8, 9, (N, 16), generator=generator).float()
+    hidden_ND[:, 0] = 1
+    targets_N = torch.arange(N) % 10
+    ranks = rank_hidden(hidden_ND, targets_N, lambda hidden: hidden @ weight_VD.T, V, chunk_bytes=4 * V * 32)
+    assert ranks.ties.tolist() == [3 if target == 5 else 0 for target in targets_N.tolist()]
+    # Above target t lie t + 1 .. 319, less 300, 301, 302 for the targets that they equal or lie below.
+    assert ranks.greater.tolist() == [V - 1 - t - (3 if t >= 5 else 0) for t in targets_N.tolist()]
+
+
+@pytest.mark.parametrize("rows", CHUNK_ROWS)
+@pytest.mark.parametrize("logits_NV", [spread_logits(), tied_logits()], ids=["spread", "tied"])
+def test_the_size_of_a_chunk_changes_nothing(logits_NV: Tensor, rows: int) -> None:
+    targets_N = some_targets()
+    ranks = rank_hidden(lookup(logits_NV)[0], targets_N, lookup(logits_NV)[1], V, chunk_bytes=4 * V * rows)
+    assert_ranked_by_definition(ranks, logits_NV, targets_N)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_results_are_numpy_arrays_on_the_host(device: str) -> None:
+    logits_NV = spread_logits().to(device).requires_grad_()
+    hidden_N1, head = lookup(logits_NV)
+    for ranks in (
+        rank_logits(logits_NV, some_targets().to(device)),
+        rank_hidden(hidden_N1, some_targets().to(device), head, V, chunk_bytes=4 * V * 32),
+    ):
+        columns = (ranks.greater, ranks.ties, ranks.logprob)
+        assert all(type(column) is np.ndarray for column in columns)
+        assert [column.dtype for column in columns] == [np.int32, np.int32, np.float32]
+        assert [column.shape for column in columns] == [(N,)] * 3
+
+
+@pytest.mark.parametrize(("chunk_bytes", "expected_rows"), [(4 * V * 32, 32), (4 * V * 33 - 1, 32), (1, 1)])
+def test_a_chunk_holds_as_many_positions_as_its_bytes_allow(chunk_bytes: int, expected_rows: int) -> None:
+    hidden_N1, head = lookup(spread_logits())
+    asked = []
+
+    def recording_head(hidden_n1: Tensor) -> Tensor:
+        asked.append(len(hidden_n1))
+        return head(hidden_n1)
+
+    rank_hidden(hidden_N1, some_targets(), recording_head, V, chunk_bytes)
+    assert max(asked) == expected_rows
+    assert sum(asked) == N
+
+
+def test_one_chunk_of_logits_is_alive_at_a_time_and_none_records_gradients() -> None:
+    hidden_N1, head = lookup(spread_logits().requires_grad_())
+    made: list[weakref.ref[Tensor]] = []
+    alive = []
+
+    def recording_head(hidden_n1: Tensor) -> Tensor:
+        alive.append(sum(logits() is not None for logits in made))
+        logits_nV = head(hidden_n1)
+        assert not logits_nV.requires_grad
+        made.append(weakref.ref(logits_nV))
+        return logits_nV
+
+    rank_hidden(hidden_N1, some_targets(), recording_head, V, chunk_bytes=4 * V * 8)
+    assert alive == [0] * 10
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("at_the_target", [True, False])
+@pytest.mark.parametrize("bad_row", [0, 7, N - 1])
+def test_logits_that_are_not_finite_are_refused_with_their_row(
+    bad_row: int, at_the_target: bool, value: float, device: str
+) -> None:
+    logits_NV, targets_N = spread_logits(), some_targets()
+    column = int(targets_N[bad_row]) if at_the_target else (int(targets_N[bad_row]) + 1) % V
+    logits_NV[bad_row, column] = value
+    logits_NV[-1, 3] = value  # a later one is not the one to name
+    logits_NV, targets_N = logits_NV.to(device), targets_N.to(device)
+    with pytest.raises(NonFiniteLogits) as refused:
+        rank_logits(logits_NV, targets_N)
+    assert refused.value.row == bad_row
+    hidden_N1, head = lookup(logits_NV)
+    for rows in (1, 7, N):
+        with pytest.raises(NonFiniteLogits, match=f"position {bad_row} ") as refused:
+            rank_hidden(hidden_N1, targets_N, head, V, chunk_bytes=4 * V * rows)
+        assert refused.value.row == bad_row
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_logits_that_are_not_float32_are_refused(dtype: torch.dtype) -> None:
+    logits_NV = spread_logits().to(dtype)
+    with pytest.raises(ValueError, match="float32"):
+        rank_logits(logits_NV, some_targets())
+    with pytest.raises(ValueError, match="float32"):
+        rank_hidden(*lookup(logits_NV)[:1], some_targets(), lookup(logits_NV)[1], V)
+
+
+def test_hidden_states_may_be_bfloat16_when_the_head_gives_float32() -> None:
+    logits_NV = tied_logits()
+    hidden_N1, head = lookup(logits_NV)  # 0 .. 74 are exact in bfloat16
+    ranks = rank_hidden(hidden_N1.bfloat16(), some_targets(), head, V)
+    assert_ranked_by_definition(ranks, logits_NV, some_targets())
+
+
+def test_a_head_of_another_width_is_refused() -> None:
+    hidden_N1, head = lookup(spread_logits())
+    with pytest.raises(ValueError, match=f"{V} logits where vocab_size is {V + 1}"):
+        rank_hidden(hidden_N1, some_targets(), head, V + 1)
+
+
+def test_a_target_too_few_is_refused() -> None:
+    hidden_N1, head = lookup(spread_logits())
+    with pytest.raises(ValueError, match="do not fit"):
+        rank_logits(spread_logits(), some_targets()[1:])
+    with pytest.raises(ValueError, match=f"{N} hidden states for {N - 1} targets"):
+        rank_hidden(hidden_N1, some_targets()[1:], head, V)
+
+
+def test_no_positions_give_no_ranks() -> None:
+    hidden_N1, head = lookup(spread_logits())
+    for ranks in (
+        rank_logits(spread_logits()[:0], some_targets()[:0]),
+        rank_hidden(hidden_N1[:0], some_targets()[:0], head, V),
+    ):
+        assert [column.shape for column in (ranks.greater, ranks.ties, ranks.logprob)] == [(0,)] * 3
+        assert [column.dtype for column in (ranks.greater, ranks.ties, ranks.logprob)] == [
+            np.int32,
+            np.int32,
+            np.float32,
+        ]
+
+
+def test_ranks_beyond_sixteen_bits_are_counted() -> None:
+    wide = 152_064  # qwen2.5-7b
+    logits_NV = torch.arange(wide, dtype=torch.float32)[None].repeat(2, 1)
+    logits_NV[1] = 0
+    ranks = rank_logits(logits_NV, torch.tensor([0, 0]))
+    assert ranks.greater.tolist() == [wide - 1, 0]
+    assert ranks.ties.tolist() == [0, wide - 1]
+
+
+def test_a_checkpoint_with_twin_rows_has_ties_where_the_reference_has(
+    tiny_checkpoint: Callable[..., Path], tiny_text: list[str]
+) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = tiny_checkpoint("gpt2", twins=8)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    ids = AutoTokenizer.from_pretrained(folder)(tiny_text[0])["input_ids"][:64]
+    rows = reference_rows(model, ids, special_ids=())
+    assert {row.ties for row in rows} == {0, 1}
+    with torch.no_grad():
+        logits_NV = model(torch.tensor([ids])).logits[0, :-1]
+    ranks = rank_logits(logits_NV, torch.tensor(ids[1:]))
+    assert ranks.greater.tolist() == [row.greater for row in rows]
+    assert ranks.ties.tolist() == [row.ties for row in rows]
+    np.testing.assert_allclose(ranks.logprob, [row.logprob for row in rows], atol=1e-5)

@@ -1,0 +1,199 @@
+"""The page in a real browser, without a network: it draws, answers the pointer, sorts, saves, and all can read it."""
+
+import csv
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import here
+from tests.support.reports import FAST, SIZES, read, report, store_of
+from tests.support.synthetic import Truth
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed, so no browser can be driven")
+axe_playwright = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is here: apt-get install chromium")
+
+pytest_plugins = ["tests.support.reports"]
+
+LAWS = "drawn-on-prose-laws-laws-table"
+
+
+@pytest.fixture(scope="module")
+def page_file(place: Path) -> Path:
+    """The report of four sizes on two texts."""
+    truths = {"prose": Truth(S=SIZES[:4]), "code": Truth(S=SIZES[:4], alpha=0.14)}
+    store_of(place.parent / "store", texts=truths, n=20)
+    report(place.parent / "store", place.parent / "page.html", place, "k=[1,10,100]")
+    return place.parent / "page.html"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """One look at the page: what it complained of, and what it asked of a network."""
+
+    def __init__(self, browser: Any, path: Path, width: int = 1280, scheme: str = "light") -> None:
+        size = {"width": width, "height": 900}
+        self.context = browser.new_context(viewport=size, color_scheme=scheme, offline=True, accept_downloads=True)
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type != "log" else None)
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(path.as_uri())
+
+    def all_drawn(self) -> Any:
+        self.page.wait_for_function("document.documentElement.dataset.drawn === 'all'", timeout=60_000)
+        return self.page
+
+
+@pytest.fixture
+def visit(browser: Any, page_file: Path) -> Iterator[Visit]:
+    visit = Visit(browser, page_file)
+    yield visit
+    visit.context.close()
+
+
+def test_every_figure_is_drawn_without_a_complaint_or_a_request(visit: Visit, page_file: Path) -> None:
+    page = visit.all_drawn()
+    plots = page.locator(".plot").count()
+    assert plots == len(read(page_file.read_text()).figures) + 2  # and one in each card of the summary
+    assert page.locator(".plot > svg, .plot > * > svg").count() == plots
+    assert visit.complaints == []
+    assert [url for url in visit.asked if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def test_pointing_at_a_point_shows_its_values(visit: Visit, page_file: Path) -> None:
+    page = visit.all_drawn()
+    name = "drawn-on-prose-laws-cross_entropy"
+    mark = page.locator(f"#{name} .mark-symbol.role-mark path").first
+    mark.scroll_into_view_if_needed()
+    mark.hover(force=True)
+    tip = page.locator("#tip")
+    assert tip.is_visible()
+    first = read(page_file.read_text()).tables[f"{name}-values"][0]
+    shown = tip.inner_text()
+    assert first["size"] in shown
+    assert f"{float(first['cross_entropy_nats']):.4g}" in shown
+    assert "null" not in shown
+    page.mouse.move(2, 2)
+    assert not tip.is_visible()
+
+
+def test_a_click_on_a_heading_sorts_and_another_turns_it_round(visit: Visit, page_file: Path) -> None:
+    page = visit.page
+    table = page.locator(f".sheet:has(#{LAWS}) table")
+    known = [float(row["alpha"]) for row in read(page_file.read_text()).tables[LAWS] if row["alpha"]]
+    assert known != sorted(known)
+
+    def column() -> list[str]:
+        return list(table.locator("tbody tr td:nth-child(2)").all_inner_texts())
+
+    heading = table.locator("thead th").nth(1)
+    for order, reverse in (("ascending", False), ("descending", True)):
+        heading.locator("button").click()
+        assert heading.get_attribute("aria-sort") == order
+        expected = [f"{value:.4f}" for value in sorted(known, reverse=reverse)]
+        assert column() == [*expected, *["–"] * (len(column()) - len(known))]
+    table.locator("thead th").nth(0).locator("button").click()
+    assert heading.get_attribute("aria-sort") is None
+
+
+def test_a_table_is_saved_as_csv_with_more_digits_than_are_shown(visit: Visit, place: Path, tmp_path: Path) -> None:
+    with visit.page.expect_download() as download:
+        visit.page.locator(f".sheet:has(#{LAWS}) button.csv").click()
+    download.value.save_as(tmp_path / "laws.csv")
+    assert download.value.suggested_filename == f"{LAWS}.csv"
+    with (tmp_path / "laws.csv").open(newline="") as file:
+        rows = {(row["law"], row["k"]): row for row in csv.DictReader(file)}
+    answer = here(
+        "fit", FAST, "k=[1,10,100]", "--store", place.parent / "store", "--format", "json", cwd=place, check=0
+    )
+    kept = [row for row in json.loads(answer.stdout) if row["dataset"] == "prose"]
+    assert len(kept) == len(rows) >= 9
+    for row in kept:
+        saved = rows[row["law"], "" if row["k"] is None else str(row["k"])]
+        for name in ("alpha", "alpha_lo", "alpha_hi", "r2", "C"):
+            assert (float(saved[name]) if saved[name] else None) == pytest.approx(row[name], rel=1e-6)
+
+
+def ground(page: Any) -> str:
+    return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+
+def curve_colour(page: Any) -> str:
+    line = "#drawn-on-prose-laws-cross_entropy .mark-line path"
+    return str(page.evaluate(f"getComputedStyle(document.querySelector('{line}')).stroke"))
+
+
+def test_the_theme_is_that_of_the_reader_can_be_switched_and_is_remembered(browser: Any, page_file: Path) -> None:
+    visit = Visit(browser, page_file, scheme="dark")
+    page = visit.all_drawn()
+    dark = ground(page), curve_colour(page)
+    page.get_by_role("button", name="Light").click()
+    light = ground(page), curve_colour(page)
+    assert all(one != other for one, other in zip(dark, light, strict=True))
+    page.reload()
+    assert ground(page) == light[0]
+    assert page.get_by_role("button", name="Dark").get_attribute("aria-pressed") == "false"
+    assert visit.complaints == []
+    visit.context.close()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_names_and_contrast_pass_an_automated_check(scheme: str, width: int, browser: Any, page_file: Path) -> None:
+    visit = Visit(browser, page_file, width, scheme)
+    page = visit.all_drawn()
+    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    found = axe_playwright.Axe().run(page).response["violations"]
+    told = [f"{each['id']}: {each['nodes'][0]['html'][:200]} ({len(each['nodes'])})" for each in found]
+    assert told == []
+    visit.context.close()
+
+
+def test_a_phone_needs_no_scrolling_sideways(browser: Any, page_file: Path) -> None:
+    visit = Visit(browser, page_file, width=390)
+    page = visit.all_drawn()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert not page.evaluate("document.querySelector('nav details').open")
+    wide = page.evaluate("[...document.querySelectorAll('.plot svg')].filter(s => s.clientWidth > 390).length")
+    assert wide == 0
+    assert visit.complaints == []
+    visit.context.close()
+
+
+def test_a_link_opens_what_is_folded_and_paper_shows_all(visit: Visit) -> None:
+    page = visit.all_drawn()
+    page.evaluate("for (const fold of document.querySelectorAll('details.chapter')) fold.open = false")
+    page.locator("nav a", has_text="drawn on code").first.click()
+    assert page.locator("#code-text").get_attribute("open") is not None
+    assert page.locator("#prose-text").get_attribute("open") is None
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details.chapter:not([open])").count() == 0
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("#prose-text").get_attribute("open") is None
+    written = page.pdf(prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type\s*/Page\b", written)) > 3
+
+
+def test_without_a_script_the_numbers_are_there(browser: Any, page_file: Path) -> None:
+    context = browser.new_context(java_script_enabled=False, offline=True)
+    page = context.new_page()
+    page.goto(page_file.as_uri())
+    assert "Figures are drawn by JavaScript, which is off here" in page.locator("header").inner_text()
+    assert page.locator(f".sheet:has(#{LAWS}) tbody tr").count() >= 9
+    context.close()

@@ -1,0 +1,152 @@
+"""Where cells stand: marks of processes that live, died or fell silent, and the grid that `status` prints."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from rbpx.store.heartbeat import marked, read_marks
+from rbpx.store.store import Store
+from tests.support.commands import here, start
+from tests.support.stores import Family, cell_records, write_jsonl
+
+pytest_plugins = ["tests.support.stores"]
+
+NAMES = {
+    "cell_key": "a" * 16, "family": "mine", "size": "xl", "dataset": "file", "protocol": "paper", "dtype": "float32",
+    "revision": None, "cell": 2, "cells": 5,
+}  # fmt: skip
+
+
+def wait_until(holds: Any, seconds: float = 60.0) -> None:
+    began = time.monotonic()
+    while not holds():
+        assert time.monotonic() - began < seconds, "it did not happen"
+        time.sleep(0.02)
+
+
+def rewritten(store: Store, **changed: Any) -> Path:
+    """A mark of this process that another one might have left."""
+    path = store.root / "running" / f"{NAMES['cell_key']}.json"
+    with marked(store, NAMES):
+        wait_until(path.is_file)
+        facts = json.loads(path.read_text())
+    path.write_text(json.dumps(facts | changed))
+    return path
+
+
+def grid_of(shown: str) -> dict[tuple[str, ...], list[str]]:
+    """Rows of the grid by family and size, words of two spaces apart."""
+    lines = shown.split("where the cells stand")[1].strip().splitlines()
+    rows = [re.split(r"\s{2,}", line.strip()) for line in lines if "─" not in line]
+    end = next((place for place, row in enumerate(rows) if len(row) < 3), len(rows))
+    return {tuple(row[:2]): row[2:] for row in rows[:end]}
+
+
+def test_a_mark_lives_as_long_as_its_block(tmp_path: Path) -> None:
+    store, told = Store(tmp_path), []
+    path = tmp_path / "running" / f"{NAMES['cell_key']}.json"
+    with marked(store, NAMES) as mark:
+        mark.follow(200, told.append, processes=2)(50)
+        wait_until(path.is_file)
+        (found,) = read_marks(store).values()
+        assert found.alive
+        assert found.facts["pid"] == os.getpid()
+    assert told == [50]
+    assert read_marks(store) == {}
+
+
+def test_a_mark_tells_how_far_and_how_long_still(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    rewritten(store, n_tokens=1000, tokens_done=250, tokens_per_s=50.0)
+    (found,) = read_marks(store).values()
+    assert (found.share, found.left_s) == (0.25, 15.0)
+
+
+def test_only_the_process_that_leads_leaves_a_mark(tmp_path: Path) -> None:
+    with marked(Store(tmp_path), NAMES, leads=False):
+        assert not (tmp_path / "running").exists()
+
+
+def test_a_dead_process_and_a_silent_one_are_stopped_and_another_host_is_believed(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    cases = {"dead": {"pid": gone.pid}, "elsewhere": {"pid": gone.pid, "host": "another"}, "silent": {}}
+    alive = {}
+    for name, changed in cases.items():
+        path = rewritten(store, **changed)
+        if name == "silent":
+            os.utime(path, (time.time() - 600, time.time() - 600))
+        (found,) = read_marks(store).values()
+        alive[name] = found.alive
+    assert alive == {"dead": False, "elsewhere": True, "silent": False}
+
+
+def test_a_mark_that_cannot_be_written_stops_no_measurement(family: Family, cwd: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    store.mkdir()
+    (store / "running").write_text("a file where the marks would go")
+    here("measure", *family.words("xs"), "--store", store, cwd=cwd, check=0)
+    assert len(cell_records(store)) == 1
+
+
+def test_status_shows_a_killed_measurement_as_stopped_and_the_next_one_finishes_it(cwd: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    words = ["model=ladder", "size=3.2m", "dataset=pydoc", "--store", str(store)]
+    process = start("measure", *words, cwd=cwd)
+    wait_until(lambda: list(store.glob("running/[!.]*.json")))
+    running = here("status", *words, cwd=cwd, check=0).stdout
+    process.kill()
+    process.communicate()
+    stopped = here("status", *words, cwd=cwd, check=0).stdout
+    everything = here("status", "--store", store, cwd=cwd, check=0).stdout
+    here("measure", *words, "limit=1000", cwd=cwd, check=0)
+    done = here("status", *words, cwd=cwd, check=0).stdout
+    assert grid_of(running)["ladder", "3.2m"][0].startswith("running")
+    assert f"process {process.pid} on" in running
+    assert grid_of(stopped)["ladder", "3.2m"] == grid_of(everything)["ladder", "3.2m"] == ["stopped"]
+    assert grid_of(done)["ladder", "3.2m"] == ["done"]
+    assert list(store.glob("running/*")) == []
+
+
+def test_a_size_measured_on_one_text_is_missing_on_the_other(family: Family, cwd: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    text = write_jsonl(tmp_path / "other.jsonl", "The letters are read twice: once by the one who writes them.")
+    here("measure", *family.words("xs", "s"), "--store", store, cwd=cwd, check=0)
+    words = ["pydoc" if word == "dataset=file" else word for word in family.words("s", text=text)]
+    words[words.index("pydoc")] = "dataset=pydoc"
+    here("measure", *words, "--store", store, cwd=cwd, check=0)
+    here("measure", *words, "dtype=bfloat16", "--store", store, cwd=cwd, check=0)
+    shown = here("status", "--store", store, cwd=cwd, check=0).stdout
+    assert grid_of(shown) == {
+        ("family", "size"): ["file", "pydoc", "pydoc bfloat16"],
+        ("mine", "xs"): ["done", "missing", "missing"],
+        ("mine", "s"): ["done", "done", "done"],
+    }
+
+
+def test_a_named_grid_tells_done_failed_and_missing(family: Family, cwd: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    here("measure", *family.words("xs"), "--store", store, cwd=cwd, check=0)
+    here("measure", "model=gpt2", "size=gpt2", *family.words()[3:], "--store", store, cwd=cwd, check=1)
+    words = ("-m", "model=gpt2", "size=gpt2,medium", *family.words()[3:], "--store", store)
+    shown = here("status", *words, cwd=cwd, check=0).stdout
+    assert "2 cells: 1 failed, 1 missing" in shown
+    assert "failed: gpt2 gpt2 on file: the hub did not deliver" in shown
+    mine = json.loads(here("status", *family.words("xs", "s"), "--store", store, "--format", "json", cwd=cwd).stdout)
+    assert [(row["size"], row["state"]) for row in mine] == [("xs", "done"), ("s", "missing")]
+
+
+def test_a_mark_is_a_row_of_status_for_programs(own_store: Path, cwd: Path) -> None:
+    rewritten(Store(own_store), n_tokens=1000, tokens_done=250, tokens_per_s=50.0)
+    rows = json.loads(here("status", "--store", own_store, "--format", "json", cwd=cwd, check=0).stdout)
+    (row,) = [row for row in rows if row["state"] == "running"]
+    assert (row["size"], row["tokens_done"]) == ("xl", 250)
+    shown = here("status", "--store", own_store, cwd=cwd, check=0).stdout
+    assert grid_of(shown)["mine", "xl"] == ["running 25%"]
+    assert "running: mine xl on file, 25% of 1,000 tokens, 50 tokens/s, 15s left, cell 2 of 5" in shown

@@ -1,0 +1,200 @@
+"""Texts and names that mean harm: paths that lead out of the store, markup, escapes of terminals, NULs, very long."""
+
+import csv
+import io
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from rbpx.config.options import Format
+from rbpx.display.tables import add_heading, console, grid, print_table, put
+from rbpx.display.visible import visible, visible_line
+from rbpx.store.store import Store
+from tests.support.commands import here
+from tests.support.stores import Family, Measured, cell_records, run_folders, snapshot, write_jsonl
+
+pytest_plugins = ["tests.support.stores"]
+
+NASTY = [
+    "[bold red]x[/bold red]", "[/]", "[link=http://evil]x[/link]", "[[x]]", "\\[b]", "x\\", ":smile: :warning:",
+    "\x1b[2J\x1b[31mred", "\x1b]8;;http://evil\x07x\x1b]8;;\x07", "\x9b31m", "a\rb", "a\nb\tc", "\x00", "\x07\x08\x7f",
+    "\u202egnp.exe", "\u200bzero", "\ue000\ue001", "\ue000\uf8ff", "<script>alert(1)</script>", "&amp;",
+    "'; DROP TABLE runs", '"', "=cmd()", "{x}", "%s%n", "東京", "x" * 5000, "",
+]  # fmt: skip
+OBEYED = [chr(n) for n in (*range(0x20), *range(0x7F, 0xA0), 0x202E, 0x200B)]
+
+
+def harmless(text: str) -> bool:
+    return not any(c in text for c in OBEYED if c not in "\n")
+
+
+@pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
+def test_a_cell_shows_a_nasty_text_as_it_is_and_obeys_nothing(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(pa.table({"size": ["1"], text or "empty": [text]}), Format.table)
+    shown = capsys.readouterr().out
+    assert harmless(shown)
+    if text.isprintable() and 0 < len(text) < 20:
+        assert shown.count(text) == 2, "in the heading and in the cell, every character of it"
+    elif len(text) > 1000:
+        assert shown.count("x") == 2 * len(text)
+
+
+@pytest.mark.parametrize("format", [Format.csv, Format.json])
+def test_nasty_texts_come_back_from_csv_and_json_as_they_were(
+    format: Format, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"{n}{text}" for n, text in enumerate(NASTY)]
+    print_table(pa.table({name: NASTY for name in names}), format)
+    out = capsys.readouterr().out
+    if format is Format.json:
+        assert json.loads(out) == [dict.fromkeys(names, text) for text in NASTY]
+    else:
+        assert list(csv.reader(io.StringIO(out, newline=""))) == [names, *([text] * len(names) for text in NASTY)]
+
+
+@pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
+def test_a_name_in_any_of_our_tables_obeys_nothing(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from rich.markup import escape
+
+    table, headings = grid(text, ["size", "n"]), list[str]()
+    add_heading(table, headings, text)
+    table.add_row(escape(text), "1")
+    screen = console()
+    put(screen, table, headings)
+    screen.print(f"failed: {text}", markup=False, soft_wrap=True)
+    shown = capsys.readouterr().out
+    assert harmless(shown)
+    if text.isprintable() and 0 < len(text) < 20:
+        assert shown.count(text) == 4
+
+
+def test_visible_says_what_was_there() -> None:
+    assert visible("\x1b[31m") == "\\x1b[31m"
+    assert visible_line("a\nb\x00") == "a\\nb\\x00"
+    assert visible("Grüße, 東京") == "Grüße, 東京"
+
+
+def test_nasty_names_and_texts_are_measured_and_shown(family: Family, cwd: Path, tmp_path: Path) -> None:
+    names = ["[/x]\x1b[31m", "../../../up", "a/b\\c", ":smile:[bold]"]
+    text = write_jsonl(tmp_path / "nasty.jsonl", *[f"{nasty[:200]} A ship that leaves the harbour" for nasty in NASTY])
+    store = tmp_path / "store"
+    around = sorted(tmp_path.iterdir())
+    for name in names:
+        words = ["model=hub", f"model.id={family.folders['xs']}", "dataset=file", f"dataset.path={text}"]
+        quoted = f'"{name}"'
+        here("measure", *words, f"model.family={quoted}", f"dataset.name={quoted}", "--store", store, cwd=cwd, check=0)
+    assert sorted(tmp_path.iterdir()) == sorted([*around, store])
+    assert sorted({record["family"] for record in cell_records(store)}) == sorted(names)
+    for words in (
+        ["status"],
+        ["sql", "SELECT family, dataset FROM runs"],
+        ["units", "resamples=50"],
+        ["store", "verify"],
+    ):
+        answer = here(*words, "--store", store, cwd=cwd, check=0)
+        assert harmless(answer.stdout + answer.stderr)
+        assert "Traceback" not in answer.stderr
+    rows = json.loads(here("sql", "SELECT family FROM runs", "--format", "json", "--store", store, cwd=cwd).stdout)
+    assert sorted(row["family"] for row in rows) == sorted(names)
+
+
+def test_an_error_is_one_line_whatever_it_quotes(cwd: Path, tmp_path: Path) -> None:
+    answer = here("fit", 'dataset.name="a\nb\x1b[2J"', "dataset=file", "--store", tmp_path / "none", cwd=cwd, check=2)
+    assert len(answer.stderr.splitlines()) == 1
+    assert harmless(answer.stderr)
+
+
+OUTSIDE = ["..", ".", "../..", "../outside", "/etc", "", "runs/../..", "%2e%2e", "\x00", "*"]
+
+
+@pytest.mark.parametrize("name", OUTSIDE, ids=range(len(OUTSIDE)))
+def test_no_id_leads_out_of_the_store(name: str, own_store: Path, cwd: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for folder in (outside, own_store, tmp_path):  # so that each of them looks like a run
+        (folder / "manifest.json").write_text("{}")
+    here("status", "--store", own_store, cwd=cwd, check=0)
+    before, around = snapshot(own_store), [p for p in tmp_path.rglob("*") if own_store not in p.parents]
+    for words in (["store", "rm", name], ["show", name]):
+        answer = here(*words, "--store", own_store, cwd=cwd, check=2)
+        assert "Traceback" not in answer.stderr
+    assert snapshot(own_store) == before
+    assert [p for p in tmp_path.rglob("*") if own_store not in p.parents] == around
+
+
+def test_a_request_in_the_store_that_leads_elsewhere_is_not_followed(
+    own_store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "manifest.json").write_text(json.dumps({"run_id": "x", "n_tokens": 1}))
+    for name in ("../../elsewhere", str(tmp_path / "elsewhere")):
+        Store(own_store).write_record("cells", "0" * 16, cell_records(own_store)[0] | {"run_id": name, "size": "evil"})
+        answer = here(
+            "sql", "SELECT size FROM runs ORDER BY size", "--format", "csv", "--store", own_store, cwd=cwd, check=0
+        )
+        assert answer.stdout.split() == ["size", "l", "m", "s", "xs"]
+    assert (tmp_path / "elsewhere" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize("source", ["../x", "a/b", "..", "x\x00", "[b]", "a b", "x" * 65])
+def test_a_source_that_is_no_plain_name_is_refused(source: str, cwd: Path, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("family,size,S,dataset,k,rbp\ntoy,1b,1000000000,wiki,1,0.41\n")
+    answer = here(
+        "import", rows, f"source={json.dumps(source)}", "ties=mid", "--store", tmp_path / "s", cwd=cwd, check=2
+    )
+    assert len(answer.stderr.splitlines()) == 1
+    assert not (tmp_path / "s").exists()
+
+
+# ------------------------------------------------------------------------------------------------------------- no room
+
+
+def limited(words: list[object], n_bytes: int, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """A command whose files may be no longer: the system refuses as it does on a full disk, with another number."""
+    return subprocess.run(
+        [sys.executable, "-m", "rbpx", *map(str, words)],
+        cwd=cwd,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, resource.RLIM_INFINITY)),
+    )
+
+
+def test_a_run_for_which_there_is_no_room_fails_in_one_line_and_goes_on_when_there_is(
+    family: Family, cwd: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    words = ["measure", *family.words("xs", "s"), "device=cpu", "--store", store]
+    answer = limited(words, 3000, cwd)
+    assert answer.returncode == 1, answer.stderr
+    assert "Traceback" not in answer.stderr
+    said = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
+    assert said
+    assert all("make room" in line for line in said)
+    assert not run_folders(store)
+    assert not Store(store).leftovers()
+    here("store", "verify", "--store", store, cwd=cwd, check=0)
+    here(*words, cwd=cwd, check=0)
+    assert len(run_folders(store)) == 2
+    here("store", "verify", "--store", store, cwd=cwd, check=0)
+
+
+def test_an_index_that_cannot_be_written_keeps_nobody_from_an_answer(
+    measured: Measured, own_store: Path, cwd: Path
+) -> None:
+    """A store that was moved is indexed anew, and its index is longer than a file may be."""
+    answer = limited(["sql", "SELECT count(*) AS n FROM runs", "--format", "csv", "--store", own_store], 20_000, cwd)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout == "n\n4\n"
+    (line,) = answer.stderr.splitlines()
+    assert "index" in line
+    assert "make room" in line
+    assert not Store(own_store).leftovers()

@@ -1,0 +1,523 @@
+"""Other people's results come into a store whole, checked and traceable, or not at all."""
+
+import csv
+import hashlib
+import io
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rbpx.store.store import Store
+from tests.support.commands import Answer, here, start
+from tests.support.stores import Measured, snapshot
+
+pytest_plugins = ["tests.support.stores"]
+
+PROJECT = Path(__file__).parents[2]
+PUBLISHED = PROJECT / "experiments" / "published"
+HEADER = "family,size,model,S,dataset,k,rbp,n_tokens,ce"
+ROWS = [
+    "toy,1b,ORG/toy-1b,1000000000,wiki,1,0.41,5000,3.1",
+    "toy,1b,ORG/toy-1b,1000000000,wiki,10,0.7,5000,3.1",
+    "toy,2b,ORG/toy-2b,2e9,wiki,1,0.43,5000,2.9",
+    "toy,2b,ORG/toy-2b,2000000000.0,wiki,10,0.72,5000,2.9",
+]
+IMPORT = ("source=them", "ties=mid")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A place for a store that is not there yet."""
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Two models on one text at two k, as CSV."""
+    return write(tmp_path / "results.csv", HEADER, *ROWS)
+
+
+def write(path: Path, *lines: str) -> Path:
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def bring(file: Path, store: Path, cwd: Path, *words: str, check: int | None = 0) -> Answer:
+    answer = here("import", file, *(words or IMPORT), "--store", store, cwd=cwd, check=check)
+    assert answer.stdout == ""
+    return answer
+
+
+def observations(store: Path, cwd: Path, where: str = "source <> 'measured'") -> list[dict[str, Any]]:
+    """What the verb `sql` says is imported, in an order of its values; run_ids left out."""
+    query = f"SELECT * EXCLUDE (run_id) FROM observations WHERE {where} ORDER BY ALL"
+    rows: list[dict[str, Any]] = json.loads(
+        here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout
+    )
+    return rows
+
+
+def refused(answer: Answer, *says: str) -> None:
+    """Exit status 2, no result, and one line that says all of `says`."""
+    assert answer.returncode == 2, answer.stderr
+    (line,) = answer.stderr.splitlines()
+    assert line.startswith("rbpx: ")
+    assert [words for words in says if words not in line] == [], line
+
+
+# ------------------------------------------------------------------------------------------------------ what comes in
+
+
+def test_every_row_becomes_an_observation_with_its_values(results: Path, store: Path, cwd: Path) -> None:
+    answer = bring(results, store, cwd)
+    assert answer.stderr == (
+        f"imported 4 observations of 2 model(s) on 1 dataset(s) at 2 k from {results} into {store} as them\n"
+    )
+    common = {"source": "them", "family": "toy", "revision": None, "dataset": "wiki", "text_hash": None}
+    common |= {"protocol": None, "dtype": None, "n": 1, "ties": "mid", "n_tokens": 5000}
+    by_hand = [("1b", 10**9, 1, 0.41, 3.1), ("1b", 10**9, 10, 0.7, 3.1)]
+    by_hand += [("2b", 2 * 10**9, 1, 0.43, 2.9), ("2b", 2 * 10**9, 10, 0.72, 2.9)]
+    assert observations(store, cwd) == [
+        common
+        | {"size": size, "model": f"ORG/toy-{size}", "non_embedding_params": s, "k": k, "rbp": rbp}
+        | {"cross_entropy_nats": ce}
+        for size, s, k, rbp, ce in by_hand
+    ]
+
+
+def test_what_a_file_leaves_out_is_told_by_the_request(store: Path, cwd: Path, tmp_path: Path) -> None:
+    file = write(tmp_path / "bare.csv", "hub_id,S,k,p", "ORG/toy-1b,10,1,0.5")
+    words = ("family=toy", "dataset=wiki", "revision=main", "protocol=official", "dtype=float32")
+    bring(file, store, cwd, *IMPORT, *words)
+    (row,) = observations(store, cwd)
+    told = {word.split("=")[0]: word.split("=")[1] for word in words}
+    assert row == row | told | {"size": "toy-1b", "model": "ORG/toy-1b", "n_tokens": None, "cross_entropy_nats": None}
+
+
+def test_a_column_for_each_k_makes_one_observation_a_k(store: Path, cwd: Path, tmp_path: Path) -> None:
+    lines = ("family,model,S,dataset,RBP_1,rbp_10", "toy,1b,1000000000,wiki,0.41,0.7", "toy,2b,2000000000,wiki,0.43,")
+    bring(write(tmp_path / "wide.csv", *lines), store, cwd)
+    assert [(row["size"], row["k"], row["rbp"]) for row in observations(store, cwd)] == [
+        ("1b", 1, 0.41), ("1b", 10, 0.7), ("2b", 1, 0.43)
+    ]  # fmt: skip
+
+
+def as_json(rows: list[dict[str, Any]], path: Path) -> Path:
+    path.write_text(json.dumps(rows))
+    return path
+
+
+def as_jsonl(rows: list[dict[str, Any]], path: Path) -> Path:
+    return write(path, *(json.dumps(row) for row in rows))
+
+
+def as_parquet(rows: list[dict[str, Any]], path: Path) -> Path:
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    return path
+
+
+WRITERS = {".json": as_json, ".jsonl": as_jsonl, ".parquet": as_parquet}
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_other_formats_say_the_same_as_csv(suffix: str, results: Path, store: Path, cwd: Path, tmp_path: Path) -> None:
+    numbers = {"S": lambda text: int(float(text)), "k": int, "n_tokens": int, "rbp": float, "ce": float}
+    rows = [
+        {name: numbers.get(name, str)(value) for name, value in row.items()}
+        for row in csv.DictReader(io.StringIO(results.read_text()))
+    ]
+    file = WRITERS[suffix](rows, tmp_path / f"results{suffix}")
+    bring(results, store, cwd)
+    bring(file, tmp_path / "other", cwd)
+    assert observations(tmp_path / "other", cwd) == observations(store, cwd)
+    assert "nothing new" in bring(file, store, cwd).stderr
+
+
+def test_columns_can_be_named_whatever_they_are_called(store: Path, cwd: Path, tmp_path: Path) -> None:
+    file = write(tmp_path / "odd.csv", "family,model,S,dataset,top,hit rate,rbp", "toy,1b,10,wiki,5,0.4,0.9")
+    answer = bring(file, store, cwd, *IMPORT, 'columns={k: TOP, rbp: "hit rate"}')
+    assert [(row["k"], row["rbp"]) for row in observations(store, cwd)] == [(5, 0.4)]
+    assert answer.stderr.splitlines()[0] == f"ignored columns of {file}: rbp"
+
+
+def test_the_column_rbp_goes_before_others_that_are_listed_as_ignored(store: Path, cwd: Path, tmp_path: Path) -> None:
+    header = "family,model,s,dataset,K,rbp_full_precision,p,RBP,mean_run_length"
+    file = write(tmp_path / "many.csv", header, "toy,1b,10,wiki,5,0.412345,0.3,0.4123,2")
+    answer = bring(file, store, cwd)
+    assert [row["rbp"] for row in observations(store, cwd)] == [0.4123]
+    assert answer.stderr.splitlines()[0] == f"ignored columns of {file}: rbp_full_precision, p, mean_run_length"
+
+
+def test_ties_may_stand_in_the_rows(store: Path, cwd: Path, tmp_path: Path) -> None:
+    lines = ("family,model,S,dataset,k,rbp,ties", "toy,1b,10,wiki,5,0.4,mid", "toy,1b,10,wiki,5,0.5,optimistic")
+    bring(write(tmp_path / "ruled.csv", *lines), store, cwd, "source=them")
+    assert [(row["ties"], row["rbp"]) for row in observations(store, cwd)] == [("mid", 0.4), ("optimistic", 0.5)]
+
+
+# ------------------------------------------------------------------------------------------------------ what does not
+
+ROW = dict(zip(HEADER.split(","), ROWS[0].split(","), strict=True))
+VALUES = {  # what one cell says, and what the line must say of it
+    "S in millions": ({"S": "85.056"}, ["non_embedding_params is 85.056", "give parameters, not millions"]),
+    "S with a letter": ({"S": "85M"}, ["non_embedding_params is 85M", "not millions"]),
+    "S with an underscore": ({"S": "85_000"}, ["85_000", "whole number"]),
+    "no S": ({"S": ""}, ["non_embedding_params is empty"]),
+    "S of zero": ({"S": "0"}, ["non_embedding_params is 0", "positive"]),
+    "S beyond 64 bits": ({"S": "1e30"}, ["1e30", "whole number"]),
+    "percent": ({"rbp": "41.6"}, ["rbp is 41.6", "shares in [0, 1], not percent"]),
+    "percent sign": ({"rbp": "41%"}, ["rbp is 41%", "shares"]),
+    "negative share": ({"rbp": "-0.1"}, ["rbp is -0.1", "shares"]),
+    "share that is no number": ({"rbp": "nan"}, ["rbp is nan", "shares"]),
+    "no share": ({"rbp": ""}, ["rbp is empty"]),
+    "k of zero": ({"k": "0"}, ["k is 0", "from 1"]),
+    "k of a half": ({"k": "1.5"}, ["k is 1.5", "whole number from 1"]),
+    "no k": ({"k": ""}, ["k is empty"]),
+    "n of zero": ({"n": "0"}, ["n is 0", "whole number from 1"]),
+    "no tokens": ({"n_tokens": "0"}, ["n_tokens is 0", "from 1"]),
+    "infinite entropy": ({"ce": "inf"}, ["cross_entropy_nats is inf", "nats"]),
+    "negative entropy": ({"ce": "-2"}, ["cross_entropy_nats is -2", "nats"]),
+    "unknown tie rule": ({"ties": "random"}, ["ties is 'random'", "pessimistic, optimistic, mid"]),
+    "another tie rule": ({"ties": "optimistic"}, ["ties is 'optimistic'", "ties=mid was given"]),
+    "no family": ({"family": ""}, ["the family", "family=NAME"]),
+    "no dataset": ({"dataset": ""}, ["the dataset", "dataset=NAME"]),
+    "neither size nor model": ({"size": "", "model": ""}, ["the size", "model"]),
+    "another S for a size": ({"S": "7", "k": "3"}, ["toy 1b is 7", "1,000,000,000", "line 2"]),
+    "another value": ({"rbp": "0.42"}, ["rbp of toy 1b on wiki, k=1, n=1 is 0.42", "0.41", "line 2"]),
+}
+
+
+@pytest.mark.parametrize(("cell", "says"), VALUES.values(), ids=VALUES)
+def test_a_wrong_row_is_named_by_its_line_and_nothing_comes_in(
+    cell: dict[str, str], says: list[str], store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    wrong = {**ROW, **cell}
+    header = ",".join([HEADER, *(name for name in cell if name not in ROW)])
+    spare = "," * (len(wrong) - len(ROW))
+    file = write(tmp_path / "wrong.csv", header, ROWS[0] + spare, "", ROWS[1] + spare, ",".join(wrong.values()))
+    refused(bring(file, store, cwd, check=None), f"{file}, line 5: ", *says)
+    assert not store.exists()
+
+
+HEADERS = {
+    "entropy in bits": (
+        "family,model,S,dataset,k,rbp,ce_bits",
+        "toy,a,10,wiki,1,0.5,3",
+        ["ce_bits", "convert to nats"],
+    ),
+    "bits a byte": ("family,model,S,dataset,k,rbp,bpb", "toy,a,10,wiki,1,0.5,3", ["bpb", "convert to nats"]),
+    "no rbp": ("family,model,S,dataset,k,percent", "toy,a,10,wiki,1,41", ["no column rbp", "percent", "columns="]),
+    "no k": ("family,model,S,dataset,rbp", "toy,a,10,wiki,0.4", ["no column k", "columns="]),
+    "both shapes": ("family,model,S,dataset,k,rbp,rbp_1", "toy,a,10,wiki,1,0.4,0.4", ["both 'rbp_1'", "'rbp'"]),
+    "windows of no length": ("family,model,S,dataset,k,p_nk", "toy,a,10,wiki,1,0.4", ["p_nk", "no column n"]),
+    "a name twice": ("family,model,S,s,dataset,k,rbp", "toy,a,10,10,wiki,1,0.4", ["two columns named 'S'"]),
+    "a cell too many": ("family,model,S,dataset,k,rbp", "toy,a,10,wiki,1,0.4,7", ["line 2", "7 cells", "has 6"]),
+    "no rows": ("family,model,S,dataset,k,rbp", "", ["holds no rows"]),
+    "an open quote": ("family,model,S,dataset,k,rbp", 'toy,"a,10,wiki,1,0.4', ["cannot be read"]),
+}
+
+
+@pytest.mark.parametrize(("header", "row", "says"), HEADERS.values(), ids=HEADERS)
+def test_a_wrong_file_is_one_line_that_says_what_to_do(
+    header: str, row: str, says: list[str], store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    file = write(tmp_path / "wrong.csv", header, row)
+    refused(bring(file, store, cwd, check=None), str(file), *says)
+    assert not store.exists()
+
+
+REQUESTS = {
+    "no source": ("ties=mid", ["needs source=NAME"]),
+    "our own source": ("source=measured ties=mid", ["source=measured"]),
+    "source that is a path": ("source=a/b ties=mid", ["source=a/b", "plain name"]),
+    "source read as a number": ("source=12 ties=mid", ["source=12", "quote"]),
+    "no tie rule": ("source=them", ["no column ties", "ties=optimistic"]),
+    "unknown tie rule": ("source=them ties=nosuch", ["nosuch", "pessimistic"]),
+    "unknown key": ("source=them ties=mid famly=x", ["famly", "did you mean family"]),
+    "a model": ("source=them ties=mid model=gpt2", ["model is no key"]),
+    "a column that is not there": ("source=them ties=mid columns={rbp: nosuch}", ["no column 'nosuch'", "n_tokens"]),
+    "a field that is none": ("source=them ties=mid columns={rpb: ce}", ["rpb is no field", "rbp_K"]),
+    "columns that are no mapping": ("source=them ties=mid columns=[ce]", ["no mapping", "columns='{rbp: NAME"]),
+    "a second file": ("source=them ties=mid more.csv", ["takes one file, got 2"]),
+}
+
+
+@pytest.mark.parametrize(("line", "says"), REQUESTS.values(), ids=REQUESTS)
+def test_a_wrong_request_is_one_line(line: str, says: list[str], results: Path, store: Path, cwd: Path) -> None:
+    words = line.replace(": ", ":").split()
+    refused(here("import", results, *words, "--store", store, cwd=cwd), *says)
+    assert not store.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("missing.csv", None, ["missing.csv is no file"]),
+        ("notes.txt", b"rbp", ["notes.txt", ".csv, .parquet, .json, .jsonl"]),
+        ("a.parquet", b"rbp", ["a.parquet cannot be read", "suffix"]),
+        ("a.json", b'{"rbp": 1}', ["a.json is no JSON array"]),
+        ("a.json", b"[1]", ["a.json, row 1", "no object"]),
+        ("a.json", b'[{"k": 1, "k": 2}]', ["a.json cannot be read", "key twice"]),
+        ("a.jsonl", b'{"rbp": 1}\n{"rbp"\n', ["a.jsonl, line 2", "no JSON"]),
+        ("a.csv", b"\xff\xfe", ["a.csv cannot be read", "utf-8"]),
+        ("a.json", b'[{"family":"f","model":"m","S":85.056,"dataset":"d","k":1,"rbp":0.1}]', ["row 1: non_embedding"]),
+        ("a.json", b'[{"family":"f","model":"m","S":85,"dataset":"d","k":true,"rbp":0.1}]', ["row 1: k is True"]),
+        ("a.json", b'[{"family":"f","size":1.5,"S":85,"dataset":"d","k":1,"rbp":0.1}]', ["row 1: size is 1.5"]),
+    ],
+)
+def test_a_file_that_is_not_what_it_says_is_refused(
+    name: str, content: bytes | None, says: list[str], store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    refused(bring(tmp_path / name, store, cwd, check=None), *says)
+    assert not store.exists()
+
+
+def test_a_line_is_counted_as_an_editor_counts_it(store: Path, cwd: Path, tmp_path: Path) -> None:
+    lines = ("family,model,S,dataset,k,rbp,note", 'toy,a,10,wiki,1,0.5,"two', 'lines"', "toy,a,10,wiki,2,50,")
+    refused(bring(write(tmp_path / "wrong.csv", *lines), store, cwd, check=None), "line 4: rbp is 50")
+
+
+# ------------------------------------------------------------------------------------------------ what is there already
+
+
+def test_importing_again_changes_nothing(results: Path, store: Path, cwd: Path) -> None:
+    bring(results, store, cwd)
+    before = snapshot(store)
+    assert "nothing new" in bring(results, store, cwd).stderr
+    assert snapshot(store) == before
+
+
+def test_equal_rows_are_kept_once(store: Path, cwd: Path, tmp_path: Path) -> None:
+    answer = bring(write(tmp_path / "twice.csv", HEADER, ROWS[0], ROWS[0]), store, cwd)
+    assert answer.stderr.startswith("imported 1 observations")
+    assert len(observations(store, cwd)) == 1
+
+
+def test_a_longer_file_adds_only_what_is_new(results: Path, store: Path, cwd: Path, tmp_path: Path) -> None:
+    bring(write(tmp_path / "short.csv", HEADER, *ROWS[:1]), store, cwd)
+    assert "(1 of them were there already)" in bring(results, store, cwd).stderr
+    assert len(observations(store, cwd)) == len(ROWS)
+
+
+@pytest.mark.parametrize(("old", "new"), [(",0.41,", ",0.42,"), ("1000000000", "1000000001")])
+def test_a_file_that_contradicts_the_store_is_refused(
+    old: str, new: str, results: Path, store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    bring(results, store, cwd)
+    before = snapshot(store)
+    other = write(tmp_path / "other.csv", HEADER, "toy,9b,,9000000000,wiki,1,0.6,,", ROWS[0].replace(old, new))
+    refused(bring(other, store, cwd, check=None), f"{other}, line 3: ", "in the store", "another source than them")
+    assert snapshot(store) == before
+    bring(other, store, cwd, "source=others", "ties=mid")
+    assert len(observations(store, cwd)) == len(ROWS) + 2
+
+
+def test_of_two_contradicting_files_that_come_at_once_one_is_refused(store: Path, cwd: Path, tmp_path: Path) -> None:
+    files = [write(tmp_path / f"{rbp}.csv", HEADER, ROWS[0].replace("0.41", rbp)) for rbp in ("0.41", "0.42")]
+    processes = [start("import", file, *IMPORT, "--store", store, cwd=cwd) for file in files]
+    told = [process.communicate(timeout=60)[1] for process in processes]
+    assert sorted(process.returncode for process in processes) == [0, 2], told
+    assert len(observations(store, cwd)) == 1
+
+
+# --------------------------------------------------------------------------------------------------- life in the store
+
+
+def test_the_file_carries_where_it_is_from(results: Path, store: Path, cwd: Path) -> None:
+    bring(results, store, cwd)
+    (file,) = (store / "imports").iterdir()
+    assert file.name.startswith("them-")
+    provenance = json.loads(pq.read_schema(file).metadata[b"rbpx.import"])
+    assert provenance["source"] == "them"
+    assert provenance["file"] == "results.csv"
+    assert provenance["sha256"] == hashlib.sha256(results.read_bytes()).hexdigest()
+    assert provenance["columns"]["cross_entropy_nats"] == "ce"
+    assert provenance["imported_at"] > "2026"
+
+
+def test_the_index_holds_imported_observations_for_any_client(
+    results: Path, own_store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    bring(results, own_store, cwd)
+    with duckdb.connect(str(own_store / "rbpx.duckdb"), read_only=True) as connection:
+        counted = connection.execute("SELECT source, count(*) FROM observations GROUP BY ALL ORDER BY ALL").fetchall()
+        at_10 = connection.execute("SELECT source, rbp FROM rbp_at(10, 'mid') ORDER BY ALL").fetchall()
+    per_run = 3 * len([k for k in (1, 10, 100, 500, 1000, 2500, 10000) if k < 320])
+    assert counted == [("measured", 4 * per_run), ("them", len(ROWS))]
+    assert [row for row in at_10 if row[0] == "them"] == [("them", 0.7), ("them", 0.72)]
+    assert len(at_10) == 6
+
+
+@pytest.mark.parametrize(("k", "ties", "found"), [(1, "mid", [0.41, 0.43]), (2, "mid", []), (1, "optimistic", [])])
+def test_rbp_at_gives_imported_results_at_their_own_k_and_rule(
+    k: int, ties: str, found: list[float], results: Path, store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    bring(results, store, cwd)
+    windows = write(tmp_path / "windows.csv", "family,size,S,dataset,k,n,p_nk", "toy,1b,1000000000,wiki,1,5,0.03")
+    bring(windows, store, cwd)
+    query = f"SELECT rbp FROM rbp_at({k}, '{ties}') ORDER BY rbp"
+    rows = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
+    assert [row["rbp"] for row in rows] == found
+
+
+def test_an_unknown_tie_rule_is_said_where_only_imports_are(results: Path, store: Path, cwd: Path) -> None:
+    bring(results, store, cwd)
+    refused(here("sql", "FROM rbp_at(1, 'nosuch')", "--store", store, cwd=cwd), "nosuch", "pessimistic")
+
+
+def test_status_lists_imports_beside_runs(results: Path, own_store: Path, cwd: Path) -> None:
+    bring(results, own_store, cwd)
+    shown = here("status", "--store", own_store, cwd=cwd, check=0).stdout
+    (line,) = [line.split() for line in shown.splitlines() if "them" in line]
+    assert line == ["them", "toy", "wiki", "results.csv", "2", "2", "4"]
+    rows = json.loads(here("status", "--format", "json", "--store", own_store, cwd=cwd, check=0).stdout)
+    assert [(row["state"], row.get("source")) for row in rows] == [("done", None)] * 4 + [("imported", "them")]
+    assert rows[-1]["n_observations"] == 4
+
+
+def run_ids(store: Path, cwd: Path) -> list[str]:
+    query = "SELECT DISTINCT run_id FROM observations WHERE source = 'them' ORDER BY run_id"
+    rows = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
+    return [row["run_id"] for row in rows]
+
+
+def test_an_imported_run_has_one_id_that_show_explains(results: Path, store: Path, cwd: Path, tmp_path: Path) -> None:
+    bring(results, store, cwd)
+    ids = run_ids(store, cwd)
+    assert len(ids) == 2
+    shown = [json.loads(here("show", one, "--store", store, cwd=cwd, check=0).stdout) for one in ids]
+    assert {one["file"] for one in shown} == {"results.csv"}
+    assert {one["sha256"] for one in shown} == {hashlib.sha256(results.read_bytes()).hexdigest()}
+    assert sorted(row["rbp"] for one in shown for row in one["rows"]) == [0.41, 0.43, 0.7, 0.72]
+    assert all({row["size"] for row in one["rows"]} in ({"1b"}, {"2b"}) for one in shown)
+    turned = write(tmp_path / "turned.csv", HEADER, *reversed(ROWS))
+    bring(turned, tmp_path / "other", cwd)
+    assert run_ids(tmp_path / "other", cwd) == ids
+
+
+def test_gc_keeps_fits_of_imported_runs_until_their_source_is_removed(results: Path, store: Path, cwd: Path) -> None:
+    bring(results, store, cwd)
+    kept = Store(store)
+    for name, ids in {"whole": run_ids(store, cwd), "gone": ["nosuch"]}.items():
+        kept.write_record("fits", name, {"fit_id": name, "run_ids": ids, "created_at": "2026-01-01T00:00:00"})
+    assert "dropped 1 fit(s)" in here("store", "gc", "--store", store, cwd=cwd, check=0).stderr
+    assert [fit["fit_id"] for fit in kept.records("fits")] == ["whole"]
+    here("store", "rm", "them", "--store", store, cwd=cwd, check=0)
+    assert list(kept.records("fits")) == []
+    assert observations(store, cwd) == []
+    with duckdb.connect(str(store / "rbpx.duckdb"), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM observations").fetchone() == (0,)
+
+
+def test_removing_a_source_leaves_the_others_and_the_runs(results: Path, own_store: Path, cwd: Path) -> None:
+    bring(results, own_store, cwd)
+    bring(results, own_store, cwd, "source=them-too", "ties=mid")
+    measured = observations(own_store, cwd, "source = 'measured'")
+    here("store", "rm", "them", "--store", own_store, cwd=cwd, check=0)
+    assert {row["source"] for row in observations(own_store, cwd)} == {"them-too"}
+    assert observations(own_store, cwd, "source = 'measured'") == measured
+    refused(here("store", "rm", "them", "--store", own_store, cwd=cwd), "them is no run_id and no imported source")
+
+
+def test_rebuilding_the_index_keeps_imports(results: Path, store: Path, cwd: Path) -> None:
+    bring(results, store, cwd)
+    before = observations(store, cwd)
+    here("store", "rebuild", "--store", store, cwd=cwd, check=0)
+    assert observations(store, cwd) == before
+
+
+def test_what_was_measured_can_be_imported_elsewhere(
+    measured: Measured, store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "observations.csv"
+    here("export", "observations", "--store", measured.store, "--output", file, cwd=cwd, check=0)
+    assert bring(file, store, cwd, "source=elsewhere").stderr.startswith(f"ignored columns of {file}: source, run_id\n")
+    ours = observations(measured.store, cwd, "true")
+    assert observations(store, cwd) == [row | {"source": "elsewhere"} for row in ours]
+
+
+def test_a_file_that_rbpx_did_not_import_is_named(results: Path, store: Path, cwd: Path) -> None:
+    bring(results, store, cwd)
+    for content in (b"rbp", None):
+        foreign = store / "imports" / "foreign.parquet"
+        if content is None:
+            pq.write_table(pa.table({"rbp": [0.5]}), foreign)
+        else:
+            foreign.write_bytes(content)
+        refused(bring(results, store, cwd, check=None), f"{foreign} ", "move it out of the store")
+
+
+# ------------------------------------------------------------------------------------------------------ named studies
+
+
+def study(name: str, store: Path, cwd: Path) -> Answer:
+    return here(f"experiment={name}", "--store", store, cwd=cwd, check=0)
+
+
+def test_the_published_figures_of_gpt2_give_the_published_slopes(store: Path, cwd: Path) -> None:
+    study("published_gpt2_wikipedia", store, cwd)
+    rows = observations(store, cwd)
+    assert len(rows) == 20
+    assert {(row["source"], row["ties"], row["n"], row["n_tokens"]) for row in rows} == {
+        ("rbp_paper", "optimistic", 1, 317414)
+    }
+    for k, published in {1: 0.056, 10: 0.093, 100: 0.126}.items():
+        points = np.array([(row["non_embedding_params"], row["rbp"]) for row in rows if row["k"] == k])
+        slope = np.polyfit(np.log(points[:, 0]), np.log(-np.log(points[:, 1])), 1)[0]
+        assert -slope == pytest.approx(published, abs=5e-4)
+
+
+def test_the_published_figures_of_pythia_give_the_published_slopes(store: Path, cwd: Path) -> None:
+    study("published_pythia_wikipedia", store, cwd)
+    rows = observations(store, cwd)
+    points = np.array([(r["non_embedding_params"], -np.log(r["rbp"]), r["cross_entropy_nats"]) for r in rows])
+    assert len(points) == 10
+    for column, published in {1: 0.079, 2: 0.087}.items():
+        slope = np.polyfit(np.log(points[:, 0]), np.log(points[:, column]), 1)[0]
+        assert -slope == pytest.approx(published, abs=5e-4)
+
+
+def test_the_published_windows_are_whole_numbers_of_windows(store: Path, cwd: Path) -> None:
+    """The share of n_tokens windows that are hits is a count again; so the two columns belong together."""
+    study("published_gpt2_emergence", store, cwd)
+    rows = observations(store, cwd)
+    assert sorted({row["n"] for row in rows}) == [1, 5, 10, 50, 100]
+    assert len(rows) == 4 * 5 * 5
+    counts = np.array([row["rbp"] * row["n_tokens"] for row in rows if row["n"] > 1])
+    np.testing.assert_allclose(counts, np.round(counts), atol=1e-5)
+
+
+def test_the_studies_share_a_store(store: Path, cwd: Path) -> None:
+    for name in ("published_gpt2_emergence", "published_gpt2_wikipedia", "published_pythia_wikipedia"):
+        assert study(name, store, cwd).stdout
+    assert "nothing new" in study("published_gpt2_wikipedia", store, cwd).stderr
+    assert len(observations(store, cwd)) == 110
+
+
+@pytest.mark.parametrize(
+    ("imports", "says"),
+    [
+        ("[{source: them, ties: mid}]", ["import 1", "names no file"]),
+        ("[{file: nosuch.csv, source: them}]", ["experiments/nosuch.csv is no file"]),
+        ("[{file: nosuch.csv}]", ["needs source=NAME"]),
+        ("[{file: nosuch.csv, sauce: them}]", ["sauce"]),
+    ],
+)
+def test_a_wrong_import_of_a_study_is_one_line(imports: str, says: list[str], store: Path, cwd: Path) -> None:
+    refused(here("experiment=published_gpt2_wikipedia", f"imports={imports}", "--store", store, cwd=cwd), *says)
+    assert not store.exists()
+
+
+def test_a_name_with_a_space_or_a_comma_can_be_typed(store: Path, cwd: Path, tmp_path: Path) -> None:
+    file = write(tmp_path / "my results, new.csv", HEADER.replace("dataset,", ""), ROWS[0].replace("wiki,", ""))
+    words = shlex.split("""source=them ties=mid 'dataset="wiki, english"'""")
+    bring(file, store, cwd, *words)
+    assert observations(store, cwd)[0]["dataset"] == "wiki, english"

@@ -1,0 +1,121 @@
+"""How the files of a run lie on disk: what they take, that old ones are read, and which of them a question opens."""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.groups.evidence import weigh
+from rbpx.laws.bootstrap import document_weights
+from rbpx.store import schema
+from rbpx.store.queries import ask, connect
+from rbpx.store.store import Store
+from tests.support.commands import here
+from tests.support.synthetic import Truth, write_store
+
+pytest_plugins = ["tests.support.stores"]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+TRUTH = Truth(S=(10**4, 10**5, 10**6, 10**7))
+
+
+def fitted(store: Path, cwd: Path) -> dict[tuple[str, int | None], list[float]]:
+    answer = here(
+        "fit", "k=[1,10,100]", "laws=[rbp,cross_entropy]", "--store", store, "--format", "json", cwd=cwd, check=0
+    )
+    rows: list[dict[str, Any]] = json.loads(answer.stdout)
+    return {(row["law"], row["k"]): [row[name] for name in ("alpha", "alpha_lo", "alpha_hi", "r2")] for row in rows}
+
+
+def laid_out_as_before(store: Store) -> None:
+    """Every file with dictionaries for all columns and one value a line, as earlier versions wrote them."""
+    for run_id in store.run_ids():
+        folder = store.run_folder(run_id)
+        facts = read_sealed(folder / "manifest.json")
+        for name in facts["files"]:
+            table = pq.read_table(folder / name)
+            pq.write_table(table, folder / name, compression="zstd", write_page_checksum=True)
+            facts["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        write_sealed(folder / "manifest.json", facts, in_lines=True)
+    for path in store.record_files("cells"):
+        write_sealed(path, read_sealed(path), in_lines=True)
+
+
+def test_a_store_of_an_earlier_layout_gives_the_same_laws(cwd: Path, tmp_path: Path) -> None:
+    now, before = (write_store(tmp_path / name, TRUTH, seed=1) for name in ("now", "before"))
+    laid_out_as_before(before)
+    assert before.record_files("cells")[0].read_text().count("\n") > 5
+    found, expected = fitted(now.root, cwd), fitted(before.root, cwd)
+    assert found.keys() == expected.keys() == {("rbp", 1), ("rbp", 10), ("rbp", 100), ("cross_entropy", None)}
+    for law, numbers in found.items():
+        assert numbers == pytest.approx(expected[law], rel=1e-12), law
+
+
+def test_a_token_takes_less_than_six_and_a_half_bytes_with_real_ranks(tmp_path: Path) -> None:
+    from drawn import draw_cell
+
+    rng = np.random.default_rng(0)
+    length_D = rng.integers(50, 500, 200)
+    token_N = (rng.zipf(1.2, length_D.sum()) % 50_304).astype(np.int32)
+    columns = draw_cell(rng, 10**8, length_D, rng.normal(size=200), token_N)
+    assert len(np.unique(columns["logprob"])) > 0.9 * len(token_N), (
+        "log-probabilities must not be cheaper than real ones"
+    )
+    tokens = pa.table({"run_id": ["0" * 16] * len(token_N), **columns}, schema=schema.TOKENS)
+    store = Store(tmp_path)
+    tables = {"rank_counts": schema.RANK_COUNTS.empty_table(), "documents": schema.DOCUMENTS.empty_table()}
+    store.write_run("0" * 16, {"run_id": "0" * 16}, {"tokens": tokens, **tables})
+    path = store.run_folder("0" * 16) / "tokens.parquet"
+    assert path.stat().st_size < 6.5 * len(token_N)
+    assert pq.read_table(path).equals(tokens)
+
+
+def test_a_question_about_one_run_opens_no_file_of_another(tmp_path: Path) -> None:
+    store = write_store(tmp_path, TRUTH, seed=2)
+    first, *others = store.run_ids()
+    with connect(store) as connection:
+        for run_id in others:
+            for table in ("tokens", "documents"):
+                (store.run_folder(run_id) / f"{table}.parquet").unlink()
+        found = ask(connection, "document_ranks", run_id=first, ties="pessimistic")
+        assert sum(found["n_tokens"].to_pylist()) == 40 * 60
+        assert ask(connection, "document_bytes", run_id=first).num_rows == 40
+        assert ask(connection, "document_ranks", run_id="no such run", ties="pessimistic").num_rows == 0
+
+
+def test_rows_of_all_runs_still_say_whose_they_are(tmp_path: Path) -> None:
+    store = write_store(tmp_path, TRUTH, seed=3)
+    with connect(store) as connection:
+        rows = connection.sql("SELECT run_id, count(*) FROM tokens GROUP BY ALL ORDER BY ALL").fetchall()
+        two = connection.sql(f"SELECT DISTINCT run_id FROM tokens WHERE run_id >= '{store.run_ids()[2]}'").fetchall()
+    assert rows == [(run_id, 40 * 60) for run_id in store.run_ids()]
+    assert sorted(run_id for (run_id,) in two) == store.run_ids()[2:]
+
+
+@pytest.mark.parametrize("ties", ["pessimistic", "mid"])
+def test_shares_of_a_run_and_of_its_resamples_are_those_of_a_plain_loop(ties: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    doc, rank = rng.integers(0, 6, 300), rng.integers(1, 40, 300) + (0.5 if ties == "mid" else 0.0)
+    counts = pa.table(
+        {"doc_id": doc, "rank": rank, "n_tokens": rng.integers(1, 5, 300), "sum_logprob": -rng.random(300)}
+    )
+    weights_BD, k_grid = document_weights(8, 30, 0), [100, 1, 7, 39, 7]  # in no order; documents 6 and 7 have no token
+    found = weigh(counts, weights_BD, k_grid, 50, ("rbp", "cross_entropy"))
+    n, logprob = counts["n_tokens"].to_numpy(), counts["sum_logprob"].to_numpy()
+    for weights, rbp, entropy in [
+        (np.ones(8, int), found.measured["rbp"], found.measured["cross_entropy"]),
+        *zip(weights_BD, found.resampled["rbp"], found.resampled["cross_entropy"], strict=True),
+    ]:
+        hits, total, nats = [0] * len(k_grid), 0, 0.0
+        for d, r, tokens, sum_logprob in zip(doc, rank, n, logprob, strict=True):
+            total, nats = total + weights[d] * tokens, nats - weights[d] * sum_logprob
+            hits = [h + weights[d] * tokens * (r <= k) for h, k in zip(hits, k_grid, strict=True)]
+        np.testing.assert_allclose(rbp, np.array(hits) / total, rtol=1e-12)
+        assert entropy == pytest.approx(nats / total, rel=1e-12)

@@ -1,0 +1,459 @@
+"""The questions in rbpx/sql say what they return, and a user's SQL reads the relations and nothing else."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import rbpx
+from rbpx.errors import RbpxError
+from rbpx.store.queries import ask, ask_user, ask_where, connect
+from rbpx.store.store import Store
+from tests.support.commands import here
+from tests.support.stores import FAMILY, Measured, rank_by_hand, run_folders, runs_by_size, snapshot
+
+pytest_plugins = ["tests.support.stores"]
+
+QUESTIONS = sorted(Path(rbpx.__file__).parent.rglob("*.sql"))
+ALL_RUNS = dict.fromkeys(("families", "sizes", "datasets", "protocols", "revisions", "cell_keys"))  # none narrows
+
+
+@pytest.fixture(scope="module")
+def connection(measured: Measured) -> Iterator[Any]:
+    with connect(Store(measured.store)) as opened:
+        yield opened
+
+
+def header_of(name: str) -> str:
+    """The comment that begins an .sql file, as one line."""
+    path = next(path for path in QUESTIONS if path.stem == name)
+    lines = []
+    for line in path.read_text().splitlines():
+        if not line.startswith("--"):
+            break
+        lines.append(line.removeprefix("--").strip())
+    return " ".join(lines)
+
+
+def returned(name: str) -> list[str]:
+    """The columns that the header of an .sql file promises."""
+    listed = re.sub(r"\([^)]*\)", "", header_of(name).split("returns:")[1])
+    return [column.strip() for column in listed.split(",")]
+
+
+@pytest.mark.parametrize("path", QUESTIONS, ids=lambda path: path.stem)
+def test_a_question_begins_with_what_it_asks_and_returns(path: Path) -> None:
+    header = header_of(path.stem)
+    assert len(header.split("returns:")[0]) > 40
+    assert header.count("returns:") == 1
+    body = re.sub(r"^--.*$", "", path.read_text(), flags=re.MULTILINE)
+    for parameter in set(re.findall(r"\$(\w+)", body)):
+        assert re.search(rf"\${parameter}\b", header), parameter
+
+
+def test_runs_returns_what_its_header_says(connection: Any, measured: Measured) -> None:
+    answer = ask(connection, "runs", **ALL_RUNS)
+    assert answer.column_names == returned("runs")
+    runs = runs_by_size(measured.store)
+    assert answer["size"].to_pylist() == list(runs)
+    assert answer["run_id"].to_pylist() == [run["run_id"] for run in runs.values()]
+
+
+@pytest.mark.parametrize(
+    ("narrowed", "sizes"),
+    [
+        ({"sizes": ["m", "xs"]}, ["xs", "m"]),
+        ({"families": ["mine"], "datasets": ["file"]}, ["xs", "s", "m", "l"]),
+        ({"families": ["other"]}, []),
+        ({"datasets": ["other"]}, []),
+        ({"protocols": ["rolling"]}, []),
+        ({"revisions": ["step1"]}, []),
+        ({"cell_keys": []}, []),
+    ],
+    ids=str,
+)
+def test_runs_is_narrowed_by_each_of_its_parameters(narrowed: Any, sizes: list[str], connection: Any) -> None:
+    assert ask(connection, "runs", **(ALL_RUNS | narrowed))["size"].to_pylist() == sizes
+
+
+@pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
+def test_document_ranks_returns_what_its_header_says(ties: str, connection: Any, measured: Measured) -> None:
+    for run in runs_by_size(measured.store).values():
+        answer = ask(connection, "document_ranks", run_id=run["run_id"], ties=ties)
+        assert answer.column_names == returned("document_ranks")
+        counted: dict[tuple[int, float], list[float]] = {}
+        share = {"pessimistic": 1.0, "optimistic": 0.0, "mid": 0.5}[ties]
+        for doc_id, greater, tied, logprob in zip(
+            run["doc_id"], run["greater"], run["ties"], run["logprob"], strict=True
+        ):
+            counted.setdefault((int(doc_id), 1 + int(greater) + share * int(tied)), []).append(float(logprob))
+        rows = sorted(answer.to_pylist(), key=lambda row: (row["doc_id"], row["rank"]))  # they come in no order
+        assert [(row["doc_id"], row["rank"], row["n_tokens"]) for row in rows] == [
+            (*place, len(logprobs)) for place, logprobs in sorted(counted.items())
+        ]
+        summed = [row["sum_logprob"] for row in rows]
+        assert summed == pytest.approx([sum(v) for _, v in sorted(counted.items())])
+
+
+def test_questions_about_tokens_return_what_their_headers_say(connection: Any, measured: Measured) -> None:
+    runs = runs_by_size(measured.store)
+    run_id, ids = runs["s"]["run_id"], [run["run_id"] for run in runs.values()]
+    scored = ask(connection, "scored_tokens", run_id=run_id, ties="mid")
+    answers = {
+        "scored_tokens": scored,
+        "slice_ranks": ask_where(connection, scored, "position > 3", "slice_ranks"),
+        "document_bytes": ask(connection, "document_bytes", run_id=run_id),
+        "improvements": ask(connection, "improvements", run_ids=ids, ln_sizes=[1.0, 2.0, 3.0, 4.0], k=1, ties="mid"),
+    }
+    for name, answer in answers.items():
+        assert answer.column_names == returned(name)
+        assert answer.num_rows
+
+
+def hits_by_hand(run: dict[str, Any], k: int, ties: str) -> dict[int, list[bool]]:
+    """Hits of each document in the order of the positions, one token after the other."""
+    found: dict[int, list[tuple[int, bool]]] = {}
+    for doc_id, position, rank in zip(run["doc_id"], run["position"], rank_by_hand(run, ties), strict=True):
+        found.setdefault(int(doc_id), []).append((int(position), bool(rank <= k)))
+    return {doc_id: [hit for _, hit in sorted(tokens)] for doc_id, tokens in found.items()}
+
+
+def test_questions_of_figures_return_what_their_headers_say(connection: Any, measured: Measured) -> None:
+    run_ids, ties = sorted(run_folders(measured.store)), "mid"
+    (fit_id, *_) = ask_user(connection, "SELECT fit_id FROM fits ORDER BY fit_id")["fit_id"].to_pylist()
+    asked: dict[str, dict[str, Any]] = {
+        "shares": {"run_ids": run_ids, "family": FAMILY, "dataset": "file", "k": [1, 5], "ties": ties},
+        "laws": {"fit_ids": [fit_id]},
+        "rank_shares": {"run_ids": run_ids, "ties": ties, "edges": [1, 2, 5, 1000]},
+        "window_shares": {"run_ids": run_ids, "ties": ties, "k": [1, 5], "n": [1, 3]},
+    }
+    n_rows = {"shares": 2 * len(run_ids), "laws": 1, "rank_shares": None, "window_shares": 4 * len(run_ids)}
+    for name, parameters in asked.items():
+        answer = ask(connection, name, **parameters)
+        assert answer.column_names == returned(name), name
+        assert answer.num_rows == (n_rows[name] or answer.num_rows) > 0, name
+
+
+@pytest.mark.parametrize("k", [1, 7, 100])
+@pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
+def test_hits_are_the_tokens_of_rank_k_or_better_in_order(
+    ties: str, k: int, connection: Any, measured: Measured
+) -> None:
+    for run in runs_by_size(measured.store).values():
+        answer = ask(connection, "hits", run_id=run["run_id"], k=k, ties=ties)
+        assert answer.column_names == returned("hits")
+        by_hand = hits_by_hand(run, k, ties)
+        assert [(row["doc_id"], row["hits"]) for row in answer.to_pylist()] == sorted(by_hand.items())
+
+
+@pytest.mark.parametrize("k", [1, 7, 100])
+@pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
+def test_hit_streaks_are_counted_as_a_loop_over_the_tokens_counts_them(
+    ties: str, k: int, connection: Any, measured: Measured
+) -> None:
+    n_long = 0
+    for run in runs_by_size(measured.store).values():
+        answer = ask(connection, "hit_streaks", run_id=run["run_id"], k=k, ties=ties)
+        assert answer.column_names == returned("hit_streaks")
+        counted: Counter[tuple[int, int]] = Counter()
+        for doc_id, hits in hits_by_hand(run, k, ties).items():
+            length = 0
+            for hit in [*hits, False]:
+                if not hit and length:
+                    counted[doc_id, length] += 1
+                length = length + 1 if hit else 0
+        rows = [(row["doc_id"], row["length"], row["n_streaks"]) for row in answer.to_pylist()]
+        assert rows == [(*place, n) for place, n in sorted(counted.items())]
+        n_long += sum(length > 1 for _, length in counted)
+    assert n_long, "no streak of two hits, so this says little"
+
+
+def test_a_streak_bridges_positions_that_are_not_scored(measured: Measured, connection: Any) -> None:
+    """One text holds special tokens in its middle: with k = V all that is scored of it is one streak."""
+    run = runs_by_size(measured.store)["xs"]
+    V = run["vocab_size"]
+    answer = ask(connection, "hit_streaks", run_id=run["run_id"], k=V, ties="pessimistic").to_pylist()
+    n_scored = Counter(run["doc_id"].tolist())
+    assert [(row["doc_id"], row["length"], row["n_streaks"]) for row in answer] == [
+        (doc_id, n, 1) for doc_id, n in sorted(n_scored.items())
+    ]
+    gaps = [np.diff(np.sort(run["position"][run["doc_id"] == doc_id])).max(initial=1) for doc_id in n_scored]
+    assert max(gaps) > 1, "no position was skipped, so this says nothing"
+
+
+def test_a_run_without_a_hit_has_no_streak(connection: Any, measured: Measured) -> None:
+    run = runs_by_size(measured.store)["xs"]
+    assert ask(connection, "hit_streaks", run_id=run["run_id"], k=0, ties="mid").num_rows == 0
+
+
+# ------------------------------------------------------------------------------------------------------ reading only
+
+REFUSED = [
+    "COPY runs TO '@new'",
+    "COPY (SELECT 1) TO '@new' (FORMAT parquet)",
+    "COPY runs FROM '@csv'",
+    "EXPORT DATABASE '@new'",
+    "IMPORT DATABASE '@folder'",
+    "ATTACH '@new'",
+    "ATTACH '@index' AS stolen",
+    "DETACH memory",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET threads = 1",
+    "SET enable_external_access = true",
+    "RESET lock_configuration",
+    "PRAGMA database_list",
+    "PRAGMA enable_external_access",
+    "CREATE TABLE mine AS SELECT 1",
+    "CREATE TEMP TABLE mine AS SELECT 1",
+    "CREATE OR REPLACE VIEW runs AS SELECT 1",
+    "CREATE MACRO mine() AS 1",
+    "INSERT INTO failures (size) VALUES ('x')",
+    "UPDATE runs SET size = 'x'",
+    "DELETE FROM runs",
+    "TRUNCATE runs",
+    "DROP TABLE runs",
+    "ALTER TABLE runs RENAME TO mine",
+    "WITH gone AS (DELETE FROM runs RETURNING *) SELECT * FROM gone",
+    "WITH more AS (INSERT INTO failures (size) VALUES ('x') RETURNING *) SELECT * FROM more",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO '@new'",
+    "EXPLAIN ANALYZE DELETE FROM runs",
+    "PREPARE mine AS SELECT 1",
+    "CALL pragma_version()",
+    "CHECKPOINT",
+    "BEGIN",
+    "SELECT 1; SELECT 2",
+    "SELECT 1; COPY (SELECT 1) TO '@new'",
+    "COPY (SELECT 1) TO '@new' (USE_TMP_FILE false)",
+    "COPY (SELECT 1) TO '@parquet' (FORMAT parquet, USE_TMP_FILE false)",
+    "COPY FROM DATABASE memory TO other",
+    "/* SELECT */ COPY (SELECT 1) TO '@new'",
+    "SELECT 1 /* ; */; COPY (SELECT 1) TO '@new'",
+    "SELECT 1; -- \nCOPY (SELECT 1) TO '@new'",
+    "SELECT ';'; DROP TABLE runs",
+    "(COPY (SELECT 1) TO '@new')",
+    "EXPLAIN COPY (SELECT 1) TO '@new'",
+    "WITH gone AS (DROP TABLE runs) SELECT 1",
+    "WITH up AS (UPDATE runs SET size = 'x' RETURNING *) SELECT * FROM up",
+    "WITH out AS (COPY (SELECT 1) TO '@new') SELECT 1",
+    "MERGE INTO runs USING failures ON false WHEN NOT MATCHED THEN INSERT DEFAULT VALUES",
+    "CREATE TABLE mine (a INT)",
+    "CREATE SCHEMA mine",
+    "CREATE SEQUENCE mine",
+    "CREATE TYPE mine AS ENUM ('a')",
+    "CREATE SECRET mine (TYPE http)",
+    "CREATE OR REPLACE MACRO rbp_at(k, ties) AS TABLE SELECT 1",
+    "CREATE INDEX mine ON runs (size)",
+    "CREATE VIEW mine AS SELECT * FROM read_text('@csv')",
+    "COMMENT ON TABLE runs IS 'mine'",
+    "SET VARIABLE mine = 1",
+    "SET SESSION threads = 1",
+    "SET GLOBAL memory_limit = '1TB'",
+    "RESET ALL",
+    "PRAGMA version",
+    "PRAGMA disable_optimizer",
+    "USE memory",
+    "VACUUM",
+    "ANALYZE",
+    "FORCE CHECKPOINT",
+    "COMMIT",
+    "ROLLBACK",
+    "ROLLBACK; DELETE FROM runs",
+    "EXECUTE mine",
+    "DEALLOCATE mine",
+    "UPDATE EXTENSIONS",
+    "FORCE INSTALL httpfs",
+    "CALL enable_logging(storage = 'file', storage_config = {'path': '@new'})",
+    "PIVOT runs ON size USING count(*)",
+    "DESCRIBE runs; DROP TABLE runs",
+    "",
+    "-- nothing",
+]
+NO_SUCH = [
+    "SELECT getenv('HOME')",
+    "SELECT * FROM enable_logging(storage = 'file', storage_config = {'path': '@new'})",
+    "SELECT * FROM enable_profiling(save_location = '@new')",
+    "SELECT * FROM duckdb_secrets()",
+    "SELECT * FROM force_checkpoint('memory')",
+    "SELECT * FROM query_table('@csv')",
+    "SELECT * FROM query('DELETE FROM runs')",
+    "SELECT * FROM query('SELECT 1; DROP TABLE runs')",
+    "SELECT * FROM json_execute_serialized_sql(json_serialize_sql('COPY (SELECT 1) TO ''@new'''))",
+    "SELECT * FROM import_database('@folder')",
+    "SELECT * FROM arrow_scan(1::POINTER, 1::POINTER, 1::POINTER)",
+    "SELECT * FROM pandas_scan(1)",
+    "SELECT * FROM 'https://example.com/x.csv'",
+    "SELECT * FROM 's3://bucket/x.parquet'",
+    "SELECT * FROM read_parquet('hf://datasets/x/y.parquet')",
+    "SELECT nextval('mine')",
+    "SELECT * FROM '@index'",
+    "SELECT * FROM mine.main.runs",
+    "SELECT load_extension('httpfs')",
+    "SELECT * FROM read_csv('/dev/stdin')",
+    "SELECT * FROM read_text('/proc/self/environ')",
+    "SELECT * FROM glob('~/*')",
+]
+OUT_OF_REACH = [
+    "SELECT * FROM read_csv('@csv')",
+    "SELECT * FROM read_csv_auto('/etc/passwd')",
+    "SELECT * FROM sniff_csv('@csv')",
+    "SELECT * FROM read_text('@csv')",
+    "SELECT * FROM read_blob('@csv')",
+    "SELECT * FROM read_json('@json')",
+    "SELECT * FROM glob('@folder/*')",
+    "SELECT * FROM read_parquet('@parquet')",
+    "SELECT * FROM parquet_metadata('@parquet')",
+    "SELECT * FROM parquet_schema('@parquet')",
+    "SELECT * FROM '@parquet'",
+    "SELECT * FROM '@csv'",
+    "SELECT (SELECT count(*) FROM read_csv('@csv')) FROM runs",
+    "SELECT * FROM query('SELECT * FROM read_csv(''@csv'')')",
+    "FROM '@csv'",
+    "SELECT * FROM read_text(['@csv', '@json'])",
+    "SELECT * FROM read_json_objects('@json')",
+    "SELECT * FROM parquet_kv_metadata('@parquet')",
+    "SELECT * FROM parquet_file_metadata('@parquet')",
+    "SELECT * FROM query('FROM ''@csv''')",
+    "WITH a AS (FROM read_csv('@csv')) SELECT * FROM a",
+    "SELECT (SELECT content FROM read_text('@csv'))",
+    "SELECT list(content) FROM read_text('@folder/*.csv')",
+    "SELECT * FROM hidden",  # a variable of the program that asks
+]
+
+
+@pytest.fixture
+def places(own_store: Path, tmp_path: Path) -> dict[str, Path]:
+    """Real files that a query must not read, and one that it must not write."""
+    (tmp_path / "real.csv").write_text("a,b\n1,2\n")
+    parquet = next(iter(run_folders(own_store).values())) / "tokens.parquet"
+    manifest = parquet.with_name("manifest.json")
+    named = {"new": tmp_path / "new", "csv": tmp_path / "real.csv", "folder": tmp_path, "parquet": parquet}
+    return named | {"json": manifest, "index": own_store / "rbpx.duckdb"}
+
+
+def test_what_is_no_plain_select_is_refused_and_changes_nothing(
+    places: dict[str, Path], own_store: Path, tmp_path: Path
+) -> None:
+    before, around = snapshot(own_store), sorted(tmp_path.iterdir())
+    hidden = pa.table({"a": [1]})
+    passed, told = [], []
+    with connect(Store(own_store)) as connection:
+        rows = connection.execute("SELECT * FROM runs ORDER BY ALL").fetchall()
+        for query in REFUSED + NO_SUCH + OUT_OF_REACH:
+            try:
+                ask_user(connection, re.sub(r"@(\w+)", lambda name: str(places[name[1]]), query))
+            except RbpxError as problem:
+                told.append(str(problem))
+            else:
+                passed.append(query)
+            assert ask_user(connection, "SELECT 1 AS one").to_pylist() == [{"one": 1}]
+        assert passed == []
+        assert [text for text in told if "\n" in text] == []
+        assert connection.execute("SELECT * FROM runs ORDER BY ALL").fetchall() == rows
+        assert connection.execute("SELECT count(*) FROM failures").fetchone() == (0,)
+    assert hidden.num_rows == 1
+    assert snapshot(own_store) == before
+    assert sorted(tmp_path.iterdir()) == around
+
+
+def test_the_files_that_were_refused_could_have_been_read(places: dict[str, Path]) -> None:
+    """Else the refusals above would say nothing."""
+    import duckdb
+
+    for query in OUT_OF_REACH[:-1]:
+        asked = re.sub(r"@(\w+)", lambda name: str(places[name[1]]), query).replace(" FROM runs", "")
+        assert duckdb.connect(":memory:").sql(asked).to_arrow_table().num_rows
+
+
+def test_the_verb_refuses_the_same_and_leaves_every_byte(own_store: Path, cwd: Path, tmp_path: Path) -> None:
+    here("sql", "SELECT 1", "--store", own_store, cwd=cwd, check=0)  # a store that was moved is indexed anew
+    before = snapshot(own_store)
+    for query in ("DELETE FROM runs", f"COPY runs TO '{tmp_path / 'new'}'", "SELECT * FROM read_text('/etc/passwd')"):
+        assert here("sql", query, "--store", own_store, cwd=cwd, check=2).stdout == ""
+    assert snapshot(own_store) == before
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_query_that_needs_more_memory_than_it_may_have_leaves_nothing_in_the_working_directory(
+    own_store: Path, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB would spill into .tmp of the working directory, though it may reach no file."""
+    monkeypatch.chdir(cwd)
+    with connect(Store(own_store)) as connection:
+        (place,) = connection.execute("SELECT current_setting('temp_directory')").fetchone() or ()
+        assert not Path(place).is_relative_to(cwd)
+        assert not Path(place).exists()
+    assert not list(cwd.iterdir())
+
+
+@pytest.mark.parametrize("value", ["'-infinity'::TIMESTAMP", "'infinity'::DATE", "INTERVAL '9 years'", "'\\x00'::BLOB"])
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_values_that_python_has_no_number_for_are_shown(form: str, value: str, measured: Measured, cwd: Path) -> None:
+    here("sql", f"SELECT {value} AS v", "--store", measured.store, "--format", form, cwd=cwd, check=0)
+
+
+@pytest.mark.parametrize(
+    ("query", "answer"),
+    [
+        ("FROM runs SELECT count(*) AS n", 4),
+        ("WITH one AS (SELECT 1 AS n) SELECT n FROM one", 1),
+        ("VALUES (7)", 7),
+        ("(SELECT 1 AS n)", 1),
+        ("-- how many\nSELECT count(*) AS n FROM runs;", 4),
+        ("SELECT n_tokens = (SELECT count(*) FROM tokens t WHERE t.run_id = r.run_id) FROM runs r LIMIT 1", True),
+        ("SELECT now() > TIMESTAMPTZ '2026-01-01 00:00:00+00'", True),
+        ("SELECT count(DISTINCT v.text) > 10 FROM tokens t JOIN vocab v USING (token_id)", True),
+    ],
+    ids=range(8),
+)
+def test_every_form_of_a_select_is_answered(query: str, answer: Any, connection: Any) -> None:
+    (row,) = ask_user(connection, query).to_pylist()
+    assert list(row.values()) == [answer]
+
+
+@pytest.mark.parametrize("k", [1, 7, 100])
+@pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
+def test_sequences_are_cut_and_counted_as_a_loop_over_the_tokens_does(
+    ties: str, k: int, connection: Any, measured: Measured
+) -> None:
+    n_passed = 0
+    for run in runs_by_size(measured.store).values():
+        answer = ask(connection, "sequences", run_id=run["run_id"], k=k, ties=ties, lengths=[2, 5])
+        assert answer.column_names == returned("sequences")
+        counted = []
+        for n in (2, 5):
+            for doc_id, hits in sorted(hits_by_hand(run, k, ties).items()):
+                cut = [hits[start : start + n] for start in range(0, len(hits) - n + 1, n)]
+                pairs = sum(cut_[i] and cut_[j] for cut_ in cut for i in range(n) for j in range(n) if i != j)
+                if cut:
+                    counted.append((n, doc_id, len(cut), sum(map(all, cut)), sum(map(sum, cut)), pairs))
+        assert [tuple(row.values()) for row in answer.to_pylist()] == counted
+        n_passed += sum(row[3] for row in counted)
+    assert n_passed, "no sequence passed, so this says little"
+
+
+@pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
+def test_features_of_tokens_are_those_that_a_loop_finds(ties: str, connection: Any, measured: Measured) -> None:
+    *_, small, large = runs_by_size(measured.store).values()
+    asked = {"run_id": large["run_id"], "smaller_run_id": small["run_id"], "k": 7, "ties": ties}
+    answer = ask(connection, "token_features", **asked)
+    assert answer.column_names == returned("token_features")
+    often = Counter(small["token_id"].tolist())
+    ranks, hits = rank_by_hand(small, ties), rank_by_hand(large, ties) <= 7
+    expected, before = [], None
+    np.testing.assert_array_equal(small["position"], large["position"])
+    for i, (doc_id, position) in enumerate(zip(small["doc_id"], small["position"], strict=True)):
+        if before is not None and before[0] == doc_id:
+            share = often[int(small["token_id"][i])] / len(small["doc_id"])
+            features = [np.log(position), np.log(share), -small["logprob"][i], np.log(ranks[i]), before[1]]
+            expected.append([int(doc_id), bool(hits[i]), *map(float, features)])
+        before = (doc_id, -float(small["logprob"][i]))
+    assert len(expected) > 100
+    assert len(answer) == len(expected)
+    for row, by_hand in zip(answer.to_pylist(), expected, strict=True):
+        assert list(row.values()) == pytest.approx(by_hand, rel=1e-6)

@@ -1,0 +1,203 @@
+"""A hub on this machine: repositories of models behind HF_ENDPOINT, as huggingface_hub asks for them, and misbehaving.
+
+A plugin: `pytest_plugins = ["tests.support.model_hub"]`. Its functions are imported too, hence PYTEST_DONT_REWRITE.
+
+Large files are redirected to a place of their own and named by SHA-256, small ones by git's hash of a blob; ranges are
+served, so a download that broke off can go on.
+"""
+
+import hashlib
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+import pytest
+
+LARGE = (".safetensors", ".bin")  # kept in LFS
+LOGIN = b"<html>Please log in to this network</html>"
+SILENT_S = 12
+CHUNK = 1000
+Answer = tuple[int, dict[str, str], bytes]
+
+
+def git_hash(raw: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(raw) + raw).hexdigest()
+
+
+def other_bytes(raw: bytes) -> bytes:
+    """As many bytes, one of them another."""
+    return raw[:-1] + bytes([raw[-1] ^ 1])
+
+
+@dataclass
+class Hub:
+    """Repositories of models.
+
+    Attributes:
+        repos: ORG/NAME -> revision -> (commit, folder).
+        gated: ORG/NAME -> status with which its files are refused.
+        faults: file name -> what happens to its bytes: `breaks once` (half of them come, then the line is cut),
+            `breaks` (and whatever is asked after the half, too), `wrong bytes`.
+        mood: of the whole hub: `well`, `silent`, `hangs up`, `503`, `log in first` (a page), `login elsewhere`.
+        asked: method, path and range of each request.
+        url: where it listens.
+    """
+
+    repos: dict[str, dict[str, tuple[str, Path]]] = field(default_factory=dict)
+    gated: dict[str, int] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)
+    mood: str = "well"
+    asked: list[str] = field(default_factory=list)
+    url: str = ""
+
+    def add(self, model: str, folder: Path, revision: str = "main") -> str:
+        """Serve a folder as a revision of a repository; returns its commit."""
+        commit = hashlib.sha1(f"{model} {revision}".encode()).hexdigest()
+        self.repos.setdefault(model, {})[revision] = (commit, folder)
+        return commit
+
+    def resolved(self) -> list[str]:
+        """Names of the files that were asked for, each once."""
+        return sorted({line.split()[1].rsplit("/", 1)[1] for line in self.asked if "/resolve/" in line})
+
+    def answer(self, path: str) -> Answer:
+        """What a request for a path is answered, before any fault of its bytes."""
+        parts = urlsplit(path).path.strip("/").split("/")
+        if parts[0] == "cdn":
+            return 200, {"ETag": f'"{parts[1]}"'}, self._large(parts[1])
+        api = parts[:2] == ["api", "models"]
+        org, name, what, label, *rest = [unquote(part) for part in [*(parts[2:] if api else parts), "revision", "main"]]
+        model = f"{org}/{name}"
+        repo = self.repos.get(model)
+        if repo is None:
+            return 401, {"X-Error-Code": "RepoNotFound", "X-Error-Message": "Repository not found"}, b""
+        if api and what == "refs":
+            branches = [
+                {"name": label, "ref": f"refs/heads/{label}", "targetCommit": c} for label, (c, _) in repo.items()
+            ]
+            return 200, {}, json.dumps({"branches": branches, "tags": [], "converts": []}).encode()
+        found = [(commit, folder) for known, (commit, folder) in repo.items() if label in (known, commit)]
+        if not found:
+            return 404, {"X-Error-Code": "RevisionNotFound", "X-Error-Message": "Invalid rev id"}, b""
+        commit, folder = found[0]
+        files = {p.relative_to(folder).as_posix(): p for p in sorted(folder.rglob("*")) if p.is_file()}
+        if api and what == "revision":
+            siblings = [{"rfilename": name} for name in files]
+            return 200, {}, json.dumps({"id": model, "sha": commit, "siblings": siblings}).encode()
+        if api and what == "tree":
+            return 200, {}, json.dumps([_entry(name, p.read_bytes()) for name, p in files.items()]).encode()
+        assert what == "resolve", path
+        if model in self.gated:
+            return self.gated[model], {"X-Error-Code": "GatedRepo", "X-Error-Message": "Access is restricted"}, b""
+        # What the listing appends so that short paths have all parts.
+        wanted = "/".join(rest[:-2])
+        if wanted not in files:
+            return 404, {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit}, b""
+        raw = files[wanted].read_bytes()
+        if not wanted.endswith(LARGE):
+            return 200, {"X-Repo-Commit": commit, "ETag": f'"{git_hash(raw)}"', "Accept-Ranges": "bytes"}, raw
+        content = hashlib.sha256(raw).hexdigest()
+        elsewhere = self.url.replace("127.0.0.1", "localhost")  # large files lie on another host
+        linked = {"X-Linked-Etag": f'"{content}"', "X-Linked-Size": str(len(raw)), "X-Repo-Commit": commit}
+        return 302, linked | {"Location": f"{elsewhere}/cdn/{content}/{quote(wanted)}"}, b""
+
+    def _large(self, content: str) -> bytes:
+        for repo in self.repos.values():
+            for _, folder in repo.values():
+                for path in folder.rglob("*"):
+                    if path.name.endswith(LARGE) and hashlib.sha256(path.read_bytes()).hexdigest() == content:
+                        return path.read_bytes()
+        raise AssertionError(f"nothing hashes to {content}")
+
+
+def _entry(name: str, raw: bytes) -> dict[str, Any]:
+    plain = {"type": "file", "path": name, "size": len(raw), "oid": git_hash(raw)}
+    if not name.endswith(LARGE):
+        return plain
+    return plain | {"lfs": {"oid": hashlib.sha256(raw).hexdigest(), "size": len(raw), "pointerSize": 134}}
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+    """An empty hub, asked by this process too; its cache is `tmp_path / "home" / "hub"`."""
+    from huggingface_hub import constants
+
+    served = Hub()
+
+    class Handler(_Handler):
+        hub = served
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    served.url = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setattr(constants, "ENDPOINT", served.url)
+    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.split("/{repo_id}")[1]
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{served.url}/{{repo_id}}{template}")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "home" / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", CHUNK)  # what comes in less is lost when the line is cut
+    try:
+        yield served
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def environment(url: str, home: Path, offline: bool = False) -> dict[str, str]:
+    """Settings with which another process asks this hub; huggingface_hub reads them once, when it is imported."""
+    quiet = {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "NO_PROXY": "127.0.0.1,localhost"}
+    return {"HF_ENDPOINT": url, "HF_HOME": str(home), "HF_HUB_OFFLINE": "1" if offline else "0"} | quiet
+
+
+class _Handler(BaseHTTPRequestHandler):
+    hub: Hub
+
+    def do_GET(self) -> None:
+        asked = [self.command, unquote(urlsplit(self.path).path), self.headers.get("Range", "")]
+        self.hub.asked.append(" ".join(asked).strip())
+        self.close_connection = True
+        if self.hub.mood == "silent":
+            time.sleep(SILENT_S)
+        elif self.hub.mood == "503":
+            self._send(503, {}, b"")
+        elif self.hub.mood == "log in first" or self.path.startswith("/login"):
+            self._send(200, {"Content-Type": "text/html"}, LOGIN)
+        elif self.hub.mood == "login elsewhere":
+            self._send(302, {"Location": f"{self.hub.url}/login"}, b"")
+        elif self.hub.mood == "well":
+            self._send(*self.hub.answer(self.path))
+
+    do_HEAD = do_GET
+
+    def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        fault = self.hub.faults.get(unquote(self.path.rsplit("/", 1)[1]), "") if self.command == "GET" else ""
+        begin = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        if fault == "wrong bytes":
+            body = other_bytes(body)
+        whole = len(body)
+        if status == 200 and begin is not None:
+            status, body = 206, body[int(begin[1]) :]
+            headers = headers | {"Content-Range": f"bytes {begin[1]}-{whole - 1}/{whole}"}
+        self.send_response(status)
+        for key, value in ({"Content-Length": str(len(body))} | headers).items():
+            self.send_header(key, value)
+        self.end_headers()
+        if fault.startswith("breaks") and status in (200, 206):
+            body = b"" if begin is not None and fault == "breaks" else body[: whole // 2]
+            if fault == "breaks once":
+                self.hub.faults.pop(unquote(self.path.rsplit("/", 1)[1]))
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None:
+        pass

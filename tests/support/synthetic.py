@@ -1,0 +1,117 @@
+"""Stores whose laws are known because the ranks were drawn from them, written as any run is.
+
+Pr(R <= k) = exp(-C S^(-alpha) k^(-beta)): a power law in S at every k with the same alpha, and in k at every S with
+exponent beta. Tokens of a document share a part of their luck, at every size alike, so documents are what must be
+resampled. R is drawn by inversion and cut at V.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy.stats import norm
+
+from rbpx.files.digest import digest
+from rbpx.store import schema
+from rbpx.store.store import Store, now
+
+V = 100_000
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The law that a store is drawn from; `scatter` is that of each model about it, in ln y."""
+
+    S: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+    C: float = 4.0
+    alpha: float = 0.1
+    beta: float = 0.35
+    scatter: float = 0.0
+    shared: float = 0.3  # share of a token's luck that belongs to its document
+
+
+def write_store(
+    root: Path,
+    truth: Truth,
+    seed: int,
+    n_documents: int = 40,
+    n_tokens: int = 60,
+    dataset: str = "synthetic",
+    late: Truth | None = None,
+    cut: int = 0,
+    token_DT: Any = None,
+    family: str = "drawn",
+) -> Store:
+    """A store with one run a size; tokens at positions after `cut` are drawn from `late` where there is one."""
+    rng = np.random.default_rng(seed)
+    store = Store(root)
+    store.prepare()
+    z_D1 = rng.normal(size=(n_documents, 1))
+    for S in truth.S:
+        luck_DT = np.sqrt(truth.shared) * z_D1 + np.sqrt(1 - truth.shared) * rng.normal(size=(n_documents, n_tokens))
+        u_DT = norm.cdf(luck_DT)
+        rank_DT = _ranks(truth, S, u_DT, rng)
+        if late is not None:
+            rank_DT[:, cut:] = _ranks(late, S, u_DT, rng)[:, cut:]
+        token_ids = np.zeros_like(rank_DT) if token_DT is None else token_DT
+        run_id = f"{dataset}{S:014d}" if family == "drawn" else digest([family, dataset, S])
+        _write_run(store, run_id, S, rank_DT, token_ids, dataset, family)
+    return store
+
+
+def _ranks(truth: Truth, S: int, u_DT: Any, rng: np.random.Generator) -> Any:
+    level = truth.C * S**-truth.alpha * np.exp(rng.normal(0, truth.scatter) if truth.scatter else 0.0)
+    return np.ceil((level / -np.log(u_DT)) ** (1 / truth.beta)).clip(1, V).astype(np.int64)
+
+
+def _write_run(store: Store, run_id: str, S: int, rank_DT: Any, token_DT: Any, dataset: str, family: str) -> None:
+    n_documents, n_tokens = rank_DT.shape
+    n = rank_DT.size
+    columns = {
+        "run_id": [run_id] * n,
+        "doc_id": np.repeat(np.arange(n_documents), n_tokens),
+        "position": np.tile(np.arange(1, n_tokens + 1), n_documents),
+        "token_id": token_DT.ravel(),
+        "greater": rank_DT.ravel() - 1,
+        "ties": np.zeros(n, int),
+        "logprob": -np.log1p(rank_DT.ravel()),
+    }
+    tokens = pa.table({name: pa.array(columns[name], schema.TOKENS.field(name).type) for name in schema.TOKENS.names})
+    greater, first, counts = np.unique(columns["greater"], return_index=True, return_counts=True)
+    rank_counts = {
+        "run_id": [run_id] * len(greater),
+        "greater": greater,
+        "ties": np.zeros(len(greater), int),
+        "n_tokens": counts,
+        "sum_logprob": columns["logprob"][first] * counts,
+    }
+    documents = {
+        "run_id": [run_id] * n_documents,
+        "doc_id": np.arange(n_documents),
+        "source_id": [str(d) for d in range(n_documents)],
+        "n_bytes": np.full(n_documents, 4 * n_tokens),
+        "n_tokens": np.full(n_documents, n_tokens + 1),
+        "n_scored": np.full(n_documents, n_tokens),
+        "n_bytes_scored": np.full(n_documents, 4 * n_tokens),
+    }
+    facts = {
+        "run_id": run_id, "protocol": "paper", "window": 512, "dtype": "float32", "head": "linear",
+        "non_embedding_params": S, "total_params": 2 * S, "vocab_size": V, "n_documents": n_documents, "n_skipped": 0,
+        "n_tokens": n, "n_bytes": 4 * n, "n_bytes_scored": 4 * n,
+        "cross_entropy_nats": -float(columns["logprob"].mean()),
+        "text_hash": dataset, "tokenizer_hash": "1" * 16, "weights_hash": run_id, "device": "cpu", "n_processes": 1,
+        "tokens_per_s": 1.0, "wall_s": 1.0, "peak_mib": 1.0, "started_at": now(), "versions": {},
+    }  # fmt: skip
+    tables = {
+        "tokens": tokens,
+        "rank_counts": pa.table({k: pa.array(v, schema.RANK_COUNTS.field(k).type) for k, v in rank_counts.items()}),
+        "documents": pa.table({k: pa.array(v, schema.DOCUMENTS.field(k).type) for k, v in documents.items()}),
+    }
+    store.write_run(run_id, facts, tables)
+    cell = {
+        "cell_key": f"cell-{run_id}", "run_id": run_id, "family": family, "size": str(S), "model": f"{family}-{S}",
+        "revision": None, "commit": None, "dataset": dataset, "asked_at": now(), "config": {},
+    }  # fmt: skip
+    store.write_record("cells", cell["cell_key"], cell)

@@ -1,0 +1,203 @@
+"""Training keeps clear of the evaluation, a kill loses nothing, the bundled ladder is what its recipe says."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from omegaconf import OmegaConf
+from safetensors import safe_open
+from safetensors.torch import load_file
+
+from rbpx.config.recipe import Recipe, Shape
+from rbpx.data.corpus import read_stdlib
+from rbpx.errors import RbpxError
+from rbpx.train.loss import chunked_cross_entropy
+from rbpx.train.text import drop_shared, prepare_text
+from rbpx.train.vocabulary import train_tokenizer
+
+PROJECT = Path(__file__).parents[2]
+LADDER = PROJECT / "rbpx" / "ladder"
+
+
+def a_site(folder: Path, files: dict[str, str]) -> Path:
+    """A site folder with one installed distribution, `corpus 1.0`, that holds these files."""
+    info = folder / "corpus-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: corpus\nVersion: 1.0\nLicense-Expression: MIT\n")
+    (info / "RECORD").write_text("".join(f"{name},,\n" for name in files))
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def written(n: int, word: str) -> str:
+    """Some Python that is in no library, about 60 bytes a line."""
+    return "".join(
+        f"def {word}_{chr(97 + i % 26)}(self, other_{word}):\n    return self.{word} @ other_{word}\n" for i in range(n)
+    )
+
+
+def recipe_for(site: Path, **more: object) -> Recipe:
+    shapes = {"tiny": Shape(8, 1, 1)}
+    small = {"vocab_size": 300, "tokens": 2048, "context": 32, "windows_per_step": 4, "warmup_steps": 4}
+    return Recipe("test", ("corpus",), shapes, site, **{**small, **more})  # type: ignore[arg-type]
+
+
+def test_the_chunked_loss_and_its_gradients_equal_those_of_torch() -> None:
+    generator = torch.Generator().manual_seed(1)
+    hidden = torch.randn(1300, 12, generator=generator, dtype=torch.float64, requires_grad=True)
+    head = torch.randn(50, 12, generator=generator, dtype=torch.float64, requires_grad=True)
+    targets = torch.randint(0, 50, (1300,), generator=generator)
+    plain = torch.nn.functional.cross_entropy(hidden @ head.T, targets)
+    expected = torch.autograd.grad(plain, (hidden, head))
+    found = chunked_cross_entropy(hidden, head, targets)
+    gradients = torch.autograd.grad(found, (hidden, head))
+    assert found.item() == pytest.approx(plain.item(), rel=1e-12)
+    for one, other in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-15)
+
+
+def test_the_tokenizer_returns_every_text_as_it_was() -> None:
+    tokenizer = train_tokenizer([written(40, "matrix"), "naïve ▁ 𝛼\t\r\n  x"], 300)
+    for text in ("naïve ▁ 𝛼\t\r\n  x", "tab\there", "   ", "日本語"):
+        assert tokenizer.decode(tokenizer.encode(text).ids, skip_special_tokens=False) == text
+
+
+def test_only_files_that_share_a_whole_span_with_an_evaluation_text_are_dropped() -> None:
+    evaluation = [np.arange(1000, 1200, dtype=np.uint16)]
+    shares_50 = np.concatenate([np.arange(30), np.arange(1040, 1090), np.arange(30)]).astype(np.uint16)
+    shares_49 = np.concatenate([np.arange(30), np.arange(1040, 1089), np.arange(30)]).astype(np.uint16)
+    apart = np.concatenate([np.arange(1000, 1025), [7], np.arange(1025, 1050)]).astype(np.uint16)
+    short = np.arange(1000, 1030, dtype=np.uint16)
+    assert drop_shared([shares_50, shares_49, apart, short], evaluation, 50) == [False, True, True, True]
+
+
+@pytest.fixture
+def small_evaluation(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The evaluation is one module of the standard library: all of it takes long to cut into so small a vocabulary."""
+    argparse = dict(read_stdlib())["argparse.py"]
+    monkeypatch.setattr("rbpx.train.text.read_stdlib", lambda: [("argparse.py", argparse)])
+    monkeypatch.setattr("rbpx.train.text.read_pydoc", list)
+    return argparse
+
+
+def test_a_file_with_a_copy_of_the_standard_library_is_not_trained_on(tmp_path: Path, small_evaluation: str) -> None:
+    files = {
+        "corpus/own.py": written(400, "matrix"),
+        "corpus/copied.py": written(20, "vector") + small_evaluation[5000:9000],
+        "corpus/tests/test_own.py": written(30, "tensor"),
+        "corpus/table.py": "TABLE = [" + ", ".join(map(str, range(20_000, 22_000))) + "]\n",
+    }
+    prepare_text(recipe_for(a_site(tmp_path / "site", files)), tmp_path / "text")
+    facts = json.loads((tmp_path / "text" / "text.json").read_text())
+    assert (facts["files"], facts["files_dropped_for_shared_spans"]) == (1, 1)
+    assert facts["packages"] == [{"name": "corpus", "version": "1.0", "licence": "MIT"}]
+    assert np.load(tmp_path / "text" / "windows.npy").shape == (64, 33)
+
+
+def test_a_package_of_another_version_is_refused(tmp_path: Path) -> None:
+    site = a_site(tmp_path / "site", {"corpus/own.py": written(400, "matrix")})
+    with pytest.raises(RbpxError, match=r"corpus 2\.0"):
+        prepare_text(recipe_for(site, versions={"corpus": "2.0"}), tmp_path / "text")
+
+
+@pytest.mark.usefixtures("small_evaluation")
+def test_too_little_text_is_refused(tmp_path: Path) -> None:
+    site = a_site(tmp_path / "site", {"corpus/own.py": written(30, "matrix")})
+    with pytest.raises(RbpxError, match="the recipe asks for"):
+        prepare_text(recipe_for(site), tmp_path / "text")
+
+
+KEYS = (
+    "~experiment", "+text.packages.corpus='1.0'", "+shapes.tiny={hidden: 8, layers: 1, heads: 1}",
+    "vocab_size=300", "tokens=30720", "context=32", "windows_per_step=4", "warmup_steps=4", "checkpoint_s=0",
+    "device=cpu", "threads=1",
+)  # fmt: skip
+
+
+def train(site: Path, output: Path) -> list[str]:
+    keys = [f"text.site={site}", f"output={output}", *KEYS]
+    return [sys.executable, "-m", "rbpx", "train", *keys]
+
+
+def test_a_training_that_is_killed_continues_to_the_same_weights(tmp_path: Path) -> None:
+    site = a_site(
+        tmp_path / "site", {"corpus/own.py": written(6000, "matrix")[:95_000], "corpus/b.py": written(1500, "ring")}
+    )
+    subprocess.run(train(site, tmp_path / "whole"), check=True, capture_output=True, timeout=300)
+    shutil.copytree(tmp_path / "whole" / "text", tmp_path / "killed" / "text")
+    killed = subprocess.Popen(train(site, tmp_path / "killed"), stderr=subprocess.DEVNULL)
+    checkpoint, deadline = tmp_path / "killed" / "tiny.checkpoint.pt", time.monotonic() + 200
+    while not checkpoint.is_file() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(killed.pid, signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
+    assert not (tmp_path / "killed" / "tiny").exists()
+    subprocess.run(train(site, tmp_path / "killed"), check=True, capture_output=True, timeout=300)
+    whole, resumed = (load_file(tmp_path / name / "tiny" / "model.safetensors") for name in ("whole", "killed"))
+    assert whole.keys() == resumed.keys()
+    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
+    facts = [json.loads((tmp_path / name / "tiny" / "training.json").read_text()) for name in ("whole", "killed")]
+    assert facts[0]["curve_nats"] == facts[1]["curve_nats"]
+    assert facts[0]["curve_nats"][-1] < facts[0]["curve_nats"][0] - 0.5
+
+
+# ------------------------------------------------------------------------------------------------ the bundled ladder
+
+SIZES = OmegaConf.to_container(OmegaConf.load(PROJECT / "conf" / "model" / "ladder.yaml"))["sizes"]  # type: ignore[index,call-overload]
+STUDY = OmegaConf.load(PROJECT / "experiments" / "ladder.yaml")
+
+
+def test_the_ladder_has_seven_sizes_over_three_orders_of_magnitude_in_twenty_megabytes() -> None:
+    counts = [size["non_embedding_params"] for size in SIZES.values()]
+    assert len(counts) >= 7
+    assert max(counts) / min(counts) > 900
+    assert sum(path.stat().st_size for path in LADDER.rglob("*") if path.is_file()) <= 20e6
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_bundled_model_is_what_the_family_says(size: str) -> None:
+    folder = LADDER / size
+    config, shape = json.loads((folder / "config.json").read_text()), STUDY.shapes[size]
+    assert (config["model_type"], config["max_position_embeddings"], config["tie_word_embeddings"]) == (
+        "gpt_neox",
+        512,
+        True,
+    )
+    assert (config["hidden_size"], config["num_hidden_layers"]) == (shape.hidden, shape.layers)
+    with safe_open(folder / "model.safetensors", "pt") as weights:
+        shapes = {name: weights.get_slice(name) for name in weights.keys()}
+        assert {part.get_dtype() for part in shapes.values()} == {"BF16"}
+        # One layer has 12 d^2 + 13 d parameters, the last norm 2 d: S by hand.
+        d, layers = shape.hidden, shape.layers
+        assert SIZES[size]["non_embedding_params"] == layers * (12 * d * d + 13 * d) + 2 * d
+        numbers = [int(np.prod(part.get_shape())) for name, part in shapes.items() if "embed" not in name]
+    assert sum(numbers) == SIZES[size]["non_embedding_params"]
+
+
+def test_every_size_saw_the_same_tokens_with_one_tokenizer_and_bigger_is_better() -> None:
+    facts = [json.loads((LADDER / size / "training.json").read_text()) for size in SIZES]
+    assert {fact["tokens"] for fact in facts} == {STUDY.tokens // (16 * 512) * 16 * 512}
+    losses = [fact["final_loss_nats"] for fact in facts]
+    assert losses == sorted(losses, reverse=True)
+    assert len({(LADDER / size / "tokenizer.json").read_bytes() for size in SIZES}) == 1
+
+
+def test_the_study_records_the_text_the_cost_and_the_curves_of_what_is_shipped() -> None:
+    shipped, study = json.loads((LADDER / "text.json").read_text()), STUDY.study
+    assert study.text_hash == shipped["text_hash"]
+    assert {p["name"]: p["version"] for p in shipped["packages"]} == dict(STUDY.text.packages)
+    assert all(p["licence"] for p in shipped["packages"])
+    for size in SIZES:
+        facts = json.loads((LADDER / size / "training.json").read_text())
+        assert study.sizes[size].final_loss_nats == pytest.approx(facts["final_loss_nats"], abs=0.001)
+        assert study.sizes[size].wall_s == pytest.approx(facts["wall_s"], abs=1)
