@@ -1,13 +1,13 @@
-"""Analyses by name: requests and the store in, printed tables and kept fits out; the same way for each."""
+"""Questions by name: requests and the store in, printed tables and kept fits out; the same way for each."""
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib import import_module
+from dataclasses import replace
 from typing import Any
 
 import duckdb
 
+from rbpx.analyses.registry import Analysis, analyses, analysis, has, part
 from rbpx.config.options import Format
 from rbpx.config.request import Request
 from rbpx.config.suggest import did_you_mean
@@ -19,44 +19,6 @@ from rbpx.store.queries import connect
 from rbpx.store.remote import open_store
 from rbpx.store.store import Record, Store
 from rbpx.ties import Ties
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """One analysis.
-
-    Attributes:
-        module: of rbpx.analyses, and of rbpx.tables.
-        sizes: that a group needs.
-        tokens: whether it looks at tokens, which imported observations do not have.
-        across: whether it looks at groups side by side, not at one after the other.
-        small: whether it has something to say of groups that are too small.
-        plots: whether its module of rbpx.plots draws it.
-    """
-
-    module: str
-    sizes: int
-    tokens: bool = False
-    across: bool = False
-    small: bool = False
-    plots: bool = False
-
-
-ANALYSES = {
-    "fit": Analysis("size_laws", 3, small=True, plots=True),
-    "klaw": Analysis("k_law", 1, plots=True),
-    "regimes": Analysis("regimes", 3, plots=True),
-    "predict": Analysis("prediction", 3),
-    "emergence": Analysis("emergence", 3, plots=True),
-    "gaps": Analysis("gaps", 3, across=True, plots=True),
-    "choices": Analysis("choices", 1, tokens=True, across=True),
-    "ranks": Analysis("ranks", 1, tokens=True),
-    "entropy": Analysis("entropy", 1, tokens=True),
-    "units": Analysis("units", 1, tokens=True),
-    "improve": Analysis("improvement", 3, tokens=True),
-    "outcomes": Analysis("outcomes", 2, tokens=True),
-    "tokenwise": Analysis("tokenwise", 2, tokens=True),
-}
 
 Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
@@ -82,7 +44,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True, wri
     """Do each analysis over all grids as one, keep what was fitted, print it; return the rows, `analysis` in each.
 
     Args:
-        names: verbs of `ANALYSES`.
+        names: questions.
         grids: what to look at; the first one says how to print.
         asked: whether a law was asked for, so that having none is an error.
         writes: whether `output` is for the rows.
@@ -93,16 +55,16 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True, wri
     records: list[Record] = []
     said: list[Record] = []
     for name in names:
-        if name not in ANALYSES:
-            raise RbpxError(f"analyses={name} is unknown; known: {', '.join(ANALYSES)}")
+        if name not in analyses():
+            raise RbpxError(f"analyses={name} is unknown; known: {', '.join(analyses())}")
     for name in names:
         found, kept = find(name, grids, asked)
         records += kept
         said += [{"analysis": name, **record} for record in kept]
         if found and grids[0][0].format is Format.table:
             show(name, found)
-            if grids[0][0].plot and ANALYSES[name].plots:
-                import_module(f"rbpx.analyses.{name}.plot").show(found)
+            if grids[0][0].plot and has(name, "plot"):
+                part(name, "plot").show(found)
     if grids[0][0].format is not Format.table:
         from rbpx.display.tables import print_records
 
@@ -110,16 +72,27 @@ def perform(names: Sequence[str], grids: Sequence[Grid], asked: bool = True, wri
     return said
 
 
+def print_results(name: str, results: Sequence[Any], request: Request) -> None:
+    """Print what a question found that stands in no store, as its table or as rows for programs."""
+    if request.format is not Format.table:
+        from rbpx.display.tables import print_records
+
+        rows = [row for result in results for row in part(name, "analysis").records(result)]
+        print_records(rows, request.format)
+    elif results:
+        show(name, results)
+
+
 def show(name: str, found: Sequence[Any]) -> None:
     """Print what an analysis found, as its table."""
-    import_module(f"rbpx.analyses.{name}.table").show(found)
+    part(name, "table").show(found)
 
 
 def find(name: str, grids: Sequence[Grid], asked: bool = True, indexes: bool = True) -> tuple[list[Any], list[Record]]:
     """Do one analysis over all grids as one and keep what was fitted; its results, a group or more each, and the rows.
 
     Args:
-        name: of `ANALYSES`.
+        name: a question.
         grids: what to look at.
         asked: whether a law was asked for, so that having none is an error.
         indexes: whether to bring the index up to date with the new fits.
@@ -127,12 +100,12 @@ def find(name: str, grids: Sequence[Grid], asked: bool = True, indexes: bool = T
     Raises:
         RbpxError: as in `perform`.
     """
-    analysis = ANALYSES[name]
-    module = import_module(f"rbpx.analyses.{name}.analysis")
+    described = analysis(name)
+    module = part(name, "analysis")
     found: list[Any] = []
     records: list[Record] = []
     tokens_known = False
-    for same in _alike(grids) if analysis.across else [[grid] for grid in grids]:
+    for same in _alike(grids) if described.across else [[grid] for grid in grids]:
         request = same[0][0]
         store = open_store(request.store)
         with connect(store, with_fits=False) as connection:
@@ -143,8 +116,8 @@ def find(name: str, grids: Sequence[Grid], asked: bool = True, indexes: bool = T
                     raise RbpxError(_nothing(connection, each))
                 groups += [group for group in chosen if group.names() not in [known.names() for known in groups]]
             tokens_known = tokens_known or any(group.is_measured for group in groups)
-            groups = [group for group in groups if _suits(analysis, group)]
-            if analysis.across:
+            groups = [group for group in groups if _suits(described, group)]
+            if described.across:
                 results = module.analyse(connection, groups, request)
             else:
                 results = []
@@ -156,23 +129,12 @@ def find(name: str, grids: Sequence[Grid], asked: bool = True, indexes: bool = T
         found += results
         if indexes:
             refresh_index(store)
-    if not any(len(result.group.runs) >= analysis.sizes for result in found):
+    if not any(len(result.group.runs) >= described.sizes for result in found):
         if asked:
             raise RbpxError(_none(name, grids[0][0], tokens_known))
-        if not analysis.small:
+        if not described.small:
             print(f"rbpx: {_none(name, grids[0][0], tokens_known)}", file=sys.stderr)
     return found, records
-
-
-def refuse_plot(names: Sequence[str], request: Request) -> None:
-    """A plot that is asked of what none is drawn of would be passed over in silence.
-
-    Raises:
-        RbpxError: none of these verbs has one.
-    """
-    if request.plot and not any(name in ANALYSES and ANALYSES[name].plots for name in names):
-        drawn = ", ".join(name for name, analysis in ANALYSES.items() if analysis.plots)
-        raise RbpxError(f"{', '.join(names)} has no plot; drop --plot, or ask one of {drawn}")
 
 
 def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
@@ -255,18 +217,18 @@ def _not_there(connection: duckdb.DuckDBPyConnection, named: Mapping[str, Any]) 
 
 def _none(name: str, request: Request, tokens_known: bool) -> str:
     """Why an analysis found nothing to look at among the runs that there are."""
-    if not tokens_known and (ANALYSES[name].tokens or request.slices is not None):
+    if not tokens_known and (analysis(name).tokens or request.slices is not None):
         return (
             f"{name} looks at tokens, and imported results have none; measure: "
             "python -m rbpx measure model=ladder dataset=pydoc"
         )
-    if ANALYSES[name].across and request.slices is None:
+    if analysis(name).across and request.slices is None:
         return (
             f"no two texts that were asked for in store={request.store} have 3 sizes of one family in common, measured "
             "alike; measure another text: python -m rbpx measure model=ladder dataset=pydoc"
         )
     n_runs = sum(1 for _ in open_store(request.store).records("cells"))
     return (
-        f"no group of runs in store={request.store} has the {ANALYSES[name].sizes} sizes that {name} needs "
+        f"no group of runs in store={request.store} has the {analysis(name).sizes} sizes that {name} needs "
         f"({n_runs} run(s) in all); measure more: python -m rbpx model=ladder dataset=stdlib size=all"
     )

@@ -6,8 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.perform import show
+from rbpx.analyses.registry import analyses, has, part
+from rbpx.errors import RbpxError
 from rbpx.store.store import Record
 
 if TYPE_CHECKING:
@@ -49,6 +50,18 @@ class Answer(Generic[Result]):
         """Print the table that the verb prints."""
         show(self.verb, self.results)
 
+    def plot(self) -> alt.LayerChart:
+        """A picture, in a notebook; that of `fit` has every law with its points, its curve and its 95 % band.
+
+        Raises:
+            RbpxError: this question has none.
+        """
+        if not has(self.verb, "chart"):
+            drawn = ", ".join(name for name in analyses() if has(name, "chart"))
+            raise RbpxError(f"{self.verb} has no picture in a notebook; there is one of {drawn}")
+        chart: alt.LayerChart = part(self.verb, "chart").draw(self.results)
+        return chart
+
     def _repr_html_(self) -> str:
         """How a notebook shows an answer whose cell ends with it."""
         shown: Any = self.frame().drop(columns=["params", "run_ids"], errors="ignore")
@@ -57,14 +70,3 @@ class Answer(Generic[Result]):
 
 def _flat(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, dict) else value
-
-
-@dataclass(frozen=True, eq=False)
-class FitAnswer(Answer[Laws]):
-    """The answer of `fit`, which can be drawn."""
-
-    def plot(self) -> alt.LayerChart:
-        """Every law against S, with its points, its curve and its 95 % band for one new model."""
-        from rbpx.analyses.fit.chart import draw_laws
-
-        return draw_laws(self.results)

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
+from rbpx.analyses.registry import analysis
 from rbpx.config.compose import compose
 from rbpx.config.overrides import quoted
 from rbpx.config.request import Request
@@ -76,8 +77,10 @@ def requests(verb: str, keys: Mapping[str, Any], store: str, config_dir: Path | 
         raise RbpxError(f"{taken[0]}= is no key of {verb} here; name the store in rbpx.open(STORE), answers are values")
     own = [] if config_dir is None else [f"hydra.searchpath=[{quoted(f'file://{config_dir.resolve()}')}]"]
     listed = [[(name, choice) for choice in _choices(name, value)] for name, value in keys.items()]
+    primary = analysis(verb).primary
     fixed = [f"store={quoted(store)}", *own]
-    return [compose(verb, [*fixed, *(f"{name}={written(value)}" for name, value in job)]) for job in product(*listed)]
+    jobs = [[f"{name}={written(value)}" for name, value in job] for job in product(*listed)]
+    return [compose(primary, [*fixed, *job]) for job in jobs]
 
 
 def _choices(name: str, value: Any) -> list[Any]:

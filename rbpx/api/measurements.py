@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from rbpx.analyses.perform import find, open_filled
-from rbpx.api.answer import Answer, FitAnswer
+from rbpx.analyses.registry import analyses, analysis
+from rbpx.api.answer import Answer, Result
 from rbpx.api.keywords import Keys, requests
 from rbpx.files.output import plain
 from rbpx.store import notice
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from rbpx.analyses.choices.analysis import Choices
     from rbpx.analyses.emergence.analysis import Emergences
     from rbpx.analyses.entropy.analysis import Entropies
+    from rbpx.analyses.fit.analysis import Laws
     from rbpx.analyses.gaps.analysis import Gaps
     from rbpx.analyses.improve.analysis import Improvement
     from rbpx.analyses.klaw.analysis import KLaws
@@ -113,61 +115,49 @@ class Measurements:
 
     # ------------------------------------------------------------------------------------------------------- analyses
 
-    def fit(self, **keys: Unpack[Keys]) -> FitAnswer:
-        """Every law of size: -ln RBP_k, cross-entropy, those derived from ranks, and the error-entropy terms."""
-        return FitAnswer("fit", *self._find("fit", keys))
+    if TYPE_CHECKING:  # for editors and type checkers; at run time the methods come from the folders of the questions
+        fit: ClassVar[Ask[Laws]]
+        regimes: ClassVar[Ask[Regimes]]
+        klaw: ClassVar[Ask[KLaws]]
+        predict: ClassVar[Ask[Foresights]]
+        emergence: ClassVar[Ask[Emergences]]
+        gaps: ClassVar[Ask[Gaps]]
+        choices: ClassVar[Ask[Choices]]
+        ranks: ClassVar[Ask[Ranks]]
+        entropy: ClassVar[Ask[Entropies]]
+        units: ClassVar[Ask[GroupUnits]]
+        improve: ClassVar[Ask[Improvement]]
+        outcomes: ClassVar[Ask[OutcomesFound]]
+        tokenwise: ClassVar[Ask[TokenwiseFound]]
 
-    def klaw(self, **keys: Unpack[Keys]) -> Answer[KLaws]:
-        """-ln RBP_k = C k^-alpha at fixed S, and what a larger k is worth in size."""
-        return Answer("klaw", *self._find("klaw", keys))
-
-    def regimes(self, **keys: Unpack[Keys]) -> Answer[Regimes]:
-        """Up to which k the law stands, and the noise that ends it."""
-        return Answer("regimes", *self._find("regimes", keys))
-
-    def emergence(self, **keys: Unpack[Keys]) -> Answer[Emergences]:
-        """How often N tokens in a row are right, measured and predicted."""
-        return Answer("emergence", *self._find("emergence", keys))
-
-    def gaps(self, **keys: Unpack[Keys]) -> Answer[Gaps]:
-        """How the gap between two texts, or two slices of one, changes with size."""
-        return Answer("gaps", *self._find("gaps", keys))
-
-    def choices(self, **keys: Unpack[Keys]) -> Answer[Choices]:
-        """What protocol, BOS, dtype and tie rule do to the same text."""
-        return Answer("choices", *self._find("choices", keys))
-
-    def ranks(self, **keys: Unpack[Keys]) -> Answer[Ranks]:
-        """How ranks are distributed: the lognormal, its rivals, and the laws that follow."""
-        return Answer("ranks", *self._find("ranks", keys))
-
-    def entropy(self, **keys: Unpack[Keys]) -> Answer[Entropies]:
-        """Cross-entropy as error-entropy, self-alignment and confidence."""
-        return Answer("entropy", *self._find("entropy", keys))
-
-    def units(self, **keys: Unpack[Keys]) -> Answer[GroupUnits]:
-        """Bits per byte and rank/V, to compare families with different tokenizers."""
-        return Answer("units", *self._find("units", keys))
-
-    def improve(self, **keys: Unpack[Keys]) -> Answer[Improvement]:
-        """Which tokens improve with size."""
-        return Answer("improve", *self._find("improve", keys))
-
-    def outcomes(self, **keys: Unpack[Keys]) -> Answer[OutcomesFound]:
-        """What passing and failing sequences of the store tell of single tokens."""
-        return Answer("outcomes", *self._find("outcomes", keys))
-
-    def tokenwise(self, **keys: Unpack[Keys]) -> Answer[TokenwiseFound]:
-        """Which tokens are right, learned from passes and failures alone."""
-        return Answer("tokenwise", *self._find("tokenwise", keys))
-
-    def predict(self, **keys: Unpack[Keys]) -> Answer[Foresights]:
-        """What the laws say of other sizes, and how right they were."""
-        return Answer("predict", *self._find("predict", keys))
-
-    def _find(self, verb: str, keys: Keys) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """The results and the rows of a verb."""
+    def _answer(self, verb: str, keys: Keys) -> Answer[Any]:
+        """What a question finds, and its rows."""
         notice.begin()
         asked = requests(verb, dict(keys), self.store, self.config_dir)
         results, records = read_again(self.store, lambda: find(verb, [(request, None) for request in asked]))
-        return tuple(results), tuple({name: plain(value) for name, value in row.items()} for row in records)
+        rows = tuple({name: plain(value) for name, value in row.items()} for row in records)
+        return Answer(verb, tuple(results), rows)
+
+
+class Ask(Protocol[Result]):
+    """One question as a method: its keys in, its answer out."""
+
+    def __call__(self, **keys: Unpack[Keys]) -> Answer[Result]:
+        """Ask the store."""
+
+
+def _method(verb: str) -> Callable[..., Answer[Any]]:
+    """A question as a method of `Measurements`."""
+    described = analysis(verb)
+
+    def ask(self: Measurements, **keys: Unpack[Keys]) -> Answer[Any]:
+        return self._answer(verb, keys)
+
+    ask.__name__, ask.__qualname__ = verb, f"Measurements.{verb}"
+    ask.__doc__ = f"{described.summary[:1].upper()}{described.summary[1:]}.\n\n{described.help}"
+    return ask
+
+
+for _verb, _described in analyses().items():
+    if not _described.measures:
+        setattr(Measurements, _verb, _method(_verb))

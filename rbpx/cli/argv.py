@@ -1,51 +1,12 @@
 """The words of a command line in; verb, Hydra's overrides and flags, and what is left over out."""
 
-import json
-import os
 import re
 from dataclasses import dataclass
 
+from rbpx.cli.registry import names, takes_words, verbs
 from rbpx.config.overrides import quoted
 from rbpx.config.suggest import did_you_mean, near
 from rbpx.errors import RbpxError
-
-VERBS = (
-    "run",
-    "measure",
-    "record",
-    "plan",
-    "fit",
-    "klaw",
-    "regimes",
-    "emergence",
-    "gaps",
-    "choices",
-    "ranks",
-    "entropy",
-    "units",
-    "improve",
-    "outcomes",
-    "tokenwise",
-    "predict",
-    "report",
-    "audit",
-    "sql",
-    "import",
-    "export",
-    "show",
-    "status",
-    "store",
-    "train",
-    "completion",
-)
-
-
-VERB, WORDS, OVERRIDES = (
-    "RBPX_VERB",
-    "RBPX_WORDS",
-    "RBPX_OVERRIDES",
-)  # of the environment: how the jobs of a sweep learn what they are for, in other processes too
-
 
 _OURS = ("format", "store", "output")
 
@@ -89,9 +50,6 @@ _ELSEWHERE = {
 }  # what other tools call them
 
 
-_TAKES_WORDS = {"sql", "import", "export", "show", "store", "outcomes", "completion"}
-
-
 _OVERRIDE = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@:-]*=")
 
 
@@ -117,6 +75,18 @@ class CommandLine:
     def sweeps(self) -> bool:
         """Whether several jobs are asked for."""
         return bool({"-m", "--multirun"} & set(self.hydra))
+
+    @property
+    def changes_of_study(self) -> list[str]:
+        """Overrides that change what a study gives, not where it is or how fast it comes."""
+        same = ("experiment", "store", "output", "format", "device", "tokens_per_batch")
+        overrides = [o for o in self.hydra if "=" in o and not o.startswith("hydra")]
+        return [o for o in overrides if o.split("=")[0].lstrip("+~") not in same]
+
+    @property
+    def narrowing(self) -> str:
+        """What was typed to choose among the runs, and how to look at them."""
+        return " ".join(o for o in self.hydra if re.match(rf"(?!{_PLACES})[\w.+~]+=", o))
 
 
 def parse(argv: list[str]) -> CommandLine:
@@ -160,7 +130,7 @@ def parse(argv: list[str]) -> CommandLine:
             overrides.append(word)
         elif verb is None:
             verb = _known_verb(word)
-        elif verb in _TAKES_WORDS:
+        elif takes_words(verb):
             words.append(word)
         else:
             advice = _word_advice(word) or f"{verb} takes overrides such as model=ladder size=25k"
@@ -174,10 +144,10 @@ def parse(argv: list[str]) -> CommandLine:
 
 
 def _known_verb(word: str) -> str:
-    if word in VERBS:
+    if word in names():
         return word
-    found = near(word, VERBS)
-    hint = _word_advice(word) or (f"did you mean '{found}'?" if found else f"known: {', '.join(VERBS)}.")
+    found = near(word, names())
+    hint = _word_advice(word) or (f"did you mean '{found}'?" if found else f"known: {', '.join(verbs())}.")
     raise RbpxError(f"unknown verb {word!r}; {hint} Overrides look like key=value; see python -m rbpx --help")
 
 
@@ -189,7 +159,7 @@ def _flag_advice(flag: str, value: str, rest: list[str]) -> str:
     if key in keys:
         follows = value or next((word for word in rest[:1] if "=" not in word and not word.startswith("-")), "VALUE")
         return f"a key has no dashes: {key}={follows}; "
-    if key in VERBS:
+    if key in names():
         return f"a verb has no dashes: python -m rbpx {key}; "
     return did_you_mean(flag, FLAGS)
 
@@ -210,20 +180,3 @@ def _keys() -> list[str]:
     from rbpx.config.request import Request
 
     return list(Request.__dataclass_fields__)
-
-
-def changes_of_study() -> list[str]:
-    """Overrides that change what a study gives, not where it is or how fast it comes."""
-    same = ("experiment", "store", "output", "format", "device", "tokens_per_batch")
-    return [o for o in _typed() if "=" in o and not o.startswith("hydra") and o.split("=")[0].lstrip("+~") not in same]
-
-
-def narrowing() -> str:
-    """What was typed to choose among the runs, and how to look at them."""
-    return " ".join(o for o in _typed() if re.match(rf"(?!{_PLACES})[\w.+~]+=", o))
-
-
-def _typed() -> list[str]:
-    """The overrides of this command."""
-    found: list[str] = json.loads(os.environ[OVERRIDES])
-    return found

@@ -8,7 +8,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
-from rbpx.cli.argv import FLAGS, VERBS
+from rbpx.cli.argv import FLAGS
+from rbpx.cli.registry import verbs
 from rbpx.config.options import Device, Dtype, Format
 from rbpx.config.places import experiments, folder
 from rbpx.config.request import Request
@@ -62,7 +63,7 @@ def script(shell: str) -> str:
     cases = [f'    {key}) known="{" ".join(values)}" ;;' for key, values in _values().items()]
     cases.append(f"    {'|'.join(_FILES)}) ;;")
     keys = [f"{name}=" for name in (*Request.__dataclass_fields__, *_INNER) if name not in ("study", "imports")]
-    words = " ".join((*VERBS, *keys, "experiment=", *FLAGS))
+    words = " ".join((*verbs(), *keys, "experiment=", *FLAGS))
     made = _SCRIPT.replace("@cases@", "\n".join(cases)).replace("@words@", words)
     return made if shell == "bash" else f"autoload -U +X bashcompinit && bashcompinit\n{made}"
 

@@ -11,19 +11,13 @@ from rbpx.config.places import _PACKAGE, experiments, folder
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 
-_PRIMARY = {
-    "run": "measure",
-    "record": "measure",
-    "measure": "measure",
-    "plan": "measure",
-    "train": "train",
-    "import": "import",
-    "audit": "audit",
-}  # the others analyse
 
+def compose(primary: str, overrides: Sequence[str]) -> Any:
+    """The request that overrides make, as a job of a command line would get it.
 
-def compose(verb: str, overrides: Sequence[str]) -> Any:
-    """The request of one job, without a task: what `launch` would hand to it.
+    Args:
+        primary: the file of conf/ that it begins from.
+        overrides: key=value, as typed.
 
     Raises:
         RbpxError: the overrides name something that does not exist or has the wrong type.
@@ -33,18 +27,17 @@ def compose(verb: str, overrides: Sequence[str]) -> Any:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    primary = _PRIMARY.get(verb, "analyse")
-    _register(primary, overrides)
+    register(primary, overrides)
     try:
         with hydra.initialize_config_dir(str(folder("conf")), version_base="1.3"):
             return OmegaConf.to_object(hydra.compose(primary, overrides=list(overrides)))
     except (HydraException, OmegaConfBaseException, ValueError) as problem:
-        if _is_ours(problem):
+        if is_ours(problem):
             raise
         raise RbpxError(explain(problem, primary, overrides)) from None
 
 
-def _is_ours(problem: BaseException) -> bool:
+def is_ours(problem: BaseException) -> bool:
     """Whether an exception began in our own task: then it is a defect, not a wrong override."""
     trace = problem.__traceback__
     while trace is not None and trace.tb_next is not None:
@@ -52,7 +45,7 @@ def _is_ours(problem: BaseException) -> bool:
     return trace is not None and Path(trace.tb_frame.f_code.co_filename).is_relative_to(_PACKAGE)
 
 
-def _register(primary: str, overrides: Sequence[str]) -> None:
+def register(primary: str, overrides: Sequence[str]) -> None:
     """The schema, and one option of the group `experiment` for each study of this kind.
 
     Studies are read only where the words may ask for one, or for what there is: that is a third of the time to start.

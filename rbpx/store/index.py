@@ -11,6 +11,7 @@ from rbpx.errors import MeasureError
 from rbpx.files.digest import digest
 from rbpx.store import relations
 from rbpx.store.integrity import sound_runs
+from rbpx.store.notice import notice
 from rbpx.store.queries import read_sql
 from rbpx.store.store import Store
 
@@ -92,3 +93,12 @@ def _rebuild(store: Store, path: Path, state: str) -> None:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+def refresh_if_writable(store: Store) -> None:
+    """Bring the index up to date where the store may be written; else what is asked is answered from the files."""
+    if store.root.is_dir() and os.access(store.root, os.W_OK):
+        try:
+            refresh_index(store)
+        except MeasureError as problem:
+            notice(str(problem))

@@ -1,1 +1,23 @@
-"""To be said."""
+"""What float32 would change: ranks, RBP_k, cross-entropy, alpha."""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    order=230,
+    summary="what float32 would change: ranks, RBP_k, cross-entropy, alpha",
+    help="""\
+Measures 50 documents (limit=) of each run again in float32, the same ones for every size, and sets them beside
+what is stored: how many ranks moved and how far, how many tokens crossed k, what RBP_k, cross-entropy and the
+alpha of their laws change by, with intervals over documents drawn on both sides together. Model, tokenizer and
+text must be those of the run. dtype= narrows to runs of that dtype; a run in float32 comes out the same but for
+rounding, or the table says no. device= and tokens_per_batch= may differ from then. Nothing is written.""",
+    examples=(
+        "python -m rbpx audit dataset=pydoc",
+        "python -m rbpx audit dtype=bfloat16 limit=20 k='[1,10,100,1000]' --format json",
+    ),
+    title="Audit of precision",
+    sizes=1,
+    tokens=True,
+    measures=True,
+    primary="audit",
+)

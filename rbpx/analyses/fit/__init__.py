@@ -1,1 +1,24 @@
-"""To be said."""
+"""Fit every law to what the store holds."""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    order=100,
+    summary="fit every law to what the store holds",
+    help="""\
+Fits every law to the runs in the store, narrowed by model, size, dataset, k, ties and laws, prints them side by
+side and keeps them in `fits`. A law joins one run per size, all alike in text, protocol, dtype and revision.
+method= chooses least squares (ols, the paper's), weights by the variance over documents (weighted), an
+irreducible term y = E + C S^-alpha (offset), Huber's loss (robust), or all. 95 % intervals hold text and
+models; --format json has them apart. `form` says whether the data call for an offset.""",
+    examples=(
+        "python -m rbpx fit",
+        "python -m rbpx fit model=ladder dataset=stdlib k='[1,2,5]' ties=mid",
+        "python -m rbpx fit k=log laws='[rbp]' --format csv",
+        "python -m rbpx fit laws='[rbp,cross_entropy]' method=all",
+        "python -m rbpx fit k='[1,10,100]' --plot",
+    ),
+    title="Laws of size",
+    sizes=3,
+    small=True,
+)

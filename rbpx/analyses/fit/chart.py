@@ -15,7 +15,7 @@ from rbpx.laws.prediction import along
 _STEPS = 60  # of a curve
 
 
-def draw_laws(found: Sequence[Laws]) -> alt.LayerChart:
+def draw(found: Sequence[Laws]) -> alt.LayerChart:
     """Points, curves and 95 % bands of what one new model of a size would show, on logarithmic axes.
 
     A law that has no numbers shows its points alone; a term that is negative is drawn as its absolute value, and its

@@ -1,1 +1,30 @@
-"""To be said."""
+"""How the gap between two datasets, or two slices of one, changes with size."""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    order=150,
+    summary="how the gap between two datasets, or two slices of one, changes with size",
+    help="""\
+For every two texts that a family was measured on, L_A / L_B = G (S / S_ref)^delta, L the cross-entropy or -ln
+RBP_k (arXiv 2510.24626). A is the harder text; delta < 0 says that the gap closes, and at which size it would
+be closed, with intervals for documents and models.
+
+slices= compares tokens of one text instead, each slice with the first: position (buckets 1-15, 16-63, 64-255,
+256+), frequency (deciles of the scored tokens by how often their id is scored, most frequent first), or your
+own, each a plain word with an SQL condition over doc_id, position, token_id, text, frequency (a count), decile,
+n_tokens (of the document), greater, ties, logprob and rank. A single condition is compared with the rest.
+Inside the quotes of a condition SQL's own strings are written with $$: text = $$def$$. Slices hold the same
+documents, which are resampled together. A condition on rank or logprob chooses other tokens at each size; the
+gap is then marked different tokens.""",
+    examples=(
+        "python -m rbpx gaps model=ladder",
+        "python -m rbpx gaps k='[1,100]' --format json",
+        "python -m rbpx gaps dataset=pydoc slices=position",
+        'python -m rbpx gaps dataset=pydoc slices=\'{early: "position < 64", late: "position >= 64"}\'',
+        "python -m rbpx gaps dataset=pydoc slices='{digits: \"regexp_matches(text, $$^[0-9]+$$)\"}'",
+    ),
+    title="Gaps between texts",
+    sizes=3,
+    across=True,
+)

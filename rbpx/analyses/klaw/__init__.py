@@ -1,1 +1,15 @@
-"""To be said."""
+"""How RBP_k grows with k, and what a larger k is worth in size."""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    order=120,
+    summary="how RBP_k grows with k, and what a larger k is worth in size",
+    help="""\
+Fits -ln RBP_k = C k^-alpha_k to each model at its fixed size (arXiv 2510.20387, appendix B, table 1), at the
+paper's k = 1 to 100 unless k= says otherwise. Beside the law in S it gives an exchange rate: how many times
+larger a model must be to do at k = 1 what this one does at k = 10.""",
+    examples=("python -m rbpx klaw", "python -m rbpx klaw dataset=stdlib k='[1,2,5,10]' --format csv"),
+    title="The law in k",
+    sizes=1,
+)

@@ -1,38 +1,60 @@
-"""The verb `store`: what keeps house in a store, its words in, what was done out."""
+"""The verb `store`: verify, merge and repair a store, and remove from it."""
 
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from rbpx.cli.verb import Job, Verb
 from rbpx.config.options import Format
-from rbpx.config.request import Request
-from rbpx.display.progress import counted
-from rbpx.errors import RbpxError
-from rbpx.measure.outcome import Outcome
-from rbpx.store.imports import imported_run_ids, remove_source
-from rbpx.store.index import NAME, refresh_index
-from rbpx.store.remote import open_store, own_store
-from rbpx.store.store import Store
+from rbpx.errors import MeasureError, RbpxError
+
+if TYPE_CHECKING:
+    from rbpx.config.request import Request
+    from rbpx.store.store import Store
+
+VERB = Verb(
+    order=360,
+    summary="keep house in the store",
+    help="""\
+`verify` reads every byte: each run against the sha256 and the counts of its manifest, requests and fits against
+the runs that they name; prints a line for each fault with what to do, and exits 1. What is damaged is left out
+of every answer meanwhile, with a line that names it. `merge OTHER` copies what another store holds and this one
+lacks, verified on the way; a run that is in both with other bytes is named and stays as it is here. `rebuild`
+makes the index rbpx.duckdb anew, `gc` drops fits whose runs are gone, `rm RUN` removes a run, `rm SOURCE` what
+was imported.""",
+    examples=(
+        "python -m rbpx store verify",
+        "python -m rbpx store merge OTHER",
+        "python -m rbpx store rebuild",
+        "python -m rbpx store gc",
+    ),
+    takes_words=True,
+)
 
 _KNOWN = "store verify, store merge OTHER, store rebuild, store gc, store rm RUN|SOURCE"
 
 
-def keep_house(request: Request, words: Sequence[str]) -> Outcome:
-    """Verify, merge, rebuild the index, drop what points nowhere, or remove a run or an imported source.
+def start(job: Job) -> None:
+    """Verify, merge, rebuild the index, drop orphaned fits, or remove a run or an imported source.
 
     Raises:
         RbpxError: an unknown action, or something that is not in the store.
-        MeasureError: the store cannot be written.
+        MeasureError: the store cannot be written, `verify` found faults, or `merge` could not take everything in.
     """
-    action, *rest = words or [""]
+    from rbpx.store.index import NAME, refresh_index
+    from rbpx.store.remote import open_store, own_store
+
+    request, (action, *rest) = job.request, job.words or ("",)
     store = (open_store if action == "verify" else own_store)(request.store)
     if action == "merge" and len(rest) == 1:
-        return _merge(store, rest[0], request)
+        _merge(store, rest[0], request)
+        return
     if not store.root.is_dir():
         raise RbpxError(f"store={request.store} does not exist; measure first, or name the store with --store DIR")
     if action == "verify" and not rest:
-        return _verify(store, request)
+        _verify(store, request)
+        return
     if action == "rebuild" and not rest:
         (store.root / NAME).unlink(missing_ok=True)
     elif action == "gc" and not rest:
@@ -40,12 +62,13 @@ def keep_house(request: Request, words: Sequence[str]) -> Outcome:
     elif action == "rm" and len(rest) == 1:
         _remove(store, rest[0], request)
     else:
-        raise RbpxError(f"store {' '.join(words)!r} is unknown; known: {_KNOWN}")
+        raise RbpxError(f"store {' '.join(job.words)!r} is unknown; known: {_KNOWN}")
     refresh_index(store)
-    return Outcome(request)
 
 
-def _remove(store: Store, name: str, request: Request) -> None:
+def _remove(store: "Store", name: str, request: "Request") -> None:
+    from rbpx.store.imports import remove_source
+
     if name in store.run_ids():
         store.drop_run(name)
     elif not remove_source(store, name):
@@ -53,7 +76,9 @@ def _remove(store: Store, name: str, request: Request) -> None:
     _collect_garbage(store)
 
 
-def _collect_garbage(store: Store) -> int:
+def _collect_garbage(store: "Store") -> int:
+    from rbpx.store.imports import imported_run_ids
+
     whole = set(store.run_ids()) | imported_run_ids(store)
     gone = [fit["fit_id"] for fit in store.records("fits") if not whole.issuperset(fit["run_ids"])]
     for fit_id in gone:
@@ -63,8 +88,9 @@ def _collect_garbage(store: Store) -> int:
     return len(gone)
 
 
-def _verify(store: Store, request: Request) -> Outcome:
-    """Print a line for each fault, then what was looked at."""
+def _verify(store: "Store", request: "Request") -> None:
+    """Print a line for each fault, then what was checked."""
+    from rbpx.display.progress import counted
     from rbpx.display.tables import console, print_records
     from rbpx.store.verify import verify
 
@@ -93,14 +119,16 @@ def _verify(store: Store, request: Request) -> Outcome:
         print_records([asdict(one) for one in found.faults], request.format)
         for line in (summary, *notes):
             print(line, file=sys.stderr)
-    if not found.faults:
-        return Outcome(request)
-    return Outcome(request, error=f"{len(found.faults):,} fault(s) in store={request.store}", status=1)
+    if found.faults:
+        raise MeasureError(f"{len(found.faults):,} fault(s) in store={request.store}")
 
 
-def _merge(store: Store, place: str, request: Request) -> Outcome:
+def _merge(store: "Store", place: str, request: "Request") -> None:
     """Take in another store, and say what came."""
+    from rbpx.display.progress import counted
+    from rbpx.store.index import refresh_index
     from rbpx.store.merge import unite
+    from rbpx.store.store import Store
 
     other = Store(Path(place))
     if not (other.root / "runs").is_dir() and not other.import_files():
@@ -118,6 +146,5 @@ def _merge(store: Store, place: str, request: Request) -> Outcome:
         f"brought from {other.root}: {came or 'nothing'}" + (f" (here already: {there})" if there else ""),
         file=sys.stderr,
     )
-    if not union.kept_out:
-        return Outcome(request)
-    return Outcome(request, error=f"{len(union.kept_out):,} thing(s) of {place} were kept out", status=1)
+    if union.kept_out:
+        raise MeasureError(f"{len(union.kept_out):,} thing(s) of {place} were kept out")

@@ -1,0 +1,71 @@
+"""The questions that there are: each folder beside this file is one, and says of itself what it needs and shows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+_HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What a question says of itself, in `ANALYSIS` of its folder; nothing heavy may be imported for it.
+
+    Attributes:
+        order: its place among the verbs and among the sections of a report.
+        summary: what it answers, for the list of verbs.
+        help: the page of its `--help`.
+        examples: commands that can be typed.
+        title: heading of its section in a report.
+        sizes: models that a group of runs needs.
+        tokens: whether it reads single tokens, which imported results do not have.
+        across: whether it compares groups with each other, instead of looking at one after the other.
+        small: whether it has something to say about groups with fewer sizes than a law needs.
+        measures: whether it measures again instead of asking the store alone.
+        file: what it takes in place of the store, as FILE.csv; empty where it takes nothing.
+        primary: the file of conf/ that its request begins from.
+    """
+
+    order: int
+    summary: str
+    help: str
+    examples: tuple[str, ...]
+    title: str
+    sizes: int
+    tokens: bool = False
+    across: bool = False
+    small: bool = False
+    measures: bool = False
+    file: str = ""
+    primary: str = "analyse"
+
+
+def names() -> list[str]:
+    """The verbs of all questions, by the names of their folders."""
+    return sorted(path.parent.name for path in _HERE.glob("*/__init__.py"))
+
+
+@cache
+def analyses() -> Mapping[str, Analysis]:
+    """All questions by verb, in their order."""
+    found = {name: analysis(name) for name in names()}
+    return dict(sorted(found.items(), key=lambda item: item[1].order))
+
+
+def analysis(name: str) -> Analysis:
+    """What one question says of itself."""
+    described: Analysis = import_module(f"rbpx.analyses.{name}").ANALYSIS
+    return described
+
+
+def has(name: str, part: str) -> bool:
+    """Whether the folder of a question has a part: table, plot, figure, section or chart."""
+    return (_HERE / name / f"{part}.py").is_file()
+
+
+def part(name: str, part: str) -> ModuleType:
+    """A part of a question: its analysis, table, plot, figure, section or chart."""
+    return import_module(f"rbpx.analyses.{name}.{part}")

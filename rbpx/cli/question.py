@@ -1,0 +1,67 @@
+"""Every verb that is a question: the store is asked once, for all jobs of a sweep, after the last one."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rbpx.analyses.registry import analysis, part
+from rbpx.cli.verb import Job, Outcome
+from rbpx.config.options import Format
+from rbpx.errors import RbpxError
+
+if TYPE_CHECKING:
+    from rbpx.cli.argv import CommandLine
+    from rbpx.config.request import Request
+    from rbpx.measure.results import Measured
+
+_NARROWS = ("model", "dataset", "protocol", "family", "source")
+
+
+def start(job: Job) -> Any:
+    """Refuse what cannot be answered; what measures again or reads a file does so now, and returns what it found."""
+    from rbpx.analyses.perform import open_filled
+
+    verb, request = job.line.verb, job.request
+    if job.words:
+        return part(verb, "analysis").analyse_file(_file(job), request)
+    described = analysis(verb)
+    if request.output is not None and request.format is Format.table and not described.measures:
+        raise RbpxError(f"{verb} prints its tables; to write its rows to {request.output}, add --format csv or json")
+    open_filled(request.store)
+    return part(verb, "remeasure").measure_again(request) if described.measures else None
+
+
+def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
+    """Ask the store about all jobs as one, and print the answer."""
+    from rbpx.analyses.perform import perform, print_results
+    from rbpx.measure.distributed import leads
+    from rbpx.store.reread import read_again
+
+    requests = [outcome.request for outcome in outcomes]
+    if analysis(line.verb).measures:
+        measured = [outcome.answer for outcome in outcomes]
+        if leads():
+            print_results(line.verb, [result for each in measured for result in each.results], requests[0])
+        return measured
+    if line.words:
+        print_results(line.verb, [outcome.answer for outcome in outcomes], requests[0])
+    elif leads():
+        grids = [(request, None) for request in requests]
+        read_again(requests[0].store, lambda: perform([line.verb], grids, writes=True))
+    return []
+
+
+def _file(job: Job) -> Path:
+    """The file that stands in place of the store."""
+    verb, words = job.line.verb, job.words
+    if len(words) > 1:
+        raise RbpxError(f"{verb} takes one file, got {len(words)}: python -m rbpx {verb} {analysis(verb).file}")
+    _refuse_narrowing(verb, job.request)
+    return Path(words[0]).expanduser()
+
+
+def _refuse_narrowing(verb: str, request: "Request") -> None:
+    """A file is taken whole; what narrows the store would be passed over in silence."""
+    narrowing = [name for name in _NARROWS if getattr(request, name) is not None]
+    for name in [*narrowing, *(["size"] if request.size != "all" else [])]:
+        raise RbpxError(f"{name}= narrows what the store holds, and {verb} FILE takes all rows of its file; drop it")

@@ -1,0 +1,50 @@
+"""All verbs by name: the questions of `rbpx.analyses` and the files of `rbpx.cli.verbs`."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from rbpx.analyses import registry
+from rbpx.analyses.registry import Analysis
+from rbpx.cli.verb import Verb
+
+_VERBS = Path(__file__).resolve().parent / "verbs"
+
+
+def names() -> list[str]:
+    """Every verb, without importing any."""
+    return sorted([*registry.names(), *_files()])
+
+
+@cache
+def verbs() -> Mapping[str, Verb | Analysis]:
+    """Every verb with what it says of itself, in the order of `--help`."""
+    found = {name: about(name) for name in names()}
+    return dict(sorted(found.items(), key=lambda item: item[1].order))
+
+
+def about(name: str) -> Verb | Analysis:
+    """What a verb says of itself."""
+    if name in registry.names():
+        return registry.analysis(name)
+    described: Verb = module(name).VERB
+    return described
+
+
+def module(name: str) -> ModuleType:
+    """The file of a verb, with its `start` and `finish`; all questions share one."""
+    return import_module("rbpx.cli.question" if name in registry.names() else f"rbpx.cli.verbs.{_files()[name]}")
+
+
+def takes_words(name: str) -> bool:
+    """Whether a verb takes words beside key=value."""
+    described = about(name)
+    return bool(described.file) if isinstance(described, Analysis) else described.takes_words
+
+
+@cache
+def _files() -> dict[str, str]:
+    """Verb -> its file; `import` is a word of Python, so its file is import_.py."""
+    return {path.stem.rstrip("_"): path.stem for path in sorted(_VERBS.glob("[!_]*.py"))}

@@ -1,0 +1,68 @@
+"""What a verb is: what it says of itself, what it is given, and what it leaves when a job is done."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rbpx.cli.argv import CommandLine
+
+
+@dataclass(frozen=True)
+class Verb:
+    """What a verb that is no analysis says of itself, in `VERB` of its file; nothing heavy is imported for it.
+
+    Attributes:
+        order: its place among the verbs.
+        summary: what it does, for the list of verbs.
+        help: the page of its `--help`.
+        examples: commands that can be typed.
+        primary: the file of conf/ that its request begins from.
+        takes_words: whether it takes words beside key=value, as the query of sql.
+        needs_store: whether it reads or writes a store.
+    """
+
+    order: int
+    summary: str
+    help: str
+    examples: tuple[str, ...]
+    primary: str = "analyse"
+    takes_words: bool = False
+    needs_store: bool = True
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a verb is given to start with.
+
+    Attributes:
+        request: the composed request of this job of a sweep.
+        line: the command line that all jobs share.
+        alone: whether it has a process of its own, as under the launchers joblib and submitit, so that it cannot wait
+            for the other jobs of its sweep.
+    """
+
+    request: Any
+    line: "CommandLine"
+    alone: bool
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The verb's own words."""
+        return self.line.words
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one job did.
+
+    Attributes:
+        request: what it was asked; None where that could not be composed.
+        answer: what its verb's `start` returned.
+        error: why it did nothing, None where it did something.
+        status: exit status that the error stands for.
+    """
+
+    request: Any = None
+    answer: Any = None
+    error: str | None = None
+    status: int = 0

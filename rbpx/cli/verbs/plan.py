@@ -1,0 +1,43 @@
+"""The verb `plan`: what each cell of a grid would cost, a row a cell, before anything runs."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rbpx.cli.verb import Job, Outcome, Verb
+
+if TYPE_CHECKING:
+    from rbpx.cli.argv import CommandLine
+    from rbpx.measure.plan.plan import CellPlan
+
+VERB = Verb(
+    order=40,
+    summary="what a grid would cost before it runs, a row a cell",
+    help="""\
+Prints for each cell S, the memory at the peak, FLOPs, tokens, disk in the store, the expected time, whether it
+is done, and what makes it fit into the memory that is free: its dtype, bfloat16, device=split, or nothing.
+Nothing is downloaded or measured. FLOPs are 2 S a token, 2 V D for the logits of a scored one, and 4 L A T for
+attention (arXiv 2001.08361, table 1; 2203.15556, appendix F). Tokens are exact where the store holds a run of
+the same text and tokenizer, else estimated (~) from the text, and empty where the text is not here. Times come
+from the run in the store on the same device and dtype whose FLOPs a token are nearest, or from a model run for
+a second (calibrate=true).""",
+    examples=(
+        "python -m rbpx plan model=pythia dataset=pydoc",
+        "python -m rbpx plan model=pythia dataset=pydoc calibrate=true",
+        "python -m rbpx plan -m model=gpt2,pythia dataset=pydoc,stdlib dtype=bfloat16 --format json",
+    ),
+    primary="measure",
+)
+
+
+def start(job: Job) -> "list[CellPlan]":
+    """The costs of one grid."""
+    from rbpx.measure.plan.plan import plan_grid
+
+    return plan_grid(job.request)
+
+
+def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
+    """Print the cells of the whole sweep, once."""
+    from rbpx.cli.tables.plan import show
+
+    show([cell for outcome in outcomes for cell in outcome.answer], outcomes[0].request.format)

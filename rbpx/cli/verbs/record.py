@@ -1,0 +1,60 @@
+"""The verb `record`: a named study is run, and what it gives is written into its file."""
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rbpx.cli.verb import Job, Outcome, Verb
+from rbpx.cli.verbs import run
+from rbpx.errors import RbpxError
+
+if TYPE_CHECKING:
+    from rbpx.cli.argv import CommandLine
+    from rbpx.measure.results import Measured
+
+VERB = Verb(
+    order=30,
+    summary="run a named study, and write what it gives into its file",
+    help="""\
+Measures what a study of experiments/ still needs, does its analyses, and writes the result that the study names
+in SQL into the end of its file, in place of what stood there, with the runs it comes from. --output FILE writes
+elsewhere. `run experiment=NAME` does the same without writing.""",
+    examples=(
+        "python -m rbpx record experiment=rbp_figure_3 --output figure_3.yaml",
+        "python -m rbpx record experiment=rbp_figure_3 model=ladder --output figure_3.yaml",
+    ),
+    primary="measure",
+)
+
+
+def start(job: Job) -> "Measured | None":
+    """As `run`, once it is sure that there is a study and a place for its findings."""
+    from rbpx.config.places import folder
+    from rbpx.files.atomic import check_output
+
+    request, changes = job.request, job.line.changes_of_study
+    if request.study is None:
+        raise RbpxError("record needs a named study: python -m rbpx record experiment=NAME; see python -m rbpx --help")
+    if changes and request.output is None:
+        raise RbpxError(
+            f"{changes[0]} makes another study of experiment={request.study.name}, whose file is for its own findings; "
+            "name a file for these with --output FILE"
+        )
+    check_output(request.output or str(folder("experiments") / f"{request.study.name}.yaml"))
+    return run.start(job)
+
+
+def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
+    """Measure and analyse as `run` does, then write the findings, unless something failed."""
+    from rbpx.cli.findings import write_findings
+    from rbpx.config.places import folder
+    from rbpx.measure.distributed import leads
+
+    grids, rows = run.measure_and_analyse(outcomes)
+    complete = not any(grid.error or grid.failures for grid in grids)
+    if outcomes and leads() and complete:
+        request = outcomes[0].request
+        source = folder("experiments") / f"{request.study.name}.yaml"
+        written = write_findings(request.study, rows, source, request.output, line.changes_of_study)
+        print(f"findings of {request.study.name} written to {written}", file=sys.stderr)
+    return grids

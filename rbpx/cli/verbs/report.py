@@ -1,0 +1,43 @@
+"""The verb `report`: one page of everything that the store says."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rbpx.cli.verb import Job, Outcome, Verb
+
+if TYPE_CHECKING:
+    from rbpx.cli.argv import CommandLine
+
+VERB = Verb(
+    order=300,
+    summary="one page with the laws, figures and tables of a store",
+    help="""\
+Does fit, regimes, klaw, predict, emergence, ranks, entropy and gaps over the runs in the store, narrowed by
+model, size, dataset, k, ties and laws as they are, and writes one HTML file that needs no network: a summary in
+plain sentences, for each family and text the laws with their intervals and the figures of arXiv 2510.20387 (3
+to 9), each with its values, its SQL and its runs; tables that sort and download as CSV; light and dark.
+--format md gives the same as Markdown, tex tables for a paper in the shape of tables 1 and 2, svg and pdf a
+folder of figures. --output names the file or folder; what is there and is no report is not overwritten.""",
+    examples=(
+        "python -m rbpx report",
+        "python -m rbpx report dataset=pydoc k='[1,10,100]' --output pydoc.html",
+        "python -m rbpx report --format pdf --output figures",
+        "python -m rbpx report --format tex --output tables.tex",
+    ),
+)
+
+
+def start(job: Job) -> None:
+    """Refuse what could not be written, before anything is fitted."""
+    from rbpx.report.output import check
+
+    check(job.request)
+
+
+def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
+    """Write the page of all jobs together."""
+    from rbpx.report.output import write_report
+    from rbpx.store.reread import read_again
+
+    grids = [(outcome.request, None) for outcome in outcomes]
+    read_again(outcomes[0].request.store, lambda: write_report(grids, line.narrowing))

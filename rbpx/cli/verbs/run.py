@@ -1,0 +1,73 @@
+"""The verb `run`: what is missing is measured, as by `measure`, then the laws of the whole sweep are printed."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rbpx.cli.verb import Job, Outcome, Verb
+from rbpx.cli.verbs import measure
+
+if TYPE_CHECKING:
+    from rbpx.cli.argv import CommandLine
+    from rbpx.config.request import Request
+    from rbpx.measure.results import Measured
+    from rbpx.store.store import Record
+
+VERB = Verb(
+    order=10,
+    summary="measure the cells that are missing, then print the laws side by side",
+    help="""\
+Measures every cell of the grid (family x size x dataset) that the store does not hold yet, then fits and prints
+the scaling laws of that grid: -ln RBP_k = C S^-alpha (arXiv 2510.20387, eq. 5), cross-entropy, the laws derived
+from a lognormal of the ranks, and the error-entropy decomposition (arXiv 2510.04067). Stop it and start it
+again: what is measured stays.""",
+    examples=(
+        "python -m rbpx",
+        "python -m rbpx model=ladder dataset=stdlib size='[3k,25k,200k]'",
+        "python -m rbpx -m model=ladder dataset=pydoc,stdlib",
+        "python -m rbpx -m model=gpt2,pythia dataset=wikipedia,humaneval",
+        "python -m rbpx dataset=wikitext dataset.path=wiki.test.raw",
+        "python -m rbpx model=hub model.id=FOLDER dataset=pydoc",
+        "python -m rbpx model=hub model.id='[A,B,C]' model.family=mine dataset=file dataset.path=notes.jsonl",
+    ),
+    primary="measure",
+)
+
+
+def start(job: Job) -> "Measured | None":
+    """Bring in what a study imports, then measure as `measure` does."""
+    from rbpx.cli.verbs.import_ import import_study
+
+    if job.request.imports:
+        import_study(job.request)
+    return measure.start(job) if job.request.model is not None else None
+
+
+def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
+    """Measure what waited, and print the laws over all of the sweep."""
+    grids, _ = measure_and_analyse(outcomes)
+    return grids
+
+
+def measure_and_analyse(outcomes: Sequence[Outcome]) -> "tuple[list[Measured], list[Record]]":
+    """What became of each grid, and the rows of the analyses over all of them."""
+    from rbpx.measure.distributed import leads
+    from rbpx.store.reread import read_again
+
+    grids = measure.measured([outcome for outcome in outcomes if outcome.request.model is not None])
+    requests = [outcome.request for outcome in outcomes]
+    if not requests or not leads():
+        return grids, []
+    done = [key for grid in grids for key in grid.cell_keys]
+    return grids, read_again(requests[0].store, lambda: _analyse(requests, done))
+
+
+def _analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record]":
+    """The analyses of a study, over all cells of its sweep; over what it imported where it measures nothing."""
+    from rbpx.analyses.perform import perform
+
+    first = requests[0]
+    if done:
+        return perform(first.analyses, [(first, done)], asked=False)
+    if first.model is None:
+        return perform(first.analyses, [(request, None) for request in requests])
+    return []

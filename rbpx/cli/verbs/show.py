@@ -1,0 +1,56 @@
+"""The verb `show`: where one run or fit comes from."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from rbpx.cli.verb import Job, Verb
+from rbpx.errors import RbpxError
+
+if TYPE_CHECKING:
+    from rbpx.store.store import Record
+
+VERB = Verb(
+    order=340,
+    summary="print where one run or fit comes from",
+    help="Takes a run_id, cell_key or fit_id; a fit is fitted again from what it carries, and the difference shown.",
+    examples=("python -m rbpx show ID",),
+    takes_words=True,
+)
+
+
+def start(job: Job) -> None:
+    """Print the record of a run, cell, fit or import; a fit is fitted again."""
+    from rbpx.analyses.perform import open_filled
+    from rbpx.store.imports import provenance_of
+    from rbpx.store.integrity import sound_runs
+
+    store = open_filled(job.request.store)
+    if len(job.words) != 1:
+        raise RbpxError("show takes the id of one run or fit, as `sql` and --format json print them: rbpx show ID")
+    (name,) = job.words
+    sound = sound_runs(store)
+    cells = [c for c in store.records("cells") if name in (c["run_id"], c["cell_key"])]
+    records: list[Any] = [c | store.manifest(c["run_id"]) for c in cells if c["run_id"] in sound]
+    records += [f | {"reproduced": reproduced(f)} for f in store.records("fits") if f["fit_id"] == name]
+    imported = provenance_of(store, name)
+    records += [] if imported is None else [imported]
+    if not records:
+        raise RbpxError(f"{name} is not a run_id, cell_key or fit_id in store={job.request.store}; see rbpx status")
+    print(json.dumps(records[0] if len(records) == 1 else records, indent=2))
+
+
+def reproduced(fit: "Record") -> "Record | None":
+    """The constants of a fit, fitted again from what it carries, and how far they are from those it says."""
+    from rbpx.analyses.outcomes.law import reproduce_outcomes
+    from rbpx.laws.power import reproduce
+
+    if fit["alpha"] is None or not {"starts", "cells"} & set(fit["params"]):
+        return None
+    stated = {"C": fit["C"], "alpha": fit["alpha"]}
+    if "cells" in fit["params"]:
+        again = reproduce_outcomes(fit["params"])
+    else:
+        again, stated["E"] = reproduce(fit["params"]), fit["params"]["E"] or 0.0
+    pairs = [(again[name], value) for name, value in stated.items()]
+    difference = max(abs(a - b) / max(abs(b), 1.0) for a, b in pairs if a is not None and b is not None)
+    return {**again, "largest_relative_difference": difference}

@@ -1,0 +1,36 @@
+"""The verb `sql`: one question to the store in SQL, reading only."""
+
+from rbpx.cli.verb import Job, Verb
+from rbpx.errors import RbpxError
+
+VERB = Verb(
+    order=310,
+    summary="ask the store in SQL, reading only",
+    help="""\
+Answers one SELECT (DuckDB's dialect) over the relations runs, tokens, rank_counts, documents, vocab,
+observations, fits, rank_fits and failures; rbp_at(k, ties) gives RBP at any k.""",
+    examples=(
+        'python -m rbpx sql "SELECT size, n_tokens, cross_entropy_nats FROM runs"',
+        "python -m rbpx sql \"SELECT size, rbp FROM rbp_at(42, 'mid')\" --format csv",
+    ),
+    takes_words=True,
+)
+
+
+def start(job: Job) -> None:
+    """Answer it."""
+    from rbpx.display.tables import print_table
+    from rbpx.store.index import refresh_if_writable
+    from rbpx.store.queries import ask_user, connect
+    from rbpx.store.remote import open_store
+
+    request, words = job.request, job.words
+    if len(words) != 1:
+        raise RbpxError(f'sql takes one query in quotes, got {len(words)}: python -m rbpx sql "SELECT * FROM runs"')
+    store = open_store(request.store)
+    if not store.root.is_dir():
+        raise RbpxError(f"store={request.store} does not exist; measure first, or name the store with --store DIR")
+    refresh_if_writable(store)
+    with connect(store) as connection:
+        answer = ask_user(connection, words[0])
+    print_table(answer, request.format, request.output)

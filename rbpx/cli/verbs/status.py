@@ -1,0 +1,45 @@
+"""The verb `status`: what the store holds and what failed, or the state of the cells of a named grid."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rbpx.cli.verb import Job, Outcome, Verb
+
+if TYPE_CHECKING:
+    from rbpx.cli.argv import CommandLine
+
+VERB = Verb(
+    order=350,
+    summary="print what the store holds, what is being measured and what failed",
+    help="""\
+Counts runs and tokens, and shows as a grid which model is done, running, failed or missing on which text:
+missing is what was measured on another text. Name a grid (model= and dataset=, also with -m) to see how far it
+is. A process that measures leaves a mark in the store while it does; one that was stopped is shown as stopped.""",
+    examples=(
+        "python -m rbpx status",
+        "python -m rbpx status model=ladder dataset=pydoc",
+        "python -m rbpx status -m model=ladder,pythia dataset=pydoc,stdlib",
+    ),
+)
+
+
+def start(job: Job) -> list[Any]:
+    """The state of each cell of a grid; none where no grid is named."""
+    from rbpx.measure.offline import grid_offline
+    from rbpx.store.cell_states import stand
+    from rbpx.store.index import refresh_if_writable
+    from rbpx.store.remote import open_store
+
+    store = open_store(job.request.store)
+    refresh_if_writable(store)
+    if job.request.model is None or job.request.dataset is None:
+        return []
+    return stand(grid_offline(job.request, store)[0], store)
+
+
+def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
+    """Print the store, or the grid of the whole sweep."""
+    from rbpx.cli.tables.status import print_status
+
+    states = [state for outcome in outcomes for state in outcome.answer]
+    print_status([outcome.request for outcome in outcomes], states)
