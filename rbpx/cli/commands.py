@@ -11,10 +11,10 @@ from typing import Any
 from rbpx.analyses.perform import ANALYSES, open_filled, refuse_plot
 from rbpx.cli.argv import VERB, WORDS, changes_of_study
 from rbpx.cli.finish import close_output
+from rbpx.cli.outcome import Outcome, leave, of_measured
 from rbpx.config.options import Format
 from rbpx.config.request import Request
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.measure.outcome import Outcome, leave
 from rbpx.store.notice import leads
 from rbpx.store.remote import open_store, own_store
 from rbpx.store.reread import read_again
@@ -95,8 +95,8 @@ def measure(request: Request, words: Sequence[str]) -> Outcome:
         return Outcome(request, waits=True)
     from rbpx.measure.runner import measure_grids
 
-    (outcome,) = measure_grids([request])
-    return outcome
+    (measured,) = measure_grids([request])
+    return of_measured(measured)
 
 
 def audit(request: Request, words: Sequence[str]) -> Outcome:
@@ -104,7 +104,8 @@ def audit(request: Request, words: Sequence[str]) -> Outcome:
     from rbpx.analyses.audit.remeasure import audit_runs
 
     open_filled(request.store)
-    return audit_runs(request)
+    audited = audit_runs(request)
+    return Outcome(request, list(audited.run_ids), list(audited.failures), found=list(audited.audits))
 
 
 def plan(request: Request, words: Sequence[str]) -> Outcome:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rbpx.cli.outcome import Outcome
 from rbpx.config.imports import ImportConfig, ImportRequest
 from rbpx.config.options import Format
 from rbpx.config.places import folder
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.files.output import write_csv, write_json, write_parquet
-from rbpx.measure.outcome import Outcome
 from rbpx.store.imports import Imported, import_file
 from rbpx.store.index import refresh_index
 from rbpx.store.queries import RELATIONS, ask_user, connect

@@ -8,10 +8,10 @@ from typing import Any
 from rbpx.analyses.perform import ANALYSES
 from rbpx.analyses.perform import perform as perform_analyses
 from rbpx.cli.argv import changes_of_study, narrowing
+from rbpx.cli.outcome import Outcome, of_measured
 from rbpx.config.options import Format
 from rbpx.config.request import Request
 from rbpx.display.visible import visible_line
-from rbpx.measure.outcome import Outcome
 from rbpx.store.notice import leads
 from rbpx.store.reread import read_again
 from rbpx.store.store import Record
@@ -96,7 +96,7 @@ def _after_waiting(outcomes: Sequence[Outcome]) -> list[Outcome]:
         return list(outcomes)
     from rbpx.measure.runner import measure_grids
 
-    measured = iter(measure_grids(waiting))
+    measured = map(of_measured, measure_grids(waiting))
     return [next(measured) if o.waits else o for o in outcomes]
 
 

@@ -11,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from rbpx.cli.outcome import ENVIRONMENT, Outcome, collect
 from rbpx.config.compose import _PRIMARY, _is_ours, _register
 from rbpx.config.explain import explain
 from rbpx.config.places import folder
 from rbpx.errors import RbpxError
-from rbpx.measure.outcome import ENVIRONMENT, Outcome, collect
 
 
 def launch(verb: str, overrides: Sequence[str], task: Callable[[Any], None]) -> list[Outcome]:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from rbpx.cli.outcome import Outcome
 from rbpx.config.options import Format
 from rbpx.config.request import Request
 from rbpx.display.progress import counted
 from rbpx.errors import RbpxError
-from rbpx.measure.outcome import Outcome
 from rbpx.store.imports import imported_run_ids, remove_source
 from rbpx.store.index import NAME, refresh_index
 from rbpx.store.remote import open_store, own_store

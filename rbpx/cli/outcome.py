@@ -8,17 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from rbpx.config.request import Request
+from rbpx.measure.results import Failure, Measured
 
 ENVIRONMENT = "RBPX_SWEEP_DIR"
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A cell that was not measured, and why; `request_is_wrong` tells whose fault it is."""
-
-    cell: str
-    error: str
-    request_is_wrong: bool
 
 
 @dataclass(frozen=True)
@@ -42,6 +34,17 @@ class Outcome:
     status: int = 0
     waits: bool = False
     found: list[Any] = field(default_factory=list)
+
+
+def of_measured(measured: Measured) -> Outcome:
+    """The outcome of a job that measured a grid; one that was not measured has no request to go on with."""
+    return Outcome(
+        request=measured.request if measured.error is None else None,
+        cell_keys=list(measured.cell_keys),
+        failures=list(measured.failures),
+        error=measured.error,
+        status=measured.status,
+    )
 
 
 def leave(outcome: Outcome) -> None:
