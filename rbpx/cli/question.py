@@ -28,21 +28,22 @@ def start(job: Job) -> Any:
     if request.output is not None and request.format is Format.table and not described.measures:
         raise RbpxError(f"{verb} prints its tables; to write its rows to {request.output}, add --format csv or json")
     open_filled(request.store)
-    return part(verb, "remeasure").measure_again(request) if described.measures else None
+    return part(verb, "remeasure").remeasure(request) if described.measures else None
 
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
     """Ask the store about all jobs as one, and print the answer."""
     from rbpx.analyses.perform import perform, print_results
-    from rbpx.measure.distributed import leads
+    from rbpx.measure.results import Measured
+    from rbpx.store.notice import leads
     from rbpx.store.reread import read_again
 
     requests = [outcome.request for outcome in outcomes]
     if analysis(line.verb).measures:
-        measured = [outcome.answer for outcome in outcomes]
         if leads():
-            print_results(line.verb, [result for each in measured for result in each.results], requests[0])
-        return measured
+            results = [result for outcome in outcomes for result in outcome.answer.results]
+            print_results(line.verb, results, requests[0])
+        return [Measured(each.request, each.answer.run_ids, each.answer.failures) for each in outcomes]
     if line.words:
         print_results(line.verb, [outcome.answer for outcome in outcomes], requests[0])
     elif leads():

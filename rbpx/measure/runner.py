@@ -1,11 +1,11 @@
-"""Measuring grids: requests in, a run in the store for every cell that was missing, an outcome for each out."""
+"""Measuring grids: requests in, a run in the store for every cell that was missing, a result for each out."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from functools import cache, partial
 from itertools import groupby
@@ -21,7 +21,7 @@ from rbpx.data.parquet_parts import Tell
 from rbpx.data.samples import sample
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.measure.offline import hash_members
-from rbpx.measure.outcome import Failure, Outcome
+from rbpx.measure.results import Failure, Measured
 from rbpx.store.heartbeat import marked
 from rbpx.store.index import refresh_index
 from rbpx.store.notice import leads
@@ -36,47 +36,54 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class _Grid:
-    """A grid as asked for: its cells, the documents that they share, the store, and what has become of it so far."""
+    """A grid as requested: its cells, the documents that they share, its store, and what has been done so far."""
 
     request: Request
     store: Store
     cells: list[Cell]
     drawn: Sample
-    outcome: Outcome
+    cell_keys: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
 
 
-def measure_grids(requests: Sequence[Request]) -> list[Outcome]:
+def measure_grids(requests: Sequence[Request]) -> list[Measured]:
     """Measure every cell of the grids that their stores do not hold yet, each model loaded once for all of its texts.
 
-    What is wrong with one request is its outcome and does not stop the others.
+    An error of one request stands in its result and does not stop the others.
+
+    Returns:
+        A result for each request, in their order.
 
     Raises:
         MeasureError: the index of a store cannot be written.
     """
-    grids: list[_Grid] = []
-    outcomes: list[Outcome] = []
-    for request in requests:
+    grids: dict[int, _Grid] = {}
+    stopped: dict[int, RbpxError] = {}
+    for i, request in enumerate(requests):
         try:
-            grids.append(_grid(request))
-            outcomes.append(grids[-1].outcome)
+            grids[i] = _grid(request)
         except RbpxError as problem:
-            outcomes.append(_stopped(problem))
-    for device, alike in groupby(grids, key=lambda grid: grid.request.device):
-        together = list(alike)
+            stopped[i] = problem
+    for device, on_device in groupby(grids.items(), key=lambda numbered: numbered[1].request.device):
+        together = dict(on_device)
         try:
-            _measure_on(device, together)
-        except RbpxError as problem:  # no such device, no crew, no place to write: of these nothing is measured
-            stopped = _stopped(problem)
-            outcomes = [stopped if any(o is grid.outcome for grid in together) else o for o in outcomes]
+            _measure_on(device, list(together.values()))
+        except RbpxError as problem:  # no such device, no process group, no place to write: none of these is measured
+            stopped |= dict.fromkeys(together, problem)
             continue
         if leads():
-            for store in {grid.store.root: grid.store for grid in together}.values():
+            for store in {grid.store.root: grid.store for grid in together.values()}.values():
                 refresh_index(store)
-    return outcomes
+    return [
+        _not_measured(request, stopped[i])
+        if i in stopped
+        else Measured(request, tuple(grids[i].cell_keys), tuple(grids[i].failures))
+        for i, request in enumerate(requests)
+    ]
 
 
-def _stopped(problem: RbpxError) -> Outcome:
-    return Outcome(error=str(problem), status=1 if isinstance(problem, MeasureError) else 2)
+def _not_measured(request: Request, problem: RbpxError) -> Measured:
+    return Measured(request, error=str(problem), status=1 if isinstance(problem, MeasureError) else 2)
 
 
 def _grid(request: Request) -> _Grid:
@@ -84,7 +91,7 @@ def _grid(request: Request) -> _Grid:
     store = own_store(request.store)
     hashes = hash_members(request, store)
     drawn = draw_sample(request, store)
-    return _Grid(request, store, cells(request, text_hash(drawn.documents), hashes), drawn, Outcome(request))
+    return _Grid(request, store, cells(request, text_hash(drawn.documents), hashes), drawn)
 
 
 def draw_sample(request: Request, store: Store) -> Sample:
@@ -113,7 +120,7 @@ def _measure_on(device: Device, grids: Sequence[_Grid]) -> None:
         held = [cell.key for cell in grid.cells if grid.store.cell(cell.key) is not None]
         if crew is not None:
             held = crew.share(held)  # one view of the store, or some would wait for cells that others pass over
-        grid.outcome.cell_keys.extend(held)
+        grid.cell_keys.extend(held)
         missing += [(grid, cell) for cell in grid.cells if cell.key not in held]
     if not missing:
         return
@@ -188,7 +195,7 @@ def _measure(
     n_cells: int,
     begins: Callable[[], None],
 ) -> None:
-    """Measure one cell, and tell its grid's outcome; `begins` is called when its text is cut and its model works."""
+    """Measure one cell and note the result in its grid; `begins` is called when its text is cut and its model works."""
     from rbpx.measure.cell import measure_cell
 
     place = {"cell": progress.n_done + 1, "cells": n_cells}
@@ -206,10 +213,10 @@ def _measure(
     except RbpxError as problem:
         if crew.leads:
             store.write_record("failures", cell.failure_key, {**cell.names(), "error": str(problem), "at": now()})
-        grid.outcome.failures.append(Failure(str(cell), str(problem), not isinstance(problem, MeasureError)))
+        grid.failures.append(Failure(str(cell), str(problem), not isinstance(problem, MeasureError)))
         progress.finish(f"{cell} failed")
         return
-    grid.outcome.cell_keys.append(record["cell_key"])
+    grid.cell_keys.append(record["cell_key"])
     facts = store.manifest(record["run_id"])
     progress.finish(f"{cell}: {facts['n_tokens']:,} tokens at {facts['tokens_per_s']:,.0f} tokens/s")
 

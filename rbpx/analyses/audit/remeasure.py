@@ -6,7 +6,7 @@ held against the hashes of the run before anything is compared. Nothing is writt
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import duckdb
 import pyarrow as pa
@@ -26,8 +26,8 @@ from rbpx.groups.selection import Group, Run, select
 from rbpx.measure.distributed import Crew, assemble
 from rbpx.measure.extract import measure_windows
 from rbpx.measure.offline import hash_members
-from rbpx.measure.outcome import Failure, Outcome
 from rbpx.measure.reading import read_as_asked
+from rbpx.measure.results import Failure
 from rbpx.measure.runner import draw_sample, split_of
 from rbpx.models.load import load_model
 from rbpx.store.queries import connect
@@ -40,7 +40,22 @@ Texts = dict[str, list[Document]]
 """Texts that were read, by a digest of how they were asked for."""
 
 
-def audit_runs(request: Request) -> Outcome:
+@dataclass(frozen=True)
+class Remeasured:
+    """What an audit gave.
+
+    Attributes:
+        results: one for each group of which a run was measured again.
+        run_ids: runs that were measured again.
+        failures: runs that could not be.
+    """
+
+    results: tuple[Audit, ...]
+    run_ids: tuple[str, ...]
+    failures: tuple[Failure, ...]
+
+
+def remeasure(request: Request) -> Remeasured:
     """Measure documents of the runs that a request means again, and compare; a run that fails does not stop the others.
 
     Args:
@@ -50,7 +65,7 @@ def audit_runs(request: Request) -> Outcome:
         RbpxError: no measured run is meant, or the device is not there.
     """
     store = open_store(request.store)
-    outcome = Outcome(request=request)
+    audits, run_ids, failures = list[Audit](), list[str](), list[Failure]()
     with connect(store, with_fits=False) as connection:
         groups = [group for group in select(connection, request) if group.is_measured]
         groups = [group for group in groups if request.dtype is None or group.first.dtype == request.dtype.value]
@@ -63,25 +78,27 @@ def audit_runs(request: Request) -> Outcome:
         n_runs, texts = sum(len(group.runs) for group in groups), Texts()
         with GridProgress("audit in float32", n_runs, quiet=not crew.leads) as progress:
             for group in groups:
-                found = _audit_group(connection, group, request, store, crew, progress, texts, outcome)
-                if found is not None:
-                    outcome.found.append(found)
-    return outcome
+                doc_ids = sample_documents(group, request.limit, request.seed)
+                runs, failed = _pair_group(connection, group, doc_ids, request, store, crew, progress, texts)
+                failures += failed
+                if runs:
+                    run_ids += [run.run_id for run, _ in runs]
+                    audits.append(analyse(runs, group, doc_ids, request))
+    return Remeasured(tuple(audits), tuple(run_ids), tuple(failures))
 
 
-def _audit_group(
+def _pair_group(
     connection: duckdb.DuckDBPyConnection,
     group: Group,
+    doc_ids: list[int],
     request: Request,
     store: Store,
     crew: Crew,
     progress: GridProgress,
     texts: Texts,
-    outcome: Outcome,
-) -> Audit | None:
-    """Measure a group again; None where no run of it could be."""
-    doc_ids = sample_documents(group, request.limit, request.seed)
-    measured = []
+) -> tuple[list[tuple[Run, pa.Table]], list[Failure]]:
+    """The runs of a group with their ranks, stored beside measured again; and the runs that could not be measured."""
+    paired, failures = [], []
     for run in group.runs:
         name = f"{run.family} {run.size} on {run.dataset} ({run.dtype})"
 
@@ -93,13 +110,12 @@ def _audit_group(
                 again, wall_s = _measure_again(run, doc_ids, request, store, crew, texts, begin, split)
             pairs = pair_ranks(connection, group, run, doc_ids, again)
         except RbpxError as problem:
-            outcome.failures.append(Failure(name, str(problem), request_is_wrong=False))
+            failures.append(Failure(name, str(problem), request_is_wrong=False))
             progress.finish(f"{name} failed")
             continue
-        measured.append((run, pairs))
-        outcome.cell_keys.append(run.run_id)
+        paired.append((run, pairs))
         progress.finish(f"{name}: {again.num_rows:,} tokens again at {again.num_rows / wall_s:,.0f} tokens/s")
-    return analyse(measured, group, doc_ids, request) if measured else None
+    return paired, failures
 
 
 def _measure_again(

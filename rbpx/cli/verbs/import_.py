@@ -55,9 +55,9 @@ def import_study(request: "Request") -> None:
     wrong stops them all.
     """
     from rbpx.config.places import folder
-    from rbpx.measure.distributed import leads
     from rbpx.store.imports import import_file
     from rbpx.store.index import refresh_index
+    from rbpx.store.notice import leads
     from rbpx.store.remote import own_store
 
     store = own_store(request.store)

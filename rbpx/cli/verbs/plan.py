@@ -1,13 +1,12 @@
 """The verb `plan`: what each cell of a grid would cost, a row a cell, before anything runs."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rbpx.cli.verb import Job, Outcome, Verb
 
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine
-    from rbpx.measure.plan.plan import CellPlan
 
 VERB = Verb(
     order=40,
@@ -29,7 +28,7 @@ a second (calibrate=true).""",
 )
 
 
-def start(job: Job) -> "list[CellPlan]":
+def start(job: Job) -> list[Any]:
     """The costs of one grid."""
     from rbpx.measure.plan.plan import plan_grid
 

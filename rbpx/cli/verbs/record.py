@@ -48,7 +48,7 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     """Measure and analyse as `run` does, then write the findings, unless something failed."""
     from rbpx.cli.findings import write_findings
     from rbpx.config.places import folder
-    from rbpx.measure.distributed import leads
+    from rbpx.store.notice import leads
 
     grids, rows = run.measure_and_analyse(outcomes)
     complete = not any(grid.error or grid.failures for grid in grids)

@@ -50,7 +50,7 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
 
 def measure_and_analyse(outcomes: Sequence[Outcome]) -> "tuple[list[Measured], list[Record]]":
     """What became of each grid, and the rows of the analyses over all of them."""
-    from rbpx.measure.distributed import leads
+    from rbpx.store.notice import leads
     from rbpx.store.reread import read_again
 
     grids = measure.measured([outcome for outcome in outcomes if outcome.request.model is not None])

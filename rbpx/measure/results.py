@@ -1,0 +1,39 @@
+"""What became of a grid that was to be measured."""
+
+from dataclasses import dataclass
+
+from rbpx.config.request import Request
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A cell that was not measured.
+
+    Attributes:
+        cell: its name, for people.
+        error: why.
+        request_is_wrong: whether the request is at fault, and not the machine or the network.
+    """
+
+    cell: str
+    error: str
+    request_is_wrong: bool
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The result of measuring one grid.
+
+    Attributes:
+        request: the request that the grid is of.
+        cell_keys: cells that the store now holds, measured now or before.
+        failures: cells that were not measured.
+        error: why nothing of the grid was measured; None if it was tried.
+        status: exit status that the error stands for, 0 without one.
+    """
+
+    request: Request
+    cell_keys: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    error: str | None = None
+    status: int = 0
