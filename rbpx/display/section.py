@@ -1,14 +1,33 @@
 """A section of a report: what one analysis says of one group, in sentences, figures and tables, with its doubts."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet
 from rbpx.display.tables import law_name, number
 from rbpx.status import Status
 
-__all__ = ["Doubt", "Section", "doubts_of", "interval", "law_title", "of_ten"]
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["Doubt", "Section", "Sources", "doubts_of", "interval", "law_title", "of_ten"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """Where a section looks beyond the result that it shows.
+
+    Attributes:
+        connection: to the index of the store, for a figure that counts anew.
+        fit_ids: the fits of this result, which its figures name in their SQL.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    fit_ids: Sequence[str]
 
 
 @dataclass(frozen=True)

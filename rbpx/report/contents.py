@@ -1,7 +1,7 @@
 """What a report holds: requests in, every analysis done as its verb does it, its results in chapters by text out."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,12 +15,11 @@ from rbpx.analyses.gaps import section as gaps
 from rbpx.analyses.klaw import section as k_law
 from rbpx.analyses.perform import ANALYSES, Grid, find
 from rbpx.analyses.predict import section as prediction
-from rbpx.analyses.ranks import figure as rank_figures
 from rbpx.analyses.ranks import section as ranks
 from rbpx.analyses.regimes import section as regimes
 from rbpx.display.chart.figure import Undrawn
 from rbpx.display.chart.sheet import Sheet
-from rbpx.display.section import Section
+from rbpx.display.section import Section, Sources
 from rbpx.errors import DamageError, RbpxError
 from rbpx.groups.points import evidence_kept
 from rbpx.groups.selection import Group
@@ -42,6 +41,15 @@ _TITLES: Final = {
     "entropy": "Cross-entropy taken apart",
 }
 """Analyses of one group, in the order of their sections; `fit` comes before them, `gaps` has a chapter of its own."""
+
+_MODULES: Final[dict[str, Any]] = {
+    "regimes": regimes,
+    "klaw": k_law,
+    "predict": prediction,
+    "emergence": emergence,
+    "ranks": ranks,
+    "entropy": entropy,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,9 +147,8 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     refresh_index(store)
     with connect(store) as connection:
         parts = _parts(connection, found, reasons)
-    return _report(
-        request.store, narrowed, n_failed, found["fit"][0], parts, _gap_sections(found["gaps"], reasons), found
-    )
+        of_gaps = _gap_sections(connection, found["gaps"], reasons)
+    return _report(request.store, narrowed, n_failed, found["fit"][0], parts, of_gaps, found)
 
 
 def _find_all(grids: Sequence[Grid]) -> tuple[dict[str, tuple[list[Any], list[Record]]], dict[str, str]]:
@@ -214,7 +221,7 @@ def _parts(
         taken.add(name)
         own = {analysis: _of(group, *results) for analysis, results in found.items() if analysis != "gaps"}
         sections = [
-            size_laws.section(laws),
+            size_laws.section(laws, Sources(connection, own["fit"][1])),
             *(_section(connection, each, own[each], group, reasons) for each in _TITLES),
         ]
         part = Part(
@@ -247,15 +254,8 @@ def _section(
     result, ids = own
     if result is None:
         return Section(name, _TITLES[name], (), (Undrawn(name, _TITLES[name], _reason(name, group, reasons)),))
-    told: dict[str, Callable[[], Section]] = {
-        "regimes": lambda: regimes.section(result, ids),
-        "klaw": lambda: k_law.section(result),
-        "predict": lambda: prediction.section(result, ids),
-        "emergence": lambda: emergence.section(result),
-        "ranks": lambda: ranks.section(result, rank_figures.figures(connection, result, ids)),
-        "entropy": lambda: entropy.section(result, ids),
-    }
-    return told[name]()
+    section: Section = _MODULES[name].section(result, Sources(connection, ids))
+    return section
 
 
 def _reason(name: str, group: Group, reasons: dict[str, str]) -> str:
@@ -273,7 +273,9 @@ def _sentence(reason: str) -> str:
     return reason[:1].upper() + reason[1:]
 
 
-def _gap_sections(found: tuple[list[Any], list[Record]], reasons: dict[str, str]) -> tuple[Section, ...]:
+def _gap_sections(
+    connection: duckdb.DuckDBPyConnection, found: tuple[list[Any], list[Record]], reasons: dict[str, str]
+) -> tuple[Section, ...]:
     results, records = found
     families = list(dict.fromkeys(each.group.first.family for each in results))
     if not families:
@@ -285,7 +287,7 @@ def _gap_sections(found: tuple[list[Any], list[Record]], reasons: dict[str, str]
     return tuple(
         gaps.section(
             [each for each in results if each.group.first.family == family],
-            [str(record["fit_id"]) for record in records if record["family"] == family],
+            Sources(connection, [str(record["fit_id"]) for record in records if record["family"] == family]),
         )
         for family in families
     )

@@ -6,7 +6,7 @@ from rbpx.analyses.emergence import figure as drawn
 from rbpx.analyses.emergence.analysis import LAGS, LEVELS, Emergence, Emergences
 from rbpx.analyses.emergence.crossing import Crossing
 from rbpx.display.chart.sheet import Cell, Sheet, decimal, magnitude, span, state, whole
-from rbpx.display.section import Section, doubts_of
+from rbpx.display.section import Section, Sources, doubts_of
 from rbpx.display.tables import UNKNOWN, rough, short
 
 __all__ = ["section"]
@@ -14,7 +14,7 @@ __all__ = ["section"]
 _TOLD = 0.03  # a correlation that is worth a word
 
 
-def section(found: Emergences) -> Section:
+def section(found: Emergences, sources: Sources) -> Section:
     """A figure and a table of laws for each k."""
     statuses = [(f"k = {each.k:,}, N = {law.n}", law.fit.status) for each in found.found for law in each.laws]
     sheets = (_laws(found),) if found.found else ()

@@ -1,5 +1,6 @@
 """Cross-entropy taken apart: one group in, the share of each term against S out. Source: arXiv 2510.04067."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -15,7 +16,7 @@ __all__ = ["TERM_NAMES", "figures"]
 TERM_NAMES = {"error_entropy": "error-entropy", "self_alignment": "self-alignment", "confidence": "confidence"}
 
 
-def figures(found: Entropies, fit_ids: list[str]) -> list[Figure | Undrawn]:
+def figures(found: Entropies, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
     """The share of each term in cross-entropy."""
     title = "Shares of cross-entropy"
     first, last = found.runs[0], found.runs[-1]

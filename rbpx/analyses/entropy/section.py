@@ -4,18 +4,18 @@ from rbpx.analyses.entropy import figure as drawn
 from rbpx.analyses.entropy.analysis import TERMS, Entropies
 from rbpx.analyses.entropy.figure import TERM_NAMES
 from rbpx.display.chart.sheet import Sheet, decimal, named, span, state
-from rbpx.display.section import Section, doubts_of, interval
+from rbpx.display.section import Section, Sources, doubts_of, interval
 
 __all__ = ["section"]
 
 
-def section(found: Entropies, fit_ids: list[str]) -> Section:
+def section(found: Entropies, sources: Sources) -> Section:
     """Shares of the terms, and their laws."""
     return Section(
         "entropy",
         "Cross-entropy taken apart",
         tuple(_sentences(found)),
-        tuple(drawn.figures(found, fit_ids)),
+        tuple(drawn.figures(found, sources.fit_ids)),
         (_laws(found),),
         doubts_of((_name(law.law), law.fit.status) for law in found.all_laws),
     )

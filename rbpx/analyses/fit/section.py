@@ -3,7 +3,7 @@
 from rbpx.analyses.fit import figure as drawn
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.display.chart.sheet import Cell, Sheet, decimal, error, magnitude, named, span, state, whole
-from rbpx.display.section import Section, doubts_of, interval, law_title, of_ten
+from rbpx.display.section import Section, Sources, doubts_of, interval, law_title, of_ten
 from rbpx.groups.fits import Law
 
 __all__ = ["headline", "section", "sentences"]
@@ -18,7 +18,7 @@ _MORE = {"models": "more models, rather than more text", "text": "more text, rat
 _BIASED = " An interval that leaves out its α is corrected for the bias of counted entropies, α itself is not."
 
 
-def section(found: Laws) -> Section:
+def section(found: Laws, sources: Sources) -> Section:
     """Points, laws and their tables."""
     methods = list(dict.fromkeys(law.method.value for law in found.laws))
     fits = doubts_of((_name(law, len(methods) > 1), law.fit.status) for law in found.laws)

@@ -3,6 +3,7 @@
 Source: arXiv 2510.24626.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -19,7 +20,7 @@ MOST_PAIRS = 6  # that have a figure of their own: 15 pairs of 6 texts would be 
 __all__ = ["MOST_PAIRS", "figures", "loss_name", "pair_name"]
 
 
-def figures(found: list[Gaps], fit_ids: list[str]) -> list[Figure | Undrawn]:
+def figures(found: Sequence[Gaps], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
     """The exponents of all pairs, then a figure for each of the first six pairs."""
     return [_exponents(found, fit_ids), *(_ratios(gaps, at, fit_ids) for at, gaps in enumerate(found[:MOST_PAIRS]))]
 
@@ -35,11 +36,11 @@ def pair_name(gaps: Gaps, loss: LossGap) -> str:
     return " / ".join(names[::-1] if loss.gap.swapped else names)
 
 
-def _run_ids(found: list[Gaps]) -> tuple[str, ...]:
+def _run_ids(found: Sequence[Gaps]) -> tuple[str, ...]:
     return tuple(sorted({run_id for gaps in found for run_id in (*gaps.group.run_ids, *gaps.other.run_ids)}))
 
 
-def _exponents(found: list[Gaps], fit_ids: list[str]) -> Figure | Undrawn:
+def _exponents(found: Sequence[Gaps], fit_ids: Sequence[str]) -> Figure | Undrawn:
     name, title = "delta", "Do gaps close with size?"
     rows = [
         {
@@ -106,7 +107,7 @@ def _exponents_values(name: str, title: str, rows: list[dict[str, Any]]) -> Shee
     return Sheet.of(name, f"{title}: values", columns, cells)
 
 
-def _ratios(gaps: Gaps, at: int, fit_ids: list[str]) -> Figure | Undrawn:
+def _ratios(gaps: Gaps, at: int, fit_ids: Sequence[str]) -> Figure | Undrawn:
     names = f"{gaps.group.first.dataset} and {gaps.other.first.dataset}"
     name, title = f"ratio{at + 1}", f"The gap between {names}"
     known = [loss for loss in gaps.gaps if loss.gap.fit.alpha is not None]

@@ -1,16 +1,18 @@
 """Gaps between the texts of one family, told."""
 
+from collections.abc import Sequence
+
 from rbpx.analyses.gaps import figure as drawn
 from rbpx.analyses.gaps.analysis import Gaps, LossGap
 from rbpx.analyses.gaps.figure import MOST_PAIRS, loss_name, pair_name
 from rbpx.display.chart.sheet import Cell, Sheet, decimal, named, span, state
-from rbpx.display.section import Section, doubts_of, interval
+from rbpx.display.section import Section, Sources, doubts_of, interval
 from rbpx.display.tables import UNKNOWN, short
 
 __all__ = ["section"]
 
 
-def section(found: list[Gaps], fit_ids: list[str]) -> Section:
+def section(found: Sequence[Gaps], sources: Sources) -> Section:
     """All pairs of one family."""
     statuses = [
         (f"{loss_name(loss)} of {pair_name(gaps, loss)}", loss.gap.fit.status) for gaps in found for loss in gaps.gaps
@@ -19,13 +21,13 @@ def section(found: list[Gaps], fit_ids: list[str]) -> Section:
         "gaps",
         found[0].group.first.family,
         tuple(_sentences(found)),
-        tuple(drawn.figures(found, fit_ids)),
+        tuple(drawn.figures(found, sources.fit_ids)),
         (_table(found),),
         doubts_of(statuses),
     )
 
 
-def _sentences(found: list[Gaps]) -> list[str]:
+def _sentences(found: Sequence[Gaps]) -> list[str]:
     """Of each pair its cross-entropy, or its first loss."""
     said = []
     for gaps in found[:MOST_PAIRS]:
@@ -49,7 +51,7 @@ def _sentence(gaps: Gaps, loss: LossGap) -> str:
     )
 
 
-def _table(found: list[Gaps]) -> Sheet:
+def _table(found: Sequence[Gaps]) -> Sheet:
     rows = []
     for gaps in found:
         for loss in gaps.gaps:

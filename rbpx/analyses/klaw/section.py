@@ -3,13 +3,13 @@
 from rbpx.analyses.klaw import figure as drawn
 from rbpx.analyses.klaw.analysis import STEP, KLaw, KLaws
 from rbpx.display.chart.sheet import Cell, Sheet, decimal, magnitude, named, span, state, whole
-from rbpx.display.section import Section, doubts_of, interval
+from rbpx.display.section import Section, Sources, doubts_of, interval
 from rbpx.display.tables import UNKNOWN, rough
 
 __all__ = ["section"]
 
 
-def section(found: KLaws) -> Section:
+def section(found: KLaws, sources: Sources) -> Section:
     """-ln RBP_k against k, and the laws in k."""
     named_statuses = ((law.run.size, law.fit.status) for law in found.laws)
     figures, doubts = tuple(drawn.figures(found)), doubts_of(named_statuses)

@@ -1,5 +1,6 @@
 """Backtests of one group in, the error of each law at the largest size, told from fewer and fewer sizes, out."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -14,7 +15,7 @@ from rbpx.groups.question import spelled
 __all__ = ["figures", "name_of"]
 
 
-def figures(found: Foresights, fit_ids: list[str]) -> list[Figure | Undrawn]:
+def figures(found: Foresights, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
     """Errors at the largest size."""
     title = "Backtest: the largest size, predicted from smaller ones"
     rows = _rows(found)

@@ -4,19 +4,19 @@ from rbpx.analyses.predict import figure as drawn
 from rbpx.analyses.predict.analysis import FAR, Foresights
 from rbpx.analyses.predict.figure import name_of
 from rbpx.display.chart.sheet import Cell, Sheet, error, magnitude, state
-from rbpx.display.section import Section, doubts_of
+from rbpx.display.section import Section, Sources, doubts_of
 from rbpx.display.tables import short
 
 __all__ = ["section"]
 
 
-def section(found: Foresights, fit_ids: list[str]) -> Section:
+def section(found: Foresights, sources: Sources) -> Section:
     """Backtests and predictions."""
     return Section(
         "prediction",
         "Backtest and prediction",
         tuple(_sentences(found)),
-        tuple(drawn.figures(found, fit_ids)),
+        tuple(drawn.figures(found, sources.fit_ids)),
         (_predictions(found),),
         doubts_of((name_of(law), law.law.fit.status) for law in found.laws),
     )

@@ -3,6 +3,7 @@
 Source: RBP paper (arXiv 2510.20387), eq. 9, figures 8a to 8c.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -38,7 +39,7 @@ _PER_DECADE = 6  # bins
 _QUANTITIES = {"cross_entropy": "cross-entropy", "rbp": "−ln RBP_1"}
 
 
-def figures(connection: duckdb.DuckDBPyConnection, found: Ranks, fit_ids: list[str]) -> list[Figure | Undrawn]:
+def figures(connection: duckdb.DuckDBPyConnection, found: Ranks, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
     """Cross-entropy and -ln RBP_1 measured and derived, then the ranks of the smallest and the largest size."""
     return [_derived(found, fit_ids), _distribution(connection, found)]
 
@@ -51,7 +52,7 @@ def form(distribution: str) -> str:
 # ---------------------------------------------------------------------------------------------------- derived laws
 
 
-def _derived(found: Ranks, fit_ids: list[str]) -> Figure | Undrawn:
+def _derived(found: Ranks, fit_ids: Sequence[str]) -> Figure | Undrawn:
     name, title = "derived", "Two laws, and what the distribution of ranks derives"
     closures = [c for c in found.closures if c.k in (None, 1) and c.quantity in _QUANTITIES]
     if not closures:

@@ -1,17 +1,17 @@
 """The distribution of the ranks of one group, told: which form fits best, and what it derives."""
 
+from rbpx.analyses.ranks import figure as drawn
 from rbpx.analyses.ranks.analysis import PAPER, Closure, Ranks, RunRanks
 from rbpx.analyses.ranks.figure import form
-from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Cell, Sheet, decimal, named, span, state
-from rbpx.display.section import Section, doubts_of
+from rbpx.display.section import Section, Sources, doubts_of
 
 __all__ = ["section"]
 
 _QUANTITIES = {"cross_entropy": "cross-entropy", "error_entropy": "error-entropy"}
 
 
-def section(found: Ranks, figures: list[Figure | Undrawn]) -> Section:
+def section(found: Ranks, sources: Sources) -> Section:
     """Ranks with their fitted forms, and the laws that follow from them."""
     statuses = [
         (f"{form(rival.fit.distribution)} of {each.run.size}", rival.fit.status)
@@ -23,7 +23,7 @@ def section(found: Ranks, figures: list[Figure | Undrawn]) -> Section:
         "ranks",
         "The distribution of the ranks",
         tuple(_sentences(found)),
-        tuple(figures),
+        tuple(drawn.figures(sources.connection, found, sources.fit_ids)),
         tuple(sheets),
         doubts_of(statuses),
     )

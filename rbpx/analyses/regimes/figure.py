@@ -3,6 +3,7 @@
 Source: RBP paper (arXiv 2510.20387), section 3.3, figure 6.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -19,7 +20,7 @@ _HEIGHT = 300
 _SIGNAL, _DOCUMENTS, _BINOMIAL = "change by the law", "noise of the documents", "noise of the count"
 
 
-def figures(found: Regimes, fit_ids: list[str]) -> list[Figure | Undrawn]:
+def figures(found: Regimes, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
     """Alpha against k, R2 against k, and what the law changes beside what noise does."""
     known = [regime for regime in found.regimes if regime.law.fit.alpha is not None]
     names = [("alpha", "Exponent against k"), ("r2", "R² against k"), ("noise", "Noise floor")]

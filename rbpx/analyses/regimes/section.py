@@ -2,19 +2,19 @@
 
 from rbpx.analyses.regimes import figure as drawn
 from rbpx.analyses.regimes.analysis import Regimes
-from rbpx.display.section import Section, doubts_of
+from rbpx.display.section import Section, Sources, doubts_of
 
 __all__ = ["section"]
 
 
-def section(found: Regimes, fit_ids: list[str]) -> Section:
+def section(found: Regimes, sources: Sources) -> Section:
     """Exponent, R2 and noise against k."""
     named = ((f"k = {regime.k:,}", regime.law.fit.status) for regime in found.regimes)
     return Section(
         "regimes",
         "How far k reaches",
         tuple(_sentences(found)),
-        tuple(drawn.figures(found, fit_ids)),
+        tuple(drawn.figures(found, sources.fit_ids)),
         (),
         doubts_of(named),
     )
