@@ -3,20 +3,14 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import duckdb
 
-from rbpx.analyses.emergence import section as emergence
-from rbpx.analyses.entropy import section as entropy
-from rbpx.analyses.fit import section as size_laws
 from rbpx.analyses.fit.analysis import Laws
-from rbpx.analyses.gaps import section as gaps
-from rbpx.analyses.klaw import section as k_law
-from rbpx.analyses.perform import ANALYSES, Grid, find
-from rbpx.analyses.predict import section as prediction
-from rbpx.analyses.ranks import section as ranks
-from rbpx.analyses.regimes import section as regimes
+from rbpx.analyses.fit.section import sentences
+from rbpx.analyses.perform import Grid, find
+from rbpx.analyses.registry import analyses, analysis, has, part
 from rbpx.display.chart.figure import Undrawn
 from rbpx.display.chart.sheet import Sheet
 from rbpx.display.section import Section, Sources
@@ -31,25 +25,6 @@ from rbpx.store.store import Record, now
 from rbpx.version import __version__
 
 __all__ = ["Chapter", "Part", "Report", "gather"]
-
-_TITLES: Final = {
-    "regimes": "How far k reaches",
-    "klaw": "The law in k",
-    "predict": "Backtest and prediction",
-    "emergence": "Emergence: N tokens in a row",
-    "ranks": "The distribution of the ranks",
-    "entropy": "Cross-entropy taken apart",
-}
-"""Analyses of one group, in the order of their sections; `fit` comes before them, `gaps` has a chapter of its own."""
-
-_MODULES: Final[dict[str, Any]] = {
-    "regimes": regimes,
-    "klaw": k_law,
-    "predict": prediction,
-    "emergence": emergence,
-    "ranks": ranks,
-    "entropy": entropy,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,15 +122,22 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     refresh_index(store)
     with connect(store) as connection:
         parts = _parts(connection, found, reasons)
-        of_gaps = _gap_sections(connection, found["gaps"], reasons)
+        of_gaps = _sections_across(connection, found, reasons)
     return _report(request.store, narrowed, n_failed, found["fit"][0], parts, of_gaps, found)
 
 
+def _questions(across: bool) -> list[str]:
+    """The questions that have a section of their own, about single groups of runs or across them, in their order."""
+    return [name for name, each in analyses().items() if has(name, "section") and each.across is across]
+
+
 def _find_all(grids: Sequence[Grid]) -> tuple[dict[str, tuple[list[Any], list[Record]]], dict[str, str]]:
-    """Results and kept fits of each analysis, and why some have none."""
+    """Results and kept fits of each question, and why some have none."""
     found = {"fit": find("fit", grids, asked=False, indexes=False)}
     reasons: dict[str, str] = {}
-    for name in (*_TITLES, "gaps"):
+    for name in (*_questions(across=False), *_questions(across=True)):
+        if name in found:
+            continue
         try:
             found[name] = find(name, grids, indexes=False)
         except DamageError:
@@ -219,20 +201,17 @@ def _parts(
         while name in taken:
             name += "-"
         taken.add(name)
-        own = {analysis: _of(group, *results) for analysis, results in found.items() if analysis != "gaps"}
-        sections = [
-            size_laws.section(laws, Sources(connection, own["fit"][1])),
-            *(_section(connection, each, own[each], group, reasons) for each in _TITLES),
-        ]
-        part = Part(
+        own = {each: _of(group, *found[each]) for each in _questions(across=False)}
+        sections = [_section(connection, each, own[each], group, reasons) for each in own]
+        told = Part(
             name,
             group.title,
             _about(group),
             facts(laws, own["regimes"][0]),
-            tuple(size_laws.sentences(laws)),
+            tuple(sentences(laws)),
             tuple(sections),
         )
-        parts.append((group, part))
+        parts.append((group, told))
     return parts
 
 
@@ -253,19 +232,25 @@ def _section(
 ) -> Section:
     result, ids = own
     if result is None:
-        return Section(name, _TITLES[name], (), (Undrawn(name, _TITLES[name], _reason(name, group, reasons)),))
-    section: Section = _MODULES[name].section(result, Sources(connection, ids))
+        return _empty(name, _reason(name, group, reasons))
+    section: Section = part(name, "section").section(result, Sources(connection, ids))
     return section
+
+
+def _empty(name: str, reason: str) -> Section:
+    """A section that says why it has nothing to show."""
+    title = analysis(name).title
+    return Section(name, title, (), (Undrawn(name, title, reason),))
 
 
 def _reason(name: str, group: Group, reasons: dict[str, str]) -> str:
     """Why a group has no such section."""
-    analysis = ANALYSES[name]
-    if analysis.tokens and not group.is_measured:
+    described = analysis(name)
+    if described.tokens and not group.is_measured:
         return "It looks at single tokens, and imported results have none."
-    if len(group.runs) < analysis.sizes:
+    if len(group.runs) < described.sizes:
         sizes = "size" if len(group.runs) == 1 else "sizes"
-        return f"It needs {analysis.sizes} sizes, and there are {len(group.runs)} {sizes} here: measure more of them."
+        return f"It needs {described.sizes} sizes, and there are {len(group.runs)} {sizes} here: measure more of them."
     return _sentence(reasons[name])
 
 
@@ -273,24 +258,22 @@ def _sentence(reason: str) -> str:
     return reason[:1].upper() + reason[1:]
 
 
-def _gap_sections(
-    connection: duckdb.DuckDBPyConnection, found: tuple[list[Any], list[Record]], reasons: dict[str, str]
+def _sections_across(
+    connection: duckdb.DuckDBPyConnection,
+    found: dict[str, tuple[list[Any], list[Record]]],
+    reasons: dict[str, str],
 ) -> tuple[Section, ...]:
-    results, records = found
-    families = list(dict.fromkeys(each.group.first.family for each in results))
-    if not families:
-        return (
-            Section(
-                "gaps", "Gaps between texts", (), (Undrawn("gaps", "Gaps between texts", _sentence(reasons["gaps"])),)
-            ),
-        )
-    return tuple(
-        gaps.section(
-            [each for each in results if each.group.first.family == family],
-            Sources(connection, [str(record["fit_id"]) for record in records if record["family"] == family]),
-        )
-        for family in families
-    )
+    """What compares groups with each other: a section a family, or why there is none."""
+    sections: list[Section] = []
+    for name in _questions(across=True):
+        results, records = found[name]
+        for family in dict.fromkeys(each.group.first.family for each in results):
+            own = [each for each in results if each.group.first.family == family]
+            ids = [str(record["fit_id"]) for record in records if record["family"] == family and record.get("fit_id")]
+            sections.append(part(name, "section").section(own, Sources(connection, ids)))
+        if not results:
+            sections.append(_empty(name, _sentence(reasons[name])))
+    return tuple(sections)
 
 
 def _about(group: Group) -> str:
