@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 
 from ext.markdown import block, name, plain, table
-from rbpx.cli.argv import VERBS
-from rbpx.cli.help import help_text, lesson
+from rbpx.cli import registry
+from rbpx.cli.help import help_text
 from rbpx.config.dataset import DatasetConfig
 from rbpx.config.imports import ImportConfig
 from rbpx.config.model import ModelConfig, SizeConfig
@@ -23,10 +23,10 @@ from rbpx.config.study import StudyConfig
 def verbs() -> str:
     """A section for each verb: what its `--help` says."""
     parts = []
-    for verb in VERBS:
-        short, long, examples = lesson(verb)
-        paragraphs = "\n\n".join(plain(paragraph) for paragraph in long.split("\n\n"))
-        parts.append(f"## {verb}\n\n*{plain(short)}*\n\n{paragraphs}\n\n{block(chr(10).join(examples))}")
+    for verb, described in registry.verbs().items():
+        paragraphs = "\n\n".join(plain(paragraph) for paragraph in described.help.split("\n\n"))
+        examples = block("\n".join(described.examples))
+        parts.append(f"## {verb}\n\n*{plain(described.summary)}*\n\n{paragraphs}\n\n{examples}")
     return "\n".join(parts)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rbpx.cli.argv import VERBS
+from rbpx.cli.registry import names
 from tests.support.commands import Answer, here, rbpx, start
 from tests.support.stores import RESAMPLES, Family, Measured, build_member, write_jsonl
 
@@ -36,7 +36,7 @@ def test_version_is_that_of_the_installed_package(cwd: Path) -> None:
     assert rbpx("--version", cwd=cwd, check=0).stdout == f"rbpx {version('rbpx')}\n"
 
 
-@pytest.mark.parametrize("verb", [None, *VERBS])
+@pytest.mark.parametrize("verb", [None, *names()])
 def test_help_teaches_at_once_without_loading_anything_heavy(verb: str | None, cwd: Path) -> None:
     process = start(*([verb] if verb else []), "--help", cwd=cwd, python=("-X", "importtime"))
     stdout, stderr = process.communicate(timeout=60)
@@ -45,7 +45,7 @@ def test_help_teaches_at_once_without_loading_anything_heavy(verb: str | None, c
     assert "rbpx" in imported  # the list of imports is read rightly
     assert imported.isdisjoint(HEAVY)
     if verb is None:
-        assert all(re.search(rf"^  {known} ", stdout, re.MULTILINE) for known in VERBS)
+        assert all(re.search(rf"^  {known} ", stdout, re.MULTILINE) for known in names())
     else:
         assert f"python -m rbpx {verb}" in stdout or (verb == "run" and "python -m rbpx model=" in stdout)
 
@@ -54,9 +54,9 @@ def examples() -> list[str]:
     """The command lines that the help of each verb shows."""
     from rbpx.cli.help import help_text
 
-    lines = [line.strip() for verb in VERBS for line in help_text(verb).splitlines()]
+    lines = [line.strip() for verb in names() for line in help_text(verb).splitlines()]
     found = [line for line in lines if line.startswith("python -m rbpx") and "..." not in line and " VERB " not in line]
-    assert len(found) >= len(VERBS)
+    assert len(found) >= len(names())
     return sorted(set(found))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rbpx.cli.argv import VERBS
+from rbpx.cli.registry import names
 from rbpx.config.request import Request
 from tests.support.commands import here
 
@@ -44,7 +44,7 @@ def test_bash_knows_the_function_for_rbpx(script: Path) -> None:
 
 def test_verbs_keys_and_flags_are_offered(script: Path) -> None:
     found = offered(script, "")
-    assert set(VERBS) <= set(found)
+    assert set(names()) <= set(found)
     keys = set(Request.__dataclass_fields__) - {"study", "imports"}
     assert {f"{key}=" for key in keys} <= set(found)
     assert offered(script, "me") == ["measure", "memory=", "method="]

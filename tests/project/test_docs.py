@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rbpx.cli.argv import VERBS
+from rbpx.cli.registry import names
 from rbpx.config.places import folder
 from rbpx.config.request import Request
 from rbpx.laws.names import LAWS
@@ -69,7 +69,7 @@ def test_every_law_and_status_is_explained() -> None:
 
 
 def test_every_verb_and_key_is_looked_up() -> None:
-    assert [verb for verb in VERBS if f"\n## {verb}\n" not in WHOLE["reference/verbs.md"]] == []
+    assert [verb for verb in names() if f"\n## {verb}\n" not in WHOLE["reference/verbs.md"]] == []
     assert [key for key in Request.__dataclass_fields__ if key not in WHOLE["reference/keys.md"]] == []
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from docs.retell import execute, told
-from rbpx.cli.argv import VERBS
+from rbpx.cli.registry import names
 from tests.conftest import build_checkpoint
 from tests.support.commands import here
 
@@ -86,7 +86,7 @@ def test_the_readme_has_commands_and_the_documentation_more() -> None:
     assert 10 < len(commands_of(README)) < len(COMMANDS) - 10
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", names())
 def test_a_verb_is_told_in_the_readme(verb: str) -> None:
     assert f"`{verb}`" in README
 
