@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from rbpx.analyses.perform import find, open_filled
+from rbpx.analyses.answer import answer, open_filled
 from rbpx.analyses.registry import analyses, analysis
 from rbpx.api.answer import Answer, Result
 from rbpx.api.keywords import Keys, requests
@@ -134,7 +134,7 @@ class Measurements:
         """What a question finds, and its rows."""
         notice.begin()
         asked = requests(verb, dict(keys), self.store, self.config_dir)
-        results, records = read_again(self.store, lambda: find(verb, [(request, None) for request in asked]))
+        results, records = read_again(self.store, lambda: answer(verb, [(request, None) for request in asked]))
         rows = tuple({name: plain(value) for name, value in row.items()} for row in records)
         return Answer(verb, tuple(results), rows)
 

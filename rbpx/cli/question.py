@@ -18,17 +18,15 @@ _NARROWS = ("model", "dataset", "protocol", "family", "source")
 
 
 def start(job: Job) -> Any:
-    """Refuse what cannot be answered; what measures again or reads a file does so now, and returns what it found."""
-    from rbpx.analyses.perform import open_filled
-
+    """Answer what reads a file or measures again; what asks the store waits for the other jobs of its sweep."""
     verb, request = job.line.verb, job.request
     if job.words:
         return part(verb, "analysis").analyse_file(_file(job), request)
-    described = analysis(verb)
-    if request.output is not None and request.format is Format.table and not described.measures:
+    if analysis(verb).measures:
+        return part(verb, "remeasure").remeasure(request)
+    if request.output is not None and request.format is Format.table:
         raise RbpxError(f"{verb} prints its tables; to write its rows to {request.output}, add --format csv or json")
-    open_filled(request.store)
-    return part(verb, "remeasure").remeasure(request) if described.measures else None
+    return None
 
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":

@@ -7,9 +7,9 @@ from typing import Any
 
 import duckdb
 
+from rbpx.analyses.answer import Grid, answer
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.section import sentences
-from rbpx.analyses.perform import Grid, find
 from rbpx.analyses.registry import analyses, analysis, has, part
 from rbpx.display.chart.figure import Undrawn
 from rbpx.display.chart.sheet import Sheet
@@ -133,13 +133,13 @@ def _questions(across: bool) -> list[str]:
 
 def _find_all(grids: Sequence[Grid]) -> tuple[dict[str, tuple[list[Any], list[Record]]], dict[str, str]]:
     """Results and kept fits of each question, and why some have none."""
-    found = {"fit": find("fit", grids, asked=False, indexes=False)}
+    found = {"fit": answer("fit", grids, required=False, indexes=False)}
     reasons: dict[str, str] = {}
     for name in (*_questions(across=False), *_questions(across=True)):
         if name in found:
             continue
         try:
-            found[name] = find(name, grids, indexes=False)
+            found[name] = answer(name, grids, indexes=False)
         except DamageError:
             raise
         except RbpxError as problem:

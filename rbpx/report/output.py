@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from rbpx.analyses.perform import Grid
+from rbpx.analyses.answer import Grid
 from rbpx.config.options import Format
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError

@@ -67,7 +67,7 @@ def _analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record
 
     first = requests[0]
     if done:
-        return perform(first.analyses, [(first, done)], asked=False)
+        return perform(first.analyses, [(first, done)], required=False)
     if first.model is None:
         return perform(first.analyses, [(request, None) for request in requests])
     return []

@@ -20,7 +20,7 @@ VERB = Verb(
 
 def start(job: Job) -> None:
     """Print the record of a run, cell, fit or import; a fit is fitted again."""
-    from rbpx.analyses.perform import open_filled
+    from rbpx.analyses.answer import open_filled
     from rbpx.store.imports import provenance_of
     from rbpx.store.integrity import sound_runs
 

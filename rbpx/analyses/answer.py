@@ -1,0 +1,113 @@
+"""One question to the store: requests in, its results and the rows of its fits out; the same way for every question."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from rbpx.analyses.missing import no_groups, no_runs
+from rbpx.analyses.registry import Analysis, analysis, part
+from rbpx.config.request import Request
+from rbpx.display.progress import counted
+from rbpx.errors import RbpxError
+from rbpx.groups.selection import Group, select
+from rbpx.store.index import refresh_index
+from rbpx.store.notice import notice
+from rbpx.store.queries import connect
+from rbpx.store.remote import open_store
+from rbpx.store.store import Record, Store
+
+Grid = tuple[Request, Sequence[str] | None]
+"""What to look at: the runs of given cells, or (None) all that a request narrows to."""
+
+
+def open_filled(name: str) -> Store:
+    """The store of that name, with something in it to analyse.
+
+    Raises:
+        RbpxError: it holds nothing.
+    """
+    store = open_store(name)
+    if not any(store.records("cells")) and not store.import_files():
+        what = "holds no runs" if store.root.is_dir() else "does not exist, so it holds no runs"
+        raise RbpxError(
+            f"store={name} {what}; name another with --store DIR, or measure first: "
+            "python -m rbpx model=ladder dataset=stdlib"
+        )
+    return store
+
+
+def answer(
+    name: str, grids: Sequence[Grid], required: bool = True, indexes: bool = True
+) -> tuple[list[Any], list[Record]]:
+    """Ask one question about all grids as one, and keep what was fitted.
+
+    Args:
+        name: the question.
+        grids: what to look at.
+        required: whether having no law at all is an error.
+        indexes: whether to bring the index up to date with the new fits.
+
+    Returns:
+        Its results, one or more for each group of runs, and their rows.
+
+    Raises:
+        RbpxError: the store is empty, nothing in it matches, or (`required`) no group has the sizes that a law needs.
+    """
+    question, module = analysis(name), part(name, "analysis")
+    results: list[Any] = []
+    rows: list[Record] = []
+    tokens_known = False
+    for alike in _alike(grids) if question.across else [[grid] for grid in grids]:
+        request = alike[0][0]
+        store = open_filled(request.store)
+        with connect(store, with_fits=False) as connection:
+            groups: list[Group] = []
+            for each, cell_keys in alike:
+                selected = select(connection, each, cell_keys)
+                if not selected:
+                    raise RbpxError(no_runs(connection, each))
+                names = [group.names() for group in groups]
+                groups += [group for group in selected if group.names() not in names]
+            tokens_known = tokens_known or any(group.is_measured for group in groups)
+            groups = [group for group in groups if _suits(question, group)]
+            if question.across:
+                new_results = module.analyse(connection, groups, request)
+            else:
+                new_results = []
+                with counted(f"{name}: groups of runs", len(groups)) as advance:
+                    for group in groups:
+                        new_results.append(module.analyse(connection, group, request))
+                        advance(1)
+        rows += [row for result in new_results for row in module.keep(store, result)]
+        results += new_results
+        if indexes:
+            refresh_index(store)
+    if not any(len(result.group.runs) >= question.sizes for result in results):
+        if required:
+            raise RbpxError(no_groups(name, grids[0][0], tokens_known))
+        if not question.small:
+            notice(no_groups(name, grids[0][0], tokens_known))
+    return results, rows
+
+
+def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
+    """Grids that ask the same of different runs, together: what looks across groups looks across all of them."""
+    together: list[list[Grid]] = []
+    for grid in grids:
+        same = next((others for others in together if _question(others[0][0]) == _question(grid[0])), None)
+        if same is None:
+            together.append([grid])
+        else:
+            same.append(grid)
+    return together
+
+
+def _question(request: Request) -> Request:
+    """A request without what narrows it."""
+    return replace(request, model=None, dataset=None, protocol=None, family=None, source=None, size="all")
+
+
+def _suits(question: Analysis, group: Group) -> bool:
+    """Whether a group has the sizes and the tokens that a question looks at."""
+    has_tokens = group.is_measured or not question.tokens
+    return has_tokens and (question.small or len(group.runs) >= question.sizes)

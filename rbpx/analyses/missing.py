@@ -1,0 +1,85 @@
+"""Why a question has nothing to look at: a request and the store in, one line for the user out."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import duckdb
+
+from rbpx.analyses.registry import analysis
+from rbpx.config.request import Request
+from rbpx.config.suggest import did_you_mean
+from rbpx.store.remote import open_store
+from rbpx.ties import Ties
+
+_IMPORTED = ("source", "ties", "family", "dataset", "size")
+
+
+def _asks_for(ties: Ties | None) -> str:
+    return "" if ties is None else f" with ties={ties.value}"
+
+
+def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
+    """Why a request matches nothing; imported observations have one tie rule, measured ones have all."""
+    query = """
+        SELECT DISTINCT source, ties, family, dataset, size FROM observations WHERE source <> 'measured' ORDER BY ALL"""
+    named: dict[str, Any] = {
+        "source": request.source,
+        "family": request.family or (None if request.model is None else request.model.family),
+        "dataset": None if request.dataset is None else request.dataset.name,
+        "size": None if request.size == "all" else request.size,
+    }
+    others = [
+        (row[0], row[1])
+        for row in connection.sql(query).fetchall()
+        if all(
+            value is None
+            or dict(zip(_IMPORTED, row, strict=True))[name] in (value if isinstance(value, list) else [value])
+            for name, value in named.items()
+        )
+    ]
+    asked = " ".join(f"{name}={value}" for name, value in named.items() if value is not None)
+    unknown = _not_there(connection, named)
+    if unknown is not None:
+        return f"{unknown}; see python -m rbpx status --store {request.store}"
+    hints = [
+        f"source {s} holds ties={t}"
+        for s, t in dict.fromkeys(others)
+        if request.ties is None or t != request.ties.value
+    ]
+    hint = f"; {hints[0]}: add ties={hints[0].rpartition('=')[2]}" if hints else "; see python -m rbpx status"
+    return f"no runs in store={request.store} match {asked or 'the request'}{_asks_for(request.ties)}{hint}"
+
+
+def _not_there(connection: duckdb.DuckDBPyConnection, named: Mapping[str, Any]) -> str | None:
+    """The first value that is asked for and nothing in the store has, with those that there are."""
+    query = """
+        SELECT DISTINCT source, family, dataset, size FROM observations WHERE source <> 'measured'
+        UNION SELECT DISTINCT 'measured', family, dataset, size FROM runs ORDER BY ALL"""
+    rows = connection.sql(query).fetchall()
+    for at, name in enumerate(("source", "family", "dataset", "size")):
+        known = list(dict.fromkeys(row[at] for row in rows if row[at] is not None))
+        asked = named[name] if isinstance(named[name], list) else [named[name]]
+        for value in asked:
+            if value is not None and value not in known:
+                shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+                return f"{name}={value} is not in the store; {did_you_mean(str(value), known)}it holds {shown}"
+    return None
+
+
+def no_groups(name: str, request: Request, tokens_known: bool) -> str:
+    """Why an analysis found nothing to look at among the runs that there are."""
+    if not tokens_known and (analysis(name).tokens or request.slices is not None):
+        return (
+            f"{name} looks at tokens, and imported results have none; measure: "
+            "python -m rbpx measure model=ladder dataset=pydoc"
+        )
+    if analysis(name).across and request.slices is None:
+        return (
+            f"no two texts that were asked for in store={request.store} have 3 sizes of one family in common, measured "
+            "alike; measure another text: python -m rbpx measure model=ladder dataset=pydoc"
+        )
+    n_runs = sum(1 for _ in open_store(request.store).records("cells"))
+    return (
+        f"no group of runs in store={request.store} has the {analysis(name).sizes} sizes that {name} needs "
+        f"({n_runs} run(s) in all); measure more: python -m rbpx model=ladder dataset=stdlib size=all"
+    )
