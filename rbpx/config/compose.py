@@ -48,7 +48,8 @@ def is_ours(problem: BaseException) -> bool:
 def register(primary: str, overrides: Sequence[str]) -> None:
     """The schema, and one option of the group `experiment` for each study of this kind.
 
-    Studies are read only where the words may ask for one, or for what there is: that is a third of the time to start.
+    Studies are read only where one may be asked for, or what there is: that is a third of the time to start. A ladder
+    is always trained by a study.
     """
     from hydra.core.config_store import ConfigStore
     from omegaconf import OmegaConf
@@ -60,7 +61,8 @@ def register(primary: str, overrides: Sequence[str]) -> None:
     store.store(name="train_request", node=TrainRequest)
     store.store(name="import_request", node=ImportRequest)
     asks = re.compile(r"experiment|^-")  # --info and completion list them
-    for path in experiments(primary) if any(asks.search(word) for word in overrides) else ():
+    needed = primary == "train" or any(asks.search(word) for word in overrides)
+    for path in experiments(primary) if needed else ():
         node = OmegaConf.load(path)
         if primary != "train":
             OmegaConf.update(node, "study.name", path.stem)
