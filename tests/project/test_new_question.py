@@ -1,4 +1,4 @@
-"""A question is one new folder: the steps of the documentation in a copy of the project, seen wherever questions are."""
+"""A question is one new folder: the documented steps in a copy of the project, seen wherever questions are."""
 
 import json
 import os

@@ -6,11 +6,12 @@ ANALYSIS = Analysis(
     order=230,
     summary="what float32 would change: ranks, RBP_k, cross-entropy, alpha",
     help="""\
-Measures 50 documents (limit=) of each run again in float32, the same ones for every size, and sets them beside
-what is stored: how many ranks moved and how far, how many tokens crossed k, what RBP_k, cross-entropy and the
-alpha of their laws change by, with intervals over documents drawn on both sides together. Model, tokenizer and
-text must be those of the run. dtype= narrows to runs of that dtype; a run in float32 comes out the same but for
-rounding, or the table says no. device= and tokens_per_batch= may differ from then. Nothing is written.""",
+Measures 50 documents (limit=) of each run again in float32, the same documents for every size, and compares
+them with what is stored: how many ranks moved and how far, how many tokens crossed k, and how much RBP_k,
+cross-entropy and the exponents of their laws change, with intervals from documents resampled on both sides
+together. Model, tokenizer and text must be those of the run. dtype= narrows to runs of that dtype; a float32
+run must come out the same up to rounding, and the table says so if it does not. device= and tokens_per_batch=
+may differ from the original. Nothing is written.""",
     examples=(
         "python -m rbpx audit dataset=pydoc",
         "python -m rbpx audit dtype=bfloat16 limit=20 k='[1,10,100,1000]' --format json",

@@ -6,11 +6,11 @@ ANALYSIS = Analysis(
     order=160,
     summary="what protocol, BOS, dtype and tie rule do to RBP_k, cross-entropy, alpha",
     help="""\
-For each text that a family was measured on in more than one way (protocol, window, BOS, dtype), every way under
-every tie rule beside the reference: the paper's protocol in float32, ties pessimistic. RBP_k and cross-entropy
-of the largest size and alpha of all sizes are differences from the reference at the same sizes, with intervals
-over documents drawn on both sides together, and for alpha over models. Measure the ways first: measure
-dtype=bfloat16.""",
+For each text that a family was measured on in more than one way (protocol, window, BOS, dtype), compares every
+way under every tie rule with the reference: the paper's protocol in float32 with pessimistic ties. RBP_k and
+cross-entropy of the largest size, and alpha over all sizes, are given as differences from the reference at the
+same sizes, with intervals from documents resampled on both sides together, and for alpha from the models too.
+Measure the ways first, for example: measure dtype=bfloat16.""",
     examples=("python -m rbpx choices dataset=pydoc", "python -m rbpx choices k='[1,100]' --format csv"),
     title="Ways of measuring",
     sizes=1,

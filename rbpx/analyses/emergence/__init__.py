@@ -6,10 +6,10 @@ ANALYSIS = Analysis(
     order=140,
     summary="how fast N tokens in a row become right, measured and predicted",
     help="""\
-p_{N,k} is the share of windows of N consecutive tokens whose ranks are all at most k; if tokens were
-independent, -ln p_{N,k} = C N S^-alpha (arXiv 2510.20387, eqs. 6 to 8, figure 7). Prints measured windows
-beside that prediction and a corrected one, a law for each N and the joint law, and the sizes at which p crosses
-0.1, 0.5, 0.9.""",
+p_{N,k} is the share of windows of N consecutive tokens whose ranks are all at most k. If tokens were
+independent, -ln p_{N,k} = C N S^-alpha (arXiv 2510.20387, eqs. 6 to 8, figure 7). Prints the measured windows
+beside that prediction and one corrected for dependence, a law for each N, the joint law, and the sizes at which
+p crosses 0.1, 0.5 and 0.9.""",
     examples=("python -m rbpx emergence dataset=pydoc", "python -m rbpx emergence k=1 n='[1,2,5,10,50]' --format csv"),
     title="Emergence: N tokens in a row",
     sizes=3,

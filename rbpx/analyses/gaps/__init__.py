@@ -6,17 +6,17 @@ ANALYSIS = Analysis(
     order=150,
     summary="how the gap between two datasets, or two slices of one, changes with size",
     help="""\
-For every two texts that a family was measured on, L_A / L_B = G (S / S_ref)^delta, L the cross-entropy or -ln
-RBP_k (arXiv 2510.24626). A is the harder text; delta < 0 says that the gap closes, and at which size it would
-be closed, with intervals for documents and models.
+For every two texts that a family was measured on, fits L_A / L_B = G (S / S_ref)^delta, where L is the
+cross-entropy or -ln RBP_k (arXiv 2510.24626). A is the harder text; delta < 0 means that the gap closes, and
+the table gives the size at which it would be closed, with intervals that include documents and models.
 
 slices= compares tokens of one text instead, each slice with the first: position (buckets 1-15, 16-63, 64-255,
-256+), frequency (deciles of the scored tokens by how often their id is scored, most frequent first), or your
-own, each a plain word with an SQL condition over doc_id, position, token_id, text, frequency (a count), decile,
-n_tokens (of the document), greater, ties, logprob and rank. A single condition is compared with the rest.
-Inside the quotes of a condition SQL's own strings are written with $$: text = $$def$$. Slices hold the same
-documents, which are resampled together. A condition on rank or logprob chooses other tokens at each size; the
-gap is then marked different tokens.""",
+256+), frequency (deciles of the scored tokens by how often their id is scored, most frequent first), or slices
+of your own, each a name with an SQL condition over doc_id, position, token_id, text, frequency (a count),
+decile, n_tokens (of the document), greater, ties, logprob and rank. A single condition is compared with the
+remaining tokens. Inside the quotes of a condition, write SQL strings with $$: text = $$def$$. Slices share
+their documents, which are resampled together. A condition on rank or logprob selects different tokens at each
+size; such a gap is marked `different tokens`.""",
     examples=(
         "python -m rbpx gaps model=ladder",
         "python -m rbpx gaps k='[1,100]' --format json",

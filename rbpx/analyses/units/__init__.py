@@ -8,9 +8,9 @@ ANALYSIS = Analysis(
     help="""\
 For each model: nats per token beside bits per byte (nats of the scored tokens / ln 2 / bytes of the text that
 they stand for; the first token is not predicted, so its bytes do not count), tokens per byte, the median, 90 %
-and 99 % quantile of the rank and of rank/V, and RBP at k = V/1000 and V/100. Nats per token and ranks compare
-models of one tokenizer, the others any. Families measured on the same text stand side by side; intervals are
-over documents.""",
+and 99 % quantiles of the rank and of rank/V, and RBP at k = V/1000 and V/100. Nats per token and ranks are
+comparable under one tokenizer only, the others under any. Families measured on the same text are listed side by
+side; intervals are over documents.""",
     examples=("python -m rbpx units dataset=pydoc", "python -m rbpx units family='[ladder]' ties=mid --format csv"),
     title="Units across tokenizers",
     sizes=1,

@@ -5,11 +5,11 @@ from rbpx.errors import RbpxError
 
 VERB = Verb(
     order=380,
-    summary="print what makes a shell complete `rbpx`",
+    summary="print the shell completion script of `rbpx`",
     help="""\
 Prints a script for bash or zsh that completes verbs, keys, names of models, texts and studies, and flags of the
-console script `rbpx`; `python -m rbpx` is not completed, since there a shell completes for Python. For bash put
-eval "$(rbpx completion bash)" into ~/.bashrc, for zsh eval "$(rbpx completion zsh)" into ~/.zshrc.""",
+console script `rbpx`. `python -m rbpx` cannot be completed, since the shell then completes for Python. For bash
+put eval "$(rbpx completion bash)" into ~/.bashrc, for zsh eval "$(rbpx completion zsh)" into ~/.zshrc.""",
     examples=("python -m rbpx completion bash",),
     takes_words=True,
 )

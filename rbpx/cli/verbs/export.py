@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 VERB = Verb(
     order=330,
     summary="write a relation or a query as CSV, JSON or Parquet",
-    help="Takes the name of a relation or a SELECT; the ending of --output says the format, without it CSV is printed.",
+    help="""\
+Takes the name of a relation or a SELECT. The suffix of --output gives the format; without it CSV is printed.""",
     examples=(
         "python -m rbpx export observations --output observations.parquet",
         'python -m rbpx export "SELECT size, cross_entropy_nats FROM runs" --output runs.csv',

@@ -17,11 +17,11 @@ VERB = Verb(
     order=320,
     summary="bring other people's results into `observations`",
     help="""\
-Reads RBP_k, or shares of windows of n hits, from CSV, JSON, JSONL or Parquet: one row per model, text, k, or
-columns rbp_1, rbp_10, ... Columns are found by name (model, S or non_embedding_params, dataset, k, rbp, n,
-n_tokens, cross_entropy_nats ...); columns='{rbp: their_name}' names others. Every row is checked; a wrong one
-is named with its line and keeps all out. Analyses take imported rows with source=NAME and the ties they came
-with.""",
+Reads RBP_k, or shares of windows of n hits, from CSV, JSON, JSONL or Parquet: one row per model, text and k, or
+columns rbp_1, rbp_10, ... Columns are recognised by name (model, S or non_embedding_params, dataset, k, rbp, n,
+n_tokens, cross_entropy_nats ...); columns='{rbp: their_name}' maps others. Every row is checked; an invalid one
+is reported with its line, and then nothing is imported. Analyses select imported rows with source=NAME and the
+tie rule they came with.""",
     examples=(
         "python -m rbpx import FILE.csv source=NAME ties=optimistic family=gpt2 dataset=wikipedia",
         "python -m rbpx fit source=NAME ties=optimistic",

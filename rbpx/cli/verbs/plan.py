@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 
 VERB = Verb(
     order=40,
-    summary="what a grid would cost before it runs, a row a cell",
+    summary="what a grid would cost before it runs, one row per cell",
     help="""\
-Prints for each cell S, the memory at the peak, FLOPs, tokens, disk in the store, the expected time, whether it
-is done, and what makes it fit into the memory that is free: its dtype, bfloat16, device=split, or nothing.
-Nothing is downloaded or measured. FLOPs are 2 S a token, 2 V D for the logits of a scored one, and 4 L A T for
-attention (arXiv 2001.08361, table 1; 2203.15556, appendix F). Tokens are exact where the store holds a run of
-the same text and tokenizer, else estimated (~) from the text, and empty where the text is not here. Times come
-from the run in the store on the same device and dtype whose FLOPs a token are nearest, or from a model run for
-a second (calibrate=true).""",
+Prints for each cell S, peak memory, FLOPs, tokens, disk in the store, the expected time, whether it is done,
+and what makes it fit into the free memory: its dtype, bfloat16, device=split, or nothing. Nothing is downloaded
+or measured. FLOPs are 2 S per token, 2 V D for the logits of a scored one, and 4 L A T for attention (arXiv
+2001.08361, table 1; 2203.15556, appendix F). Tokens are exact where the store holds a run of the same text and
+tokenizer, else estimated (~) from the text, and empty where the text is not on this machine. Times come from
+the run in the store on the same device and dtype with the nearest FLOPs per token, or from a model run for a
+second (calibrate=true).""",
     examples=(
         "python -m rbpx plan model=pythia dataset=pydoc",
         "python -m rbpx plan model=pythia dataset=pydoc calibrate=true",

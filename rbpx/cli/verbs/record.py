@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 VERB = Verb(
     order=30,
-    summary="run a named study, and write what it gives into its file",
+    summary="run a named study, and write its findings into its file",
     help="""\
-Measures what a study of experiments/ still needs, does its analyses, and writes the result that the study names
-in SQL into the end of its file, in place of what stood there, with the runs it comes from. --output FILE writes
-elsewhere. `run experiment=NAME` does the same without writing.""",
+Measures what a study of experiments/ still needs, does its analyses, and writes the result that the study
+defines in SQL to the end of its file, replacing earlier findings, with the runs it comes from. --output FILE
+writes elsewhere. `run experiment=NAME` does the same without writing.""",
     examples=(
         "python -m rbpx record experiment=rbp_figure_3 --output figure_3.yaml",
         "python -m rbpx record experiment=rbp_figure_3 model=ladder --output figure_3.yaml",

@@ -12,12 +12,12 @@ VERB = Verb(
     order=300,
     summary="one page with the laws, figures and tables of a store",
     help="""\
-Does fit, regimes, klaw, predict, emergence, ranks, entropy and gaps over the runs in the store, narrowed by
-model, size, dataset, k, ties and laws as they are, and writes one HTML file that needs no network: a summary in
-plain sentences, for each family and text the laws with their intervals and the figures of arXiv 2510.20387 (3
-to 9), each with its values, its SQL and its runs; tables that sort and download as CSV; light and dark.
---format md gives the same as Markdown, tex tables for a paper in the shape of tables 1 and 2, svg and pdf a
-folder of figures. --output names the file or folder; what is there and is no report is not overwritten.""",
+Answers every question that has a section in a report, over the runs in the store as model, size, dataset, k,
+ties and laws narrow them, and writes one HTML file that needs no network: a summary in plain sentences, for
+each family and text the laws with their intervals and the figures of arXiv 2510.20387 (3 to 9), each with its
+values, its SQL and its runs; tables that sort and download as CSV; light and dark. --format md gives the same
+as Markdown, tex gives tables for a paper in the layout of tables 1 and 2, svg and pdf a folder of figures.
+--output names the file or folder; an existing file that is not a report is never overwritten.""",
     examples=(
         "python -m rbpx report",
         "python -m rbpx report dataset=pydoc k='[1,10,100]' --output pydoc.html",

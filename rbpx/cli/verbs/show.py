@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 VERB = Verb(
     order=340,
     summary="print where one run or fit comes from",
-    help="Takes a run_id, cell_key or fit_id; a fit is fitted again from what it carries, and the difference shown.",
+    help="""\
+Takes a run_id, cell_key or fit_id. A fit is fitted again from the data it carries, and the difference is shown.""",
     examples=("python -m rbpx show ID",),
     takes_words=True,
 )

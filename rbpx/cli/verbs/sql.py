@@ -5,7 +5,7 @@ from rbpx.errors import RbpxError
 
 VERB = Verb(
     order=310,
-    summary="ask the store in SQL, reading only",
+    summary="query the store in SQL, read-only",
     help="""\
 Answers one SELECT (DuckDB's dialect) over the relations runs, tokens, rank_counts, documents, vocab,
 observations, fits, rank_fits and failures; rbp_at(k, ties) gives RBP at any k.""",

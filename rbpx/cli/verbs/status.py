@@ -13,8 +13,9 @@ VERB = Verb(
     summary="print what the store holds, what is being measured and what failed",
     help="""\
 Counts runs and tokens, and shows as a grid which model is done, running, failed or missing on which text:
-missing is what was measured on another text. Name a grid (model= and dataset=, also with -m) to see how far it
-is. A process that measures leaves a mark in the store while it does; one that was stopped is shown as stopped.""",
+missing are the models that were measured on another text only. Name a grid (model= and dataset=, also with -m)
+to see its progress. A measuring process leaves a mark in the store while it runs; one that was killed is shown
+as stopped.""",
     examples=(
         "python -m rbpx status",
         "python -m rbpx status model=ladder dataset=pydoc",

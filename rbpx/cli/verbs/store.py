@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 VERB = Verb(
     order=360,
-    summary="keep house in the store",
+    summary="maintain the store: verify, merge, rebuild, clean up",
     help="""\
-`verify` reads every byte: each run against the sha256 and the counts of its manifest, requests and fits against
-the runs that they name; prints a line for each fault with what to do, and exits 1. What is damaged is left out
-of every answer meanwhile, with a line that names it. `merge OTHER` copies what another store holds and this one
-lacks, verified on the way; a run that is in both with other bytes is named and stays as it is here. `rebuild`
-makes the index rbpx.duckdb anew, `gc` drops fits whose runs are gone, `rm RUN` removes a run, `rm SOURCE` what
-was imported.""",
+`verify` reads every byte: each run is checked against the sha256 and the counts of its manifest, requests and
+fits against the runs that they name. It prints a line for each fault with what to do, and exits 1. Meanwhile
+corrupt files are left out of every answer, with a line that names them. `merge OTHER` copies what another store
+holds and this one lacks, verified on the way; a run that both hold with different bytes is named and stays as
+it is here. `rebuild` makes the index rbpx.duckdb anew, `gc` drops orphaned fits, `rm RUN` removes a run, `rm
+SOURCE` removes what was imported.""",
     examples=(
         "python -m rbpx store verify",
         "python -m rbpx store merge OTHER",

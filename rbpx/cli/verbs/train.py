@@ -8,7 +8,7 @@ VERB = Verb(
     help="""\
 Trains every size of a ladder on the Python source of installed packages, all on the same tokens in the same
 order, and writes ordinary Hugging Face folders. The bundled ladder came from experiment=ladder. A killed
-training continues from its last checkpoint.""",
+training run continues from its last checkpoint.""",
     examples=(
         "python -m rbpx train size=3k tokens=1_000_000",
         "python -m rbpx train text.site=FOLDER output=my_ladder",
