@@ -36,7 +36,7 @@ def main(argv: list[str]) -> int:
         print(f"rbpx: {visible_line(str(problem))}", file=sys.stderr)
         return 1 if isinstance(problem, MeasureError) else 2
     except BrokenPipeError:
-        from rbpx.cli.job import close_output
+        from rbpx.cli.launch import close_output
 
         close_output()
         return 0

@@ -5,26 +5,24 @@ outcome as a file in the folder of the sweep.
 """
 
 import os
-import pickle
 import re
-import shutil
 import sys
-import tempfile
-import uuid
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
+from rbpx.analyses.registry import analyses, has
+from rbpx.cli import sweep_folder
 from rbpx.cli.argv import CommandLine
-from rbpx.cli.registry import about
-from rbpx.cli.verb import Outcome
+from rbpx.cli.registry import about, module
+from rbpx.cli.verb import Job, Outcome, Verb
 from rbpx.config.compose import is_ours, register
 from rbpx.config.explain import explain
+from rbpx.config.options import Format
 from rbpx.config.overrides import quoted
 from rbpx.config.places import folder
-from rbpx.errors import RbpxError
+from rbpx.config.request import Request
+from rbpx.errors import MeasureError, RbpxError
 
 
 def launch(line: CommandLine) -> list[Outcome]:
@@ -44,14 +42,12 @@ def launch(line: CommandLine) -> list[Outcome]:
         overrides = [re.sub(r"^(dataset|protocol)=", r"plain.\1=", override) for override in overrides]
     register(primary, overrides)
     launcher = next((o.partition("=")[2] for o in overrides if o.startswith("hydra/launcher=")), "basic")
-    alone, sweep = launcher != "basic", _sweep_folder(launcher, overrides)
+    alone, sweep = launcher != "basic", sweep_folder.make(launcher, overrides)
     outcomes: list[Outcome] = []
-    leave = partial(_leave, sweep) if alone else outcomes.append
+    leave = partial(sweep_folder.leave, sweep) if alone else outcomes.append
 
     def task(config: Any) -> None:
-        from rbpx.cli.job import run_job  # what runs no job, as --cfg and --info, waits for no library of the verbs
-
-        leave(run_job(line, config, alone))
+        leave(_run_job(line, config, alone))
 
     sys.argv = ["rbpx", *overrides, f"hydra.sweep.dir={quoted(str(sweep))}"]
     lost: list[Outcome] = []
@@ -67,43 +63,10 @@ def launch(line: CommandLine) -> list[Outcome]:
         reason = " ".join(str(problem).split())[:160]
         lost = [Outcome(error=f"a job of {launcher} ended without an answer ({reason}); its log: {sweep}", status=1)]
     finally:
-        outcomes += _collect(sweep)
+        outcomes += sweep_folder.collect(sweep)
         if not lost:
-            _remove(sweep)
+            sweep_folder.remove(sweep)
     return [*outcomes, *lost]
-
-
-def _leave(sweep: Path, outcome: Outcome) -> None:
-    """Put down the outcome of a job that has a process of its own."""
-    number = sum(1 for _ in sweep.glob("*.outcome"))
-    unfinished = sweep / f"{uuid.uuid4().hex}.tmp"
-    unfinished.write_bytes(pickle.dumps(outcome))
-    unfinished.rename(sweep / f"{number:06d}-{uuid.uuid4().hex[:6]}.outcome")
-
-
-def _collect(sweep: Path) -> list[Outcome]:
-    """The outcomes that were put down, in the order in which their jobs ended."""
-    return [pickle.loads(path.read_bytes()) for path in sorted(sweep.glob("*.outcome"))]
-
-
-def _sweep_folder(launcher: str, overrides: Sequence[str]) -> Path:
-    """Where the jobs of a sweep leave their outcomes: in the store, beside their logs, if they may run elsewhere."""
-    if launcher == "basic":
-        return Path(tempfile.mkdtemp(prefix="rbpx-"))
-    stores = [o.partition("=")[2].strip("\"'") for o in overrides if o.startswith("store=")]
-    store = Path(stores[-1] if stores else os.environ.get("RBPX_STORE", "store")).expanduser().resolve()
-    sweep = store / "sweeps" / uuid.uuid4().hex[:12]
-    sweep.mkdir(parents=True)
-    return sweep
-
-
-def _remove(sweep: Path) -> None:
-    """Remove the folder of a sweep, and those above it that it was made in and that hold nothing else."""
-    shutil.rmtree(sweep, ignore_errors=True)
-    if sweep.parent.name == "sweeps":
-        with suppress(OSError):  # not empty
-            sweep.parent.rmdir()
-            sweep.parent.parent.rmdir()
 
 
 def _refuse_lists(overrides: Sequence[str]) -> None:
@@ -113,3 +76,48 @@ def _refuse_lists(overrides: Sequence[str]) -> None:
         if listed:
             names = listed[2].replace(" ", "")
             raise RbpxError(f"{override} is a list where one {listed[1]} is meant; sweep with -m {listed[1]}={names}")
+
+
+def _run_job(line: CommandLine, config: Any, alone: bool) -> Outcome:
+    """Start the verb in whatever process a launcher chose; a user's mistake is an outcome, not raised."""
+    from omegaconf import OmegaConf
+
+    described, start = about(line.verb), getattr(module(line.verb), "start", None)
+    try:
+        request: Any = OmegaConf.to_object(config)
+        _check_shown(line.verb, request)
+        if start is None:
+            return Outcome(request)
+        job = Job(request, line, alone)
+        if isinstance(described, Verb) and not described.needs_store:
+            return Outcome(request, start(job))
+        from rbpx.store.reread import read_again
+
+        return Outcome(request, read_again(request.store, lambda: start(job)))
+    except MeasureError as problem:
+        return Outcome(error=str(problem), status=1)
+    except RbpxError as problem:
+        return Outcome(error=str(problem), status=2)
+    except BrokenPipeError:
+        close_output()
+        return Outcome()
+
+
+def close_output() -> None:
+    """`| head` has seen enough; what is still buffered has nowhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _check_shown(verb: str, request: Any) -> None:
+    """Refuse a format or a plot that the verb does not have, which would be passed over in silence."""
+    if verb != "report" and getattr(request, "format", Format.table) not in (Format.table, Format.csv, Format.json):
+        name = request.format.value
+        raise RbpxError(
+            f"format={name} is of a report: python -m rbpx report --format {name}; {verb} prints table, csv or json"
+        )
+    if not isinstance(request, Request) or not request.plot:
+        return
+    questions = request.analyses if verb in ("run", "record") else [verb]
+    if not any(name in analyses() and has(name, "plot") for name in questions):
+        plotted = ", ".join(name for name in analyses() if has(name, "plot"))
+        raise RbpxError(f"{', '.join(questions)} has no plot; drop --plot, or ask one of {plotted}")
