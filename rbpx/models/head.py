@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from rbpx.errors import RbpxError
+from rbpx.models.head_product import HeadProduct, float32_product
 from rbpx.ranks.definition import TokenRanks, rank_hidden
-from rbpx.ranks.product import Map, Product, float32_product
+from rbpx.ranks.product import Map
 
 _PROBE_LOGIT = 100.0  # the probe drives logits this far, where a soft cap shows itself
 _PROBE_TOKENS = 8
@@ -59,7 +60,7 @@ class Head:
         vocab_size: V, rows that compete for a rank, padded ones included.
     """
 
-    product: Product | None
+    product: HeadProduct | None
     finish: Map | None
     after: str
     vocab_size: int
@@ -97,7 +98,7 @@ class Head:
 
 def at_once(head: Head) -> Head:
     """The head with whole logits of a few positions at a time, where there is too little work to compile tiles for."""
-    return replace(head, product=None if head.product is None else Product(head.product.logits))
+    return replace(head, product=None if head.product is None else HeadProduct(head.product.logits))
 
 
 def without_padding(head: Head, n_token_ids: int) -> Head:
