@@ -40,7 +40,7 @@ from torch import Tensor
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window, cut_windows
 from rbpx.measure import extract
-from rbpx.measure.distributed import Crew
+from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import batch_windows, measure_windows
 from rbpx.models.head import head_input
 from rbpx.models.load import LoadedModel, load_model
@@ -107,7 +107,9 @@ def floor(loaded: LoadedModel, windows: Sequence[Window]) -> None:
 
 def rbpx(loaded: LoadedModel, windows: Sequence[Window]) -> "np.ndarray[Any, Any]":
     """Ours."""
-    columns = measure_windows(loaded, windows, Crew(0, 1, loaded.model.device), PER_BATCH, lambda n: None).columns
+    columns = measure_windows(
+        loaded, windows, ProcessGroup(0, 1, loaded.model.device), PER_BATCH, lambda n: None
+    ).columns
     return 1 + columns["greater"] + columns["ties"]
 
 
@@ -257,7 +259,7 @@ def main() -> None:
     words.add_argument("--peak-gb-s", type=float, help="of its memory")
     asked = words.parse_args()
     device = torch.device(asked.device)
-    extract._WORTH_TILES = 0  # a benchmark compiles once, however short its texts are
+    extract._MIN_LOGITS_FOR_TILES = 0  # a benchmark compiles once, however short its texts are
     print(f"{torch.get_num_threads()} threads, {asked.device}, {asked.dtype}, torch {torch.__version__}\n", flush=True)
     print("| model | text | " + " | ".join(f"{name}, tokens/s" for name in WAYS) + " | rbpx / floor, time |", end="")
     print(" rbpx / (c) | rbpx / (b) | rbpx / (a) | floor, MiB | rbpx, MiB | (c), MiB | (a), MiB |")

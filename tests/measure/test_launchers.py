@@ -91,11 +91,11 @@ def test_the_next_text_is_cut_while_one_is_measured_and_the_runs_are_those_of_si
     family: Family, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where a GPU computes; on a CPU a text is cut in its turn."""
-    from rbpx.measure import cell, reading, runner
+    from rbpx.measure import cell, protocol, runner
 
     events: list[str] = []
     next_is_cut = threading.Event()
-    cut_windows, measure_windows = reading.cut_windows, cell.measure_windows
+    cut_windows, measure_windows = protocol.cut_windows, cell.measure_windows
 
     def cut(*how: Any) -> Any:
         windows = cut_windows(*how)
@@ -111,9 +111,9 @@ def test_the_next_text_is_cut_while_one_is_measured_and_the_runs_are_those_of_si
             assert next_is_cut.wait(60), "the next text waits for the end of this one"
         return measure_windows(*how)
 
-    monkeypatch.setattr(runner, "_computes_elsewhere", lambda crew: True)
-    monkeypatch.setattr(reading, "_cut", {})
-    monkeypatch.setattr(reading, "cut_windows", cut)
+    monkeypatch.setattr(runner, "_computes_on_gpu", lambda processes: True)
+    monkeypatch.setattr(protocol, "_cached_windows", {})
+    monkeypatch.setattr(protocol, "cut_windows", cut)
     monkeypatch.setattr(cell, "measure_windows", measured)
     words = [word for word in family.words("xs") if not word.startswith("dataset")]
     together, apart = tmp_path / "together", tmp_path / "apart"

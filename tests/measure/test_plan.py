@@ -68,8 +68,8 @@ def test_a_model_that_cannot_be_is_one_line(name: str, cwd: Path, tmp_path: Path
 
 def test_tokens_of_a_text_that_is_here_are_estimated(cwd: Path, tmp_path: Path) -> None:
     from rbpx.data.corpus import draw, read_pydoc
-    from rbpx.models.load import load_tokenizer
-    from rbpx.models.weights import local_folder
+    from rbpx.models.folder import local_folder
+    from rbpx.models.tokenizer import load_tokenizer
 
     rows = plan("model=ladder", "dataset=pydoc", "--store", tmp_path / "store", cwd=cwd)
     folder = local_folder("rbpx:ladder/3k")

@@ -154,17 +154,17 @@ def test_a_cell_that_fails_is_kept_with_its_reason_until_it_is_repaired(
     told = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
     assert len(told) == 1
     assert "mine s on file" in told[0]
-    assert "no finite numbers" in told[0]
+    assert "non-finite logits" in told[0]
     assert "a law needs at least 3" in answer.stdout  # the two that were measured
     assert {size for _, size, _ in answers(store)} == {"xs", "m"}
 
     asked = ["sql", "SELECT * FROM failures", "--store", store, "--format", "json"]
     (failure,) = json.loads(here(*asked, cwd=cwd, check=0).stdout)
     assert (failure["family"], failure["size"], failure["dataset"]) == ("mine", "s", "file")
-    assert "no finite numbers" in failure["error"]
+    assert "non-finite logits" in failure["error"]
     assert failure["at"].startswith("20")
     assert index_rows(store, "SELECT size FROM failures", cwd) == [{"size": "s"}]
-    assert "no finite numbers" in here("status", "--store", store, cwd=cwd, check=0).stdout
+    assert "non-finite logits" in here("status", "--store", store, cwd=cwd, check=0).stdout
 
     finished = {name: (path / "manifest.json").stat().st_mtime_ns for name, path in run_folders(store).items()}
     spoil(fragile.folders["s"], with_nan=False)

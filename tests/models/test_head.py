@@ -13,7 +13,7 @@ from torch import Tensor
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window, cut_windows
 from rbpx.errors import RbpxError
-from rbpx.measure.distributed import Crew
+from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import COLUMNS, TokenRows, measure_windows
 from rbpx.models.head import head_input, open_head
 from rbpx.models.load import LoadedModel, load_model
@@ -107,7 +107,7 @@ def windows_of(loaded: LoadedModel, texts: list[str]) -> list[Window]:
 
 
 def measure(loaded: LoadedModel, windows: list[Window], budget: int = 200) -> TokenRows:
-    return measure_windows(loaded, windows, Crew(0, 1, CPU), budget, lambda n: None)
+    return measure_windows(loaded, windows, ProcessGroup(0, 1, CPU), budget, lambda n: None)
 
 
 def assert_rows_of_the_models_own_logits(

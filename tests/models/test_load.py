@@ -15,9 +15,10 @@ from safetensors.torch import load_file, save_file
 
 from rbpx.errors import RbpxError
 from rbpx.files.digest import hash_files
-from rbpx.models.load import LoadedModel, hash_tokenizer, load_model
-from rbpx.models.snapshot import fetch
-from rbpx.models.weights import hash_model, local_folder, weight_files
+from rbpx.models.folder import hash_model, local_folder, weight_files
+from rbpx.models.hub import fetch
+from rbpx.models.load import LoadedModel, load_model
+from rbpx.models.tokenizer import hash_tokenizer
 from tests.conftest import ARCHITECTURES, CONTEXT, VOCAB_ROWS, build_tokenizer
 
 CPU = torch.device("cpu")

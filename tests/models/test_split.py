@@ -15,7 +15,7 @@ from rbpx.config.placement import Split, read_limits
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.models.load import LoadedModel, load_model
 from tests.conftest import ARCHITECTURES
-from tests.models.test_snapshot import pickle_weights
+from tests.models.test_hub import pickle_weights
 from tests.support.commands import here
 
 pytest_plugins = ["tests.support.stores"]
@@ -165,7 +165,7 @@ def test_memory_that_cannot_be_meant_is_a_wrong_request(
 
 @pytest.mark.skipif(torch.cuda.device_count() > 7, reason="GPU 7 is there")
 def test_a_gpu_that_is_not_there_is_a_wrong_request(tiny_checkpoint: Callable[..., Path], tmp_path: Path) -> None:
-    with pytest.raises(RbpxError, match=r"memory names GPU 7, and torch sees"):
+    with pytest.raises(RbpxError, match=r"memory names GPU 7, but torch finds"):
         load_model(str(tiny_checkpoint("gpt2")), None, "float32", CPU, split=Split(tmp_path, {7: 10**9}))
 
 

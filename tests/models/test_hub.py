@@ -12,9 +12,9 @@ import torch
 from safetensors.torch import load_file
 
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.models.folder import hash_model
+from rbpx.models.hub import check_snapshot, fetch
 from rbpx.models.load import LoadedModel, load_model
-from rbpx.models.snapshot import check_snapshot, fetch
-from rbpx.models.weights import hash_model
 from tests.conftest import ARCHITECTURES, build_tokenizer
 from tests.models.test_load import plant_pickle
 from tests.support.model_hub import CHUNK, Hub, other_bytes
@@ -144,7 +144,7 @@ def test_weights_in_several_files_make_the_same_model(
 @pytest.mark.parametrize(
     ("model", "revision", "says"),
     [
-        ("org/nosuch", None, ["model.id=org/nosuch", "unknown to the hub"]),
+        ("org/nosuch", None, ["model.id=org/nosuch", "does not exist on the hub"]),
         ("org/tiny", "nosuch", ["model.revision=nosuch", "org/tiny"]),
         ("org/gated 401", None, ["model.id=org/gated", "gated", "hf auth login"]),
         ("org/gated 403", None, ["model.id=org/gated", "gated", "hf auth login"]),
@@ -216,16 +216,16 @@ def test_a_download_that_never_ends_is_one_line_and_the_next_try_fetches_only_wh
 ) -> None:
     sharded.faults[SECOND] = "breaks"
     line = line_of(MeasureError, "org/sharded", None)
-    assert f"org/sharded is incomplete here, {SECOND} is missing" in line
+    assert f"org/sharded is incomplete, {SECOND} is missing" in line
     assert "run again" in line
     assert not [path for path in (tmp_path / "home").rglob("*.incomplete")], "nothing half-written"
-    with pytest.raises(MeasureError, match="incomplete here"):
+    with pytest.raises(MeasureError, match="is incomplete, "):
         load("org/sharded")
 
     sharded.faults.clear()
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     line = line_of(MeasureError, "org/sharded", None)
-    assert f"org/sharded is incomplete here, {SECOND} is missing" in line
+    assert f"org/sharded is incomplete, {SECOND} is missing" in line
     assert "offline" in line.lower()
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
@@ -247,11 +247,11 @@ def test_a_file_that_holds_something_else_than_the_hub_says_is_refused_until_it_
         load("org/tiny")
     line = str(caught.value)
     assert "\n" not in line
-    assert f"{name} of org/tiny is damaged here" in line
+    assert f"{name} of org/tiny is corrupt" in line
     named = Path(line.split("delete ")[1].removesuffix(" and run again"))
     assert named.read_bytes() == other_bytes(whole)
     tiny.faults.clear()
-    with pytest.raises(MeasureError, match="damaged here"):
+    with pytest.raises(MeasureError, match="is corrupt"):
         load("org/tiny")  # the cache holds it; only deleting helps
     named.unlink()
     assert load("org/tiny").commit
@@ -286,7 +286,7 @@ def test_files_that_are_no_links_of_a_hub_cache_are_passed_over(
     other = tmp_path / ("0" * 64)
     other.write_bytes((tiny_checkpoint("gpt2") / "config.json").read_bytes())
     (folder / "config.json").symlink_to(other)
-    with pytest.raises(MeasureError, match=r"config\.json of mine is damaged"):
+    with pytest.raises(MeasureError, match=r"config\.json of mine is corrupt"):
         check_snapshot(folder, "mine")
 
 
