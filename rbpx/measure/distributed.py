@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import torch
 
 from rbpx.errors import RbpxError
+from rbpx.models.devices import require_cuda
 
 T = TypeVar("T")
 
@@ -66,8 +67,8 @@ def init_process_group(device: str) -> ProcessGroup:
             f"device=split spreads one model over all devices from a single process, but {n_launched} were launched; "
             "start one, or drop device=split"
         )
-    if device == "cuda" and not torch.cuda.is_available():
-        raise RbpxError("device=cuda was requested, but torch finds no CUDA device; use device=cpu or device=auto")
+    if device == "cuda":
+        require_cuda()
     if n_launched == 1:  # a sweep in one process may change the device from job to job
         AcceleratorState._reset_state(reset_partial_state=True)
         GradientState._reset_state()

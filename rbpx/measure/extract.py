@@ -14,9 +14,9 @@ import torch
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.models.head import head_input, input_device, without_tiles
+from rbpx.models.devices import input_device, is_out_of_memory
+from rbpx.models.head import head_input, without_tiles
 from rbpx.models.load import LoadedModel
-from rbpx.models.pretrained import is_out_of_memory
 from rbpx.ranks.definition import NonFiniteLogits, TokenRanks, rank_hidden
 
 # Logits of a cell; with fewer, ranking all of them takes less than the second in which numba is loaded.

@@ -14,7 +14,7 @@ from rbpx.store.store import Store
 
 
 def grid_offline(request: Request, store: Store) -> tuple[list[Cell], Sequence[Document] | None]:
-    """The cells of a request and their documents, which are None, as is `text_hash`, if the text is not on this machine.
+    """The cells of a request and their documents; these and `text_hash` are None if the text is not on this machine.
 
     Raises:
         RbpxError: the request names no model or no dataset, or a folder or file that does not exist.

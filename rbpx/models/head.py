@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from rbpx.errors import RbpxError
+from rbpx.models.devices import input_device
 from rbpx.models.head_product import HeadProduct, float32_product
 from rbpx.ranks.definition import TokenRanks, rank_hidden
 from rbpx.ranks.product import Map
@@ -109,15 +110,6 @@ def _probe_ids(model: Any) -> Tensor:
     n_tokens: int = model.get_input_embeddings().weight.shape[0]
     probe: Tensor = torch.arange(_PROBE_TOKENS, device=input_device(model)) * 7919 % n_tokens
     return probe[None]
-
-
-def input_device(model: Any) -> torch.device:
-    """The device of a model's input; for a split model the first device that computes."""
-    placed = getattr(model, "hf_device_map", None)
-    if not placed:
-        device: torch.device = model.device
-        return device
-    return torch.device(next((device for device in placed.values() if device not in ("cpu", "disk")), "cpu"))
 
 
 def check_causal(model: Any) -> None:

@@ -13,11 +13,12 @@ import torch
 
 from rbpx.config.placement import Split
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.models.devices import devices_of
 from rbpx.models.folder import hash_model
 from rbpx.models.head import Head, check_causal, open_head
 from rbpx.models.hub import check_snapshot, fetch
 from rbpx.models.parameter_count import non_embedding_params, total_params
-from rbpx.models.pretrained import devices_of, load_weights
+from rbpx.models.pretrained import load_weights
 from rbpx.models.tokenizer import hash_tokenizer, load_tokenizer
 
 

@@ -10,8 +10,8 @@ import torch
 
 from rbpx.config.placement import Split
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import weight_files
-from rbpx.models.head import input_device
 from rbpx.models.pickles import convert
 
 _LAYER_WEIGHT = re.compile(r"\.\d+\..*\.weight$")  # other unused tensors are buffers of older versions
@@ -87,18 +87,6 @@ def _device_map(split: Split | None) -> dict[str, Any]:
     logger.setLevel(logging.ERROR)  # it warns that parts are offloaded, which is intended
     limits = None if split.limits is None else dict(split.limits)
     return {"device_map": "auto", "max_memory": limits, "offload_folder": split.folder}
-
-
-def devices_of(model: Any) -> tuple[str, ...]:
-    """The devices that a model computes on or that hold its weights: `cuda:0`, `cpu`, `disk`."""
-    devices = getattr(model, "hf_device_map", {}).values()
-    names = (f"cuda:{device}" if isinstance(device, int) else str(device) for device in devices)
-    return tuple(dict.fromkeys([str(input_device(model)), *names]))
-
-
-def is_out_of_memory(problem: BaseException) -> bool:
-    """Whether a GPU or the CPU ran out of memory."""
-    return isinstance(problem, torch.OutOfMemoryError | MemoryError) or "DefaultCPUAllocator" in str(problem)
 
 
 def first_line(problem: Exception) -> str:

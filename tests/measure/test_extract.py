@@ -373,7 +373,7 @@ def test_a_checkpoint_with_nan_in_its_head_is_refused(
 
 
 class ThreadGroup(ProcessGroup):
-    """A processes of threads: what `gather` means, without the processes."""
+    """A process group of threads, to test `gather` without processes."""
 
     meeting: Any
     board: list[Any]

@@ -291,7 +291,7 @@ def test_documents_that_fit_into_a_window_are_measured_as_under_the_paper_protoc
         (("protocol=rolling", "protocol.stride=0"), "protocol.stride=0"),
         (("protocol=paper", "protocol.stride=5"), "is for whole documents; use protocol=rolling"),
         (("protocol.window=1",), "protocol.window=1 predicts nothing"),
-        (("protocol=rolling", "protocol.stride=600"), "600 is not below the 512 tokens"),
+        (("protocol=rolling", "protocol.stride=600"), "600 must be less than the window, which is 512 tokens"),
         (("protocol.padding=some",), "padding"),
     ],
 )

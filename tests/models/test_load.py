@@ -259,7 +259,7 @@ def test_a_tokenizer_with_more_ids_than_the_model_has_rows_is_refused(
 @pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
 def test_a_broken_tokenizer_is_refused(name: str, folder: Path) -> None:
     (folder / name).write_text("{")
-    assert "no tokenizer that can be loaded" in refusal(folder)
+    assert "a tokenizer that cannot be loaded" in refusal(folder)
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)

@@ -21,7 +21,7 @@ from rbpx.data.corpus import read_stdlib
 from rbpx.errors import RbpxError
 from rbpx.train.loss import chunked_cross_entropy
 from rbpx.train.text import drop_shared, prepare_text
-from rbpx.train.vocabulary import train_tokenizer
+from rbpx.train.tokenizer import train_tokenizer
 
 PROJECT = Path(__file__).parents[2]
 LADDER = PROJECT / "rbpx" / "ladder"
@@ -113,7 +113,7 @@ def test_a_package_of_another_version_is_refused(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("small_evaluation")
 def test_too_little_text_is_refused(tmp_path: Path) -> None:
     site = a_site(tmp_path / "site", {"corpus/own.py": written(30, "matrix")})
-    with pytest.raises(RbpxError, match="the recipe asks for"):
+    with pytest.raises(RbpxError, match="but the recipe needs"):
         prepare_text(recipe_for(site), tmp_path / "text")
 
 

@@ -8,9 +8,9 @@ from functools import cache
 
 import torch
 
-from rbpx.errors import RbpxError
 from rbpx.models.architecture import architecture_of
 from rbpx.models.costs import flops, tokens_read
+from rbpx.models.devices import require_cuda
 from rbpx.models.head import head_input, open_head
 
 CALIBRATED = "calibrate=true"  # source of a throughput that was measured for this plan
@@ -52,8 +52,8 @@ def calibrate(device: str, dtype: str) -> Throughput:
     Raises:
         RbpxError: the device is not available.
     """
-    if device == "cuda" and not torch.cuda.is_available():
-        raise RbpxError("device=cuda was requested, but torch finds no CUDA device; use device=cpu or device=auto")
+    if device == "cuda":
+        require_cuda()
     from transformers import AutoConfig, AutoModelForCausalLM
 
     sizes = _ON_CPU if device == "cpu" else _ON_GPU
