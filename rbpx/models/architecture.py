@@ -158,7 +158,7 @@ def architecture_of(model: Any) -> Architecture | None:
 
 def _widest_inside(model: nn.Module, head: nn.Module) -> int:
     """The longest side of a matrix that is neither an embedding nor the head."""
-    outside = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
-    outside.update(id(parameter) for parameter in head.parameters())
-    sides = [max(p.shape) for p in model.parameters() if p.ndim == 2 and id(p) not in outside]
+    excluded = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
+    excluded.update(id(parameter) for parameter in head.parameters())
+    sides = [max(p.shape) for p in model.parameters() if p.ndim == 2 and id(p) not in excluded]
     return max(sides, default=0)

@@ -82,7 +82,7 @@ class Head:
         """Rank the targets of hidden states [N, D], by tiles of the vocabulary if its matrix is on the CPU.
 
         Raises:
-            NonFiniteLogits: a row of logits holds NaN, +inf or -inf.
+            NonFiniteLogits: a row of logits contains NaN, +inf or -inf.
             ValueError: there is no product, or there is not one target per position.
         """
         if self.product is None or self.logits is None:

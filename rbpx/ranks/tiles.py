@@ -41,7 +41,7 @@ def rank_tiles(
         finish: what the model does to each logit by itself afterwards, monotonically: a scale, a soft cap.
 
     Raises:
-        NonFiniteLogits: a row of logits holds NaN, +inf or -inf; its `row` counts from the first of all N.
+        NonFiniteLogits: a row of logits contains NaN, +inf or -inf; its `row` counts from the first of all N.
         ValueError: there is not one target per position.
     """
     if len(hidden_ND) != len(targets_N):
