@@ -64,7 +64,7 @@ def load_model(
     pickled: bool = False,
     split: Split | None = None,
 ) -> LoadedModel:
-    """TokensRead a model from a hub id, a folder or the package; no code of the model itself is run.
+    """Load a model from a hub id, a folder or the package; no code of the model itself is run.
 
     Args:
         name: ORG/NAME, a folder, or `rbpx:` and a path inside the package.

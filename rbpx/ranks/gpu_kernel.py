@@ -17,11 +17,11 @@ def _rank_row(logits, targets, out, stride, n_rows, width, BLOCK: tl.constexpr):
     """One program per row; the sum of exponentials is rescaled whenever the largest logit so far changes."""
     row = tl.program_id(0).to(tl.int64)
     target = tl.load(targets + row)
-    known = (target >= 0) & (target < width)
-    own = tl.load(logits + row * stride + target, mask=known, other=float("nan"))
+    valid = (target >= 0) & (target < width)
+    own = tl.load(logits + row * stride + target, mask=valid, other=float("nan"))
     greater = tl.zeros([BLOCK], tl.int32)
     ties = tl.zeros([BLOCK], tl.int32)
-    odd = tl.zeros([BLOCK], tl.int32)
+    non_finite = tl.zeros([BLOCK], tl.int32)
     top_B = tl.full([BLOCK], float("-inf"), tl.float32)  # of each lane separately; combined at the end
     sum_B = tl.zeros([BLOCK], tl.float32)
     for start in range(0, width, BLOCK):
@@ -31,7 +31,7 @@ def _rank_row(logits, targets, out, stride, n_rows, width, BLOCK: tl.constexpr):
         greater += (inside & (z > own)).to(tl.int32)
         ties += (inside & (z == own)).to(tl.int32)
         # An infinity or NaN has all bits of the exponent set; a comparison of bits cannot be optimised away.
-        odd += (inside & ((z.to(tl.int32, bitcast=True) & 0x7F800000) == 0x7F800000)).to(tl.int32)
+        non_finite += (inside & ((z.to(tl.int32, bitcast=True) & 0x7F800000) == 0x7F800000)).to(tl.int32)
         z = tl.where(inside, z, float("-inf"))
         higher = tl.maximum(top_B, z)
         shift = tl.where(higher == float("-inf"), 0.0, higher)  # a lane without a logit yet: exp(-inf) = 0
@@ -43,7 +43,7 @@ def _rank_row(logits, targets, out, stride, n_rows, width, BLOCK: tl.constexpr):
     tl.store(out + row, tl.sum(greater, axis=0))
     tl.store(out + n_rows + row, tl.sum(ties, axis=0) - 1)
     tl.store(out + 2 * n_rows + row, logprob.to(tl.int32, bitcast=True))
-    tl.store(out + 3 * n_rows + row, ((tl.sum(odd, axis=0) == 0) & known).to(tl.int32))
+    tl.store(out + 3 * n_rows + row, ((tl.sum(non_finite, axis=0) == 0) & valid).to(tl.int32))
 
 
 def rank_rows(logits_NV: Tensor, targets_N: Tensor) -> Tensor:

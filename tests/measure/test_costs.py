@@ -46,8 +46,8 @@ def test_flops_are_those_that_torch_counts(model_type: str) -> None:
         model(input_ids=ids_BT, use_cache=False)
     shape = architecture_of(model)
     assert shape is not None
-    said = flops(shape, tokens_read([48] * 3, ids_BT.numel()))
-    assert counter.get_total_flops() <= said <= 1.015 * counter.get_total_flops()
+    n_flops = flops(shape, tokens_read([48] * 3, ids_BT.numel()))
+    assert counter.get_total_flops() <= n_flops <= 1.015 * counter.get_total_flops()
 
 
 def test_the_shape_of_a_configuration_is_that_of_the_model_made_of_it() -> None:

@@ -133,8 +133,8 @@ def test_rows_come_in_order_and_every_scored_token_once(case: Callable[[str], Ca
 
 def test_columns_have_the_types_of_the_store(case: Callable[[str], Case]) -> None:
     loaded, windows, _ = case("gpt2")
-    found = {name: column.dtype for name, column in measure(loaded, windows, 64).columns.items()}
-    assert found == dict.fromkeys(COLUMNS, np.dtype(np.int32)) | {"logprob": np.dtype(np.float32)}
+    dtypes = {name: column.dtype for name, column in measure(loaded, windows, 64).columns.items()}
+    assert dtypes == dict.fromkeys(COLUMNS, np.dtype(np.int32)) | {"logprob": np.dtype(np.float32)}
 
 
 def test_windows_without_a_scored_token_are_passed_over(case: Callable[[str], Case]) -> None:
@@ -149,10 +149,10 @@ def test_windows_without_a_scored_token_are_passed_over(case: Callable[[str], Ca
 
 def test_progress_is_told_of_every_scored_token(case: Callable[[str], Case]) -> None:
     loaded, windows, _ = case("gpt2")
-    told: list[int] = []
-    rows = measure_windows(loaded, windows, ALONE, 64, told.append)
-    assert sum(told) == len(rows)
-    assert len(told) > 1
+    advances: list[int] = []
+    rows = measure_windows(loaded, windows, ALONE, 64, advances.append)
+    assert sum(advances) == len(rows)
+    assert len(advances) > 1
 
 
 def test_the_same_budget_gives_the_same_rows_twice(case: Callable[[str], Case]) -> None:
@@ -235,11 +235,11 @@ def test_batches_that_do_not_fit_are_halved_and_the_rows_are_the_same(kind: str,
     longest = max(windows, key=lambda w: len(w.ids))  # alike in length, so that one batch takes them all
     windows = [replace(longest, doc_id=doc_id) for doc_id in range(8)]
     expected = [(doc_id, *row) for doc_id in range(8) for of, *row in expected if of == longest.doc_id]
-    told: list[int] = []
+    advances: list[int] = []
     with small_memory(loaded.model, 2 * CONTEXT + 1, REFUSALS[kind]) as memory:
-        rows = measure_windows(loaded, windows, ALONE, 10**6, told.append)
+        rows = measure_windows(loaded, windows, ALONE, 10**6, advances.append)
     assert_same_rows(rows, expected)
-    assert sum(told) == len(rows), "what was tried in vain is no progress"
+    assert sum(advances) == len(rows), "what was tried in vain is no progress"
     sizes = [n_rows * n_tokens for n_rows, n_tokens in memory.tried]
     refused = [size for size in sizes if size > memory.holds]
     assert refused, "memory should have run out"
@@ -411,14 +411,14 @@ def test_every_process_returns_all_rows(
 ) -> None:
     _, windows, expected = case("gpt2")
     models = [load(tiny_checkpoint("gpt2", twins=TWINS)) for _ in range(world)]
-    told: list[int] = []
+    advances: list[int] = []
     results = in_group(
-        world, lambda processes: measure_windows(models[processes.rank], windows, processes, 200, told.append)
+        world, lambda processes: measure_windows(models[processes.rank], windows, processes, 200, advances.append)
     )
     for rows in results:
         assert isinstance(rows, TokenRows), rows
         assert_same_rows(rows, expected)
-    assert sum(told) == len(expected), "each token is measured by one process"
+    assert sum(advances) == len(expected), "each token is measured by one process"
 
 
 def test_a_failure_in_one_process_is_raised_alike_in_all(

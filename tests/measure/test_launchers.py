@@ -20,8 +20,8 @@ LAUNCHERS = {
 
 def runs(store: Path, cwd: Path, *more: str) -> set[tuple[str, ...]]:
     """Size, dataset, run_id, and more columns, of each run."""
-    asked = f"SELECT {', '.join(('size', 'dataset', 'run_id', *more))} FROM runs"
-    answer = here("sql", asked, "--store", store, "--format", "json", cwd=cwd, check=0)
+    query = f"SELECT {', '.join(('size', 'dataset', 'run_id', *more))} FROM runs"
+    answer = here("sql", query, "--store", store, "--format", "json", cwd=cwd, check=0)
     return {tuple(row.values()) for row in json.loads(answer.stdout)}
 
 
@@ -49,8 +49,8 @@ def test_jobs_side_by_side_make_the_runs_of_one_process_and_a_cell_that_fails_st
     failed = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
     assert len(failed) == 2, answer.stderr
     assert all(f"mine m on {dataset} failed" in "".join(failed) for dataset in ("pydoc", "stdlib"))
-    asked = ("sql", "SELECT family, size, dataset FROM failures", "--store", store, "--format", "json")
-    assert {tuple(row.values()) for row in json.loads(here(*asked, cwd=cwd, check=0).stdout)} == {
+    query = ("sql", "SELECT family, size, dataset FROM failures", "--store", store, "--format", "json")
+    assert {tuple(row.values()) for row in json.loads(here(*query, cwd=cwd, check=0).stdout)} == {
         ("mine", "m", "pydoc"),
         ("mine", "m", "stdlib"),
     }

@@ -28,15 +28,15 @@ def resolved(arch: str, **how: Any) -> ResolvedProtocol:
 @pytest.fixture
 def cuts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of documents of each call of the tokenizer."""
-    told: list[int] = []
+    calls: list[int] = []
 
     def counted(documents: Any, *how: Any) -> Any:
-        told.append(len(documents))
+        calls.append(len(documents))
         return cut_windows(documents, *how)
 
     monkeypatch.setattr(protocol, "cut_windows", counted)
     monkeypatch.setattr(protocol, "_cached_windows", {})
-    return told
+    return calls
 
 
 def test_a_second_model_of_the_same_tokenizer_is_read_the_same_windows(cuts: list[int]) -> None:

@@ -63,9 +63,9 @@ def line_of(error: type[RbpxError], *args: Any) -> str:
     return str(caught.value)
 
 
-def assert_same_weights(found: LoadedModel, wanted: LoadedModel) -> None:
+def assert_same_weights(loaded: LoadedModel, wanted: LoadedModel) -> None:
     for name, parameter in wanted.model.named_parameters():
-        assert torch.equal(found.model.get_parameter(name), parameter), name
+        assert torch.equal(loaded.model.get_parameter(name), parameter), name
 
 
 @pytest.fixture
@@ -109,8 +109,8 @@ def test_only_what_is_needed_is_fetched_and_no_pickle_where_there_are_safetensor
 @pytest.mark.parametrize("revision", ["step1", "by its commit"])
 def test_a_revision_is_a_branch_or_a_commit(revision: str, tiny: Hub, tiny_checkpoint: Callable[..., Path]) -> None:
     commit = tiny.repos["org/tiny"]["step1"][0]
-    folder, found = fetch("org/tiny", commit if revision == "by its commit" else revision)
-    assert found == commit
+    folder, fetched_commit = fetch("org/tiny", commit if revision == "by its commit" else revision)
+    assert fetched_commit == commit
     assert (
         hash_model(folder, "m")
         == hash_model(tiny_checkpoint("gpt2", seed=1), "m")
@@ -119,10 +119,10 @@ def test_a_revision_is_a_branch_or_a_commit(revision: str, tiny: Hub, tiny_check
 
 
 def test_a_model_of_the_hub_is_the_folder_that_was_put_there(tiny: Hub, tiny_checkpoint: Callable[..., Path]) -> None:
-    found, wanted = load("org/tiny", "step1"), load(tiny_checkpoint("gpt2", seed=1))
-    assert (found.commit, wanted.commit) == (tiny.repos["org/tiny"]["step1"][0], None)
-    assert (found.weights_hash, found.tokenizer_hash) == (wanted.weights_hash, wanted.tokenizer_hash)
-    assert_same_weights(found, wanted)
+    loaded, wanted = load("org/tiny", "step1"), load(tiny_checkpoint("gpt2", seed=1))
+    assert (loaded.commit, wanted.commit) == (tiny.repos["org/tiny"]["step1"][0], None)
+    assert (loaded.weights_hash, loaded.tokenizer_hash) == (wanted.weights_hash, wanted.tokenizer_hash)
+    assert_same_weights(loaded, wanted)
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
@@ -133,9 +133,9 @@ def test_weights_in_several_files_make_the_same_model(
     folder = shard_weights(tmp_path / "sharded", wanted.model)
     build_tokenizer(arch).save_pretrained(folder)
     hub.add("org/sharded", folder)
-    found = load("org/sharded")
-    assert_same_weights(found, wanted)
-    assert (found.non_embedding_params, found.total_params) == (wanted.non_embedding_params, wanted.total_params)
+    loaded = load("org/sharded")
+    assert_same_weights(loaded, wanted)
+    assert (loaded.non_embedding_params, loaded.total_params) == (wanted.non_embedding_params, wanted.total_params)
 
 
 # ---------------------------------------------------------------------------------------------- what the hub has not
@@ -194,9 +194,9 @@ def test_what_was_fetched_is_found_again_when_the_hub_fails(
     if mood == "nobody listens":
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", mood == "offline")
-    asked = len(tiny.asked)
+    n_requests = len(tiny.asked)
     assert fetch("org/tiny", "step1") == before
-    assert mood not in ("nobody listens", "offline") or len(tiny.asked) == asked
+    assert mood not in ("nobody listens", "offline") or len(tiny.asked) == n_requests
     assert "did not deliver org/tiny at revision step2" in line_of(MeasureError, "org/tiny", "step2")
 
 
@@ -328,8 +328,8 @@ def test_pickles_are_refused_before_anything_is_fetched_and_two_ways_on_are_name
 def test_pickles_that_are_asked_for_are_read(
     model: str, files: list[str], pickles: Hub, tiny_checkpoint: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = load(model, pickled=True)
-    assert_same_weights(found, load(tiny_checkpoint("opt")))
+    loaded = load(model, pickled=True)
+    assert_same_weights(loaded, load(tiny_checkpoint("opt")))
     assert [name for name in pickles.resolved() if name.endswith(".bin")] == files
     folder, _ = fetch(model, None, True)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)

@@ -59,9 +59,9 @@ def test_the_chunked_loss_and_its_gradients_equal_those_of_torch() -> None:
     targets = torch.randint(0, 50, (1300,), generator=generator)
     plain = torch.nn.functional.cross_entropy(hidden @ head.T, targets)
     expected = torch.autograd.grad(plain, (hidden, head))
-    found = chunked_cross_entropy(hidden, head, targets)
-    gradients = torch.autograd.grad(found, (hidden, head))
-    assert found.item() == pytest.approx(plain.item(), rel=1e-12)
+    loss = chunked_cross_entropy(hidden, head, targets)
+    gradients = torch.autograd.grad(loss, (hidden, head))
+    assert loss.item() == pytest.approx(plain.item(), rel=1e-12)
     for one, other in zip(gradients, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-15)
 

@@ -115,8 +115,7 @@ def _plan(
     local = look_up(cell.model, cell.revision, shape)
     architecture = local.architecture
     windowing = windowing_of(cell, None if architecture is None else architecture.context)
-    found = find_tokens_read(standing, windowing, local.folder, documents, runs, store)
-    text, counted = (None, False) if found is None else found
+    text, counted = find_tokens_read(standing, windowing, local.folder, documents, runs, store)
     n_flops = None if architecture is None or text is None else flops(architecture, text)
     throughput = (
         None if not n_flops or text is None or not text.n_scored else nearest(throughputs, n_flops / text.n_scored)

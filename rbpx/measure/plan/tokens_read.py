@@ -48,8 +48,8 @@ def find_tokens_read(
     documents: Sequence[Document] | None,
     runs: Sequence[Record],
     store: Store,
-) -> tuple[TokensRead, bool] | None:
-    """What a cell reads, and whether it was counted; None if there is neither its text on this machine nor a run of it.
+) -> tuple[TokensRead | None, bool]:
+    """What a cell reads, None if neither its text nor a run of it is on this machine; and whether that was counted.
 
     Args:
         standing: the cell.
@@ -72,7 +72,7 @@ def find_tokens_read(
         return _estimate(documents, windowing), False
     for run in of_family or same_text:
         return tokens_read_of_run(store, run["run_id"], windowing), False
-    return None
+    return None, False
 
 
 def _reads_same_text(cell: Cell, windowing: Windowing, run: Record) -> bool:
