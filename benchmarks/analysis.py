@@ -6,7 +6,7 @@ one group as `fit` gives it is compared with counts of plain numpy, and `rank_co
 
     python benchmarks/analysis.py --store FOLDER [--rows 1e6 1e7 1e8]
 
-The stores (drawn.py) are made below FOLDER, once: 100 million rows take 0.6 GB and a minute.
+The stores (large_store.py) are made below FOLDER, once: 100 million rows take 0.6 GB and a minute.
 """
 
 import argparse
@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from drawn import DATASETS, FAMILIES, N_CELLS, drawn_store  # noqa: E402
+from large_store import DATASETS, FAMILIES, N_CELLS, large_store  # noqa: E402
 
 from rbpx.store.store import Store  # noqa: E402
 from tests.support.synthetic import Truth, write_store  # noqa: E402
@@ -184,7 +184,7 @@ def main() -> None:
     options = words.parse_args()
     costs_by_store = []
     for n_rows in options.rows:
-        store = drawn_store(options.store, round(n_rows))
+        store = large_store(options.store, round(n_rows))
         check(store)
         costs_by_store.append(measure(store))
         n = sum(pq.read_metadata(path).num_rows for path in files(store, "tokens"))

@@ -22,7 +22,7 @@ from rbpx.ranks.definition import NonFiniteLogits, TokenRanks, rank_hidden
 # Logits of a cell; with fewer, ranking all of them takes less than the second in which numba is loaded.
 _MIN_LOGITS_FOR_TILES = 1 << 28
 Advance = Callable[[int], None]
-_MOST_PADDING = 0.05  # of the tokens of a batch: more would cost more time than further batches do
+_MOST_PADDING = 0.05  # of the tokens of a batch, to limit the computation that is wasted on it
 COLUMNS = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
 
 

@@ -49,7 +49,7 @@ class _Grid:
 def measure_grids(requests: Sequence[Request]) -> list[Measured]:
     """Measure every cell of the grids that their stores do not hold yet, each model loaded once for all of its texts.
 
-    An error of one request stands in its result and does not stop the others.
+    An error in one request is part of its result and does not stop the others.
 
     Returns:
         A result for each request, in their order.
