@@ -30,7 +30,7 @@ Columns = dict[str, npt.NDArray[Any]]
 
 
 def large_store(root: Path, n_rows: int) -> Store:
-    """The store with about `n_rows` tokens below `root`, a few percent fewer because long documents are cut; made once."""
+    """The store with about `n_rows` tokens below `root`, slightly fewer because long documents are cut; made once."""
     store = Store(root / f"{n_rows:.0e}".replace("+0", ""))
     store.prepare()
     n_documents = max(2, round(n_rows / N_CELLS / MEAN_LENGTH))
