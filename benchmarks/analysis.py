@@ -2,11 +2,11 @@
 
 A row of the table is one command in a process of its own (or, of the floors, one read in this one): seconds by the
 clock, seconds of processor time, and the most memory that the process held (VmHWM). Before anything is timed, RBP_k of
-one group as `fit` gives it is held against counts of plain numpy, and `rank_counts` against the tokens.
+one group as `fit` gives it is compared with counts of plain numpy, and `rank_counts` against the tokens.
 
     python benchmarks/analysis.py --store FOLDER [--rows 1e6 1e7 1e8]
 
-The stores (drawn.py) are made below FOLDER, once: 100 million rows take 0.6 GB and a minute.
+The stores (large_store.py) are made below FOLDER, once: 100 million rows take 0.6 GB and a minute.
 """
 
 import argparse
@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from drawn import DATASETS, FAMILIES, N_CELLS, drawn_store  # noqa: E402
+from large_store import DATASETS, FAMILIES, N_CELLS, large_store  # noqa: E402
 
 from rbpx.store.store import Store  # noqa: E402
 from tests.support.synthetic import Truth, write_store  # noqa: E402
@@ -49,18 +49,18 @@ COUNT = "FROM (SELECT run_id, greater, ties, count(*), sum(logprob) FROM tokens 
 _CHILD = """
 import runpy, sys
 from pathlib import Path
-told = sys.argv.pop(1)
+memory_file = sys.argv.pop(1)
 try:
     runpy.run_module("rbpx", run_name="__main__", alter_sys=True)
 finally:
     (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
-    Path(told).write_text(line.split()[1])
+    Path(memory_file).write_text(line.split()[1])
 """
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one command or read; the memory of a read in this process is not told."""
+    """Of one command or read; the memory of a read in this process is not measured."""
 
     wall_s: float
     cpu_s: float
@@ -70,9 +70,9 @@ class Cost:
 
 def command(*words: str) -> Cost:
     """A line as a user types it, in a process of its own; it must succeed."""
-    with tempfile.NamedTemporaryFile() as told:
+    with tempfile.NamedTemporaryFile() as memory_file:
         begin, before = time.perf_counter(), os.times()
-        line = [sys.executable, "-c", _CHILD, told.name, *words]
+        line = [sys.executable, "-c", _CHILD, memory_file.name, *words]
         done = subprocess.run(
             line, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
         )
@@ -81,7 +81,7 @@ def command(*words: str) -> Cost:
         if done.returncode:
             raise SystemExit(f"rbpx {' '.join(words)} failed:\n{done.stderr}")
         cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
-        return Cost(wall_s, cpu_s, int(Path(told.name).read_text()) / 2**10, done.stdout)
+        return Cost(wall_s, cpu_s, int(Path(memory_file.name).read_text()) / 2**10, done.stdout)
 
 
 def here(what: Callable[[], object]) -> Cost:
@@ -103,14 +103,16 @@ def check(store: Store) -> None:
         SystemExit: a number differs.
     """
     rows = json.loads(command("fit", *GROUP, ON_K, LAWS, "--store", str(store.root), "--format", "json").output)
-    found = {row["k"]: row["params"]["y"] for row in rows if row["law"] == "rbp"}
+    fitted = {row["k"]: row["params"]["y"] for row in rows if row["law"] == "rbp"}
     for size in range(8):
         folder = store.run_folder(f"{FAMILIES[2]}-{size}-{DATASETS[0]}")
         table = pq.read_table(folder / "tokens.parquet")
         rank_N = table["greater"].to_numpy() + table["ties"].to_numpy() + 1
         for k in K:
-            if not np.isclose(np.exp(-found[k][size]), np.mean(rank_N <= k), rtol=1e-12, atol=0):
-                raise SystemExit(f"RBP_{k} of {folder.name}: {np.exp(-found[k][size])}, counted {np.mean(rank_N <= k)}")
+            if not np.isclose(np.exp(-fitted[k][size]), np.mean(rank_N <= k), rtol=1e-12, atol=0):
+                raise SystemExit(
+                    f"RBP_{k} of {folder.name}: {np.exp(-fitted[k][size])}, counted {np.mean(rank_N <= k)}"
+                )
         counts = pq.read_table(folder / "rank_counts.parquet")
         pair_N = table["greater"].to_numpy().astype(np.int64) * 2**31 + table["ties"].to_numpy()
         if not np.array_equal(np.unique(pair_N, return_counts=True)[1], counts["n_tokens"].to_numpy()):
@@ -162,7 +164,7 @@ def bootstrap(store: Store) -> Cost:
 
 
 def forget(store: Store) -> None:
-    """What a store remembers of earlier commands: the index, and which of its files were found whole."""
+    """What a store remembers of earlier commands: the index, and which of its files were found intact."""
     for name in ("rbpx.duckdb", ".checked.json"):
         (store.root / name).unlink(missing_ok=True)
 
@@ -179,26 +181,29 @@ def main() -> None:
     words = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     words.add_argument("--store", type=Path, required=True, help="folder for the stores")
     words.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7, 1e8], help="tokens in all")
-    asked = words.parse_args()
-    found = []
-    for n_rows in asked.rows:
-        store = drawn_store(asked.store, round(n_rows))
+    options = words.parse_args()
+    costs_by_store = []
+    for n_rows in options.rows:
+        store = large_store(options.store, round(n_rows))
         check(store)
-        found.append(measure(store))
+        costs_by_store.append(measure(store))
         n = sum(pq.read_metadata(path).num_rows for path in files(store, "tokens"))
         n_bytes, n_counted = (sum(os.path.getsize(p) for p in files(store, t)) for t in ("tokens", "rank_counts"))
         print(
             f"{n:,} rows in {N_CELLS} runs: {n_bytes / n:.2f} bytes a token in `tokens`, {n_counted / n:.2f} in "
             f"`rank_counts`", flush=True,
         )  # fmt: skip
-    head = " | ".join(f"{n:.0e} rows: s | CPU s | MiB".replace("e+0", "e") for n in asked.rows)
-    print(f"\n| 32 models x 6 texts | {head} |\n|---|{'---|---|---|' * len(found)}")
-    for name, costs in [("start-up: `fit` of 3 x 20 tokens", [start()] * len(found)), *_by_name(found)]:
+    head = " | ".join(f"{n:.0e} rows: s | CPU s | MiB".replace("e+0", "e") for n in options.rows)
+    print(f"\n| 32 models x 6 texts | {head} |\n|---|{'---|---|---|' * len(costs_by_store)}")
+    for name, costs in [
+        ("start-up: `fit` of 3 x 20 tokens", [start()] * len(costs_by_store)),
+        *_by_name(costs_by_store),
+    ]:
         print(f"| {name} | {' | '.join(map(_cells, costs))} |")
 
 
-def _by_name(found: Sequence[Sequence[tuple[str, Cost]]]) -> list[tuple[str, list[Cost]]]:
-    return [(row[0][0], [cost for _, cost in row]) for row in zip(*found, strict=True)]
+def _by_name(costs_by_store: Sequence[Sequence[tuple[str, Cost]]]) -> list[tuple[str, list[Cost]]]:
+    return [(row[0][0], [cost for _, cost in row]) for row in zip(*costs_by_store, strict=True)]
 
 
 def _cells(cost: Cost) -> str:

@@ -8,10 +8,10 @@ HotpotQA, HumanEval and WikiText under their own tokenizers (the ladder: under i
     (c)    log_softmax of [B, T, V] and a gather: how harnesses score; no ranks
     (b)    log_softmax and argsort of all, the target's place looked up: exact ranks where nothing ties
     (a)    the published recipe: each text padded to 512, softmax, the 10,000 likeliest, a strictly-greater count, and a
-           Python loop over tokens; ranks beyond 10,000 are not known
+           Python loop over tokens; ranks beyond 10,000 are unknown
 
-The same windows go into all of them; (a) and (b), which are slow, take the first few. Ranks are held
-against each other before anything is timed. The memory is what a way takes above the loaded model, at its peak.
+The same windows go into all of them; (a) and (b), which are slow, take the first few. Ranks are
+compared with each other before anything is timed. The memory is what a way takes above the loaded model, at its peak.
 
     python benchmarks/extraction.py --data ../shared/data
     python benchmarks/extraction.py --data ../shared/data --device cuda --peak-tflops 67 --peak-gb-s 4800
@@ -40,7 +40,7 @@ from torch import Tensor
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window, cut_windows
 from rbpx.measure import extract
-from rbpx.measure.distributed import Crew
+from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import batch_windows, measure_windows
 from rbpx.models.head import head_input
 from rbpx.models.load import LoadedModel, load_model
@@ -107,7 +107,9 @@ def floor(loaded: LoadedModel, windows: Sequence[Window]) -> None:
 
 def rbpx(loaded: LoadedModel, windows: Sequence[Window]) -> "np.ndarray[Any, Any]":
     """Ours."""
-    columns = measure_windows(loaded, windows, Crew(0, 1, loaded.model.device), PER_BATCH, lambda n: None).columns
+    columns = measure_windows(
+        loaded, windows, ProcessGroup(0, 1, loaded.model.device), PER_BATCH, lambda n: None
+    ).columns
     return 1 + columns["greater"] + columns["ties"]
 
 
@@ -207,8 +209,10 @@ def check(loaded: LoadedModel, windows: Sequence[Window]) -> None:
     moved = np.abs(ours - sorting)
     assert (moved <= np.maximum(3, 1e-3 * sorting)).all(), "ranks differ by more than rounding can move them"
     assert (moved == 0).mean() > 0.9, "ranks differ"
-    known = top < TOP // 2  # softmax in float32 makes ties of its own further down, and the recipe stops at 10,000
-    assert (np.abs(ours - top)[known] <= np.maximum(3, 1e-3 * ours[known])).all(), "ranks differ from the recipe's"
+    within_top = top < TOP // 2  # softmax in float32 makes ties of its own further down, and the recipe stops at 10,000
+    assert (np.abs(ours - top)[within_top] <= np.maximum(3, 1e-3 * ours[within_top])).all(), (
+        "ranks differ from the recipe's"
+    )
 
 
 def compare(loaded: LoadedModel, windows: list[Window], rounds: int) -> dict[str, Cost]:
@@ -255,26 +259,31 @@ def main() -> None:
     words.add_argument("--dtype", default="float32")
     words.add_argument("--peak-tflops", type=float, help="of the device, at this dtype")
     words.add_argument("--peak-gb-s", type=float, help="of its memory")
-    asked = words.parse_args()
-    device = torch.device(asked.device)
-    extract._WORTH_TILES = 0  # a benchmark compiles once, however short its texts are
-    print(f"{torch.get_num_threads()} threads, {asked.device}, {asked.dtype}, torch {torch.__version__}\n", flush=True)
+    options = words.parse_args()
+    device = torch.device(options.device)
+    extract._MIN_LOGITS_FOR_TILES = 0  # a benchmark compiles once, however short its texts are
+    print(
+        f"{torch.get_num_threads()} threads, {options.device}, {options.dtype}, torch {torch.__version__}\n", flush=True
+    )
     print("| model | text | " + " | ".join(f"{name}, tokens/s" for name in WAYS) + " | rbpx / floor, time |", end="")
     print(" rbpx / (c) | rbpx / (b) | rbpx / (a) | floor, MiB | rbpx, MiB | (c), MiB | (a), MiB |")
     print("|---" * (len(WAYS) + 10) + "|", flush=True)
     with tempfile.TemporaryDirectory() as place:
-        for model in asked.models:
+        for model in options.models:
             if model in SHAPES:
-                loaded, n_tokens = random_model(model, asked.data, Path(place), asked.dtype, device), SHAPES[model][2]
+                loaded, n_tokens = (
+                    random_model(model, options.data, Path(place), options.dtype, device),
+                    SHAPES[model][2],
+                )
             else:
-                loaded = load_model(f"rbpx:ladder/{model.split()[1]}", None, asked.dtype, device)
+                loaded = load_model(f"rbpx:ladder/{model.split()[1]}", None, options.dtype, device)
                 n_tokens = 40_000
-            if asked.peak_tflops and asked.peak_gb_s:
-                print(f"{model}: {limits(loaded, asked.peak_tflops, asked.peak_gb_s)}", file=sys.stderr)
-            for text in asked.texts:
-                texts = published(TEXTS[text], asked.data / FILES[TEXTS[text]][0])
-                windows = windows_of(loaded, texts, int(n_tokens * asked.share))
-                print(line(model, text, compare(loaded, windows, asked.rounds)), flush=True)
+            if options.peak_tflops and options.peak_gb_s:
+                print(f"{model}: {limits(loaded, options.peak_tflops, options.peak_gb_s)}", file=sys.stderr)
+            for text in options.texts:
+                texts = published(TEXTS[text], options.data / FILES[TEXTS[text]][0])
+                windows = windows_of(loaded, texts, int(n_tokens * options.share))
+                print(line(model, text, compare(loaded, windows, options.rounds)), flush=True)
 
 
 if __name__ == "__main__":

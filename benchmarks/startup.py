@@ -49,8 +49,8 @@ def main() -> None:
         print("| command | s | processor s |\n|---|---|---|")
         for words in [*FLOORS, *(["-m", "rbpx", *words] for words in VERBS)]:
             wall_s, cpu_s = timed(words, folder)
-            shown = " ".join(f'"{word}"' if " " in word else word for word in words)
-            print(f"| `python {shown}` | {wall_s:.2f} | {cpu_s:.2f} |", flush=True)
+            line = " ".join(f'"{word}"' if " " in word else word for word in words)
+            print(f"| `python {line}` | {wall_s:.2f} | {cpu_s:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

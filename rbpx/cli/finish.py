@@ -20,9 +20,9 @@ def finish(line: CommandLine, outcomes: Sequence[Outcome]) -> int:
     finish_verb = getattr(module(line.verb), "finish", None)
     measured = (finish_verb(done, line) or []) if done and finish_verb is not None else []
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        from rbpx.measure.distributed import disband
+        from rbpx.measure.distributed import destroy_process_group
 
-        disband()
+        destroy_process_group()
     errors = [(each.error, each.status) for each in (*outcomes, *measured) if each.error is not None]
     failures = [failure for grid in measured for failure in grid.failures]
     if int(os.environ.get("RANK", "0")) == 0:

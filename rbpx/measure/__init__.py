@@ -1,1 +1,1 @@
-"""A grid of cells in, a run in the store for each out."""
+"""Measure the cells of a grid: each becomes a run in the store."""

@@ -1,4 +1,4 @@
-"""One cell in, one run in the store out: load, cut, rank, write; or a link to the same run measured before."""
+"""Measure one cell: load the model, cut its text, rank, write the run; or link the cell to an identical earlier run."""
 
 import platform
 import resource
@@ -20,9 +20,9 @@ from rbpx.data.hub_texts import Sample
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.digest import digest
-from rbpx.measure.distributed import Crew
+from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import TokenRows, measure_windows
-from rbpx.measure.reading import read_as_asked
+from rbpx.measure.protocol import resolve_protocol
 from rbpx.models.load import LoadedModel
 from rbpx.store import schema
 from rbpx.store.store import Record, Store, now
@@ -35,10 +35,10 @@ Begin = Callable[[int], Callable[[int], None]]  # scored tokens to come -> calle
 
 def measure_cell(
     cell: Cell,
-    drawn: Sample,
+    sample: Sample,
     load: Callable[[], LoadedModel],
     store: Store,
-    crew: Crew,
+    processes: ProcessGroup,
     tokens_per_batch: int,
     config: Record,
     begin: Begin,
@@ -46,36 +46,36 @@ def measure_cell(
     """Measure one cell that the store does not hold yet, and return the record that links it to its run.
 
     Args:
-        cell: what is asked.
-        drawn: the documents of its dataset.
-        load: gives its model.
-        store: where the run goes.
-        crew: the processes that measure it together.
+        cell: the cell.
+        sample: the documents of its dataset.
+        load: returns its model.
+        store: where the run is written.
+        processes: the process group.
         tokens_per_batch: padded tokens in a batch.
-        config: the whole request, kept with the run.
-        begin: called once with the number of tokens to score; what it returns is told the progress.
+        config: the whole request, stored with the run.
+        begin: called once with the number of tokens to score; returns a function that is called with the progress.
 
     Raises:
-        RbpxError: the model, its size, its tokenizer or the dataset is not what was asked for.
+        RbpxError: the model, its size, its tokenizer or the dataset does not match the request.
         MeasureError: measuring failed.
     """
     started_at = now()
     loaded = load()
     if cell.non_embedding_params not in (None, loaded.non_embedding_params):
         raise RbpxError(
-            f"{cell.model} has S = {loaded.non_embedding_params:,} non-embedding parameters, its family's file says "
-            f"{cell.non_embedding_params:,}; check the size or the file"
+            f"{cell.model} has S = {loaded.non_embedding_params:,} non-embedding parameters, but its family's file "
+            f"gives {cell.non_embedding_params:,}; check the size or the file"
         )
-    reading = read_as_asked(cell, loaded)
-    loaded = reading.loaded
-    documents = drawn.documents
-    windows = reading.cut(documents)
+    protocol = resolve_protocol(cell, loaded)
+    loaded = protocol.loaded
+    documents = sample.documents
+    windows = protocol.windows(documents)
     n_tokens = sum(w.n_scored for w in windows)
     scored = {w.doc_id for w in windows if w.n_scored}
     if n_tokens == 0:
         raise RbpxError(
             f"dataset {cell.dataset} has nothing to score: none of its {len(documents)} document(s) has "
-            f"{SHORTEST} tokens in a row; give it other texts"
+            f"{SHORTEST} consecutive tokens; use longer texts"
         )
     run_id = digest(
         [
@@ -84,25 +84,25 @@ def measure_cell(
             loaded.tokenizer_hash,
             cell.text_hash,
             cell.protocol,
-            reading.window,
+            protocol.window,
             cell.dtype,
             f"float32 logits, {loaded.head.after}",
-            *reading.departures(),
+            *protocol.departures(),
         ]
     )
     facts: Record | None = None
-    if not crew.share(store.has_run(run_id)):
+    if not processes.broadcast(store.has_run(run_id)):
         advance = begin(n_tokens)
         wall_from = time.monotonic()
-        rows = measure_windows(loaded, windows, crew, tokens_per_batch, advance)
+        rows = measure_windows(loaded, windows, processes, tokens_per_batch, advance)
         wall_s = time.monotonic() - wall_from
         facts = {
             "run_id": run_id,
             "protocol": cell.protocol,
-            "window": reading.window,
-            "stride": reading.stride,
-            "padding": reading.padding.value,
-            "bos": reading.bos.value,
+            "window": protocol.window,
+            "stride": protocol.stride,
+            "padding": protocol.padding.value,
+            "bos": protocol.bos.value,
             "dtype": cell.dtype,
             "head": loaded.head.after,
             "non_embedding_params": loaded.non_embedding_params,
@@ -118,10 +118,10 @@ def measure_cell(
             "tokenizer_hash": loaded.tokenizer_hash,
             "weights_hash": loaded.weights_hash,
             "device": ", ".join(dict.fromkeys(map(_device_name, loaded.devices))),
-            "n_processes": crew.world,
+            "n_processes": processes.world_size,
             "tokens_per_s": n_tokens / wall_s,
             "wall_s": wall_s,
-            "peak_mib": _peak_mib(crew.device),
+            "peak_mib": _peak_mib(processes.device),
             "started_at": started_at,
             "versions": _versions(),
         }
@@ -134,12 +134,12 @@ def measure_cell(
         "revision": cell.revision,
         "commit": loaded.commit,
         "dataset": cell.dataset,
-        "dataset_commit": drawn.commit,
+        "dataset_commit": sample.commit,
         "asked_at": started_at,
         "config": config,
     }
     failure = None
-    if crew.leads:
+    if processes.is_main:
         try:
             if facts is not None:
                 if not store.has_vocab(loaded.tokenizer_hash):
@@ -149,10 +149,10 @@ def measure_cell(
             store.drop_record("failures", cell.failure_key)
         except RbpxError as problem:
             failure = str(problem)
-    failure = crew.share(failure)  # a writer that left alone would keep the others waiting
+    failure = processes.broadcast(failure)  # if the writer raised alone, the others would wait forever
     if failure is not None:
         raise MeasureError(failure)
-    return crew.share(record)
+    return processes.broadcast(record)
 
 
 def _run_tables(
@@ -162,19 +162,19 @@ def _run_tables(
     tokens = pa.table(
         {"run_id": ids.take(pa.array(np.zeros(len(rows), np.int32))), **rows.columns}, schema=schema.TOKENS
     )
-    wide = tokens.set_column(6, "logprob", tokens["logprob"].cast(pa.float64()))
-    counts = wide.group_by(["run_id", "greater", "ties"]).aggregate([("logprob", "count"), ("logprob", "sum")])
+    in_float64 = tokens.set_column(6, "logprob", tokens["logprob"].cast(pa.float64()))
+    counts = in_float64.group_by(["run_id", "greater", "ties"]).aggregate([("logprob", "count"), ("logprob", "sum")])
     counts = counts.rename_columns(["run_id", "greater", "ties", "n_tokens", "sum_logprob"])
     counts = counts.sort_by([("greater", "ascending"), ("ties", "ascending")]).cast(schema.RANK_COUNTS)
-    of_documents = [list(of_one) for _, of_one in groupby(windows, key=lambda w: w.doc_id)]
+    windows_by_document = [list(group) for _, group in groupby(windows, key=lambda w: w.doc_id)]
     table = {
         "run_id": [run_id] * len(documents),
         "doc_id": [d.doc_id for d in documents],
         "source_id": [d.source_id for d in documents],
-        "n_bytes": [sum(w.n_bytes for w in ws) for ws in of_documents],
-        "n_tokens": [ws[-1].start + len(ws[-1].ids) for ws in of_documents],
-        "n_scored": [sum(w.n_scored for w in ws) for ws in of_documents],
-        "n_bytes_scored": [sum(w.n_bytes_scored for w in ws) for ws in of_documents],
+        "n_bytes": [sum(w.n_bytes for w in ws) for ws in windows_by_document],
+        "n_tokens": [ws[-1].start + len(ws[-1].ids) for ws in windows_by_document],
+        "n_scored": [sum(w.n_scored for w in ws) for ws in windows_by_document],
+        "n_bytes_scored": [sum(w.n_bytes_scored for w in ws) for ws in windows_by_document],
     }
     return {"tokens": tokens, "rank_counts": counts, "documents": pa.table(table, schema=schema.DOCUMENTS)}
 
@@ -202,7 +202,7 @@ def _peak_mib(device: torch.device) -> float:
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
     status = Path("/proc/self/status")
-    if status.is_file():  # Linux, where ru_maxrss begins at that of the process which started this one
+    if status.is_file():  # Linux, where ru_maxrss starts at the value of the parent process
         (line,) = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
         return int(line.split()[1]) / 2**10
     in_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

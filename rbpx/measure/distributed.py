@@ -1,4 +1,4 @@
-"""The processes that measure together: who I am, what the others hold. Accelerate decides; nothing is assumed."""
+"""The distributed process group of a launch, as accelerate sets it up: rank, world size, device, collectives."""
 
 import os
 from dataclasses import dataclass
@@ -8,79 +8,86 @@ from typing import Any, TypeVar
 import torch
 
 from rbpx.errors import RbpxError
+from rbpx.models.devices import require_cuda
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Crew:
-    """This process among the `world` that were launched; rank 0 writes and prints."""
+class ProcessGroup:
+    """The process group of this launch, seen from one of its processes.
+
+    Attributes:
+        rank: of this process; rank 0 writes and prints.
+        world_size: number of processes.
+        device: of this process.
+    """
 
     rank: int
-    world: int
+    world_size: int
     device: torch.device
 
     @property
-    def leads(self) -> bool:
-        """Whether this process is the one that writes."""
+    def is_main(self) -> bool:
+        """Whether this is the main process, rank 0."""
         return self.rank == 0
 
     def gather(self, part: T) -> list[T]:
-        """One part from each process, in rank order, on every process."""
-        if self.world == 1:
+        """The parts of all processes in rank order, on every process."""
+        if self.world_size == 1:
             return [part]
         from accelerate.utils import gather_object
 
         return list(gather_object([part]))
 
-    def share(self, value: T) -> T:
-        """The first process's value, on every process."""
-        if self.world == 1:
+    def broadcast(self, value: T) -> T:
+        """The value of the main process, on every process."""
+        if self.world_size == 1:
             return value
         from accelerate.utils import broadcast_object_list
 
-        box: list[Any] = [value]
-        broadcast_object_list(box)
-        return box[0]  # type: ignore[no-any-return]
+        values: list[Any] = [value]
+        broadcast_object_list(values)
+        return values[0]  # type: ignore[no-any-return]
 
 
-def assemble(device: str) -> Crew:
-    """Meet the other processes of this launch, if any, on cpu, cuda or (auto, split) the best device there is.
+def init_process_group(device: str) -> ProcessGroup:
+    """Join the processes of this launch, on cpu, cuda or (auto, split) the best device available.
 
     Raises:
-        RbpxError: cuda is asked for and absent, a split model is asked of several processes, or fewer came up than the
-            launcher promised.
+        RbpxError: cuda is requested and not available, device=split is used with several processes, or fewer processes
+            started than the launcher announced.
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState, GradientState
 
-    promised = int(os.environ.get("WORLD_SIZE", "1"))
-    if device == "split" and promised > 1:
+    n_launched = int(os.environ.get("WORLD_SIZE", "1"))
+    if device == "split" and n_launched > 1:
         raise RbpxError(
-            f"device=split puts one model over all devices from one process, and {promised} were launched; start one, "
-            "or drop device=split"
+            f"device=split spreads one model over all devices from a single process, but {n_launched} were launched; "
+            "start one, or drop device=split"
         )
-    if device == "cuda" and not torch.cuda.is_available():
-        raise RbpxError("device=cuda was asked for, but torch sees no CUDA device; use device=cpu or device=auto")
-    if promised == 1:  # a sweep in one process may change the device from job to job
+    if device == "cuda":
+        require_cuda()
+    if n_launched == 1:  # a sweep in one process may change the device from job to job
         AcceleratorState._reset_state(reset_partial_state=True)
         GradientState._reset_state()
     else:
-        # Its functions take the group of the moment of import as a default, and would hold it beyond its end.
+        # Its functions bind the default process group when imported; later they would keep a destroyed group alive.
         import_module("torch.distributed.nn")
     accelerator = Accelerator(cpu=device == "cpu")
-    if accelerator.num_processes != promised:
+    if accelerator.num_processes != n_launched:
         raise RbpxError(
-            f"the launcher set WORLD_SIZE={promised}, but {accelerator.num_processes} process(es) came up together, so "
-            "each would measure everything; on CPU launch with ACCELERATE_USE_CPU=true (or device=cpu)"
+            f"the launcher set WORLD_SIZE={n_launched}, but {accelerator.num_processes} process(es) joined the group, "
+            "so each would measure everything; on a CPU launch with ACCELERATE_USE_CPU=true (or device=cpu)"
         )
     # Sums of 16-bit products in 16 bits would move ranks; float32 products stay exact (no TF32) by torch's default.
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-    return Crew(accelerator.process_index, accelerator.num_processes, accelerator.device)
+    return ProcessGroup(accelerator.process_index, accelerator.num_processes, accelerator.device)
 
 
-def disband() -> None:
-    """Leave the process group, if there is one; threads of it that outlive the interpreter now and then abort."""
+def destroy_process_group() -> None:
+    """Destroy the process group, if there is one; its threads sometimes abort if they outlive the interpreter."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()

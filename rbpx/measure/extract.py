@@ -1,4 +1,4 @@
-"""Windows in, one row a scored token out: batched to a token budget, shared among processes, exact in every batch.
+"""Rank the scored tokens of windows: batched to a token budget, divided among processes, one row for each token.
 
 Shapes: B windows, T tokens, D hidden width, N scored positions, V vocabulary.
 """
@@ -13,17 +13,16 @@ import torch
 
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError
-from rbpx.measure.distributed import Crew
-from rbpx.models.head import at_once, head_input, input_device
+from rbpx.measure.distributed import ProcessGroup
+from rbpx.models.devices import input_device, is_out_of_memory
+from rbpx.models.head import head_input, without_tiles
 from rbpx.models.load import LoadedModel
-from rbpx.models.pretrained import is_out_of_memory
 from rbpx.ranks.definition import NonFiniteLogits, TokenRanks, rank_hidden
 
-_WORTH_TILES = (
-    1 << 28
-)  # logits of a cell; with fewer, the second that numba takes to come in is longer than all of them
+# Logits of a cell; with fewer, ranking all of them takes less than the second in which numba is loaded.
+_MIN_LOGITS_FOR_TILES = 1 << 28
 Advance = Callable[[int], None]
-_MOST_PADDING = 0.05  # of the tokens of a batch
+_MOST_PADDING = 0.05  # of the tokens of a batch, to limit the computation that is wasted on it
 COLUMNS = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
 
 
@@ -39,10 +38,10 @@ class TokenRows:
 
 
 def batch_windows(windows: Sequence[Window], tokens_per_batch: int) -> Iterator[list[Window]]:
-    """Batches of windows, longest first, whose padded size stays within the budget; one window at least.
+    """Batches of windows, longest first, of at most `tokens_per_batch` padded tokens, or of one window.
 
-    The longest come first, so that a batch that does not fit into memory is met at once. Of no batch is more than
-    `_MOST_PADDING` padding: lengths fall by a tenth within one, so texts of 8 to 512 tokens make some 40 more batches.
+    The longest come first, so that a batch that does not fit into memory fails at once. At most `_MOST_PADDING` of a
+    batch is padding, so lengths differ by about a tenth within one; texts of 8 to 512 tokens need some 40 more batches.
     """
     batch: list[Window] = []
     n_tokens = 0
@@ -63,31 +62,31 @@ def _longest_first(window: Window) -> tuple[int, int, int]:
 
 
 def measure_windows(
-    loaded: LoadedModel, windows: Sequence[Window], crew: Crew, tokens_per_batch: int, advance: Advance
+    loaded: LoadedModel, windows: Sequence[Window], processes: ProcessGroup, tokens_per_batch: int, advance: Advance
 ) -> TokenRows:
-    """Rank every scored token of every window; each process of the crew takes its share, and all return the whole.
+    """Rank every scored token of every window; each process ranks its share, and all return the rows of all.
 
     Args:
         loaded: the model.
-        windows: no token scored in two of them; those without a scored position are passed over.
-        crew: the processes.
-        tokens_per_batch: padded tokens a batch; halved for good when memory runs out.
+        windows: each token is scored in at most one; windows without a scored position are skipped.
+        processes: the process group.
+        tokens_per_batch: padded tokens a batch; halved for the rest of the cell when memory runs out.
         advance: called with the number of tokens just scored by this process.
 
     Raises:
-        MeasureError: memory does not hold a single window, or logits are not finite; all processes raise alike.
+        MeasureError: a single window does not fit into memory, or logits are not finite; every process raises it.
     """
     scored = sorted((w for w in windows if w.n_scored), key=_longest_first)
-    if sum(w.n_scored for w in scored) * loaded.head.vocab_size < _WORTH_TILES:
-        loaded = replace(loaded, head=at_once(loaded.head))
-    share = scored[crew.rank :: crew.world]  # dealt by length, so that the processes finish together
+    if sum(w.n_scored for w in scored) * loaded.head.vocab_size < _MIN_LOGITS_FOR_TILES:
+        loaded = replace(loaded, head=without_tiles(loaded.head))
+    share = scored[processes.rank :: processes.world_size]  # dealt by length, so that the processes finish together
     failure, rows = None, None
     try:
         rows = _measure_share(loaded, share, tokens_per_batch, advance)
     except MeasureError as problem:
         failure = str(problem)
-    # Everyone reports, also after a failure: a process that left alone would leave the others waiting.
-    parts = crew.gather((failure, rows))
+    # All processes report, also after a failure: if one raised alone, the others would wait forever.
+    parts = processes.gather((failure, rows))
     failures = [text for text, _ in parts if text is not None]
     if failures:
         raise MeasureError(failures[0])
@@ -96,7 +95,7 @@ def measure_windows(
 
 def _measure_share(loaded: LoadedModel, share: list[Window], budget: int, advance: Advance) -> list[npt.NDArray[Any]]:
     if loaded.head.product is None:
-        budget = 1  # whole logits: a window at a time
+        budget = 1  # whole logits of one window at a time
     queue = list(batch_windows(share, budget))
     parts = []
     while queue:
@@ -125,14 +124,13 @@ def _measure_share(loaded: LoadedModel, share: list[Window], budget: int, advanc
     return parts
 
 
-_ROW = np.dtype(
-    [(n, np.float32 if n == "logprob" else np.int32) for n in COLUMNS]
-)  # one record a scored token while it travels between processes
+# One record for each scored token, as it is sent between processes.
+_ROW = np.dtype([(name, np.float32 if name == "logprob" else np.int32) for name in COLUMNS])
 
 
 def _measure_batch(loaded: LoadedModel, batch: list[Window]) -> npt.NDArray[Any]:
     longest = len(batch[0].ids)
-    ids_BT = np.zeros((len(batch), longest), np.int64)  # padded on the right, where a causal model cannot see
+    ids_BT = np.zeros((len(batch), longest), np.int64)  # padded on the right, which a causal model does not attend to
     scored_BT = np.zeros((len(batch), longest), bool)
     for row, window in enumerate(batch):
         ids_BT[row, : len(window.ids)] = window.ids
@@ -147,8 +145,8 @@ def _measure_batch(loaded: LoadedModel, batch: list[Window]) -> npt.NDArray[Any]
     except NonFiniteLogits as problem:
         doc_id, position = out["doc_id"][problem.row], out["position"][problem.row]
         raise MeasureError(
-            f"{loaded.name} gives logits that are no finite numbers at document {doc_id}, position {position}, so a "
-            "rank would be false; check its weights, or measure it with dtype=float32"
+            f"{loaded.name} gives non-finite logits at document {doc_id}, position {position}, so "
+            "ranks would be wrong; check its weights, or measure it with dtype=float32"
         ) from None
     out["greater"], out["ties"], out["logprob"] = ranks.greater, ranks.ties, ranks.logprob
     return out
@@ -157,14 +155,14 @@ def _measure_batch(loaded: LoadedModel, batch: list[Window]) -> npt.NDArray[Any]
 def _rank_batch(
     loaded: LoadedModel, ids_BT: torch.Tensor, row_N: npt.NDArray[np.int64], position_N: npt.NDArray[np.int64]
 ) -> TokenRanks:
-    """Ranks at (row, position); the state that predicts a position stands one before it."""
+    """Ranks at (row, position); a position is predicted by the state before it."""
     with torch.inference_mode():
         ids_BT = ids_BT.to(input_device(loaded.model))
         row, position = torch.from_numpy(row_N), torch.from_numpy(position_N)
         targets_N = ids_BT[row, position]
         if loaded.head.product is not None:
             return loaded.head.rank(head_input(loaded.model, ids_BT)[row, position - 1], targets_N)
-        # The model does something of its own behind the head: its own logits, whole.
+        # The model changes its logits after the head in an unknown way, so its own whole logits are ranked.
         logits_BTV = loaded.model(input_ids=ids_BT, use_cache=False).logits[..., : loaded.head.vocab_size]
         return rank_hidden(logits_BTV[row, position - 1], targets_N, torch.Tensor.float, loaded.head.vocab_size)
 
@@ -174,5 +172,5 @@ def _merge(parts: list[list[npt.NDArray[Any]]], scored: Sequence[Window]) -> Tok
     rows = rows[np.lexsort((rows["position"], rows["doc_id"]))]
     expected = sum(w.n_scored for w in scored)
     if len(rows) != expected or len(np.unique(rows[["doc_id", "position"]])) != expected:
-        raise MeasureError(f"{len(rows):,} rows came back for {expected:,} scored tokens; nothing was written")
+        raise MeasureError(f"{len(rows):,} rows were returned for {expected:,} scored tokens; nothing was written")
     return TokenRows({name: np.ascontiguousarray(rows[name]) for name in COLUMNS})

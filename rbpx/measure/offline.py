@@ -1,4 +1,4 @@
-"""The grid of a request from what is on this machine alone: nothing is downloaded, measured or written."""
+"""The grid of a request from what is on this machine: nothing is downloaded, measured or written."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,37 +9,37 @@ from rbpx.config.request import Request
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
 from rbpx.errors import RbpxError
-from rbpx.models.weights import hash_model, local_folder
+from rbpx.models.folder import hash_model, local_folder
 from rbpx.store.store import Store
 
 
 def grid_offline(request: Request, store: Store) -> tuple[list[Cell], Sequence[Document] | None]:
-    """The cells that a request means and their documents; None, and no `text_hash`, where the text is not here.
+    """The cells of a request and their documents; these and `text_hash` are None if the text is not on this machine.
 
     Raises:
-        RbpxError: the request names no model or no text, or a folder or file that is missing.
+        RbpxError: the request names no model or no dataset, or a folder or file that does not exist.
     """
     if request.dataset is None:
         raise RbpxError(INCOMPLETE)
     hashes = hash_members(request, store)
-    found = sample_here(request.dataset, request.limit, request.seed, store)
-    documents = None if found is None else found.documents
+    sample = sample_here(request.dataset, request.limit, request.seed, store)
+    documents = None if sample is None else sample.documents
     if request.protocol is None:
         request = replace(request, protocol=ProtocolConfig())
     return cells(request, None if documents is None else text_hash(documents), hashes), documents
 
 
 def hash_members(request: Request, store: Store) -> dict[str, str | None]:
-    """The contents of each model that a request means and that lies in a folder; None for hub ids.
+    """A hash of the contents of each model of a request that lies in a folder; None for hub ids.
 
     Raises:
-        RbpxError: no model is named, or a folder holds none.
+        RbpxError: the request names no model, or a folder holds none.
     """
     model = request.model
     if model is None:
         raise RbpxError(INCOMPLETE)
     hashes: dict[str, str | None] = {}
     for member in members(model, request.sizes())[1]:
-        place, cache = local_folder(member.model, model.pickled), store.root / "hashes.json"
-        hashes[member.model] = None if place is None else hash_model(place, member.model, cache, model.pickled)
+        folder, cache = local_folder(member.model, model.pickled), store.root / "hashes.json"
+        hashes[member.model] = None if folder is None else hash_model(folder, member.model, cache, model.pickled)
     return hashes

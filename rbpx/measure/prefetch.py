@@ -1,4 +1,7 @@
-"""The text that comes next, cut while the one before it is measured; tokenizers work outside the interpreter's lock."""
+"""Prefetching: while one cell is measured, a thread cuts the text of the next into windows.
+
+Tokenizers release the interpreter's lock, so on a GPU the two run side by side.
+"""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -7,43 +10,46 @@ from types import TracebackType
 from rbpx.config.grid import Cell
 from rbpx.data.corpus import Document
 from rbpx.errors import RbpxError
-from rbpx.measure.reading import read_as_asked
+from rbpx.measure.protocol import resolve_protocol
 from rbpx.models.load import LoadedModel
 
-Turn = tuple[Cell, Sequence[Document]]
 
+class WindowPrefetcher:
+    """Cuts the texts of one model's cells, at most one cell ahead; the windows stay in the cache of `windows`."""
 
-class Ahead:
-    """Cuts the texts of one model, at most one ahead of the one that is measured."""
+    def __init__(self, load: Callable[[], LoadedModel], cells: Sequence[tuple[Cell, Sequence[Document]]]) -> None:
+        """Prepare for cells of one model, in the order in which they are measured, each with its documents.
 
-    def __init__(self, load: Callable[[], LoadedModel], turns: Sequence[Turn]) -> None:
-        """Know the cells of a model in the order of their turns, with their documents; none to cut nothing."""
-        self._load, self._turns = load, turns
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="rbpx-ahead")
-        self._under_way: Future[None] | None = None
+        Args:
+            load: returns the model.
+            cells: empty to prefetch nothing.
+        """
+        self._load, self._cells = load, cells
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="rbpx-prefetch")
+        self._pending: Future[None] | None = None
 
-    def __enter__(self) -> "Ahead":
-        """Nothing is cut before something is measured."""
+    def __enter__(self) -> "WindowPrefetcher":
+        """Nothing is cut before `start_next`."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Wait for what is being cut."""
+        """Wait for the thread to end."""
         self._thread.shutdown()
 
-    def settle(self) -> None:
-        """Before a cell begins: its text is whole, or it is cut in its own turn, where it can tell what is wrong."""
-        if self._under_way is not None:
-            wait([self._under_way])
+    def wait(self) -> None:
+        """Wait until the text that is being cut, if any, is done."""
+        if self._pending is not None:
+            wait([self._pending])
 
-    def follow(self, at: int) -> None:
-        """The cell at this place is being measured: cut the text of the next one."""
-        if at + 1 < len(self._turns):
-            self._under_way = self._thread.submit(self._cut, *self._turns[at + 1])
+    def start_next(self, i: int) -> None:
+        """Cut the text of the cell after cell `i`, which is being measured."""
+        if i + 1 < len(self._cells):
+            self._pending = self._thread.submit(self._cut, *self._cells[i + 1])
 
     def _cut(self, cell: Cell, documents: Sequence[Document]) -> None:
         try:
-            read_as_asked(cell, self._load()).cut(documents)
-        except RbpxError:  # told when it is this cell's turn
+            resolve_protocol(cell, self._load()).windows(documents)
+        except RbpxError:  # raised again, and reported, when the cell is measured
             return

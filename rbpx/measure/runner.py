@@ -1,4 +1,4 @@
-"""Measuring grids: requests in, a run in the store for every cell that was missing, a result for each out."""
+"""Measure grids: every cell that the store does not hold yet becomes a run in it, each model loaded once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from rbpx.store.store import Store, now
 
 if TYPE_CHECKING:
     from rbpx.display.progress import GridProgress
-    from rbpx.measure.distributed import Crew
+    from rbpx.measure.distributed import ProcessGroup
     from rbpx.models.load import LoadedModel
 
 
@@ -41,7 +41,7 @@ class _Grid:
     request: Request
     store: Store
     cells: list[Cell]
-    drawn: Sample
+    sample: Sample
     cell_keys: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
 
@@ -49,7 +49,7 @@ class _Grid:
 def measure_grids(requests: Sequence[Request]) -> list[Measured]:
     """Measure every cell of the grids that their stores do not hold yet, each model loaded once for all of its texts.
 
-    An error of one request stands in its result and does not stop the others.
+    An error in one request is part of its result and does not stop the others.
 
     Returns:
         A result for each request, in their order.
@@ -87,18 +87,18 @@ def _not_measured(request: Request, problem: RbpxError) -> Measured:
 
 
 def _grid(request: Request) -> _Grid:
-    """The cells that a request means, and the documents that they share."""
+    """The cells of a request, and the documents that they share."""
     store = own_store(request.store)
     hashes = hash_members(request, store)
-    drawn = draw_sample(request, store)
-    return _Grid(request, store, cells(request, text_hash(drawn.documents), hashes), drawn)
+    texts = draw_sample(request, store)
+    return _Grid(request, store, cells(request, text_hash(texts.documents), hashes), texts)
 
 
 def draw_sample(request: Request, store: Store) -> Sample:
-    """The documents that a request means.
+    """The documents that a request selects.
 
     Raises:
-        RbpxError: no text is named, it cannot be read, or it is empty.
+        RbpxError: the request names no dataset, or its text cannot be read or is empty.
         MeasureError: the hub does not deliver it.
     """
     if request.dataset is None:
@@ -113,75 +113,76 @@ def _tell_loading(what: str) -> Tell:
 
 
 def _measure_on(device: Device, grids: Sequence[_Grid]) -> None:
-    """Measure what is missing, model after model; a cell that fails is kept in `failures` and stops no other."""
-    crew = _assemble(device) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else None
+    """Measure the missing cells, model by model; a cell that fails is noted and does not stop the others."""
+    processes = _init_process_group(device) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else None
     missing: list[tuple[_Grid, Cell]] = []
     for grid in grids:
-        held = [cell.key for cell in grid.cells if grid.store.cell(cell.key) is not None]
-        if crew is not None:
-            held = crew.share(held)  # one view of the store, or some would wait for cells that others pass over
-        grid.cell_keys.extend(held)
-        missing += [(grid, cell) for cell in grid.cells if cell.key not in held]
+        stored = [cell.key for cell in grid.cells if grid.store.cell(cell.key) is not None]
+        if processes is not None:
+            stored = processes.broadcast(stored)  # all must agree, or some would wait for cells that others skip
+        grid.cell_keys.extend(stored)
+        missing += [(grid, cell) for cell in grid.cells if cell.key not in stored]
     if not missing:
         return
     for grid, _ in missing:
         grid.store.prepare()
     from rbpx.display.progress import GridProgress
-    from rbpx.measure.prefetch import Ahead
+    from rbpx.measure.prefetch import WindowPrefetcher
 
-    crew = crew or _assemble(device)
+    processes = processes or _init_process_group(device)
     title = " on ".join(", ".join(dict.fromkeys(getattr(c, of) for _, c in missing)) for of in ("family", "dataset"))
-    with GridProgress(title, len(missing), quiet=not crew.leads) as progress:
-        for of_model in _by_model(missing):
-            grid, cell = of_model[0]
+    with GridProgress(title, len(missing), quiet=not processes.is_main) as progress:
+        for same_model in _by_model(missing):
+            grid, cell = same_model[0]
             with split_of(grid.request, grid.store) as split:
-                load = _loader(cell, crew, grid.store, split)
-                turns = [(cell, grid.drawn.documents) for grid, cell in of_model]
-                with Ahead(load, turns if _computes_elsewhere(crew) else []) as ahead:
-                    for at, (grid, cell) in enumerate(of_model):
-                        ahead.settle()
-                        _measure(cell, grid, load, crew, progress, len(missing), partial(ahead.follow, at))
+                load = _model_loader(cell, processes, grid.store, split)
+                texts = [(cell, grid.sample.documents) for grid, cell in same_model]
+                with WindowPrefetcher(load, texts if _computes_on_gpu(processes) else []) as prefetcher:
+                    for i, (grid, cell) in enumerate(same_model):
+                        prefetcher.wait()
+                        start_next = partial(prefetcher.start_next, i)
+                        _measure(cell, grid, load, processes, progress, len(missing), start_next)
 
 
-def _assemble(device: Device) -> Crew:
-    """The processes that measure together; torch comes with them, so a grid that is all there does not wait for it."""
-    from rbpx.measure.distributed import assemble
+def _init_process_group(device: Device) -> ProcessGroup:
+    """The process group; imports torch, so a grid of which no cell is missing is done without it."""
+    from rbpx.measure.distributed import init_process_group
 
-    return assemble(device.value)
+    return init_process_group(device.value)
 
 
-def _computes_elsewhere(crew: Crew) -> bool:
-    """Whether the processor has time beside the computing; cutting texts there would take that from a model on it."""
-    return crew.device.type != "cpu"
+def _computes_on_gpu(processes: ProcessGroup) -> bool:
+    """Whether texts may be cut while a model computes; on a CPU that would take time from the model."""
+    return processes.device.type != "cpu"
 
 
 def _by_model(missing: Sequence[tuple[_Grid, Cell]]) -> list[list[tuple[_Grid, Cell]]]:
-    """Cells of one model together, in the order in which the models come."""
-    found: dict[tuple[object, ...], list[tuple[_Grid, Cell]]] = {}
+    """The cells grouped by model, models in order of their first cell."""
+    groups: dict[tuple[object, ...], list[tuple[_Grid, Cell]]] = {}
     for grid, cell in missing:
         model = (grid.store.root, cell.model, cell.model_hash, cell.revision, cell.dtype, cell.pickled)
-        found.setdefault(model, []).append((grid, cell))
-    return list(found.values())
+        groups.setdefault(model, []).append((grid, cell))
+    return list(groups.values())
 
 
-def _loader(cell: Cell, crew: Crew, store: Store, split: Split | None) -> Callable[[], LoadedModel]:
-    """What loads a model when it is first needed; a model that cannot be loaded is not tried for each of its texts."""
+def _model_loader(cell: Cell, processes: ProcessGroup, store: Store, split: Split | None) -> Callable[[], LoadedModel]:
+    """A function that loads the model on its first call; if that fails, later calls raise the same error at once."""
 
     @cache
-    def tried() -> LoadedModel | RbpxError:
+    def load_once() -> LoadedModel | RbpxError:
         from rbpx.models.load import load_model
 
         hashes = store.root / "hashes.json"
         try:
-            return load_model(cell.model, cell.revision, cell.dtype, crew.device, hashes, cell.pickled, split)
+            return load_model(cell.model, cell.revision, cell.dtype, processes.device, hashes, cell.pickled, split)
         except RbpxError as problem:
             return problem
 
     def load() -> LoadedModel:
-        found = tried()
-        if isinstance(found, RbpxError):
-            raise found
-        return found
+        loaded = load_once()
+        if isinstance(loaded, RbpxError):
+            raise loaded
+        return loaded
 
     return load
 
@@ -190,28 +191,28 @@ def _measure(
     cell: Cell,
     grid: _Grid,
     load: Callable[[], LoadedModel],
-    crew: Crew,
+    processes: ProcessGroup,
     progress: GridProgress,
     n_cells: int,
-    begins: Callable[[], None],
+    start_next: Callable[[], None],
 ) -> None:
-    """Measure one cell and note the result in its grid; `begins` is called when its text is cut and its model works."""
+    """Measure one cell and note the result in its grid; `start_next` is called once its model begins to compute."""
     from rbpx.measure.cell import measure_cell
 
     place = {"cell": progress.n_done + 1, "cells": n_cells}
     store, config = grid.store, _plain(grid.request)
     try:
-        with marked(store, cell.names() | place, crew.leads) as mark:
+        with marked(store, cell.names() | place, processes.is_main) as mark:
 
             def begin(n_tokens: int) -> Callable[[int], None]:
-                begins()
-                told = progress.begin(f"{cell.family} {cell.size}", n_tokens, crew.world)
-                return mark.follow(n_tokens, told, crew.world)
+                start_next()
+                advance = progress.begin(f"{cell.family} {cell.size}", n_tokens, processes.world_size)
+                return mark.follow(n_tokens, advance, processes.world_size)
 
             budget = grid.request.tokens_per_batch
-            record = measure_cell(cell, grid.drawn, load, store, crew, budget, config, begin)
+            record = measure_cell(cell, grid.sample, load, store, processes, budget, config, begin)
     except RbpxError as problem:
-        if crew.leads:
+        if processes.is_main:
             store.write_record("failures", cell.failure_key, {**cell.names(), "error": str(problem), "at": now()})
         grid.failures.append(Failure(str(cell), str(problem), not isinstance(problem, MeasureError)))
         progress.finish(f"{cell} failed")
@@ -223,7 +224,7 @@ def _measure(
 
 @contextmanager
 def split_of(request: Request, store: Store) -> Iterator[Split | None]:
-    """Where the parts of a model go that is split over devices, as long as it is measured."""
+    """Where the parts of a model go that is split over devices (device=split), for as long as it is measured."""
     if request.device is not Device.split:
         yield None
         return
@@ -232,7 +233,7 @@ def split_of(request: Request, store: Store) -> Iterator[Split | None]:
 
 
 def _plain(value: Any) -> Any:
-    """A dataclass as a record that JSON takes."""
+    """A dataclass as a record that can be written as JSON."""
 
     def simple(items: list[tuple[str, Any]]) -> dict[str, Any]:
         return {key: item.value if isinstance(item, Enum) else item for key, item in items}

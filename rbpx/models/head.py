@@ -1,4 +1,4 @@
-"""A model's output head: hidden states in, the float32 logits that the model itself would emit out.
+"""A model's output head: from hidden states to the float32 logits that the model itself would emit.
 
 Shapes: B windows, T tokens, N positions, D hidden width, V vocabulary.
 """
@@ -11,39 +11,41 @@ import torch
 from torch import Tensor, nn
 
 from rbpx.errors import RbpxError
+from rbpx.models.devices import input_device
+from rbpx.models.head_product import HeadProduct, float32_product
 from rbpx.ranks.definition import TokenRanks, rank_hidden
-from rbpx.ranks.product import Map, Product, float32_product
+from rbpx.ranks.product import Map
 
-_PROBE_LOGIT = 100.0  # the probe drives logits this far, where a soft cap shows itself
-_PROBE_TOKENS = 8
+_PROBE_LOGIT = 100.0  # largest logit of the probe, where a soft cap has an effect
+_PROBE_TOKENS = 8  # enough to see several rows of the vocabulary, few enough to cost nothing
 
 
 class _HeadReachedError(Exception):
-    """Raised inside the forward pass where the head would begin: what it was given is all that is wanted."""
+    """Raised in the forward pass as it reaches the head, whose input is all that is needed."""
 
 
 def head_input(model: nn.Module, ids_BT: Tensor) -> Tensor:
     """The exact tensor [B, T, D] that the model feeds to its output head; logits are not computed."""
-    held: list[Tensor] = []
+    inputs: list[Tensor] = []
 
     def stop(module: nn.Module, args: tuple[Tensor, ...]) -> None:
-        held.append(args[0])
+        inputs.append(args[0])
         raise _HeadReachedError
 
     hook = _output_head(model).register_forward_pre_hook(stop)
     try:
         model(input_ids=ids_BT, use_cache=False)
     except _HeadReachedError:
-        return held[0]
+        return inputs[0]
     finally:
         hook.remove()
-    raise RbpxError(f"{type(model).__name__} did not call its output head, so it is no model that predicts tokens")
+    raise RbpxError(f"{type(model).__name__} did not call its output head, so it is not a causal language model")
 
 
 def _output_head(model: Any) -> nn.Module:
     head: nn.Module | None = model.get_output_embeddings()
     if head is None:
-        raise RbpxError(f"{type(model).__name__} has no output head, so it is no model that predicts tokens")
+        raise RbpxError(f"{type(model).__name__} has no output head, so it is not a causal language model")
     return head
 
 
@@ -52,21 +54,20 @@ class Head:
     """How hidden states become logits.
 
     Attributes:
-        product: hidden states [N, D] -> float32 [N, at least V]; None where the model must be run whole.
-        finish: what is done to each of these by itself; None for nothing.
-        after: the same in words, with what keeps a model from being explained: identity, scale, softcap, unknown, or
-            not finite.
-        vocab_size: V, rows that compete for a rank, padded ones included.
+        product: hidden states [N, D] -> float32 [N, at least V]; None if the whole model has to run.
+        finish: elementwise function that the model applies to the product; None for none.
+        after: the name of that function: identity, scale, softcap; unknown or not finite if it cannot be determined.
+        vocab_size: V, rows that compete for a rank, padding included.
     """
 
-    product: Product | None
+    product: HeadProduct | None
     finish: Map | None
     after: str
     vocab_size: int
 
     @property
     def logits(self) -> Map | None:
-        """Hidden states [N, D] -> float32 logits [N, V]; None where the model must be run whole."""
+        """Hidden states [N, D] -> float32 logits [N, V]; None if the whole model has to run."""
         product, finish = self.product, self.finish
         if product is None:
             return None
@@ -78,30 +79,30 @@ class Head:
         return logits
 
     def rank(self, hidden_ND: Tensor, targets_N: Tensor) -> TokenRanks:
-        """Rank the targets of hidden states [N, D], by tiles of the vocabulary where its matrix is on the CPU.
+        """Rank the targets of hidden states [N, D], by tiles of the vocabulary if its matrix is on the CPU.
 
         Raises:
-            NonFiniteLogits: a row of logits holds NaN, +inf or -inf.
+            NonFiniteLogits: a row of logits contains NaN, +inf or -inf.
             ValueError: there is no product, or there is not one target per position.
         """
         if self.product is None or self.logits is None:
-            raise ValueError("A model that must be run whole gives logits, not states")
+            raise ValueError("This model has to run whole, so its logits are ranked, not its hidden states")
         if self.product.weight_VD is None:
             return rank_hidden(hidden_ND, targets_N, self.logits, self.vocab_size)
-        from rbpx.ranks.tiles import rank_tiles  # numba, which takes half a second to come in
+        from rbpx.ranks.tiles import rank_tiles  # imports numba, which takes half a second
 
         weight_VD, bias_V = self.product.weight_VD[: self.vocab_size], self.product.bias_V
         bias_V = None if bias_V is None else bias_V[: self.vocab_size]
         return rank_tiles(hidden_ND, targets_N, weight_VD, bias_V, self.finish)
 
 
-def at_once(head: Head) -> Head:
-    """The head with whole logits of a few positions at a time, where there is too little work to compile tiles for."""
-    return replace(head, product=None if head.product is None else Product(head.product.logits))
+def without_tiles(head: Head) -> Head:
+    """The head with whole logits of a few positions at a time, for work too small to load the tile kernel for."""
+    return replace(head, product=None if head.product is None else HeadProduct(head.product.logits))
 
 
 def without_padding(head: Head, n_token_ids: int) -> Head:
-    """The head without the rows of the vocabulary from `n_token_ids` on, which stand for no token."""
+    """The head without the rows of the vocabulary from `n_token_ids` on, which have no token."""
     return replace(head, vocab_size=min(n_token_ids, head.vocab_size))
 
 
@@ -111,20 +112,11 @@ def _probe_ids(model: Any) -> Tensor:
     return probe[None]
 
 
-def input_device(model: Any) -> torch.device:
-    """Where a model reads its tokens; of one that is split over several devices, the first that computes."""
-    placed = getattr(model, "hf_device_map", None)
-    if not placed:
-        device: torch.device = model.device
-        return device
-    return torch.device(next((device for device in placed.values() if device not in ("cpu", "disk")), "cpu"))
-
-
 def check_causal(model: Any) -> None:
-    """See that a token does not change what is predicted before it.
+    """Check that a token does not change the predictions before it.
 
     Raises:
-        RbpxError: it does, so the model would read the answers.
+        RbpxError: it does, so the model would see the tokens that it predicts.
     """
     with torch.inference_mode():
         ids_BT = _probe_ids(model)
@@ -133,9 +125,9 @@ def check_causal(model: Any) -> None:
         before, after = (head_input(model, ids)[0, :-1].float() for ids in (ids_BT, other_BT))
     slack = 16 * torch.finfo(model.dtype).eps
     if not (before.isfinite().all() and after.isfinite().all()):
-        return  # no rank can be read from such a model anyway, and measuring says where
+        return  # such a model cannot be ranked, and measuring reports the position
     if not torch.allclose(before, after, rtol=slack, atol=slack * float(before.abs().max()), equal_nan=True):
-        raise RbpxError(f"{type(model).__name__} is not causal: what it predicts depends on later tokens")
+        raise RbpxError(f"{type(model).__name__} is not causal: its predictions depend on later tokens")
 
 
 def _emitted(model: Any, head: nn.Module, ids_BT: Tensor, gain: float) -> Tensor:
@@ -149,10 +141,10 @@ def _emitted(model: Any, head: nn.Module, ids_BT: Tensor, gain: float) -> Tensor
 
 
 def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
-    """Find what the model does behind its head, by a few tokens whose head input is driven up; see `_PROBE_LOGIT`.
+    """Find what the model does after its head, from a few tokens whose head input is scaled up to `_PROBE_LOGIT`.
 
-    An explanation must hold at the driven input, where a soft cap shows, and at the plain one, where in 16 bits a
-    small term shows that the rounding of large logits hides.
+    A candidate must match at the scaled input, where a soft cap has an effect, and at the plain one, where 16-bit
+    logits reveal a small term that is lost in the rounding of large ones.
     """
     ids_BT = _probe_ids(model)
     hidden_BTD = head_input(model, ids_BT)
@@ -165,7 +157,7 @@ def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
         return "unknown", None, width
     if not all(bool(logits.isfinite().all()) for logits in (*plain, *emitted)):
         return "not finite", None, width
-    slack = 4 * torch.finfo(model.dtype).eps  # the same kernel twice; only the rounding of the factor differs
+    slack = 4 * torch.finfo(model.dtype).eps  # both come from the same kernel; only the rounding of the factor differs
 
     def explains(candidate: Map) -> bool:
         return all(
@@ -188,17 +180,17 @@ def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
 
 
 def _configured(scale: float, config: Any) -> float:
-    """The configured factor that a measured one rounds to; its digits come from the configuration, not the probe."""
+    """The value in the configuration that a measured factor matches, since it is more precise than the probe."""
     values = [float(v) for v in config.to_dict().values() if isinstance(v, int | float) and v]
     near = [c for v in values for c in (v, 1 / v) if abs(c / scale - 1) < 0.02]
     return min(near, key=lambda c: abs(c - scale), default=scale)
 
 
 def open_head(model: Any) -> Head:
-    """Probe the model once and return its head as one map to float32 logits, whatever the weights' dtype.
+    """Probe the model once and return its head as a function to float32 logits, for weights of any dtype.
 
     In 16-bit models the product is formed in float32 from the 16-bit weights and states, because logits that are
-    rounded to 16 bits tie and would move ranks.
+    rounded to 16 bits tie and would change ranks.
     """
     with torch.inference_mode():
         module = _output_head(model)

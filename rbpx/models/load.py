@@ -1,6 +1,9 @@
-"""A model as asked in, a loaded model with its head, its size and the hashes of what was loaded out."""
+"""Load a model for measuring: fetch, verify, place on its devices, and return it with its tokenizer, head and hashes.
 
-import json
+Start here; `hub` downloads, `folder` knows the files of a model, `pretrained` calls transformers, `head` finds how
+hidden states become logits.
+"""
+
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,27 +13,28 @@ import torch
 
 from rbpx.config.placement import Split
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.files.digest import digest
+from rbpx.models.devices import devices_of
+from rbpx.models.folder import hash_model
 from rbpx.models.head import Head, check_causal, open_head
-from rbpx.models.pretrained import devices_of, first_line, load_weights
-from rbpx.models.size import non_embedding_params, total_params
-from rbpx.models.snapshot import check_snapshot, fetch
-from rbpx.models.weights import hash_model
+from rbpx.models.hub import check_snapshot, fetch
+from rbpx.models.parameter_count import non_embedding_params, total_params
+from rbpx.models.pretrained import load_weights
+from rbpx.models.tokenizer import hash_tokenizer, load_tokenizer
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """A causal language model ready to be measured.
+    """A causal language model, ready to be measured.
 
     Attributes:
-        name: as asked.
+        name: as requested.
         model: the transformers model, in evaluation mode on its device.
         tokenizer: its tokenizer.
-        n_token_ids: ids that it has; rows of the vocabulary from there on stand for no token.
+        n_token_ids: number of its ids; rows of the vocabulary from there on have no token.
         head: hidden states to float32 logits.
-        devices: where it computes and its weights lie: one, or of a split model several, `disk` among them.
+        devices: those that hold its weights or compute: one, or several for a split model, possibly `disk`.
         commit: the hub's commit, None for a folder.
-        context: tokens it can read at once; None if its configuration sets no limit.
+        context: longest input in tokens; None if its configuration sets no limit.
         non_embedding_params: S.
         total_params: all parameters.
         weights_hash: of the configuration and the bytes of the weights.
@@ -51,33 +55,6 @@ class LoadedModel:
     tokenizer_hash: str
 
 
-def load_tokenizer(folder: Path, name: str) -> Any:
-    """The fast tokenizer of a model folder.
-
-    Raises:
-        RbpxError: there is none, or it does not tell where in the text its tokens lie.
-    """
-    from transformers import AutoTokenizer
-
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except (OSError, ValueError, KeyError, ImportError, TypeError, json.JSONDecodeError) as problem:
-        raise RbpxError(f"{name} has no tokenizer that can be loaded: {first_line(problem)}") from None
-    if not tokenizer.is_fast:
-        raise RbpxError(f"{name} has a slow tokenizer, which does not locate tokens in the text; add a tokenizer.json")
-    if not tokenizer("a", add_special_tokens=False)["input_ids"]:
-        raise RbpxError(f"{name} has no tokenizer: {folder} lacks tokenizer.json; copy it from the model's source")
-    return tokenizer
-
-
-def hash_tokenizer(tokenizer: Any) -> str:
-    """Identity of a tokenizer: everything that decides which ids a text becomes."""
-    state = json.loads(tokenizer.backend_tokenizer.to_str())
-    state.pop("truncation", None)  # set by the last call, not by the tokenizer's files
-    state.pop("padding", None)
-    return digest([state, sorted(tokenizer.all_special_ids)])
-
-
 def load_model(
     name: str,
     revision: str | None,
@@ -87,33 +64,36 @@ def load_model(
     pickled: bool = False,
     split: Split | None = None,
 ) -> LoadedModel:
-    """Load a model from a hub id, a folder or the package: no code of the model's own is run.
+    """Load a model from a hub id, a folder or the package; no code of the model itself is run.
 
     Args:
         name: ORG/NAME, a folder, or `rbpx:` and a path inside the package.
         revision: branch, tag or commit of a hub id.
-        dtype: float32, bfloat16 or float16, never the checkpoint's own choice.
+        dtype: float32, bfloat16 or float16; the checkpoint's own choice is ignored.
         device: where it runs.
-        cache: file that keeps the hashes of large files.
-        pickled: whether tensors may be read from pytorch_model.bin where there are no safetensors.
-        split: puts it over several devices instead of on one.
+        cache: file that caches the hashes of large files.
+        pickled: whether tensors may be read from pytorch_model.bin if there are no safetensors.
+        split: how to spread it over several devices instead of one.
 
     Raises:
-        RbpxError: it is no model, its weights do not fill it, or its tokenizer does not fit.
-        MeasureError: the hub does not answer or gave something else, or the model does not fit into memory.
+        RbpxError: it is not a causal language model, weights are missing, or its tokenizer does not fit.
+        MeasureError: the hub does not answer or delivered corrupt files, or the model does not fit into memory.
     """
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     folder, commit = fetch(name, revision, pickled)
     check_snapshot(folder, name, pickled, cache)
     weights_hash = hash_model(folder, name, cache, pickled)
     model = load_weights(folder, name, getattr(torch, dtype), device, pickled, split)
-    counts = non_embedding_params(model), total_params(model)  # before it runs: offloaded weights that are tied part
+    counts = (
+        non_embedding_params(model),
+        total_params(model),
+    )  # before it runs, which separates tied weights that are offloaded
     tokenizer = load_tokenizer(folder, name)
     rows = model.get_input_embeddings().weight.shape[0]
     n_token_ids = max(tokenizer.get_vocab().values()) + 1
     if n_token_ids > rows:
         raise RbpxError(
-            f"{name} has a tokenizer that does not fit: its ids reach {n_token_ids - 1}, the model has {rows} rows"
+            f"{name} has a tokenizer that does not fit: its ids go up to {n_token_ids - 1}, the model has {rows} rows"
         )
     try:
         check_causal(model)
@@ -121,10 +101,10 @@ def load_model(
     except RbpxError as problem:
         raise RbpxError(f"{name} cannot be measured: {problem}") from None
     if head.after == "not finite" and dtype != "float32":
-        raise MeasureError(f"{name} gives logits that are no finite numbers in {dtype}; measure it with dtype=float32")
+        raise MeasureError(f"{name} gives non-finite logits in {dtype}; measure it with dtype=float32")
     if head.product is None and dtype != "float32":
         raise RbpxError(
-            f"{name} changes its logits after the head in a way unknown here; measure it with dtype=float32"
+            f"{name} changes its logits after the head in a way that rbpx does not know; measure it with dtype=float32"
         )
     return LoadedModel(
         name=name,

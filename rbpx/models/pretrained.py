@@ -1,4 +1,4 @@
-"""A folder of weights in, the transformers model out: on one device, or split over several."""
+"""Load the weights of a model folder with transformers' `from_pretrained`, onto one device or split over several."""
 
 import logging
 import re
@@ -10,11 +10,11 @@ import torch
 
 from rbpx.config.placement import Split
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.models.conversion import convert
-from rbpx.models.head import input_device
-from rbpx.models.weights import weight_files
+from rbpx.models.devices import is_out_of_memory
+from rbpx.models.folder import weight_files
+from rbpx.models.pickles import convert
 
-_OF_A_LAYER = re.compile(r"\.\d+\..*\.weight$")
+_LAYER_WEIGHT = re.compile(r"\.\d+\..*\.weight$")  # other unused tensors are buffers of older versions
 
 
 def load_weights(
@@ -24,14 +24,14 @@ def load_weights(
 
     Args:
         folder: of the model.
-        name: as asked, for errors.
-        dtype: of its weights, never the checkpoint's own choice.
-        device: where it goes as a whole.
-        pickled: whether tensors may be read from pytorch_model.bin where there are no safetensors.
-        split: puts it over several devices instead.
+        name: as requested, for errors.
+        dtype: of its weights; the checkpoint's own choice is ignored.
+        device: where it is placed in one piece.
+        pickled: whether tensors may be read from pytorch_model.bin if there are no safetensors.
+        split: how to spread it over several devices instead.
 
     Raises:
-        RbpxError: transformers does not know such a model, or the weights and config.json do not fit each other.
+        RbpxError: transformers does not know the architecture, or the weights do not match config.json.
         MeasureError: it does not fit into memory.
     """
     from transformers import AutoModelForCausalLM
@@ -51,56 +51,45 @@ def load_weights(
             trust_remote_code=False,
             local_files_only=True,
             output_loading_info=True,
-            **_placed(split),
+            **_device_map(split),
         )
         model = model.eval() if split is not None else model.to(device).eval()
     except RbpxError:
         raise
     except Exception as problem:  # a wrong config.json fails in as many ways as there are architectures
         if is_out_of_memory(problem):
-            how = "use device=split" if split is None else "give memory= other limits, or use a smaller dtype"
-            raise MeasureError(f"{name} does not fit into memory ({first_line(problem)}); {how}") from None
+            remedy = "use device=split" if split is None else "change the limits in memory=, or use a smaller dtype"
+            raise MeasureError(f"{name} does not fit into memory ({first_line(problem)}); {remedy}") from None
         if isinstance(problem, UnpicklingError):
             raise RbpxError(
-                f"{name} has a pickle that is no plain file of tensors (damaged, or with code in it); it is not opened"
+                f"{name} has a pickle that is not a plain file of tensors (corrupt, or with code in it), so it was not "
+                "opened; use weights in safetensors"
             ) from None
         raise RbpxError(f"{name} cannot be loaded as a causal language model: {first_line(problem)}") from None
     missing = sorted(report["missing_keys"])
     if missing:  # transformers would fill them with random numbers
         raise RbpxError(f"{name} lacks {len(missing)} of its weights, first {missing[0]}; is the download complete?")
-    unused = sorted(key for key in report["unexpected_keys"] if _OF_A_LAYER.search(key))
+    unused = sorted(key for key in report["unexpected_keys"] if _LAYER_WEIGHT.search(key))
     if unused:  # weights of layers that config.json does not have
-        raise RbpxError(f"{name} has weights that config.json has no place for, first {unused[0]}; check config.json")
+        raise RbpxError(f"{name} has weights of layers that config.json lacks, first {unused[0]}; check config.json")
     return model
 
 
-def _placed(split: Split | None) -> dict[str, Any]:
-    """What transformers is told of the devices: nothing for one, or accelerate's map over all of them."""
+def _device_map(split: Split | None) -> dict[str, Any]:
+    """The device arguments of `from_pretrained`: none for a single device, else accelerate's automatic map."""
     if split is None:
         return {}
     gpus = torch.cuda.device_count()
-    strange = [device for device in split.limits or () if device != "cpu" and int(device) >= gpus]
-    if strange:
-        raise RbpxError(f"memory names GPU {strange[0]}, and torch sees {gpus} of them, counted from 0; name others")
+    unknown = [device for device in split.limits or () if device != "cpu" and int(device) >= gpus]
+    if unknown:
+        raise RbpxError(f"memory names GPU {unknown[0]}, but torch finds {gpus}, counted from 0; use their numbers")
     logger = logging.getLogger("accelerate.big_modeling")
-    logger.setLevel(logging.ERROR)  # it warns that parts are offloaded, as they should be
+    logger.setLevel(logging.ERROR)  # it warns that parts are offloaded, which is intended
     limits = None if split.limits is None else dict(split.limits)
     return {"device_map": "auto", "max_memory": limits, "offload_folder": split.folder}
 
 
-def devices_of(model: Any) -> tuple[str, ...]:
-    """Where a model computes and where its weights lie, each once: `cuda:0`, `cpu`, `disk`."""
-    placed = getattr(model, "hf_device_map", {}).values()
-    names = (f"cuda:{place}" if isinstance(place, int) else str(place) for place in placed)
-    return tuple(dict.fromkeys([str(input_device(model)), *names]))
-
-
-def is_out_of_memory(problem: BaseException) -> bool:
-    """Whether memory ran out, of a GPU or of the CPU."""
-    return isinstance(problem, torch.OutOfMemoryError | MemoryError) or "DefaultCPUAllocator" in str(problem)
-
-
 def first_line(problem: Exception) -> str:
-    """What went wrong inside a library, as a part of our own line."""
+    """The first line of a library's error, to be part of a one-line message."""
     lines = [line.strip() for line in str(problem).split("\n") if line.strip()]
     return f"{type(problem).__name__}: {lines[0][:200] if lines else 'no reason given'}"

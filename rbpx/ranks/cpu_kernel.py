@@ -1,7 +1,7 @@
-"""A tile of logits and what is known of each row's target in; counts, sums and the target's own logit out, in one go.
+"""Kernel of the CPU path: one pass over a tile of logits updates the counts, sums and target logits of its rows.
 
-The loops are compiled by numba when they first run and kept beside this file (or in NUMBA_CACHE_DIR), so no compiler is
-needed. A tile is read while it lies in a core's cache, twice: for its largest value, then for everything else.
+numba compiles the loops when they first run and caches them beside this file (or in NUMBA_CACHE_DIR), so no compiler
+is needed. A tile is read twice while it lies in a core's cache: for its largest value, then for everything else.
 
 Shapes: n positions, v entries of the vocabulary in a tile.
 """
@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-NEAR_KEPT = 256  # logits of a row that may lie so close to the target's that its exact value has to judge them
+NEAR_KEPT = 256  # logits of a row that are kept because they lie within the bounds of the target's; 1 KiB a row
 
 f32, i32 = np.float32, np.int32
 
@@ -33,7 +33,8 @@ _bits: Any = intrinsic(_bits_of)
 _float: Any = intrinsic(_float_of)
 
 
-_ABSOLUTE, _INFINITE = i32(0x7FFFFFFF), i32(0x7F800000)
+_ABSOLUTE = i32(0x7FFFFFFF)  # all bits of a float32 but its sign
+_INFINITE = i32(0x7F800000)  # bits of +inf; those of every NaN without its sign are larger
 
 
 @njit(inline="always")
@@ -58,7 +59,7 @@ def _exp_of_negative(x: Any) -> Any:
 # compares the bits of what it reads as whole numbers; the second never sees one.
 @njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "contract"})
 def _largest(z_v: Any) -> Any:
-    """The largest value, and the largest absolute value as bits: NaN and the infinities stand above all others."""
+    """The largest value, and the bits of the largest absolute one, where NaN and infinities exceed all numbers."""
     top, bits = z_v[0], i32(0)
     for v in range(z_v.shape[0]):
         top = max(top, z_v[v])
@@ -83,21 +84,21 @@ def add_tile(
     tile_nv: Any, start: int, target_n: Any, low_n: Any, high_n: Any,
     above_n: Any, near_nK: Any, n_near_n: Any, own_n: Any, top_n: Any, sum_n: Any, finite_n: Any,
 ) -> None:  # fmt: skip
-    """Add a tile to the tallies of its rows, in place.
+    """Add a tile to the counts of its rows, in place.
 
     Args:
         tile_nv: float32 [n, v], logits of the entries from `start` on.
         start: the vocabulary entry of the tile's first column.
         target_n: int64 [n], the targets' entries.
-        low_n: float32 [n], below it a logit is less than the target's, whatever the target's last digits.
-        high_n: float32 [n], above it a logit is greater.
+        low_n: float32 [n], lower bound of the target's logit.
+        high_n: float32 [n], upper bound of the target's logit.
         above_n: int64 [n], entries greater than `high_n`.
-        near_nK: float32 [n, K], the first K logits from low to high, the target's own among them.
-        n_near_n: int64 [n], how many there were.
-        own_n: float32 [n], the target's logit once its tile has come by.
+        near_nK: float32 [n, K], the first K logits within the bounds, the target's own among them.
+        n_near_n: int64 [n], number of logits within the bounds.
+        own_n: float32 [n], the target's logit, once its tile has been added.
         top_n: float32 [n], the largest logit so far; -inf before the first tile.
         sum_n: float64 [n], sum of exp(z - top).
-        finite_n: bool [n], false from the first NaN or infinity on; such a row is not counted any further.
+        finite_n: bool [n], false once a NaN or infinity was met; such a row is not counted any further.
     """
     width = tile_nv.shape[1]
     for i in range(tile_nv.shape[0]):
@@ -123,8 +124,8 @@ def add_tile(
             own_n[i] = z_v[target_n[i] - start]
 
 
-class Tally:
-    """What the tiles of n rows have come to so far.
+class TileCounter:
+    """Counts of n rows over the tiles added so far.
 
     Attributes:
         finite_n: bool [n], whether all logits were finite.
@@ -133,9 +134,9 @@ class Tally:
     def __init__(
         self, target_n: npt.NDArray[np.int64], low_n: npt.NDArray[np.float32], high_n: npt.NDArray[np.float32]
     ) -> None:
-        """Begin with no tile; `low_n` and `high_n` enclose each target's logit as far as is known beforehand."""
+        """Start without a tile; `low_n` and `high_n` enclose each target's logit."""
         n = len(target_n)
-        self._asked = (target_n, low_n, high_n)
+        self._targets = (target_n, low_n, high_n)
         self._above_n, self._n_near_n = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self._near_nK = np.full((n, NEAR_KEPT), -np.inf, np.float32)
         self._own_n, self._top_n = np.full(n, np.nan, np.float32), np.full(n, -np.inf, np.float32)
@@ -145,24 +146,24 @@ class Tally:
     def add(self, tile_nv: npt.NDArray[np.float32], start: int) -> None:
         """Count a tile whose first column is the entry `start` of the vocabulary."""
         add_tile(
-            tile_nv, start, *self._asked, self._above_n, self._near_nK, self._n_near_n, self._own_n, self._top_n,
+            tile_nv, start, *self._targets, self._above_n, self._near_nK, self._n_near_n, self._own_n, self._top_n,
             self._sum_n, self.finite_n,
         )  # fmt: skip
 
     @property
-    def settled_n(self) -> npt.NDArray[np.bool_]:
-        """Bool [n]: the target's logit lay where it was expected, and all that had to be compared with it was kept."""
-        _, low_n, high_n = self._asked
+    def exact_n(self) -> npt.NDArray[np.bool_]:
+        """Bool [n]: the target's logit lies within its bounds, and all logits there were kept: the counts are exact."""
+        _, low_n, high_n = self._targets
         return (low_n <= self._own_n) & (self._own_n <= high_n) & (self._n_near_n <= NEAR_KEPT)
 
     @property
     def greater_n(self) -> npt.NDArray[np.int32]:
-        """Int32 [n], entries whose logit exceeds the target's; true where settled."""
+        """Int32 [n], entries whose logit exceeds the target's; valid where `exact_n`."""
         return np.asarray(self._above_n + (self._near_nK > self._own_n[:, None]).sum(1), np.int32)
 
     @property
     def ties_n(self) -> npt.NDArray[np.int32]:
-        """Int32 [n], other entries whose logit equals the target's; true where settled."""
+        """Int32 [n], other entries whose logit equals the target's; valid where `exact_n`."""
         return np.asarray((self._near_nK == self._own_n[:, None]).sum(1) - 1, np.int32)
 
     @property

@@ -1,4 +1,4 @@
-"""Where a rank is made: hidden states and targets in; the greater, ties and logprob of each target out, exactly.
+"""The definition of a rank: exact greater, ties and logprob of each target, from logits or from hidden states.
 
 Shapes: N positions, D width of the hidden states, V width of the vocabulary as the model emits it.
 """
@@ -13,17 +13,16 @@ import torch
 from torch import Tensor
 
 _BYTES_PER_LOGIT = 4
-_CACHE_BYTES = 1 << 20  # a chunk this small stays in a core's cache between its passes
-_FEWEST_ROWS = 64  # below it, reading the head again for every chunk costs more than the cache saves
-_CPU_BYTES = 16 << 20
-_GPU_BYTES = 256 << 20
-_HAS_TRITON = (
-    find_spec("triton") is not None
-)  # comes with torch for CUDA on Linux; elsewhere torch's own operations count
+_CACHE_BYTES = 1 << 20  # a chunk of this size stays in a core's cache between passes
+_FEWEST_ROWS = 64  # with fewer, reading the head again for every chunk costs more than the cache saves
+_CPU_BYTES = 16 << 20  # limit of a chunk with many rows of the vocabulary
+_GPU_BYTES = 256 << 20  # large enough that launching kernels does not count
+# triton comes with torch for CUDA on Linux; elsewhere torch's own operations count.
+_HAS_TRITON = find_spec("triton") is not None
 
 
 def chunk_bytes_for(device: torch.device, vocab_size: int) -> int:
-    """A good size of one chunk of logits: within a CPU core's cache where that is worth it, larger on a GPU."""
+    """A good size of one chunk of logits: within a CPU core's cache if that pays, larger on a GPU."""
     if device.type != "cpu":
         return _GPU_BYTES
     return min(_CPU_BYTES, max(_CACHE_BYTES, _FEWEST_ROWS * _BYTES_PER_LOGIT * vocab_size))
@@ -31,7 +30,7 @@ def chunk_bytes_for(device: torch.device, vocab_size: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class TokenRanks:
-    """What is measured at N positions; which rank follows from it (pessimistic, optimistic, mid) is asked later.
+    """What is measured at N positions. The rank (pessimistic, optimistic, mid) is derived from it when queried.
 
     Attributes:
         greater: int32 [N], number of vocabulary entries whose logit exceeds the target's.
@@ -45,30 +44,30 @@ class TokenRanks:
 
 
 class NonFiniteLogits(ValueError):
-    """Logits that hold NaN or an infinity: nothing compares with NaN, so such a row would pass for rank 1.
+    """Logits with NaN or an infinity. Comparisons with NaN are false, so such a row would count as rank 1.
 
     Attributes:
-        row: index of the first such position among those given.
+        row: index of the first such position.
     """
 
     def __init__(self, row: int) -> None:
-        """Name the position."""
-        super().__init__(f"The logits of position {row} hold NaN or an infinity; no rank can be read from them")
+        """Report the position."""
+        super().__init__(f"The logits of position {row} contain NaN or an infinity, so they have no rank")
         self.row = row
 
 
 def rank_logits(logits_NV: Tensor, targets_N: Tensor) -> TokenRanks:
     """Count, at each position, the logits above and equal to the target's, and give the target's log-probability.
 
-    greater = #{v: z_v > z_t}, ties = #{v != t: z_v = z_t}, logprob = z_t - logsumexp(z); z_t is read out of the same
+    greater = #{v: z_v > z_t}, ties = #{v != t: z_v = z_t}, logprob = z_t - logsumexp(z); z_t is taken from the same
     logits that it is compared with (RBP paper, arXiv 2510.20387, eq. 3).
 
     Args:
-        logits_NV: float32, finite; bfloat16 or float16 would make ties by rounding.
+        logits_NV: float32, finite; bfloat16 or float16 would tie by rounding.
         targets_N: token ids, integers in [0, V).
 
     Raises:
-        NonFiniteLogits: a row holds NaN, +inf or -inf.
+        NonFiniteLogits: a row contains NaN, +inf or -inf.
         ValueError: the logits are not float32, or the shapes do not match.
     """
     with torch.no_grad():
@@ -82,17 +81,17 @@ def rank_hidden(
     vocab_size: int,
     chunk_bytes: int | None = None,
 ) -> TokenRanks:
-    """Do what `rank_logits` does, a chunk of positions at a time, so that [N, V] logits never exist.
+    """Rank as `rank_logits` does, in chunks of positions, so that [N, V] logits never exist.
 
     Args:
         hidden_ND: the states that the model feeds to its output head.
         targets_N: token ids, integers in [0, V).
         head: hidden states of n positions to their float32 logits [n, V].
         vocab_size: V, the width that `head` emits.
-        chunk_bytes: size of one chunk of logits, None for `chunk_bytes_for`; a chunk holds one position at least.
+        chunk_bytes: size of one chunk of logits, None for `chunk_bytes_for`; a chunk has at least one position.
 
     Raises:
-        NonFiniteLogits: a row of logits holds NaN, +inf or -inf; its `row` counts from the first of all N.
+        NonFiniteLogits: a row of logits contains NaN, +inf or -inf; its `row` counts from the first of all N.
         ValueError: the head's logits are not float32 or not [n, vocab_size], or there is not one target per position.
     """
     if len(hidden_ND) != len(targets_N):
@@ -106,14 +105,14 @@ def rank_hidden(
             if logits_nV.shape[-1] != vocab_size:
                 raise ValueError(f"The head emits {logits_nV.shape[-1]} logits where vocab_size is {vocab_size}")
             chunks.append(_rank_rows(logits_nV, targets_n))
-            del logits_nV  # else the next chunk is made while this one is still held
+            del logits_nV  # else the next chunk is computed while this one is still in memory
         return _collect(chunks)
 
 
 def _rank_rows(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
     """Int32 [4, N] on the logits' device: greater, ties, the bits of logprob, and whether the row is finite."""
     if logits_NV.dtype != torch.float32:
-        raise ValueError(f"Ranks need float32 logits, got {logits_NV.dtype}: coarser ones tie by rounding")
+        raise ValueError(f"Ranks need float32 logits, got {logits_NV.dtype}, which tie by rounding")
     if logits_NV.ndim != 2 or targets_N.shape != logits_NV.shape[:1]:
         raise ValueError(f"Logits of shape {tuple(logits_NV.shape)} do not fit targets {tuple(targets_N.shape)}")
     if logits_NV.is_cuda and _HAS_TRITON:
@@ -124,14 +123,14 @@ def _rank_rows(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
     greater_N = (logits_NV > target_N1).sum(1, dtype=torch.int32)
     ties_N = (logits_NV == target_N1).sum(1, dtype=torch.int32) - 1
     logsumexp_N = logits_NV.logsumexp(1)
-    # NaN and +inf reach the logsumexp; -inf vanishes in it but not in the minimum.
+    # NaN and +inf show in the logsumexp; -inf does not, but shows in the minimum.
     finite_N = logsumexp_N.isfinite() & logits_NV.amin(1).isfinite()
     logprob_N = target_N1[:, 0] - logsumexp_N
     return torch.stack([greater_N, ties_N, logprob_N.view(torch.int32), finite_N.int()])
 
 
 def _collect(chunks: list[Tensor]) -> TokenRanks:
-    """One copy to the host, the only wait for the device; then the check for what is not finite."""
+    """Copy to the host once, the only synchronisation with the device, then check that all rows are finite."""
     greater, ties, logprob_bits, finite = torch.cat(chunks, dim=1).cpu().numpy()
     if not finite.all():
         raise NonFiniteLogits(int(finite.argmin()))

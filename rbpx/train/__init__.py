@@ -1,1 +1,1 @@
-"""From installed packages to a ladder of small trained models: text, tokenizer, windows, models."""
+"""Train a ladder of small models: text from installed packages, tokenizer, windows, models."""

@@ -1,4 +1,7 @@
-"""Training text: installed packages in, token windows out, without a span of any evaluation document."""
+"""The training text of a ladder: sources of installed packages, cut into token windows.
+
+Files that share a span of tokens with an evaluation document are dropped.
+"""
 
 import hashlib
 import json
@@ -14,7 +17,7 @@ from tokenizers import Tokenizer
 from rbpx.config.recipe import Recipe
 from rbpx.data.corpus import read_pydoc, read_stdlib
 from rbpx.errors import RbpxError
-from rbpx.train.vocabulary import END_OF_TEXT, train_tokenizer
+from rbpx.train.tokenizer import END_OF_TEXT, train_tokenizer
 
 Ids = np.ndarray
 
@@ -29,25 +32,29 @@ class SourceFile:
 
 
 def find_packages(recipe: Recipe) -> dict[str, Distribution]:
-    """The installed distribution of each package of the recipe; a missing one or another version is an error."""
-    found = distributions() if recipe.site is None else distributions(path=[str(recipe.site)])
-    installed = {d.metadata["Name"].lower().replace("_", "-"): d for d in found}
-    wrong = [
+    """The installed distribution of each package of the recipe.
+
+    Raises:
+        RbpxError: a package is missing or has another version.
+    """
+    available = distributions() if recipe.site is None else distributions(path=[str(recipe.site)])
+    installed = {d.metadata["Name"].lower().replace("_", "-"): d for d in available}
+    mismatches = [
         f"{name} {recipe.versions.get(name, '')}".strip()
         for name in recipe.packages
         if name not in installed or recipe.versions.get(name, installed[name].version) != installed[name].version
     ]
-    if wrong:
+    if mismatches:
         raise RbpxError(
-            f"the training text needs {len(wrong)} package(s) that are not installed as the recipe says: "
-            f"{', '.join(wrong[:5])}{' ...' if len(wrong) > 5 else ''}; install them with "
+            f"the training text needs {len(mismatches)} package(s) that are not installed in the recipe's version: "
+            f"{', '.join(mismatches[:5])}{' ...' if len(mismatches) > 5 else ''}; install them with "
             "pip install --no-deps --target FOLDER -r experiments/ladder_text.txt and pass text.site=FOLDER"
         )
     return {name: installed[name] for name in recipe.packages}
 
 
-def _looks_written(text: str) -> bool:
-    """False for generated tables: very long lines, or more than a fifth of the characters digits."""
+def _is_handwritten(text: str) -> bool:
+    """False for generated tables: very long lines, or digits as more than a fifth of the characters."""
     lines = text.count("\n") + 1
     digits = sum(map(text.count, "0123456789"))
     return 200 <= len(text) <= 100_000 and len(text) / lines <= 100 and digits <= len(text) / 5
@@ -57,7 +64,7 @@ def read_sources(name: str, package: Distribution, recipe: Recipe) -> list[Sourc
     """Python files of one package, in a seeded order, up to `package_bytes`, without tests and generated tables."""
     paths = sorted(str(path) for path in package.files or [] if str(path).endswith(".py"))
     random.Random(f"{recipe.seed} {name}").shuffle(paths)
-    taken, kept = 0, []
+    n_bytes, kept = 0, []
     for path in paths:
         if set(recipe.exclude_parts).intersection(path.split("/")) or path.split("/")[-1].startswith("test_"):
             continue
@@ -66,15 +73,15 @@ def read_sources(name: str, package: Distribution, recipe: Recipe) -> list[Sourc
             text = raw.decode("utf-8")
         except UnicodeDecodeError:
             continue
-        if not _looks_written(text) or taken + len(raw) > recipe.package_bytes:
+        if not _is_handwritten(text) or n_bytes + len(raw) > recipe.package_bytes:
             continue
-        taken += len(raw)
+        n_bytes += len(raw)
         kept.append(SourceFile(name, path, text))
     return kept
 
 
 def _span_hashes(ids: Ids, span: int) -> np.ndarray:
-    """One 64-bit hash for each run of `span` tokens; equal runs have equal hashes."""
+    """A 64-bit hash of each run of `span` tokens; equal runs have equal hashes."""
     if len(ids) < span:
         return np.empty(0, np.uint64)
     prime = np.uint64(0x9E3779B97F4A7C15)
@@ -84,14 +91,14 @@ def _span_hashes(ids: Ids, span: int) -> np.ndarray:
 
 
 def drop_shared(encoded: list[Ids], evaluation: list[Ids], span: int) -> list[bool]:
-    """Which files to keep: those that share no run of `span` tokens with an evaluation document."""
-    seen = np.unique(np.concatenate([_span_hashes(ids, span) for ids in evaluation]))
+    """Whether to keep each file: those that share no run of `span` tokens with an evaluation document."""
+    evaluation_hashes = np.unique(np.concatenate([_span_hashes(ids, span) for ids in evaluation]))
     keep = []
     for ids in encoded:
         hashes = _span_hashes(ids, span)
-        at = np.searchsorted(seen, hashes)
-        at[at == len(seen)] = 0
-        keep.append(not bool((seen[at] == hashes).any()))
+        nearest = np.searchsorted(evaluation_hashes, hashes)
+        nearest[nearest == len(evaluation_hashes)] = 0
+        keep.append(not bool((evaluation_hashes[nearest] == hashes).any()))
     return keep
 
 
@@ -103,22 +110,22 @@ def prepare_text(recipe: Recipe, folder: Path) -> None:
     """Write `windows.npy` [n_windows, context + 1], `tokenizer.json` and `text.json` (provenance) into `folder`.
 
     Raises:
-        RbpxError: a package is missing, or the text holds fewer tokens than the recipe asks for.
+        RbpxError: a package is missing, or the text has fewer tokens than the recipe needs.
     """
     packages = find_packages(recipe)
-    files, seen = [], set()
+    files, contents = [], set()
     for name, package in packages.items():
         for source in read_sources(name, package, recipe):
             content = hashlib.sha256(source.text.encode()).digest()
-            if content not in seen:  # packages vendor each other
-                seen.add(content)
+            if content not in contents:  # packages vendor each other
+                contents.add(content)
                 files.append(source)
     random.Random(recipe.seed).shuffle(files)
     tokenizer = train_tokenizer([f.text for f in files], recipe.vocab_size)
     encoded = _encode(tokenizer, [f.text for f in files])
     evaluation = _encode(tokenizer, [text for _, text in (*read_stdlib(), *read_pydoc())])
     keep = drop_shared(encoded, evaluation, recipe.span)
-    kept = [(f, ids) for f, ids, good in zip(files, encoded, keep, strict=True) if good]
+    kept = [(f, ids) for f, ids, is_kept in zip(files, encoded, keep, strict=True) if is_kept]
 
     end = np.asarray([tokenizer.token_to_id(END_OF_TEXT)], np.uint16)
     stream = np.concatenate([part for _, ids in kept for part in (ids, end)])
@@ -126,7 +133,7 @@ def prepare_text(recipe: Recipe, folder: Path) -> None:
     n_windows = recipe.n_steps * recipe.windows_per_step
     if len(stream) // width < n_windows:
         raise RbpxError(
-            f"the packages give {len(stream):,} tokens, the recipe asks for {n_windows * width:,}; "
+            f"the packages give {len(stream):,} tokens, but the recipe needs {n_windows * width:,}; "
             "name more packages, raise text.package_bytes or lower tokens"
         )
     windows = stream[: len(stream) // width * width].reshape(-1, width)
@@ -156,6 +163,6 @@ def _package_facts(name: str, package: Distribution) -> dict[str, str]:
     meta = package.metadata
     classifiers = [c.split("::")[-1].strip() for c in meta.get_all("Classifier") or [] if c.startswith("License ::")]
     licence = meta["License-Expression"] or ", ".join(classifiers) or (meta["License"] or "").split("\n")[0]
-    if not licence:  # the metadata is silent, its licence file is not
+    if not licence:  # not in the metadata, but there may be a licence file
         licence = next((f"see {f}" for f in package.files or [] if "LICENSE" in str(f).upper()), "")
     return {"name": name, "version": package.version, "licence": licence}

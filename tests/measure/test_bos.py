@@ -72,9 +72,9 @@ def test_a_bos_is_read_and_costs_no_scored_token_but_the_last_that_no_longer_fit
 
 def test_a_policy_acts_where_it_changes_tokens() -> None:
     acts = {(arch, bos.value): acting_bos(build_tokenizer(arch), bos).value for arch in HAVE_A_BOS for bos in Bos}
-    changed = {asked for asked, acting in acts.items() if acting != "tokenizer"}
+    changed = {request for request, acting in acts.items() if acting != "tokenizer"}
     assert changed == {("gpt2", "add"), ("gpt_neox", "add"), ("opt", "none")}
-    assert all(acts[asked] == asked[1] for asked in changed)
+    assert all(acts[request] == request[1] for request in changed)
 
 
 def test_a_bos_is_not_made_up_for_a_tokenizer_without_one() -> None:
@@ -91,7 +91,7 @@ def test_policies_that_give_the_same_tokens_are_one_run_and_others_are_not(
     here("measure", "-m", *words, "model.bos=tokenizer,add,none", cwd=cwd, check=0)
     answer = here("sql", "SELECT run_id, bos, config FROM runs", store, "--format", "json", cwd=cwd, check=0)
     runs = {json.loads(row["config"])["model"]["bos"]: row for row in json.loads(answer.stdout)}
-    assert {asked: run["bos"] for asked, run in runs.items()} == {
+    assert {request: run["bos"] for request, run in runs.items()} == {
         "tokenizer": "tokenizer",
         "add": "tokenizer",
         "none": "none",

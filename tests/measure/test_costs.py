@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from rbpx.measure.plan.memory import Room, what_fits
-from rbpx.models.costs import Load, Shape, flops, load_of, peak_mib
-from rbpx.models.shapes import read_shape, shape_of_model
-from rbpx.models.size import total_params
+from rbpx.measure.plan.memory import FreeMemory, what_fits
+from rbpx.models.architecture import architecture_of, read_architecture
+from rbpx.models.costs import Architecture, TokensRead, flops, peak_mib, tokens_read
+from rbpx.models.parameter_count import total_params
 from tests.conftest import build_tokenizer
 from tests.models.test_families import read_family
 from tests.support.commands import here, rbpx
@@ -44,15 +44,15 @@ def test_flops_are_those_that_torch_counts(model_type: str) -> None:
     ids_BT = torch.zeros((3, 48), dtype=torch.int64)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         model(input_ids=ids_BT, use_cache=False)
-    shape = shape_of_model(model)
+    shape = architecture_of(model)
     assert shape is not None
-    said = flops(shape, load_of([48] * 3, ids_BT.numel()))
-    assert counter.get_total_flops() <= said <= 1.015 * counter.get_total_flops()
+    n_flops = flops(shape, tokens_read([48] * 3, ids_BT.numel()))
+    assert counter.get_total_flops() <= n_flops <= 1.015 * counter.get_total_flops()
 
 
 def test_the_shape_of_a_configuration_is_that_of_the_model_made_of_it() -> None:
     shape = {"model_type": "qwen2", **PLAIN, **SMALL["qwen2"], "tie_word_embeddings": False}
-    model, read = build(shape), read_shape(shape)
+    model, read = build(shape), read_architecture(shape)
     assert read is not None
     assert read.total_params == total_params(model)
     assert read.total_params - read.non_embedding_params == 2 * 1000 * 256
@@ -61,19 +61,19 @@ def test_the_shape_of_a_configuration_is_that_of_the_model_made_of_it() -> None:
 
 
 def test_the_shape_of_opt_350m_has_a_narrow_head() -> None:
-    read = read_shape(read_family("opt").shape_of("350m"))
+    read = read_architecture(read_family("opt").shape_of("350m"))
     assert read is not None
     assert (read.width, read.head_width, read.context) == (1024, 512, 2048)
 
 
 def test_an_architecture_that_nobody_knows_has_no_shape(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "from_the_future", "hidden_size": 8}')
-    assert read_shape(tmp_path) is None
-    assert read_shape({"model_type": "from_the_future"}) is None
+    assert read_architecture(tmp_path) is None
+    assert read_architecture({"model_type": "from_the_future"}) is None
 
 
 def test_a_load_sums_windows_and_their_squares() -> None:
-    assert load_of([3, 5], 6) == Load(n_scored=6, n_read=8, n_pairs=34)
+    assert tokens_read([3, 5], 6) == TokensRead(n_scored=6, n_read=8, n_pairs=34)
 
 
 # --------------------------------------------------------------------------------------------------------- memory
@@ -110,7 +110,7 @@ def test_the_memory_of_a_plan_is_what_a_run_takes(what: str, cwd: Path, tmp_path
     assert 1 / 1.5 < (planned["memory_mib"] - process_mib) / (run["peak_mib"] - process_mib) < 1.5
 
 
-SHAPE = Shape(
+SHAPE = Architecture(
     non_embedding_params=800 * 2**20, total_params=1000 * 2**20, vocab_size=50_000, head_width=1024,
     width=1024, layers=24, inner=4096, heads=16, attention_width=1024, eager=False, state=0,
     context=2048,
@@ -143,9 +143,9 @@ def test_a_window_longer_than_the_batch_is_read_whole() -> None:
 )
 def test_what_fits_is_the_least_change(gpus: tuple[float, ...], cpu: float, disk: float, fits: str) -> None:
     peaks = {"float32": 5000.0, "bfloat16": 2500.0}
-    assert what_fits("float32", peaks, 4000.0, Room("cuda", cpu, gpus, disk)) == fits
+    assert what_fits("float32", peaks, 4000.0, FreeMemory("cuda", cpu, gpus, disk)) == fits
 
 
 def test_nothing_is_said_where_the_system_does_not_tell_its_memory() -> None:
     peaks = {"float32": 5000.0, "bfloat16": 2500.0}
-    assert what_fits("float32", peaks, 4000.0, Room("cpu", None, (), 1e6)) is None
+    assert what_fits("float32", peaks, 4000.0, FreeMemory("cpu", None, (), 1e6)) is None

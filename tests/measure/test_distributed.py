@@ -173,9 +173,9 @@ def test_a_failure_that_one_process_meets_ends_all_and_keeps_no_run(
     assert done.returncode != 0
     complaints = [line for line in done.stderr.splitlines() if line.startswith("rbpx: ")]
     assert len(complaints) == 1, done.stderr
-    assert "no finite numbers" in complaints[0]
+    assert "non-finite logits" in complaints[0]
     assert "rbpx/measure/extract.py" not in done.stderr, "a traceback of ours"
     assert not list((tmp_path / "store").glob("runs/*"))
     assert not list((tmp_path / "store").glob("cells/*"))
     (failure,) = (tmp_path / "store" / "failures").iterdir()
-    assert "no finite numbers" in json.loads(failure.read_text())["error"]
+    assert "non-finite logits" in json.loads(failure.read_text())["error"]

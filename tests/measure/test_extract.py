@@ -16,13 +16,13 @@ import torch
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window, cut_windows
 from rbpx.errors import MeasureError
-from rbpx.measure.distributed import Crew
+from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import COLUMNS, TokenRows, batch_windows, measure_windows
 from rbpx.models.load import LoadedModel, load_model
 from tests.conftest import ARCHITECTURES, CONTEXT
 from tests.support.reference import reference_rows
 
-ALONE = Crew(0, 1, torch.device("cpu"))
+ALONE = ProcessGroup(0, 1, torch.device("cpu"))
 TWINS = 8
 BUDGETS = [1, 64, 200, 10**6]
 
@@ -63,8 +63,8 @@ def case(tiny_checkpoint: Callable[..., Path], tiny_text: list[str]) -> Callable
     return build
 
 
-def measure(loaded: LoadedModel, windows: Sequence[Window], budget: int, crew: Crew = ALONE) -> TokenRows:
-    return measure_windows(loaded, windows, crew, budget, lambda n: None)
+def measure(loaded: LoadedModel, windows: Sequence[Window], budget: int, processes: ProcessGroup = ALONE) -> TokenRows:
+    return measure_windows(loaded, windows, processes, budget, lambda n: None)
 
 
 def columns_of(expected: list[tuple[Any, ...]]) -> dict[str, np.ndarray]:
@@ -133,8 +133,8 @@ def test_rows_come_in_order_and_every_scored_token_once(case: Callable[[str], Ca
 
 def test_columns_have_the_types_of_the_store(case: Callable[[str], Case]) -> None:
     loaded, windows, _ = case("gpt2")
-    found = {name: column.dtype for name, column in measure(loaded, windows, 64).columns.items()}
-    assert found == dict.fromkeys(COLUMNS, np.dtype(np.int32)) | {"logprob": np.dtype(np.float32)}
+    dtypes = {name: column.dtype for name, column in measure(loaded, windows, 64).columns.items()}
+    assert dtypes == dict.fromkeys(COLUMNS, np.dtype(np.int32)) | {"logprob": np.dtype(np.float32)}
 
 
 def test_windows_without_a_scored_token_are_passed_over(case: Callable[[str], Case]) -> None:
@@ -149,10 +149,10 @@ def test_windows_without_a_scored_token_are_passed_over(case: Callable[[str], Ca
 
 def test_progress_is_told_of_every_scored_token(case: Callable[[str], Case]) -> None:
     loaded, windows, _ = case("gpt2")
-    told: list[int] = []
-    rows = measure_windows(loaded, windows, ALONE, 64, told.append)
-    assert sum(told) == len(rows)
-    assert len(told) > 1
+    advances: list[int] = []
+    rows = measure_windows(loaded, windows, ALONE, 64, advances.append)
+    assert sum(advances) == len(rows)
+    assert len(advances) > 1
 
 
 def test_the_same_budget_gives_the_same_rows_twice(case: Callable[[str], Case]) -> None:
@@ -235,11 +235,11 @@ def test_batches_that_do_not_fit_are_halved_and_the_rows_are_the_same(kind: str,
     longest = max(windows, key=lambda w: len(w.ids))  # alike in length, so that one batch takes them all
     windows = [replace(longest, doc_id=doc_id) for doc_id in range(8)]
     expected = [(doc_id, *row) for doc_id in range(8) for of, *row in expected if of == longest.doc_id]
-    told: list[int] = []
+    advances: list[int] = []
     with small_memory(loaded.model, 2 * CONTEXT + 1, REFUSALS[kind]) as memory:
-        rows = measure_windows(loaded, windows, ALONE, 10**6, told.append)
+        rows = measure_windows(loaded, windows, ALONE, 10**6, advances.append)
     assert_same_rows(rows, expected)
-    assert sum(told) == len(rows), "what was tried in vain is no progress"
+    assert sum(advances) == len(rows), "what was tried in vain is no progress"
     sizes = [n_rows * n_tokens for n_rows, n_tokens in memory.tried]
     refused = [size for size in sizes if size > memory.holds]
     assert refused, "memory should have run out"
@@ -365,15 +365,15 @@ def test_a_checkpoint_with_nan_in_its_head_is_refused(
         loaded = load(folder)
         measure(loaded, cut_windows(documents, loaded.tokenizer, CONTEXT), 10**6)
 
-    with pytest.raises(MeasureError, match=r"no finite numbers at document 1, position 1\b"):  # the longest comes first
+    with pytest.raises(MeasureError, match=r"non-finite logits at document 1, position 1\b"):  # the longest comes first
         load_and_measure()
 
 
 # ------------------------------------------------------------------------------------------- several processes' shares
 
 
-class ThreadCrew(Crew):
-    """A crew of threads: what `gather` means, without the processes."""
+class ThreadGroup(ProcessGroup):
+    """A process group of threads, to test `gather` without processes."""
 
     meeting: Any
     board: list[Any]
@@ -384,16 +384,16 @@ class ThreadCrew(Crew):
         return list(self.board)
 
 
-def as_crew(world: int, work: Callable[[Crew], Any]) -> list[Any]:
+def in_group(world: int, work: Callable[[ProcessGroup], Any]) -> list[Any]:
     """What `work` returns or raises in each of `world` threads."""
     meeting, board, results = threading.Barrier(world), [None] * world, [None] * world
 
     def enter(rank: int) -> None:
-        crew = ThreadCrew(rank, world, torch.device("cpu"))
-        object.__setattr__(crew, "meeting", meeting)
-        object.__setattr__(crew, "board", board)
+        processes = ThreadGroup(rank, world, torch.device("cpu"))
+        object.__setattr__(processes, "meeting", meeting)
+        object.__setattr__(processes, "board", board)
         try:
-            results[rank] = work(crew)
+            results[rank] = work(processes)
         except Exception as problem:
             results[rank] = problem
 
@@ -411,12 +411,14 @@ def test_every_process_returns_all_rows(
 ) -> None:
     _, windows, expected = case("gpt2")
     models = [load(tiny_checkpoint("gpt2", twins=TWINS)) for _ in range(world)]
-    told: list[int] = []
-    results = as_crew(world, lambda crew: measure_windows(models[crew.rank], windows, crew, 200, told.append))
+    advances: list[int] = []
+    results = in_group(
+        world, lambda processes: measure_windows(models[processes.rank], windows, processes, 200, advances.append)
+    )
     for rows in results:
         assert isinstance(rows, TokenRows), rows
         assert_same_rows(rows, expected)
-    assert sum(told) == len(expected), "each token is measured by one process"
+    assert sum(advances) == len(expected), "each token is measured by one process"
 
 
 def test_a_failure_in_one_process_is_raised_alike_in_all(
@@ -425,11 +427,11 @@ def test_a_failure_in_one_process_is_raised_alike_in_all(
     _, windows, _ = case("gpt2")
     models = [load(tiny_checkpoint("gpt2", twins=TWINS)) for _ in range(3)]
 
-    def work(crew: Crew) -> TokenRows:
-        with planted(models[crew.rank], windows[4], 6, float("nan")):
-            return measure(models[crew.rank], windows, 200, crew)
+    def work(processes: ProcessGroup) -> TokenRows:
+        with planted(models[processes.rank], windows[4], 6, float("nan")):
+            return measure(models[processes.rank], windows, 200, processes)
 
-    results = as_crew(3, work)
+    results = in_group(3, work)
     assert [type(result) for result in results] == [MeasureError] * 3
     assert len({str(result) for result in results}) == 1
     assert re.search(r"document 4, position 7\b", str(results[0]))

@@ -12,8 +12,8 @@ import pytest
 import torch
 from tokenizers import ByteLevelBPETokenizer, Tokenizer
 
-from rbpx.models.load import load_tokenizer
-from rbpx.models.size import non_embedding_params
+from rbpx.models.parameter_count import non_embedding_params
+from rbpx.models.tokenizer import load_tokenizer
 from tests.conftest import CONTEXT, VOCAB_ROWS, build_tokenizer
 from tests.support.commands import here, rbpx
 from tests.support.model_hub import Hub, environment

@@ -20,8 +20,8 @@ LAUNCHERS = {
 
 def runs(store: Path, cwd: Path, *more: str) -> set[tuple[str, ...]]:
     """Size, dataset, run_id, and more columns, of each run."""
-    asked = f"SELECT {', '.join(('size', 'dataset', 'run_id', *more))} FROM runs"
-    answer = here("sql", asked, "--store", store, "--format", "json", cwd=cwd, check=0)
+    query = f"SELECT {', '.join(('size', 'dataset', 'run_id', *more))} FROM runs"
+    answer = here("sql", query, "--store", store, "--format", "json", cwd=cwd, check=0)
     return {tuple(row.values()) for row in json.loads(answer.stdout)}
 
 
@@ -49,8 +49,8 @@ def test_jobs_side_by_side_make_the_runs_of_one_process_and_a_cell_that_fails_st
     failed = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
     assert len(failed) == 2, answer.stderr
     assert all(f"mine m on {dataset} failed" in "".join(failed) for dataset in ("pydoc", "stdlib"))
-    asked = ("sql", "SELECT family, size, dataset FROM failures", "--store", store, "--format", "json")
-    assert {tuple(row.values()) for row in json.loads(here(*asked, cwd=cwd, check=0).stdout)} == {
+    query = ("sql", "SELECT family, size, dataset FROM failures", "--store", store, "--format", "json")
+    assert {tuple(row.values()) for row in json.loads(here(*query, cwd=cwd, check=0).stdout)} == {
         ("mine", "m", "pydoc"),
         ("mine", "m", "stdlib"),
     }
@@ -91,11 +91,11 @@ def test_the_next_text_is_cut_while_one_is_measured_and_the_runs_are_those_of_si
     family: Family, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where a GPU computes; on a CPU a text is cut in its turn."""
-    from rbpx.measure import cell, reading, runner
+    from rbpx.measure import cell, protocol, runner
 
     events: list[str] = []
     next_is_cut = threading.Event()
-    cut_windows, measure_windows = reading.cut_windows, cell.measure_windows
+    cut_windows, measure_windows = protocol.cut_windows, cell.measure_windows
 
     def cut(*how: Any) -> Any:
         windows = cut_windows(*how)
@@ -111,9 +111,9 @@ def test_the_next_text_is_cut_while_one_is_measured_and_the_runs_are_those_of_si
             assert next_is_cut.wait(60), "the next text waits for the end of this one"
         return measure_windows(*how)
 
-    monkeypatch.setattr(runner, "_computes_elsewhere", lambda crew: True)
-    monkeypatch.setattr(reading, "_cut", {})
-    monkeypatch.setattr(reading, "cut_windows", cut)
+    monkeypatch.setattr(runner, "_computes_on_gpu", lambda processes: True)
+    monkeypatch.setattr(protocol, "_cached_windows", {})
+    monkeypatch.setattr(protocol, "cut_windows", cut)
     monkeypatch.setattr(cell, "measure_windows", measured)
     words = [word for word in family.words("xs") if not word.startswith("dataset")]
     together, apart = tmp_path / "together", tmp_path / "apart"

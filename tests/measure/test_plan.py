@@ -37,9 +37,9 @@ def test_a_known_family_is_planned_without_a_hub_and_nothing_is_written(
     store = tmp_path / "store"
     words = ("--config-dir", elsewhere, "model=pythia", "dataset=far", "--store", store)
     rows = plan(*words, cwd=cwd, env=NO_HUB)
-    known = read_family("pythia").sizes
-    assert [row["size"] for row in rows] == list(known)
-    assert [row["non_embedding_params"] for row in rows] == [size.non_embedding_params for size in known.values()]
+    sizes = read_family("pythia").sizes
+    assert [row["size"] for row in rows] == list(sizes)
+    assert [row["non_embedding_params"] for row in rows] == [size.non_embedding_params for size in sizes.values()]
     by_size = {row["size"]: row for row in rows}
     assert by_size["160m"]["total_params"] == 162_322_944  # with the untied head
     assert by_size["160m"]["weights_mib"] == pytest.approx(162_322_944 * 4 / 2**20)
@@ -68,8 +68,8 @@ def test_a_model_that_cannot_be_is_one_line(name: str, cwd: Path, tmp_path: Path
 
 def test_tokens_of_a_text_that_is_here_are_estimated(cwd: Path, tmp_path: Path) -> None:
     from rbpx.data.corpus import draw, read_pydoc
-    from rbpx.models.load import load_tokenizer
-    from rbpx.models.weights import local_folder
+    from rbpx.models.folder import local_folder
+    from rbpx.models.tokenizer import load_tokenizer
 
     rows = plan("model=ladder", "dataset=pydoc", "--store", tmp_path / "store", cwd=cwd)
     folder = local_folder("rbpx:ladder/3k")
@@ -79,8 +79,8 @@ def test_tokens_of_a_text_that_is_here_are_estimated(cwd: Path, tmp_path: Path) 
     truth = sum(min(512, len(tokenizer(document.text)["input_ids"])) - 1 for document in documents)
     assert {row["tokens_counted"] for row in rows} == {False}
     assert all(0.8 < row["tokens"] / truth < 1.25 for row in rows)
-    shown = here("plan", "model=ladder", "dataset=pydoc", "--store", tmp_path / "store", cwd=cwd, check=0).stdout
-    assert f"~{rows[0]['tokens']:,}" in shown
+    stdout = here("plan", "model=ladder", "dataset=pydoc", "--store", tmp_path / "store", cwd=cwd, check=0).stdout
+    assert f"~{rows[0]['tokens']:,}" in stdout
 
 
 def test_what_is_done_tells_what_it_took(measured: Measured, cwd: Path) -> None:
@@ -166,9 +166,9 @@ def test_a_run_of_a_text_that_is_gone_counts_as_done_by_its_names(
 def test_a_sweep_ends_with_one_table_that_fits_a_terminal(measured: Measured, cwd: Path) -> None:
     words = ["-m", "model=opt,gpt2", "dtype=float32,bfloat16", "tokens_per_batch=4096,512", "dataset=pydoc"]
     words += ["--store", measured.store]
-    shown = here("plan", *words, cwd=cwd, env={"COLUMNS": "80"}, check=0).stdout
-    table, _, notes = shown.partition("cells, 0 done")
-    assert shown.count("What the grid would cost") == 1
+    table_text = here("plan", *words, cwd=cwd, env={"COLUMNS": "80"}, check=0).stdout
+    table, _, notes = table_text.partition("cells, 0 done")
+    assert table_text.count("What the grid would cost") == 1
     assert max(len(line) for line in table.splitlines()) <= 80
     headings = [line.strip() for line in table.splitlines() if re.match(r" \w+ on \w+", line)]
     assert headings == [f"{family} on pydoc{dtype}" for family in ("opt", "gpt2") for dtype in ("", ", bfloat16")]

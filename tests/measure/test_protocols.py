@@ -87,14 +87,14 @@ def as_the_authors_do(folder: Path, texts: list[str]) -> tuple[list[tuple[int, i
 def check_against_the_authors(folder: Path, words: list[object], texts: list[str], store: Path, cwd: Path) -> None:
     expected, top_k = as_the_authors_do(folder, texts)
     here("measure", "model=hub", f"model.id={folder}", "protocol=official", *words, f"store={store}", cwd=cwd, check=0)
-    found = rows_of(store)
-    assert [(d, p, token) for d, p, token, _, _ in found] == [row[:3] for row in expected]
+    measured_rows = rows_of(store)
+    assert [(d, p, token) for d, p, token, _, _ in measured_rows] == [row[:3] for row in expected]
     # The authors' batch is padded: a logit may round otherwise, by the contract for 1 token in 1,000.
-    moved = sum(g + 1 != row[3] for (_, _, _, g, _), row in zip(found, expected, strict=True))
-    assert moved <= len(found) / 1000
+    moved = sum(g + 1 != row[3] for (_, _, _, g, _), row in zip(measured_rows, expected, strict=True))
+    assert moved <= len(measured_rows) / 1000
     for k, share in top_k.items():
-        strict, with_ties = (np.mean([g + t * sign < k for *_, g, t in found]) for sign in (0, 1))
-        assert with_ties - moved / len(found) <= share <= strict + moved / len(found)
+        strict, with_ties = (np.mean([g + t * sign < k for *_, g, t in measured_rows]) for sign in (0, 1))
+        assert with_ties - moved / len(measured_rows) <= share <= strict + moved / len(measured_rows)
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
@@ -258,8 +258,8 @@ def test_rolling_ranks_are_those_of_each_token_read_from_its_window_alone(
     words += [] if stride is None else [f"protocol.stride={stride}"]
     for budget in (1, 4096):
         here("measure", *words, f"tokens_per_batch={budget}", f"store={store}{budget}", cwd=cwd, check=0)
-        found = rows_of(Path(f"{store}{budget}"))
-        assert found == [(d, r.position, r.token_id, r.greater, r.ties) for d, r in expected]
+        measured_rows = rows_of(Path(f"{store}{budget}"))
+        assert measured_rows == [(d, r.position, r.token_id, r.greater, r.ties) for d, r in expected]
     (run,) = answered('SELECT "window", stride, n_tokens, n_bytes FROM runs', Path(f"{store}1"), cwd)
     assert (run["window"], run["stride"]) == (CONTEXT, stride or CONTEXT // 2)
     assert run["n_tokens"] == len(expected)
@@ -291,7 +291,7 @@ def test_documents_that_fit_into_a_window_are_measured_as_under_the_paper_protoc
         (("protocol=rolling", "protocol.stride=0"), "protocol.stride=0"),
         (("protocol=paper", "protocol.stride=5"), "is for whole documents; use protocol=rolling"),
         (("protocol.window=1",), "protocol.window=1 predicts nothing"),
-        (("protocol=rolling", "protocol.stride=600"), "600 is not below the 512 tokens"),
+        (("protocol=rolling", "protocol.stride=600"), "600 must be less than the window, which is 512 tokens"),
         (("protocol.padding=some",), "padding"),
     ],
 )
@@ -341,10 +341,10 @@ def test_masking_is_no_choice_where_every_row_has_a_token(cwd: Path, tmp_path: P
     """The ladder has 4,096 rows for 4,096 tokens."""
     words = ("-m", "model=ladder", "size=3k", "dataset=pydoc", "limit=3", f"store={tmp_path / 's'}")
     here("measure", *words, "protocol.padding=counted,masked", cwd=cwd, check=0)
-    found = answered("SELECT run_id, padding FROM runs", tmp_path / "s", cwd)
-    assert len(found) == 2
-    assert len({row["run_id"] for row in found}) == 1
-    assert {row["padding"] for row in found} == {"counted"}
+    runs = answered("SELECT run_id, padding FROM runs", tmp_path / "s", cwd)
+    assert len(runs) == 2
+    assert len({row["run_id"] for row in runs}) == 1
+    assert {row["padding"] for row in runs} == {"counted"}
 
 
 def test_runs_with_and_without_the_padded_rows_never_enter_one_fit(family: Family, own_store: Path, cwd: Path) -> None:

@@ -110,10 +110,10 @@ def test_two_processes_measure_into_one_store_at_once(
         start("measure", *family.words(size, text=long_jsonl), SLOWLY, "--store", store, cwd=cwd, env=ONE_THREAD)
         for size in sizes
     ]
-    said = [process.communicate(timeout=300) for process in both]
-    assert [process.returncode for process in both] == [0, 0], said
+    outputs = [process.communicate(timeout=300) for process in both]
+    assert [process.returncode for process in both] == [0, 0], outputs
     # Both found their cell missing, so neither began after the other had ended.
-    assert all("tokens/s" in stderr and "Traceback" not in stderr for _, stderr in said)
+    assert all("tokens/s" in stderr and "Traceback" not in stderr for _, stderr in outputs)
     assert len(run_folders(store)) == len(set(sizes))
     assert {size for _, size, _ in answers(store)} == set(sizes)
     assert not list(store.glob("runs/.*"))
@@ -151,20 +151,20 @@ def test_a_cell_that_fails_is_kept_with_its_reason_until_it_is_repaired(
     words = [*fragile.words("xs", "s", "m"), "resamples=50", "--store", store]
     answer = here("run", *words, cwd=cwd, check=1)
     assert "Traceback" not in answer.stderr
-    told = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
-    assert len(told) == 1
-    assert "mine s on file" in told[0]
-    assert "no finite numbers" in told[0]
+    messages = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
+    assert len(messages) == 1
+    assert "mine s on file" in messages[0]
+    assert "non-finite logits" in messages[0]
     assert "a law needs at least 3" in answer.stdout  # the two that were measured
     assert {size for _, size, _ in answers(store)} == {"xs", "m"}
 
-    asked = ["sql", "SELECT * FROM failures", "--store", store, "--format", "json"]
-    (failure,) = json.loads(here(*asked, cwd=cwd, check=0).stdout)
+    failures_query = ["sql", "SELECT * FROM failures", "--store", store, "--format", "json"]
+    (failure,) = json.loads(here(*failures_query, cwd=cwd, check=0).stdout)
     assert (failure["family"], failure["size"], failure["dataset"]) == ("mine", "s", "file")
-    assert "no finite numbers" in failure["error"]
+    assert "non-finite logits" in failure["error"]
     assert failure["at"].startswith("20")
     assert index_rows(store, "SELECT size FROM failures", cwd) == [{"size": "s"}]
-    assert "no finite numbers" in here("status", "--store", store, cwd=cwd, check=0).stdout
+    assert "non-finite logits" in here("status", "--store", store, cwd=cwd, check=0).stdout
 
     finished = {name: (path / "manifest.json").stat().st_mtime_ns for name, path in run_folders(store).items()}
     spoil(fragile.folders["s"], with_nan=False)
@@ -173,7 +173,7 @@ def test_a_cell_that_fails_is_kept_with_its_reason_until_it_is_repaired(
     assert "cross-entropy" in again.stdout
     assert {size for _, size, _ in answers(store)} == {"xs", "s", "m"}
     assert {name: (store / "runs" / name / "manifest.json").stat().st_mtime_ns for name in finished} == finished
-    assert json.loads(here(*asked, cwd=cwd, check=0).stdout) == []
+    assert json.loads(here(*failures_query, cwd=cwd, check=0).stdout) == []
     assert index_rows(store, "SELECT size FROM failures", cwd) == []
 
 

@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 
 from rbpx.config.model import ModelConfig
 from rbpx.models.load import load_model
-from rbpx.models.size import non_embedding_params, total_params
+from rbpx.models.parameter_count import non_embedding_params, total_params
 from tests.conftest import CONTEXT, VOCAB_ROWS, build_tokenizer
 from tests.support.commands import here
 from tests.support.formulas import FORMULAS, of_gpt
@@ -26,11 +26,11 @@ NAMES = sorted(path.stem for path in CONF.glob("*.yaml") if path.stem not in ("h
 
 def read_family(name: str) -> ModelConfig:
     """A family as Hydra reads it: its file merged into the schema."""
-    found = OmegaConf.to_object(
+    family = OmegaConf.to_object(
         OmegaConf.merge(OmegaConf.structured(ModelConfig), OmegaConf.load(CONF / f"{name}.yaml"))
     )
-    assert isinstance(found, ModelConfig)
-    return found
+    assert isinstance(family, ModelConfig)
+    return family
 
 
 def build(shape: dict[str, Any]) -> Any:
@@ -44,10 +44,10 @@ def build(shape: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_size_has_the_S_of_its_shape(name: str) -> None:
-    found = read_family(name)
-    assert found.family == name
-    for size, config in found.sizes.items():
-        shape = found.shape_of(size)
+    family = read_family(name)
+    assert family.family == name
+    for size, config in family.sizes.items():
+        shape = family.shape_of(size)
         model = build(shape)
         unknown = sorted(key for key in shape if not hasattr(model.config, key))
         assert not unknown, f"{name} {size}: {unknown} of the shape is no key of the configuration"
@@ -118,15 +118,15 @@ def test_shapes_outside_the_reference_tables_give_the_totals_that_were_published
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_size_says_where_its_shape_is_published_and_sizes_grow(name: str) -> None:
-    found = read_family(name)
-    assert found.sizes
-    for size, config in found.sizes.items():
+    family = read_family(name)
+    assert family.sizes
+    for size, config in family.sizes.items():
         assert isinstance(size, str), f"{name}: {size} was read as a number"
-        source = config.source or found.source
+        source = config.source or family.source
         assert source, f"{name} {size}"
         assert "https://" in source, f"{name} {size}"
         assert config.id.count("/") == 1
-    counts = [config.non_embedding_params or 0 for config in found.sizes.values()]
+    counts = [config.non_embedding_params or 0 for config in family.sizes.values()]
     assert counts == sorted(set(counts))
 
 
@@ -142,8 +142,8 @@ def read_table(shared_data: Path, name: str) -> dict[str, dict[str, str]]:
 def test_sizes_are_verified_where_the_reference_tables_hold_them_and_nowhere_else(name: str, shared_data: Path) -> None:
     counts = read_table(shared_data, "non_embedding_params.csv")
     shapes = read_table(shared_data, "architectures.csv")
-    found = read_family(name)
-    for size, config in found.sizes.items():
+    family = read_family(name)
+    for size, config in family.sizes.items():
         assert config.verified == (config.id in counts or config.id in shapes), f"{name} {size}"
         for table in (counts, shapes):
             if config.id in table:
@@ -152,9 +152,9 @@ def test_sizes_are_verified_where_the_reference_tables_hold_them_and_nowhere_els
 
 def test_every_model_of_the_table_of_shapes_is_in_its_family_with_that_shape(shared_data: Path) -> None:
     for id_, row in read_table(shared_data, "architectures.csv").items():
-        found = read_family(row["family"])
-        size = next(size for size, config in found.sizes.items() if config.id == id_)
-        model = build(found.shape_of(size))
+        family = read_family(row["family"])
+        size = next(size for size, config in family.sizes.items() if config.id == id_)
+        model = build(family.shape_of(size))
         config = model.config
         built = [config.num_hidden_layers, config.hidden_size, config.num_attention_heads, config.vocab_size]
         assert built == [int(row[key]) for key in ("layers", "hidden", "heads", "vocab_rows")], id_
@@ -166,10 +166,10 @@ def test_every_model_of_the_table_of_shapes_is_in_its_family_with_that_shape(sha
 def test_embeddings_are_as_released(shared_data: Path) -> None:
     counts, compared = read_table(shared_data, "non_embedding_params.csv"), 0
     for name in NAMES:
-        found = read_family(name)
-        for size, config in found.sizes.items():
+        family = read_family(name)
+        for size, config in family.sizes.items():
             if config.id in counts:
-                model = build(found.shape_of(size))
+                model = build(family.shape_of(size))
                 tables = [m for m in model.modules() if isinstance(m, torch.nn.Embedding)]
                 assert sum(m.weight.numel() for m in tables) == int(counts[config.id]["embedding_params"]), config.id
                 assert model.config.vocab_size == int(counts[config.id]["vocab_size"]), config.id

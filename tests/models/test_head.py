@@ -13,7 +13,7 @@ from torch import Tensor
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window, cut_windows
 from rbpx.errors import RbpxError
-from rbpx.measure.distributed import Crew
+from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import COLUMNS, TokenRows, measure_windows
 from rbpx.models.head import head_input, open_head
 from rbpx.models.load import LoadedModel, load_model
@@ -107,7 +107,7 @@ def windows_of(loaded: LoadedModel, texts: list[str]) -> list[Window]:
 
 
 def measure(loaded: LoadedModel, windows: list[Window], budget: int = 200) -> TokenRows:
-    return measure_windows(loaded, windows, Crew(0, 1, CPU), budget, lambda n: None)
+    return measure_windows(loaded, windows, ProcessGroup(0, 1, CPU), budget, lambda n: None)
 
 
 def assert_rows_of_the_models_own_logits(
@@ -277,8 +277,8 @@ def test_a_model_whose_head_cannot_be_found_is_refused_in_one_line(
     from transformers import GPT2LMHeadModel
 
     elsewhere = torch.nn.Linear(1, 1)
-    found = {"none": None, "not called": elsewhere}[missing]
-    monkeypatch.setattr(GPT2LMHeadModel, "get_output_embeddings", lambda self: found)
+    head = {"none": None, "not called": elsewhere}[missing]
+    monkeypatch.setattr(GPT2LMHeadModel, "get_output_embeddings", lambda self: head)
     with pytest.raises(RbpxError, match="head"):
         load(tiny_checkpoint("gpt2"))
 
@@ -340,17 +340,17 @@ def test_rows_of_a_bfloat16_model_are_counted_on_float32_logits(
 
 
 @pytest.mark.parametrize("on_disk", ["float32", "bfloat16", "float16"])
-@pytest.mark.parametrize("asked", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_the_dtype_is_the_one_asked_for_whatever_the_checkpoint_says(
-    asked: str, on_disk: str, tiny_checkpoint: Callable[..., Path], tmp_path: Path
+    dtype: str, on_disk: str, tiny_checkpoint: Callable[..., Path], tmp_path: Path
 ) -> None:
     from transformers import AutoModelForCausalLM
 
     stored = AutoModelForCausalLM.from_pretrained(tiny_checkpoint("qwen2"), dtype=getattr(torch, on_disk))
     stored.save_pretrained(tmp_path)
     build_tokenizer("qwen2").save_pretrained(tmp_path)
-    loaded = load(tmp_path, asked)
-    assert {p.dtype for p in loaded.model.parameters()} == {getattr(torch, asked)}
+    loaded = load(tmp_path, dtype)
+    assert {p.dtype for p in loaded.model.parameters()} == {getattr(torch, dtype)}
     wanted = dict(stored.named_parameters())
     for name, parameter in loaded.model.named_parameters():
-        assert torch.equal(parameter, wanted[name].to(getattr(torch, asked))), name
+        assert torch.equal(parameter, wanted[name].to(getattr(torch, dtype))), name

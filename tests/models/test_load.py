@@ -15,9 +15,10 @@ from safetensors.torch import load_file, save_file
 
 from rbpx.errors import RbpxError
 from rbpx.files.digest import hash_files
-from rbpx.models.load import LoadedModel, hash_tokenizer, load_model
-from rbpx.models.snapshot import fetch
-from rbpx.models.weights import hash_model, local_folder, weight_files
+from rbpx.models.folder import hash_model, local_folder, weight_files
+from rbpx.models.hub import fetch
+from rbpx.models.load import LoadedModel, load_model
+from rbpx.models.tokenizer import hash_tokenizer
 from tests.conftest import ARCHITECTURES, CONTEXT, VOCAB_ROWS, build_tokenizer
 
 CPU = torch.device("cpu")
@@ -258,7 +259,7 @@ def test_a_tokenizer_with_more_ids_than_the_model_has_rows_is_refused(
 @pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
 def test_a_broken_tokenizer_is_refused(name: str, folder: Path) -> None:
     (folder / name).write_text("{")
-    assert "no tokenizer that can be loaded" in refusal(folder)
+    assert "a tokenizer that cannot be loaded" in refusal(folder)
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)

@@ -15,7 +15,7 @@ from rbpx.config.placement import Split, read_limits
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.models.load import LoadedModel, load_model
 from tests.conftest import ARCHITECTURES
-from tests.models.test_snapshot import pickle_weights
+from tests.models.test_hub import pickle_weights
 from tests.support.commands import here
 
 pytest_plugins = ["tests.support.stores"]
@@ -30,7 +30,7 @@ def measure(folder: Path, text: Path, store: Path, cwd: Path, *words: str, check
     return here("measure", *common, "limit=4", *words, cwd=cwd, check=check)
 
 
-def found(store: Path) -> tuple[list[str], dict[str, Any], dict[str, np.ndarray]]:
+def read_run(store: Path) -> tuple[list[str], dict[str, Any], dict[str, np.ndarray]]:
     """Names of what a store holds, the manifest of its only run, and its rows."""
     run = next((store / "runs").iterdir())
     table = pq.read_table(run / "tokens.parquet")
@@ -50,7 +50,7 @@ def test_a_split_model_gives_the_rows_and_the_identity_of_the_whole_one(
 ) -> None:
     folder = tiny_checkpoint(arch)
     measure(folder, tiny_jsonl, tmp_path / "whole", cwd, "device=cpu", f"dtype={dtype}")
-    names, facts, rows = found(tmp_path / "whole")
+    names, facts, rows = read_run(tmp_path / "whole")
     assert facts["device"] == "cpu"
     devices = set()
     for limit in (NOTHING, A_PART[dtype], ALL):
@@ -58,7 +58,7 @@ def test_a_split_model_gives_the_rows_and_the_identity_of_the_whole_one(
         memory = f"memory={{cpu: {limit}}}"
         answer = measure(folder, tiny_jsonl, store, cwd, "device=split", memory, f"dtype={dtype}")
         assert "offloaded" not in answer.stderr
-        split_names, split_facts, split_rows = found(store)
+        split_names, split_facts, split_rows = read_run(store)
         assert split_names == names
         assert not list(store.glob("*.tmp")), "what lay on disk is gone"
         for key in ("non_embedding_params", "total_params", "head", "weights_hash", "vocab_size"):
@@ -90,7 +90,7 @@ def test_pickled_weights_are_written_anew_where_the_store_is_and_removed(
     assert "model-00001-of-00001.safetensors" in [path.name for path in offloaded]
     assert {path.parents[2] for path in offloaded} == {tmp_path / "split"}
     assert not any(path.exists() for path in offloaded)
-    (whole, _, rows), (split, _, split_rows) = found(tmp_path / "whole"), found(tmp_path / "split")
+    (whole, _, rows), (split, _, split_rows) = read_run(tmp_path / "whole"), read_run(tmp_path / "split")
     assert whole == split
     np.testing.assert_array_equal(split_rows["greater"], rows["greater"])
 
@@ -165,7 +165,7 @@ def test_memory_that_cannot_be_meant_is_a_wrong_request(
 
 @pytest.mark.skipif(torch.cuda.device_count() > 7, reason="GPU 7 is there")
 def test_a_gpu_that_is_not_there_is_a_wrong_request(tiny_checkpoint: Callable[..., Path], tmp_path: Path) -> None:
-    with pytest.raises(RbpxError, match=r"memory names GPU 7, and torch sees"):
+    with pytest.raises(RbpxError, match=r"memory names GPU 7, but torch finds"):
         load_model(str(tiny_checkpoint("gpt2")), None, "float32", CPU, split=Split(tmp_path, {7: 10**9}))
 
 

@@ -113,15 +113,15 @@ def test_results_are_numpy_arrays_on_the_host(device: str) -> None:
 @pytest.mark.parametrize(("chunk_bytes", "expected_rows"), [(4 * V * 32, 32), (4 * V * 33 - 1, 32), (1, 1)])
 def test_a_chunk_holds_as_many_positions_as_its_bytes_allow(chunk_bytes: int, expected_rows: int) -> None:
     hidden_N1, head = lookup(spread_logits())
-    asked = []
+    chunk_rows = []
 
     def recording_head(hidden_n1: Tensor) -> Tensor:
-        asked.append(len(hidden_n1))
+        chunk_rows.append(len(hidden_n1))
         return head(hidden_n1)
 
     rank_hidden(hidden_N1, some_targets(), recording_head, V, chunk_bytes)
-    assert max(asked) == expected_rows
-    assert sum(asked) == N
+    assert max(chunk_rows) == expected_rows
+    assert sum(chunk_rows) == N
 
 
 def test_one_chunk_of_logits_is_alive_at_a_time_and_none_records_gradients() -> None:

@@ -170,7 +170,7 @@ def test_a_text_is_measured_alike_by_tiles_and_with_whole_logits(
     loaded = load(tiny_checkpoint(name), dtype)
     windows = windows_of(loaded, tiny_text)
     at_once = measure(loaded, windows)
-    monkeypatch.setattr(extract, "_WORTH_TILES", 0)
+    monkeypatch.setattr(extract, "_MIN_LOGITS_FOR_TILES", 0)
     tiled = measure(loaded, windows)
     for column in ("doc_id", "position", "token_id", "greater", "ties"):
         assert tiled.columns[column].tolist() == at_once.columns[column].tolist(), column
@@ -187,6 +187,6 @@ def test_weights_that_are_not_finite_stop_a_run_by_tiles_and_say_where(
     windows = windows_of(loaded, tiny_text)
     with torch.no_grad():
         loaded.model.get_output_embeddings().weight[5] = math.nan
-    monkeypatch.setattr(extract, "_WORTH_TILES", 0)
-    with pytest.raises(MeasureError, match=r"no finite numbers at document \d+, position \d+"):
+    monkeypatch.setattr(extract, "_MIN_LOGITS_FOR_TILES", 0)
+    with pytest.raises(MeasureError, match=r"non-finite logits at document \d+, position \d+"):
         measure(loaded, windows)

@@ -59,7 +59,7 @@ def test_a_store_of_an_earlier_layout_gives_the_same_laws(cwd: Path, tmp_path: P
 
 
 def test_a_token_takes_less_than_six_and_a_half_bytes_with_real_ranks(tmp_path: Path) -> None:
-    from drawn import draw_cell
+    from large_store import draw_cell
 
     rng = np.random.default_rng(0)
     length_D = rng.integers(50, 500, 200)

@@ -21,7 +21,7 @@ from rbpx.data.corpus import read_stdlib
 from rbpx.errors import RbpxError
 from rbpx.train.loss import chunked_cross_entropy
 from rbpx.train.text import drop_shared, prepare_text
-from rbpx.train.vocabulary import train_tokenizer
+from rbpx.train.tokenizer import train_tokenizer
 
 PROJECT = Path(__file__).parents[2]
 LADDER = PROJECT / "rbpx" / "ladder"
@@ -59,9 +59,9 @@ def test_the_chunked_loss_and_its_gradients_equal_those_of_torch() -> None:
     targets = torch.randint(0, 50, (1300,), generator=generator)
     plain = torch.nn.functional.cross_entropy(hidden @ head.T, targets)
     expected = torch.autograd.grad(plain, (hidden, head))
-    found = chunked_cross_entropy(hidden, head, targets)
-    gradients = torch.autograd.grad(found, (hidden, head))
-    assert found.item() == pytest.approx(plain.item(), rel=1e-12)
+    loss = chunked_cross_entropy(hidden, head, targets)
+    gradients = torch.autograd.grad(loss, (hidden, head))
+    assert loss.item() == pytest.approx(plain.item(), rel=1e-12)
     for one, other in zip(gradients, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-15)
 
@@ -113,7 +113,7 @@ def test_a_package_of_another_version_is_refused(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("small_evaluation")
 def test_too_little_text_is_refused(tmp_path: Path) -> None:
     site = a_site(tmp_path / "site", {"corpus/own.py": written(30, "matrix")})
-    with pytest.raises(RbpxError, match="the recipe asks for"):
+    with pytest.raises(RbpxError, match="but the recipe needs"):
         prepare_text(recipe_for(site), tmp_path / "text")
 
 

@@ -23,10 +23,10 @@ from rbpx.display.progress import GridProgress
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.groups.selection import Group, Run, select
-from rbpx.measure.distributed import Crew, assemble
+from rbpx.measure.distributed import ProcessGroup, init_process_group
 from rbpx.measure.extract import measure_windows
 from rbpx.measure.offline import hash_members
-from rbpx.measure.reading import read_as_asked
+from rbpx.measure.protocol import resolve_protocol
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import draw_sample, split_of
 from rbpx.models.load import load_model
@@ -74,12 +74,12 @@ def remeasure(request: Request) -> Remeasured:
                 f"no measured runs in store={request.store} match the request"
                 f"{'' if request.dtype is None else f' with dtype={request.dtype.value}'}; see python -m rbpx status"
             )
-        crew = assemble(request.device.value)
+        processes = init_process_group(request.device.value)
         n_runs, texts = sum(len(group.runs) for group in groups), Texts()
-        with GridProgress("audit in float32", n_runs, quiet=not crew.leads) as progress:
+        with GridProgress("audit in float32", n_runs, quiet=not processes.is_main) as progress:
             for group in groups:
                 doc_ids = sample_documents(group, request.limit, request.seed)
-                runs, failed = _pair_group(connection, group, doc_ids, request, store, crew, progress, texts)
+                runs, failed = _pair_group(connection, group, doc_ids, request, store, processes, progress, texts)
                 failures += failed
                 if runs:
                     run_ids += [run.run_id for run, _ in runs]
@@ -93,7 +93,7 @@ def _pair_group(
     doc_ids: list[int],
     request: Request,
     store: Store,
-    crew: Crew,
+    processes: ProcessGroup,
     progress: GridProgress,
     texts: Texts,
 ) -> tuple[list[tuple[Run, pa.Table]], list[Failure]]:
@@ -103,11 +103,11 @@ def _pair_group(
         name = f"{run.family} {run.size} on {run.dataset} ({run.dtype})"
 
         def begin(n_tokens: int, what: str = name) -> Callable[[int], None]:
-            return progress.begin(what, n_tokens, crew.world)
+            return progress.begin(what, n_tokens, processes.world_size)
 
         try:
             with split_of(request, store) as split:
-                again, wall_s = _measure_again(run, doc_ids, request, store, crew, texts, begin, split)
+                again, wall_s = _measure_again(run, doc_ids, request, store, processes, texts, begin, split)
             pairs = pair_ranks(connection, group, run, doc_ids, again)
         except RbpxError as problem:
             failures.append(Failure(name, str(problem), request_is_wrong=False))
@@ -123,7 +123,7 @@ def _measure_again(
     doc_ids: list[int],
     request: Request,
     store: Store,
-    crew: Crew,
+    processes: ProcessGroup,
     texts: Texts,
     begin: Callable[[int], Callable[[int], None]],
     split: Split | None,
@@ -138,21 +138,21 @@ def _measure_again(
         )
     cache = store.root / "hashes.json"
     revision = record["commit"] or cell.revision
-    loaded = load_model(cell.model, revision, cell.dtype, crew.device, cache, cell.pickled, split)
+    loaded = load_model(cell.model, revision, cell.dtype, processes.device, cache, cell.pickled, split)
     for what, of_run in (("weights_hash", loaded.weights_hash), ("tokenizer_hash", loaded.tokenizer_hash)):
         if of_run != facts[what]:
             raise RbpxError(
                 f"{cell.model} is not the model that was measured ({what} {of_run}, the run has {facts[what]}); bring "
                 "back the model, or measure the run anew"
             )
-    reading = read_as_asked(cell, loaded)
-    windows = reading.cut([documents[doc_id] for doc_id in doc_ids])
+    protocol = resolve_protocol(cell, loaded)
+    windows = protocol.windows([documents[doc_id] for doc_id in doc_ids])
     n_tokens = sum(w.n_scored for w in windows)
     if n_tokens == 0:
         raise RbpxError(f"none of the {len(doc_ids)} document(s) drawn has a scored token; give more with limit=N")
     advance = begin(n_tokens)
     wall_from = time.monotonic()
-    rows = measure_windows(reading.loaded, windows, crew, request.tokens_per_batch, advance)
+    rows = measure_windows(protocol.loaded, windows, processes, request.tokens_per_batch, advance)
     return pa.table(rows.columns), time.monotonic() - wall_from
 
 

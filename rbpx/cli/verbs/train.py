@@ -20,6 +20,6 @@ training run continues from its last checkpoint.""",
 
 def start(job: Job) -> None:
     """Train it."""
-    from rbpx.train.run import train_ladder
+    from rbpx.train.train import train_ladder
 
     train_ladder(job.request)

@@ -1,1 +1,1 @@
-"""A grid in, what it would cost out; nothing is measured."""
+"""What a grid would cost: tokens, FLOPs, memory, disk and time of each cell, without measuring it."""

@@ -1,4 +1,4 @@
-"""How much memory this machine has free, and what makes a model fit into it."""
+"""The free memory of this machine, and which dtype or placement makes a model fit into it."""
 
 import shutil
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from rbpx.models.costs import BYTES
+from rbpx.models.architecture import BYTES
 
 _MIB = 2**20
 _CGROUP = Path("/sys/fs/cgroup")
@@ -14,14 +14,14 @@ SPLIT, NO = "split", "no"
 
 
 @dataclass(frozen=True)
-class Room:
+class FreeMemory:
     """Free memory, MiB.
 
     Attributes:
         device: `cpu` or `cuda`, where a model is measured.
-        cpu_mib: main memory that a new process can have; None where the system does not tell.
+        cpu_mib: main memory available to a new process; None if the system does not report it.
         gpus_mib: of each GPU.
-        disk_mib: where the store lies.
+        disk_mib: on the file system of the store.
     """
 
     device: str
@@ -30,17 +30,17 @@ class Room:
     disk_mib: float
 
 
-def look_around(device: str, store: Path) -> Room:
-    """The room that there is now; `device` as asked, `auto` takes a GPU if there is one."""
+def free_memory(device: str, store: Path) -> FreeMemory:
+    """The memory that is free now; `device` as requested, `auto` takes a GPU if there is one."""
     has_gpu = torch.cuda.is_available()
     gpus = tuple(torch.cuda.mem_get_info(i)[0] / _MIB for i in range(torch.cuda.device_count())) if has_gpu else ()
-    place = next(folder for folder in (store, *store.parents) if folder.is_dir())
+    existing = next(folder for folder in (store, *store.parents) if folder.is_dir())
     on_gpu = has_gpu and device != "cpu"
-    return Room("cuda" if on_gpu else "cpu", _free_cpu_mib(), gpus, shutil.disk_usage(place).free / _MIB)
+    return FreeMemory("cuda" if on_gpu else "cpu", _free_cpu_mib(), gpus, shutil.disk_usage(existing).free / _MIB)
 
 
 def _free_cpu_mib() -> float | None:
-    """What Linux says is available, and no more than the control group of a container leaves."""
+    """Available memory as Linux reports it, within the limit of a container's control group."""
     meminfo = Path("/proc/meminfo")
     if not meminfo.is_file():
         return None
@@ -52,26 +52,26 @@ def _free_cpu_mib() -> float | None:
     return free_mib
 
 
-def what_fits(dtype: str, peaks_mib: dict[str, float], weights_mib: float, room: Room) -> str | None:
-    """The least change that makes a model fit: its dtype as asked, bfloat16, `split`, or `no`.
+def what_fits(dtype: str, peaks_mib: dict[str, float], weights_mib: float, free: FreeMemory) -> str | None:
+    """The smallest change that makes a model fit: the requested dtype, bfloat16, `split`, or `no` if nothing does.
 
     Args:
-        dtype: as asked.
-        peaks_mib: memory at the peak by dtype, the asked one and bfloat16.
-        weights_mib: in the asked dtype.
-        room: what there is.
+        dtype: as requested.
+        peaks_mib: peak memory by dtype, the requested one and bfloat16.
+        weights_mib: in the requested dtype.
+        free: memory of this machine.
 
     Returns:
-        None where the system does not tell how much memory is free.
+        None if the system does not report how much memory is free.
     """
-    free_mib = room.gpus_mib[0] if room.device == "cuda" else room.cpu_mib
+    free_mib = free.gpus_mib[0] if free.device == "cuda" else free.cpu_mib
     if free_mib is None:
         return None
-    halves = ["bfloat16"] if BYTES["bfloat16"] < BYTES[dtype] else []
-    for candidate in (dtype, *halves):
+    smaller = ["bfloat16"] if BYTES["bfloat16"] < BYTES[dtype] else []
+    for candidate in (dtype, *smaller):
         if peaks_mib[candidate] <= free_mib:
             return candidate
-    # Layers that do not fit on the GPUs wait in main memory and on disk; what a layer needs must fit beside them.
-    everywhere = sum(room.gpus_mib) + (room.cpu_mib or 0.0) + room.disk_mib
-    working = peaks_mib[dtype] - weights_mib
-    return SPLIT if weights_mib <= everywhere and working <= free_mib else NO
+    # Layers that do not fit on the GPUs are kept in main memory and on disk; activations must fit beside them.
+    total_mib = sum(free.gpus_mib) + (free.cpu_mib or 0.0) + free.disk_mib
+    activations_mib = peaks_mib[dtype] - weights_mib
+    return SPLIT if weights_mib <= total_mib and activations_mib <= free_mib else NO

@@ -1,4 +1,4 @@
-"""What a grid would cost before it runs: a request in, a row a cell out; nothing is measured or downloaded."""
+"""The verb `plan`: what each cell of a grid would cost, without measuring or downloading anything."""
 
 import json
 import math
@@ -13,37 +13,37 @@ from rbpx.config.request import Request
 from rbpx.data.corpus import Document
 from rbpx.errors import RbpxError
 from rbpx.measure.offline import grid_offline
-from rbpx.measure.plan.memory import Room, look_around, what_fits
-from rbpx.measure.plan.throughput import Pace, calibrate, nearest
-from rbpx.measure.plan.tokens_read import Cut, find_load, load_of_run, reading_of
-from rbpx.models.costs import Shape, flops, peak_mib
-from rbpx.models.shapes import look_up
+from rbpx.measure.plan.memory import FreeMemory, free_memory, what_fits
+from rbpx.measure.plan.throughput import Throughput, calibrate, nearest
+from rbpx.measure.plan.tokens_read import Windowing, find_tokens_read, tokens_read_of_run, windowing_of
+from rbpx.models.architecture import Architecture, look_up
+from rbpx.models.costs import flops, peak_mib
 from rbpx.store import relations
 from rbpx.store.cell_states import Standing, State, stand
 from rbpx.store.remote import open_store
 from rbpx.store.store import Record, Store
 
 _MIB = 2**20
-_DISK_BYTES_PER_TOKEN = 9.0  # of the bundled ladder's runs
+_DISK_BYTES_PER_TOKEN = 9.0  # of the bundled ladder's runs, for a store without runs
 
 
 @dataclass(frozen=True)
 class Planned:
-    """What one cell would cost; None is what is not known here. Sizes in MiB, times in seconds.
+    """What one cell would cost; None where it is not known on this machine. Sizes in MiB, times in seconds.
 
     Attributes:
-        standing: the cell and where it stands.
+        standing: the cell and its state.
         non_embedding_params: S.
         total_params: all parameters.
-        weights_mib: of the files where they are here, else of all parameters in the dtype asked for.
+        weights_mib: of the weight files if they are on this machine, else of all parameters in the requested dtype.
         memory_mib: at the peak, in one process.
         flops: of the whole cell.
         tokens: that are scored.
-        counted: whether the tokens were counted; else they are estimated.
+        counted: whether the tokens were counted, not estimated.
         disk_mib: in the store.
-        time_s: of the forward passes; of a cell that is done, what they took.
-        time_from: which pace the time comes from.
-        fits: what makes it fit into the memory that is free now; see `room.what_fits`.
+        time_s: of the forward passes, expected; measured for a cell that is done.
+        time_from: source of the throughput that the time is derived from.
+        fits: what makes it fit into the memory that is free now; see `memory.what_fits`.
     """
 
     standing: Standing
@@ -61,21 +61,21 @@ class Planned:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing of it is left to do."""
+        """Whether the cell is measured already."""
         return self.standing.state is State.done
 
     def row(self) -> Record:
         """As a record; units in the names."""
         cell = self.standing.cell
         names = ("family", "size", "model", "revision", "dataset", "protocol", "dtype")
-        told = ("non_embedding_params", "total_params", "weights_mib", "memory_mib", "flops", "tokens")
-        more = ("disk_mib", "time_s", "time_from", "fits")
+        costs = ("non_embedding_params", "total_params", "weights_mib", "memory_mib", "flops", "tokens")
+        more_costs = ("disk_mib", "time_s", "time_from", "fits")
         return {
             "cell_key": None if cell.text_hash is None else cell.key,
             **{name: getattr(cell, name) for name in names},
-            **{name: getattr(self, name) for name in told},
+            **{name: getattr(self, name) for name in costs},
             "tokens_counted": None if self.tokens is None else self.counted,
-            **{name: getattr(self, name) for name in more},
+            **{name: getattr(self, name) for name in more_costs},
             "state": self.standing.state.value,
             "run_id": self.standing.run_id,
             "error": self.standing.error,
@@ -86,18 +86,18 @@ def plan_grid(request: Request) -> list[Planned]:
     """What each cell of a request's grid would cost.
 
     Raises:
-        RbpxError: the request names no model or text, or a folder or file that is missing.
+        RbpxError: the request names no model or dataset, or a folder or file that does not exist.
     """
     store = open_store(request.store)
     grid, documents = grid_offline(request, store)
-    assert request.dtype is not None, "a cell has one"
-    room = look_around(request.device.value, store.root)
+    assert request.dtype is not None, "the grid of a request sets its dtype"
+    free = free_memory(request.device.value, store.root)
     runs = relations.table(store, "runs").to_pylist()
     if request.calibrate:
-        paces = [calibrate(room.device, request.dtype.value)]
+        throughputs = [calibrate(free.device, request.dtype.value)]
     else:
-        paces = _paces(runs, store, request.dtype, room)
-    return [_plan(standing, request, documents, runs, paces, room, store) for standing in stand(grid, store)]
+        throughputs = _throughputs(runs, store, request.dtype, free)
+    return [_plan(standing, request, documents, runs, throughputs, free, store) for standing in stand(grid, store)]
 
 
 def _plan(
@@ -105,79 +105,81 @@ def _plan(
     request: Request,
     documents: Sequence[Document] | None,
     runs: Sequence[Record],
-    paces: Sequence[Pace],
-    room: Room,
+    throughputs: Sequence[Throughput],
+    free: FreeMemory,
     store: Store,
 ) -> Planned:
     cell = standing.cell
-    model = request.model
-    asked = model.shape_of(cell.size) if model is not None and cell.size in model.sizes else {}
-    here = look_up(cell.model, cell.revision, asked)
-    shape = here.shape
-    reading = reading_of(cell, None if shape is None else shape.context)
-    found = find_load(standing, reading, here.folder, documents, runs, store)
-    load, counted = (None, False) if found is None else found
-    work = None if shape is None or load is None else flops(shape, load)
-    pace = None if not work or load is None or not load.n_scored else nearest(paces, work / load.n_scored)
-    done = next((run for run in runs if run["run_id"] == standing.run_id), None)
-    if done is not None:
-        time_s, time_from = done["wall_s"], "measured"
-    elif pace is not None and work is not None:
-        time_s, time_from = work / pace.flops_per_s, pace.source
+    family = request.model
+    shape = family.shape_of(cell.size) if family is not None and cell.size in family.sizes else {}
+    local = look_up(cell.model, cell.revision, shape)
+    architecture = local.architecture
+    windowing = windowing_of(cell, None if architecture is None else architecture.context)
+    text, counted = find_tokens_read(standing, windowing, local.folder, documents, runs, store)
+    n_flops = None if architecture is None or text is None else flops(architecture, text)
+    throughput = (
+        None if not n_flops or text is None or not text.n_scored else nearest(throughputs, n_flops / text.n_scored)
+    )
+    run = next((run for run in runs if run["run_id"] == standing.run_id), None)
+    if run is not None:
+        time_s, time_from = run["wall_s"], "measured"
+    elif throughput is not None and n_flops is not None:
+        time_s, time_from = n_flops / throughput.flops_per_s, throughput.source
     else:
         time_s, time_from = None, None
-    memory = None if shape is None else _memory(shape, request, reading, documents, here.weights_mib, room)
-    released = here.weights_mib
-    if released is None and shape is not None:
-        released = shape.weights_mib(cell.dtype)
+    peaks_mib, fits, weights_mib = None, None, local.weights_mib
+    if architecture is not None:
+        peaks_mib = _peaks_mib(architecture, request, windowing, documents, weights_mib, free)
+        fits = what_fits(cell.dtype, peaks_mib, architecture.weights_mib(cell.dtype), free)
+        weights_mib = architecture.weights_mib(cell.dtype) if weights_mib is None else weights_mib
     return Planned(
         standing=standing,
-        non_embedding_params=cell.non_embedding_params or (None if shape is None else shape.non_embedding_params),
-        total_params=None if shape is None else shape.total_params,
-        weights_mib=released,
-        memory_mib=None if memory is None else memory[cell.dtype],
-        flops=work,
-        tokens=None if load is None else load.n_scored,
+        non_embedding_params=cell.non_embedding_params
+        or (None if architecture is None else architecture.non_embedding_params),
+        total_params=None if architecture is None else architecture.total_params,
+        weights_mib=weights_mib,
+        memory_mib=None if peaks_mib is None else peaks_mib[cell.dtype],
+        flops=n_flops,
+        tokens=None if text is None else text.n_scored,
         counted=counted,
-        disk_mib=_disk_mib(standing, shape, None if load is None else load.n_scored, runs, store),
+        disk_mib=_disk_mib(standing, architecture, None if text is None else text.n_scored, runs, store),
         time_s=time_s,
         time_from=time_from,
-        fits=None
-        if memory is None or shape is None
-        else what_fits(cell.dtype, memory, shape.weights_mib(cell.dtype), room),
+        fits=fits,
     )
 
 
-def _memory(
-    shape: Shape,
+def _peaks_mib(
+    architecture: Architecture,
     request: Request,
-    reading: Cut,
+    windowing: Windowing,
     documents: Sequence[Document] | None,
     released_mib: float | None,
-    room: Room,
+    free: FreeMemory,
 ) -> dict[str, float]:
-    """Memory at the peak by dtype."""
-    assert request.dtype is not None, "a cell has one"
+    """Peak memory by dtype, the requested one and bfloat16."""
+    assert request.dtype is not None, "the grid of a request sets its dtype"
     n_bytes = None if documents is None else sum(len(d.text.encode("utf-8", "surrogatepass")) for d in documents)
+    batch, window = request.tokens_per_batch, windowing.window
     return {
-        dtype: peak_mib(shape, dtype, room.device, request.tokens_per_batch, reading.window, n_bytes, released_mib)
+        dtype: peak_mib(architecture, dtype, free.device, batch, window, n_bytes, released_mib)
         for dtype in {request.dtype.value, Dtype.bfloat16.value}
     }
 
 
 def _disk_mib(
-    standing: Standing, shape: Shape | None, n_tokens: int | None, runs: Sequence[Record], store: Store
+    standing: Standing, architecture: Architecture | None, n_tokens: int | None, runs: Sequence[Record], store: Store
 ) -> float | None:
-    """What a run takes in the store: as the run with the nearest vocabulary does for each of its tokens."""
+    """What a run takes in the store: per token as much as the stored run with the most similar vocabulary size."""
     if standing.run_id is not None:
         return _size_bytes(store, standing.run_id) / _MIB
     if n_tokens is None:
         return None
     per_token = _DISK_BYTES_PER_TOKEN
-    if runs and shape is not None:
-        V = shape.vocab_size
-        like = min(runs, key=lambda run: (abs(math.log(run["vocab_size"] / V)), -run["n_tokens"]))
-        per_token = _size_bytes(store, like["run_id"]) / like["n_tokens"]
+    if runs and architecture is not None:
+        V = architecture.vocab_size
+        similar = min(runs, key=lambda run: (abs(math.log(run["vocab_size"] / V)), -run["n_tokens"]))
+        per_token = _size_bytes(store, similar["run_id"]) / similar["n_tokens"]
     return n_tokens * per_token / _MIB
 
 
@@ -185,28 +187,29 @@ def _size_bytes(store: Store, run_id: str) -> int:
     return sum(path.stat().st_size for path in store.run_folder(run_id).iterdir())
 
 
-def _paces(runs: Sequence[Record], store: Store, dtype: Dtype, room: Room) -> list[Pace]:
-    """The paces of runs by one process on a device of this name."""
-    device = torch.cuda.get_device_name() if room.device == "cuda" else room.device
-    found = []
+def _throughputs(runs: Sequence[Record], store: Store, dtype: Dtype, free: FreeMemory) -> list[Throughput]:
+    """The throughput of each run that one process measured in this dtype on a device of this name."""
+    device = torch.cuda.get_device_name() if free.device == "cuda" else free.device
+    throughputs = []
     for run in runs:
         if (run["device"], run["dtype"], run["n_processes"]) != (device, dtype.value, 1):
             continue
-        shape = _shape_of_run(run)
-        if shape is None:
+        architecture = _architecture_of_run(run)
+        if architecture is None:
             continue
-        work = flops(shape, load_of_run(store, run["run_id"], Cut(run["window"], run["stride"])))
+        text = tokens_read_of_run(store, run["run_id"], Windowing(run["window"], run["stride"]))
+        n_flops = flops(architecture, text)
         source = f"{run['family']} {run['size']} on {run['dataset']}"
-        found.append(Pace(source, work / run["wall_s"], work / run["n_tokens"]))
-    return found
+        throughputs.append(Throughput(source, n_flops / run["wall_s"], n_flops / run["n_tokens"]))
+    return throughputs
 
 
-def _shape_of_run(run: Record) -> Shape | None:
-    """The shape of a measured model, from the family that it was asked under or from its folder if that is here."""
-    asked = json.loads(run["config"] or "{}").get("model") or {}
-    size = (asked.get("sizes") or {}).get(run["size"]) or {}
-    shape: dict[str, Any] = {**(asked.get("shape") or {}), **(size.get("shape") or {})}
+def _architecture_of_run(run: Record) -> Architecture | None:
+    """The architecture of a measured model, from the family in its request, or from its folder if that still exists."""
+    family = json.loads(run["config"] or "{}").get("model") or {}
+    size = (family.get("sizes") or {}).get(run["size"]) or {}
+    shape: dict[str, Any] = {**(family.get("shape") or {}), **(size.get("shape") or {})}
     try:
-        return look_up(run["model"], run["revision"], shape).shape
+        return look_up(run["model"], run["revision"], shape).architecture
     except RbpxError:  # its folder is gone
         return None

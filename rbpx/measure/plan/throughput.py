@@ -1,4 +1,4 @@
-"""How fast this machine is: FLOPs a second of runs in the store, or of a small model run for a second."""
+"""Throughput of this machine in FLOPs a second: of runs in the store, or of a small model run for a second."""
 
 import math
 import time
@@ -8,26 +8,27 @@ from functools import cache
 
 import torch
 
-from rbpx.errors import RbpxError
-from rbpx.models.costs import flops, load_of
+from rbpx.models.architecture import architecture_of
+from rbpx.models.costs import flops, tokens_read
+from rbpx.models.devices import require_cuda
 from rbpx.models.head import head_input, open_head
-from rbpx.models.shapes import shape_of_model
 
-CALIBRATED = "calibrate=true"  # the source of a pace that was measured for this plan
-_SECONDS = 1.0
+CALIBRATED = "calibrate=true"  # source of a throughput that was measured for this plan
+_SECONDS = 1.0  # long enough for a few passes on a slow machine, short enough to wait for
 _WINDOW, _WINDOWS = 512, 2
+# Shapes large enough that a pass is dominated by its matrix products, as in the models that are planned.
 _ON_CPU = {"n_embd": 512, "n_layer": 2, "n_head": 8, "vocab_size": 16_384}
 _ON_GPU = {"n_embd": 2048, "n_layer": 2, "n_head": 16, "vocab_size": 50_304}
 
 
 @dataclass(frozen=True)
-class Pace:
-    """A pace that was measured.
+class Throughput:
+    """A measured throughput.
 
     Attributes:
-        source: what was measured, as people read it.
-        flops_per_s: FLOPs a second of the whole pass, ranks included.
-        flops_per_token: of that model; small ones are slow for their FLOPs.
+        source: what was measured, for people.
+        flops_per_s: of the whole pass, ranks included.
+        flops_per_token: of the model that was measured; small models reach fewer FLOPs a second.
     """
 
     source: str
@@ -35,24 +36,24 @@ class Pace:
     flops_per_token: float
 
 
-def nearest(paces: Sequence[Pace], flops_per_token: float) -> Pace | None:
-    """The pace of the model whose FLOPs a token are nearest, as a ratio; None where nothing was measured."""
-    return min(paces, key=lambda p: abs(math.log(p.flops_per_token / flops_per_token)), default=None)
+def nearest(throughputs: Sequence[Throughput], flops_per_token: float) -> Throughput | None:
+    """The throughput of the model with the most similar FLOPs a token, by ratio; None if nothing was measured."""
+    return min(throughputs, key=lambda t: abs(math.log(t.flops_per_token / flops_per_token)), default=None)
 
 
 @cache
-def calibrate(device: str, dtype: str) -> Pace:
-    """Measure a small random GPT-2 for about a second, the way that a cell is measured.
+def calibrate(device: str, dtype: str) -> Throughput:
+    """Measure a small random GPT-2 for about a second, in the same way as a cell.
 
     Args:
         device: `cpu` or `cuda`.
         dtype: of the weights.
 
     Raises:
-        RbpxError: the device is not here.
+        RbpxError: the device is not available.
     """
-    if device == "cuda" and not torch.cuda.is_available():
-        raise RbpxError("device=cuda was asked for, but torch sees no CUDA device; use device=cpu or device=auto")
+    if device == "cuda":
+        require_cuda()
     from transformers import AutoConfig, AutoModelForCausalLM
 
     sizes = _ON_CPU if device == "cpu" else _ON_GPU
@@ -60,9 +61,9 @@ def calibrate(device: str, dtype: str) -> Pace:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype)).to(device).eval()
-    shape, head = shape_of_model(model), open_head(model)
+    architecture, head = architecture_of(model), open_head(model)
     ids_BT = torch.zeros((_WINDOWS, _WINDOW), dtype=torch.int64, device=device)
-    assert shape is not None, "the shape of GPT-2 is known"
+    assert architecture is not None, "GPT-2's configuration gives its architecture"
     targets_N = ids_BT.flatten()
     passes = -1  # the first one warms up
     began = time.monotonic()
@@ -74,5 +75,5 @@ def calibrate(device: str, dtype: str) -> Pace:
         if passes == 0:
             began = time.monotonic()
     n = _WINDOW * _WINDOWS
-    work = flops(shape, load_of([_WINDOW] * _WINDOWS, n))
-    return Pace(CALIBRATED, work * passes / (time.monotonic() - began), work / n)
+    n_flops = flops(architecture, tokens_read([_WINDOW] * _WINDOWS, n))
+    return Throughput(CALIBRATED, n_flops * passes / (time.monotonic() - began), n_flops / n)

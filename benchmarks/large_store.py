@@ -1,8 +1,8 @@
-"""A store as large as is asked for, made once: 32 models (4 families of 8 sizes) on 6 texts, ranks drawn from a law.
+"""A synthetic store of any size, made once: 32 models (4 families of 8 sizes) on 6 texts, ranks drawn from a law.
 
 Pr(R <= k) = exp(-C S^(-alpha) k^(-beta)), cut at V; a fifth of a token's luck belongs to its document, the same at
-every size, as real ranks have it. The log-probability falls with the rank and scatters, in all of its 24 bits; token
-ids are drawn by Zipf's law. Files are written by `Store.write_run`, so they are those of a measured run.
+every size, as in real ranks. The log-probability falls with the rank and scatters, in all of its 24 bits; token
+ids are drawn by Zipf's law. Files are written by `Store.write_run`, so they have the layout of a measured run.
 """
 
 import math
@@ -29,8 +29,8 @@ _C, _ALPHA, _BETA, _SCATTER, _SHARED = 4.0, 0.1, 0.35, 0.02, 0.2
 Columns = dict[str, npt.NDArray[Any]]
 
 
-def drawn_store(root: Path, n_rows: int) -> Store:
-    """The store of `n_rows` tokens in all below `root`, a few in a hundred fewer since long ones are cut; made once."""
+def large_store(root: Path, n_rows: int) -> Store:
+    """The store with about `n_rows` tokens below `root`, slightly fewer because long documents are cut; made once."""
     store = Store(root / f"{n_rows:.0e}".replace("+0", ""))
     store.prepare()
     n_documents = max(2, round(n_rows / N_CELLS / MEAN_LENGTH))

@@ -12,9 +12,9 @@ import torch
 from safetensors.torch import load_file
 
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.models.folder import hash_model
+from rbpx.models.hub import check_snapshot, fetch
 from rbpx.models.load import LoadedModel, load_model
-from rbpx.models.snapshot import check_snapshot, fetch
-from rbpx.models.weights import hash_model
 from tests.conftest import ARCHITECTURES, build_tokenizer
 from tests.models.test_load import plant_pickle
 from tests.support.model_hub import CHUNK, Hub, other_bytes
@@ -63,9 +63,9 @@ def line_of(error: type[RbpxError], *args: Any) -> str:
     return str(caught.value)
 
 
-def assert_same_weights(found: LoadedModel, wanted: LoadedModel) -> None:
+def assert_same_weights(loaded: LoadedModel, wanted: LoadedModel) -> None:
     for name, parameter in wanted.model.named_parameters():
-        assert torch.equal(found.model.get_parameter(name), parameter), name
+        assert torch.equal(loaded.model.get_parameter(name), parameter), name
 
 
 @pytest.fixture
@@ -109,8 +109,8 @@ def test_only_what_is_needed_is_fetched_and_no_pickle_where_there_are_safetensor
 @pytest.mark.parametrize("revision", ["step1", "by its commit"])
 def test_a_revision_is_a_branch_or_a_commit(revision: str, tiny: Hub, tiny_checkpoint: Callable[..., Path]) -> None:
     commit = tiny.repos["org/tiny"]["step1"][0]
-    folder, found = fetch("org/tiny", commit if revision == "by its commit" else revision)
-    assert found == commit
+    folder, fetched_commit = fetch("org/tiny", commit if revision == "by its commit" else revision)
+    assert fetched_commit == commit
     assert (
         hash_model(folder, "m")
         == hash_model(tiny_checkpoint("gpt2", seed=1), "m")
@@ -119,10 +119,10 @@ def test_a_revision_is_a_branch_or_a_commit(revision: str, tiny: Hub, tiny_check
 
 
 def test_a_model_of_the_hub_is_the_folder_that_was_put_there(tiny: Hub, tiny_checkpoint: Callable[..., Path]) -> None:
-    found, wanted = load("org/tiny", "step1"), load(tiny_checkpoint("gpt2", seed=1))
-    assert (found.commit, wanted.commit) == (tiny.repos["org/tiny"]["step1"][0], None)
-    assert (found.weights_hash, found.tokenizer_hash) == (wanted.weights_hash, wanted.tokenizer_hash)
-    assert_same_weights(found, wanted)
+    loaded, wanted = load("org/tiny", "step1"), load(tiny_checkpoint("gpt2", seed=1))
+    assert (loaded.commit, wanted.commit) == (tiny.repos["org/tiny"]["step1"][0], None)
+    assert (loaded.weights_hash, loaded.tokenizer_hash) == (wanted.weights_hash, wanted.tokenizer_hash)
+    assert_same_weights(loaded, wanted)
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
@@ -133,9 +133,9 @@ def test_weights_in_several_files_make_the_same_model(
     folder = shard_weights(tmp_path / "sharded", wanted.model)
     build_tokenizer(arch).save_pretrained(folder)
     hub.add("org/sharded", folder)
-    found = load("org/sharded")
-    assert_same_weights(found, wanted)
-    assert (found.non_embedding_params, found.total_params) == (wanted.non_embedding_params, wanted.total_params)
+    loaded = load("org/sharded")
+    assert_same_weights(loaded, wanted)
+    assert (loaded.non_embedding_params, loaded.total_params) == (wanted.non_embedding_params, wanted.total_params)
 
 
 # ---------------------------------------------------------------------------------------------- what the hub has not
@@ -144,7 +144,7 @@ def test_weights_in_several_files_make_the_same_model(
 @pytest.mark.parametrize(
     ("model", "revision", "says"),
     [
-        ("org/nosuch", None, ["model.id=org/nosuch", "unknown to the hub"]),
+        ("org/nosuch", None, ["model.id=org/nosuch", "does not exist on the hub"]),
         ("org/tiny", "nosuch", ["model.revision=nosuch", "org/tiny"]),
         ("org/gated 401", None, ["model.id=org/gated", "gated", "hf auth login"]),
         ("org/gated 403", None, ["model.id=org/gated", "gated", "hf auth login"]),
@@ -194,9 +194,9 @@ def test_what_was_fetched_is_found_again_when_the_hub_fails(
     if mood == "nobody listens":
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", mood == "offline")
-    asked = len(tiny.asked)
+    n_requests = len(tiny.asked)
     assert fetch("org/tiny", "step1") == before
-    assert mood not in ("nobody listens", "offline") or len(tiny.asked) == asked
+    assert mood not in ("nobody listens", "offline") or len(tiny.asked) == n_requests
     assert "did not deliver org/tiny at revision step2" in line_of(MeasureError, "org/tiny", "step2")
 
 
@@ -216,16 +216,16 @@ def test_a_download_that_never_ends_is_one_line_and_the_next_try_fetches_only_wh
 ) -> None:
     sharded.faults[SECOND] = "breaks"
     line = line_of(MeasureError, "org/sharded", None)
-    assert f"org/sharded is incomplete here, {SECOND} is missing" in line
+    assert f"org/sharded is incomplete, {SECOND} is missing" in line
     assert "run again" in line
     assert not [path for path in (tmp_path / "home").rglob("*.incomplete")], "nothing half-written"
-    with pytest.raises(MeasureError, match="incomplete here"):
+    with pytest.raises(MeasureError, match="is incomplete, "):
         load("org/sharded")
 
     sharded.faults.clear()
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     line = line_of(MeasureError, "org/sharded", None)
-    assert f"org/sharded is incomplete here, {SECOND} is missing" in line
+    assert f"org/sharded is incomplete, {SECOND} is missing" in line
     assert "offline" in line.lower()
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
@@ -247,11 +247,11 @@ def test_a_file_that_holds_something_else_than_the_hub_says_is_refused_until_it_
         load("org/tiny")
     line = str(caught.value)
     assert "\n" not in line
-    assert f"{name} of org/tiny is damaged here" in line
+    assert f"{name} of org/tiny is corrupt" in line
     named = Path(line.split("delete ")[1].removesuffix(" and run again"))
     assert named.read_bytes() == other_bytes(whole)
     tiny.faults.clear()
-    with pytest.raises(MeasureError, match="damaged here"):
+    with pytest.raises(MeasureError, match="is corrupt"):
         load("org/tiny")  # the cache holds it; only deleting helps
     named.unlink()
     assert load("org/tiny").commit
@@ -286,7 +286,7 @@ def test_files_that_are_no_links_of_a_hub_cache_are_passed_over(
     other = tmp_path / ("0" * 64)
     other.write_bytes((tiny_checkpoint("gpt2") / "config.json").read_bytes())
     (folder / "config.json").symlink_to(other)
-    with pytest.raises(MeasureError, match=r"config\.json of mine is damaged"):
+    with pytest.raises(MeasureError, match=r"config\.json of mine is corrupt"):
         check_snapshot(folder, "mine")
 
 
@@ -328,8 +328,8 @@ def test_pickles_are_refused_before_anything_is_fetched_and_two_ways_on_are_name
 def test_pickles_that_are_asked_for_are_read(
     model: str, files: list[str], pickles: Hub, tiny_checkpoint: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = load(model, pickled=True)
-    assert_same_weights(found, load(tiny_checkpoint("opt")))
+    loaded = load(model, pickled=True)
+    assert_same_weights(loaded, load(tiny_checkpoint("opt")))
     assert [name for name in pickles.resolved() if name.endswith(".bin")] == files
     folder, _ = fetch(model, None, True)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)

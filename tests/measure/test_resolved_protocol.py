@@ -1,4 +1,4 @@
-"""How documents are read out: a text is cut once for all models of one tokenizer, and anew for whatever differs."""
+"""Windows of a resolved protocol: a text is cut once for models of one tokenizer, and again for any difference."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,37 +10,37 @@ import pytest
 from rbpx.config.options import Bos, Padding
 from rbpx.data.corpus import Document
 from rbpx.data.windows import cut_windows
-from rbpx.measure import reading
-from rbpx.measure.reading import Reading
-from rbpx.models.load import hash_tokenizer
+from rbpx.measure import protocol
+from rbpx.measure.protocol import ResolvedProtocol
+from rbpx.models.tokenizer import hash_tokenizer
 from tests.conftest import build_tokenizer
 
 TEXTS = [Document(n, str(n), "The sea reads nothing. " * (n + 2)) for n in range(5)]
 
 
-def read_by(arch: str, **how: Any) -> Reading:
+def resolved(arch: str, **how: Any) -> ResolvedProtocol:
     tokenizer = build_tokenizer(arch)
     loaded: Any = SimpleNamespace(tokenizer=tokenizer, tokenizer_hash=hash_tokenizer(tokenizer))
-    return Reading(loaded, **{"window": 20, "stride": None, "bos": Bos.tokenizer, "padding": Padding.counted,
+    return ResolvedProtocol(loaded, **{"window": 20, "stride": None, "bos": Bos.tokenizer, "padding": Padding.counted,
                               "unscored": [], **how})  # fmt: skip
 
 
 @pytest.fixture
 def cuts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of documents of each call of the tokenizer."""
-    told: list[int] = []
+    calls: list[int] = []
 
     def counted(documents: Any, *how: Any) -> Any:
-        told.append(len(documents))
+        calls.append(len(documents))
         return cut_windows(documents, *how)
 
-    monkeypatch.setattr(reading, "cut_windows", counted)
-    monkeypatch.setattr(reading, "_cut", {})
-    return told
+    monkeypatch.setattr(protocol, "cut_windows", counted)
+    monkeypatch.setattr(protocol, "_cached_windows", {})
+    return calls
 
 
 def test_a_second_model_of_the_same_tokenizer_is_read_the_same_windows(cuts: list[int]) -> None:
-    first, second = read_by("gpt2").cut(TEXTS), read_by("gpt2").cut(TEXTS)
+    first, second = resolved("gpt2").windows(TEXTS), resolved("gpt2").windows(TEXTS)
     assert cuts == [5]
     assert len(first) == len(second) == 5
     for one, other in zip(first, second, strict=True):
@@ -49,31 +49,31 @@ def test_a_second_model_of_the_same_tokenizer_is_read_the_same_windows(cuts: lis
 
 
 OTHERS = {
-    "tokenizer": lambda: read_by("opt").cut(TEXTS),
-    "window": lambda: read_by("gpt2", window=19).cut(TEXTS),
-    "stride": lambda: read_by("gpt2", stride=5).cut(TEXTS),
-    "bos": lambda: read_by("gpt2", bos=Bos.add).cut(TEXTS),
-    "unscored": lambda: read_by("gpt2", unscored=[40]).cut(TEXTS),
-    "text": lambda: read_by("gpt2").cut([*TEXTS[:4], replace(TEXTS[4], text="The sea is still.")]),
-    "order": lambda: read_by("gpt2").cut(TEXTS[::-1]),
-    "numbers": lambda: read_by("gpt2").cut([replace(text, doc_id=text.doc_id + 9) for text in TEXTS]),
+    "tokenizer": lambda: resolved("opt").windows(TEXTS),
+    "window": lambda: resolved("gpt2", window=19).windows(TEXTS),
+    "stride": lambda: resolved("gpt2", stride=5).windows(TEXTS),
+    "bos": lambda: resolved("gpt2", bos=Bos.add).windows(TEXTS),
+    "unscored": lambda: resolved("gpt2", unscored=[40]).windows(TEXTS),
+    "text": lambda: resolved("gpt2").windows([*TEXTS[:4], replace(TEXTS[4], text="The sea is still.")]),
+    "order": lambda: resolved("gpt2").windows(TEXTS[::-1]),
+    "numbers": lambda: resolved("gpt2").windows([replace(text, doc_id=text.doc_id + 9) for text in TEXTS]),
 }
 
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_whatever_differs_is_cut_anew(other: str, cuts: list[int]) -> None:
-    read_by("gpt2").cut(TEXTS)
+    resolved("gpt2").windows(TEXTS)
     OTHERS[other]()
     assert cuts == [5, 5]
 
 
 def test_no_more_than_eight_texts_are_kept_and_the_last_used_stay(cuts: list[int]) -> None:
-    by = read_by("gpt2")
-    by.cut(TEXTS)
+    model = resolved("gpt2")
+    model.windows(TEXTS)
     for n in range(8):
-        by.cut([Document(0, "0", f"text {n}")])
-        by.cut(TEXTS)
+        model.windows([Document(0, "0", f"text {n}")])
+        model.windows(TEXTS)
     assert cuts == [5, *[1] * 8]
-    by.cut([Document(0, "0", "text 0")])
+    model.windows([Document(0, "0", "text 0")])
     assert cuts[-1] == 1
     assert len(cuts) == 10, "the oldest was forgotten"

@@ -1,4 +1,4 @@
-"""The ladder's tokenizer: texts in, a byte-level BPE out."""
+"""The tokenizer of a ladder: a byte-level BPE."""
 
 from collections.abc import Iterable
 

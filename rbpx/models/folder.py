@@ -1,4 +1,4 @@
-"""Where a model's weights lie: a folder or a bundled name in, its files of weights and their hash out."""
+"""A model folder: where it is, which of its files hold the weights, and the hash that identifies them."""
 
 import json
 from collections.abc import Sequence
@@ -9,19 +9,19 @@ from rbpx.errors import RbpxError
 from rbpx.files.digest import digest, hash_files
 
 BUNDLED = "rbpx:"
-PICKLE = "pytorch_model.bin"  # one file; several are named by its index
+PICKLE = "pytorch_model.bin"  # a single file; `PICKLE_INDEX` names several
 PICKLE_INDEX = f"{PICKLE}.index.json"
 _SAFE_INDEX = "model.safetensors.index.json"
 _PACKAGE = Path(__file__).resolve().parents[1]
-# Keys of config.json that say who wrote it, not what it computes.
-_NOT_COMPUTED = {"transformers_version", "_name_or_path", "dtype", "torch_dtype", "architectures"}
+# Keys of config.json that do not change what the model computes.
+_IGNORED_KEYS = {"transformers_version", "_name_or_path", "dtype", "torch_dtype", "architectures"}
 
 
 def local_folder(model: str, pickled: bool = False) -> Path | None:
-    """The folder that a model id names on this machine; None for a hub id.
+    """The folder on this machine that a model id names; None for a hub id.
 
     Raises:
-        RbpxError: the id looks like a path, and there is no model in it.
+        RbpxError: the id looks like a path, but there is no model at it.
     """
     if model.startswith(BUNDLED):
         return _checked(_PACKAGE / model.removeprefix(BUNDLED), model, pickled)
@@ -39,39 +39,39 @@ def _checked(path: Path, model: str, pickled: bool) -> Path:
         what = "is a file, not a model folder" if path.exists() else f"is missing: there is no folder {path}"
         raise RbpxError(f"model.id={model} {what}; give the folder that holds config.json")
     if not (path / "config.json").is_file():
-        raise RbpxError(f"model.id={model} is no model: {path} has no config.json; give a Hugging Face model folder")
+        raise RbpxError(f"model.id={model} is not a model: {path} has no config.json; give a Hugging Face model folder")
     weight_files(path, model, pickled)
     return path.resolve()
 
 
 def weight_files(folder: Path, model: str, pickled: bool = False) -> list[Path]:
-    """The files of a model folder that hold its weights, in name order: safetensors wherever there are any.
+    """The files of a model folder that hold its weights, in name order: safetensors if there are any.
 
     Args:
         folder: of the model.
-        model: as asked, for errors.
-        pickled: whether pytorch_model.bin will do where there are no safetensors.
+        model: as requested, for errors.
+        pickled: whether pytorch_model.bin is allowed if there are no safetensors.
 
     Raises:
-        RbpxError: there are none, or only pickles that were not asked for, or an index names files that are not there.
+        RbpxError: there are none, or only pickles that are not allowed, or an index names files that do not exist.
     """
-    found = sorted(folder.glob("*.safetensors"))
-    if found:
-        _named_by(folder, _SAFE_INDEX, [path.name for path in found], model)
-        return found
+    safetensors = sorted(folder.glob("*.safetensors"))
+    if safetensors:
+        _indexed_files(folder, _SAFE_INDEX, [path.name for path in safetensors], model)
+        return safetensors
     pickles = sorted(path.name for path in folder.glob("*.bin"))
     if not pickled:
-        raise RbpxError(f"model.id={model} needs weights in safetensors, {folder} has {only_pickles(pickles)}")
+        raise RbpxError(f"model.id={model} needs weights in safetensors, but {folder} has {only_pickles(pickles)}")
     if PICKLE in pickles:
         return [folder / PICKLE]
     if (folder / PICKLE_INDEX).is_file():
-        return _named_by(folder, PICKLE_INDEX, pickles, model)
-    have = f"only {pickles[0]}" if pickles else "neither"
-    raise RbpxError(f"model.id={model} needs safetensors or {PICKLE}, {folder} has {have}; give a Hugging Face folder")
+        return _indexed_files(folder, PICKLE_INDEX, pickles, model)
+    files = f"only {pickles[0]}" if pickles else "neither"
+    raise RbpxError(f"model.id={model} needs safetensors or {PICKLE}, {folder} has {files}; give a Hugging Face folder")
 
 
 def only_pickles(names: Sequence[str]) -> str:
-    """What there is in place of safetensors, and the ways on."""
+    """The pickles that there are in place of safetensors, and what to do about it."""
     if not names:
         return "none; give a folder or a revision that has them"
     return (
@@ -80,16 +80,16 @@ def only_pickles(names: Sequence[str]) -> str:
     )
 
 
-def _named_by(folder: Path, index: str, present: Sequence[str], model: str) -> list[Path]:
-    """Those of the files that an index names, in name order; none where there is no index."""
+def _indexed_files(folder: Path, index: str, present: Sequence[str], model: str) -> list[Path]:
+    """The files that an index names, in name order; none without an index."""
     if not (folder / index).is_file():
         return []
     named = sorted({str(name) for name in _read_json(folder / index, model).get("weight_map", {}).values()})
     missing = [name for name in named if name not in present]
     if missing:
         raise RbpxError(
-            f"model.id={model} is incomplete: {index} names {missing[0]}, no such file of weights is in {folder}; "
-            "copy it there, or, from the hub, run again while it answers"
+            f"model.id={model} is incomplete: {index} names {missing[0]}, which is not in {folder}; "
+            "copy it there, or, for a model of the hub, run again when the hub answers"
         )
     return [folder / name for name in named]
 
@@ -100,12 +100,14 @@ def _read_json(path: Path, model: str) -> dict[str, Any]:
     except (OSError, ValueError) as problem:
         raise RbpxError(f"model.id={model} has a {path.name} that cannot be read: {problem}") from None
     if not isinstance(value, dict):
-        raise RbpxError(f"model.id={model} has a {path.name} that holds no settings; it should be one JSON object")
+        raise RbpxError(
+            f"model.id={model} has a {path.name} that is not a JSON object; copy it from the model's source"
+        )
     return value
 
 
 def hash_model(folder: Path, name: str, cache: Path | None = None, pickled: bool = False) -> str:
-    """Identity of a model folder's weights: configuration and bytes of the files that hold them."""
+    """The identity of a model: a hash of its configuration and of the bytes of its weight files."""
     config = _read_json(folder / "config.json", name)
-    computed = {key: value for key, value in config.items() if key not in _NOT_COMPUTED}
-    return digest([computed, hash_files(weight_files(folder, name, pickled), cache)])
+    settings = {key: value for key, value in config.items() if key not in _IGNORED_KEYS}
+    return digest([settings, hash_files(weight_files(folder, name, pickled), cache)])

@@ -1,4 +1,4 @@
-"""Training one size of a ladder: windows in, a Hugging Face model folder out; resumes from its last checkpoint."""
+"""Train one size of a ladder on prepared windows and write it as a Hugging Face model folder; resumes if killed."""
 
 import json
 import math
@@ -14,14 +14,14 @@ from transformers import GPTNeoXConfig, GPTNeoXForCausalLM, PreTrainedTokenizerF
 
 from rbpx.config.recipe import Recipe, Shape
 from rbpx.train.loss import chunked_cross_entropy
-from rbpx.train.vocabulary import END_OF_TEXT
+from rbpx.train.tokenizer import END_OF_TEXT
 
-_CURVE_STEPS = 20  # steps averaged into one point of the curve
+_CURVE_STEPS = 20  # steps averaged into one point of the loss curve
 Report = Callable[[int, float], None]
 
 
 def build_model(recipe: Recipe, shape: Shape) -> GPTNeoXForCausalLM:
-    """A freshly initialised float32 GPT-NeoX of this shape, tied embeddings, seeded."""
+    """A float32 GPT-NeoX of this shape with seeded initial weights and tied embeddings."""
     torch.manual_seed(recipe.seed)
     config = GPTNeoXConfig(
         vocab_size=recipe.vocab_size,
@@ -43,8 +43,8 @@ def learning_rate_at(step: int, recipe: Recipe, shape: Shape) -> float:
     peak = (shape.learning_rate or recipe.learning_rate) / math.sqrt(shape.hidden)
     if step < recipe.warmup_steps:
         return peak * (step + 1) / recipe.warmup_steps
-    done = (step - recipe.warmup_steps) / max(1, recipe.n_steps - recipe.warmup_steps)
-    return peak * (0.55 + 0.45 * math.cos(math.pi * done))
+    share = (step - recipe.warmup_steps) / max(1, recipe.n_steps - recipe.warmup_steps)
+    return peak * (0.55 + 0.45 * math.cos(math.pi * share))
 
 
 def _optimizer(model: torch.nn.Module, recipe: Recipe) -> torch.optim.AdamW:
@@ -62,13 +62,13 @@ def _save_checkpoint(path: Path, state: dict[str, Any]) -> None:
 def train_size(
     recipe: Recipe, size: str, text: Path, folder: Path, device: str, checkpoint_s: float, report: Report
 ) -> dict[str, Any]:
-    """Train one size on the prepared text and write it to `folder`; returns its facts (loss, time, curve).
+    """Train one size on the prepared text and write it to `folder`; returns its record (loss, time, curve).
 
     Args:
         recipe: what to train.
         size: name of the size in `recipe.shapes`.
         text: folder with `windows.npy` and `tokenizer.json`.
-        folder: where the model goes; a checkpoint beside it lets a killed training continue.
+        folder: where the model goes; a checkpoint beside it lets an interrupted training continue.
         device: torch device.
         checkpoint_s: seconds between checkpoints.
         report: called with (step, loss in nats) after each step.

@@ -1,0 +1,93 @@
+"""The protocol of a cell, resolved for its model: window and stride within its context, BOS, padding, windows."""
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, replace
+
+from rbpx.config.grid import Cell
+from rbpx.config.options import Bos, Padding
+from rbpx.data.corpus import Document, text_hash
+from rbpx.data.windows import Window, acting_bos, authors_padding, cut_windows
+from rbpx.errors import RbpxError
+from rbpx.models.head import without_padding
+from rbpx.models.load import LoadedModel
+from rbpx.ties import OFFICIAL
+
+_CACHED_TEXTS = 8  # whose windows are kept, because the sizes of a family share their tokenizer and texts
+_cached_windows: dict[Hashable, list[Window]] = {}  # of this process, the last used last
+
+
+@dataclass(frozen=True, eq=False)
+class ResolvedProtocol:
+    """How a model reads documents. Choices are stored by their effect, so equivalent ones compare equal.
+
+    Attributes:
+        loaded: the model, its head limited to the rows of the vocabulary that compete for a rank.
+        window: tokens of a window.
+        stride: tokens from one window to the next; None reads the first window of a document alone.
+        bos: which special tokens begin a document.
+        padding: whether rows of the vocabulary without a token compete; `counted` if there are none.
+        unscored: ids that are neither input nor label, beside the special ones.
+    """
+
+    loaded: LoadedModel
+    window: int
+    stride: int | None
+    bos: Bos
+    padding: Padding
+    unscored: Collection[int]
+
+    def windows(self, documents: Sequence[Document]) -> list[Window]:
+        """The windows of documents, in their order; cached for models of the same tokenizer."""
+        tokenizer = self.loaded.tokenizer
+        settings = (self.window, self.stride, self.bos, tuple(self.unscored), tokenizer.bos_token_id)
+        text = (text_hash(documents), tuple(document.doc_id for document in documents))
+        key = (self.loaded.tokenizer_hash, settings, text)
+        windows = _cached_windows.pop(key, None)
+        if windows is None:
+            windows = cut_windows(documents, tokenizer, self.window, self.bos, self.stride, self.unscored)
+        _cached_windows[key] = windows
+        while len(_cached_windows) > _CACHED_TEXTS:
+            del _cached_windows[next(iter(_cached_windows))]
+        return list(windows)
+
+    def departures(self) -> list[str]:
+        """Departures from first windows, the tokenizer's BOS and the whole vocabulary: part of a run's identity."""
+        return [
+            *([] if self.bos is Bos.tokenizer else [f"bos {self.bos.value}"]),
+            *([] if self.stride is None else [f"stride {self.stride}"]),
+            *([] if self.padding is Padding.counted else [f"padding {self.padding.value}"]),
+        ]
+
+
+def resolve_protocol(cell: Cell, loaded: LoadedModel) -> ResolvedProtocol:
+    """Resolve the protocol of a cell for its model: no window beyond its context, half a window as default stride.
+
+    Raises:
+        RbpxError: the context is shorter than the authors' windows or than the stride, or the requested BOS does not
+            exist.
+    """
+    window, stride = cell.cut_for(loaded.context)
+    official = cell.protocol == OFFICIAL
+    if official and window < cell.window:
+        raise RbpxError(
+            f"protocol=official needs windows of {cell.window} tokens, {cell.model} reads at most {window}; use "
+            "protocol=paper"
+        )
+    if stride is not None and stride >= window:
+        raise RbpxError(
+            f"protocol.stride={stride} must be less than the window, which is {window} tokens for {cell.model}; use a "
+            "smaller stride"
+        )
+    padding = Padding(cell.padding)
+    if loaded.n_token_ids >= loaded.head.vocab_size:
+        padding = Padding.counted
+    if padding is Padding.masked:
+        loaded = replace(loaded, head=without_padding(loaded.head, loaded.n_token_ids))
+    return ResolvedProtocol(
+        loaded=loaded,
+        window=window,
+        stride=stride,
+        bos=acting_bos(loaded.tokenizer, Bos(cell.bos)),
+        padding=padding,
+        unscored=[authors_padding(loaded.tokenizer)] if official else [],
+    )

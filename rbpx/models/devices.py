@@ -1,0 +1,38 @@
+"""The devices of a model: is CUDA available, where does a model lie, did a device run out of memory."""
+
+from typing import Any
+
+import torch
+
+from rbpx.errors import RbpxError
+
+
+def require_cuda() -> None:
+    """Check that CUDA is available.
+
+    Raises:
+        RbpxError: it is not.
+    """
+    if not torch.cuda.is_available():
+        raise RbpxError("device=cuda was requested, but torch finds no CUDA device; use device=cpu or device=auto")
+
+
+def input_device(model: Any) -> torch.device:
+    """The device of a model's input; for a split model the first device that computes."""
+    placed = getattr(model, "hf_device_map", None)
+    if not placed:
+        device: torch.device = model.device
+        return device
+    return torch.device(next((device for device in placed.values() if device not in ("cpu", "disk")), "cpu"))
+
+
+def devices_of(model: Any) -> tuple[str, ...]:
+    """The devices that a model computes on or that hold its weights: `cuda:0`, `cpu`, `disk`."""
+    devices = getattr(model, "hf_device_map", {}).values()
+    names = (f"cuda:{device}" if isinstance(device, int) else str(device) for device in devices)
+    return tuple(dict.fromkeys([str(input_device(model)), *names]))
+
+
+def is_out_of_memory(problem: BaseException) -> bool:
+    """Whether a GPU or the CPU ran out of memory."""
+    return isinstance(problem, torch.OutOfMemoryError | MemoryError) or "DefaultCPUAllocator" in str(problem)

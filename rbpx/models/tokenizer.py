@@ -1,0 +1,36 @@
+"""The fast tokenizer of a model folder, and the hash that identifies it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rbpx.errors import RbpxError
+from rbpx.files.digest import digest
+from rbpx.models.pretrained import first_line
+
+
+def load_tokenizer(folder: Path, name: str) -> Any:
+    """The fast tokenizer of a model folder.
+
+    Raises:
+        RbpxError: there is none, or it does not report the offsets of its tokens in the text.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    except (OSError, ValueError, KeyError, ImportError, TypeError, json.JSONDecodeError) as problem:
+        raise RbpxError(f"{name} has a tokenizer that cannot be loaded: {first_line(problem)}") from None
+    if not tokenizer.is_fast:
+        raise RbpxError(f"{name} has a slow tokenizer, which does not report token offsets; add a tokenizer.json")
+    if not tokenizer("a", add_special_tokens=False)["input_ids"]:
+        raise RbpxError(f"{name} has no tokenizer: {folder} lacks tokenizer.json; copy it from the model's source")
+    return tokenizer
+
+
+def hash_tokenizer(tokenizer: Any) -> str:
+    """Identity of a tokenizer: everything that decides which ids a text becomes."""
+    state = json.loads(tokenizer.backend_tokenizer.to_str())
+    state.pop("truncation", None)  # set by the last call, not by the tokenizer's files
+    state.pop("padding", None)
+    return digest([state, sorted(tokenizer.all_special_ids)])
