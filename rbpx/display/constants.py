@@ -2,7 +2,7 @@
 
 import math
 
-from rbpx.display.spare_columns import UNKNOWN
+from rbpx.display.grid import UNKNOWN
 from rbpx.laws.power import PowerLawFit
 
 

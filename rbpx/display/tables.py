@@ -13,12 +13,13 @@ import pyarrow as pa
 from rich import box
 from rich.console import Console
 from rich.markup import escape
+from rich.segment import Segments
 from rich.table import Table
 from rich.text import Text
 
 from rbpx.config.options import Format
-from rbpx.display.spare_columns import UNKNOWN as UNKNOWN  # what nothing is known of, for whoever makes a table
-from rbpx.display.spare_columns import Grid, fitting, width
+from rbpx.display.grid import UNKNOWN as UNKNOWN  # what nothing is known of, for whoever makes a table
+from rbpx.display.grid import Grid, fitting, parts, width
 from rbpx.display.visible import AS_ASCII, visible, visible_line
 from rbpx.files.output import Lines, listed, opened, plain, write_csv, write_json, write_parquet
 from rbpx.laws.quantity import quantity
@@ -34,7 +35,6 @@ LAW_NAMES = {
     "confidence": "confidence",
 }
 _ROWS_SHOWN = 40
-_HEADING = "\ue000"  # for private use: in no text; the character after it numbers the heading
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -109,40 +109,25 @@ def grid(title: str, columns: Sequence[str], left: int = 1, spare: Sequence[str]
 
     The columns named in `spare`, the most wanted first, are left out where the terminal is too narrow for them.
     """
-    table = Grid(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
-    table.spare = spare
-    table.padding, table.pad_edge = (0, 1, 0, 0), False
+    table = Grid(title, spare)
     for place, column in enumerate(columns):
         table.add_column(column, justify="left" if place < left else "right", no_wrap=True, overflow="fold")
     return table
 
 
-def add_heading(table: Table, headings: list[str], title: str) -> None:
-    """Begin a section of a table with a line of its own, as wide as it needs; `put` is given the same `headings`."""
-    table.add_section()
-    table.add_row(_HEADING + chr(ord(_HEADING) + 1 + len(headings)))
-    headings.append(title)
+def put(screen: Console, table: Grid) -> None:
+    """Print a table whole: a narrow terminal may wrap its lines, but no digit is lost.
 
-
-def put(screen: Console, table: Table, headings: Sequence[str] = ()) -> None:
-    """Print a table whole: a narrow terminal may wrap its lines, it never loses a digit."""
-    if table.title is not None:  # rich would fold it to the width of the table
-        screen.print(table.title, style="bold", markup=False, soft_wrap=True)
-        table.title = None
-    shown = fitting(screen, table) if isinstance(table, Grid) else table
+    Its title and the headings of its sections stand on lines of their own, which may be longer than the table is wide.
+    """
+    if table.line:
+        screen.print(table.line, style="bold", markup=False, soft_wrap=True)
+    shown = fitting(screen, table)
     wide = Screen(highlight=False, emoji=False, width=max(screen.width, width(screen, shown)))
-    if not headings:
-        wide.print(shown)
-        return
-    with wide.capture() as held:
-        wide.print(shown)
-    for line in held.get().splitlines():
-        before, mark, after = line.partition(_HEADING)
-        place = ord(after[0]) - ord(_HEADING) - 1 if mark and after else -1
-        if 0 <= place < len(headings) and not before.strip(" |"):  # rich has no cell across columns
-            screen.print(f" {headings[place]}", style="bold", markup=False, soft_wrap=True)
-        else:
-            screen.file.write(f"{line}\n")
+    for heading, lines in parts(wide, shown):
+        if heading is not None:
+            screen.print(f" {heading}", style="bold", markup=False, soft_wrap=True)
+        wide.print(Segments(lines), end="")
 
 
 class Screen(Console):

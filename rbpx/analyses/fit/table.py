@@ -10,7 +10,6 @@ from rbpx.analyses.fit.analysis import Laws
 from rbpx.display.constants import constant, sizes_of
 from rbpx.display.tables import (
     UNKNOWN,
-    add_heading,
     console,
     grid,
     law_name,
@@ -45,15 +44,11 @@ def show(found: Sequence[Laws]) -> None:
     table.columns[0].min_width, table.columns[0].max_width, table.columns[0].no_wrap = 16, 24, False
     table.columns[-1].justify = "left"
     table.columns[-1].min_width, table.columns[-1].max_width, table.columns[-1].no_wrap = 6, 12, False
-    headings: list[str] = []
     for laws in fitted:
         for method in methods:
             by = f", {method.value}" if len(methods) > 1 else ""
-            add_heading(table, headings, f"{laws.group.title}{by}")
-            for law in laws.laws:
-                if law.method is method:
-                    table.add_row(*_row(law))
-    put(screen, table, headings)
+            table.add_part(f"{laws.group.title}{by}", [_row(law) for law in laws.laws if law.method is method])
+    put(screen, table)
     screen.print(_footnote(fitted), soft_wrap=True)
 
 

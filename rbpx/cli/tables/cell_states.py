@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.markup import escape
-from rich.table import Table
 
+from rbpx.display.grid import Grid
 from rbpx.display.tables import UNKNOWN, grid, time
 from rbpx.store.cell_states import Standing, State
 from rbpx.store.heartbeat import Marked
@@ -15,13 +15,13 @@ Row = tuple[str, str]  # family, size
 _COLUMN = ("dataset", "protocol", "dtype", "revision")
 
 
-def of_grid(standings: Sequence[Standing]) -> Table:
+def of_grid(standings: Sequence[Standing]) -> Grid:
     """The cells that were named."""
     words = {(_row(s.cell.names()), _column(s.cell.names())): _word(s.state, s.mark) for s in standings}
     return _table(words, list(dict.fromkeys(column for _, column in words)))
 
 
-def of_store(runs: Sequence[Record], failures: Sequence[Record], marks: Mapping[str, Marked]) -> Table | None:
+def of_store(runs: Sequence[Record], failures: Sequence[Record], marks: Mapping[str, Marked]) -> Grid | None:
     """All that a store tells of; a model measured on one text of its family's is missing on the others.
 
     Args:
@@ -62,7 +62,7 @@ def _word(state: State, mark: Marked | None) -> str:
     return state.value
 
 
-def _table(words: Mapping[tuple[Row, str], str], columns: Sequence[str]) -> Table:
+def _table(words: Mapping[tuple[Row, str], str], columns: Sequence[str]) -> Grid:
     used = {(family, column) for (family, _), column in words}
     shown = grid("where the cells stand", ["family", "size", *map(escape, columns)], left=2 + len(columns))
     for row in dict.fromkeys(row for row, _ in words):

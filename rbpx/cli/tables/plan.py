@@ -1,11 +1,12 @@
 """What a grid would cost in, a table and its totals out."""
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from rich.markup import escape
 
 from rbpx.config.options import Format
-from rbpx.display.tables import UNKNOWN, add_heading, console, grid, print_records, put, time
+from rbpx.display.tables import UNKNOWN, console, grid, print_records, put, time
 from rbpx.measure.plan.memory import NO, SPLIT
 from rbpx.measure.plan.plan import Planned
 from rbpx.measure.plan.throughput import CALIBRATED
@@ -23,13 +24,9 @@ def show(found: Sequence[Planned], format: Format) -> None:
     wide = screen.width >= _WIDE
     columns = ["size", "S", *(["parameters", "weights MiB"] if wide else []), "peak MiB", "FLOPs", "tokens", "disk MiB"]
     shown = grid("What the grid would cost", [*columns, "time", "fits", "state"])
-    headings: list[str] = []
-    for one in planned:
-        title = heading(one)
-        if not headings or headings[-1] != title:
-            add_heading(shown, headings, title)
-        shown.add_row(*map(escape, _cells(one, wide)))
-    put(screen, shown, headings)
+    for title, cells in groupby(planned, heading):
+        shown.add_part(title, [[escape(text) for text in _cells(one, wide)] for one in cells])
+    put(screen, shown)
     for line in _notes(planned):
         screen.print(line, markup=False, soft_wrap=True)
 
