@@ -10,7 +10,7 @@ from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.section import headline
 from rbpx.analyses.klaw.analysis import KLaws
 from rbpx.analyses.regimes.analysis import Regimes
-from rbpx.display.chart.sheet import Cell, Sheet, decimal, error, named, span, whole
+from rbpx.display.chart.sheet import Entry, Sheet, decimal, error, named, span, whole
 from rbpx.display.tables import UNKNOWN, number, percent
 from rbpx.display.tables import span as spanned
 from rbpx.groups.fits import Law
@@ -64,7 +64,7 @@ def glance(laws: Sequence[Laws], regimes: Sequence[Regimes]) -> Sheet:
     rows = []
     for each in laws:
         group, (shares, entropy) = each.group, headline(each)
-        row: list[Cell] = [named(group.title), whole(len(group.runs))]
+        row: list[Entry] = [named(group.title), whole(len(group.runs))]
         for law in (shares, entropy):
             row += _alpha(law)
         row.append(error(None if shares is None else shares.fit.backtest_error))
@@ -76,7 +76,7 @@ def glance(laws: Sequence[Laws], regimes: Sequence[Regimes]) -> Sheet:
     return Sheet.of("glance", "All laws at a glance", [*columns, ("up to k", "supported_k")], rows, note)
 
 
-def _alpha(law: Law | None) -> list[Cell]:
+def _alpha(law: Law | None) -> list[Entry]:
     if law is None:
         return [decimal(None), span(None, None), decimal(None)]
     return [decimal(law.fit.alpha, 3), span(law.fit.alpha_lo, law.fit.alpha_hi, 3), decimal(law.fit.r2, 3)]
@@ -127,12 +127,12 @@ def table_2(found: Sequence[Laws]) -> Sheet:
     return _spaced("table2", "Table 2: cross-entropy and −ln RBP_k against S", columns, rows)
 
 
-def _spaced(name: str, title: str, columns: list[tuple[str, str]], rows: list[list[Cell]]) -> Sheet:
+def _spaced(name: str, title: str, columns: list[tuple[str, str]], rows: list[list[Entry]]) -> Sheet:
     headed = tuple((heading, (label,)) for heading, label in columns)  # a name of a text may hold blanks
     return Sheet(name, title, headed, tuple(map(tuple, rows)), "Slope: −α of the line through logarithms.")
 
 
-def _slope(alpha: float | None) -> Cell:
+def _slope(alpha: float | None) -> Entry:
     return decimal(None if alpha is None else -alpha, 3)
 
 

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from rbpx.display.chart.colours import config, variables
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Cell
+from rbpx.display.chart.sheet import Entry
 from rbpx.display.tables import UNKNOWN
 from rbpx.report.contents import Report
 
@@ -83,14 +83,14 @@ def _typeset(text: str) -> Markup:
     return Markup(re.sub(r"(?<=[)>])\^(δ|N)", r"<sup>\1</sup>", safe))
 
 
-def _raw(cell: Cell) -> str | None:
+def _raw(cell: Entry) -> str | None:
     """What a cell stands for, where its text does not say all of it."""
     raw = "|".join("" if v is None else f"{v:.7g}" if isinstance(v, float) else str(v) for v in cell.values)
     shown = cell.text.replace(",", "") if cell.is_number else re.sub(r"<[^>]*>", "", _typeset(cell.text))
     return None if raw == unescape(shown) or (raw == "" and cell.text == UNKNOWN) else raw
 
 
-def _cell(cell: Cell) -> Markup:
+def _cell(cell: Entry) -> Markup:
     """A cell as short as HTML allows, for a page has tens of thousands of them."""
     raw, text = _raw(cell), escape(cell.text) if cell.is_number else _typeset(cell.text)
     marks = [] if cell.is_number else ["class=doubt" if cell.doubt else "class=t"]

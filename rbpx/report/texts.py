@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from rbpx.display.chart.sheet import Cell, Sheet
+from rbpx.display.chart.sheet import Entry, Sheet
 from rbpx.display.section import Section
 from rbpx.report.contents import Report
 
@@ -105,7 +105,7 @@ def _grouped(sheet: Sheet) -> list[str]:
         first = _tex(row[0].text)
         if last not in (None, first):
             body.append(r"\midrule")
-        body.append(_line([Cell("" if first == last else row[0].text, (None,)), *row[1:]]))
+        body.append(_line([Entry("" if first == last else row[0].text, (None,)), *row[1:]]))
         last = first
     return _float(sheet.name, sheet.title, "ll" + "rr" * len(pairs), [rf" & & {above} \\", rules, rf"{heads} \\"], body)
 
@@ -116,7 +116,7 @@ def _plain(sheet: Sheet, title: str, label: str) -> list[str]:
     return _float(label, title, kinds, [rf"{heads} \\"], [_line(row) for row in sheet.rows])
 
 
-def _line(cells: Iterable[Cell]) -> str:
+def _line(cells: Iterable[Entry]) -> str:
     return " & ".join(_tex(re.sub(r"^-(?=\d)", "−", cell.text)) for cell in cells) + r" \\"
 
 

@@ -5,7 +5,7 @@ import math
 from rbpx.analyses.emergence import figure as drawn
 from rbpx.analyses.emergence.analysis import LAGS, LEVELS, Emergence, Emergences
 from rbpx.analyses.emergence.crossing import Crossing
-from rbpx.display.chart.sheet import Cell, Sheet, decimal, magnitude, span, state, whole
+from rbpx.display.chart.sheet import Entry, Sheet, decimal, magnitude, span, state, whole
 from rbpx.display.section import Section, Sources, doubts_of
 from rbpx.display.tables import UNKNOWN, rough, short
 
@@ -69,7 +69,7 @@ def _laws(found: Emergences) -> Sheet:
             row = [whole(each.k), whole(law.n), decimal(fit.alpha), span(fit.alpha_lo, fit.alpha_hi), decimal(fit.r2)]
             rows.append([*row, *(_crossing(c) for c in law.crossings), state(fit.status)])
         joint = each.joint
-        row = [whole(each.k), Cell("all", ("all",)), decimal(joint.alpha), span(joint.alpha_lo, joint.alpha_hi)]
+        row = [whole(each.k), Entry("all", ("all",)), decimal(joint.alpha), span(joint.alpha_lo, joint.alpha_hi)]
         rows.append([*row, decimal(joint.r2_lnln), *(magnitude(None) for _ in LEVELS), state(joint.status)])
     columns = [("k", "k"), ("N", "n"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2")]
     columns += [(f"S at p = {level}", f"S_at_{level}") for level in LEVELS]
@@ -77,7 +77,7 @@ def _laws(found: Emergences) -> Sheet:
     return Sheet.of("laws", "Laws of windows", [*columns, ("status", "status")], rows, note)
 
 
-def _crossing(crossing: Crossing) -> Cell:
+def _crossing(crossing: Crossing) -> Entry:
     S = crossing.S
     known = S is not None and math.isfinite(S)
-    return Cell(short(S) if known else UNKNOWN, (S if known else None,))
+    return Entry(short(S) if known else UNKNOWN, (S if known else None,))

@@ -2,7 +2,7 @@
 
 from rbpx.analyses.fit import figure as drawn
 from rbpx.analyses.fit.analysis import Laws
-from rbpx.display.chart.sheet import Cell, Sheet, decimal, error, magnitude, named, span, state, whole
+from rbpx.display.chart.sheet import Entry, Sheet, decimal, error, magnitude, named, span, state, whole
 from rbpx.display.section import Section, Sources, doubts_of, interval, law_title, of_ten
 from rbpx.groups.fits import Law
 
@@ -104,7 +104,7 @@ def _models(found: Laws) -> Sheet:
             shares = [decimal(float(found.evidence[at].measured["rbp"][found.k_grid.index(k)])) for k in shown]
         else:
             shares = [decimal(run.observed.get((k, 1))) for k in shown]
-        row: list[Cell] = [named(run.size), whole(run.non_embedding_params), whole(run.n_tokens), *shares]
+        row: list[Entry] = [named(run.size), whole(run.non_embedding_params), whole(run.n_tokens), *shares]
         rows.append([*row, decimal(run.cross_entropy_nats), named(" ".join(run.run_ids))])
     columns = [("size", "size"), ("S", "non_embedding_params"), ("tokens", "n_tokens")]
     columns += [(f"RBP_{k}", f"rbp_{k}") for k in shown]
@@ -118,7 +118,7 @@ def _laws(found: Laws, by_method: bool) -> Sheet:
         fit = law.fit
         rows.append(
             [
-                Cell(_name(law, by_method), (law.law, law.k, law.method.value), is_number=False),
+                Entry(_name(law, by_method), (law.law, law.k, law.method.value), is_number=False),
                 decimal(fit.alpha),
                 span(fit.alpha_lo, fit.alpha_hi),
                 decimal(fit.r2),

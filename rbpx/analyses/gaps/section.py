@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rbpx.analyses.gaps import figure as drawn
 from rbpx.analyses.gaps.analysis import Gaps, LossGap
 from rbpx.analyses.gaps.figure import MOST_PAIRS, loss_name, pair_name
-from rbpx.display.chart.sheet import Cell, Sheet, decimal, named, span, state
+from rbpx.display.chart.sheet import Entry, Sheet, decimal, named, span, state
 from rbpx.display.section import Section, Sources, doubts_of, interval
 from rbpx.display.tables import UNKNOWN, short
 
@@ -75,6 +75,6 @@ def _table(found: Sequence[Gaps]) -> Sheet:
     return Sheet.of("pairs", "Gaps of all pairs", [*columns, ("status", "status")], rows, note)
 
 
-def _closed(loss: LossGap) -> Cell:
+def _closed(loss: LossGap) -> Entry:
     value = loss.gap.ln_S_closed
-    return Cell(UNKNOWN if value is None else short(value), (value,))
+    return Entry(UNKNOWN if value is None else short(value), (value,))

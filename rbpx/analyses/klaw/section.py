@@ -2,7 +2,7 @@
 
 from rbpx.analyses.klaw import figure as drawn
 from rbpx.analyses.klaw.analysis import STEP, KLaw, KLaws
-from rbpx.display.chart.sheet import Cell, Sheet, decimal, magnitude, named, span, state, whole
+from rbpx.display.chart.sheet import Entry, Sheet, decimal, magnitude, named, span, state, whole
 from rbpx.display.section import Section, Sources, doubts_of, interval
 from rbpx.display.tables import UNKNOWN, rough
 
@@ -45,13 +45,13 @@ def _laws(found: KLaws) -> Sheet:
     return Sheet.of("laws", "Laws in k", [*columns, ("status", "status")], rows, note)
 
 
-def _row(law: KLaw) -> list[Cell]:
+def _row(law: KLaw) -> list[Entry]:
     fit, worth = law.fit, law.exchange
     factor, ends = magnitude(None), span(None, None)
     if worth is not None:
         factor = magnitude(worth.factor)
         text = f"{rough(worth.lo)} to {rough(worth.hi)}" if worth.lo is not None else UNKNOWN
-        ends = Cell(text, (worth.lo, worth.hi))
+        ends = Entry(text, (worth.lo, worth.hi))
     return [
         named(law.run.size),
         whole(law.run.non_embedding_params),

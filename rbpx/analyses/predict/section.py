@@ -3,7 +3,7 @@
 from rbpx.analyses.predict import figure as drawn
 from rbpx.analyses.predict.analysis import FAR, Foresights
 from rbpx.analyses.predict.figure import name_of
-from rbpx.display.chart.sheet import Cell, Sheet, error, magnitude, state
+from rbpx.display.chart.sheet import Entry, Sheet, error, magnitude, state
 from rbpx.display.section import Section, Sources, doubts_of
 from rbpx.display.tables import short
 
@@ -47,12 +47,12 @@ def _predictions(found: Foresights) -> Sheet:
     rows = []
     for law in found.laws:
         inside = [b.is_inside for b in law.backtests if b.is_inside is not None]
-        held = Cell(f"{sum(inside)}/{len(inside)}", (sum(inside), len(inside))) if inside else Cell("–", (None, None))
-        said = [Cell(f"{short(p.y)} ({short(p.lo)} to {short(p.hi)})", (p.y, p.lo, p.hi)) for p in law.predictions]
-        none = [Cell("–", (None, None, None)) for _ in found.targets]
+        held = Entry(f"{sum(inside)}/{len(inside)}", (sum(inside), len(inside))) if inside else Entry("–", (None, None))
+        said = [Entry(f"{short(p.y)} ({short(p.lo)} to {short(p.hi)})", (p.y, p.lo, p.hi)) for p in law.predictions]
+        none = [Entry("–", (None, None, None)) for _ in found.targets]
         mean = error(law.mean_error) if law.mean_error is not None else magnitude(None)
-        mean = Cell(mean.text.lstrip("+"), mean.values)
-        which = Cell(name_of(law), (law.law.law, law.law.k, law.law.method.value), is_number=False)
+        mean = Entry(mean.text.lstrip("+"), mean.values)
+        which = Entry(name_of(law), (law.law.law, law.law.k, law.law.method.value), is_number=False)
         rows.append([which, mean, held, *(said or none), state(law.law.fit.status)])
     note = (
         "Laws in order of their backtests. Inside: how many 95 % intervals held what was measured. Intervals are for "

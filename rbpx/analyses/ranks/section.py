@@ -3,7 +3,7 @@
 from rbpx.analyses.ranks import figure as drawn
 from rbpx.analyses.ranks.analysis import PAPER, Closure, Ranks, RunRanks
 from rbpx.analyses.ranks.figure import form
-from rbpx.display.chart.sheet import Cell, Sheet, decimal, named, span, state
+from rbpx.display.chart.sheet import Entry, Sheet, decimal, named, span, state
 from rbpx.display.section import Section, Sources, doubts_of
 
 __all__ = ["section"]
@@ -58,12 +58,12 @@ def _rivals(found: Ranks) -> Sheet:
     return Sheet.of("rivals", "The lognormal and its rivals", columns, rows, note)
 
 
-def _of_run(each: RunRanks) -> list[list[Cell]]:
+def _of_run(each: RunRanks) -> list[list[Entry]]:
     rows = []
     for rival in each.rivals:
         fit = rival.fit
         lost, ends = rival.behind if rival.behind is not None else (None, None)
-        aic = Cell("–" if fit.aic is None else f"{fit.aic:,.0f}", (fit.aic,))
+        aic = Entry("–" if fit.aic is None else f"{fit.aic:,.0f}", (fit.aic,))
         rows.append(
             [
                 named(each.run.size),
@@ -89,11 +89,11 @@ def _closures(found: Ranks) -> Sheet:
     return Sheet.of("closures", "Laws derived beside laws measured", columns, rows, note)
 
 
-def _closure(closure: Closure) -> list[Cell]:
+def _closure(closure: Closure) -> list[Entry]:
     level, lo, hi = closure.level
     quantity = _QUANTITIES.get(closure.quantity, f"−ln RBP_{closure.k}")
 
-    def slope(alpha: float | None) -> Cell:
+    def slope(alpha: float | None) -> Entry:
         return decimal(None if alpha is None else -alpha)
 
     more_lo, more_hi = closure.ratio.alpha_lo, closure.ratio.alpha_hi

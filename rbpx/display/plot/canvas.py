@@ -47,14 +47,14 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A character, and which of the series it belongs to; None for axes and for what is empty."""
+class Glyph:
+    """A character and the series that it belongs to; None for axes and blanks."""
 
     character: str
     series: int | None = None
 
 
-def draw(series: Sequence[Series], x: Axis, y: Axis, width: int, height: int, plain: bool) -> list[list[Cell]]:
+def draw(series: Sequence[Series], x: Axis, y: Axis, width: int, height: int, plain: bool) -> list[list[Glyph]]:
     """Draw all series on the same axes, with ticks and labels.
 
     Args:
@@ -102,8 +102,8 @@ def _listed(*arrays: Floats | None) -> list[float]:
     return [float(value) for array in arrays if array is not None for value in array]
 
 
-def _cells(text: str) -> list[Cell]:
-    return [Cell(character) for character in text]
+def _cells(text: str) -> list[Glyph]:
+    return [Glyph(character) for character in text]
 
 
 def _named(columns: Sequence[int], names: Sequence[str], width: int) -> str:
@@ -126,7 +126,7 @@ class _Field:
         self.marks = PLAIN_MARKS if plain else MARKS
         self._dots = np.zeros((height, width), dtype=np.int64)
         self._of_dots: dict[tuple[int, int], int] = {}
-        self._drawn: dict[tuple[int, int], Cell] = {}
+        self._drawn: dict[tuple[int, int], Glyph] = {}
 
     def row(self, y: float) -> int:
         return self.height - 1 - min(max(math.floor(self.y.place(y) * self.height), 0), self.height - 1)
@@ -157,23 +157,23 @@ class _Field:
         for x, lo, hi in zip(series.x_N, series.lo_N, series.hi_N, strict=True):
             if self._holds(x, lo) and self._holds(x, hi):
                 for row in range(self.row(hi), self.row(lo) + 1):
-                    self._drawn[row, self.column(x)] = Cell("|" if self.plain else "│", at)
+                    self._drawn[row, self.column(x)] = Glyph("|" if self.plain else "│", at)
 
     def add_points(self, at: int, series: Series) -> None:
         for x, y in zip(series.x_N, series.y_N, strict=True):
             if self._holds(x, y):
-                self._drawn[self.row(y), self.column(x)] = Cell(self.marks[at], at)
+                self._drawn[self.row(y), self.column(x)] = Glyph(self.marks[at], at)
 
     def _holds(self, x: float, y: float) -> bool:
         return self.x.axis.holds(x) and self.y.axis.holds(y)
 
-    def cells(self) -> list[list[Cell]]:
+    def cells(self) -> list[list[Glyph]]:
         return [[self._cell(row, column) for column in range(self.width)] for row in range(self.height)]
 
-    def _cell(self, row: int, column: int) -> Cell:
+    def _cell(self, row: int, column: int) -> Glyph:
         if (row, column) in self._drawn:
             return self._drawn[row, column]
         dots = int(self._dots[row, column])
         if not dots:
-            return Cell(" ")
-        return Cell("." if self.plain else chr(_BLANK + dots), self._of_dots[row, column])
+            return Glyph(" ")
+        return Glyph("." if self.plain else chr(_BLANK + dots), self._of_dots[row, column])
