@@ -32,6 +32,11 @@ class Status(StrEnum):
     too_short = "too_short"
 
     @property
+    def label(self) -> str:
+        """The status in words."""
+        return self.value.replace("_", " ")
+
+    @property
     def remedy(self) -> str:
         """What to do about it, in one line."""
         return _REMEDY[self]

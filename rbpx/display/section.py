@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet
-from rbpx.display.tables import law_name, number
+from rbpx.display.numbers import number
 from rbpx.status import Status
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Doubt", "Section", "Sources", "doubts_of", "interval", "law_title", "of_ten"]
+__all__ = ["Doubt", "Section", "Sources", "doubts_of", "interval", "of_ten"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Doubt:
     def text(self) -> str:
         """In one sentence."""
         shown = ", ".join(self.of[:6]) + (f" and {len(self.of) - 6} more" if len(self.of) > 6 else "")
-        return f"{self.status.value.replace('_', ' ')} ({shown}): {self.status.remedy}"
+        return f"{self.status.label} ({shown}): {self.status.remedy}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +79,6 @@ def interval(value: float | None, lo: float | None, hi: float | None, digits: in
     if lo is None or hi is None:
         return f"{number(value, digits)} (no interval)"
     return f"{number(value, digits)} (95 %: {number(lo, digits)} to {number(hi, digits)})"
-
-
-def law_title(law: str, k: int | None) -> str:
-    """As people call a law, with a minus sign."""
-    return law_name(law, k).replace("-ln ", "−ln ")
 
 
 def of_ten(alpha: float) -> str:

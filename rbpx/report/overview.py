@@ -11,8 +11,8 @@ from rbpx.analyses.fit.section import headline
 from rbpx.analyses.klaw.analysis import KLaws
 from rbpx.analyses.regimes.analysis import Regimes
 from rbpx.display.chart.sheet import Entry, Sheet, decimal, error, named, span, whole
-from rbpx.display.tables import UNKNOWN, number, percent
-from rbpx.display.tables import span as spanned
+from rbpx.display.numbers import UNKNOWN, number, percent
+from rbpx.display.numbers import span as spanned
 from rbpx.groups.fits import Law
 from rbpx.groups.selection import Group
 
@@ -82,11 +82,13 @@ def _alpha(law: Law | None) -> list[Entry]:
     return [decimal(law.fit.alpha, 3), span(law.fit.alpha_lo, law.fit.alpha_hi, 3), decimal(law.fit.r2, 3)]
 
 
-def table_1(found: Sequence[KLaws]) -> Sheet:
+def table_1(results: Sequence[KLaws]) -> Sheet:
     """R2 and slope of -ln RBP_k against k: a row a model, a pair of columns a text."""
-    texts = list(dict.fromkeys(_text(each.group) for each in found))
-    models = list(dict.fromkeys((each.group.first.family, law.run.size) for each in found for law in each.laws))
-    known = {(each.group.first.family, law.run.size, _text(each.group)): law.fit for each in found for law in each.laws}
+    texts = list(dict.fromkeys(_text(each.group) for each in results))
+    models = list(dict.fromkeys((each.group.first.family, law.run.size) for each in results for law in each.laws))
+    known = {
+        (each.group.first.family, law.run.size, _text(each.group)): law.fit for each in results for law in each.laws
+    }
     rows = []
     for family, size in models:
         row = [named(family), named(size)]
@@ -99,9 +101,9 @@ def table_1(found: Sequence[KLaws]) -> Sheet:
     return _spaced("table1", "Table 1: −ln RBP_k against k", columns, rows)
 
 
-def table_2(found: Sequence[Laws]) -> Sheet:
+def table_2(results: Sequence[Laws]) -> Sheet:
     """R2 and slope of cross-entropy and -ln RBP_k against S: a row a text and quantity, a pair of columns a family."""
-    fitted = [each for each in found if len(each.group.runs) >= 3]
+    fitted = [each for each in results if len(each.group.runs) >= 3]
     families = list(dict.fromkeys(each.group.first.family for each in fitted))
     texts = list(dict.fromkeys(_text(each.group) for each in fitted))
     known = {}

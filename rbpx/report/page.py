@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from rbpx.display.chart.colours import config, variables
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Entry
-from rbpx.display.tables import UNKNOWN
+from rbpx.display.numbers import UNKNOWN
 from rbpx.report.contents import Report
 
 __all__ = ["MARK", "page"]

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 from rbpx.config.options import Format
-from rbpx.display.tables import console, grid, print_table, put
+from rbpx.display.records import print_table
+from rbpx.display.tables import console, grid, put
 from rbpx.display.visible import visible, visible_line
 from rbpx.store.store import Store
 from tests.support.commands import here

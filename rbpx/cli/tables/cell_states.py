@@ -6,7 +6,8 @@ from typing import Any
 from rich.markup import escape
 
 from rbpx.display.grid import Grid
-from rbpx.display.tables import UNKNOWN, grid, time
+from rbpx.display.numbers import UNKNOWN, time
+from rbpx.display.tables import grid
 from rbpx.store.cell_states import Standing, State
 from rbpx.store.heartbeat import Marked
 from rbpx.store.store import Record

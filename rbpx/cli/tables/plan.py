@@ -6,7 +6,9 @@ from itertools import groupby
 from rich.markup import escape
 
 from rbpx.config.options import Format
-from rbpx.display.tables import UNKNOWN, console, grid, print_records, put, time
+from rbpx.display.numbers import UNKNOWN, time
+from rbpx.display.records import print_records
+from rbpx.display.tables import console, grid, put
 from rbpx.measure.plan.memory import NO, SPLIT
 from rbpx.measure.plan.plan import Planned
 from rbpx.measure.plan.throughput import CALIBRATED

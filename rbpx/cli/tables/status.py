@@ -11,7 +11,8 @@ from rich.table import Table
 from rbpx.cli.tables.cell_states import lines_of_marks, of_grid, of_store
 from rbpx.config.options import Format
 from rbpx.config.request import Request
-from rbpx.display.tables import console, grid, print_records, put
+from rbpx.display.records import print_records
+from rbpx.display.tables import console, grid, put
 from rbpx.store import relations
 from rbpx.store.cell_states import Standing, State
 from rbpx.store.heartbeat import read_marks

@@ -1,14 +1,11 @@
 """A figure: what it shows in words, its chart, the values that it draws, and where they come from."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from rbpx.display.chart.sheet import Sheet
 
-__all__ = ["Figure", "Undrawn", "spread"]
-
-T = TypeVar("T")
+__all__ = ["Figure", "Undrawn"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +46,3 @@ class Undrawn:
     name: str
     title: str
     reason: str
-
-
-def spread(items: Sequence[T], most: int) -> list[T]:
-    """At most so many of them, first and last among them, at even distances."""
-    if len(items) <= most:
-        return list(items)
-    return [items[round(at * (len(items) - 1) / (most - 1))] for at in range(most)]

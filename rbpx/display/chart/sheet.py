@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rbpx.display.tables import UNKNOWN, number, percent, short
+from rbpx.display.numbers import UNKNOWN, number, percent, short
 from rbpx.status import Status
 
 __all__ = ["Entry", "Sheet", "decimal", "error", "ids", "magnitude", "named", "span", "state", "whole"]
@@ -90,7 +90,7 @@ def span(lo: float | None, hi: float | None, digits: int = 4) -> Entry:
 def state(status: Status) -> Entry:
     """A status, with its remedy where it is a doubt."""
     doubt = None if status is Status.ok else status.remedy
-    return Entry(status.value.replace("_", " "), (status.value,), is_number=False, doubt=doubt)
+    return Entry(status.label, (status.value,), is_number=False, doubt=doubt)
 
 
 def ids(run_ids: Sequence[str]) -> Entry:

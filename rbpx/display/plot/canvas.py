@@ -25,15 +25,15 @@ _DOTS: Final = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # by column
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """What is drawn with one mark.
+    """The points, intervals and curve that are drawn with one mark.
 
     Attributes:
-        name: as the legend says it.
-        x_N: where its points are.
-        y_N: their values; those that have no place on an axis are not drawn.
+        name: in the legend.
+        x_N: positions of its points.
+        y_N: their values; points without a place on an axis are not drawn.
         lo_N: lower ends of their intervals; NaN where there is none.
         hi_N: upper ends.
-        x_L: where its curve is known, in order.
+        x_L: positions along its curve, in order.
         y_L: the curve.
     """
 
@@ -59,14 +59,14 @@ def draw(series: Sequence[Series], x: Axis, y: Axis, width: int, height: int, pl
 
     Args:
         series: at most as many as there are marks; a later one covers an earlier one.
-        x: the axis along.
-        y: the axis up.
-        width: characters of a line, those of the axis among them.
-        height: lines between the axes' ends.
+        x: the horizontal axis.
+        y: the vertical axis.
+        width: characters of a line, the axis included.
+        height: lines between the ends of the vertical axis.
         plain: whether only ASCII may be used.
 
     Raises:
-        ValueError: more series than marks, or nothing of them has a place on the axes.
+        ValueError: more series than marks, or no value has a place on the axes.
     """
     if len(series) > len(MARKS):
         raise ValueError(f"{len(series)} series for {len(MARKS)} marks")
@@ -107,7 +107,7 @@ def _cells(text: str) -> list[Glyph]:
 
 
 def _named(columns: Sequence[int], names: Sequence[str], width: int) -> str:
-    """The names of the ticks along, each under its own; one that would touch the one before is left out."""
+    """The labels of the horizontal ticks, each under its tick; one that would touch the one before is left out."""
     line = [" "] * width
     free = 0
     for column, name in zip(columns, names, strict=True):
@@ -119,7 +119,7 @@ def _named(columns: Sequence[int], names: Sequence[str], width: int) -> str:
 
 
 class _Field:
-    """The characters between the axes while they are drawn."""
+    """The characters between the axes while they are being drawn."""
 
     def __init__(self, x: Scale, y: Scale, width: int, height: int, plain: bool) -> None:
         self.x, self.y, self.width, self.height, self.plain = x, y, width, height, plain
@@ -137,8 +137,8 @@ class _Field:
     def add_curve(self, at: int, series: Series) -> None:
         if series.x_L is None or series.y_L is None:
             return
-        known = [(x, y) for x, y in zip(series.x_L, series.y_L, strict=True) if self._holds(x, y)]
-        places = [(self.x.place(x) * 2 * self.width, self.y.place(y) * 4 * self.height) for x, y in known]
+        points = [(x, y) for x, y in zip(series.x_L, series.y_L, strict=True) if self._holds(x, y)]
+        places = [(self.x.place(x) * 2 * self.width, self.y.place(y) * 4 * self.height) for x, y in points]
         for (x0, y0), (x1, y1) in pairwise(places):
             steps = max(math.ceil(abs(x1 - x0)), math.ceil(abs(y1 - y0)), 1)
             for step in range(steps + 1):
