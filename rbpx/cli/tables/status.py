@@ -1,4 +1,4 @@
-"""What a store holds and where the cells of a grid stand: relations or standings in, tables out."""
+"""What a store holds and the state of the cells of a grid: relations or states in, tables out."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from rbpx.store.store import Store
 
 
 def print_status(requests: Sequence[Request], named: Sequence[Standing]) -> None:
-    """Print where the cells stand that were named, or else what each store holds.
+    """Print the state of the cells that were named, or else what each store holds.
 
     Args:
         requests: of the jobs; the first one says how to print.
@@ -52,7 +52,7 @@ def _print_grid(named: Sequence[Standing], format: Format) -> None:
 
 
 def _print_store(store: Store, request: Request) -> None:
-    """What a store holds, a row a family, dataset and protocol; where cells stand, what runs and what failed."""
+    """Print what a store holds by family, dataset and protocol, then the states of cells, what runs and what failed."""
     runs = relations.table(store, "runs").to_pylist()
     imports = listed(store)
     failures = relations.table(store, "failures").to_pylist()

@@ -1,4 +1,4 @@
-"""A figure: what it shows in words, its chart, the values that it draws, and where they come from."""
+"""A figure: its chart, what it shows in words, the values that it draws, and where they come from."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +13,13 @@ class Figure:
     """One figure.
 
     Attributes:
-        name: plain and unique within its section; files are called so.
+        name: in plain characters, unique within its section; part of file names.
         title: what it shows.
-        says: in a sentence what is to be seen, for those who do not see it.
+        says: what can be seen, in a sentence, for those who cannot see it.
         caption: what its marks mean.
-        spec: its chart in Vega-Lite, without colours and sizes of letters, which are those of the theme.
+        spec: its chart in Vega-Lite, without colours and font sizes, which the theme sets.
         values: what it draws.
-        sql: a question to the store that gives these numbers.
+        sql: a query of the store that gives these numbers.
         run_ids: the runs that they come from.
     """
 

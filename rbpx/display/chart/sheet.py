@@ -1,4 +1,4 @@
-"""A table before anyone lays it out: values with the texts that people read, for a page, Markdown, LaTeX and CSV."""
+"""A table before layout: values with the texts that people read, for a page, Markdown, LaTeX and CSV."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ class Entry:
     """What a sheet says in one row and column.
 
     Attributes:
-        text: as people read it; a dash where nothing is known.
-        values: what it stands for, one for each name of its column; None where unknown.
-        is_number: whether it is laid out to the right.
-        doubt: the remedy, where it says that something is wrong.
+        text: as people read it; a dash where unknown.
+        values: the raw values, one for each name of its column; None where unknown.
+        is_number: whether it is aligned to the right.
+        doubt: the remedy, where it is a status other than ok.
     """
 
     text: str
@@ -33,10 +33,10 @@ class Sheet:
     """One table.
 
     Attributes:
-        name: plain and unique within its section; CSV files are called so.
+        name: in plain characters, unique within its section; part of the names of CSV files.
         title: what it shows.
-        columns: headings, each with the names under which a CSV file has its values.
-        rows: cells, one a column.
+        columns: headings, each with the names of its values in a CSV file.
+        rows: an entry for each column.
         note: what its columns mean.
     """
 
@@ -81,18 +81,18 @@ def error(value: float | None) -> Entry:
 
 
 def span(lo: float | None, hi: float | None, digits: int = 4) -> Entry:
-    """An interval; the end that is unknown is a dash."""
+    """An interval, with a dash for an unknown end."""
     if lo is None and hi is None:
         return Entry(UNKNOWN, (None, None))
     return Entry(f"{number(lo, digits)} to {number(hi, digits)}", (lo, hi))
 
 
 def state(status: Status) -> Entry:
-    """A status, with its remedy where it is a doubt."""
+    """A status, with its remedy unless it is ok."""
     doubt = None if status is Status.ok else status.remedy
     return Entry(status.label, (status.value,), is_number=False, doubt=doubt)
 
 
 def ids(run_ids: Sequence[str]) -> Entry:
-    """Identities of runs."""
+    """Ids of runs."""
     return Entry(" ".join(run_ids), (" ".join(run_ids),), is_number=False)
