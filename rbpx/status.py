@@ -59,7 +59,7 @@ _REMEDY = {
     Status.not_known: "The quantity is not known for enough models: import or measure it.",
     Status.beyond_vocabulary: "k reaches the smallest vocabulary, where every token is a hit: choose a smaller k.",
     Status.never_crosses: "The share does not rise with size, so it reaches no level: choose a shorter window.",
-    Status.different_tokens: "Tokens differ between sizes, so choice is confounded with size: choose by position or text.",
+    Status.different_tokens: "Tokens differ between sizes, so choice and size are mixed: choose by position or text.",
     Status.one_outcome: "All sequences pass or all fail, so no law fits: choose another N or k, or more sequences.",
     Status.separated: "Passes and failures are at different sizes, so any steep law fits: choose another N or k.",
     Status.too_short: "No document has as many tokens as a sequence: choose a smaller N.",
