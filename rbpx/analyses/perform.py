@@ -36,7 +36,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
             if request.plot and has(name, "plot"):
                 part(name, "plot").show(results)
     if request.format is not Format.table:
-        from rbpx.display.tables import print_records
+        from rbpx.display.records import print_records
 
         print_records(rows, request.format, request.output if writes else None)
     return named_rows
@@ -45,7 +45,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
 def print_results(name: str, results: Sequence[Any], request: Request) -> None:
     """Print results that stand in no store, as the question's table or as rows for programs."""
     if request.format is not Format.table:
-        from rbpx.display.tables import print_records
+        from rbpx.display.records import print_records
 
         rows = [row for result in results for row in part(name, "analysis").records(result)]
         print_records(rows, request.format)

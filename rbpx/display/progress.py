@@ -15,10 +15,10 @@ _PLAIN_EVERY_S = 15.0
 
 
 class GridProgress:
-    """Tells how many cells are done and left, the tokens scored each second and the time left for the cell."""
+    """Shows how many cells are done and left, the tokens scored per second and the time left for the cell."""
 
     def __init__(self, title: str, n_cells: int, quiet: bool = False) -> None:
-        """Start telling about `n_cells`; `quiet` is for processes that do not lead."""
+        """Start with `n_cells` to do; `quiet` is for all processes but the main one."""
         console = Console(stderr=True)
         self._bars = None
         self._title, self._n_cells, self._done = title, n_cells, 0
@@ -58,28 +58,28 @@ class GridProgress:
         return self._done
 
     def begin(self, what: str, n_tokens: int, processes: int = 1) -> Callable[[int], None]:
-        """Tell that a cell of `n_tokens` begins; returns what is called with the tokens just scored."""
-        started, told, scored = time.monotonic(), time.monotonic(), 0
+        """Announce a cell of `n_tokens`; the function returned is called with the number of tokens just scored."""
+        started, printed, scored = time.monotonic(), time.monotonic(), 0
         bar: TaskID | None = None
         if self._bars is not None:
             bar = self._bars.add_task(f"  {_plain(what)}", total=n_tokens, rate="")
             self._bar = bar
 
         def advance(n: int) -> None:
-            nonlocal told, scored
+            nonlocal printed, scored
             scored = min(n_tokens, scored + n * processes)
             rate = scored / max(time.monotonic() - started, 1e-3)
             if self._bars is not None and bar is not None:
                 self._bars.update(bar, completed=scored, rate=f"{rate:,.0f} tokens/s")
-            elif time.monotonic() - told > _PLAIN_EVERY_S and scored < n_tokens:
-                told = time.monotonic()
+            elif time.monotonic() - printed > _PLAIN_EVERY_S and scored < n_tokens:
+                printed = time.monotonic()
                 left_s = (n_tokens - scored) / rate
                 self._say(f"{self._place()} {what}: {scored / n_tokens:.0%}, {rate:,.0f} tokens/s, {left_s:.0f} s left")
 
         return advance
 
     def finish(self, text: str) -> None:
-        """Tell how a cell ended."""
+        """Announce how a cell ended."""
         self._done += 1
         if self._bars is not None:
             for task in self._bars.task_ids[1:]:
@@ -92,37 +92,37 @@ class GridProgress:
 
 
 def tell_loading(what: str, quiet: bool = False) -> Callable[[int, int | None, str], None]:
-    """Tell that texts are loaded; returns what is called with how far that is: done, of how many, of what."""
+    """Announce that texts are loading; the function returned is called with what is done, the total and the unit."""
     console = Console(stderr=True)
-    began = told = time.monotonic()
+    began = printed = time.monotonic()
     if quiet:
         return lambda done, total, unit: None
     console.print(f"loading {what}", highlight=False, soft_wrap=True, markup=False)
 
     def tell(done: int, total: int | None, unit: str) -> None:
-        nonlocal told
-        if time.monotonic() - told > _PLAIN_EVERY_S and done != total:
-            told = time.monotonic()
+        nonlocal printed
+        if time.monotonic() - printed > _PLAIN_EVERY_S and done != total:
+            printed = time.monotonic()
             of = "" if total is None else f" of {total:,}"
-            console.print(f"{what}: {done:,}{of} {unit}, {told - began:.0f} s", highlight=False, soft_wrap=True)
+            console.print(f"{what}: {done:,}{of} {unit}, {printed - began:.0f} s", highlight=False, soft_wrap=True)
 
     return tell
 
 
 @contextmanager
 def counted(title: str, total: float) -> Iterator[Callable[[float], None]]:
-    """A bar on a terminal, a line every quarter of a minute on a pipe; what it gives is told how much is done."""
+    """A bar on a terminal, a line every 15 s on a pipe; the function yielded is called with what was just done."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        bar, done, told = bars.add_task(title, total=round(total)), 0.0, time.monotonic()
+        bar, done, printed = bars.add_task(title, total=round(total)), 0.0, time.monotonic()
 
         def advance(n: float) -> None:
-            nonlocal done, told
+            nonlocal done, printed
             done += n
             bars.update(bar, completed=round(done))
-            if not console.is_terminal and time.monotonic() - told > _PLAIN_EVERY_S:
-                told = time.monotonic()
+            if not console.is_terminal and time.monotonic() - printed > _PLAIN_EVERY_S:
+                printed = time.monotonic()
                 console.print(f"{title}: {done:,.0f} of {total:,.0f}", highlight=False, soft_wrap=True)
 
         yield advance

@@ -1,4 +1,4 @@
-"""A section of a report: what one analysis says of one group, in sentences, figures and tables, with its doubts."""
+"""A section of a report: the result of one question for one group, in sentences, figures and tables."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet
-from rbpx.display.tables import law_name, number
+from rbpx.display.numbers import number
 from rbpx.status import Status
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Doubt", "Section", "Sources", "doubts_of", "interval", "law_title", "of_ten"]
+__all__ = ["Doubt", "Section", "Sources", "doubts_of", "interval", "of_ten"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,16 +32,16 @@ class Sources:
 
 @dataclass(frozen=True)
 class Doubt:
-    """A status that is not good: of what, and what to do about it."""
+    """A status other than ok, and the laws or fits that have it."""
 
     status: Status
     of: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """In one sentence."""
-        shown = ", ".join(self.of[:6]) + (f" and {len(self.of) - 6} more" if len(self.of) > 6 else "")
-        return f"{self.status.value.replace('_', ' ')} ({shown}): {self.status.remedy}"
+        """What has the status, and what to do about it."""
+        names = ", ".join(self.of[:6]) + (f" and {len(self.of) - 6} more" if len(self.of) > 6 else "")
+        return f"{self.status.label} ({names}): {self.status.remedy}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +49,12 @@ class Section:
     """One section.
 
     Attributes:
-        name: plain, part of its anchor.
-        title: a heading.
-        sentences: what it says.
-        figures: drawn or not.
+        name: in plain characters, part of its anchor.
+        title: its heading.
+        sentences: the result in words.
+        figures: those drawn, and those that cannot be with the reason.
         sheets: tables beside those of the figures.
-        doubts: statuses that are not good.
+        doubts: statuses other than ok.
     """
 
     name: str
@@ -66,27 +66,22 @@ class Section:
 
 
 def doubts_of(named: Iterable[tuple[str, Status]]) -> tuple[Doubt, ...]:
-    """The doubts among (of what, status), those of one status together."""
-    found: dict[Status, list[str]] = {}
+    """The doubts among pairs of a name and its status, names of one status together."""
+    names: dict[Status, list[str]] = {}
     for of, status in named:
         if status is not Status.ok:
-            found.setdefault(status, []).append(of)
-    return tuple(Doubt(status, tuple(dict.fromkeys(of))) for status, of in found.items())
+            names.setdefault(status, []).append(of)
+    return tuple(Doubt(status, tuple(dict.fromkeys(of))) for status, of in names.items())
 
 
 def interval(value: float | None, lo: float | None, hi: float | None, digits: int = 3) -> str:
-    """A number with its interval, in words."""
+    """A number with its interval, for a sentence."""
     if lo is None or hi is None:
         return f"{number(value, digits)} (no interval)"
     return f"{number(value, digits)} (95 %: {number(lo, digits)} to {number(hi, digits)})"
 
 
-def law_title(law: str, k: int | None) -> str:
-    """As people call a law, with a minus sign."""
-    return law_name(law, k).replace("-ln ", "−ln ")
-
-
 def of_ten(alpha: float) -> str:
-    """What a tenfold size changes a quantity by."""
+    """The change of a quantity at ten times the size."""
     change = 1 - 10**-alpha
     return f"{abs(change):.0%} {'lower' if change >= 0 else 'higher'}"

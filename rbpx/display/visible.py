@@ -1,9 +1,8 @@
-"""A text of anybody's in; what a terminal shows of it, and nothing that it would obey, out."""
+"""Any text in; the same text without anything that a terminal would obey, or that nobody would see, out."""
 
 import codecs
 from typing import Final
 
-PRIVATE: Final = range(0xE000, 0xF900)  # of Unicode: what our own tables mark their headings with
 AS_ASCII: Final = "rbpx_ascii"  # name of an error handler: how an encoding without our signs writes them
 _KEPT = {"\n", "\t"}
 _STAND_INS: Final = {"–": "-", "─": "-", "·": "*", "Σ": "S", "…": "~", "−": "-"}  # as wide as what they stand for
@@ -12,16 +11,16 @@ _STAND_INS: Final = {"–": "-", "─": "-", "·": "*", "Σ": "S", "…": "~", "
 def visible(text: str) -> str:
     r"""Characters that steer a terminal, or that nobody sees, as the escapes that Python writes for them.
 
-    Lines and tabs stay. Control characters (ESC begins a terminal's commands), marks that turn the direction of
-    writing, and what is no character become \x1b, \u202e and so on.
+    Line breaks and tabs stay. Control characters (ESC begins a terminal's commands), marks that reverse the direction
+    of writing, characters for private use and code points without a character become \x1b, \u202e and so on.
     """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c in _KEPT or ord(c) in PRIVATE else _escaped(c) for c in text)
+    return "".join(c if c.isprintable() or c in _KEPT else _escaped(c) for c in text)
 
 
 def visible_line(text: str) -> str:
-    """The same on one line: line breaks, tabs and characters for private use are escaped too."""
+    """The same on one line: line breaks and tabs are escaped too."""
     return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 

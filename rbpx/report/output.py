@@ -1,4 +1,4 @@
-"""Where a report goes: requests in; a page or a text, or a folder of figures, each file whole, out."""
+"""Where a report goes: requests in; a page, a text or a folder of figures out."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -29,25 +29,25 @@ _MARKS: Final = ('<meta name="generator" content="rbpx', "<!-- rbpx report", "% 
 
 
 def check(request: Request) -> None:
-    """Refuse what could not be written, before anything is fitted.
+    """Refuse an output that cannot be written, before anything is fitted.
 
     Raises:
-        RbpxError: the store is not there, the format is none of a report, or the output is something else's.
+        RbpxError: the store does not exist, the format is not a report's, or the output exists and is not a report.
     """
     if not open_store(request.store).root.is_dir():
         raise RbpxError(f"store={request.store} does not exist; measure first, or name the store with --store DIR")
     form, path = _place(request)
-    said = f"output={path}"
+    named = f"output={path}"
     if form in _FOLDERS:
         if path.exists() and not path.is_dir():
-            raise RbpxError(f"{said} is a file, and figures go into a folder; name another one with --output DIR")
+            raise RbpxError(f"{named} is a file, and figures go into a folder; name another one with --output DIR")
         if path.is_dir() and any(path.iterdir()) and not _is_ours(path / INDEX):
-            raise RbpxError(f"{said} is there and holds no report; name another folder with --output DIR")
+            raise RbpxError(f"{named} exists and holds no report; name another folder with --output DIR")
         check_output(str(path / INDEX) if path.is_dir() else str(path))
         return
     check_output(str(path))
     if path.is_file() and path.stat().st_size and not _is_ours(path):
-        raise RbpxError(f"{said} is there and is no report; name another file with --output FILE, or move it away")
+        raise RbpxError(f"{named} exists and is not a report; name another file with --output FILE, or move it away")
 
 
 def write_report(grids: Sequence[Grid], narrowed: str) -> Path:
@@ -84,15 +84,15 @@ def _text(form: Format) -> Callable[[Report], str]:
 
 
 def _place(request: Request) -> tuple[Format, Path]:
-    """The format: as asked, else what the output's name says, else a page; and where it goes."""
+    """The format, as asked for or by the name of the output, else a page; and where it goes."""
     known = {f".{form.value}": form for form in _NAMES}
     form = request.format
     if form is Format.table:
         form = Format.html if request.output is None else known.get(Path(request.output).suffix.lower(), Format.html)
     if form not in _NAMES:
         raise RbpxError(
-            f"format={form.value} is none of a report, which is {', '.join(each.value for each in _NAMES)}; for rows "
-            f"use python -m rbpx fit --format {form.value}"
+            f"format={form.value} is not a format of a report; choose one of "
+            f"{', '.join(each.value for each in _NAMES)}; for rows use python -m rbpx fit --format {form.value}"
         )
     return form, Path(request.output or _NAMES[form]).expanduser()
 

@@ -10,9 +10,9 @@ from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.section import headline
 from rbpx.analyses.klaw.analysis import KLaws
 from rbpx.analyses.regimes.analysis import Regimes
-from rbpx.display.chart.sheet import Cell, Sheet, decimal, error, named, span, whole
-from rbpx.display.tables import UNKNOWN, number, percent
-from rbpx.display.tables import span as spanned
+from rbpx.display.chart.sheet import Entry, Sheet, decimal, error, named, span, whole
+from rbpx.display.numbers import UNKNOWN, number, percent
+from rbpx.display.numbers import span as spanned
 from rbpx.groups.fits import Law
 from rbpx.groups.selection import Group
 
@@ -21,7 +21,7 @@ __all__ = ["Fact", "facts", "glance", "runs_sheet", "table_1", "table_2"]
 
 @dataclass(frozen=True)
 class Fact:
-    """One number that stands first.
+    """One number at the top of a group.
 
     Attributes:
         label: what it is.
@@ -36,35 +36,35 @@ class Fact:
 
 def facts(laws: Laws, regimes: Regimes | None) -> tuple[Fact, ...]:
     """Exponents of RBP and cross-entropy, their backtest, and the largest k; none where there is no law."""
-    found = []
+    entries = []
     for law in headline(laws):
         if law is not None:
             label = "α of cross-entropy" if law.k is None else f"α of −ln RBP_{law.k}"
             ends = spanned(law.fit.alpha_lo, law.fit.alpha_hi, 3).replace("..", " to ")
-            found.append(Fact(label, number(law.fit.alpha, 3), f"95 %: {ends}\nR² {number(law.fit.r2, 3)}"))
+            entries.append(Fact(label, number(law.fit.alpha, 3), f"95 %: {ends}\nR² {number(law.fit.r2, 3)}"))
     first = headline(laws)[0]
     if first is not None and first.fit.backtest_error is not None:
         runs = laws.group.runs
-        told = f"of −ln RBP_{first.k} at {runs[-1].size},\npredicted from {len(runs) - 1} smaller sizes"
-        found.append(Fact("error of the prediction", percent(first.fit.backtest_error), told))
+        beside = f"of −ln RBP_{first.k} at {runs[-1].size},\npredicted from {len(runs) - 1} smaller sizes"
+        entries.append(Fact("error of the prediction", percent(first.fit.backtest_error), beside))
     if regimes is not None:
         reach = UNKNOWN if regimes.supported is None else f"k ≤ {regimes.supported:,}"
-        found.append(Fact("the law stands at", reach, _of_grid(regimes)))
-    return tuple(found)
+        entries.append(Fact("the law stands at", reach, _of_grid(regimes)))
+    return tuple(entries)
 
 
 def _of_grid(regimes: Regimes) -> str:
     last = regimes.regimes[-1].k
-    return "every k that was looked at" if regimes.supported == last else f"of k up to {last:,}"
+    return "every k of the grid" if regimes.supported == last else f"of k up to {last:,}"
 
 
 def glance(laws: Sequence[Laws], regimes: Sequence[Regimes]) -> Sheet:
-    """A row a group."""
+    """The main laws, a row for each group."""
     reach = {tuple(each.group.names().values()): each.supported for each in regimes}
     rows = []
     for each in laws:
         group, (shares, entropy) = each.group, headline(each)
-        row: list[Cell] = [named(group.title), whole(len(group.runs))]
+        row: list[Entry] = [named(group.title), whole(len(group.runs))]
         for law in (shares, entropy):
             row += _alpha(law)
         row.append(error(None if shares is None else shares.fit.backtest_error))
@@ -72,21 +72,25 @@ def glance(laws: Sequence[Laws], regimes: Sequence[Regimes]) -> Sheet:
     columns = [("models and text", "group"), ("sizes", "n_sizes"), ("α, RBP", "alpha_rbp")]
     columns += [("95 %", "alpha_rbp_lo alpha_rbp_hi"), ("R²", "r2_rbp"), ("α, CE", "alpha_ce")]
     columns += [("95 % ", "alpha_ce_lo alpha_ce_hi"), ("R² ", "r2_ce"), ("backtest", "backtest_error")]
-    note = "RBP at the smallest k, 1 by default. Backtest: error of that law at the largest size. Up to k: it stands."
+    note = (
+        "RBP at the smallest k, 1 by default. Backtest: its error at the largest size. Up to k: where that law stands."
+    )
     return Sheet.of("glance", "All laws at a glance", [*columns, ("up to k", "supported_k")], rows, note)
 
 
-def _alpha(law: Law | None) -> list[Cell]:
+def _alpha(law: Law | None) -> list[Entry]:
     if law is None:
         return [decimal(None), span(None, None), decimal(None)]
     return [decimal(law.fit.alpha, 3), span(law.fit.alpha_lo, law.fit.alpha_hi, 3), decimal(law.fit.r2, 3)]
 
 
-def table_1(found: Sequence[KLaws]) -> Sheet:
-    """R2 and slope of -ln RBP_k against k: a row a model, a pair of columns a text."""
-    texts = list(dict.fromkeys(_text(each.group) for each in found))
-    models = list(dict.fromkeys((each.group.first.family, law.run.size) for each in found for law in each.laws))
-    known = {(each.group.first.family, law.run.size, _text(each.group)): law.fit for each in found for law in each.laws}
+def table_1(results: Sequence[KLaws]) -> Sheet:
+    """R2 and slope of -ln RBP_k against k, with a row for each model and a pair of columns for each text."""
+    texts = list(dict.fromkeys(_text(each.group) for each in results))
+    models = list(dict.fromkeys((each.group.first.family, law.run.size) for each in results for law in each.laws))
+    known = {
+        (each.group.first.family, law.run.size, _text(each.group)): law.fit for each in results for law in each.laws
+    }
     rows = []
     for family, size in models:
         row = [named(family), named(size)]
@@ -99,9 +103,9 @@ def table_1(found: Sequence[KLaws]) -> Sheet:
     return _spaced("table1", "Table 1: −ln RBP_k against k", columns, rows)
 
 
-def table_2(found: Sequence[Laws]) -> Sheet:
-    """R2 and slope of cross-entropy and -ln RBP_k against S: a row a text and quantity, a pair of columns a family."""
-    fitted = [each for each in found if len(each.group.runs) >= 3]
+def table_2(results: Sequence[Laws]) -> Sheet:
+    """R2 and slope of cross-entropy and -ln RBP_k against S: rows by text and quantity, pairs of columns by family."""
+    fitted = [each for each in results if len(each.group.runs) >= 3]
     families = list(dict.fromkeys(each.group.first.family for each in fitted))
     texts = list(dict.fromkeys(_text(each.group) for each in fitted))
     known = {}
@@ -127,22 +131,22 @@ def table_2(found: Sequence[Laws]) -> Sheet:
     return _spaced("table2", "Table 2: cross-entropy and −ln RBP_k against S", columns, rows)
 
 
-def _spaced(name: str, title: str, columns: list[tuple[str, str]], rows: list[list[Cell]]) -> Sheet:
-    headed = tuple((heading, (label,)) for heading, label in columns)  # a name of a text may hold blanks
+def _spaced(name: str, title: str, columns: list[tuple[str, str]], rows: list[list[Entry]]) -> Sheet:
+    headed = tuple((heading, (label,)) for heading, label in columns)  # the name of a text may contain blanks
     return Sheet(name, title, headed, tuple(map(tuple, rows)), "Slope: −α of the line through logarithms.")
 
 
-def _slope(alpha: float | None) -> Cell:
+def _slope(alpha: float | None) -> Entry:
     return decimal(None if alpha is None else -alpha, 3)
 
 
 def _text(group: Group) -> str:
-    """A text, with how it was read where not as usual: what sets groups of one family apart."""
+    """A text, with how it was read unless as usual, by which groups of one family differ."""
     return group.title.removeprefix(f"{group.first.family} on ")
 
 
 def runs_sheet(groups: Sequence[Group]) -> Sheet:
-    """Where the numbers come from."""
+    """The runs that the numbers come from."""
     rows = []
     for group in groups:
         for run in group.runs:
@@ -153,4 +157,4 @@ def runs_sheet(groups: Sequence[Group]) -> Sheet:
     columns += [("text", "dataset"), ("of hash", "text_hash"), ("protocol", "protocol"), ("dtype", "dtype")]
     columns += [("source", "source"), ("documents", "n_documents"), ("tokens", "n_tokens")]
     columns += [("CE, nats", "cross_entropy_nats")]
-    return Sheet.of("runs", "Runs", columns, rows, "python -m rbpx show RUN prints all that is known of one.")
+    return Sheet.of("runs", "Runs", columns, rows, "python -m rbpx show RUN prints all that is known about one.")

@@ -1,4 +1,4 @@
-"""One page: a report in, an HTML text that needs no network and no other file out."""
+"""One page: a report in, HTML that needs no network and no other file out."""
 
 import base64
 import json
@@ -14,15 +14,15 @@ from markupsafe import Markup, escape
 
 from rbpx.display.chart.colours import config, variables
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Cell
-from rbpx.display.tables import UNKNOWN
+from rbpx.display.chart.sheet import Entry
+from rbpx.display.numbers import UNKNOWN
 from rbpx.report.contents import Report
 
 __all__ = ["MARK", "page"]
 
-MARK: Final = '<meta name="generator" content="rbpx'  # by which a report is known
+MARK: Final = '<meta name="generator" content="rbpx'  # by which a report is recognised
 _HERE: Final = Path(__file__).resolve().parent
-_OPEN_UP_TO: Final = 3  # parts: more are folded, so that the page can be read
+_OPEN_UP_TO: Final = 3  # parts: where there are more, they are folded to keep the page readable
 _BUNDLE: Final = "window.vegaEmbed = vegaEmbed;"  # the only name that leads to something in vl-convert 1.9
 
 
@@ -55,7 +55,7 @@ def _figures(report: Report) -> dict[str, Figure]:
 
 
 def _packed(value: Any) -> str:
-    """JSON, compressed: a tenth of the size, and what draws it can unpack it."""
+    """JSON, compressed to a tenth of its size; the script of the page unpacks it."""
     written = json.dumps(value, separators=(",", ":")).encode()
     return base64.b64encode(zlib.compress(written, 9)).decode()
 
@@ -64,18 +64,18 @@ _LOWERED: Final = str.maketrans("0123456789k", "₀₁₂₃₄₅₆₇₈₉�
 
 
 def _lowered(value: Any) -> Any:
-    """Every text of a chart with its indices set low, for which a chart has no other means than their characters."""
+    """A chart with the indices in its texts as subscript characters, the only subscripts that a chart has."""
     if isinstance(value, dict):
         return {name: _lowered(each) for name, each in value.items()}
     if isinstance(value, list):
         return [_lowered(each) for each in value]
     if isinstance(value, str):
-        return re.sub(r"RBP_(\d+|k\b)", lambda found: "RBP" + found[1].translate(_LOWERED), value)
+        return re.sub(r"RBP_(\d+|k\b)", lambda match: "RBP" + match[1].translate(_LOWERED), value)
     return value
 
 
 def _typeset(text: str) -> Markup:
-    """A sentence with indices and exponents where they belong; names, whatever they are, stay as they are."""
+    """A sentence with indices and exponents set as such; names stay as they are."""
     safe = str(escape(text))
     safe = re.sub(r"\bRBP_(\d+|k)\b", r"RBP<sub>\1</sub>", safe)
     safe = re.sub(r"\b([Sk])\^−α", r"\1<sup>−α</sup>", safe)
@@ -83,17 +83,17 @@ def _typeset(text: str) -> Markup:
     return Markup(re.sub(r"(?<=[)>])\^(δ|N)", r"<sup>\1</sup>", safe))
 
 
-def _raw(cell: Cell) -> str | None:
-    """What a cell stands for, where its text does not say all of it."""
-    raw = "|".join("" if v is None else f"{v:.7g}" if isinstance(v, float) else str(v) for v in cell.values)
-    shown = cell.text.replace(",", "") if cell.is_number else re.sub(r"<[^>]*>", "", _typeset(cell.text))
-    return None if raw == unescape(shown) or (raw == "" and cell.text == UNKNOWN) else raw
+def _raw(entry: Entry) -> str | None:
+    """The raw value of an entry, where its text does not say all of it."""
+    raw = "|".join("" if v is None else f"{v:.7g}" if isinstance(v, float) else str(v) for v in entry.values)
+    shown = entry.text.replace(",", "") if entry.is_number else re.sub(r"<[^>]*>", "", _typeset(entry.text))
+    return None if raw == unescape(shown) or (raw == "" and entry.text == UNKNOWN) else raw
 
 
-def _cell(cell: Cell) -> Markup:
-    """A cell as short as HTML allows, for a page has tens of thousands of them."""
-    raw, text = _raw(cell), escape(cell.text) if cell.is_number else _typeset(cell.text)
-    marks = [] if cell.is_number else ["class=doubt" if cell.doubt else "class=t"]
+def _cell(entry: Entry) -> Markup:
+    """An entry as short as HTML allows, since a page has tens of thousands of them."""
+    raw, text = _raw(entry), escape(entry.text) if entry.is_number else _typeset(entry.text)
+    marks = [] if entry.is_number else ["class=doubt" if entry.doubt else "class=t"]
     if raw is not None:
         marks.append(f"data-v={raw}" if re.fullmatch(r"[\w.+|-]+", raw) else f'data-v="{escape(raw)}"')
     return Markup(f"<td{''.join(f' {mark}' for mark in marks)}>{text}")

@@ -19,12 +19,12 @@ _WIDTH = 420  # points of a figure without its axes: about a column of a paper
 
 
 def write_pictures(report: Report, form: str, folder: Path, index: str) -> int:
-    """Write every figure as a file, and a list of them with what they show; return how many there are.
+    """Write every figure as a file, and a list of them with their captions; return how many were drawn.
 
     Args:
         report: what to draw.
         form: "svg" or "pdf".
-        folder: where to; it is made.
+        folder: where to write; it is created.
         index: name of the list.
 
     Raises:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from rbpx.display.chart.sheet import Cell, Sheet
+from rbpx.display.chart.sheet import Entry, Sheet
 from rbpx.display.section import Section
 from rbpx.report.contents import Report
 
@@ -12,7 +12,7 @@ __all__ = ["latex", "markdown"]
 
 
 def markdown(report: Report) -> str:
-    """Sentences and tables; figures as files are `--format svg`."""
+    """Sentences and tables; `--format svg` gives the figures."""
     where = f"{report.n_runs} run(s), {report.n_tokens:,} scored tokens, store `{report.store}`"
     lines = [f"<!-- rbpx report {report.version} -->", f"# {_md(report.title)}", ""]
     lines += [f"{where}, {report.made_at} UTC, rbpx {report.version}.", ""]
@@ -53,7 +53,7 @@ def _section(section: Section) -> list[str]:
 
 
 def _table(sheet: Sheet, level: int) -> list[str]:
-    """A pipe table; numbers to the right."""
+    """A pipe table, numbers aligned to the right."""
     heads = [heading for heading, _ in sheet.columns]
     right = [all(row[at].is_number for row in sheet.rows) for at in range(len(heads))]
     lines = [f"{'#' * level} {_md(sheet.title)}", "", _row(heads), _row("---:" if r else "---" for r in right)]
@@ -66,7 +66,7 @@ def _row(texts: Iterable[str]) -> str:
 
 
 def _md(text: str) -> str:
-    """A text that Markdown shows as it is."""
+    """A text escaped for Markdown."""
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", " ".join(text.split()))
 
 
@@ -95,7 +95,7 @@ def latex(report: Report) -> str:
 
 
 def _grouped(sheet: Sheet) -> list[str]:
-    """A table with two names and then pairs of R2 and slope, each pair under its own heading."""
+    """A table with two columns of names, then pairs of R2 and slope, each pair under a heading of its own."""
     pairs = [heading.removesuffix(": R²") for heading, _ in sheet.columns[2::2]]
     above = " & ".join(rf"\multicolumn{{2}}{{c}}{{{_tex(pair)}}}" for pair in pairs)
     rules = " ".join(rf"\cmidrule(lr){{{3 + 2 * at}-{4 + 2 * at}}}" for at in range(len(pairs)))
@@ -105,7 +105,7 @@ def _grouped(sheet: Sheet) -> list[str]:
         first = _tex(row[0].text)
         if last not in (None, first):
             body.append(r"\midrule")
-        body.append(_line([Cell("" if first == last else row[0].text, (None,)), *row[1:]]))
+        body.append(_line([Entry("" if first == last else row[0].text, (None,)), *row[1:]]))
         last = first
     return _float(sheet.name, sheet.title, "ll" + "rr" * len(pairs), [rf" & & {above} \\", rules, rf"{heads} \\"], body)
 
@@ -116,7 +116,7 @@ def _plain(sheet: Sheet, title: str, label: str) -> list[str]:
     return _float(label, title, kinds, [rf"{heads} \\"], [_line(row) for row in sheet.rows])
 
 
-def _line(cells: Iterable[Cell]) -> str:
+def _line(cells: Iterable[Entry]) -> str:
     return " & ".join(_tex(re.sub(r"^-(?=\d)", "−", cell.text)) for cell in cells) + r" \\"
 
 
@@ -130,7 +130,7 @@ def _float(label: str, title: str, kinds: str, head: list[str], body: list[str])
 
 
 def _tex(text: str) -> str:
-    """A text as LaTeX shows it, indices and exponents where they belong."""
+    """A text escaped for LaTeX, with indices and exponents set as such."""
     plain = "".join(_SPECIAL.get(character, character) for character in text)
     plain = re.sub(r"RBP\\_(\w+)", r"RBP$_{\1}$", plain)
     return re.sub(r"([Sk])\\textasciicircum\{\}\$-\$\$\\alpha\$", r"$\1^{-\\alpha}$", plain)

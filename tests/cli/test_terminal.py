@@ -81,11 +81,10 @@ import numpy as np
 from rbpx.display.plot.axes import Axis
 from rbpx.display.plot.canvas import Series
 from rbpx.display.plot.terminal import print_plot
-from rbpx.display.tables import add_heading, console, grid, put
-table, headings = grid("y = C · S^-alpha", ["law", "E"]), []
-add_heading(table, headings, "drawn on synthetic")
-table.add_row("one", "–")
-put(console(), table, headings)
+from rbpx.display.tables import console, grid, put
+table = grid("y = C · S^-alpha", ["law", "E"])
+table.add_part("drawn on synthetic", [["one", "–"]])
+put(console(), table)
 x = np.array([1.0, 10.0, 100.0])
 print_plot(console(), "a plot", [Series("a law", x, x, x_L=x, y_L=x)], Axis("x"), Axis("y"))
 """

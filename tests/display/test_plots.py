@@ -16,7 +16,7 @@ from tests.support.synthetic import Truth, write_store
 
 pytest_plugins = ["tests.support.stores"]
 
-PLOTTED = ("fit", "klaw", "regimes", "emergence", "gaps")
+PLOTTED = ("fit", "regimes", "klaw", "emergence", "gaps")
 MARKS, PLAIN = "●■▲◆○□△◇", "ox+*#@%&"
 RESAMPLES = "resamples=50"
 ONE = ("dataset=file", "dataset.name=one")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from rbpx.display.spare_columns import fitting, width
+from rbpx.display.grid import fitting, width
 from rbpx.display.tables import grid
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
@@ -49,7 +49,7 @@ def test_what_is_left_keeps_its_rows_sections_and_shape() -> None:
     narrow = fitting(Console(width=80), table)
     assert [list(column.cells) for column in narrow.columns] == [["a", "b"], ["1", "22"]]
     assert [row.end_section for row in narrow.rows] == [True, False]
-    assert (narrow.title, narrow.columns[1].min_width, narrow.columns[1].justify) == ("title", 9, "right")
+    assert (narrow.line, narrow.columns[1].min_width, narrow.columns[1].justify) == ("title", 9, "right")
     assert width(Console(width=80), narrow) < 80 < width(Console(width=80), table)
 
 

@@ -276,10 +276,10 @@ def test_what_is_no_report_is_not_overwritten(store: Path, place: Path, tmp_path
     folder.mkdir()
     (folder / "me.svg").write_text("<svg/>")
     line = refused(place, "--store", store, "--output", notes)
-    assert "notes.html is there and is no report; name another file with --output FILE" in line
+    assert "notes.html exists and is not a report; name another file with --output FILE" in line
     assert notes.read_text() == "<p>Mine.</p>"
     line = refused(place, "--store", store, "--output", folder, "--format", "svg")
-    assert "photos is there and holds no report; name another folder" in line
+    assert "photos exists and holds no report; name another folder" in line
     assert [path.name for path in folder.iterdir()] == ["me.svg"]
 
 
@@ -288,7 +288,7 @@ def test_what_is_no_report_is_not_overwritten(store: Path, place: Path, tmp_path
     [
         (["--output", "@/nosuch/page.html"], "lies in no folder"),
         (["--output", "@", "--format", "html"], "is a folder"),
-        (["--format", "csv"], r"format=csv is none of a report.* html, md, tex, svg, pdf"),
+        (["--format", "csv"], r"format=csv is not a format of a report; .* html, md, tex, svg, pdf"),
         (["--store", "@/nosuch"], r"store=\S+nosuch does not exist"),
         (["dataset=pydoc"], r"dataset=pydoc is not in the store; it holds code, prose"),
     ],

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 from rbpx.config.options import Format
-from rbpx.display.tables import add_heading, console, grid, print_table, put
+from rbpx.display.records import print_table
+from rbpx.display.tables import console, grid, put
 from rbpx.display.visible import visible, visible_line
 from rbpx.store.store import Store
 from tests.support.commands import here
@@ -62,11 +63,10 @@ def test_nasty_texts_come_back_from_csv_and_json_as_they_were(
 def test_a_name_in_any_of_our_tables_obeys_nothing(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     from rich.markup import escape
 
-    table, headings = grid(text, ["size", "n"]), list[str]()
-    add_heading(table, headings, text)
-    table.add_row(escape(text), "1")
+    table = grid(text, ["size", "n"])
+    table.add_part(text, [[escape(text), "1"]])
     screen = console()
-    put(screen, table, headings)
+    put(screen, table)
     screen.print(f"failed: {text}", markup=False, soft_wrap=True)
     shown = capsys.readouterr().out
     assert harmless(shown)
@@ -78,6 +78,7 @@ def test_visible_says_what_was_there() -> None:
     assert visible("\x1b[31m") == "\\x1b[31m"
     assert visible_line("a\nb\x00") == "a\\nb\\x00"
     assert visible("Grüße, 東京") == "Grüße, 東京"
+    assert visible("\ue000 \uf8ff\n") == "\\ue000 \\uf8ff\n", "characters for private use are escaped as others"
 
 
 def test_nasty_names_and_texts_are_measured_and_shown(family: Family, cwd: Path, tmp_path: Path) -> None:

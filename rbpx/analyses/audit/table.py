@@ -1,4 +1,4 @@
-"""Audits of precision: runs measured again in, what moved, what it shifts in each run and in each law out."""
+"""Audits of precision: runs measured again in; ranks that moved and the shifts of each run and law out."""
 
 from collections.abc import Sequence
 
@@ -6,31 +6,34 @@ from rich.console import Console
 from rich.markup import escape
 
 from rbpx.analyses.audit.analysis import Audit, RunAudit
-from rbpx.display.tables import UNKNOWN, console, grid, law_name, number, put, remedies, short, status_name
+from rbpx.display.names import law_name, remedies, status_name
+from rbpx.display.numbers import UNKNOWN, number, short
+from rbpx.display.tables import console, grid, put
 from rbpx.laws.rank_changes import Shift
 from rbpx.status import Status
 
 
-def show(found: Sequence[Audit]) -> None:
-    """Print for each group how many ranks moved, what that shifts in each run, and in the laws through them."""
+def show(results: Sequence[Audit]) -> None:
+    """Print for each group how many ranks moved, and how that shifts each run and the laws through the runs."""
     screen = console()
-    for audit in found:
+    for audit in results:
         title = f"{audit.group.title}, again in float32"
         documents = f"{audit.n_documents:,} of {audit.n_stored:,} documents"
         _print_moves(screen, f"{title}: ranks, {documents}", audit)
         _print_shifts(screen, f"{title}: RBP_k and nats", audit)
         if audit.laws:
             _print_laws(screen, f"{title}: alpha", audit)
-    rules = ", ".join(dict.fromkeys(audit.group.ties.value for audit in found))
+    rules = ", ".join(dict.fromkeys(audit.group.ties.value for audit in results))
     screen.print(
-        f"Changed: the number of greater or of equal logits differs; moved: the rank does, ties {rules}; by: median "
-        "and largest, in ranks; nats: largest difference of a log-probability. Same: float32 again gives the same, at "
-        "most 1 token in 1,000 changed and 0.0001 nats. Lost, gained: hits only as stored, only in float32. "
-        "Differences are float32 less stored, of the same documents, with 95 % intervals over documents, and for alpha "
-        f"over models; {UNKNOWN} where no document differs.",
+        f"Changed: tokens whose number of greater or of equal logits differs; moved: those whose rank differs, ties "
+        f"{rules}; by, largest: the median and the largest change, in ranks; nats: the largest difference of a "
+        "log-probability. Same: a second measurement in float32 agrees, with at most 1 token in 1,000 changed and "
+        "differences up to 0.0001 nats. Lost, gained: hits only as stored, only in float32. Differences are float32 "
+        "minus stored, on the same documents, with 95 % intervals over documents, and for alpha over models too; "
+        f"{UNKNOWN} where no document differs.",
         soft_wrap=True,
     )
-    statuses = {law.difference.status for audit in found for law in audit.laws}
+    statuses = {law.difference.status for audit in results for law in audit.laws}
     if Status.no_variation in statuses:
         screen.print(f"{status_name(Status.no_variation)}: no rank crossed k, so nothing shifts.", soft_wrap=True)
     for line in remedies(statuses - {Status.no_variation}):
@@ -49,7 +52,7 @@ def _print_moves(screen: Console, title: str, audit: Audit) -> None:
 
 
 def _same(each: RunAudit) -> str:
-    """Only float32 is expected to come out the same."""
+    """Only a run in float32 is expected to be reproduced."""
     return UNKNOWN if each.is_same is None else "yes" if each.is_same else "[yellow]no[/yellow]"
 
 

@@ -1,4 +1,4 @@
-"""What choices do: the ways of each text in, one table of the largest size and one of the exponents out."""
+"""The effect of choices: each way of measuring a text in, a table of the largest size and one of exponents out."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -8,7 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from rbpx.analyses.choices.analysis import COLUMNS, Choices, Key, Reference, Way
-from rbpx.display.tables import UNKNOWN, console, grid, number, put, remedies, span, status_name
+from rbpx.display.names import remedies, status_name
+from rbpx.display.numbers import UNKNOWN, number, span
+from rbpx.display.tables import console, grid, put
 from rbpx.laws.power import PowerLawFit
 from rbpx.status import Status
 from rbpx.ties import Ties
@@ -16,10 +18,10 @@ from rbpx.ties import Ties
 _SPEAK_FOR_THEMSELVES = ("protocol", "dtype", "ties")  # their values need no name beside them
 
 
-def show(found: Sequence[Choices]) -> None:
-    """Print for each text every way in which it was measured, as differences from the reference."""
+def show(results: Sequence[Choices]) -> None:
+    """Print for each text every way in which it was measured, as differences from a reference."""
     screen = console()
-    for choices in found:
+    for choices in results:
         first = choices.group.first
         names = {name: getattr(first, name) for name in COLUMNS} | {"ties": choices.group.ties.value}
         title = f"{first.family} on {first.dataset}{f', revision {first.revision}' if first.revision else ''}"
@@ -28,14 +30,16 @@ def show(found: Sequence[Choices]) -> None:
             _print(screen, f"{title}: alpha of {len(choices.group.runs)} sizes", choices, _of_laws, _shift_of_laws)
         screen.print(f"{title}: the reference is {', '.join(_say(names))}.", markup=False, soft_wrap=True)
     screen.print(
-        "First row: the values of the reference; below: differences from it, in thousandths (nats / 1000 for CE), or "
-        "same in every document. 95 % intervals over documents, drawn together for both, and for alpha over models. "
-        "Protocols may score other tokens.",
+        "First row: the values of the reference; below it: differences from the reference, in thousandths (nats / 1000 "
+        'for CE), or "same" where no document differs. 95 % intervals over documents, resampled jointly for both, and '
+        "for alpha over models too. Protocols may score different tokens.",
         soft_wrap=True,
     )
-    if all(set(way.differs) == {"ties"} for choices in found for way in choices.ways):
-        screen.print("Only one way was measured; for another: python -m rbpx measure dtype=bfloat16", soft_wrap=True)
-    for line in remedies(_doubts(found)):
+    if all(set(way.differs) == {"ties"} for choices in results for way in choices.ways):
+        screen.print(
+            "Only one way was measured; measure another: python -m rbpx measure dtype=bfloat16", soft_wrap=True
+        )
+    for line in remedies(_doubts(results)):
         screen.print(line, soft_wrap=True)
 
 
@@ -66,22 +70,22 @@ def _rules(choices: Choices, ways: Sequence[Way]) -> list[str]:
 
 
 def _alike(choices: Choices, cells: Callable[[Way], list[str]]) -> list[list[Way]]:
-    """The ways that make a row each: those under all tie rules make one where these come to the same."""
-    found = []
+    """The ways in rows: the tie rules of one way share a row where they give the same cells."""
+    rows = []
     for _, one in groupby(choices.ways, key=lambda way: way.group.run_ids):
         rules = list(one)
         same = all(cells(way) == cells(rules[0]) for way in rules)
-        found += [rules] if same else [[way] for way in rules]
-    return found
+        rows += [rules] if same else [[way] for way in rules]
+    return rows
 
 
 def _say(names: dict[str, Any]) -> list[str]:
-    said = {name: value for name, value in names.items() if value is not None}
-    return [str(v) if name in _SPEAK_FOR_THEMSELVES else f"{name} {v}" for name, v in said.items()]
+    given = {name: value for name, value in names.items() if value is not None}
+    return [str(v) if name in _SPEAK_FOR_THEMSELVES else f"{name} {v}" for name, v in given.items()]
 
 
 def _where(choices: Choices, way: Way) -> list[str]:
-    """Which sizes are compared, where these are not those of the reference."""
+    """Which sizes are compared, where they differ from those of the reference."""
     known = [run.non_embedding_params for run in choices.group.runs]
     sizes = [run.non_embedding_params for run in way.group.runs]
     return [] if sizes == known else [f"({len(sizes)} sizes)", f"({way.run.size})"]
@@ -121,14 +125,14 @@ def _interval_or_status(fit: PowerLawFit, ends: str) -> str:
 
 
 def _difference(value: float | None, lo: float | None, hi: float | None) -> str:
-    """A difference above its interval; none at all where no token differs."""
+    """A difference above its interval, or "same" where no token differs."""
     if value == 0 and lo is None:
         return "same"
     return f"{thousandths(value)}\n{UNKNOWN if lo is None and hi is None else f'{thousandths(lo)}..{thousandths(hi)}'}"
 
 
 def thousandths(value: float | None) -> str:
-    """A difference in thousandths, with its sign, in six characters if it is below 10; or a dash."""
+    """A difference in thousandths with its sign, in at most six characters if it is below 10."""
     if value is None:
         return UNKNOWN
     size = abs(1000 * value)
@@ -136,8 +140,8 @@ def thousandths(value: float | None) -> str:
     return f"{1000 * value:+.{digits}f}"
 
 
-def _doubts(found: Sequence[Choices]) -> set[Status]:
-    """What stands in the tables in place of an interval."""
-    laws = [fit for choices in found for fit in choices.reference.laws.values()]
-    laws += [shifted.difference for choices in found for way in choices.ways for shifted in way.laws.values()]
+def _doubts(results: Sequence[Choices]) -> set[Status]:
+    """The statuses that stand in the tables in place of an interval."""
+    laws = [fit for choices in results for fit in choices.reference.laws.values()]
+    laws += [shifted.difference for choices in results for way in choices.ways for shifted in way.laws.values()]
     return {fit.status for fit in laws} - {Status.no_variation}

@@ -1,4 +1,4 @@
-"""Emergence: windows of one group in, p_{N,k} measured and predicted against S out, a figure a k.
+"""Emergence: windows of one group in; p_{N,k}, measured and predicted, against S out, in a figure for each k.
 
 Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7.
 """
@@ -11,8 +11,9 @@ import altair as alt
 from rbpx.analyses.emergence.analysis import Emergence, Emergences
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.drawing import S_TITLE, colour, curve, data, logarithmic, shape, spec_of, tips
-from rbpx.display.chart.figure import Figure, Undrawn, spread
+from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet, magnitude, named, whole
+from rbpx.display.spread import spread
 from rbpx.groups.question import spelled
 from rbpx.groups.selection import Group
 
@@ -21,48 +22,48 @@ __all__ = ["figures"]
 _LAW, _INDEPENDENT = "law of measured windows", "if tokens were independent"
 
 
-def figures(found: Emergences) -> list[Figure | Undrawn]:
+def figures(result: Emergences) -> list[Figure | Undrawn]:
     """A figure for each of up to seven k."""
-    drawn = [_figure(found.group, each) for each in spread(found.found, MOST_SERIES)]
-    return drawn or [Undrawn("k", "Emergence", "No windows of more than one token are known.")]
+    by_k = [_figure(result.group, each) for each in spread(result.found, MOST_SERIES)]
+    return by_k or [Undrawn("k", "Emergence", "No window of more than one token is known.")]
 
 
-def _figure(group: Group, found: Emergence) -> Figure | Undrawn:
-    name, title = f"k{found.k}", f"N tokens in a row of rank at most {found.k:,}"
-    points = [point for point in _points(group, found) if point["p"]]
+def _figure(group: Group, result: Emergence) -> Figure | Undrawn:
+    name, title = f"k{result.k}", f"N tokens in a row of rank at most {result.k:,}"
+    points = [point for point in _points(group, result) if point["p"]]
     if not points:
         return Undrawn(name, title, "No window of hits was seen at any size: take a shorter n, or a larger k.")
-    missing = any(p == 0 for row in found.measured_MN for p in row)
+    missing = any(p == 0 for row in result.measured_MN for p in row)
     left_out = " Shares of 0 have no place on a logarithmic axis." if missing else ""
     sql = spelled(
-        "window_shares", run_ids=group.run_ids, ties=group.ties.value, k=[found.k], n=list(found.lengths)
-    ) if group.is_measured else _imported(group, found)  # fmt: skip
+        "window_shares", run_ids=group.run_ids, ties=group.ties.value, k=[result.k], n=list(result.lengths)
+    ) if group.is_measured else _imported(group, result)  # fmt: skip
     return Figure(
         name,
         title,
-        _says(group, found),
+        _says(group, result),
         "Points: share of windows of N consecutive scored tokens that are all hits. Solid: the law of each N. "
         f"Dashed: RBP_k^N, if tokens were independent.{left_out}",
-        _chart(points, _lines(found), [str(n) for n in found.lengths]),
-        _values(name, title, group, found),
+        _chart(points, _lines(result), [str(n) for n in result.lengths]),
+        _values(name, title, group, result),
         sql,
         tuple(group.run_ids),
     )
 
 
-def _imported(group: Group, found: Emergence) -> str:
+def _imported(group: Group, result: Emergence) -> str:
     first = group.first
     known = f"source = '{first.source}' AND family = '{first.family}' AND dataset = '{first.dataset}'"
-    return f"SELECT size, k, n, rbp, run_id FROM observations WHERE {known} AND k = {found.k} ORDER BY size, n"
+    return f"SELECT size, k, n, rbp, run_id FROM observations WHERE {known} AND k = {result.k} ORDER BY size, n"
 
 
-def _points(group: Group, found: Emergence) -> list[dict[str, Any]]:
+def _points(group: Group, result: Emergence) -> list[dict[str, Any]]:
     rows = []
     for m, run in enumerate(group.runs):
-        for at, n in enumerate(found.lengths):
+        for at, n in enumerate(result.lengths):
             row: dict[str, Any] = {"N": str(n), "size": run.size, "S": run.non_embedding_params}
-            row |= {"p": _known(found.measured_MN[m, at]), "independent": _known(found.independent_MN[m, at])}
-            corrected = _known(found.dependence[m].corrected_N[at]) if found.dependence else None
+            row |= {"p": _known(result.measured_MN[m, at]), "independent": _known(result.independent_MN[m, at])}
+            corrected = _known(result.dependence[m].corrected_N[at]) if result.dependence else None
             rows.append(row | {"corrected": corrected})
     return rows
 
@@ -71,24 +72,24 @@ def _known(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _lines(found: Emergence) -> list[dict[str, Any]]:
+def _lines(result: Emergence) -> list[dict[str, Any]]:
     """The law of each N, as p."""
     return [
         {"N": str(law.n), "S": at["S"], "p": math.exp(-(at["y"] or 0.0)), "what": _LAW}
-        for law in found.laws
+        for law in result.laws
         if law.fit.alpha is not None
         for at in curve(law.fit)
     ]
 
 
-def _says(group: Group, found: Emergence) -> str:
+def _says(group: Group, result: Emergence) -> str:
     largest = group.runs[-1]
-    told = []
-    for at, n in enumerate(found.lengths):
-        p, alone = found.measured_MN[-1, at], found.independent_MN[-1, at]
+    shares = []
+    for at, n in enumerate(result.lengths):
+        p, alone = result.measured_MN[-1, at], result.independent_MN[-1, at]
         if math.isfinite(p) and math.isfinite(alone):
-            told.append(f"N = {n}: {p:.3g} measured, {alone:.3g} if tokens were independent")
-    return f"Share of windows that are all hits for {group.title}; at {largest.size} {'; '.join(told)}."
+            shares.append(f"N = {n}: {p:.3g} measured, {alone:.3g} if tokens were independent")
+    return f"Share of windows that are all hits for {group.title}; at {largest.size} {'; '.join(shares)}."
 
 
 def _chart(points: list[dict[str, Any]], lines: list[dict[str, Any]], order: list[str]) -> dict[str, Any]:
@@ -98,7 +99,7 @@ def _chart(points: list[dict[str, Any]], lines: list[dict[str, Any]], order: lis
     alone = [
         {"N": each["N"], "S": each["S"], "p": each["independent"], "what": _INDEPENDENT}
         for each in points
-        if each["independent"] is not None and each["independent"] > smallest / 10  # else it sinks the others
+        if each["independent"] is not None and each["independent"] > smallest / 10  # else it would squeeze the others
     ]
     meaning = alt.Scale(domain=[_LAW, _INDEPENDENT], range=[[1, 0], [4, 4]])
     kind = alt.StrokeDash("what:N", scale=meaning, legend=None)
@@ -115,7 +116,7 @@ def _chart(points: list[dict[str, Any]], lines: list[dict[str, Any]], order: lis
     )
 
 
-def _values(name: str, title: str, group: Group, found: Emergence) -> Sheet:
+def _values(name: str, title: str, group: Group, result: Emergence) -> Sheet:
     rows = [
         [
             named(point["size"]),
@@ -123,7 +124,7 @@ def _values(name: str, title: str, group: Group, found: Emergence) -> Sheet:
             whole(int(point["N"])),
             *(magnitude(point[which]) for which in ("p", "independent", "corrected")),
         ]
-        for point in _points(group, found)
+        for point in _points(group, result)
     ]
     columns = [("size", "size"), ("S", "non_embedding_params"), ("N", "n"), ("measured", "p")]
     columns += [("if independent", "p_independent"), ("corrected", "p_corrected")]

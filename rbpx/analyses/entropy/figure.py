@@ -1,4 +1,4 @@
-"""Cross-entropy taken apart: one group in, the share of each term against S out. Source: arXiv 2510.04067."""
+"""Cross-entropy decomposed: one group in, the share of each term against S out. Source: arXiv 2510.04067."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,19 +9,18 @@ from rbpx.analyses.entropy.analysis import TERMS, Entropies
 from rbpx.display.chart.drawing import S_TITLE, colour, dash, data, linear, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet, decimal, named, span, whole
+from rbpx.display.names import law_name
 from rbpx.groups.question import spelled
 
-__all__ = ["TERM_NAMES", "figures"]
-
-TERM_NAMES = {"error_entropy": "error-entropy", "self_alignment": "self-alignment", "confidence": "confidence"}
+__all__ = ["figures"]
 
 
-def figures(found: Entropies, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
-    """The share of each term in cross-entropy."""
+def figures(result: Entropies, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+    """The share of each term in cross-entropy, against S."""
     title = "Shares of cross-entropy"
-    first, last = found.runs[0], found.runs[-1]
-    told = [
-        f"{TERM_NAMES[name]} {first.shares[name][0]:.1%} at {first.run.size}, "
+    first, last = result.runs[0], result.runs[-1]
+    shares = [
+        f"{law_name(name)} {first.shares[name][0]:.1%} at {first.run.size}, "
         f"{last.shares[name][0]:.1%} at {last.run.size}"
         for name in TERMS
     ]
@@ -29,31 +28,31 @@ def figures(found: Entropies, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
         Figure(
             "shares",
             title,
-            f"Terms of cross-entropy for {found.group.title}: {'; '.join(told)}.",
-            "CE = error-entropy + self-alignment + confidence, each over CE. Bars: 95 % over documents. A share may be "
-            "below 0 or above 1.",
-            _chart(found),
-            _values(title, found),
+            f"Terms of cross-entropy for {result.group.title}: {'; '.join(shares)}.",
+            "CE = error-entropy + self-alignment + confidence, each as a share of CE. Bars: 95 % over documents. A "
+            "share may be below 0 or above 1.",
+            _chart(result),
+            _values(title, result),
             spelled("laws", fit_ids=fit_ids),
-            tuple(found.group.run_ids),
+            tuple(result.group.run_ids),
         )
     ]
 
 
-def _rows(found: Entropies) -> list[dict[str, Any]]:
+def _rows(result: Entropies) -> list[dict[str, Any]]:
     rows = []
-    for each in found.runs:
+    for each in result.runs:
         for name in TERMS:
             share, ends = each.shares[name]
-            row: dict[str, Any] = {"term": TERM_NAMES[name], "size": each.run.size, "S": each.run.non_embedding_params}
+            row: dict[str, Any] = {"term": law_name(name), "size": each.run.size, "S": each.run.non_embedding_params}
             row |= {"share": share, "nats": each.terms[name]}
             rows.append(row | {"lo": ends[0] if ends else None, "hi": ends[1] if ends else None})
     return rows
 
 
-def _chart(found: Entropies) -> dict[str, Any]:
-    order = [TERM_NAMES[name] for name in TERMS]
-    base = alt.Chart(data(_rows(found))).encode(x=logarithmic(alt.X, "S", S_TITLE), color=colour("term", "", order))
+def _chart(result: Entropies) -> dict[str, Any]:
+    order = [law_name(name) for name in TERMS]
+    base = alt.Chart(data(_rows(result))).encode(x=logarithmic(alt.X, "S", S_TITLE), color=colour("term", "", order))
     y = linear(alt.Y, "share", "share of cross-entropy", form=".0%")
     shown = tips(term="term", size="size", S="S|,", share="share|.2%", lo="95 % from|.2%", hi="to|.2%", nats="nats|.4f")
     return spec_of(
@@ -65,7 +64,7 @@ def _chart(found: Entropies) -> dict[str, Any]:
     )
 
 
-def _values(title: str, found: Entropies) -> Sheet:
+def _values(title: str, result: Entropies) -> Sheet:
     rows = [
         [
             named(row["size"]),
@@ -75,7 +74,7 @@ def _values(title: str, found: Entropies) -> Sheet:
             decimal(row["share"]),
             span(row["lo"], row["hi"]),
         ]
-        for row in _rows(found)
+        for row in _rows(result)
     ]
     columns = [("size", "size"), ("S", "non_embedding_params"), ("term", "term"), ("nats", "nats"), ("share", "share")]
     return Sheet.of("shares", f"{title}: values", [*columns, ("95 %", "share_lo share_hi")], rows)

@@ -1,4 +1,4 @@
-"""Fitted laws of size in, a picture of y against S with the fits and their bands out."""
+"""Fitted laws of size in; a chart of y against S, with the fits and their bands, out."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 from rbpx.analyses.fit.analysis import Laws
-from rbpx.display.tables import law_name
+from rbpx.display.names import law_name
 from rbpx.errors import RbpxError
 from rbpx.groups.fits import Law
 from rbpx.laws.names import Method
@@ -15,19 +15,19 @@ from rbpx.laws.prediction import along
 _STEPS = 60  # of a curve
 
 
-def draw(found: Sequence[Laws]) -> alt.LayerChart:
-    """Points, curves and 95 % bands of what one new model of a size would show, on logarithmic axes.
+def draw(results: Sequence[Laws]) -> alt.LayerChart:
+    """Points, curves and 95 % prediction bands for one new model of a size, on logarithmic axes.
 
-    A law that has no numbers shows its points alone; a term that is negative is drawn as its absolute value, and its
-    name says so.
+    A law without numbers is shown by its points alone. A negative term is drawn as its absolute value, and its name
+    says so.
 
     Raises:
         RbpxError: no law has a point to draw.
     """
-    points = [row for laws in found for law in laws.laws for row in _points(laws, law)]
-    curves = [row for laws in found for law in laws.laws for row in _curve(laws, law)]
+    points = [row for laws in results for law in laws.laws for row in _points(laws, law)]
+    curves = [row for laws in results for law in laws.laws for row in _curve(laws, law)]
     if not points:
-        raise RbpxError("there is no point to draw: every quantity is 0 or unknown; look at the column status")
+        raise RbpxError("there is no point to draw: every quantity is 0 or unknown; the column status says why")
     x = alt.X("S:Q", scale=alt.Scale(type="log", nice=False, padding=12), title="S, non-embedding parameters")
     y = alt.Y("y:Q", scale=alt.Scale(type="log", nice=False, padding=12), title="-ln RBP_k, or nats")
     whole = alt.Legend(labelLimit=0)
@@ -36,12 +36,12 @@ def draw(found: Sequence[Laws]) -> alt.LayerChart:
     on = alt.StrokeDash("on:N", title=None, legend=legend)
     shape = alt.Shape("on:N", title=None, legend=legend)
     tooltip = ["on:N", "law:N", "size:N", alt.Tooltip("S:Q", format=","), alt.Tooltip("y:Q", format=".4f")]
-    drawn = alt.Chart(alt.InlineData(points)).mark_point(filled=True).encode(x, y, law, shape, tooltip=tooltip)
+    marks = alt.Chart(alt.InlineData(points)).mark_point(filled=True).encode(x, y, law, shape, tooltip=tooltip)
     if not curves:
-        return alt.LayerChart(layer=[drawn])
+        return alt.LayerChart(layer=[marks])
     base = alt.Chart(alt.InlineData(curves))
     band = base.mark_area(opacity=0.12).encode(x, alt.Y("lo:Q"), alt.Y2("hi:Q"), law, detail="on:N")
-    return alt.LayerChart(layer=[band, base.mark_line(strokeWidth=1.5).encode(x, y, law, on), drawn])
+    return alt.LayerChart(layer=[band, base.mark_line(strokeWidth=1.5).encode(x, y, law, on), marks])
 
 
 def _names(laws: Laws, law: Law) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def _names(laws: Laws, law: Law) -> dict[str, Any]:
 
 
 def _points(laws: Laws, law: Law) -> Iterator[dict[str, Any]]:
-    """What was measured; 0 and infinity have no place on a logarithmic axis."""
+    """What was measured; 0 and unknown values have no place on a logarithmic axis."""
     for run, y in zip(law.runs, law.fit.params["y"], strict=True):
         if y:
             yield _names(laws, law) | {"S": run.non_embedding_params, "size": run.size, "y": abs(y)}
@@ -61,7 +61,7 @@ def _curve(laws: Laws, law: Law) -> Iterator[dict[str, Any]]:
     """The law between the smallest and the largest size, with its band where it has one."""
     if law.fit.alpha is None or law.fit.params.get("ln_C_ref") is None:
         return
-    for said in along(law.fit, _STEPS):
-        ends = sorted(abs(end) for end in (said.lo, said.hi) if end is not None)
+    for point in along(law.fit, _STEPS):
+        ends = sorted(abs(end) for end in (point.lo, point.hi) if end is not None)
         band = dict(zip(("lo", "hi"), ends, strict=False)) if len(ends) == 2 else {}
-        yield _names(laws, law) | {"S": said.S, "y": abs(said.y)} | band
+        yield _names(laws, law) | {"S": point.S, "y": abs(point.y)} | band

@@ -1,4 +1,4 @@
-"""Laws of size: one fitted group in, -ln RBP_k and cross-entropy against S with fits and bands out.
+"""The laws of size: one fitted group in; -ln RBP_k and cross-entropy against S, with fits and bands, out.
 
 Source: RBP paper (arXiv 2510.20387), figures 3 to 5.
 """
@@ -13,8 +13,9 @@ import numpy as np
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.drawing import S_TITLE, colour, curve, dash, data, logarithmic, shape, spec_of, tips
-from rbpx.display.chart.figure import Figure, Undrawn, spread
+from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet, decimal, named, span, whole
+from rbpx.display.spread import spread
 from rbpx.groups.fits import Law
 from rbpx.groups.question import spelled
 from rbpx.laws.names import Method
@@ -28,17 +29,17 @@ _METHODS = {
     Method.robust: "Huber's loss",
 }
 _BAND = "Lines: laws fitted by {method}. Bands: where 95 % of new models would lie. Bars: 95 % over documents."
-_POINTS = "A law needs three sizes, so these are points alone."
+_POINTS = "A law needs three sizes; only the points are drawn."
 
 
-def figures(found: Laws) -> list[Figure | Undrawn]:
+def figures(result: Laws) -> list[Figure | Undrawn]:
     """-ln RBP_k at up to seven k, then cross-entropy."""
-    first = [law for law in found.laws if law.method is found.laws[0].method]
+    first = [law for law in result.laws if law.method is result.laws[0].method]
     shares = [law for law in first if law.law == "rbp" and _is_drawn(law)]
     entropy = [law for law in first if law.law == "cross_entropy" and _is_drawn(law)]
     return [
-        _figure(found, "rbp", "−ln RBP_k against size", spread(shares, MOST_SERIES)),
-        _figure(found, "cross_entropy", "Cross-entropy against size", entropy),
+        _figure(result, "rbp", "−ln RBP_k against size", spread(shares, MOST_SERIES)),
+        _figure(result, "cross_entropy", "Cross-entropy against size", entropy),
     ]
 
 
@@ -46,11 +47,11 @@ def _is_drawn(law: Law) -> bool:
     return any(y is not None and y > 0 for y in law.fit.params["y"])
 
 
-def _figure(found: Laws, name: str, title: str, laws: Sequence[Law]) -> Figure | Undrawn:
+def _figure(result: Laws, name: str, title: str, laws: Sequence[Law]) -> Figure | Undrawn:
     if not laws:
-        return Undrawn(name, title, "Nothing of it is known at any size.")
-    group = found.group
-    points = [point for law in laws for point in _points(found, law)]
+        return Undrawn(name, title, "It is not known at any size.")
+    group = result.group
+    points = [point for law in laws for point in _points(result, law)]
     lines = [{"series": _series(law), **at} for law in laws if law.fit.alpha is not None for at in curve(law.fit)]
     order = [_series(law) for law in laws]
     return Figure(
@@ -76,26 +77,26 @@ def _series(law: Law) -> str:
     return "CE" if law.k is None else str(law.k)
 
 
-def _points(found: Laws, law: Law) -> list[dict[str, Any]]:
+def _points(result: Laws, law: Law) -> list[dict[str, Any]]:
     rows = []
     for at, (run, y) in enumerate(zip(law.runs, law.fit.params["y"], strict=True)):
-        lo, hi = _interval(found, law, at)
+        lo, hi = _interval(result, law, at)
         if y is not None and y > 0:
             row = {"series": _series(law), "size": run.size, "S": run.non_embedding_params, "y": float(y)}
             rows.append(row | {"lo": lo, "hi": hi})
     return rows
 
 
-def _interval(found: Laws, law: Law, at: int) -> tuple[float | None, float | None]:
-    """95 % interval of one point over documents; None where none were resampled."""
-    if not found.evidence or found.group.n_documents < 2:
+def _interval(result: Laws, law: Law, at: int) -> tuple[float | None, float | None]:
+    """95 % interval of one point over documents; None where no documents were resampled."""
+    if not result.evidence or result.group.n_documents < 2:
         return None, None
-    drawn = found.evidence[at].resampled
+    resampled = result.evidence[at].resampled
     if law.k is None:
-        y_B = drawn["cross_entropy"]
+        y_B = resampled["cross_entropy"]
     else:
         with np.errstate(divide="ignore"):  # a resample without a hit is infinite, and left out
-            y_B = -np.log(drawn["rbp"][:, found.k_grid.index(law.k)])
+            y_B = -np.log(resampled["rbp"][:, result.k_grid.index(law.k)])
     y_B = y_B[np.isfinite(y_B) & (y_B > 0)]
     if len(y_B) < 2:
         return None, None
@@ -104,13 +105,13 @@ def _interval(found: Laws, law: Law, at: int) -> tuple[float | None, float | Non
 
 
 def _says(title: str, laws: Sequence[Law]) -> str:
-    told = []
+    changes = []
     for law in laws:
-        known = [y for y in law.fit.params["y"] if y]
+        values = [y for y in law.fit.params["y"] if y]
         what = "cross-entropy" if law.k is None else f"−ln RBP_{law.k}"
         slope = "" if law.fit.alpha is None else f" with alpha {law.fit.alpha:.3f}"
-        told.append(f"{what} goes from {known[0]:.3g} to {known[-1]:.3g}{slope}")
-    return f"Logarithmic plot for {title}, from the smallest to the largest size: {'; '.join(told)}."
+        changes.append(f"{what} goes from {values[0]:.3g} to {values[-1]:.3g}{slope}")
+    return f"Logarithmic plot for {title}, from the smallest to the largest size: {'; '.join(changes)}."
 
 
 def _chart(points: list[Any], lines: list[Any], order: list[str], y_title: str) -> dict[str, Any]:

@@ -5,24 +5,26 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from rbpx.analyses.fit.analysis import Laws
+from rbpx.display.names import law_name
 from rbpx.display.plot.axes import SIZE, Axis
-from rbpx.display.plot.terminal import law_series, print_plot, some
-from rbpx.display.tables import console, law_name
+from rbpx.display.plot.terminal import law_series, print_plot
+from rbpx.display.spread import spread
+from rbpx.display.tables import console
 from rbpx.groups.fits import Law
 
 _NATS = ("cross_entropy", "lognormal_cross_entropy", "error_entropy")  # of one order of magnitude
 
 
-def show(found: Sequence[Laws]) -> None:
-    """Plot each group: points of every size and the law through them, on logarithmic axes."""
+def show(results: Sequence[Laws]) -> None:
+    """Plot each group: the points of all sizes and the laws through them, on logarithmic axes."""
     screen = console()
-    for laws in found:
+    for laws in results:
         for method in dict.fromkeys(law.method for law in laws.laws):
             of_method = [law for law in laws.laws if law.method is method]
             title = f"{laws.group.title}, {method.value}"
             at_k = [law for law in of_method if law.law == "rbp"]
             usual = [law for law in at_k if law.k in (1, 10, 100)]
-            _print(screen, f"{title}: -ln RBP_k against S", usual or some(at_k, 4), Axis("-ln RBP_k"))
+            _print(screen, f"{title}: -ln RBP_k against S", usual or spread(at_k, 4), Axis("-ln RBP_k"))
             nats = [law for law in of_method if law.law in _NATS]
             _print(screen, f"{title}: cross-entropy against S", nats, Axis("nats a token"))
 

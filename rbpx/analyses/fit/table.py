@@ -1,4 +1,4 @@
-"""The laws of size: fitted groups in, what each model does and every law side by side out."""
+"""The laws of size: fitted groups in, what each model scores and every law side by side out."""
 
 import math
 from collections.abc import Sequence
@@ -7,33 +7,21 @@ from rich.console import Console
 from rich.markup import escape
 
 from rbpx.analyses.fit.analysis import Laws
-from rbpx.display.constants import constant, sizes_of
-from rbpx.display.tables import (
-    UNKNOWN,
-    add_heading,
-    console,
-    grid,
-    law_name,
-    number,
-    percent,
-    put,
-    remedies,
-    span,
-    status_name,
-)
+from rbpx.display.fit_cells import constant, is_outside_interval, sizes_of
+from rbpx.display.names import law_name, remedies, short_status, status_name
+from rbpx.display.numbers import UNKNOWN, number, percent, span
+from rbpx.display.tables import console, grid, put
 from rbpx.groups.fits import Law
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit
-from rbpx.status import Status
 
 
-def show(found: Sequence[Laws]) -> None:
-    """Print what each model does, its rank distribution and its error-entropy, then every law side by side."""
+def show(results: Sequence[Laws]) -> None:
+    """Print what each model scores, its rank distribution and its error-entropy, then every law side by side."""
     screen = console()
-    for group in found:
+    for group in results:
         _print_models(screen, group)
-    fitted = [laws for laws in found if len(laws.group.runs) >= 3]
-    for laws in found:
+    fitted = [laws for laws in results if len(laws.group.runs) >= 3]
+    for laws in results:
         if laws not in fitted:
             runs = laws.group.runs
             names = ", ".join(run.size for run in runs)
@@ -45,15 +33,11 @@ def show(found: Sequence[Laws]) -> None:
     table.columns[0].min_width, table.columns[0].max_width, table.columns[0].no_wrap = 16, 24, False
     table.columns[-1].justify = "left"
     table.columns[-1].min_width, table.columns[-1].max_width, table.columns[-1].no_wrap = 6, 12, False
-    headings: list[str] = []
     for laws in fitted:
         for method in methods:
             by = f", {method.value}" if len(methods) > 1 else ""
-            add_heading(table, headings, f"{laws.group.title}{by}")
-            for law in laws.laws:
-                if law.method is method:
-                    table.add_row(*_row(law))
-    put(screen, table, headings)
+            table.add_part(f"{laws.group.title}{by}", [_row(law) for law in laws.laws if law.method is method])
+    put(screen, table)
     screen.print(_footnote(fitted), soft_wrap=True)
 
 
@@ -93,14 +77,14 @@ def _row(law: Law) -> list[str]:
     ]
 
 
-def _footnote(found: Sequence[Laws]) -> str:
-    laws = [law for each in found for law in each.laws]
-    ties = ", ".join(dict.fromkeys(f"ties {each.group.ties.value}" for each in found))
+def _footnote(results: Sequence[Laws]) -> str:
+    laws = [law for each in results for law in each.laws]
+    ties = ", ".join(dict.fromkeys(f"ties {each.group.ties.value}" for each in results))
     limits = [law.fit.params.get("limited_by") for law in laws]
     lines = [
-        f"RBP_k = Pr(rank <= k), {ties}; y is -ln RBP_k, or nats. {_held(found)} "
+        f"RBP_k = Pr(rank <= k), {ties}; y is -ln RBP_k, or nats. {_sources_of_error(results)} "
         "Backtest: error of the largest size, predicted from the others. Form: whether the data call for an "
-        "irreducible offset E; either: not distinguishable with these data.",
+        "irreducible offset E; either: these data do not distinguish the two.",
     ]
     if any(limits):
         models, text = limits.count("models"), limits.count("text")
@@ -108,17 +92,16 @@ def _footnote(found: Sequence[Laws]) -> str:
             f"What would narrow the intervals: more models for {models} of these laws, more text for {text}."
             + (_of_text(laws) if text and models else "")
         )
-    if any(_beside_interval(law.fit) for law in laws):
+    if any(is_outside_interval(law.fit) for law in laws):
         lines.append(_BIASED)
     return "\n".join([*lines, *remedies(law.fit.status for law in laws)]) + "\n"
 
 
-def _held(found: Sequence[Laws]) -> str:
-    """What the intervals hold."""
-    if not any(laws.group.is_measured for laws in found):
-        return "Intervals hold the scatter of the models about the law; of the choice of documents nothing is known."
+def _sources_of_error(results: Sequence[Laws]) -> str:
+    if not any(laws.group.is_measured for laws in results):
+        return "Intervals include the scatter of the models about the law; document sampling is unknown."
     return (
-        f"Intervals hold the choice of documents ({found[0].resamples:,} resamples, the same for all sizes) and the "
+        f"Intervals include document sampling ({results[0].resamples:,} resamples, the same for all sizes) and the "
         "scatter of the models about the law."
     )
 
@@ -129,36 +112,27 @@ def _of_text(laws: Sequence[Law]) -> str:
 
 
 _BIASED = (
-    "An interval that leaves out its alpha: with few tokens a rank, entropies are biased, and resamples show by how "
-    "much; the interval is corrected for it, alpha itself is not."
+    "Where an alpha lies outside its interval: with few tokens per rank entropies are biased, and resamples show by "
+    "how much; the interval is corrected for this bias, alpha itself is not."
 )
 
 
-def _beside_interval(fit: PowerLawFit) -> bool:
-    return (
-        fit.alpha is not None
-        and fit.alpha_lo is not None
-        and fit.alpha_hi is not None
-        and not (fit.alpha_lo <= fit.alpha <= fit.alpha_hi)
-    )
-
-
-def _print_models(screen: Console, found: Laws) -> None:
-    group = found.group
+def _print_models(screen: Console, result: Laws) -> None:
+    group = result.group
     if group.is_measured:
-        _print_measured(screen, found)
+        _print_measured(screen, result)
         return
-    shown = [k for k in found.k_grid if any((k, 1) in run.observed for run in group.runs)][:5]
+    ks = [k for k in result.k_grid if any((k, 1) in run.observed for run in group.runs)][:5]
     screen.print(f"[bold]{escape(group.title)}: imported, {len(group.runs)} sizes[/bold]", soft_wrap=True)
-    table = grid("", ["size", "S", *(f"RBP_{k}" for k in shown), "CE"])
+    table = grid("", ["size", "S", *(f"RBP_{k}" for k in ks), "CE"])
     for run in group.runs:
-        shares = [number(run.observed.get((k, 1))) for k in shown]
+        shares = [number(run.observed.get((k, 1))) for k in ks]
         table.add_row(escape(run.size), f"{run.non_embedding_params:,}", *shares, number(run.cross_entropy_nats, 3))
     put(screen, table)
 
 
-def _print_measured(screen: Console, found: Laws) -> None:
-    group, first = found.group, found.group.first
+def _print_measured(screen: Console, result: Laws) -> None:
+    group, first = result.group, result.group.first
     tokens = sorted({run.n_tokens or 0 for run in group.runs})
     counted = f"{tokens[0]:,}" + (f" to {tokens[-1]:,}" if len(tokens) > 1 else "")
     skipped = f", {first.n_skipped} shorter than 2 tokens skipped" if first.n_skipped else ""
@@ -167,27 +141,27 @@ def _print_measured(screen: Console, found: Laws) -> None:
         f"{first.protocol} protocol, {first.dtype}, text {str(first.text_hash)[:8]}"
     )
     screen.print(f"[bold]{escape(title)}[/bold]", soft_wrap=True)
-    usual = [k for k in found.k_grid if k in (1, 10, 100)] or list(found.k_grid[:3])
-    terms = [name for name in ("error_entropy", "self_alignment", "confidence") if name in found.evidence[0].measured]
+    usual = [k for k in result.k_grid if k in (1, 10, 100)] or list(result.k_grid[:3])
+    terms = [name for name in ("error_entropy", "self_alignment", "confidence") if name in result.evidence[0].measured]
     names = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": "-ln ΣS"}
-    spare = [f"RBP_{k}" for k in found.k_grid if k not in usual]
-    columns = ["size", "S", *(f"RBP_{k}" for k in found.k_grid), "CE", *(names[term] for term in terms)]
+    spare = [f"RBP_{k}" for k in result.k_grid if k not in usual]
+    columns = ["size", "S", *(f"RBP_{k}" for k in result.k_grid), "CE", *(names[term] for term in terms)]
     table = grid("", columns, spare=spare)
-    for run, evidence in zip(group.runs, found.evidence, strict=True):
+    for run, evidence in zip(group.runs, result.evidence, strict=True):
         m = evidence.measured
         shares = [number(float(share)) for share in m["rbp"]]
         nats = [number(float(m[name]), 3) for name in ("cross_entropy", *terms)]
         table.add_row(escape(run.size), f"{run.non_embedding_params:,}", *shares, *nats)
     put(screen, table)
-    if found.evidence[0].paper is not None:
-        _print_ranks(screen, found)
+    if result.evidence[0].paper is not None:
+        _print_ranks(screen, result)
 
 
-def _print_ranks(screen: Console, found: Laws) -> None:
+def _print_ranks(screen: Console, result: Laws) -> None:
     columns = ["size", "mu", "sigma", "-ln RBP_1", "derived", "CE", "derived", "paper", "full (gamma)"]
     table = grid("Lognormal of the ranks: from 2 up (paper), of all (full); curves from paper", columns)
-    at_1 = found.k_grid.index(1) if 1 in found.k_grid else None
-    for run, evidence in zip(found.group.runs, found.evidence, strict=True):
+    at_1 = result.k_grid.index(1) if 1 in result.k_grid else None
+    for run, evidence in zip(result.group.runs, result.evidence, strict=True):
         m, paper, full = evidence.measured, evidence.paper, evidence.full
         if paper is None or full is None:
             continue
@@ -200,11 +174,7 @@ def _print_ranks(screen: Console, found: Laws) -> None:
             number(float(m["lognormal_rbp1"]), 3),
             number(float(m["cross_entropy"]), 3),
             number(float(m["lognormal_cross_entropy"]), 3),
-            _plain(paper.status),
-            f"{_plain(full.status)} ({number(full.params.get('gamma_unconstrained'), 3)})",
+            short_status(paper.status),
+            f"{short_status(full.status)} ({number(full.params.get('gamma_unconstrained'), 3)})",
         )
     put(screen, table)
-
-
-def _plain(status: Status) -> str:
-    return {"power_law_limit": "limit"}.get(status.value, status.value.replace("_", " "))

@@ -1,4 +1,4 @@
-"""Gaps of one family in; how fast each pair of texts comes together, and its ratio of losses against S, out.
+"""Gaps of one family in; how fast each pair of texts converges, and its ratio of losses against S, out.
 
 Source: arXiv 2510.24626.
 """
@@ -9,38 +9,50 @@ from typing import Any
 import altair as alt
 
 from rbpx.analyses.gaps.analysis import Gaps, LossGap
-from rbpx.display.chart.drawing import S_TITLE, colour, curve, dash, data, linear, logarithmic, shape, spec_of, tips
+from rbpx.display.chart.drawing import (
+    S_TITLE,
+    colour,
+    curve,
+    dash,
+    data,
+    linear,
+    logarithmic,
+    shape,
+    spec_of,
+    tips,
+    zero_line,
+)
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet, decimal, named, span, whole
-from rbpx.display.tables import law_name
+from rbpx.display.names import law_title
 from rbpx.groups.question import spelled
 
-MOST_PAIRS = 6  # that have a figure of their own: 15 pairs of 6 texts would be a page by themselves
+MOST_PAIRS = 6  # with a figure of their own: the 15 pairs of 6 texts would fill a page
 
 __all__ = ["MOST_PAIRS", "figures", "loss_name", "pair_name"]
 
 
-def figures(found: Sequence[Gaps], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+def figures(results: Sequence[Gaps], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
     """The exponents of all pairs, then a figure for each of the first six pairs."""
-    return [_exponents(found, fit_ids), *(_ratios(gaps, at, fit_ids) for at, gaps in enumerate(found[:MOST_PAIRS]))]
+    return [_exponents(results, fit_ids), *(_ratios(gaps, at, fit_ids) for at, gaps in enumerate(results[:MOST_PAIRS]))]
 
 
 def loss_name(loss: LossGap) -> str:
-    """As people call a loss."""
-    return law_name(loss.law, loss.k).replace("-ln ", "−ln ")
+    """The name of a loss in the report."""
+    return law_title(loss.law, loss.k)
 
 
 def pair_name(gaps: Gaps, loss: LossGap) -> str:
-    """A, the harder text, against B."""
+    """The names of a pair: A, the harder text, then B."""
     names = (gaps.group.first.dataset, gaps.other.first.dataset)
     return " / ".join(names[::-1] if loss.gap.swapped else names)
 
 
-def _run_ids(found: Sequence[Gaps]) -> tuple[str, ...]:
-    return tuple(sorted({run_id for gaps in found for run_id in (*gaps.group.run_ids, *gaps.other.run_ids)}))
+def _run_ids(results: Sequence[Gaps]) -> tuple[str, ...]:
+    return tuple(sorted({run_id for gaps in results for run_id in (*gaps.group.run_ids, *gaps.other.run_ids)}))
 
 
-def _exponents(found: Sequence[Gaps], fit_ids: Sequence[str]) -> Figure | Undrawn:
+def _exponents(results: Sequence[Gaps], fit_ids: Sequence[str]) -> Figure | Undrawn:
     name, title = "delta", "Do gaps close with size?"
     rows = [
         {
@@ -52,7 +64,7 @@ def _exponents(found: Sequence[Gaps], fit_ids: Sequence[str]) -> Figure | Undraw
             "hi": loss.gap.delta_hi,
             "verdict": loss.gap.verdict,
         }
-        for gaps in found
+        for gaps in results
         for loss in gaps.gaps
         if loss.gap.delta is not None
     ]
@@ -62,20 +74,19 @@ def _exponents(found: Sequence[Gaps], fit_ids: Sequence[str]) -> Figure | Undraw
     return Figure(
         name,
         title,
-        f"Exponents of the ratio of losses for {found[0].group.first.family}: {'; '.join(verdicts)}.",
+        f"Exponents of the ratio of losses for {results[0].group.first.family}: {'; '.join(verdicts)}.",
         "L_A / L_B = G·(S / S_ref)^δ, A the harder text. Left of 0 the gap closes with size, right of 0 it opens. "
         "Bars: 95 %, documents and models.",
         _exponents_chart(rows),
         _exponents_values(name, title, rows),
         spelled("laws", fit_ids=fit_ids),
-        _run_ids(found),
+        _run_ids(results),
     )
 
 
 def _exponents_chart(rows: list[dict[str, Any]]) -> dict[str, Any]:
     order = list(dict.fromkeys(row["loss"] for row in rows))
     pairs = list(dict.fromkeys(row["texts"] for row in rows))
-    zero = alt.Chart(data([{"delta": 0.0}])).mark_rule(strokeDash=[2, 3]).encode(x=alt.X("delta:Q", title="δ"))
     base = alt.Chart(data(rows)).encode(
         y=alt.Y("texts:N", sort=pairs, title=None, axis=alt.Axis(grid=True, labelLimit=150)),
         yOffset=alt.YOffset("loss:N", sort=order),
@@ -86,7 +97,7 @@ def _exponents_chart(rows: list[dict[str, Any]]) -> dict[str, Any]:
     )  # fmt: skip
     return spec_of(
         alt.layer(
-            zero,
+            zero_line("delta", "δ"),
             base.mark_rule(strokeWidth=2).encode(x=alt.X("lo:Q", title="δ"), x2="hi:Q"),
             base.mark_point().encode(
                 x=linear(alt.X, "delta", "δ", zero=True, form="+.3~f"),
@@ -110,11 +121,11 @@ def _exponents_values(name: str, title: str, rows: list[dict[str, Any]]) -> Shee
 def _ratios(gaps: Gaps, at: int, fit_ids: Sequence[str]) -> Figure | Undrawn:
     names = f"{gaps.group.first.dataset} and {gaps.other.first.dataset}"
     name, title = f"ratio{at + 1}", f"The gap between {names}"
-    known = [loss for loss in gaps.gaps if loss.gap.fit.alpha is not None]
-    if not known:
+    losses = [loss for loss in gaps.gaps if loss.gap.fit.alpha is not None]
+    if not losses:
         return Undrawn(name, title, "The ratio of losses is not known at three sizes.")
     points, lines = [], []
-    for loss in known:
+    for loss in losses:
         fit = loss.gap.fit
         series = f"{loss_name(loss)}, {pair_name(gaps, loss)}"
         sizes = {float(run.non_embedding_params): run.size for run in gaps.group.runs}
@@ -124,13 +135,14 @@ def _ratios(gaps: Gaps, at: int, fit_ids: Sequence[str]) -> Figure | Undrawn:
             if y is not None
         ]
         lines += [{"series": series, "S": c["S"], "ratio": c["y"], "lo": c["lo"], "hi": c["hi"]} for c in curve(fit)]
-    told = [f"{loss_name(loss)} {loss.gap.ratio:.3f}" for loss in known if loss.gap.ratio is not None]
+    ratios = [f"{loss_name(loss)} {loss.gap.ratio:.3f}" for loss in losses if loss.gap.ratio is not None]
     return Figure(
         name,
         title,
-        f"Losses of {gaps.group.first.family} on {names}, their ratio against size; in the middle {', '.join(told)}.",
-        "Ratio of the losses of each model, the harder text above. At 1 the gap is closed. Bands: where 95 % of new "
-        "models would lie.",
+        f"Losses of {gaps.group.first.family} on {names}, their ratio against size; at the geometric mean of the sizes "
+        f"{', '.join(ratios)}.",
+        "Ratio of the losses of each model, that of the harder text on top. At 1 the gap is closed. Bands: where 95 % "
+        "of new models would lie.",
         _ratios_chart(points, lines),
         _ratios_values(name, title, points),
         spelled("laws", fit_ids=fit_ids),

@@ -3,20 +3,23 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.gaps.analysis import Gaps
+from rbpx.display.names import law_name
+from rbpx.display.numbers import number, span
 from rbpx.display.plot.axes import SIZE, Axis
-from rbpx.display.plot.terminal import law_series, print_plot, some
-from rbpx.display.tables import console, law_name, number, span
+from rbpx.display.plot.terminal import MOST, law_series, print_plot
+from rbpx.display.spread import spread
+from rbpx.display.tables import console
 
 
-def show(found: Sequence[Gaps]) -> None:
-    """Plot each pair: a mark a loss, on logarithmic axes."""
+def show(results: Sequence[Gaps]) -> None:
+    """Plot each pair, with a mark for each loss, on logarithmic axes."""
     screen = console()
-    for gaps in found:
+    for gaps in results:
         names = (gaps.group.first.dataset, gaps.other.first.dataset)
         if gaps.slices is not None:
             names = (gaps.slices[0].chosen.name, gaps.slices[1].chosen.name)
         series = []
-        for each in some(gaps.gaps):
+        for each in spread(gaps.gaps, MOST):
             A, B = names[::-1] if each.gap.swapped else names
             delta = f"delta {number(each.gap.delta)} ({span(each.gap.delta_lo, each.gap.delta_hi)})"
             series.append(law_series(f"{law_name(each.law, each.k)}, {A} / {B}", each.gap.fit, delta))

@@ -1,48 +1,47 @@
-"""Gaps between the texts of one family, told."""
+"""The gaps between the texts of one family in the report."""
 
 from collections.abc import Sequence
 
-from rbpx.analyses.gaps import figure as drawn
 from rbpx.analyses.gaps.analysis import Gaps, LossGap
-from rbpx.analyses.gaps.figure import MOST_PAIRS, loss_name, pair_name
-from rbpx.display.chart.sheet import Cell, Sheet, decimal, named, span, state
+from rbpx.analyses.gaps.figure import MOST_PAIRS, figures, loss_name, pair_name
+from rbpx.display.chart.sheet import Entry, Sheet, decimal, named, span, state
+from rbpx.display.numbers import UNKNOWN, short
 from rbpx.display.section import Section, Sources, doubts_of, interval
-from rbpx.display.tables import UNKNOWN, short
 
 __all__ = ["section"]
 
 
-def section(found: Sequence[Gaps], sources: Sources) -> Section:
+def section(results: Sequence[Gaps], sources: Sources) -> Section:
     """All pairs of one family."""
     statuses = [
-        (f"{loss_name(loss)} of {pair_name(gaps, loss)}", loss.gap.fit.status) for gaps in found for loss in gaps.gaps
+        (f"{loss_name(loss)} of {pair_name(gaps, loss)}", loss.gap.fit.status) for gaps in results for loss in gaps.gaps
     ]
     return Section(
         "gaps",
-        found[0].group.first.family,
-        tuple(_sentences(found)),
-        tuple(drawn.figures(found, sources.fit_ids)),
-        (_table(found),),
+        results[0].group.first.family,
+        tuple(_sentences(results)),
+        tuple(figures(results, sources.fit_ids)),
+        (_table(results),),
         doubts_of(statuses),
     )
 
 
-def _sentences(found: Sequence[Gaps]) -> list[str]:
-    """Of each pair its cross-entropy, or its first loss."""
-    said = []
-    for gaps in found[:MOST_PAIRS]:
+def _sentences(results: Sequence[Gaps]) -> list[str]:
+    """A sentence for each pair: on its cross-entropy, else on its first loss."""
+    sentences = []
+    for gaps in results[:MOST_PAIRS]:
         losses = [loss for loss in gaps.gaps if loss.gap.delta is not None]
         loss = next((loss for loss in losses if loss.law == "cross_entropy"), losses[0] if losses else None)
         if loss is not None:
-            said.append(_sentence(gaps, loss))
-    if len(found) > MOST_PAIRS:
-        said.append(f"{len(found) - MOST_PAIRS} more pairs are in the figure of all, and in the table.")
-    return said
+            sentences.append(_sentence(gaps, loss))
+    if len(results) > MOST_PAIRS:
+        sentences.append(f"{len(results) - MOST_PAIRS} more pairs are in the figure of all pairs and in the table.")
+    return sentences
 
 
 def _sentence(gaps: Gaps, loss: LossGap) -> str:
     gap, (hard, easy) = loss.gap, pair_name(gaps, loss).split(" / ")
-    how = {"closes": "closes with size", "opens": "opens with size", "constant": "is not seen to change with size"}
+    how = {"closes": "closes with size", "opens": "opens with size", "constant": "does not measurably change with size"}
     named = loss_name(loss) if loss.law == "rbp" else loss_name(loss).capitalize()
     return (
         f"{named}: {hard} is harder than {easy}, by a factor of "
@@ -51,9 +50,9 @@ def _sentence(gaps: Gaps, loss: LossGap) -> str:
     )
 
 
-def _table(found: Sequence[Gaps]) -> Sheet:
+def _table(results: Sequence[Gaps]) -> Sheet:
     rows = []
-    for gaps in found:
+    for gaps in results:
         for loss in gaps.gaps:
             gap = loss.gap
             rows.append(
@@ -75,6 +74,6 @@ def _table(found: Sequence[Gaps]) -> Sheet:
     return Sheet.of("pairs", "Gaps of all pairs", [*columns, ("status", "status")], rows, note)
 
 
-def _closed(loss: LossGap) -> Cell:
+def _closed(loss: LossGap) -> Entry:
     value = loss.gap.ln_S_closed
-    return Cell(UNKNOWN if value is None else short(value), (value,))
+    return Entry(UNKNOWN if value is None else short(value), (value,))

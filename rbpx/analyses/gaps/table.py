@@ -1,4 +1,4 @@
-"""Gaps: fitted pairs in, which text or slice is harder, how fast that changes and where it ends out."""
+"""Gaps: fitted pairs in; which text or slice is harder, how fast the gap changes and where it closes, out."""
 
 import math
 from collections.abc import Sequence
@@ -9,29 +9,30 @@ from rich.markup import escape
 from rbpx.analyses.gaps.analysis import Gaps
 from rbpx.analyses.gaps.law import Gap
 from rbpx.analyses.gaps.slices import SlicePoints
-from rbpx.display.constants import sizes_of
-from rbpx.display.tables import UNKNOWN, console, grid, law_name, number, put, remedies, span, status_name
+from rbpx.display.fit_cells import sizes_of
+from rbpx.display.names import law_name, status_name
+from rbpx.display.numbers import UNKNOWN, number, span
+from rbpx.display.tables import console, grid, print_notes, put
 from rbpx.status import Status
 
 
-def show(found: Sequence[Gaps]) -> None:
-    """Print a table for each pair of texts, a row a loss; for slices a table for each loss, a row a pair."""
+def show(results: Sequence[Gaps]) -> None:
+    """Print a table for each pair of texts with a row for each loss; of slices a table for each loss."""
     screen = console()
-    for gaps in found:
+    for gaps in results:
         if gaps.slices is None:
             _print_pair(screen, gaps)
-    for group in dict.fromkeys(gaps.group for gaps in found if gaps.slices is not None):
-        _print_slices(screen, [gaps for gaps in found if gaps.group is group and gaps.slices is not None])
-    ties = ", ".join(dict.fromkeys(f"ties {gaps.group.ties.value}" for gaps in found))
-    what = "slice" if any(gaps.slices for gaps in found) else "text"
-    screen.print(
+    for group in dict.fromkeys(gaps.group for gaps in results if gaps.slices is not None):
+        _print_slices(screen, [gaps for gaps in results if gaps.group is group and gaps.slices is not None])
+    ties = ", ".join(dict.fromkeys(f"ties {gaps.group.ties.value}" for gaps in results))
+    what = "slice" if any(gaps.slices for gaps in results) else "text"
+    print_notes(
+        screen,
         f"L_A / L_B = G (S / S_ref)^delta, {ties}; A is the {what} with the higher loss at the geometric mean of the "
-        "sizes, where the ratio is given. delta < 0: the gap closes; constant: its interval holds 0. Closed at S: "
-        "where the ratio would be 1, with a 95 % interval, an end of – where there is none.",
-        soft_wrap=True,
+        "sizes, where the ratio is given. delta < 0: the gap closes; constant: the interval of delta contains 0. "
+        "Closed at S: where the ratio would be 1, with a 95 % interval, – for an end that is unbounded.",
+        (each.gap.fit.status for gaps in results for each in gaps.gaps),
     )
-    for line in remedies(each.gap.fit.status for gaps in found for each in gaps.gaps):
-        screen.print(line, soft_wrap=True)
 
 
 def _print_pair(screen: Console, gaps: Gaps) -> None:
@@ -46,9 +47,9 @@ def _print_pair(screen: Console, gaps: Gaps) -> None:
             put(screen, table)
 
 
-def _print_slices(screen: Console, found: Sequence[Gaps]) -> None:
-    """What the slices are, then how each stands against the first one."""
-    group, pairs = found[0].group, [gaps.slices for gaps in found if gaps.slices is not None]
+def _print_slices(screen: Console, results: Sequence[Gaps]) -> None:
+    """Print the slices, then how each compares with the first one."""
+    group, pairs = results[0].group, [gaps.slices for gaps in results if gaps.slices is not None]
     first = pairs[0][0]
     smallest, largest = group.runs[0].size, group.runs[-1].size
     title = f"{group.title}: slices of its scored tokens, {len(group.runs)} sizes"
@@ -56,10 +57,10 @@ def _print_slices(screen: Console, found: Sequence[Gaps]) -> None:
     for part in (first, *(other for _, other in pairs)):
         table.add_row(escape(part.chosen.name), f"{part.n_tokens:,}", f"{part.n_documents:,}", *_entropies(part))
     put(screen, table)
-    for at, loss in enumerate(found[0].gaps):
+    for at, loss in enumerate(results[0].gaps):
         title = f"{group.title}, {law_name(loss.law, loss.k)}: each slice against the first, {first.chosen.name}"
         table = grid(title, ["slice", "A is", *_COLUMNS], left=2, spare=_SPARE)
-        for gaps, (_, other) in zip(found, pairs, strict=True):
+        for gaps, (_, other) in zip(results, pairs, strict=True):
             gap = gaps.gaps[at].gap
             harder = UNKNOWN if gap.ratio is None else "this" if gap.swapped else "first"
             table.add_row(escape(other.chosen.name), harder, *_row(gap))
@@ -67,8 +68,8 @@ def _print_slices(screen: Console, found: Sequence[Gaps]) -> None:
 
 
 def _entropies(part: SlicePoints) -> list[str]:
-    known = next(each for each in part.points if each.law == "cross_entropy")
-    return [number(float(known.y_N[0]), 3), number(float(known.y_N[-1]), 3)]
+    entropies = next(each for each in part.points if each.law == "cross_entropy")
+    return [number(float(entropies.y_N[0]), 3), number(float(entropies.y_N[-1]), 3)]
 
 
 _COLUMNS = ["L_A/L_B", "95 % of it", "delta", "95 % interval", "R2", "sizes", "over S", "gap", "closed at S"]

@@ -10,40 +10,41 @@ import altair as alt
 from rbpx.analyses.klaw.analysis import KLaw, KLaws
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.drawing import colour, curve, dash, data, logarithmic, shape, spec_of, tips
-from rbpx.display.chart.figure import Figure, Undrawn, spread
+from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet, decimal, named, whole
+from rbpx.display.spread import spread
 from rbpx.groups.question import spelled
 
 __all__ = ["figures"]
 
 
-def figures(found: KLaws) -> list[Figure | Undrawn]:
-    """-ln RBP_k against k, a line a size."""
+def figures(result: KLaws) -> list[Figure | Undrawn]:
+    """-ln RBP_k against k, with a line for each size."""
     title = "−ln RBP_k against k"
-    laws = [law for law in found.laws if law.fit.alpha is not None]
+    laws = [law for law in result.laws if law.fit.alpha is not None]
     if not laws:
         return [
-            Undrawn("k", title, "No size has −ln RBP_k at three k of the grid; give more with k='[1,3,10,30,100]'.")
+            Undrawn("k", title, "No size has −ln RBP_k at three k of the grid; ask for more with k='[1,3,10,30,100]'.")
         ]
-    drawn, group = spread(laws, MOST_SERIES), found.group
-    slopes = f"{drawn[0].run.size} with slope {-(drawn[0].fit.alpha or 0):.3f}"
-    if len(drawn) > 1:
-        slopes += f" to {drawn[-1].run.size} with slope {-(drawn[-1].fit.alpha or 0):.3f}"
-    part = f" {len(drawn)} of {len(laws)} sizes are drawn; the table has all." if len(drawn) < len(laws) else ""
+    chosen, group = spread(laws, MOST_SERIES), result.group
+    slopes = f"{chosen[0].run.size} with slope {-(chosen[0].fit.alpha or 0):.3f}"
+    if len(chosen) > 1:
+        slopes += f" to {chosen[-1].run.size} with slope {-(chosen[-1].fit.alpha or 0):.3f}"
+    part = f" {len(chosen)} of {len(laws)} sizes are drawn; the table has all." if len(chosen) < len(laws) else ""
     return [
         Figure(
             "k",
             title,
             f"Logarithmic plot for {group.title}: falling lines, from {slopes}.",
             f"Lines: −ln RBP_k = C·k^−α at fixed S, by least squares.{part}",
-            _chart(drawn),
+            _chart(chosen),
             _values(laws),
             spelled(
                 "shares",
                 run_ids=group.run_ids,
                 family=group.first.family,
                 dataset=group.first.dataset,
-                k=list(found.k_grid),
+                k=list(result.k_grid),
                 ties=group.ties.value,
             ),
             tuple(group.run_ids),

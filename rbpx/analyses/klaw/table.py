@@ -1,19 +1,21 @@
-"""The law in k: fitted groups in, table 1 of the RBP paper and the exchange rate between k and size out."""
+"""The law in k: fitted groups in; table 1 of the RBP paper and the exchange rate between k and size out."""
 
 from collections.abc import Sequence
 
 from rich.markup import escape
 
 from rbpx.analyses.klaw.analysis import STEP, KLaw, KLaws, doubts
-from rbpx.display.constants import constant
-from rbpx.display.tables import UNKNOWN, console, grid, number, put, remedies, rough, short, span, status_name
+from rbpx.display.fit_cells import constant
+from rbpx.display.names import status_name
+from rbpx.display.numbers import UNKNOWN, number, rough, short, span
+from rbpx.display.tables import console, grid, print_notes, put
 
 
-def show(found: Sequence[KLaws]) -> None:
-    """Print R2 and slope of each model on each dataset, as table 1 does, then what a tenfold k is worth in size."""
+def show(results: Sequence[KLaws]) -> None:
+    """Print R2 and slope of each model on each dataset, as in table 1, then what ten times the k is worth in size."""
     screen = console()
-    for family in dict.fromkeys(laws.group.first.family for laws in found):
-        of_family = [laws for laws in found if laws.group.first.family == family]
+    for family in dict.fromkeys(laws.group.first.family for laws in results):
+        of_family = [laws for laws in results if laws.group.first.family == family]
         table = grid("Laws in k: -ln RBP_k = C · k^slope at fixed S", ["size", *("R2   slope" for _ in of_family)])
         table.add_row("", *(f"[bold]{escape(laws.group.title)}[/bold]" for laws in of_family))
         sizes = dict.fromkeys(law.run.size for laws in of_family for law in laws.laws)
@@ -22,21 +24,20 @@ def show(found: Sequence[KLaws]) -> None:
         put(screen, table)
     columns = ["size", "S", "alpha_k", "95 % interval", "C", "95 % of C", "R2", "S times", "95 % interval", "rate"]
     spare = ("S", "C", "95 % of C", "R2")
-    for laws in found:
+    for laws in results:
         table = grid(f"{laws.group.title}: k = {STEP} against size", [*columns, "status"], spare=spare)
         for law in laws.laws:
             table.add_row(*_exchange_row(law))
         put(screen, table)
-    ks = ", ".join(map(str, found[0].k_grid))
-    screen.print(
-        f"k = {ks}; ties {found[0].group.ties.value}; least squares of ln(-ln RBP_k) on ln k. S times: how much "
-        f"larger a model does at k = 1 what this one does at k = {STEP}, {STEP}^(alpha_k / alpha_S) with alpha_S of "
-        "the law in S at k = 1; an end of – means that no size is known to do it. Rate: d ln S / d ln k at constant "
-        "RBP.",
-        soft_wrap=True,
+    ks = ", ".join(map(str, results[0].k_grid))
+    print_notes(
+        screen,
+        f"k = {ks}; ties {results[0].group.ties.value}; least squares of ln(-ln RBP_k) on ln k. S times: how many "
+        f"times larger a model must be to do at k = 1 what this one does at k = {STEP}, {STEP}^(alpha_k / alpha_S) "
+        "with alpha_S of the law in S at k = 1; – for an end: no size is known to suffice. Rate: d ln S / d ln k at "
+        "constant RBP.",
+        (status for laws in results for status in doubts(laws)),
     )
-    for line in remedies(status for laws in found for status in doubts(laws)):
-        screen.print(line, soft_wrap=True)
 
 
 def _pair(laws: KLaws, size: str) -> str:

@@ -1,4 +1,4 @@
-"""From outcomes to tokens: recovered laws in, what passed, what it tells of the tokens and how far off that is out."""
+"""From outcomes to tokens: recovered laws in; passes, what they imply for tokens, and how far off that is, out."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,9 +9,10 @@ from rich.markup import escape
 from rbpx.analyses.outcomes.counts import Correction
 from rbpx.analyses.outcomes.law import OutcomeFit, implied_rbp
 from rbpx.analyses.outcomes.recovery import OutcomeLaws, OutcomesFound
-from rbpx.display.tables import UNKNOWN, console, grid, number, put, remedies, rough, span, status_name
+from rbpx.display.names import status_name
+from rbpx.display.numbers import UNKNOWN, number, rough, span
+from rbpx.display.tables import console, grid, print_notes, put
 from rbpx.laws.power import PowerLawFit
-from rbpx.status import Status
 
 _LONGEST_NAME: Final = 16
 _TAKEN = {
@@ -21,25 +22,24 @@ _TAKEN = {
 }
 
 
-def show(found: Sequence[OutcomesFound]) -> None:
-    """Print for each k what passed, the laws that tells, and the RBP_k that they imply."""
+def show(results: Sequence[OutcomesFound]) -> None:
+    """Print for each k the shares that passed, the laws recovered from them, and the RBP_k that they imply."""
     screen = console()
-    for each in found:
+    for each in results:
         for laws in each.found:
             title = f"{each.title}{'' if laws.k is None else f', k = {laws.k}'}"
             _print_passes(screen, title, laws)
             _print_laws(screen, title, laws)
             _print_rbp(screen, title, laws)
-    screen.print(
-        "A sequence of N tokens passes if all are hits, ranks at most k. Independent: pass ~ Bernoulli(exp(-C N "
-        "S^-alpha)), by maximum likelihood. Correlation (r): of two hits of a sequence, hits beta-binomial; measured "
-        "at the tokens, for each size and N, or fitted, one for all. Bias: of alpha against the law of the tokens; its "
-        "interval is in --format json. No interval: more than 5 % of the resamples of the documents have no maximum.",
-        soft_wrap=True,
+    print_notes(
+        screen,
+        "A sequence of N tokens passes if all are hits, with ranks at most k. Independent: pass ~ Bernoulli(exp(-C N "
+        "S^-alpha)), by maximum likelihood. Correlation (r): between two hits of a sequence, whose number is then "
+        "beta-binomial; measured on the tokens, for each size and N, or fitted, one value for all. Bias: of alpha "
+        "against the law of the tokens; its interval is in --format json. No interval: the likelihood has no maximum "
+        "in more than 5 % of the resamples of the documents.",
+        (fit.status for each in results for laws in each.found for fit in laws.fits.values()),
     )
-    statuses: set[Status] = {fit.status for each in found for laws in each.found for fit in laws.fits.values()}
-    for line in remedies(statuses):
-        screen.print(line, soft_wrap=True)
 
 
 def _print_passes(screen: Console, title: str, laws: OutcomeLaws) -> None:
@@ -76,12 +76,12 @@ def _print_laws(screen: Console, title: str, laws: OutcomeLaws) -> None:
 
 
 def _short(size: str) -> str:
-    """The end of a long name, which is what tells the models of a hub apart."""
+    """The end of a long name, by which the models of a hub differ."""
     return size if len(size) <= _LONGEST_NAME else f"…{size[-_LONGEST_NAME + 1 :]}"
 
 
 def _of_tokens(laws: OutcomeLaws, row: list[str], more: str) -> list[str]:
-    """A row, with what only tokens tell where there are tokens."""
+    """A row, with one more cell if the tokens are known."""
     return row if laws.tokens is None else [*row, more]
 
 
@@ -95,19 +95,19 @@ def _bias(laws: OutcomeLaws, fit: OutcomeFit) -> str:
 
 
 def _print_rbp(screen: Console, title: str, laws: OutcomeLaws) -> None:
-    shown = [(key, fit) for key, fit in laws.fits.items() if fit.alpha is not None and _is_shown(key, laws)]
-    if not shown:
+    fits = [(key, fit) for key, fit in laws.fits.items() if fit.alpha is not None and _is_shown(key, laws)]
+    if not fits:
         return
-    names = [f"N = {n}" if n is not None else "all, fitted r" for (n, _), _ in shown]
+    names = [f"N = {n}" if n is not None else "all, fitted r" for (n, _), _ in fits]
     table = grid(
         f"{title}: RBP of single tokens, by those laws", ["size", *(["tokens"] if laws.tokens else []), *names]
     )
     for m, S in enumerate(laws.S):
         counted = [] if laws.tokens is None else [number(float(laws.tokens.rbp_M[m]), 3)]
-        table.add_row(escape(_short(laws.sizes[m])), *counted, *(number(implied_rbp(fit, S)[0], 3) for _, fit in shown))
+        table.add_row(escape(_short(laws.sizes[m])), *counted, *(number(implied_rbp(fit, S)[0], 3) for _, fit in fits))
     put(screen, table)
 
 
 def _is_shown(key: tuple[int | None, Correction], laws: OutcomeLaws) -> bool:
-    """Each length as a benchmark would have it, and all of them with their own correlation."""
+    """Each length under independence, as for a benchmark, and all lengths together with a fitted correlation."""
     return key[1] is (Correction.free if key[0] is None else Correction.none)

@@ -1,4 +1,4 @@
-"""Backtests of one group in, the error of each law at the largest size, told from fewer and fewer sizes, out."""
+"""Backtests of one group in; the error of each law at the largest size, predicted from fewer and fewer sizes, out."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,48 +6,48 @@ from typing import Any
 import altair as alt
 
 from rbpx.analyses.predict.analysis import Foresight, Foresights
-from rbpx.display.chart.drawing import colour, data, linear, shape, spec_of, tips
+from rbpx.display.chart.drawing import colour, data, linear, shape, spec_of, tips, zero_line
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet, error, magnitude, named, span, whole
-from rbpx.display.tables import law_name
+from rbpx.display.names import law_title
 from rbpx.groups.question import spelled
 
 __all__ = ["figures", "name_of"]
 
 
-def figures(found: Foresights, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
-    """Errors at the largest size."""
+def figures(result: Foresights, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+    """The errors at the largest size."""
     title = "Backtest: the largest size, predicted from smaller ones"
-    rows = _rows(found)
+    rows = _rows(result)
     if not rows:
-        return [Undrawn("backtest", title, "It needs four sizes: three to fit, one to hold the law against.")]
+        return [Undrawn("backtest", title, "It needs four sizes: three to fit, one to test the law on.")]
     best = min(rows, key=lambda row: abs(row["error"]))
-    tested = [law for law in found.laws if law.mean_error is not None]
-    told = [f"{name_of(law)} {law.mean_error:.1%}" for law in tested if law.mean_error is not None]
+    tested = [law for law in result.laws if law.mean_error is not None]
+    errors = [f"{name_of(law)} {law.mean_error:.1%}" for law in tested if law.mean_error is not None]
     return [
         Figure(
             "backtest",
             title,
-            f"Errors of predictions for {found.group.title}; mean error of each law: {', '.join(told)}. Smallest "
+            f"Errors of predictions for {result.group.title}; mean error of each law: {', '.join(errors)}. Smallest "
             f"single error: {best['law']}, {best['error']:+.1%}.",
-            f"Error of the prediction for {found.group.runs[-1].size}, (predicted − measured) / measured; laws in "
-            "order of their mean error over all backtests. Colour and shape: how many of the smallest were fitted.",
+            f"Error of the prediction for {result.group.runs[-1].size}, (predicted − measured) / measured; laws in "
+            "order of their mean error over all backtests. Colour and shape: how many of the smallest sizes were "
+            "fitted.",
             _chart(rows, [name_of(law) for law in tested]),
             _values(title, rows),
             spelled("laws", fit_ids=fit_ids),
-            tuple(found.group.run_ids),
+            tuple(result.group.run_ids),
         )
     ]
 
 
 def name_of(foresight: Foresight) -> str:
-    """As people call a law, its method beside it where it is not least squares."""
-    law, method = foresight.law, foresight.law.method.value
-    return law_name(law.law, law.k).replace("-ln ", "−ln ") + ("" if method == "ols" else f", {method}")
+    """The law of a prediction, with its method unless it is least squares."""
+    return law_title(foresight.law.law, foresight.law.k, foresight.law.method)
 
 
-def _rows(found: Foresights) -> list[dict[str, Any]]:
-    largest, n = found.group.runs[-1].size, len(found.group.runs)
+def _rows(result: Foresights) -> list[dict[str, Any]]:
+    largest, n = result.group.runs[-1].size, len(result.group.runs)
     return [
         {
             "law": name_of(law),
@@ -59,7 +59,7 @@ def _rows(found: Foresights) -> list[dict[str, Any]]:
             "hi": test.predicted.hi,
             "measured": test.measured,
         }
-        for law in found.laws
+        for law in result.laws
         for test in law.backtests
         if test.size == largest and test.n_fitted >= n - 3
     ]
@@ -76,11 +76,6 @@ def _chart(rows: list[dict[str, Any]], laws: list[str]) -> dict[str, Any]:
         hi="to|.4~g",
         measured="measured|.4~g",
     )
-    zero = (
-        alt.Chart(data([{"error": 0.0}]))
-        .mark_rule(strokeDash=[2, 3])
-        .encode(x=alt.X("error:Q", title="error of the prediction"))
-    )
     points = alt.Chart(data(rows)).mark_point(size=80).encode(
         x=linear(alt.X, "error", "error of the prediction", zero=True, form="+.0%"),
         y=alt.Y("law:N", sort=laws, title=None, axis=alt.Axis(grid=True, labelLimit=160)),
@@ -88,7 +83,7 @@ def _chart(rows: list[dict[str, Any]], laws: list[str]) -> dict[str, Any]:
         shape=shape("fitted", "fitted to the", order),
         tooltip=shown,
     )  # fmt: skip
-    return spec_of(alt.layer(zero, points), height=max(160, 26 * len(laws)))
+    return spec_of(alt.layer(zero_line("error", "error of the prediction"), points), height=max(160, 26 * len(laws)))
 
 
 def _values(title: str, rows: list[dict[str, Any]]) -> Sheet:

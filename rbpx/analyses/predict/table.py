@@ -1,44 +1,33 @@
-"""Backtest and prediction: laws in order of their errors in, what each said of larger sizes and says now out."""
+"""Backtest and prediction: laws in order of their errors in; their past and present predictions out."""
 
 from collections.abc import Sequence
 
-from rbpx.analyses.predict.analysis import FAR, Foresight, Foresights
-from rbpx.display.tables import (
-    UNKNOWN,
-    console,
-    grid,
-    law_name,
-    number,
-    percent,
-    put,
-    remedies,
-    short,
-    span,
-    status_name,
-)
+from rbpx.analyses.predict.analysis import FAR, Foresights
+from rbpx.display.names import law_name, status_name
+from rbpx.display.numbers import UNKNOWN, number, percent, short, span
+from rbpx.display.tables import console, grid, print_notes, put
 
 
-def show(found: Sequence[Foresights]) -> None:
+def show(results: Sequence[Foresights]) -> None:
     """Print the laws ranked by the errors of their backtests, then their predictions."""
     screen = console()
-    for foresights in found:
+    for foresights in results:
         _print_backtest(foresights)
         _print_predictions(foresights)
-    screen.print(
-        "Backtest: fitted to the smallest sizes, held against the larger ones, on the same tokens; laws in order of "
-        "their mean |error|; from n: error of the largest size, predicted from the n smallest. Inside: how many of "
-        "the 95 % intervals held what was measured. Intervals of a prediction are for one new model; beyond "
-        f"{FAR} times the sizes a prediction is an extrapolation that nothing tests.",
-        soft_wrap=True,
+    print_notes(
+        screen,
+        "Backtest: fitted to the smallest sizes and compared with the larger ones, on the same tokens; laws in order "
+        "of their mean |error|; from n: error of the largest size, predicted from the n smallest. Inside: how many of "
+        "the 95 % intervals contained the measured value. Intervals of a prediction are for one new model; more than "
+        f"{FAR} times beyond the measured sizes a prediction is an extrapolation that no backtest covers.",
+        (f.law.fit.status for foresights in results for f in foresights.laws),
     )
-    for line in remedies(f.law.fit.status for foresights in found for f in foresights.laws):
-        screen.print(line, soft_wrap=True)
 
 
 def _print_backtest(foresights: Foresights) -> None:
     sizes = foresights.group.runs
-    held = list(range(1, min(3, max(len(sizes) - 3, 0)) + 1))
-    columns = ["law", "mean |error|", *(f"from {len(sizes) - n}" for n in held), "inside"]
+    left_out = list(range(1, min(3, max(len(sizes) - 3, 0)) + 1))
+    columns = ["law", "mean |error|", *(f"from {len(sizes) - n}" for n in left_out), "inside"]
     spare = ("alpha", "95 % of alpha", "R2")
     table = grid(f"{foresights.group.title}: backtest", [*columns, *spare, "status"], spare=spare)
     for foresight in foresights.laws:
@@ -47,9 +36,9 @@ def _print_backtest(foresights: Foresights) -> None:
         fit = foresight.law.fit
         inside = [b.is_inside for b in foresight.backtests if b.is_inside is not None]
         table.add_row(
-            _name(foresight),
+            law_name(foresight.law.law, foresight.law.k, foresight.law.method),
             UNKNOWN if mean is None else percent(mean).lstrip("+"),
-            *(percent(last.get(len(sizes) - n)) for n in held),
+            *(percent(last.get(len(sizes) - n)) for n in left_out),
             f"{sum(inside)}/{len(inside)}" if inside else UNKNOWN,
             number(fit.alpha),
             span(fit.alpha_lo, fit.alpha_hi),
@@ -65,7 +54,7 @@ def _print_predictions(foresights: Foresights) -> None:
     for foresight in foresights.laws:
         if foresight.predictions:
             cells = [f"{short(p.y)} ({short(p.lo)}..{short(p.hi)})" for p in foresight.predictions]
-            table.add_row(_name(foresight), *cells)
+            table.add_row(law_name(foresight.law.law, foresight.law.k, foresight.law.method), *cells)
     beyond = [f"{p.beyond:.3g} times" for p in next((f.predictions for f in foresights.laws if f.predictions), ())]
     if beyond:
         table.add_section()
@@ -78,8 +67,3 @@ def _print_predictions(foresights: Foresights) -> None:
             f"[yellow]S = {sizes}: more than {FAR} times beyond what was fitted; an extrapolation.[/yellow]\n",
             soft_wrap=True,
         )
-
-
-def _name(foresight: Foresight) -> str:
-    law, method = foresight.law, foresight.law.method.value
-    return law_name(law.law, law.k) + ("" if method == "ols" else f", {method}")

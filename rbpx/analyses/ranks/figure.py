@@ -1,4 +1,4 @@
-"""The distribution of the ranks: one group in; counted ranks with fitted forms, and what these derive, out.
+"""The distribution of the ranks: one group in; counted ranks with fitted forms, and the laws they imply, out.
 
 Source: RBP paper (arXiv 2510.20387), eq. 9, figures 8a to 8c.
 """
@@ -14,9 +14,10 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from rbpx.analyses.ranks.analysis import PAPER, Closure, Ranks, RunRanks
-from rbpx.display.chart.drawing import S_TITLE, colour, curve, dash, dash_told, data, logarithmic, shape, spec_of, tips
-from rbpx.display.chart.figure import Figure, Undrawn, spread
+from rbpx.display.chart.drawing import S_TITLE, colour, curve, dash, data, line_dash, logarithmic, shape, spec_of, tips
+from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet, decimal, magnitude, named, whole
+from rbpx.display.spread import spread
 from rbpx.groups.question import spelled
 from rbpx.laws.distribution import ln_shares
 from rbpx.store.queries import ask
@@ -39,26 +40,25 @@ _PER_DECADE = 6  # bins
 _QUANTITIES = {"cross_entropy": "cross-entropy", "rbp": "−ln RBP_1"}
 
 
-def figures(connection: duckdb.DuckDBPyConnection, found: Ranks, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+def figures(connection: duckdb.DuckDBPyConnection, result: Ranks, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
     """Cross-entropy and -ln RBP_1 measured and derived, then the ranks of the smallest and the largest size."""
-    return [_derived(found, fit_ids), _distribution(connection, found)]
+    return [_derived(result, fit_ids), _distribution(connection, result)]
 
 
 def form(distribution: str) -> str:
-    """As people call a distribution."""
+    """The name of a distribution in the report."""
     return FORMS.get(distribution, distribution.replace("_", " "))
 
 
 # ---------------------------------------------------------------------------------------------------- derived laws
 
 
-def _derived(found: Ranks, fit_ids: Sequence[str]) -> Figure | Undrawn:
-    name, title = "derived", "Two laws, and what the distribution of ranks derives"
-    closures = [c for c in found.closures if c.k in (None, 1) and c.quantity in _QUANTITIES]
+def _derived(result: Ranks, fit_ids: Sequence[str]) -> Figure | Undrawn:
+    name, title = "derived", "Two laws, measured and derived from the distribution of ranks"
+    closures = [c for c in result.closures if c.k in (None, 1) and c.quantity in _QUANTITIES]
     if not closures:
-        why = "It needs three sizes, the published fit at each of them, and k = 1."
-        return Undrawn(name, title, why)
-    told = [
+        return Undrawn(name, title, "It needs three sizes, the published fit at each of them, and k = 1.")
+    slopes = [
         f"{_QUANTITIES[c.quantity]}: slope {_slope(c.measured.alpha)} measured, {_slope(c.derived.alpha)} derived by "
         f"{form(c.distribution)}"
         for c in closures
@@ -66,12 +66,12 @@ def _derived(found: Ranks, fit_ids: Sequence[str]) -> Figure | Undrawn:
     return Figure(
         name,
         title,
-        f"Laws in size for {found.group.title}. {'; '.join(told)}.",
-        "Points and solid lines: measured. Broken lines: the same, as it follows from the fitted distributions.",
+        f"Laws in size for {result.group.title}. {'; '.join(slopes)}.",
+        "Points and solid lines: measured. Dashed lines: derived from the fitted distributions.",
         _derived_chart(closures),
-        _derived_values(name, title, found, closures),
+        _derived_values(name, title, result, closures),
         spelled("laws", fit_ids=fit_ids),
-        tuple(found.group.run_ids),
+        tuple(result.group.run_ids),
     )
 
 
@@ -110,11 +110,11 @@ def _derived_chart(closures: list[Closure]) -> dict[str, Any]:
     )
 
 
-def _derived_values(name: str, title: str, found: Ranks, closures: list[Closure]) -> Sheet:
+def _derived_values(name: str, title: str, result: Ranks, closures: list[Closure]) -> Sheet:
     rows = [
         [named(run.run.size), named(_QUANTITIES[c.quantity]), named(form(c.distribution)), decimal(y), decimal(z)]
         for c in closures
-        for run, y, z in zip(found.runs, c.measured.params["y"], c.derived.params["y"], strict=True)
+        for run, y, z in zip(result.runs, c.measured.params["y"], c.derived.params["y"], strict=True)
     ]
     columns = [("size", "size"), ("quantity", "quantity"), ("distribution", "distribution")]
     return Sheet.of(name, f"{title}: values", [*columns, ("measured", "measured"), ("derived", "derived")], rows)
@@ -123,14 +123,14 @@ def _derived_values(name: str, title: str, found: Ranks, closures: list[Closure]
 # ---------------------------------------------------------------------------------------------------- distributions
 
 
-def _distribution(connection: duckdb.DuckDBPyConnection, found: Ranks) -> Figure | Undrawn:
+def _distribution(connection: duckdb.DuckDBPyConnection, result: Ranks) -> Figure | Undrawn:
     name, title = "distribution", "How the ranks are distributed"
-    drawn = spread(found.runs, 2)
-    forms = list(dict.fromkeys([PAPER, *([] if found.favoured is None else [found.favoured])]))
-    edges = _edges(max(run.run.vocab_size or 1 for run in drawn))
-    run_ids, ties = [each.run.run_id for each in drawn], found.group.ties.value
+    ends = spread(result.runs, 2)
+    forms = list(dict.fromkeys([PAPER, *([] if result.favoured is None else [result.favoured])]))
+    edges = _edges(max(run.run.vocab_size or 1 for run in ends))
+    run_ids, ties = [each.run.run_id for each in ends], result.group.ties.value
     counted = ask(connection, "rank_shares", run_ids=run_ids, ties=ties, edges=edges).to_pylist()
-    sizes = {each.run.run_id: each.run.size for each in drawn}
+    sizes = {each.run.run_id: each.run.size for each in ends}
     points = [
         {
             "size": sizes[row["run_id"]],
@@ -142,15 +142,16 @@ def _distribution(connection: duckdb.DuckDBPyConnection, found: Ranks) -> Figure
         }
         for row in counted
     ]
-    lines = [line for each in drawn for which in forms for line in _line(each, which, edges)]
-    best = ", ".join(f"{each.run.size}: {form(each.best)}" for each in drawn if each.best is not None)
+    lines = [line for each in ends for which in forms for line in _line(each, which, edges)]
+    best = ", ".join(f"{each.run.size}: {form(each.best)}" for each in ends if each.best is not None)
     return Figure(
         name,
         title,
-        f"Share of tokens of each rank for {found.group.title}, falling over the ranks; best by AIC: {best or 'none'}.",
-        "Points: share of tokens in a bin of ranks, over the number of ranks in it. Lines: the published lognormal "
-        "(fitted to ranks from 2 up) and the distribution over 1..V with the smallest AIC of all sizes.",
-        _distribution_chart(points, lines, [each.run.size for each in drawn], [form(which) for which in forms]),
+        f"Share of tokens of each rank for {result.group.title}, falling with rank; best by AIC: {best or 'none'}.",
+        "Points: share of tokens in a bin of ranks, over the number of ranks in it. Lines: the published "
+        "lognormal (fitted to ranks from 2 up) and the distribution over 1..V with the smallest AIC summed over all "
+        "sizes.",
+        _distribution_chart(points, lines, [each.run.size for each in ends], [form(which) for which in forms]),
         _distribution_values(name, title, points),
         spelled("rank_shares", run_ids=run_ids, ties=ties, edges=edges),
         tuple(run_ids),
@@ -164,7 +165,7 @@ def _edges(V: int) -> list[int]:
 
 
 def _line(each: RunRanks, which: str, edges: list[int]) -> list[dict[str, Any]]:
-    """The mean share of a rank in each bin by a fitted distribution; none without numbers."""
+    """The mean share per rank in each bin by a fitted distribution; no rows if that has no numbers."""
     p_V = _shares(each, which)
     if p_V is None:
         return []
@@ -193,12 +194,12 @@ def _shares(each: RunRanks, which: str) -> Floats | None:
 def _distribution_chart(points: list[Any], lines: list[Any], order: list[str], forms: list[str]) -> dict[str, Any]:
     x, y = logarithmic(alt.X, "rank", "rank"), logarithmic(alt.Y, "share", "share of tokens per rank")
     hue = colour("size", "size", order)
-    seen = min(point["share"] for point in points)
-    lines = [line for line in lines if line["share"] > seen / 30]  # a tail that falls for ever would sink the points
+    least = min(point["share"] for point in points)
+    lines = [line for line in lines if line["share"] > least / 30]  # a tail that keeps falling would squeeze the points
     shown = tips(size="size", first="ranks from|,", last="to|,", n="tokens|,", share="share per rank|.3~g")
     return spec_of(
         alt.layer(
-            alt.Chart(data(lines)).mark_line().encode(x=x, y=y, color=hue, strokeDash=dash_told("form", forms)),
+            alt.Chart(data(lines)).mark_line().encode(x=x, y=y, color=hue, strokeDash=line_dash("form", forms)),
             alt.Chart(data(points))
             .mark_point()
             .encode(x=x, y=y, color=hue, shape=shape("size", "size", order), tooltip=shown),

@@ -1,9 +1,8 @@
-"""The distribution of the ranks of one group, told: which form fits best, and what it derives."""
+"""The distribution of the ranks in the report: which form fits best, and the laws that it implies."""
 
-from rbpx.analyses.ranks import figure as drawn
 from rbpx.analyses.ranks.analysis import PAPER, Closure, Ranks, RunRanks
-from rbpx.analyses.ranks.figure import form
-from rbpx.display.chart.sheet import Cell, Sheet, decimal, named, span, state
+from rbpx.analyses.ranks.figure import figures, form
+from rbpx.display.chart.sheet import Entry, Sheet, decimal, named, span, state
 from rbpx.display.section import Section, Sources, doubts_of
 
 __all__ = ["section"]
@@ -11,59 +10,59 @@ __all__ = ["section"]
 _QUANTITIES = {"cross_entropy": "cross-entropy", "error_entropy": "error-entropy"}
 
 
-def section(found: Ranks, sources: Sources) -> Section:
+def section(result: Ranks, sources: Sources) -> Section:
     """Ranks with their fitted forms, and the laws that follow from them."""
     statuses = [
         (f"{form(rival.fit.distribution)} of {each.run.size}", rival.fit.status)
-        for each in found.runs
+        for each in result.runs
         for rival in each.rivals
     ]
-    sheets = [_rivals(found)] + ([_closures(found)] if found.closures else [])
+    sheets = [_rivals(result)] + ([_closures(result)] if result.closures else [])
     return Section(
         "ranks",
         "The distribution of the ranks",
-        tuple(_sentences(found)),
-        tuple(drawn.figures(sources.connection, found, sources.fit_ids)),
+        tuple(_sentences(result)),
+        tuple(figures(sources.connection, result, sources.fit_ids)),
         tuple(sheets),
         doubts_of(statuses),
     )
 
 
-def _sentences(found: Ranks) -> list[str]:
-    said = []
-    if found.favoured is not None:
-        best = sum(each.best == found.favoured for each in found.runs)
-        said.append(
-            f"Of the distributions over all ranks, {form(found.favoured)} has the smallest AIC over all sizes (the "
-            f"smallest at {best} of {len(found.runs)})."
+def _sentences(result: Ranks) -> list[str]:
+    sentences = []
+    if result.favoured is not None:
+        best = sum(each.best == result.favoured for each in result.runs)
+        sentences.append(
+            f"Of the distributions over all ranks, {form(result.favoured)} has the smallest AIC summed over all sizes "
+            f"(and the smallest at {best} of {len(result.runs)} sizes)."
         )
-    one = next((c for c in found.closures if c.distribution == PAPER and c.quantity == "rbp" and c.k == 1), None)
+    one = next((c for c in result.closures if c.distribution == PAPER and c.quantity == "rbp" and c.k == 1), None)
     if one is not None and one.level[0] is not None and one.derived.alpha is not None:
-        said.append(
-            f"The published lognormal derives −ln RBP_1 with slope {-one.derived.alpha:.3f}, measured "
-            f"{-(one.measured.alpha or 0.0):.3f}, at {one.level[0]:.2f} times its level."
+        sentences.append(
+            f"From the published lognormal follows −ln RBP_1 with slope {-one.derived.alpha:.3f}, where "
+            f"{-(one.measured.alpha or 0.0):.3f} is measured, at {one.level[0]:.2f} times the measured level."
         )
-    return said
+    return sentences
 
 
-def _rivals(found: Ranks) -> Sheet:
+def _rivals(result: Ranks) -> Sheet:
     columns = [("size", "size"), ("distribution", "distribution"), ("nats behind", "nats_behind")]
     columns += [("95 %", "nats_behind_lo nats_behind_hi"), ("AIC", "aic"), ("distance", "distance")]
     columns += [("mu", "mu"), ("sigma", "sigma"), ("status", "status")]
-    rows = [row for each in found.runs for row in _of_run(each)]
+    rows = [row for each in result.runs for row in _of_run(each)]
     note = (
-        "Nats behind: what a distribution gives away, a token, to the best over the same ranks; the published fit "
+        "Nats behind: log-likelihood per token lost to the best distribution over the same ranks; the published fit "
         "leaves rank 1 out, so it has none. Distance: largest difference of the cumulative shares."
     )
     return Sheet.of("rivals", "The lognormal and its rivals", columns, rows, note)
 
 
-def _of_run(each: RunRanks) -> list[list[Cell]]:
+def _of_run(each: RunRanks) -> list[list[Entry]]:
     rows = []
     for rival in each.rivals:
         fit = rival.fit
         lost, ends = rival.behind if rival.behind is not None else (None, None)
-        aic = Cell("–" if fit.aic is None else f"{fit.aic:,.0f}", (fit.aic,))
+        aic = Entry("–" if fit.aic is None else f"{fit.aic:,.0f}", (fit.aic,))
         rows.append(
             [
                 named(each.run.size),
@@ -80,20 +79,20 @@ def _of_run(each: RunRanks) -> list[list[Cell]]:
     return rows
 
 
-def _closures(found: Ranks) -> Sheet:
+def _closures(result: Ranks) -> Sheet:
     columns = [("distribution", "distribution"), ("quantity", "quantity"), ("slope measured", "slope_measured")]
     columns += [("slope derived", "slope_derived"), ("difference, 95 %", "difference_lo difference_hi")]
     columns += [("level", "level"), ("95 % of it", "level_lo level_hi")]
-    rows = [_closure(closure) for closure in found.closures]
-    note = "Level: derived over measured at the geometric mean of the sizes; 1 is closure."
-    return Sheet.of("closures", "Laws derived beside laws measured", columns, rows, note)
+    rows = [_closure(closure) for closure in result.closures]
+    note = "Level: derived over measured at the geometric mean of the sizes; exact closure would be 1."
+    return Sheet.of("closures", "Derived laws beside measured laws", columns, rows, note)
 
 
-def _closure(closure: Closure) -> list[Cell]:
+def _closure(closure: Closure) -> list[Entry]:
     level, lo, hi = closure.level
     quantity = _QUANTITIES.get(closure.quantity, f"−ln RBP_{closure.k}")
 
-    def slope(alpha: float | None) -> Cell:
+    def slope(alpha: float | None) -> Entry:
         return decimal(None if alpha is None else -alpha)
 
     more_lo, more_hi = closure.ratio.alpha_lo, closure.ratio.alpha_hi

@@ -1,4 +1,4 @@
-"""The distribution of the ranks: fitted groups in, rivals, parameters and what they derive side by side out."""
+"""The distribution of the ranks: fitted groups in; rival forms, their parameters and the laws they imply out."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,7 +7,9 @@ from rich.markup import escape
 
 from rbpx.analyses.ranks.analysis import PAPER, Closure, Ranks, RunRanks
 from rbpx.analyses.ranks.compare import Rival
-from rbpx.display.tables import UNKNOWN, console, grid, number, put, remedies, span, status_name
+from rbpx.display.names import remedies, status_name
+from rbpx.display.numbers import UNKNOWN, number, span
+from rbpx.display.tables import console, grid, put
 from rbpx.laws.distribution import DISTRIBUTIONS
 from rbpx.laws.family import FAMILIES
 from rbpx.status import Status
@@ -25,10 +27,10 @@ SHORT = {
 _QUANTITIES = {"cross_entropy": "CE", "error_entropy": "H(P)"}
 
 
-def show(found: Sequence[Ranks]) -> None:
-    """Print for each group the rivals by size, mu and sigma, and the derived laws beside the measured ones."""
+def show(results: Sequence[Ranks]) -> None:
+    """Print for each group the rival forms by size, mu and sigma, and the derived laws beside the measured ones."""
     screen = console()
-    for ranks in found:
+    for ranks in results:
         title = ranks.group.title
         _print_rivals(screen, ranks, f"{title}: nats per token behind the best", _behind)
         _print_rivals(screen, ranks, f"{title}: largest difference of the two CDFs", _distance)
@@ -36,11 +38,11 @@ def show(found: Sequence[Ranks]) -> None:
         _print_lognormal(screen, ranks)
         for name in dict.fromkeys(closure.distribution for closure in ranks.closures):
             _print_closures(screen, ranks, name)
-    _print_footnote(screen, found)
+    _print_footnote(screen, results)
 
 
 def _print_rivals(screen: Console, ranks: Ranks, title: str, cell: Callable[[Rival], str]) -> None:
-    spare = [SHORT["negative_binomial"]]  # where names of sizes are long, one has to go
+    spare = [SHORT["negative_binomial"]]  # where the names of sizes are long, one has to go
     table = grid(title, ["size", *(SHORT[name] for name in DISTRIBUTIONS)], spare=spare)
     for of in ranks.runs:
         table.add_row(escape(of.run.size), *(cell(of.rival(name)) for name in DISTRIBUTIONS))
@@ -48,7 +50,7 @@ def _print_rivals(screen: Console, ranks: Ranks, title: str, cell: Callable[[Riv
 
 
 def _behind(rival: Rival) -> str:
-    """What is lost; best, or in brackets where the documents do not tell it from the best."""
+    """Nats per token lost to the best form; in brackets where that is not significantly different from 0."""
     if rival.behind is None:
         return UNKNOWN
     lost, ends = rival.behind
@@ -62,11 +64,11 @@ def _distance(rival: Rival) -> str:
 
 
 def _print_criteria(screen: Console, ranks: Ranks) -> None:
-    """Sums over the sizes, above the smallest; a distribution without numbers at a size has no sum."""
-    found = {name: [of.rival(name) for of in ranks.runs] for name in DISTRIBUTIONS}
+    """Print sums over the sizes, as differences from the least; a form without numbers at a size is left out."""
+    rivals_of = {name: [of.rival(name) for of in ranks.runs] for name in DISTRIBUTIONS}
     sums = {
         name: (sum(r.fit.aic or 0.0 for r in rivals), sum(r.fit.bic or 0.0 for r in rivals))
-        for name, rivals in found.items()
+        for name, rivals in rivals_of.items()
         if all(rival.fit.aic is not None for rival in rivals)
     }
     if not sums:
@@ -132,22 +134,22 @@ def _closure(closure: Closure) -> list[str]:
     ]
 
 
-def _print_footnote(screen: Console, found: Sequence[Ranks]) -> None:
-    ties = ", ".join(dict.fromkeys(ranks.group.ties.value for ranks in found))
+def _print_footnote(screen: Console, results: Sequence[Ranks]) -> None:
+    ties = ", ".join(dict.fromkeys(ranks.group.ties.value for ranks in results))
     screen.print(
         f"Ties {ties}. All distributions but the published one are maximum likelihood over the ranks 1..V. Behind: how "
-        "much less likely a token is, in brackets where the choice of documents does not tell it from the best. Gamma: "
-        "free curvature of the lognormal over all ranks; at 0 or below no lognormal fits. Difference: of the "
-        "alphas; level: derived over measured at the geometric mean of the sizes; 0 and 1 would close the test. "
-        "Approx.: alpha by the paper's approximation of the sums. AIC and BIC take tokens as independent, the "
+        "much less log-likelihood a token has, in brackets where resampled documents do not separate it from the best. "
+        "Gamma: free curvature of the lognormal over all ranks; at 0 or below no lognormal fits. Difference: of the "
+        "alphas; level: derived over measured at the geometric mean of the sizes; exact closure would be 0 and 1. "
+        "Approx.: alpha by the paper's approximation of the sums. AIC and BIC treat tokens as independent, the "
         "intervals do not.",
         soft_wrap=True,
     )
     for name in DISTRIBUTIONS:
         screen.print(f"{SHORT[name]}: {escape(FAMILIES[name].equation)}", soft_wrap=True)
     for name in (PAPER, *DISTRIBUTIONS):
-        limits = [of.rival(name).fit.status for ranks in found for of in ranks.runs]
+        limits = [of.rival(name).fit.status for ranks in results for of in ranks.runs]
         for status in dict.fromkeys(s for s in limits if s is not Status.ok):
             screen.print(f"{SHORT[name]}: {status_name(status)} at {limits.count(status)} of {len(limits)} sizes.")
-    for line in remedies(rival.fit.status for ranks in found for of in ranks.runs for rival in of.rivals):
+    for line in remedies(rival.fit.status for ranks in results for of in ranks.runs for rival in of.rivals):
         screen.print(line, soft_wrap=True)

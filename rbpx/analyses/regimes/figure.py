@@ -20,28 +20,29 @@ _HEIGHT = 300
 _SIGNAL, _DOCUMENTS, _BINOMIAL = "change by the law", "noise of the documents", "noise of the count"
 
 
-def figures(found: Regimes, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
-    """Alpha against k, R2 against k, and what the law changes beside what noise does."""
-    known = [regime for regime in found.regimes if regime.law.fit.alpha is not None]
+def figures(result: Regimes, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+    """Alpha against k, R2 against k, and the change by the law beside the noise."""
+    fitted = [regime for regime in result.regimes if regime.law.fit.alpha is not None]
     names = [("alpha", "Exponent against k"), ("r2", "R² against k"), ("noise", "Noise floor")]
-    if not known:
+    if not fitted:
         return [Undrawn(name, title, "No k has a law at these sizes.") for name, title in names]
-    sql, run_ids = spelled("laws", fit_ids=fit_ids), tuple(found.group.run_ids)
-    title = found.group.title
-    reach = f"the law stands up to k = {found.supported:,}" if found.supported else "it does not stand at the first k"
-    alphas = [(regime.k, regime.law.fit.alpha or 0.0) for regime in known]
+    sql, run_ids = spelled("laws", fit_ids=fit_ids), tuple(result.group.run_ids)
+    title = result.group.title
+    reach = f"the law stands up to k = {result.supported:,}" if result.supported else "it does not stand at the first k"
+    alphas = [(regime.k, regime.law.fit.alpha or 0.0) for regime in fitted]
     low, high = min(alphas, key=lambda at: at[1]), max(alphas, key=lambda at: at[1])
-    spanned = f"from {low[1]:.3f} at k = {low[0]:,} to {high[1]:.3f} at k = {high[0]:,}"
-    r2_low = min(known, key=lambda regime: regime.law.fit.r2 or 0.0)
-    floor = [regime for regime in known if regime.document_sd is not None or regime.binomial_sd is not None]
-    drawn: list[Figure | Undrawn] = [
+    alpha_range = f"from {low[1]:.3f} at k = {low[0]:,} to {high[1]:.3f} at k = {high[0]:,}"
+    r2_low = min(fitted, key=lambda regime: regime.law.fit.r2 or 0.0)
+    floor = [regime for regime in fitted if regime.document_sd is not None or regime.binomial_sd is not None]
+    of_laws: list[Figure | Undrawn] = [
         Figure(
             "alpha",
             "Exponent against k",
-            f"Alpha of the law in S for {title}, {spanned}; {reach}.",
-            "Line: α of −ln RBP_k = C·S^−α. Band: 95 %, documents and models. Rule: where the law ends.",
-            _alpha(known, found.supported),
-            _values("alpha", "Exponent against k: values", known),
+            f"Alpha of the law in S for {title}, {alpha_range}; {reach}.",
+            "Line: α of −ln RBP_k = C·S^−α. Band: 95 %, documents and models. Rule: the largest k at which the law "
+            "stands.",
+            _alpha(fitted, result.supported),
+            _values("alpha", "Exponent against k: values", fitted),
             sql,
             run_ids,
         ),
@@ -50,24 +51,27 @@ def figures(found: Regimes, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
             "R² against k",
             f"R2 of the law in S for {title} at each k; smallest at k = {r2_low.k:,}: {r2_low.law.fit.r2:.3f}.",
             "R² of the regression of ln(−ln RBP_k) on ln S.",
-            _r2(known, found.supported),
-            _r2_values("R² against k: values", known),
+            _r2(fitted, result.supported),
+            _r2_values("R² against k: values", fitted),
             sql,
             run_ids,
         ),
     ]
     if not floor:
-        return [*drawn, Undrawn("noise", "Noise floor", "Noise is counted in tokens, and imported results have none.")]
+        return [
+            *of_laws,
+            Undrawn("noise", "Noise floor", "Noise is counted in tokens, which imported results do not have."),
+        ]
     return [
-        *drawn,
+        *of_laws,
         Figure(
             "noise",
             "Noise floor",
-            f"What the law changes ln(−ln RBP_k) by for {title}, beside the noise of the largest size; {reach}.",
-            "Above: what the law changes ln(−ln RBP_k) by from the smallest to the largest size. Below: standard "
-            "deviations at the largest, if its tokens were independent, and over documents. Where they meet, nothing "
-            "is told.",
-            _noise(floor, found.supported),
+            f"Change of ln(−ln RBP_k) by the law for {title}, beside the noise at the largest size; {reach}.",
+            "Above: the change of ln(−ln RBP_k) by the law from the smallest to the largest size. Below: standard "
+            "deviations at the largest size, if its tokens were independent, and over documents. Where they meet, "
+            "signal and noise cannot be told apart.",
+            _noise(floor, result.supported),
             _floor("Noise floor: values", floor),
             sql,
             run_ids,
@@ -76,7 +80,7 @@ def figures(found: Regimes, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
 
 
 def _end(supported: int | None) -> list[Any]:
-    """A rule where the law ends to stand."""
+    """A rule at the largest k at which the law stands."""
     if supported is None:
         return []
     base = alt.Chart(data([{"k": supported, "label": f"stands to k = {supported:,}"}])).encode(
@@ -90,10 +94,10 @@ def _end(supported: int | None) -> list[Any]:
     ]
 
 
-def _alpha(known: list[Regime], supported: int | None) -> dict[str, Any]:
+def _alpha(fitted: list[Regime], supported: int | None) -> dict[str, Any]:
     rows = [
         {"k": r.k, "alpha": r.law.fit.alpha, "lo": r.law.fit.alpha_lo, "hi": r.law.fit.alpha_hi, "r2": r.law.fit.r2}
-        for r in known
+        for r in fitted
     ]
     base = alt.Chart(data(rows)).encode(x=logarithmic(alt.X, "k", "k"))
     shown = tips(k="k|,", alpha="α|.4f", lo="95 % from|.4f", hi="to|.4f", r2="R²|.4f")
@@ -108,8 +112,8 @@ def _alpha(known: list[Regime], supported: int | None) -> dict[str, Any]:
     )
 
 
-def _r2(known: list[Regime], supported: int | None) -> dict[str, Any]:
-    rows = [{"k": r.k, "r2": r.law.fit.r2, "alpha": r.law.fit.alpha} for r in known]
+def _r2(fitted: list[Regime], supported: int | None) -> dict[str, Any]:
+    rows = [{"k": r.k, "r2": r.law.fit.r2, "alpha": r.law.fit.alpha} for r in fitted]
     base = alt.Chart(data(rows)).encode(x=logarithmic(alt.X, "k", "k"), y=linear(alt.Y, "r2", "R²"))
     shown = tips(k="k|,", r2="R²|.4f", alpha="α|.4f")
     return spec_of(alt.layer(base.mark_line(), base.mark_point().encode(tooltip=shown), *_end(supported)), _HEIGHT)
@@ -145,9 +149,9 @@ def _noise(floor: list[Regime], supported: int | None) -> dict[str, Any]:
     )
 
 
-def _values(name: str, title: str, known: list[Regime]) -> Sheet:
+def _values(name: str, title: str, fitted: list[Regime]) -> Sheet:
     rows = []
-    for regime in known:
+    for regime in fitted:
         fit = regime.law.fit
         stands = named("stands" if regime.stands else "does not stand")
         rows.append(
@@ -164,8 +168,8 @@ def _values(name: str, title: str, known: list[Regime]) -> Sheet:
     return Sheet.of(name, title, [*columns, ("status", "status")], rows)
 
 
-def _r2_values(title: str, known: list[Regime]) -> Sheet:
-    rows = [[whole(regime.k), decimal(regime.law.fit.r2)] for regime in known]
+def _r2_values(title: str, fitted: list[Regime]) -> Sheet:
+    rows = [[whole(regime.k), decimal(regime.law.fit.r2)] for regime in fitted]
     return Sheet.of("r2", title, [("k", "k"), ("R²", "r2")], rows)
 
 

@@ -11,10 +11,10 @@ from rbpx.display.plot.terminal import print_plot
 from rbpx.display.tables import console
 
 
-def show(found: Sequence[Regimes]) -> None:
-    """Plot each group: alpha with its interval where the law stands and where it does not, then R2."""
+def show(results: Sequence[Regimes]) -> None:
+    """Plot each group: alpha with its interval, marked by whether the law stands, then R2."""
     screen = console()
-    for regimes in found:
+    for regimes in results:
         fits = [regime.law.fit for regime in regimes.regimes]
         k_N = np.array([regime.k for regime in regimes.regimes], dtype=np.float64)
         stands_N = np.array([regime.stands for regime in regimes.regimes], dtype=bool)

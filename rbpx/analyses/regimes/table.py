@@ -1,34 +1,35 @@
-"""Regimes of k: the law at every k in, where it stands and the noise that ends it out."""
+"""Regimes of k: the law at every k in; up to which k it stands, and the noise that ends it, out."""
 
 from collections.abc import Sequence
 
 from rbpx.analyses.regimes.analysis import Regime, Regimes
-from rbpx.display.constants import constant, sizes_of
-from rbpx.display.tables import UNKNOWN, console, grid, number, percent, put, remedies, short, span, status_name
+from rbpx.display.fit_cells import constant, sizes_of
+from rbpx.display.names import status_name
+from rbpx.display.numbers import UNKNOWN, number, percent, short, span
+from rbpx.display.tables import console, grid, print_notes, put
 from rbpx.status import Status
 
 
-def show(found: Sequence[Regimes]) -> None:
-    """Print R2 and alpha against k, what is noise at each k, and the largest k at which the law still stands."""
+def show(results: Sequence[Regimes]) -> None:
+    """Print R2 and alpha against k, the noise at each k, and the largest k at which the law still stands."""
     screen = console()
     columns = ["k", "R2", "95 % of R2", "alpha", "95 % interval", "C", "95 % of C", "sizes", "over S", "backtest"]
     columns += ["misses", "signal", "binomial", "text", "law"]
     spare = ("C", "95 % of C", "backtest", "95 % of R2", "sizes", "over S")
-    for regimes in found:
+    for regimes in results:
         table = grid(f"{regimes.group.title}: -ln RBP_k = C · S^-alpha over k", columns, left=0, spare=spare)
         for regime in regimes.regimes:
             table.add_row(*_row(regime))
         put(screen, table)
         screen.print(_verdict(regimes), soft_wrap=True)
-    screen.print(
-        f"ties {found[0].group.ties.value}. Misses: tokens of the largest model with rank above k. Signal: change of "
+    print_notes(
+        screen,
+        f"ties {results[0].group.ties.value}. Misses: tokens of the largest model with rank above k. Signal: change of "
         "ln(-ln RBP_k) over the sizes, by the law; beside it the noise of the largest model in the same unit, from "
-        "counting independent tokens (binomial) and from the choice of documents (text). The law stands where "
-        "0 < RBP_k < 1 at every size, in nearly all resamples too, and the interval of alpha lies above 0.",
-        soft_wrap=True,
+        "counting independent tokens (binomial) and from document sampling (text). The law stands where "
+        "0 < RBP_k < 1 at every size, also in nearly all resamples, and the interval of alpha lies above 0.",
+        (regime.law.fit.status for regimes in results for regime in regimes.regimes),
     )
-    for line in remedies(regime.law.fit.status for regimes in found for regime in regimes.regimes):
-        screen.print(line, soft_wrap=True)
 
 
 def _row(regime: Regime) -> list[str]:
@@ -69,7 +70,7 @@ def _verdict(regimes: Regimes) -> str:
     end = after[0]
     why = f"its alpha is {span(end.law.fit.alpha_lo, end.law.fit.alpha_hi)}"
     if end.law.fit.alpha is None:
-        why = f"its status is {end.law.fit.status.value.replace('_', ' ')}"
+        why = f"its status is {end.law.fit.status.label}"
     elif end.n_misses is not None:
         noise = max(filter(None, (end.binomial_sd, end.document_sd)), default=None)
         why += f", with {end.n_misses:,} misses and a noise of {short(noise)} against a signal of {short(end.signal)}"

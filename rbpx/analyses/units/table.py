@@ -1,4 +1,4 @@
-"""Units across tokenizers: runs of any families in, those of one text side by side out."""
+"""Units across tokenizers: runs of any families in, the runs on one text side by side out."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,31 +6,32 @@ from rich.console import Console
 from rich.markup import escape
 
 from rbpx.analyses.units.analysis import GroupUnits, RunUnits
-from rbpx.display.tables import UNKNOWN, console, grid, number, put, rough, span
+from rbpx.display.numbers import UNKNOWN, number, rough, span
+from rbpx.display.tables import console, grid, put
 from rbpx.laws.units import PERCENTS, SHARES, Estimate
 
 _Cells = Callable[[RunUnits], list[str]]
 
 
-def show(found: Sequence[GroupUnits]) -> None:
+def show(results: Sequence[GroupUnits]) -> None:
     """Print a block of tables for each text, with every family that was measured on it."""
     screen = console()
-    for text in dict.fromkeys(_text(units) for units in found):
-        _print_text(screen, [units for units in found if _text(units) == text])
-    ties = ", ".join(dict.fromkeys(units.group.ties.value for units in found))
+    for text in dict.fromkeys(_text(units) for units in results):
+        _print_text(screen, [units for units in results if _text(units) == text])
+    ties = ", ".join(dict.fromkeys(units.group.ties.value for units in results))
     shares = " and ".join(f"V/{1 / share:,.0f}" for share in SHARES)
     screen.print(
-        "Bits per byte: nats of the scored tokens / ln 2 / bytes (UTF-8) of the text that these stand for; the first "
-        "token and special ones are neither scored nor counted. A family's bits per byte are its nats per token times "
+        "Bits per byte: nats of the scored tokens / ln 2 / bytes (UTF-8) of the text that they encode; the first token "
+        "and special tokens are neither scored nor counted. A family's bits per byte are its nats per token times "
         "one constant, so their law in S has the alpha of cross-entropy (fit laws=cross_entropy). Nats per token and "
         f"ranks compare models of one tokenizer; bits per byte, rank/V and RBP at k = {shares} compare any. Ties "
         f"{ties}. 95 % intervals over documents.",
         soft_wrap=True,
     )
-    if any(each.units.bits_per_byte.value is None for units in found for each in units.found):
+    if any(each.units.bits_per_byte.value is None for units in results for each in units.found):
         screen.print(
-            "Bits per byte of – : the run was measured before bytes were counted by token; `store rm` it and measure "
-            "again.",
+            "Bits per byte of –: the run was measured before bytes were counted by token; remove it with `store rm` "
+            "and measure again.",
             soft_wrap=True,
         )
 
@@ -39,28 +40,28 @@ def _text(units: GroupUnits) -> tuple[str, str | None]:
     return units.group.first.dataset, units.group.first.text_hash
 
 
-def _print_text(screen: Console, found: Sequence[GroupUnits]) -> None:
-    dataset = found[0].group.first.dataset
+def _print_text(screen: Console, results: Sequence[GroupUnits]) -> None:
+    dataset = results[0].group.first.dataset
     columns = ["size", "S", "V", "tokens", "nats/token", "95 %", "bits/byte", "95 %", "tok/byte", "run"]
     spare = ("V", "S", "tokens", "run")
-    _print_rows(screen, f"{dataset}: nats per token and bits per byte", columns, found, _lengths, spare)
+    _print_rows(screen, f"{dataset}: nats per token and bits per byte", columns, results, _lengths, spare)
     columns = ["size", *(cell for percent in PERCENTS for cell in (_quantile(percent), "95 %"))]
-    _print_rows(screen, f"{dataset}: rank of the true token", columns, found, _ranks)
+    _print_rows(screen, f"{dataset}: rank of the true token", columns, results, _ranks)
     columns = ["size", *map(_quantile, PERCENTS)]
     columns += [cell for share in SHARES for cell in (f"V/{1 / share:.0f}", "95 %")]
-    _print_rows(screen, f"{dataset}: rank/V, and RBP at k of the same share of V", columns, found, _relative)
+    _print_rows(screen, f"{dataset}: rank/V, and RBP at k of the same share of V", columns, results, _relative)
 
 
 def _print_rows(
     screen: Console,
     title: str,
     columns: list[str],
-    found: Sequence[GroupUnits],
+    results: Sequence[GroupUnits],
     cells: _Cells,
     spare: Sequence[str] = (),
 ) -> None:
     table = grid(title, columns, spare=spare)
-    for units in found:
+    for units in results:
         table.add_section()
         first = units.group.first
         table.add_row(f"[bold]{escape(first.family)}{f' {escape(first.revision)}' if first.revision else ''}[/bold]")

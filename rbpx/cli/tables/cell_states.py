@@ -1,12 +1,13 @@
-"""Where the cells of a grid stand, or of what a store holds: a row a model and a column a text out."""
+"""The states of the cells of a grid, or of a store, in a table of models by texts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.markup import escape
-from rich.table import Table
 
-from rbpx.display.tables import UNKNOWN, grid, time
+from rbpx.display.grid import Grid
+from rbpx.display.numbers import UNKNOWN, time
+from rbpx.display.tables import grid
 from rbpx.store.cell_states import Standing, State
 from rbpx.store.heartbeat import Marked
 from rbpx.store.store import Record
@@ -15,14 +16,14 @@ Row = tuple[str, str]  # family, size
 _COLUMN = ("dataset", "protocol", "dtype", "revision")
 
 
-def of_grid(standings: Sequence[Standing]) -> Table:
+def of_grid(standings: Sequence[Standing]) -> Grid:
     """The cells that were named."""
     words = {(_row(s.cell.names()), _column(s.cell.names())): _word(s.state, s.mark) for s in standings}
     return _table(words, list(dict.fromkeys(column for _, column in words)))
 
 
-def of_store(runs: Sequence[Record], failures: Sequence[Record], marks: Mapping[str, Marked]) -> Table | None:
-    """All that a store tells of; a model measured on one text of its family's is missing on the others.
+def of_store(runs: Sequence[Record], failures: Sequence[Record], marks: Mapping[str, Marked]) -> Grid | None:
+    """All cells of a store; a model measured on one of the texts of its family is missing on the others.
 
     Args:
         runs: the relation `runs`.
@@ -30,7 +31,7 @@ def of_store(runs: Sequence[Record], failures: Sequence[Record], marks: Mapping[
         marks: of cells that are being measured.
 
     Returns:
-        None where the store tells of nothing.
+        None where the store has no cells.
     """
     words: dict[tuple[Row, str], str] = {}
     for failure in failures:
@@ -50,10 +51,10 @@ def _row(names: Record) -> Row:
 
 
 def _column(names: Record) -> str:
-    """A text, and how it was read where not as usual; records of older versions say less."""
+    """A text, and how it was read unless as usual; records of older versions say less."""
     usual = ("", "paper", "float32", None)
-    told = [names.get(name, plain) for name, plain in zip(_COLUMN, usual, strict=True)]
-    return " ".join(str(value) for value, plain in zip(told, usual, strict=True) if value not in (plain, None))
+    values = [names.get(name, plain) for name, plain in zip(_COLUMN, usual, strict=True)]
+    return " ".join(str(value) for value, plain in zip(values, usual, strict=True) if value not in (plain, None))
 
 
 def _word(state: State, mark: Marked | None) -> str:
@@ -62,7 +63,7 @@ def _word(state: State, mark: Marked | None) -> str:
     return state.value
 
 
-def _table(words: Mapping[tuple[Row, str], str], columns: Sequence[str]) -> Table:
+def _table(words: Mapping[tuple[Row, str], str], columns: Sequence[str]) -> Grid:
     used = {(family, column) for (family, _), column in words}
     shown = grid("where the cells stand", ["family", "size", *map(escape, columns)], left=2 + len(columns))
     for row in dict.fromkeys(row for row, _ in words):
@@ -73,16 +74,16 @@ def _table(words: Mapping[tuple[Row, str], str], columns: Sequence[str]) -> Tabl
 
 
 def lines_of_marks(marks: Sequence[Marked]) -> list[str]:
-    """A line for each cell that is measured or was stopped: how far it is, how fast, and how long it will take."""
+    """A line for each cell that is being measured or was stopped: progress, speed and time left."""
     lines = []
     for marked in marks:
         facts: dict[str, Any] = marked.facts
         where = f"process {facts['pid']} on {facts['host']} since {facts['since'][:16].replace('T', ' ')} UTC"
-        told = [f"cell {facts['cell']} of {facts['cells']} that it measures", where]
+        parts = [f"cell {facts['cell']} of {facts['cells']} that it measures", where]
         if marked.share is not None:
-            told.insert(0, f"{marked.share:.0%} of {facts['n_tokens']:,} tokens")
+            parts.insert(0, f"{marked.share:.0%} of {facts['n_tokens']:,} tokens")
         if marked.alive and marked.left_s is not None:
-            told[1:1] = [f"{facts['tokens_per_s']:,.0f} tokens/s", f"{time(marked.left_s)} left"]
+            parts[1:1] = [f"{facts['tokens_per_s']:,.0f} tokens/s", f"{time(marked.left_s)} left"]
         state = State.running if marked.alive else State.stopped
-        lines.append(f"{state.value}: {facts['family']} {facts['size']} on {facts['dataset']}, {', '.join(told)}")
+        lines.append(f"{state.value}: {facts['family']} {facts['size']} on {facts['dataset']}, {', '.join(parts)}")
     return lines

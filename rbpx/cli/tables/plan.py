@@ -1,11 +1,14 @@
-"""What a grid would cost in, a table and its totals out."""
+"""The cost of a grid: planned cells in, a table and its totals out."""
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from rich.markup import escape
 
 from rbpx.config.options import Format
-from rbpx.display.tables import UNKNOWN, add_heading, console, grid, print_records, put, time
+from rbpx.display.numbers import UNKNOWN, time
+from rbpx.display.records import print_records
+from rbpx.display.tables import console, grid, put
 from rbpx.measure.plan.memory import NO, SPLIT
 from rbpx.measure.plan.plan import Planned
 from rbpx.measure.plan.throughput import CALIBRATED
@@ -13,9 +16,9 @@ from rbpx.measure.plan.throughput import CALIBRATED
 _WIDE = 100  # characters, from which on there is room for more columns
 
 
-def show(found: Sequence[Planned], format: Format) -> None:
-    """Print a row a cell; a cell that several jobs of a sweep name stands once."""
-    planned = list({planned.standing.cell: planned for planned in found}.values())
+def show(results: Sequence[Planned], format: Format) -> None:
+    """Print a row for each cell; a cell that several jobs of a sweep name stands once."""
+    planned = list({planned.standing.cell: planned for planned in results}.values())
     if format is not Format.table:
         print_records([one.row() for one in planned], format)
         return
@@ -23,13 +26,9 @@ def show(found: Sequence[Planned], format: Format) -> None:
     wide = screen.width >= _WIDE
     columns = ["size", "S", *(["parameters", "weights MiB"] if wide else []), "peak MiB", "FLOPs", "tokens", "disk MiB"]
     shown = grid("What the grid would cost", [*columns, "time", "fits", "state"])
-    headings: list[str] = []
-    for one in planned:
-        title = heading(one)
-        if not headings or headings[-1] != title:
-            add_heading(shown, headings, title)
-        shown.add_row(*map(escape, _cells(one, wide)))
-    put(screen, shown, headings)
+    for title, cells in groupby(planned, heading):
+        shown.add_part(title, [[escape(text) for text in _cells(one, wide)] for one in cells])
+    put(screen, shown)
     for line in _notes(planned):
         screen.print(line, markup=False, soft_wrap=True)
 
@@ -87,9 +86,9 @@ def _notes(planned: Sequence[Planned]) -> list[str]:
     elif sources:
         lines.append(f"Times at the pace of {', '.join(sorted(sources))}; calibrate=true measures this machine anew.")
     elif left:
-        lines.append("No times: nothing was measured here yet on this device and dtype; add calibrate=true.")
+        lines.append("No times: nothing has been measured here yet on this device and dtype; add calibrate=true.")
     if any(not one.counted and one.tokens is not None for one in left):
-        lines.append("~ tokens are estimated, until a run with the same tokenizer counted them.")
+        lines.append("~ tokens are estimated, until a run with the same tokenizer has counted them.")
     if any(one.tokens is None for one in left):
         lines.append("No tokens: the text is not on this machine yet.")
     meaning = {
@@ -99,7 +98,7 @@ def _notes(planned: Sequence[Planned]) -> list[str]:
     }
     asked = {one.standing.cell.dtype for one in planned}
     needed = [text for name, text in meaning.items() if name not in asked and any(one.fits == name for one in left)]
-    lines.append("Peak is of one process; fits: what makes that fit into the memory free now.")
+    lines.append("Peak: memory of one process; fits: what makes it fit into the memory free now.")
     if needed:
         lines.append(f"{'; '.join(needed)}.")
     lines += [f"{one.standing.cell} failed: {one.standing.error}" for one in left if one.standing.error is not None]
@@ -108,7 +107,7 @@ def _notes(planned: Sequence[Planned]) -> list[str]:
 
 def _total(left: Sequence[Planned]) -> str:
     """Sums of what is known; `at least` where a cell is not."""
-    told = []
+    totals = []
     for name, form in (
         ("tokens", lambda total: f"{total:,} tokens"),
         ("flops", lambda total: f"{total:.1e} FLOPs"),
@@ -117,5 +116,5 @@ def _total(left: Sequence[Planned]) -> str:
     ):
         known = [value for value in (getattr(one, name) for one in left) if value is not None]
         if known:
-            told.append(f"{'at least ' if len(known) < len(left) else ''}{form(sum(known))}")
-    return f": {', '.join(told)}." if told else "."
+            totals.append(f"{'at least ' if len(known) < len(left) else ''}{form(sum(known))}")
+    return f": {', '.join(totals)}." if totals else "."

@@ -1,4 +1,4 @@
-"""What a store holds and where the cells of a grid stand: relations or standings in, tables out."""
+"""What a store holds and the state of the cells of a grid: relations or states in, tables out."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +11,8 @@ from rich.table import Table
 from rbpx.cli.tables.cell_states import lines_of_marks, of_grid, of_store
 from rbpx.config.options import Format
 from rbpx.config.request import Request
-from rbpx.display.tables import console, grid, print_records, put
+from rbpx.display.records import print_records
+from rbpx.display.tables import console, grid, put
 from rbpx.store import relations
 from rbpx.store.cell_states import Standing, State
 from rbpx.store.heartbeat import read_marks
@@ -20,7 +21,7 @@ from rbpx.store.store import Store
 
 
 def print_status(requests: Sequence[Request], named: Sequence[Standing]) -> None:
-    """Print where the cells stand that were named, or else what each store holds.
+    """Print the state of the cells that were named, or else what each store holds.
 
     Args:
         requests: of the jobs; the first one says how to print.
@@ -51,7 +52,7 @@ def _print_grid(named: Sequence[Standing], format: Format) -> None:
 
 
 def _print_store(store: Store, request: Request) -> None:
-    """What a store holds, a row a family, dataset and protocol; where cells stand, what runs and what failed."""
+    """Print what a store holds by family, dataset and protocol, then the states of cells, what runs and what failed."""
     runs = relations.table(store, "runs").to_pylist()
     imports = listed(store)
     failures = relations.table(store, "failures").to_pylist()

@@ -19,7 +19,7 @@ observations, fits, rank_fits and failures; rbp_at(k, ties) gives RBP at any k."
 
 def start(job: Job) -> None:
     """Answer it."""
-    from rbpx.display.tables import print_table
+    from rbpx.display.records import print_table
     from rbpx.store.index import refresh_if_writable
     from rbpx.store.queries import ask_user, connect
     from rbpx.store.remote import open_store

@@ -91,7 +91,8 @@ def _collect_garbage(store: "Store") -> int:
 def _verify(store: "Store", request: "Request") -> None:
     """Print a line for each fault, then what was checked."""
     from rbpx.display.progress import counted
-    from rbpx.display.tables import console, print_records
+    from rbpx.display.records import print_records
+    from rbpx.display.tables import console
     from rbpx.store.verify import verify
 
     n_bytes = sum(path.stat().st_size for path in store.root.glob("runs/[!.]*/*") if path.is_file())

@@ -1,4 +1,4 @@
-"""How figures look: colours that colour-blind people tell apart, on light and on dark ground; all of it is here.
+"""How figures look, all in one place: colours that colour-blind readers can distinguish, on light and dark ground.
 
 Every series has a shape and a dash of its own beside its colour. Each colour stands out from its ground by a contrast
 of 3 or more (WCAG 2.2, 1.4.11). The hues are those of Okabe and Ito (2008), darkened or lightened to reach that.
@@ -17,7 +17,7 @@ SERIES: Final = {
 }
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "stroke")
 DASHES: Final = ((1, 0), (7, 3), (2, 2), (8, 3, 2, 3), (4, 2), (10, 3), (1, 3), (6, 2, 1, 2, 1, 2))
-MOST_SERIES: Final = 7  # told apart in one figure
+MOST_SERIES: Final = 7  # in one figure, so that they can be distinguished
 
 
 def variables(theme: str) -> dict[str, str]:
@@ -27,7 +27,7 @@ def variables(theme: str) -> dict[str, str]:
 
 
 def config(theme: str | None) -> dict[str, Any]:
-    """The Vega-Lite configuration of a theme; of a page, whose style knows the colours by name, for None."""
+    """The Vega-Lite configuration of a theme; for None that of a page, whose style names the colours."""
     if theme is None:
         ink, line = "var(--ink)", "var(--line)"
         series = [f"var(--series-{at + 1})" for at in range(len(SERIES["light"]))]

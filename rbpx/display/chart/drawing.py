@@ -1,4 +1,4 @@
-"""Pieces that figures share: rows of data as Vega-Lite reads them, axes, series of colour, shape and dash."""
+"""What figures share: rows of data as Vega-Lite reads them, axes, and the colours, shapes and dashes of series."""
 
 import csv
 import io
@@ -18,20 +18,21 @@ __all__ = [
     "colour",
     "curve",
     "dash",
-    "dash_told",
     "data",
+    "line_dash",
     "linear",
     "logarithmic",
     "shape",
     "spec_of",
     "tips",
+    "zero_line",
 ]
 
 Rows = Sequence[Mapping[str, Any]]
 
 S_TITLE: Final = "S, non-embedding parameters"
-_DIGITS: Final = 5  # of a number in a figure; its table has all
-_LEGEND, _SYMBOL = 60, 5  # characters: of a line of a legend, of a symbol with its distance
+_DIGITS: Final = 5  # of a number in a figure; the table below it has all
+_LEGEND, _SYMBOL = 60, 5  # characters: of a line of a legend, of a symbol with the space beside it
 _STEPS: Final = 12  # of a curve
 _LOG10: Final = "log(datum.value) / LN10"
 _AT_POWERS: Final[Any] = {
@@ -41,9 +42,9 @@ _AT_POWERS: Final[Any] = {
 
 
 def data(rows: Rows) -> alt.InlineData:
-    """Rows as CSV inside the figure, a third of their size as JSON; unknown numbers are empty.
+    """Rows as CSV inside the figure, which takes a third of the space of JSON; unknown numbers are empty.
 
-    A name is text if any of its values is.
+    A column is text if any of its values is.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     texts = {name for name in names if any(isinstance(row.get(name), str) for row in rows)}
@@ -67,7 +68,7 @@ def curve(fit: PowerLawFit, steps: int = _STEPS) -> list[dict[str, float | None]
 
 
 def logarithmic(channel: type, field: str, title: str, **more: Any) -> Any:
-    """A channel on a logarithmic scale, in few and round numbers; grid lines are faint but at powers of ten."""
+    """A channel on a logarithmic scale, labelled with few round numbers; grid lines stand out at powers of ten."""
     axis = alt.Axis(format="~s" if channel is alt.X else "~g", tickCount=6, gridOpacity=_AT_POWERS, **more)
     return channel(f"{field}:Q", title=title, axis=axis, scale=alt.Scale(type="log", nice=False, padding=12))
 
@@ -80,7 +81,7 @@ def linear(channel: type, field: str, title: str, zero: bool = False, form: str 
 
 
 def colour(field: str, title: str, order: Sequence[str]) -> alt.Color:
-    """The colour of a series; the order is that of the legend, whose columns fit half a page."""
+    """The colour of a series; `order` is that of the legend, whose columns fit half a page."""
     longest = max((len(name) for name in order), default=0) + _SYMBOL
     columns = max(1, _LEGEND // longest) if longest * len(order) > _LEGEND else None
     legend = alt.Undefined if columns is None else alt.Legend(columns=columns)
@@ -94,7 +95,7 @@ def shape(field: str, title: str, order: Sequence[str]) -> alt.Shape:
 
 
 def dash(field: str, order: Sequence[str]) -> alt.StrokeDashValue:
-    """The dash of a series' line, as values: a scale of dashes would make them part of the symbols of the legend."""
+    """The dash of a series' line, as values: with a scale, dashes would appear in the symbols of the legend."""
     tests = [
         {"test": f"datum.{field} === {json.dumps(name)}", "value": list(DASHES[at % len(DASHES)])}
         for at, name in enumerate(order)
@@ -102,24 +103,29 @@ def dash(field: str, order: Sequence[str]) -> alt.StrokeDashValue:
     return alt.StrokeDashValue(list(DASHES[0]), condition=tests)
 
 
-def dash_told(field: str, order: Sequence[str]) -> alt.StrokeDash:
-    """The dash of a line that neither colour nor shape tells, with a legend that shows lines."""
+def line_dash(field: str, order: Sequence[str]) -> alt.StrokeDash:
+    """The dash of a line that has no colour or shape of its own, with a legend of lines."""
     scale = alt.Scale(domain=list(order), range=[list(DASHES[at % len(DASHES)]) for at in range(len(order))])
     look = alt.Legend(title=None, symbolStrokeWidth=2, symbolSize=300)
     return alt.StrokeDash(f"{field}:N", sort=list(order), scale=scale, legend=look)
 
 
 def tips(**fields: str) -> list[alt.Tooltip]:
-    """What is shown when a mark is pointed at: field = title, with `, format` after it for a number."""
-    found = []
+    """What is shown when a mark is pointed at: field = title, followed by `|format` for a number."""
+    tooltips = []
     for field, text in fields.items():
         title, _, form = text.partition("|")
-        found.append(alt.Tooltip(f"{field}:{'Q' if form else 'N'}", title=title, format=form or alt.Undefined))
-    return found
+        tooltips.append(alt.Tooltip(f"{field}:{'Q' if form else 'N'}", title=title, format=form or alt.Undefined))
+    return tooltips
+
+
+def zero_line(field: str, title: str) -> Any:
+    """A vertical rule at 0 of a horizontal axis."""
+    return alt.Chart(data([{field: 0.0}])).mark_rule(strokeDash=[2, 3]).encode(x=alt.X(f"{field}:Q", title=title))
 
 
 def spec_of(chart: Any, height: int = 300) -> dict[str, Any]:
-    """A chart as plain values; its width is that of the page, its look that of the theme."""
+    """A chart as plain values; the page gives it its width, the theme its look."""
     spec: dict[str, Any] = chart.properties(width=560, height=height).to_dict(validate=False)
     spec.pop("config", None)
     spec.pop("$schema", None)

@@ -1,14 +1,11 @@
-"""A figure: what it shows in words, its chart, the values that it draws, and where they come from."""
+"""A figure: its chart, what it shows in words, the values that it draws, and where they come from."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from rbpx.display.chart.sheet import Sheet
 
-__all__ = ["Figure", "Undrawn", "spread"]
-
-T = TypeVar("T")
+__all__ = ["Figure", "Undrawn"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,13 +13,13 @@ class Figure:
     """One figure.
 
     Attributes:
-        name: plain and unique within its section; files are called so.
+        name: in plain characters, unique within its section; part of file names.
         title: what it shows.
-        says: in a sentence what is to be seen, for those who do not see it.
+        says: what can be seen, in a sentence, for those who cannot see it.
         caption: what its marks mean.
-        spec: its chart in Vega-Lite, without colours and sizes of letters, which are those of the theme.
+        spec: its chart in Vega-Lite, without colours and font sizes, which the theme sets.
         values: what it draws.
-        sql: a question to the store that gives these numbers.
+        sql: a query of the store that gives these numbers.
         run_ids: the runs that they come from.
     """
 
@@ -49,10 +46,3 @@ class Undrawn:
     name: str
     title: str
     reason: str
-
-
-def spread(items: Sequence[T], most: int) -> list[T]:
-    """At most so many of them, first and last among them, at even distances."""
-    if len(items) <= most:
-        return list(items)
-    return [items[round(at * (len(items) - 1) / (most - 1))] for at in range(most)]

@@ -1,4 +1,4 @@
-"""An axis of a plot: the values that it must hold in, where each of them falls and which ticks it has out."""
+"""The axes of a plot: the values to be shown in; the place of each and the ticks out."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _STEPS: Final = (1, 2, 5)
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis is of, and whether it is logarithmic."""
+    """What an axis shows, and whether it is logarithmic."""
 
     label: str
     log: bool = True
@@ -30,11 +30,11 @@ class Scale:
     hi: float
 
     def place(self, value: float) -> float:
-        """How far along the axis a value lies: 0 at its lower end, 1 at its upper end."""
+        """Where on the axis a value lies: 0 at its lower end, 1 at its upper end."""
         return ((math.log10(value) if self.axis.log else value) - self.lo) / (self.hi - self.lo)
 
     def ticks(self, most: int) -> list[float]:
-        """Round values on the axis, in order: decades, or 1, 2 and 5 of each; even steps where it holds less."""
+        """Round values on the axis, in order: decades, else 1, 2 and 5 of each decade, else even steps."""
         if not self.axis.log:
             return _even(self.lo, self.hi, most)
         decades = range(math.ceil(self.lo), math.floor(self.hi) + 1)
@@ -48,21 +48,21 @@ class Scale:
 
 
 def scale_of(axis: Axis, values: Sequence[float]) -> Scale:
-    """The scale that holds these values with a margin; those without a place on the axis do not count.
+    """The scale on which these values fit with a margin; values without a place on the axis are ignored.
 
     Raises:
         ValueError: none of them has a place on it.
     """
-    found = [math.log10(value) if axis.log else value for value in values if axis.holds(value)]
-    if not found:
+    places = [math.log10(value) if axis.log else value for value in values if axis.holds(value)]
+    if not places:
         raise ValueError(f"no value has a place on the axis of {axis.label}")
-    lo, hi = min(found), max(found)
-    margin = MARGIN * (hi - lo) or max(abs(lo), 1.0) / 10  # one value alone stands in the middle
+    lo, hi = min(places), max(places)
+    margin = MARGIN * (hi - lo) or max(abs(lo), 1.0) / 10  # a single value is placed in the middle
     return Scale(axis, lo - margin, hi + margin)
 
 
 def tick_names(ticks: Sequence[float]) -> list[str]:
-    """The ticks of one axis as they are written, all in one way, with as many digits as they need."""
+    """The labels of the ticks of one axis, in one notation, with as many digits as they need."""
     if all(tick == 0 or 1e-3 <= abs(tick) < 1e5 for tick in ticks):
         return [f"{tick:.10g}" for tick in ticks]
     digits = next(n for n in range(17) if all(math.isclose(float(f"{tick:.{n}e}"), tick) for tick in ticks))

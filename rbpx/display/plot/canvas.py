@@ -25,15 +25,15 @@ _DOTS: Final = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # by column
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """What is drawn with one mark.
+    """The points, intervals and curve that are drawn with one mark.
 
     Attributes:
-        name: as the legend says it.
-        x_N: where its points are.
-        y_N: their values; those that have no place on an axis are not drawn.
+        name: in the legend.
+        x_N: positions of its points.
+        y_N: their values; points without a place on an axis are not drawn.
         lo_N: lower ends of their intervals; NaN where there is none.
         hi_N: upper ends.
-        x_L: where its curve is known, in order.
+        x_L: positions along its curve, in order.
         y_L: the curve.
     """
 
@@ -47,26 +47,26 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A character, and which of the series it belongs to; None for axes and for what is empty."""
+class Glyph:
+    """A character and the series that it belongs to; None for axes and blanks."""
 
     character: str
     series: int | None = None
 
 
-def draw(series: Sequence[Series], x: Axis, y: Axis, width: int, height: int, plain: bool) -> list[list[Cell]]:
+def draw(series: Sequence[Series], x: Axis, y: Axis, width: int, height: int, plain: bool) -> list[list[Glyph]]:
     """Draw all series on the same axes, with ticks and labels.
 
     Args:
         series: at most as many as there are marks; a later one covers an earlier one.
-        x: the axis along.
-        y: the axis up.
-        width: characters of a line, those of the axis among them.
-        height: lines between the axes' ends.
+        x: the horizontal axis.
+        y: the vertical axis.
+        width: characters of a line, the axis included.
+        height: lines between the ends of the vertical axis.
         plain: whether only ASCII may be used.
 
     Raises:
-        ValueError: more series than marks, or nothing of them has a place on the axes.
+        ValueError: more series than marks, or no value has a place on the axes.
     """
     if len(series) > len(MARKS):
         raise ValueError(f"{len(series)} series for {len(MARKS)} marks")
@@ -102,12 +102,12 @@ def _listed(*arrays: Floats | None) -> list[float]:
     return [float(value) for array in arrays if array is not None for value in array]
 
 
-def _cells(text: str) -> list[Cell]:
-    return [Cell(character) for character in text]
+def _cells(text: str) -> list[Glyph]:
+    return [Glyph(character) for character in text]
 
 
 def _named(columns: Sequence[int], names: Sequence[str], width: int) -> str:
-    """The names of the ticks along, each under its own; one that would touch the one before is left out."""
+    """The labels of the horizontal ticks, each under its tick; one that would touch the one before is left out."""
     line = [" "] * width
     free = 0
     for column, name in zip(columns, names, strict=True):
@@ -119,14 +119,14 @@ def _named(columns: Sequence[int], names: Sequence[str], width: int) -> str:
 
 
 class _Field:
-    """The characters between the axes while they are drawn."""
+    """The characters between the axes while they are being drawn."""
 
     def __init__(self, x: Scale, y: Scale, width: int, height: int, plain: bool) -> None:
         self.x, self.y, self.width, self.height, self.plain = x, y, width, height, plain
         self.marks = PLAIN_MARKS if plain else MARKS
         self._dots = np.zeros((height, width), dtype=np.int64)
         self._of_dots: dict[tuple[int, int], int] = {}
-        self._drawn: dict[tuple[int, int], Cell] = {}
+        self._drawn: dict[tuple[int, int], Glyph] = {}
 
     def row(self, y: float) -> int:
         return self.height - 1 - min(max(math.floor(self.y.place(y) * self.height), 0), self.height - 1)
@@ -137,8 +137,8 @@ class _Field:
     def add_curve(self, at: int, series: Series) -> None:
         if series.x_L is None or series.y_L is None:
             return
-        known = [(x, y) for x, y in zip(series.x_L, series.y_L, strict=True) if self._holds(x, y)]
-        places = [(self.x.place(x) * 2 * self.width, self.y.place(y) * 4 * self.height) for x, y in known]
+        points = [(x, y) for x, y in zip(series.x_L, series.y_L, strict=True) if self._holds(x, y)]
+        places = [(self.x.place(x) * 2 * self.width, self.y.place(y) * 4 * self.height) for x, y in points]
         for (x0, y0), (x1, y1) in pairwise(places):
             steps = max(math.ceil(abs(x1 - x0)), math.ceil(abs(y1 - y0)), 1)
             for step in range(steps + 1):
@@ -157,23 +157,23 @@ class _Field:
         for x, lo, hi in zip(series.x_N, series.lo_N, series.hi_N, strict=True):
             if self._holds(x, lo) and self._holds(x, hi):
                 for row in range(self.row(hi), self.row(lo) + 1):
-                    self._drawn[row, self.column(x)] = Cell("|" if self.plain else "│", at)
+                    self._drawn[row, self.column(x)] = Glyph("|" if self.plain else "│", at)
 
     def add_points(self, at: int, series: Series) -> None:
         for x, y in zip(series.x_N, series.y_N, strict=True):
             if self._holds(x, y):
-                self._drawn[self.row(y), self.column(x)] = Cell(self.marks[at], at)
+                self._drawn[self.row(y), self.column(x)] = Glyph(self.marks[at], at)
 
     def _holds(self, x: float, y: float) -> bool:
         return self.x.axis.holds(x) and self.y.axis.holds(y)
 
-    def cells(self) -> list[list[Cell]]:
+    def cells(self) -> list[list[Glyph]]:
         return [[self._cell(row, column) for column in range(self.width)] for row in range(self.height)]
 
-    def _cell(self, row: int, column: int) -> Cell:
+    def _cell(self, row: int, column: int) -> Glyph:
         if (row, column) in self._drawn:
             return self._drawn[row, column]
         dots = int(self._dots[row, column])
         if not dots:
-            return Cell(" ")
-        return Cell("." if self.plain else chr(_BLANK + dots), self._of_dots[row, column])
+            return Glyph(" ")
+        return Glyph("." if self.plain else chr(_BLANK + dots), self._of_dots[row, column])

@@ -1,0 +1,52 @@
+"""Laws, statuses and tie rules by the names that tables, plots and the report give them."""
+
+from collections.abc import Iterable
+
+from rbpx.laws.names import Method
+from rbpx.laws.quantity import quantity
+from rbpx.status import Status
+
+_LAWS = {
+    "rbp": "-ln RBP_",
+    "cross_entropy": "cross-entropy",
+    "lognormal_rbp1": "lognormal RBP_1",
+    "lognormal_cross_entropy": "lognormal CE",
+    "error_entropy": "error-entropy",
+    "self_alignment": "self-alignment",
+    "confidence": "confidence",
+}
+_VARIANTS = (("_share", ", share"), ("_corrected", ", corrected"))
+_SHORT_STATUSES = {Status.power_law_limit: "limit", Status.beyond_vocabulary: "beyond V"}
+
+
+def law_name(law: str, k: int | None = None, method: Method = Method.ols) -> str:
+    """A law for a terminal; the method of its fit is named unless it is least squares."""
+    if method is not Method.ols:
+        return f"{law_name(law, k)}, {method.value}"
+    own = quantity(law)
+    if own is None:
+        for ending, words in _VARIANTS:
+            if law.endswith(ending):
+                return law_name(law.removesuffix(ending), k) + words
+    return f"{_LAWS[law] if own is None else own.label}{'' if k is None else k}"
+
+
+def law_title(law: str, k: int | None = None, method: Method = Method.ols) -> str:
+    """A law for the report: the same with a minus sign in place of the hyphen."""
+    return law_name(law, k, method).replace("-ln ", "−ln ")
+
+
+def status_name(status: Status) -> str:
+    """A status in few characters, in rich's markup: yellow unless all is well."""
+    name = short_status(status)
+    return name if status is Status.ok else f"[yellow]{name}[/yellow]"
+
+
+def short_status(status: Status) -> str:
+    """A status in few characters."""
+    return _SHORT_STATUSES.get(status, status.label)
+
+
+def remedies(statuses: Iterable[Status]) -> list[str]:
+    """A line for each status other than ok: what to do about it."""
+    return [f"{status_name(status)}: {status.remedy}" for status in sorted(set(statuses) - {Status.ok})]

@@ -1,0 +1,66 @@
+"""Numbers as people read them: decimals, magnitudes, intervals, percentages and times; a dash where unknown."""
+
+import math
+from typing import Final
+
+UNKNOWN: Final = "–"
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number with so many decimals."""
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
+
+
+def short(value: float | None) -> str:
+    """A number of any magnitude in three digits."""
+    return _rounded(value, 3)
+
+
+def rough(value: float | None) -> str:
+    """A number of any magnitude in two digits."""
+    return _rounded(value, 2)
+
+
+def _rounded(value: float | None, digits: int) -> str:
+    """Written out up to a million, with zeros after the last significant digit; beyond that with an exponent."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    rounded = f"{value:.{digits}g}"
+    return f"{float(rounded):,.0f}" if 10 ** (digits - 1) <= abs(float(rounded)) < 1e6 else rounded
+
+
+def significant(value: float | None, digits: int) -> str:
+    """A number of any magnitude in so many digits, trailing zeros included."""
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:#.{digits}g}".rstrip(".")
+
+
+def span(lo: float | None, hi: float | None, digits: int = 4) -> str:
+    """An interval; a dash where an end is unknown, one dash where both are."""
+    return UNKNOWN if lo is None and hi is None else f"{number(lo, digits)}..{number(hi, digits)}"
+
+
+def magnitude_span(lo: float | None, hi: float | None) -> str:
+    """An interval of any magnitude; a dash where an end is unknown, one dash where both are."""
+    return UNKNOWN if lo is None and hi is None else f"{significant(lo, 3)}..{significant(hi, 3)}"
+
+
+def percent(value: float | None) -> str:
+    """A relative error with its sign."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    return f"{value:+.1%}" if abs(value) < 10 else f"{value:+.0e}"
+
+
+def time(seconds: float | None) -> str:
+    """A time in its two largest units; from a hundred days on in days."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds < 60:
+        return f"{seconds:.0f}s" if seconds >= 1 else f"{seconds:.1f}s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes}m"
+    hours = round(seconds / 3600)
+    if hours < 48:
+        return f"{minutes // 60}h{minutes % 60:02}m"
+    return f"{hours // 24}d{hours % 24:02}h" if hours < 2400 else f"{hours // 24:,}d"
