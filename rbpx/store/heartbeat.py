@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from rbpx.files.atomic import write_whole
+from rbpx.files.atomic import atomic_write_text
 from rbpx.store.store import Record, Store, now
 
 FOLDER = "running"
@@ -60,7 +60,7 @@ class Mark:
             pace = self._done / took_s if took_s else None
             progress: Record = {"n_tokens": self._n_tokens, "tokens_done": self._done, "tokens_per_s": pace}
             with suppress(OSError):  # a full disk or a store that went away is told by what writes the run
-                write_whole(self._path, json.dumps(self._facts | progress))
+                atomic_write_text(self._path, json.dumps(self._facts | progress), durable=False)
             self._over.wait(_BEAT_S)
 
 

@@ -1,20 +1,23 @@
 """Two stores in; the first with all that the second holds and it lacked: whole, verified, nothing replaced."""
 
-import os
 import shutil
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.files.atomic import atomic_write
 from rbpx.files.sealed import read_sealed
 from rbpx.store.imports import adopt, imported_run_ids
 from rbpx.store.integrity import file_fault, run_fault
 from rbpx.store.store import Record, Store, is_plain
 
 _ALSO = ("vocab", "samples")  # folders of files that are named by their contents
+
+
+class _CorruptCopy(Exception):
+    """A run whose copy is not what its manifest says."""
 
 
 @dataclass
@@ -71,18 +74,17 @@ def _bring_run(store: Store, other: Store, run_id: str, union: Union) -> None:
         return
     fault = run_fault(other, run_id)
     if fault is None:
-        parts = store.root / "runs" / f".{run_id}.{uuid.uuid4().hex[:8]}.tmp"
         try:
-            shutil.copytree(other.run_folder(run_id), parts)
-            fault = run_fault(store, run_id, parts)
-            if fault is None:
-                _sync(parts)
-                os.rename(parts, store.run_folder(run_id))
+            with atomic_write(store.run_folder(run_id)) as copy:
+                shutil.copytree(other.run_folder(run_id), copy)
+                fault = run_fault(store, run_id, copy)
+                if fault is not None:
+                    raise _CorruptCopy
+        except _CorruptCopy:
+            pass
         except OSError as problem:
             if not store.has_run(run_id):  # else another process brought it meanwhile
                 raise _unwritten(store, problem) from None
-        finally:
-            shutil.rmtree(parts, ignore_errors=True)
     if fault is None:
         union.brought["runs"] += 1
     else:
@@ -109,15 +111,11 @@ def _bring_file(store: Store, other: Store, path: Path, kind: str, union: Union)
     if fault is not None:
         union.kept_out.append(f"{kind}/{path.name}: it is damaged: {fault}")
         return
-    parts = final.with_name(f".{final.name}.{uuid.uuid4().hex[:8]}.tmp")
     try:
-        final.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, parts)
-        os.replace(parts, final)
+        with atomic_write(final) as copy:
+            shutil.copyfile(path, copy)
     except OSError as problem:
         raise _unwritten(store, problem) from None
-    finally:
-        parts.unlink(missing_ok=True)
     union.brought[kind] += 1
 
 
@@ -174,12 +172,6 @@ def _bring_record(store: Store, kind: str, name: str, record: Record, union: Uni
         union.brought[kind] += 1
     else:
         union.known[kind] += 1
-
-
-def _sync(folder: Path) -> None:
-    for path in folder.iterdir():
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
 
 
 def _unwritten(store: Store, problem: OSError) -> MeasureError:

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.files.atomic import atomic_write
 from rbpx.files.digest import digest
 from rbpx.store.store import Store
 
@@ -124,15 +125,10 @@ def _is_here(copy: Path, file: _File) -> bool:
 
 def _bring(system: Any, root: str, file: _File, copy: Path) -> None:
     path = copy / file.path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    parts = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with atomic_write(path) as temporary:  # durable: a file of the right size and time is not read again
         with system.open_input_stream(f"{root.rstrip('/')}/{file.path}") as source:
-            parts.write_bytes(source.read())
-        os.utime(parts, ns=(file.written_ns, file.written_ns))
-        os.replace(parts, path)
-    finally:
-        parts.unlink(missing_ok=True)
+            temporary.write_bytes(source.read())
+        os.utime(temporary, ns=(file.written_ns, file.written_ns))
 
 
 def _prune(copy: Path, found: Sequence[_File]) -> None:
