@@ -25,6 +25,7 @@ from rbpx.config.explain import explain
 from rbpx.config.overrides import quoted
 from rbpx.config.places import folder
 from rbpx.errors import RbpxError
+from rbpx.files.atomic import atomic_write
 
 
 def launch(line: CommandLine) -> list[Outcome]:
@@ -76,9 +77,8 @@ def launch(line: CommandLine) -> list[Outcome]:
 def _leave(sweep: Path, outcome: Outcome) -> None:
     """Put down the outcome of a job that has a process of its own."""
     number = sum(1 for _ in sweep.glob("*.outcome"))
-    unfinished = sweep / f"{uuid.uuid4().hex}.tmp"
-    unfinished.write_bytes(pickle.dumps(outcome))
-    unfinished.rename(sweep / f"{number:06d}-{uuid.uuid4().hex[:6]}.outcome")
+    with atomic_write(sweep / f"{number:06d}-{uuid.uuid4().hex[:6]}.outcome", durable=False) as temporary:
+        temporary.write_bytes(pickle.dumps(outcome))
 
 
 def _collect(sweep: Path) -> list[Outcome]:

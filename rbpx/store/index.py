@@ -1,5 +1,6 @@
 """The index `rbpx.duckdb` over a store: rebuilt from the files under a lock, swapped in whole, never the only copy."""
 
+import os
 import re
 from pathlib import Path
 

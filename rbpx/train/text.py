@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 from rbpx.config.recipe import Recipe
 from rbpx.data.corpus import read_pydoc, read_stdlib
 from rbpx.errors import RbpxError
+from rbpx.files.atomic import atomic_write, atomic_write_text
 from rbpx.train.vocabulary import END_OF_TEXT, train_tokenizer
 
 Ids = np.ndarray
@@ -135,9 +136,10 @@ def prepare_text(recipe: Recipe, folder: Path) -> None:
     digest = hashlib.sha256()
     for source, _ in kept:
         digest.update(f"{source.package}\0{source.path}\0{source.text}\0".encode())
-    folder.mkdir(parents=True, exist_ok=True)
-    np.save(folder / "windows.npy", windows[order])
-    tokenizer.save(str(folder / "tokenizer.json"))
+    with atomic_write(folder / "windows.npy") as temporary, temporary.open("wb") as file:
+        np.save(file, windows[order])
+    with atomic_write(folder / "tokenizer.json") as temporary:
+        tokenizer.save(str(temporary))
     provenance = {
         "text_hash": digest.hexdigest()[:16],
         "windows_hash": hashlib.sha256(np.ascontiguousarray(windows[order]).tobytes()).hexdigest()[:16],
@@ -149,7 +151,7 @@ def prepare_text(recipe: Recipe, folder: Path) -> None:
         "evaluation_python": sys.version.split()[0],
         "packages": [_package_facts(name, package) for name, package in packages.items()],
     }
-    (folder / "text.json").write_text(json.dumps(provenance, indent=1) + "\n")
+    atomic_write_text(folder / "text.json", json.dumps(provenance, indent=1) + "\n")  # last: the text is there
 
 
 def _package_facts(name: str, package: Distribution) -> dict[str, str]:

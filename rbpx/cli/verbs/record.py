@@ -30,7 +30,7 @@ writes elsewhere. `run experiment=NAME` does the same without writing.""",
 def start(job: Job) -> "Measured | None":
     """As `run`, once it is sure that there is a study and a place for its findings."""
     from rbpx.config.places import folder
-    from rbpx.files.atomic import check_output
+    from rbpx.files.output import check_output
 
     request, changes = job.request, job.line.changes_of_study
     if request.study is None:
