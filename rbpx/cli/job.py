@@ -8,6 +8,7 @@ from omegaconf import OmegaConf
 
 from rbpx.analyses.registry import analyses, has
 from rbpx.cli.argv import CommandLine
+from rbpx.cli.messages import show_messages_of_job
 from rbpx.cli.registry import about, module
 from rbpx.cli.verb import Job, Outcome, Verb
 from rbpx.config.options import Format
@@ -18,6 +19,7 @@ from rbpx.store.reread import read_again
 
 def run_job(line: CommandLine, config: Any, alone: bool) -> Outcome:
     """Start the verb, in whatever process a launcher chose."""
+    show_messages_of_job()
     described = about(line.verb)
     try:
         request: Any = OmegaConf.to_object(config)

@@ -1,5 +1,6 @@
 """The index `rbpx.duckdb` over a store: rebuilt from the files under a lock, swapped in whole, never the only copy."""
 
+import logging
 import os
 import re
 from pathlib import Path
@@ -12,7 +13,6 @@ from rbpx.files.atomic import atomic_write, leftovers
 from rbpx.files.digest import digest
 from rbpx.store import relations
 from rbpx.store.integrity import sound_runs
-from rbpx.store.notice import notice
 from rbpx.store.queries import read_sql
 from rbpx.store.store import Store
 
@@ -104,4 +104,4 @@ def refresh_if_writable(store: Store) -> None:
         try:
             refresh_index(store)
         except MeasureError as problem:
-            notice(str(problem))
+            logging.getLogger(__name__).warning(str(problem))

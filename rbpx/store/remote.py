@@ -1,8 +1,8 @@
 """A store in object storage in; a folder of this machine that holds the same, brought up to date, out."""
 
+import logging
 import os
 import re
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from rbpx.files.atomic import atomic_write
 from rbpx.files.digest import digest
 from rbpx.store.store import Store
 
+_LOGGER = logging.getLogger(__name__)
 _URL = re.compile(r"[a-z][a-z0-9]+://.")
 _HELD = ("runs", "cells", "vocab", "imports", "samples", "fits", "rank_fits", "failures")
 _PRUNED = ("runs", "cells", "imports", "failures")  # fits that were made here stay
@@ -84,7 +85,7 @@ def mirror(url: str) -> Path:
     _prune(copy, found)
     if new:
         mib = sum(file.n_bytes for file in new) / 2**20
-        print(f"copied {len(new):,} files ({mib:,.1f} MiB) of {url} into {copy}", file=sys.stderr)
+        _LOGGER.info(f"copied {len(new):,} files ({mib:,.1f} MiB) of {url} into {copy}")
     return copy
 
 

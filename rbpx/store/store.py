@@ -9,6 +9,7 @@ fits/ rank_fits/ failures/   one JSON record a file
 """
 
 import hashlib
+import logging
 import os
 import shutil
 from collections.abc import Iterator
@@ -24,10 +25,11 @@ import pyarrow.parquet as pq
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.atomic import atomic_remove, atomic_write
 from rbpx.files.sealed import read_sealed, write_sealed
-from rbpx.store.notice import notice_damage
+from rbpx.store.messages import warn_damage
 from rbpx.store.schema import FORMAT
 
 Record = dict[str, Any]
+_LOGGER = logging.getLogger(__name__)
 _LEFTOVER_S = 24 * 3600  # no run takes that long to write
 _SCRATCH_S = 30 * _LEFTOVER_S  # nor so long to measure
 RUN_TABLES = ("tokens", "rank_counts", "documents")
@@ -181,7 +183,8 @@ class Store:
         except FileNotFoundError:  # perhaps dropped by another process since it was listed
             return None
         except ValueError:
-            notice_damage(
+            warn_damage(
+                _LOGGER,
                 self.root,
                 f"{kind}/{path.name} in store={self.root} is damaged and left out; remove that file, then run the line "
                 "that made it again",
