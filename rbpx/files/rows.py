@@ -11,7 +11,7 @@ import io
 import json
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -177,21 +177,21 @@ def _read_json(content: bytes, path: Path, one_object: bool = False) -> Table:
         whole = [whole]
     if not isinstance(whole, list):
         raise RbpxError(f"{path} is not a JSON array of objects; wrap its rows in [...], or name it .jsonl")
-    return _of_records([Row(path, number, None, record) for number, record in enumerate(whole, 1)])
+    return _of_records(path, ((number, None, value) for number, value in enumerate(whole, 1)))
 
 
 def _read_jsonl(content: bytes, path: Path) -> Table:
-    return _of_records(list(_json_lines(content.decode("utf-8-sig"), path)))
+    return _of_records(path, _json_lines(content.decode("utf-8-sig"), path))
 
 
-def _json_lines(text: str, path: Path) -> Iterator[Row]:
+def _json_lines(text: str, path: Path) -> Iterator[tuple[int, int, Any]]:
     number = 0
     for line, words in enumerate(text.split("\n"), 1):
         if not words.strip():
             continue
         number += 1
         try:
-            yield Row(path, number, line, json.loads(words, object_pairs_hook=_object))
+            yield number, line, json.loads(words, object_pairs_hook=_object)
         except ValueError as problem:
             raise RbpxError(f"row {number} of {path} (line {line}): not JSON ({problem}); fix that line") from None
 
@@ -203,9 +203,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def _of_records(rows: list[Row]) -> Table:
-    for row in rows:
-        if not isinstance(row.values, dict):
-            line = "" if row.line is None else f" (line {row.line})"
-            raise RbpxError(f"row {row.number} of {row.path}{line}: not an object with named values; give one a row")
+def _of_records(path: Path, values: Iterable[tuple[int, int | None, Any]]) -> Table:
+    rows = []
+    for number, line, value in values:
+        if not isinstance(value, dict):
+            where = "" if line is None else f" (line {line})"
+            raise RbpxError(f"row {number} of {path}{where}: not an object with named values; give one object a row")
+        rows.append(Row(path, number, line, value))
     return list(dict.fromkeys(column for row in rows for column in row.values)), rows

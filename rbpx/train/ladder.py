@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from transformers import GPTNeoXConfig, GPTNeoXForCausalLM, PreTrainedTokenizerFast
 
-from rbpx.config.recipe import Recipe, Shape
+from rbpx.config.recipe import LadderSize, Recipe
 from rbpx.files.atomic import atomic_write, leftovers
 from rbpx.train.loss import chunked_cross_entropy
 from rbpx.train.vocabulary import END_OF_TEXT
@@ -21,7 +21,7 @@ _CURVE_STEPS = 20  # steps averaged into one point of the curve
 Report = Callable[[int, float], None]
 
 
-def build_model(recipe: Recipe, shape: Shape) -> GPTNeoXForCausalLM:
+def build_model(recipe: Recipe, shape: LadderSize) -> GPTNeoXForCausalLM:
     """A freshly initialised float32 GPT-NeoX of this shape, tied embeddings, seeded."""
     torch.manual_seed(recipe.seed)
     config = GPTNeoXConfig(
@@ -39,7 +39,7 @@ def build_model(recipe: Recipe, shape: Shape) -> GPTNeoXForCausalLM:
     return GPTNeoXForCausalLM(config)
 
 
-def learning_rate_at(step: int, recipe: Recipe, shape: Shape) -> float:
+def learning_rate_at(step: int, recipe: Recipe, shape: LadderSize) -> float:
     """Linear warm-up to learning_rate / sqrt(hidden), then a cosine to a tenth of it."""
     peak = (shape.learning_rate or recipe.learning_rate) / math.sqrt(shape.hidden)
     if step < recipe.warmup_steps:

@@ -8,7 +8,7 @@ from filelock import FileLock
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeRemainingColumn
 
-from rbpx.config.recipe import TrainRequest
+from rbpx.config.recipe import Recipe, TrainRequest
 from rbpx.errors import RbpxError
 from rbpx.train.ladder import train_size
 from rbpx.train.text import prepare_text
@@ -20,7 +20,7 @@ def train_ladder(request: TrainRequest) -> None:
     Raises:
         RbpxError: an unknown size, no device, or a text that is not what the recipe says.
     """
-    recipe = request.recipe()
+    recipe: Recipe = request
     sizes = request.size if isinstance(request.size, list) else [request.size]
     sizes = list(recipe.shapes) if sizes == ["all"] else sizes
     unknown = [size for size in sizes if size not in recipe.shapes]
@@ -56,7 +56,7 @@ def _device(request: TrainRequest) -> str:
 def _train_with_progress(
     console: Console, request: TrainRequest, size: str, text: Path, folder: Path, device: str
 ) -> float:
-    recipe = request.recipe()
+    recipe: Recipe = request
     columns = (TextColumn("{task.description}"), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
         bar = bars.add_task(size, total=recipe.n_steps)

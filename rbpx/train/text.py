@@ -31,12 +31,13 @@ class SourceFile:
 
 def find_packages(recipe: Recipe) -> dict[str, Distribution]:
     """The installed distribution of each package of the recipe; a missing one or another version is an error."""
-    found = distributions() if recipe.site is None else distributions(path=[str(recipe.site)])
+    site, packages = recipe.text.site, recipe.text.packages
+    found = distributions() if site is None else distributions(path=[site])
     installed = {d.metadata["Name"].lower().replace("_", "-"): d for d in found}
     wrong = [
-        f"{name} {recipe.versions.get(name, '')}".strip()
-        for name in recipe.packages
-        if name not in installed or recipe.versions.get(name, installed[name].version) != installed[name].version
+        f"{name} {version}".strip()
+        for name, version in packages.items()
+        if name not in installed or (version and version != installed[name].version)
     ]
     if wrong:
         raise RbpxError(
@@ -44,7 +45,7 @@ def find_packages(recipe: Recipe) -> dict[str, Distribution]:
             f"{', '.join(wrong[:5])}{' ...' if len(wrong) > 5 else ''}; install them with "
             "pip install --no-deps --target FOLDER -r experiments/ladder_text.txt and pass text.site=FOLDER"
         )
-    return {name: installed[name] for name in recipe.packages}
+    return {name: installed[name] for name in packages}
 
 
 def _looks_written(text: str) -> bool:
@@ -60,14 +61,14 @@ def read_sources(name: str, package: Distribution, recipe: Recipe) -> list[Sourc
     random.Random(f"{recipe.seed} {name}").shuffle(paths)
     taken, kept = 0, []
     for path in paths:
-        if set(recipe.exclude_parts).intersection(path.split("/")) or path.split("/")[-1].startswith("test_"):
+        if set(recipe.text.exclude_parts).intersection(path.split("/")) or path.split("/")[-1].startswith("test_"):
             continue
         raw = Path(str(package.locate_file(path))).read_bytes()
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError:
             continue
-        if not _looks_written(text) or taken + len(raw) > recipe.package_bytes:
+        if not _looks_written(text) or taken + len(raw) > recipe.text.package_bytes:
             continue
         taken += len(raw)
         kept.append(SourceFile(name, path, text))
@@ -118,7 +119,7 @@ def prepare_text(recipe: Recipe, folder: Path) -> None:
     tokenizer = train_tokenizer([f.text for f in files], recipe.vocab_size)
     encoded = _encode(tokenizer, [f.text for f in files])
     evaluation = _encode(tokenizer, [text for _, text in (*read_stdlib(), *read_pydoc())])
-    keep = drop_shared(encoded, evaluation, recipe.span)
+    keep = drop_shared(encoded, evaluation, recipe.text.span)
     kept = [(f, ids) for f, ids, good in zip(files, encoded, keep, strict=True) if good]
 
     end = np.asarray([tokenizer.token_to_id(END_OF_TEXT)], np.uint16)
