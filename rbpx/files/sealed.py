@@ -1,4 +1,4 @@
-"""Records that carry a digest of what they say: a record in, a file in which a flipped bit is noticed out."""
+"""JSON records that end with a digest of their contents, so that a flipped bit is noticed when they are read."""
 
 import json
 import re

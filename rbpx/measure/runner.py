@@ -23,7 +23,7 @@ from rbpx.data.samples import sample
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.measure.offline import hash_members
 from rbpx.measure.results import Failure, Measured
-from rbpx.store.heartbeat import marked
+from rbpx.store.heartbeat import heartbeat
 from rbpx.store.index import refresh_index
 from rbpx.store.remote import own_store
 from rbpx.store.store import Store, now
@@ -201,7 +201,7 @@ def _measure(
     place = {"cell": progress.n_done + 1, "cells": n_cells}
     store, config = grid.store, _plain(grid.request)
     try:
-        with marked(store, cell.names() | place, crew.leads) as mark:
+        with heartbeat(store, cell.names() | place, crew.leads) as mark:
 
             def begin(n_tokens: int) -> Callable[[int], None]:
                 begins()

@@ -1,4 +1,4 @@
-"""A store in object storage in; a folder of this machine that holds the same, brought up to date, out."""
+"""Stores in object storage: an up-to-date copy of one in a folder of this machine."""
 
 import logging
 import os
@@ -43,7 +43,7 @@ def open_store(name: str) -> Store:
         RbpxError: there is no store.
         MeasureError: the storage does not answer, or refuses.
     """
-    return Store(mirror(name) if is_remote(name) else Path(name))
+    return Store(local_copy(name) if is_remote(name) else Path(name))
 
 
 def own_store(name: str) -> Store:
@@ -59,7 +59,7 @@ def own_store(name: str) -> Store:
     return Store(Path(name))
 
 
-def mirror(url: str) -> Path:
+def local_copy(url: str) -> Path:
     """Copy what is new in a remote store to this machine's cache, and drop what is gone; returns the folder.
 
     Files of a run never change, so each is copied once; its manifest comes last, so that a run is there whole or not at

@@ -19,7 +19,7 @@ from rbpx.measure.plan.tokens_read import Cut, find_load, load_of_run, reading_o
 from rbpx.models.costs import Shape, flops, peak_mib
 from rbpx.models.shapes import look_up
 from rbpx.store import relations
-from rbpx.store.cell_states import Standing, State, stand
+from rbpx.store.cell_states import CellState, State, cell_states
 from rbpx.store.remote import open_store
 from rbpx.store.store import Record, Store
 
@@ -46,7 +46,7 @@ class Planned:
         fits: what makes it fit into the memory that is free now; see `room.what_fits`.
     """
 
-    standing: Standing
+    standing: CellState
     non_embedding_params: int | None
     total_params: int | None
     weights_mib: float | None
@@ -97,11 +97,11 @@ def plan_grid(request: Request) -> list[Planned]:
         paces = [calibrate(room.device, request.dtype.value)]
     else:
         paces = _paces(runs, store, request.dtype, room)
-    return [_plan(standing, request, documents, runs, paces, room, store) for standing in stand(grid, store)]
+    return [_plan(standing, request, documents, runs, paces, room, store) for standing in cell_states(grid, store)]
 
 
 def _plan(
-    standing: Standing,
+    standing: CellState,
     request: Request,
     documents: Sequence[Document] | None,
     runs: Sequence[Record],
@@ -166,7 +166,7 @@ def _memory(
 
 
 def _disk_mib(
-    standing: Standing, shape: Shape | None, n_tokens: int | None, runs: Sequence[Record], store: Store
+    standing: CellState, shape: Shape | None, n_tokens: int | None, runs: Sequence[Record], store: Store
 ) -> float | None:
     """What a run takes in the store: as the run with the nearest vocabulary does for each of its tokens."""
     if standing.run_id is not None:

@@ -15,7 +15,7 @@ from rbpx.data.windows import acting_bos, spans
 from rbpx.errors import RbpxError
 from rbpx.models.costs import Load, load_of
 from rbpx.models.load import hash_tokenizer, load_tokenizer
-from rbpx.store.cell_states import Standing
+from rbpx.store.cell_states import CellState
 from rbpx.store.store import Record, Store
 
 # Mean over five texts (Wikipedia, law, prose of pydoc, GSM8K, HumanEval) and the tokenizers of GPT-2, GPT-NeoX and
@@ -37,7 +37,7 @@ def reading_of(cell: Cell, context: int | None) -> Cut:
 
 
 def find_load(
-    standing: Standing,
+    standing: CellState,
     reading: Cut,
     folder: Path | None,
     documents: Sequence[Document] | None,
