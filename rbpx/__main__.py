@@ -21,14 +21,14 @@ def main(argv: list[str]) -> int:
             print(help_text(line.verb if line.verb in argv else None))
             return 0
         from rbpx.cli.launch import launch
-        from rbpx.store.notice import begin
+        from rbpx.cli.messages import messages_on_stderr
 
-        begin()
-        outcomes = launch(line)
-        if outcomes:
-            from rbpx.cli.finish import finish
+        with messages_on_stderr():
+            outcomes = launch(line)
+            if outcomes:
+                from rbpx.cli.finish import finish
 
-            return finish(line, outcomes)
+                return finish(line, outcomes)
         if line.sweeps:
             raise RbpxError("the sweep has no jobs; check its lists and globs with --cfg job for one of them")
         return 0  # --cfg, --info and completion print, and run no job

@@ -1,5 +1,6 @@
 """One question to the store: requests in, its results and the rows of its fits out; the same way for every question."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,6 @@ from rbpx.display.progress import counted
 from rbpx.errors import RbpxError
 from rbpx.groups.selection import Group, select
 from rbpx.store.index import refresh_index
-from rbpx.store.notice import notice
 from rbpx.store.queries import connect
 from rbpx.store.remote import open_store
 from rbpx.store.store import Record, Store
@@ -86,7 +86,7 @@ def answer(
         if required:
             raise RbpxError(no_groups(name, grids[0][0], tokens_known))
         if not question.small:
-            notice(no_groups(name, grids[0][0], tokens_known))
+            logging.getLogger(__name__).warning(no_groups(name, grids[0][0], tokens_known))
     return results, rows
 
 

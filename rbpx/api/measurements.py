@@ -12,7 +12,6 @@ from rbpx.analyses.registry import analyses, analysis
 from rbpx.api.answer import Answer, Result
 from rbpx.api.keywords import Keys, requests
 from rbpx.files.output import plain
-from rbpx.store import notice
 from rbpx.store.queries import ask, ask_user, connect
 from rbpx.store.remote import open_store
 from rbpx.store.reread import read_again
@@ -102,7 +101,6 @@ class Measurements:
         return self._ask(lambda c: pa.concat_tables([ask(c, "rbp_at", k=each, ties=ties) for each in asked]))
 
     def _ask(self, question: Any) -> Any:
-        notice.begin()
 
         def answer() -> Any:
             with connect(self._opened()) as connection:
@@ -132,7 +130,6 @@ class Measurements:
 
     def _answer(self, verb: str, keys: Keys) -> Answer[Any]:
         """What a question finds, and its rows."""
-        notice.begin()
         asked = requests(verb, dict(keys), self.store, self.config_dir)
         results, records = read_again(self.store, lambda: answer(verb, [(request, None) for request in asked]))
         rows = tuple({name: plain(value) for name, value in row.items()} for row in records)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from rbpx.config.study import StudyConfig
 from rbpx.errors import RbpxError
-from rbpx.files.atomic import place
+from rbpx.files.output import output_file
 from rbpx.store.store import Record
 from rbpx.version import __version__
 
@@ -54,7 +54,7 @@ def write_findings(
     lines += ["#", *(f"# {line}".rstrip() for line in _aligned(answer))]
     text = source.read_text(encoding="utf-8")
     body = text[: text.index(MARK)] if MARK in text else text
-    with place(output or str(source)) as path:
+    with output_file(output or str(source)) as path:
         path.write_text(body.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
     return Path(output or source)
 

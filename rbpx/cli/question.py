@@ -32,19 +32,19 @@ def start(job: Job) -> Any:
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
     """Ask the store about all jobs as one, and print the answer."""
     from rbpx.analyses.perform import perform, print_results
+    from rbpx.config.process import is_main_process
     from rbpx.measure.results import Measured
-    from rbpx.store.notice import leads
     from rbpx.store.reread import read_again
 
     requests = [outcome.request for outcome in outcomes]
     if analysis(line.verb).measures:
-        if leads():
+        if is_main_process():
             results = [result for outcome in outcomes for result in outcome.answer.results]
             print_results(line.verb, results, requests[0])
         return [Measured(each.request, each.answer.run_ids, each.answer.failures) for each in outcomes]
     if line.words:
         print_results(line.verb, [outcome.answer for outcome in outcomes], requests[0])
-    elif leads():
+    elif is_main_process():
         grids = [(request, None) for request in requests]
         read_again(requests[0].store, lambda: perform([line.verb], grids, writes=True))
     return []

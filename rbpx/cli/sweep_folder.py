@@ -10,14 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from rbpx.cli.verb import Outcome
+from rbpx.files.atomic import atomic_write
 
 
 def leave(sweep: Path, outcome: Outcome) -> None:
     """Put down the outcome of a job that has a process of its own."""
     number = sum(1 for _ in sweep.glob("*.outcome"))
-    unfinished = sweep / f"{uuid.uuid4().hex}.tmp"
-    unfinished.write_bytes(pickle.dumps(outcome))
-    unfinished.rename(sweep / f"{number:06d}-{uuid.uuid4().hex[:6]}.outcome")
+    with atomic_write(sweep / f"{number:06d}-{uuid.uuid4().hex[:6]}.outcome", durable=False) as temporary:
+        temporary.write_bytes(pickle.dumps(outcome))
 
 
 def collect(sweep: Path) -> list[Outcome]:

@@ -1,25 +1,20 @@
 """Where a text enters: a dataset's name or file in, a list of `Document`s out, drawn reproducibly."""
 
-import csv
-import gzip
 import hashlib
-import io
-import json
 import os
-import sys
 import sysconfig
 import tokenize
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any
 
 import numpy as np
 
 from rbpx.config.row_choice import RowChoice
 from rbpx.data.texts import Text, texts
 from rbpx.errors import RbpxError
+from rbpx.files.rows import format_of, read_bytes, read_rows
 
 # Tests, IDLE, the 2to3 converter, build machinery and the data of pydoc are no library code.
 _NOT_STDLIB = {
@@ -78,54 +73,24 @@ def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None
         RbpxError: the file is missing, cannot be read as what its name says, or a row lacks a field.
     """
     if not path.is_file():
-        raise RbpxError(f"dataset.path={path} is no file; give the path of a text, JSONL, CSV or Parquet file")
+        raise RbpxError(f"dataset.path={path} is not a file; give the path of a text, JSONL, CSV or Parquet file")
     wanted = wanted or RowChoice(tuple(fields))
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    kind = next((s for s in reversed(suffixes) if s != ".gz"), "")
-    try:
-        if kind not in {".jsonl", ".json", ".csv", ".parquet"}:
-            return _read_plain(path, wanted)
-        rows = _read_rows(path, kind)
-    except (OSError, EOFError, zlib.error, ValueError, csv.Error) as problem:
-        raise RbpxError(f"dataset.path={path} cannot be read: {problem}; check that it is what its name says") from None
-    return list(texts(((str(number), row) for number, row in enumerate(rows, 1)), wanted, str(path)))
+    if format_of(path) is None:
+        return _read_plain(path, wanted)
+    rows = read_rows(path, one_object=True).rows
+    return list(texts(((str(row.number), row.values) for row in rows), wanted, str(path)))
 
 
 def _read_plain(path: Path, wanted: RowChoice) -> Source:
-    whole = _read_text(path)
+    try:
+        whole = read_bytes(path).decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error, ValueError) as problem:
+        raise RbpxError(f"dataset.path={path} cannot be read: {problem}; check that it is what its name says") from None
     if wanted.where:
         raise RbpxError(f"dataset.path={path} is a plain text without the columns of dataset.where; drop dataset.where")
     pieces = whole.split("\n") if wanted.articles else [whole]
     rows = ((path.name, {"text": piece}) for piece in pieces)
     return list(texts(rows, replace(wanted, fields=("text",)), str(path)))
-
-
-def _read_text(path: Path) -> str:
-    raw = path.read_bytes()
-    return (gzip.decompress(raw) if path.suffix.lower() == ".gz" else raw).decode("utf-8-sig")
-
-
-def _read_rows(path: Path, kind: str) -> list[dict[str, Any]]:
-    if kind == ".parquet":
-        import pyarrow.parquet
-
-        rows: list[dict[str, Any]] = pyarrow.parquet.read_table(path).to_pylist()
-        return rows
-    if kind == ".csv":
-        csv.field_size_limit(sys.maxsize)  # documents are longer than the 128 KiB that csv allows a field
-        return list(csv.DictReader(io.StringIO(_read_text(path), newline="")))
-    text = _read_text(path)
-    if kind == ".json":
-        whole = json.loads(text)
-        return whole if isinstance(whole, list) else [whole]
-    return [_read_row(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-
-
-def _read_row(number: int, line: str) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError as problem:
-        raise ValueError(f"row {number} is no JSON ({problem})") from None
 
 
 def read_source(kind: str, path: Path | None, fields: Sequence[str], wanted: RowChoice | None = None) -> Source:

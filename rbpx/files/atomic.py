@@ -1,61 +1,104 @@
-"""Files written whole or not at all."""
+"""Files and folders written whole or not at all: the only place in rbpx where something is renamed into place."""
 
 import os
+import re
+import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-
-from rbpx.errors import RbpxError
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a small file beside its place and rename it there: a reader sees all of it or the one before."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    parts = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
-    try:
-        with parts.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(parts, path)
-    finally:
-        parts.unlink(missing_ok=True)
 
 
 @contextmanager
-def place(output: str) -> Iterator[Path]:
-    """A path to write to; what was written there takes its name at the end, or vanishes with an error.
+def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
+    """Write a file, or a folder with files in it, at the path that this yields; it is renamed to `path` at the end.
+
+    The path that is yielded lies in the same folder, begins with a dot and ends in `.tmp`. The folders above are made
+    where they are missing.
+
+    What a reader sees: all of what was there before, or all of what was written. A file that was there is replaced. A
+    folder is not: where another process was faster, its folder stays and this one fails.
+
+    What a crash of the machine leaves: what was there before, or all of what was written, and after a normal return
+    what was written: its bytes are on the disk before the rename, and the entry of the folder is after it (where the
+    platform can synchronise folders). With `durable=False` nothing is synchronised, so a crash of the machine (not of
+    the process) may leave an empty or half a file under the final name: for what can be made again, and is recognised
+    as damaged when it is read.
+
+    What a killed process leaves: the temporary file or folder. `leftovers` lists them.
+
+    Args:
+        path: the final place.
+        durable: whether to wait until the disk has it.
 
     Raises:
-        RbpxError: the output cannot be written.
+        OSError: it cannot be written, or `path` is a folder that is not empty. Nothing of it is left.
     """
-    final = Path(output).expanduser().resolve()
-    if final.exists() and not final.is_file():  # a pipe or a device has no file beside it
-        parts = final
-    else:
-        parts = final.with_name(f".{final.name}.{os.getpid()}.tmp")
+    _make_folder(path.parent)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
     try:
-        yield parts
-        if parts != final:
-            os.replace(parts, final)
-    except OSError as problem:
-        reason = problem.strerror or problem
-        raise RbpxError(f"output={output} cannot be written: {reason}; name another file") from None
+        yield temporary
+        if durable:
+            _synchronise_tree(temporary)
+        os.replace(temporary, path)
+        if durable:
+            _synchronise_folder(path.parent)
     finally:
-        if parts != final:
-            parts.unlink(missing_ok=True)
+        _remove(temporary)
 
 
-def check_output(output: str) -> None:
-    """Refuse a place where nothing can be written, before anything is measured.
+def atomic_write_text(path: Path, text: str, *, durable: bool = True) -> None:
+    """Write a text file in UTF-8, as `atomic_write` does."""
+    with atomic_write(path, durable=durable) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
-    Raises:
-        RbpxError: it is a folder, its folder is missing, or may not be written.
-    """
-    path = Path(output).expanduser()
-    reason = "is a folder" if path.is_dir() else None if path.parent.is_dir() else "lies in no folder that there is"
-    if reason is None and not os.access(path if path.exists() else path.parent, os.W_OK):
-        reason = "cannot be written by you"
-    if reason is not None:
-        raise RbpxError(f"output={output} {reason}; name another file")
+
+def atomic_remove(folder: Path) -> None:
+    """Remove a folder: a reader sees all of it or nothing."""
+    temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.tmp")
+    os.replace(folder, temporary)
+    shutil.rmtree(temporary)
+
+
+def leftovers(path: Path) -> list[Path]:
+    """Temporary files of `path` that processes are writing, or left when they were killed."""
+    name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]+\.tmp.*")
+    return [entry for entry in path.parent.glob(".*.tmp*") if name.fullmatch(entry.name)]
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it; each new entry is synchronised, so that a durable file in it can be found."""
+    if folder.is_dir():
+        return
+    _make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    _synchronise_folder(folder.parent)
+
+
+def _synchronise_tree(path: Path) -> None:
+    if not path.is_dir():
+        _synchronise(path)
+        return
+    for entry in path.iterdir():
+        _synchronise_tree(entry)
+    _synchronise_folder(path)
+
+
+def _synchronise_folder(folder: Path) -> None:
+    with suppress(OSError):  # some platforms and file systems cannot
+        _synchronise(folder)
+
+
+def _synchronise(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(temporary: Path) -> None:
+    if temporary.is_dir() and not temporary.is_symlink():
+        shutil.rmtree(temporary, ignore_errors=True)
+    else:
+        temporary.unlink(missing_ok=True)

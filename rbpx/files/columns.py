@@ -1,4 +1,4 @@
-"""The names of a file's columns in; which field of an observation each one holds out."""
+"""The one table of what columns of users' tables are called: names of columns in, the field that each one holds out."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rbpx.errors import RbpxError
 
-# Field -> names that it goes by, the preferred one first; compared without regard to case.
+# Field -> names of its column, the preferred one first; compared without regard to case.
 ALIASES: dict[str, tuple[str, ...]] = {
     "family": ("family",),
     "size": ("size",),
@@ -23,7 +23,12 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "rbp": ("rbp", "p_all_n_in_topk", "p_nk", "p"),
     "n_tokens": ("n_tokens",),
     "cross_entropy_nats": ("cross_entropy_nats", "mean_cross_entropy_nats", "ce", "cross_entropy"),
+    "passed": ("passed", "pass", "n_passed", "correct"),
+    "trials": ("trials", "n_trials", "n_sequences"),
+    "group": ("group", "task", "task_id", "document", "doc_id"),
 }
+TRIAL_FIELDS = ("size", "model", "non_embedding_params", "n", "passed", "trials", "group", "k")
+OBSERVATION_FIELDS = tuple(field for field in ALIASES if field not in ("passed", "trials", "group"))
 _OF_WINDOWS = ("p_all_n_in_topk", "p_nk")
 _WIDE = re.compile(r"rbp_([1-9]\d*)")  # rbp_10 holds RBP_10
 _BITS = {"bit", "bits", "bpb", "bpc", "bpt"}
@@ -37,7 +42,7 @@ class Columns:
     Attributes:
         named: field -> column.
         wide: k -> column that holds RBP_k; empty where `named` has rbp.
-        ignored: columns that are not understood.
+        ignored: columns that are not recognised.
     """
 
     named: dict[str, str]
@@ -50,11 +55,18 @@ class Columns:
         return self.named | {f"rbp_{k}": column for k, column in self.wide.items()}
 
 
-def match_columns(found: Sequence[str], chosen: Mapping[str, str], file: str) -> Columns:
-    """Tell what each column holds: by what the user chose, else by its name.
+def named_columns(columns: Sequence[str], fields: Sequence[str]) -> dict[str, str]:
+    """Field -> the column that has one of its names, for those of the fields that have one."""
+    by_name = {_plain(column): column for column in columns}
+    aliases = {field: next((alias for alias in ALIASES[field] if alias in by_name), None) for field in fields}
+    return {field: by_name[alias] for field, alias in aliases.items() if alias is not None}
+
+
+def match_columns(columns: Sequence[str], chosen: Mapping[str, str], file: str) -> Columns:
+    """What each column of a file of observations holds: by what the user chose, else by its name.
 
     Args:
-        found: names of the columns, no two alike without regard to case.
+        columns: names of the columns, no two alike without regard to case.
         chosen: field (or rbp_K) -> column.
         file: the file, for errors.
 
@@ -62,32 +74,33 @@ def match_columns(found: Sequence[str], chosen: Mapping[str, str], file: str) ->
         RbpxError: a choice that names no field or no column, cross-entropy in bits, no RBP at all, or RBP both in one
             column and in one a k.
     """
-    by_name = {_plain(column): column for column in found}
+    by_name = {_plain(column): column for column in columns}
     named: dict[str, str] = {}
     wide: dict[int, str] = {}
     for field, column in chosen.items():
         if _plain(column) not in by_name:
-            raise RbpxError(f"columns: {file} has no column {column!r} for {field}; it has: {', '.join(found)}")
-        of_one_k = _WIDE.fullmatch(field)
-        if of_one_k:
-            wide[int(of_one_k[1])] = by_name[_plain(column)]
-        elif field in ALIASES:
+            raise RbpxError(f"columns: {file} has no column {column!r} for {field}; it has: {', '.join(columns)}")
+        wide_field = _WIDE.fullmatch(field)
+        if wide_field:
+            wide[int(wide_field[1])] = by_name[_plain(column)]
+        elif field in OBSERVATION_FIELDS:
             named[field] = by_name[_plain(column)]
         else:
-            raise RbpxError(f"columns: {field} is no field of an observation; known: {', '.join(ALIASES)}, rbp_K")
+            raise RbpxError(
+                f"columns: {field} is not a field of an observation; known: {', '.join(OBSERVATION_FIELDS)}, rbp_K"
+            )
     free = {name: column for name, column in by_name.items() if column not in (*named.values(), *wide.values())}
-    for field, aliases in ALIASES.items():
-        alias = next((alias for alias in aliases if alias in free), None)
-        if field not in named and alias is not None and not (field == "rbp" and wide):
-            named[field] = free.pop(alias)
+    for field, column in named_columns(list(free.values()), OBSERVATION_FIELDS).items():
+        if field not in named and not (field == "rbp" and wide):
+            named[field] = free.pop(_plain(column))
     if "rbp" not in chosen:
         wide |= {int(_plain(c)[4:]): free.pop(name) for name, c in list(free.items()) if _WIDE.fullmatch(name)}
-    _check(named, wide, found, free, file)
+    _check(named, wide, columns, free, file)
     return Columns(named, dict(sorted(wide.items())), tuple(free.values()))
 
 
 def _check(
-    named: Mapping[str, str], wide: Mapping[int, str], found: Sequence[str], free: Mapping[str, str], file: str
+    named: Mapping[str, str], wide: Mapping[int, str], columns: Sequence[str], free: Mapping[str, str], file: str
 ) -> None:
     entropy = named.get("cross_entropy_nats")
     candidates = list(free.values()) if entropy is None else [entropy]
@@ -96,7 +109,7 @@ def _check(
         raise RbpxError(f"{file}: column {bits!r} is in bits; convert to nats (times ln 2 = 0.693147) and rename it")
     if "rbp" not in named and not wide:
         raise RbpxError(
-            f"{file} has no column rbp, nor rbp_1, rbp_10, ...; it has: {', '.join(found)}; "
+            f"{file} has no column rbp, nor rbp_1, rbp_10, ...; it has: {', '.join(columns)}; "
             "name it with columns='{rbp: NAME}'"
         )
     if wide and ("rbp" in named or "k" in named):
@@ -106,11 +119,11 @@ def _check(
             f"leave one out, or choose with columns='{{rbp: NAME, k: NAME}}'"
         )
     if "rbp" in named and "k" not in named:
-        raise RbpxError(f"{file} has no column k; it has: {', '.join(found)}; name it with columns='{{k: NAME}}'")
+        raise RbpxError(f"{file} has no column k; it has: {', '.join(columns)}; name it with columns='{{k: NAME}}'")
     if _plain(named.get("rbp", "")) in _OF_WINDOWS and "n" not in named:
         raise RbpxError(
-            f"{file}: column {named['rbp']!r} is of windows, and no column n gives their length; add it or name it "
-            "with columns='{n: NAME}'"
+            f"{file}: column {named['rbp']!r} is a share of windows, and no column n gives their length; add it or "
+            "name it with columns='{n: NAME}'"
         )
 
 

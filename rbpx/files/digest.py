@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rbpx.files.atomic import write_whole
+from rbpx.files.atomic import atomic_write_text
 
 _CACHED_FROM_BYTES = 1 << 24  # smaller files are hashed faster than a cache is read
 
@@ -57,4 +57,4 @@ def read_cache(path: Path) -> dict[str, Any]:
 def write_cache(path: Path, known: Mapping[str, Any]) -> None:
     """Remember, where the disk has room and the folder may be written; else it is found out again next time."""
     with contextlib.suppress(OSError):
-        write_whole(path, json.dumps(known, indent=0))
+        atomic_write_text(path, json.dumps(known, indent=0), durable=False)

@@ -1,6 +1,7 @@
 """An Arrow table in; CSV, JSON or Parquet out, whole or not at all."""
 
 import csv
+import errno
 import json
 import math
 import os
@@ -8,14 +9,51 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TextIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rbpx.files.atomic import place
+from rbpx.errors import RbpxError
+from rbpx.files.atomic import atomic_write
 
 _ROWS = 10_000  # turned into Python objects at a time
+
+
+def check_output(output: str) -> None:
+    """Refuse a place where nothing can be written, before anything is measured.
+
+    Raises:
+        RbpxError: it is a folder, its folder is missing, or may not be written.
+    """
+    path = Path(output).expanduser()
+    reason = "is a folder" if path.is_dir() else None if path.parent.is_dir() else "is in a folder that does not exist"
+    if reason is None and not os.access(path if path.exists() else path.parent, os.W_OK):
+        reason = "is not writable by you"
+    if reason is not None:
+        raise RbpxError(f"output={output} {reason}; name another file")
+
+
+@contextmanager
+def output_file(output: str) -> Iterator[Path]:
+    """A path to write a user's output to; it takes its name at the end, or is removed after an error.
+
+    Raises:
+        RbpxError: the output cannot be written.
+    """
+    path = Path(output).expanduser().resolve()
+    try:
+        if path.exists() and not path.is_file():  # a pipe or a device is written directly
+            yield path
+            return
+        if not path.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        with atomic_write(path) as temporary:
+            yield temporary
+    except OSError as problem:
+        reason = problem.strerror or problem
+        raise RbpxError(f"output={output} cannot be written: {reason}; name another file") from None
 
 
 @contextmanager
@@ -28,7 +66,7 @@ def opened(output: str | None) -> Iterator[TextIO]:
         except BrokenPipeError:  # `| head` has read what it wanted
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
-    with place(output) as path, path.open("w", encoding="utf-8", newline="") as file:
+    with output_file(output) as path, path.open("w", encoding="utf-8", newline="") as file:
         yield file
 
 
@@ -77,7 +115,7 @@ def write_json(table: pa.Table, output: str | None) -> None:
 
 def write_parquet(table: pa.Table, output: str) -> None:
     """Write Parquet, with the types that the table has."""
-    with place(output) as path:
+    with output_file(output) as path:
         pq.write_table(table.rename_columns(_distinct(table.column_names)), path, compression="zstd")
 
 

@@ -1,17 +1,25 @@
-"""A CSV, Parquet, JSON or JSONL file in; its rows as they stand, each with the line it is on, out."""
+"""The one reader of users' tables: a CSV, JSON Lines, JSON or Parquet file, plain or gzipped, in; its rows out.
+
+`read_rows` gives the rows as they are written, for texts. `read_table` gives them as a table of values: cells without
+white space around them, empty ones as None, column names that differ in more than case.
+"""
 
 import csv
+import gzip
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Sequence
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rbpx.errors import RbpxError
 
-SUFFIXES = (".csv", ".parquet", ".json", ".jsonl")
+FORMATS = (".csv", ".parquet", ".json", ".jsonl")
 
 
 @dataclass(frozen=True)
@@ -19,12 +27,21 @@ class Row:
     """One row of a file.
 
     Attributes:
-        place: where it is, for errors: the file, and the line (text) or the number of the row from 1.
-        values: column -> value; an empty one is None.
+        path: the file.
+        number: of the row, from 1.
+        line: on which it begins, from 1; None where the file has no lines (Parquet) or they say nothing (JSON).
+        values: column -> value.
     """
 
-    place: str
+    path: Path
+    number: int
+    line: int | None
     values: dict[str, Any]
+
+    @property
+    def place(self) -> str:
+        """Where it is, for errors."""
+        return f"{self.path}, row {self.number}" if self.line is None else f"{self.path}, line {self.line}"
 
 
 @dataclass(frozen=True)
@@ -34,8 +51,8 @@ class Rows:
     Attributes:
         path: the file.
         sha256: of its bytes.
-        columns: their names, in order; no two alike.
-        rows: at least one.
+        columns: their names, in order.
+        rows: in order.
     """
 
     path: Path
@@ -44,87 +61,139 @@ class Rows:
     rows: tuple[Row, ...]
 
 
-def read_rows(path: Path) -> Rows:
-    """Read a file as what its suffix says.
+def format_of(path: Path) -> str | None:
+    """`.csv`, `.parquet`, `.json` or `.jsonl` by the name of a file, `.gz` and capitals aside; None for any other."""
+    last = next((suffix for suffix in reversed(path.suffixes) if suffix.lower() != ".gz"), "").lower()
+    return last if last in FORMATS else None
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file; those inside where its name ends in .gz."""
+    content = path.read_bytes()
+    return gzip.decompress(content) if path.suffix.lower() == ".gz" else content
+
+
+def read_table(path: Path) -> Rows:
+    """Read a table of values.
 
     Raises:
-        RbpxError: it is missing, is not what its suffix says, is empty, or names two columns alike.
+        RbpxError: it is missing, is not what its suffix says, has no rows, or two columns whose names differ in case.
     """
-    suffix = path.suffix.lower()
     if not path.is_file():
-        raise RbpxError(f"{path} is no file; give the path of a CSV, Parquet, JSON or JSONL file")
-    if suffix not in SUFFIXES:
+        raise RbpxError(f"{path} is not a file; give the path of a CSV, Parquet, JSON or JSONL file")
+    if format_of(path) is None:
         raise RbpxError(
-            f"{path} has the suffix {suffix or 'of nothing'!r}; known: {', '.join(SUFFIXES)}; rename the file"
+            f"{path} has the suffix {path.suffix.lower() or 'of nothing'!r}; known: {', '.join(FORMATS)}, each also "
+            "with .gz; rename the file"
         )
-    read = {".csv": _read_csv, ".parquet": _read_parquet, ".json": _read_json, ".jsonl": _read_jsonl}[suffix]
+    table = read_rows(path)
+    lowered = [column.strip().lower() for column in table.columns]
+    duplicate = next((column for column in table.columns if lowered.count(column.strip().lower()) > 1), None)
+    if duplicate is not None:
+        raise RbpxError(f"{path} has two columns named {duplicate!r}, ignoring case; rename one of them")
+    stripped = [(row, {name: _stripped(value) for name, value in row.values.items()}) for row in table.rows]
+    rows = tuple(
+        Row(row.path, row.number, row.line, values)
+        for row, values in stripped
+        if any(value is not None for value in values.values())
+    )
+    if not rows:
+        raise RbpxError(f"{path} has no rows; give a file with at least one observation")
+    return Rows(path, table.sha256, table.columns, rows)
+
+
+def _stripped(value: Any) -> Any:
+    return value.strip() or None if isinstance(value, str) else value
+
+
+def read_rows(path: Path, *, one_object: bool = False) -> Rows:
+    """Read a file in one of `FORMATS`, with the values that are written there.
+
+    Args:
+        path: of the file.
+        one_object: whether a JSON file may be an object, which is its only row.
+
+    Raises:
+        RbpxError: it is not what its suffix says.
+    """
+    suffix = format_of(path)
+    if suffix is None:
+        raise ValueError(f"{path} is not a table")
+    readers: dict[str, Callable[[bytes, Path], Table]] = {
+        ".csv": _read_csv,
+        ".parquet": _read_parquet,
+        ".json": partial(_read_json, one_object=one_object),
+        ".jsonl": _read_jsonl,
+    }
     try:
-        content = path.read_bytes()
-        columns, rows = read(content, path)
-    except (OSError, ValueError, csv.Error) as problem:  # Arrow's, JSON's and encoding errors are ValueErrors
+        content = read_bytes(path)
+        columns, rows = readers[suffix](content, path)
+    # Arrow's, JSON's and encoding errors are ValueErrors.
+    except (OSError, EOFError, zlib.error, ValueError, csv.Error) as problem:
         reason = " ".join(str(problem).split())
         raise RbpxError(f"{path} cannot be read: {reason}; check that it is what its suffix says") from None
-    lowered = [column.strip().lower() for column in columns]
-    twice = next((column for column in columns if lowered.count(column.strip().lower()) > 1), None)
-    if twice is not None:
-        raise RbpxError(f"{path} has two columns named {twice!r}, case apart; rename one of them")
-    if not rows:
-        raise RbpxError(f"{path} holds no rows; give a file with at least one observation")
     return Rows(path, hashlib.sha256(content).hexdigest(), tuple(columns), tuple(rows))
 
 
-Found = tuple[Sequence[str], list[Row]]
+Table = tuple[list[str], list[Row]]
 
 
-def _read_csv(content: bytes, path: Path) -> Found:
+def _read_csv(content: bytes, path: Path) -> Table:
+    csv.field_size_limit(sys.maxsize)  # documents are longer than the 128 KiB that csv allows a field
     reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
     columns: list[str] = []
-    rows = []
-    before = 0  # a quoted line break makes a record of several lines; it is named by its first
+    rows: list[Row] = []
+    end = 0  # a quoted line break makes a record of several lines; it is named by its first
     for cells in reader:
-        line, before = before + 1, reader.line_num
-        if not any(cell.strip() for cell in cells):
-            continue
+        line, end = end + 1, reader.line_num
+        if len(cells) != len(columns) and not any(cell.strip() for cell in cells):
+            continue  # a blank line; a row of as many empty cells as there are columns is a row
         if not columns:
             columns = cells
             continue
-        place = f"{path}, line {line}"
+        number = len(rows) + 1
         if len(cells) != len(columns):
-            raise RbpxError(f"{place}: {len(cells)} cells where the header has {len(columns)}; mend that line")
-        rows.append(Row(place, dict(zip(columns, (cell.strip() or None for cell in cells), strict=True))))
+            raise RbpxError(
+                f"row {number} of {path} (line {line}): {len(cells)} cells where the header has {len(columns)}; "
+                "fix that line"
+            )
+        rows.append(Row(path, number, line, dict(zip(columns, cells, strict=True))))
     return columns, rows
 
 
-def _read_parquet(content: bytes, path: Path) -> Found:
+def _read_parquet(content: bytes, path: Path) -> Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     table = pq.ParquetFile(pa.BufferReader(content)).read()
-    records = (dict(zip(table.column_names, values, strict=True)) for values in _transposed(table))
-    return table.column_names, [Row(f"{path}, row {n}", record) for n, record in enumerate(records, 1)]
+    columns = (column.to_pylist() for column in table.columns)
+    records = (dict(zip(table.column_names, values, strict=True)) for values in zip(*columns, strict=True))
+    return table.column_names, [Row(path, number, None, record) for number, record in enumerate(records, 1)]
 
 
-def _transposed(table: Any) -> Iterator[tuple[Any, ...]]:
-    return zip(*(column.to_pylist() for column in table.columns), strict=True)
-
-
-def _read_json(content: bytes, path: Path) -> Found:
+def _read_json(content: bytes, path: Path, one_object: bool = False) -> Table:
     whole = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object)
+    if one_object and isinstance(whole, dict):
+        whole = [whole]
     if not isinstance(whole, list):
-        raise RbpxError(f"{path} is no JSON array of objects; wrap its rows in [...], or name it .jsonl")
-    return _of_records([Row(f"{path}, row {n}", record) for n, record in enumerate(whole, 1)])
+        raise RbpxError(f"{path} is not a JSON array of objects; wrap its rows in [...], or name it .jsonl")
+    return _of_records(path, ((number, None, value) for number, value in enumerate(whole, 1)))
 
 
-def _read_jsonl(content: bytes, path: Path) -> Found:
-    rows = []
-    for n, line in enumerate(content.decode("utf-8-sig").split("\n"), 1):
-        if not line.strip():
+def _read_jsonl(content: bytes, path: Path) -> Table:
+    return _of_records(path, _json_lines(content.decode("utf-8-sig"), path))
+
+
+def _json_lines(text: str, path: Path) -> Iterator[tuple[int, int, Any]]:
+    number = 0
+    for line, words in enumerate(text.split("\n"), 1):
+        if not words.strip():
             continue
+        number += 1
         try:
-            rows.append(Row(f"{path}, line {n}", json.loads(line, object_pairs_hook=_object)))
+            yield number, line, json.loads(words, object_pairs_hook=_object)
         except ValueError as problem:
-            raise RbpxError(f"{path}, line {n}: no JSON ({problem}); mend that line") from None
-    return _of_records(rows)
+            raise RbpxError(f"row {number} of {path} (line {line}): not JSON ({problem}); fix that line") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -134,8 +203,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def _of_records(rows: list[Row]) -> Found:
-    for row in rows:
-        if not isinstance(row.values, dict):
-            raise RbpxError(f"{row.place}: no object with named values; give one object a row")
+def _of_records(path: Path, values: Iterable[tuple[int, int | None, Any]]) -> Table:
+    rows = []
+    for number, line, value in values:
+        if not isinstance(value, dict):
+            where = "" if line is None else f" (line {line})"
+            raise RbpxError(f"row {number} of {path}{where}: not an object with named values; give one object a row")
+        rows.append(Row(path, number, line, value))
     return list(dict.fromkeys(column for row in rows for column in row.values)), rows

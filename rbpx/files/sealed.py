@@ -1,4 +1,4 @@
-"""Records that carry a digest of what they say: a record in, a file in which a flipped bit is noticed out."""
+"""JSON records that end with a digest of their contents, so that a flipped bit is noticed when they are read."""
 
 import json
 import re
@@ -6,21 +6,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rbpx.files.atomic import write_whole
+from rbpx.files.atomic import atomic_write_text
 from rbpx.files.digest import digest
 
 # ------------------------------------------------------------------------------------------------------------- seals
 
 
-def write_sealed(path: Path, record: Mapping[str, Any], in_lines: bool = False) -> None:
+def write_sealed(path: Path, record: Mapping[str, Any], in_lines: bool = False, *, durable: bool = True) -> None:
     """Write a record whole, with a digest of all that it says, so that a flipped bit in it is seen.
 
     Args:
         path: where.
         record: plain values.
         in_lines: one value a line, for people; that takes ten times as long to write.
+        durable: whether it must outlast a crash of the machine; see `atomic_write`.
     """
-    write_whole(path, _sealed(json.loads(json.dumps(record, allow_nan=False)), in_lines))
+    atomic_write_text(path, _sealed(json.loads(json.dumps(record, allow_nan=False)), in_lines), durable=durable)
 
 
 def _sealed(record: Mapping[str, Any], in_lines: bool = False) -> str:

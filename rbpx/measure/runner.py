@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rbpx.config.grid import INCOMPLETE, Cell, cells
 from rbpx.config.options import Device
 from rbpx.config.placement import Split
+from rbpx.config.process import is_main_process
 from rbpx.config.request import Request
 from rbpx.data.corpus import text_hash
 from rbpx.data.hub_texts import Sample
@@ -22,9 +23,8 @@ from rbpx.data.samples import sample
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.measure.offline import hash_members
 from rbpx.measure.results import Failure, Measured
-from rbpx.store.heartbeat import marked
+from rbpx.store.heartbeat import heartbeat
 from rbpx.store.index import refresh_index
-from rbpx.store.notice import leads
 from rbpx.store.remote import own_store
 from rbpx.store.store import Store, now
 
@@ -71,7 +71,7 @@ def measure_grids(requests: Sequence[Request]) -> list[Measured]:
         except RbpxError as problem:  # no such device, no process group, no place to write: none of these is measured
             stopped |= dict.fromkeys(together, problem)
             continue
-        if leads():
+        if is_main_process():
             for store in {grid.store.root: grid.store for grid in together.values()}.values():
                 refresh_index(store)
     return [
@@ -109,7 +109,7 @@ def draw_sample(request: Request, store: Store) -> Sample:
 def _tell_loading(what: str) -> Tell:
     from rbpx.display.progress import tell_loading
 
-    return tell_loading(what, quiet=not leads())
+    return tell_loading(what, quiet=not is_main_process())
 
 
 def _measure_on(device: Device, grids: Sequence[_Grid]) -> None:
@@ -202,7 +202,7 @@ def _measure(
     place = {"cell": progress.n_done + 1, "cells": n_cells}
     store, config = grid.store, _plain(grid.request)
     try:
-        with marked(store, cell.names() | place, processes.is_main) as mark:
+        with heartbeat(store, cell.names() | place, processes.is_main) as mark:
 
             def begin(n_tokens: int) -> Callable[[int], None]:
                 start_next()

@@ -9,7 +9,8 @@ from rbpx.analyses.answer import Grid
 from rbpx.config.options import Format
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.files.atomic import check_output, write_whole
+from rbpx.files.atomic import atomic_write_text
+from rbpx.files.output import check_output
 from rbpx.report.contents import Report, gather
 from rbpx.store.remote import open_store
 
@@ -66,7 +67,7 @@ def write_report(grids: Sequence[Grid], narrowed: str) -> Path:
         return path
     text = _text(form)(report)
     try:
-        write_whole(path, text)
+        atomic_write_text(path, text)
     except OSError as problem:
         raise RbpxError(f"output={path} cannot be written: {problem.strerror}; name another file") from None
     print(f"report of {report.n_runs} run(s) written to {path} ({len(text.encode()) / 1e6:.1f} MB)", file=sys.stderr)

@@ -1,7 +1,5 @@
 """Figures for a paper: a report in, a folder of vector files with their captions out; SVG, or PDF with its fonts."""
 
-import os
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,7 @@ import vl_convert
 from rbpx.display.chart.colours import config
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.errors import RbpxError
-from rbpx.files.atomic import write_whole
+from rbpx.files.atomic import atomic_write, atomic_write_text
 from rbpx.report.contents import Report
 
 __all__ = ["write_pictures"]
@@ -46,9 +44,10 @@ def write_pictures(report: Report, form: str, folder: Path, index: str) -> int:
                 lines += [f"**{figure.title}**, {title}: not drawn. {figure.reason}", ""]
                 continue
             drawn += 1
-            _write(folder / f"{name}.{form}", _rendered(figure, form))
+            with atomic_write(folder / f"{name}.{form}") as temporary:
+                temporary.write_bytes(_rendered(figure, form))
             lines += [f"**[{figure.title}]({name}.{form})**, {title}. {figure.caption} {figure.says}", ""]
-        write_whole(folder / index, "\n".join(lines))
+        atomic_write_text(folder / index, "\n".join(lines))
     except OSError as problem:
         raise RbpxError(f"output={folder} cannot be written: {problem.strerror}; name another folder") from None
     return drawn
@@ -60,13 +59,3 @@ def _rendered(figure: Figure, form: str) -> bytes:
     if form == "pdf":
         return bytes(vl_convert.vegalite_to_pdf(spec, config=look))
     return str(vl_convert.vegalite_to_svg(spec, config=look)).encode()
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Beside its place, then renamed there: a reader sees all of it or the one before."""
-    parts = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
-    try:
-        parts.write_bytes(content)
-        os.replace(parts, path)
-    finally:
-        parts.unlink(missing_ok=True)

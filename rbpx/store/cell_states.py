@@ -1,4 +1,4 @@
-"""Where cells stand: a grid and a store in; done, running, stopped, failed or missing out, without loading anything."""
+"""The state of each cell of a grid: done, running, stopped, failed or missing, read from the store without a model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from enum import StrEnum
 from rbpx.config.grid import Cell
 from rbpx.config.options import Bos
 from rbpx.config.protocol import ProtocolConfig
-from rbpx.store.heartbeat import Marked, read_marks
+from rbpx.store.heartbeat import LastHeartbeat, read_heartbeats
 from rbpx.store.store import Record, Store
 
 
 class State(StrEnum):
-    """Where a cell stands; the first that holds."""
+    """The state of a cell: the first of these that applies."""
 
     done = "done"
     running = "running"
@@ -22,22 +22,22 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where one cell stands.
+class CellState:
+    """The state of one cell.
 
     Attributes:
         cell: as asked.
-        state: where it stands.
+        state: of the cell.
         run_id: the run that answers it, where it is done.
         error: why it failed, where it did.
-        mark: of the process that measures it or was stopped.
+        mark: the last heartbeat of the process that measures it, or was stopped.
     """
 
     cell: Cell
     state: State
     run_id: str | None = None
     error: str | None = None
-    mark: Marked | None = None
+    mark: LastHeartbeat | None = None
 
     def row(self) -> Record:
         """As a record."""
@@ -52,21 +52,21 @@ class Standing:
         }
 
 
-def stand(cells: Sequence[Cell], store: Store) -> list[Standing]:
-    """Where each cell of a grid stands.
+def cell_states(cells: Sequence[Cell], store: Store) -> list[CellState]:
+    """The state of each cell of a grid.
 
     A cell is looked up by its key. Where its text is not on this machine, so that it has none, it is the newest one of
     the same names that was asked with the same model, protocol, dtype, sample size and seed.
     """
-    marks = read_marks(store)
+    marks = read_heartbeats(store)
     records = list(store.records("cells"))
     failures = list(store.records("failures"))
-    return [_stand(cell, store, records, failures, marks) for cell in cells]
+    return [_cell_state(cell, store, records, failures, marks) for cell in cells]
 
 
-def _stand(
-    cell: Cell, store: Store, records: Sequence[Record], failures: Sequence[Record], marks: dict[str, Marked]
-) -> Standing:
+def _cell_state(
+    cell: Cell, store: Store, records: Sequence[Record], failures: Sequence[Record], marks: dict[str, LastHeartbeat]
+) -> CellState:
     if cell.text_hash is None:
         alike = [record for record in records if _same_request(cell, record) and store.has_run(record["run_id"])]
         done = max(alike, key=lambda record: record["asked_at"], default=None)
@@ -77,12 +77,12 @@ def _stand(
         mark = marks.get(cell.key)
         failed = store.record("failures", cell.failure_key)
     if done is not None:
-        return Standing(cell, State.done, run_id=done["run_id"])
+        return CellState(cell, State.done, run_id=done["run_id"])
     if mark is not None:
-        return Standing(cell, State.running if mark.alive else State.stopped, mark=mark)
+        return CellState(cell, State.running if mark.alive else State.stopped, mark=mark)
     if failed is not None:
-        return Standing(cell, State.failed, error=failed["error"])
-    return Standing(cell, State.missing)
+        return CellState(cell, State.failed, error=failed["error"])
+    return CellState(cell, State.missing)
 
 
 def _same_names(cell: Cell, record: Record) -> bool:

@@ -1,4 +1,4 @@
-"""Cells that are being measured: a mark in the store while a process works on one, and who reads them.
+"""Cells that are being measured: a file in the store while a process works on one, and how others read it.
 
 running/<cell_key>.json   host, pid, since when, how far. A thread writes it anew every few seconds, so the time of the
 file tells that the process lives, also while a model loads or a batch takes long.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from rbpx.files.atomic import write_whole
+from rbpx.files.atomic import atomic_write_text
 from rbpx.store.store import Record, Store, now
 
 FOLDER = "running"
@@ -21,8 +21,8 @@ _BEAT_S = 4.0
 _SILENT_S = 300.0  # a process that wrote nothing for so long is not running
 
 
-class Mark:
-    """The mark of one cell that this process measures; nothing that goes wrong with it stops the measuring."""
+class Heartbeat:
+    """Writes the heartbeat of one cell that this process measures; failing to write it stops nothing."""
 
     def __init__(self, store: Store, facts: Record) -> None:
         """Prepare the mark of the cell that `facts` name by `cell_key`."""
@@ -60,14 +60,14 @@ class Mark:
             pace = self._done / took_s if took_s else None
             progress: Record = {"n_tokens": self._n_tokens, "tokens_done": self._done, "tokens_per_s": pace}
             with suppress(OSError):  # a full disk or a store that went away is told by what writes the run
-                write_whole(self._path, json.dumps(self._facts | progress))
+                atomic_write_text(self._path, json.dumps(self._facts | progress), durable=False)
             self._over.wait(_BEAT_S)
 
 
 @contextmanager
-def marked(store: Store, facts: Record, leads: bool = True) -> Iterator[Mark]:
+def heartbeat(store: Store, facts: Record, leads: bool = True) -> Iterator[Heartbeat]:
     """Mark a cell as running for as long as the block takes; only the process that `leads` writes."""
-    mark = Mark(store, facts)
+    mark = Heartbeat(store, facts)
     if leads:
         mark.begin()
     try:
@@ -78,8 +78,8 @@ def marked(store: Store, facts: Record, leads: bool = True) -> Iterator[Mark]:
 
 
 @dataclass(frozen=True)
-class Marked:
-    """A cell that some process has marked.
+class LastHeartbeat:
+    """What the heartbeat of a cell said last.
 
     Attributes:
         facts: what its mark says: the names of the cell, host, pid, since, n_tokens, tokens_done, tokens_per_s.
@@ -103,7 +103,7 @@ class Marked:
         return float((self.facts["n_tokens"] - self.facts["tokens_done"]) / self.facts["tokens_per_s"])
 
 
-def read_marks(store: Store) -> dict[str, Marked]:
+def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
     """The marks of a store by cell_key."""
     found = {}
     for path in sorted((store.root / FOLDER).glob("[!.]*.json")):
@@ -111,7 +111,7 @@ def read_marks(store: Store) -> dict[str, Marked]:
             facts, written = json.loads(path.read_text(encoding="utf-8")), path.stat().st_mtime
         except FileNotFoundError:  # it ended since it was listed
             continue
-        found[facts["cell_key"]] = Marked(facts, time.time() - written < _SILENT_S and _may_live(facts))
+        found[facts["cell_key"]] = LastHeartbeat(facts, time.time() - written < _SILENT_S and _may_live(facts))
     return found
 
 

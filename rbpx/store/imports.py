@@ -14,7 +14,7 @@ from rbpx.config.imports import ImportConfig
 from rbpx.errors import RbpxError
 from rbpx.files.columns import match_columns
 from rbpx.files.digest import digest
-from rbpx.files.rows import read_rows
+from rbpx.files.rows import read_table
 from rbpx.store.integrity import file_fault, read_whole, sound_files
 from rbpx.store.observations import Observation, merge, read_observations, run_ids
 from rbpx.store.schema import OBSERVATIONS
@@ -45,11 +45,11 @@ def import_file(store: Store, path: Path, config: ImportConfig) -> Imported:
         RbpxError: the file, its columns or a row are not what they should be, or contradict the store.
         MeasureError: the store cannot be written.
     """
-    rows = read_rows(path)
-    columns = match_columns(rows.columns, config.columns or {}, str(path))
+    table = read_table(path)
+    columns = match_columns(table.columns, config.columns or {}, str(path))
     if config.ties is None and "ties" not in columns.named:
         raise RbpxError(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
-    read = read_observations(rows.rows, columns, config)
+    read = read_observations(table.rows, columns, config)
     whole = merge(read, ())
     store.prepare()
     with FileLock(store.root / ".imports.lock"):  # two imports at once must not contradict each other
@@ -58,7 +58,7 @@ def import_file(store: Store, path: Path, config: ImportConfig) -> Imported:
             said = {
                 "source": config.source,
                 "file": path.name,
-                "sha256": rows.sha256,
+                "sha256": table.sha256,
                 "imported_at": now(),
                 "columns": columns.mapping,
             }

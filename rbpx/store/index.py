@@ -1,5 +1,6 @@
 """The index `rbpx.duckdb` over a store: rebuilt from the files under a lock, swapped in whole, never the only copy."""
 
+import logging
 import os
 import re
 from pathlib import Path
@@ -8,10 +9,10 @@ import duckdb
 from filelock import FileLock
 
 from rbpx.errors import MeasureError
+from rbpx.files.atomic import atomic_write, leftovers
 from rbpx.files.digest import digest
 from rbpx.store import relations
 from rbpx.store.integrity import sound_runs
-from rbpx.store.notice import notice
 from rbpx.store.queries import read_sql
 from rbpx.store.store import Store
 
@@ -62,12 +63,11 @@ def _state_of(path: Path) -> str | None:
 
 
 def _rebuild(store: Store, path: Path, state: str) -> None:
-    parts = path.with_name(f".{NAME}.{os.getpid()}.tmp")
-    for leftover in path.parent.glob(f".{NAME}.*.tmp*"):  # of a process that was killed, for we hold the lock
-        leftover.unlink(missing_ok=True)
+    """Write the index anew; the caller holds the lock, so other temporary files of it are of killed processes."""
+    _remove_leftovers(path)
     try:
-        with duckdb.connect(":memory:") as connection:
-            connection.execute(f"ATTACH {_quoted(str(parts))} AS built (STORAGE_VERSION '{_STORAGE}'); USE built")
+        with atomic_write(path, durable=False) as temporary, duckdb.connect(":memory:") as connection:
+            connection.execute(f"ATTACH {_quoted(str(temporary))} AS built (STORAGE_VERSION '{_STORAGE}'); USE built")
             connection.execute("CREATE TABLE index_state AS SELECT ? AS state", [state])
             for name in ("runs", *relations.BY_RECORD):
                 connection.register(f"{name}_arrow", relations.table(store, name))
@@ -85,10 +85,13 @@ def _rebuild(store: Store, path: Path, state: str) -> None:
                     connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
             connection.execute(read_sql("relations"))
             connection.execute("USE memory; DETACH built")
-        os.replace(parts, path)
     finally:
-        for leftover in path.parent.glob(f"{parts.name}*"):  # a write-ahead log among them
-            leftover.unlink(missing_ok=True)
+        _remove_leftovers(path)
+
+
+def _remove_leftovers(path: Path) -> None:
+    for leftover in leftovers(path):  # write-ahead logs among them
+        leftover.unlink(missing_ok=True)
 
 
 def _quoted(text: str) -> str:
@@ -101,4 +104,4 @@ def refresh_if_writable(store: Store) -> None:
         try:
             refresh_index(store)
         except MeasureError as problem:
-            notice(str(problem))
+            logging.getLogger(__name__).warning(str(problem))

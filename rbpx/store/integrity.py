@@ -10,6 +10,7 @@ reads every byte.
 
 import contextlib
 import hashlib
+import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,10 +22,11 @@ import pyarrow.parquet as pq
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest, read_cache, write_cache
 from rbpx.files.sealed import read_sealed
-from rbpx.store.notice import notice_damage
+from rbpx.store.messages import warn_damage
 from rbpx.store.schema import FORMAT
 from rbpx.store.store import RUN_TABLES, Record, Store, stamp
 
+_LOGGER = logging.getLogger(__name__)
 _CACHE = ".checked.json"
 _REMEMBERED_FROM_BYTES = 1 << 28
 _found: dict[tuple[Path, str], dict[str, Any]] = {}  # by this process, of smaller stores
@@ -45,7 +47,8 @@ def sound_runs(store: Store) -> list[str]:
     if faults:
         asked = {cell["run_id"]: cell for cell in store.records("cells")}
         for run_id, fault in faults.items():
-            notice_damage(
+            warn_damage(
+                _LOGGER,
                 store.root,
                 f"run {run_id}{_called(asked.get(run_id))} is damaged and left out: {fault}; rbpx store rm {run_id}, "
                 "then run the line that measured it again",
@@ -61,8 +64,10 @@ def sound_files(store: Store, paths: Iterable[Path]) -> list[Path]:
         store, kind, {name: [path] for name, path in listed.items()}, lambda n: file_fault(listed[n])
     )
     for name, fault in faults.items():
-        notice_damage(
-            store.root, f"{name} in store={store.root} is damaged and left out: {fault}; remove it, and make it again"
+        warn_damage(
+            _LOGGER,
+            store.root,
+            f"{name} in store={store.root} is damaged and left out: {fault}; remove it, and make it again",
         )
     return [listed[name] for name in sound]
 

@@ -1,14 +1,13 @@
-"""Two stores in; the first with all that the second holds and it lacked: whole, verified, nothing replaced."""
+"""Merging stores: copies what another store has and this one lacks, verified, and replaces nothing."""
 
-import os
 import shutil
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.files.atomic import atomic_write
 from rbpx.files.sealed import read_sealed
 from rbpx.store.imports import adopt, imported_run_ids
 from rbpx.store.integrity import file_fault, run_fault
@@ -17,8 +16,12 @@ from rbpx.store.store import Record, Store, is_plain
 _ALSO = ("vocab", "samples")  # folders of files that are named by their contents
 
 
+class _CorruptCopy(Exception):
+    """A run whose copy is not what its manifest says."""
+
+
 @dataclass
-class Union:
+class Merged:
     """What one store took from another.
 
     Attributes:
@@ -32,7 +35,7 @@ class Union:
     kept_out: list[str] = field(default_factory=list)
 
 
-def unite(store: Store, other: Store, advance: Callable[[], None] = lambda: None) -> Union:
+def merge(store: Store, other: Store, advance: Callable[[], None] = lambda: None) -> Merged:
     """Copy what another store holds and this one lacks; done again, it brings nothing.
 
     Args:
@@ -44,49 +47,48 @@ def unite(store: Store, other: Store, advance: Callable[[], None] = lambda: None
         RbpxError: a run of the other store is of a newer format than this version reads.
         MeasureError: the store cannot be written.
     """
-    union = Union()
+    merged = Merged()
     store.prepare()
     for kind in _ALSO:
         for path in _files(other.root / kind):
-            _bring_file(store, other, path, kind, union)
+            _bring_file(store, other, path, kind, merged)
     for run_id in other.run_ids():
-        _bring_run(store, other, run_id, union)
+        _bring_run(store, other, run_id, merged)
         advance()
     for path in other.import_files():
-        _bring_import(store, path, union)
-    _bring_records(store, other, union)
-    return union
+        _bring_import(store, path, merged)
+    _bring_records(store, other, merged)
+    return merged
 
 
-def _bring_run(store: Store, other: Store, run_id: str, union: Union) -> None:
+def _bring_run(store: Store, other: Store, run_id: str, merged: Merged) -> None:
     """A run whole or not at all; one that is here already stays as it is."""
     if store.has_run(run_id):
         if _same_files(store, other, run_id):
-            union.known["runs"] += 1
+            merged.known["runs"] += 1
         else:
-            union.kept_out.append(
+            merged.kept_out.append(
                 f"run {run_id}: it is here with other bytes, which stay; to take the other one: "
                 f"rbpx store rm {run_id}, then merge again"
             )
         return
     fault = run_fault(other, run_id)
     if fault is None:
-        parts = store.root / "runs" / f".{run_id}.{uuid.uuid4().hex[:8]}.tmp"
         try:
-            shutil.copytree(other.run_folder(run_id), parts)
-            fault = run_fault(store, run_id, parts)
-            if fault is None:
-                _sync(parts)
-                os.rename(parts, store.run_folder(run_id))
+            with atomic_write(store.run_folder(run_id)) as copy:
+                shutil.copytree(other.run_folder(run_id), copy)
+                fault = run_fault(store, run_id, copy)
+                if fault is not None:
+                    raise _CorruptCopy
+        except _CorruptCopy:
+            pass
         except OSError as problem:
             if not store.has_run(run_id):  # else another process brought it meanwhile
                 raise _unwritten(store, problem) from None
-        finally:
-            shutil.rmtree(parts, ignore_errors=True)
     if fault is None:
-        union.brought["runs"] += 1
+        merged.brought["runs"] += 1
     else:
-        union.kept_out.append(f"run {run_id}: it is damaged: {fault}")
+        merged.kept_out.append(f"run {run_id}: it is damaged: {fault}")
 
 
 def _same_files(store: Store, other: Store, run_id: str) -> bool:
@@ -100,28 +102,24 @@ def _files(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("[!.]*")) if path.is_file() and not path.is_symlink())
 
 
-def _bring_file(store: Store, other: Store, path: Path, kind: str, union: Union) -> None:
+def _bring_file(store: Store, other: Store, path: Path, kind: str, merged: Merged) -> None:
     final = store.root / path.relative_to(other.root)
     if final.exists():
-        union.known[kind] += 1
+        merged.known[kind] += 1
         return
     fault = file_fault(path) if path.suffix == ".parquet" else None
     if fault is not None:
-        union.kept_out.append(f"{kind}/{path.name}: it is damaged: {fault}")
+        merged.kept_out.append(f"{kind}/{path.name}: it is damaged: {fault}")
         return
-    parts = final.with_name(f".{final.name}.{uuid.uuid4().hex[:8]}.tmp")
     try:
-        final.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, parts)
-        os.replace(parts, final)
+        with atomic_write(final) as copy:
+            shutil.copyfile(path, copy)
     except OSError as problem:
         raise _unwritten(store, problem) from None
-    finally:
-        parts.unlink(missing_ok=True)
-    union.brought[kind] += 1
+    merged.brought[kind] += 1
 
 
-def _bring_import(store: Store, path: Path, union: Union) -> None:
+def _bring_import(store: Store, path: Path, merged: Merged) -> None:
     try:
         fault = file_fault(path)
         n_new = 0 if fault else adopt(store, path)
@@ -130,56 +128,50 @@ def _bring_import(store: Store, path: Path, union: Union) -> None:
     except RbpxError as problem:
         fault = str(problem)
     if fault is None:
-        union.brought["observations"] += n_new
-        union.known["imports"] += not n_new
+        merged.brought["observations"] += n_new
+        merged.known["imports"] += not n_new
     else:
-        union.kept_out.append(f"imports/{path.name}: {fault}")
+        merged.kept_out.append(f"imports/{path.name}: {fault}")
 
 
-def _bring_records(store: Store, other: Store, union: Union) -> None:
+def _bring_records(store: Store, other: Store, merged: Merged) -> None:
     """Requests whose run is here, then what was fitted to runs that are all here, then failures not answered here."""
-    for name, cell in _records(other, "cells", union):
+    for name, cell in _records(other, "cells", merged):
         here = store.record("cells", name)
         if here is not None and here["run_id"] != cell["run_id"]:
-            union.kept_out.append(f"cell {name}: here run {here['run_id']} answers it, there run {cell['run_id']}")
+            merged.kept_out.append(f"cell {name}: here run {here['run_id']} answers it, there run {cell['run_id']}")
         elif store.has_run(cell["run_id"]):
-            _bring_record(store, "cells", name, cell, union)
+            _bring_record(store, "cells", name, cell, merged)
     known = {*store.run_ids(), *imported_run_ids(store)}
     for kind in ("fits", "rank_fits"):
-        for name, fit in _records(other, kind, union):
+        for name, fit in _records(other, kind, merged):
             if known.issuperset(fit["run_ids"] if kind == "fits" else [fit["run_id"]]):
-                _bring_record(store, kind, name, fit, union)
+                _bring_record(store, kind, name, fit, merged)
     answered = {(cell["family"], cell["size"], cell["dataset"]) for cell in store.records("cells")}
-    for name, failure in _records(other, "failures", union):
+    for name, failure in _records(other, "failures", merged):
         if (failure["family"], failure["size"], failure["dataset"]) not in answered:
-            _bring_record(store, "failures", name, failure, union)
+            _bring_record(store, "failures", name, failure, merged)
 
 
-def _records(other: Store, kind: str, union: Union) -> Iterator[tuple[str, Record]]:
+def _records(other: Store, kind: str, merged: Merged) -> Iterator[tuple[str, Record]]:
     for path in other.record_files(kind):
         try:
             record = read_sealed(path)
         except ValueError as problem:
-            union.kept_out.append(f"{kind}/{path.name}: it is damaged ({problem})")
+            merged.kept_out.append(f"{kind}/{path.name}: it is damaged ({problem})")
             continue
         if kind == "cells" and not (record["cell_key"] == path.stem and is_plain(record["run_id"])):
-            union.kept_out.append(f"{kind}/{path.name}: it is not the request that its name says")
+            merged.kept_out.append(f"{kind}/{path.name}: it is not the request that its name says")
             continue
         yield path.stem, record
 
 
-def _bring_record(store: Store, kind: str, name: str, record: Record, union: Union) -> None:
+def _bring_record(store: Store, kind: str, name: str, record: Record, merged: Merged) -> None:
     if store.record(kind, name) is None:
         store.write_record(kind, name, record)
-        union.brought[kind] += 1
+        merged.brought[kind] += 1
     else:
-        union.known[kind] += 1
-
-
-def _sync(folder: Path) -> None:
-    for path in folder.iterdir():
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
+        merged.known[kind] += 1
 
 
 def _unwritten(store: Store, problem: OSError) -> MeasureError:

@@ -1,20 +1,18 @@
 """Rows of other people's results in; checked observations of RBP_k and p_{N,k}, in our units, out."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
-from decimal import Decimal
 from typing import Any
 
 from rbpx.config.imports import ImportConfig
 from rbpx.errors import RbpxError
 from rbpx.files.columns import Columns
 from rbpx.files.digest import digest
+from rbpx.files.numbers import as_written, is_empty, number, whole_number
 from rbpx.files.rows import Row
 from rbpx.ties import Ties
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
-_MAX = {"k": 2**31 - 1, "n": 2**31 - 1, "n_tokens": 2**63 - 1, "non_embedding_params": 2**63 - 1}
+_LARGEST = {"k": 2**31 - 1, "n": 2**31 - 1}  # as the relation holds them
 
 
 @dataclass(frozen=True)
@@ -95,27 +93,23 @@ def _observations(row: Row, columns: Columns, config: ImportConfig) -> list[Obse
         "text_hash": _name(row, value, "text_hash"),
         "protocol": _told(row, value, "protocol", config.protocol, needed=False),
         "dtype": _told(row, value, "dtype", config.dtype, needed=False),
-        "n": 1 if _empty(value.get("n")) else _whole(row, value["n"], "n"),
+        "n": 1 if is_empty(value.get("n")) else _whole(row, value["n"], "n"),
         "ties": _told(row, value, "ties", None if config.ties is None else config.ties.value),
-        "n_tokens": None if _empty(value.get("n_tokens")) else _whole(row, value["n_tokens"], "n_tokens"),
+        "n_tokens": None if is_empty(value.get("n_tokens")) else _whole(row, value["n_tokens"], "n_tokens"),
         "cross_entropy_nats": entropy,
     }
     shares = {k: row.values.get(column) for k, column in columns.wide.items()}
     if not shares:
         shares = {_whole(row, value.get("k"), "k"): value.get("rbp")}
-    filled = {k: _share_or_nats(row, share, "rbp") for k, share in shares.items() if not _empty(share)}
+    filled = {k: _share_or_nats(row, share, "rbp") for k, share in shares.items() if not is_empty(share)}
     if not filled:
         raise RbpxError(f"{row.place}: rbp is empty; give a share in [0, 1], or leave the row out")
     return [Observation(**common, k=k, rbp=rbp) for k, rbp in filled.items()]  # type: ignore[arg-type]
 
 
-def _empty(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
-
-
 def _name(row: Row, value: dict[str, Any], field: str) -> str | None:
     found = value.get(field)
-    if _empty(found):
+    if is_empty(found):
         return None
     if isinstance(found, bool) or not isinstance(found, str | int):
         raise RbpxError(f"{row.place}: {field} is {found!r}, a name is meant; write it as text")
@@ -149,34 +143,21 @@ _WHOLE = {
 
 
 def _whole(row: Row, value: Any, field: str) -> int:
-    number = None if _empty(value) else _number(value)
-    if number is None or number != number.to_integral_value() or not 1 <= number <= _MAX[field]:
-        raise RbpxError(f"{row.place}: {field} is {_shown(value)}; {_WHOLE[field]}")
-    return int(number)
+    return whole_number(row, field, value, _WHOLE[field], most=_LARGEST.get(field, 2**63 - 1))
 
 
 def _share_or_nats(row: Row, value: Any, field: str) -> float | None:
     """A share in [0, 1], or nats from 0; None where it is empty."""
-    if _empty(value):
+    if is_empty(value):
         return None
-    number = _number(value)
-    if field == "rbp" and (number is None or not 0 <= number <= 1):
-        raise RbpxError(f"{row.place}: rbp is {_shown(value)}; give shares in [0, 1], not percent")
-    if number is None or not 0 <= number < 10**300:
-        raise RbpxError(f"{row.place}: {field} is {_shown(value)}; give nats a token, finite and 0 or more, or nothing")
-    return float(number)
-
-
-def _number(value: Any) -> Decimal | None:
-    """A finite number exactly as written, or None."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
-        return None
-    text = str(value).strip()
-    return Decimal(text) if _NUMBER.fullmatch(text) else None
-
-
-def _shown(value: Any) -> str:
-    return "empty" if _empty(value) else str(value)
+    exact = number(value)
+    if field == "rbp" and (exact is None or not 0 <= exact <= 1):
+        raise RbpxError(f"{row.place}: rbp is {as_written(value)}; give shares in [0, 1], not percent")
+    if exact is None or not 0 <= exact < 10**300:
+        raise RbpxError(
+            f"{row.place}: {field} is {as_written(value)}; give nats a token, finite and 0 or more, or nothing"
+        )
+    return float(exact)
 
 
 def merge(read: Sequence[tuple[str, Observation]], held: Iterable[Observation]) -> list[Observation]:
@@ -194,7 +175,7 @@ def merge(read: Sequence[tuple[str, Observation]], held: Iterable[Observation]) 
             name = next(n for n in vars(one) if getattr(one, n) != getattr(other, n))
             raise RbpxError(
                 f"{place}: {name} of {one.family} {one.size} on {one.dataset}, k={one.k}, n={one.n} is "
-                f"{_shown(getattr(one, name))}, but {_shown(getattr(other, name))} in {where}; "
+                f"{as_written(getattr(one, name))}, but {as_written(getattr(other, name))} in {where}; "
                 f"keep one of them, or name another source than {one.source}"
             )
         size, s = (one.family, one.size), one.non_embedding_params

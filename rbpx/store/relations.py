@@ -1,6 +1,7 @@
 """Records and files of a store in, Arrow tables and datasets by relation name out; what is damaged is left out."""
 
 import json
+import logging
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ from pyarrow.fs import LocalFileSystem
 
 from rbpx.store import schema
 from rbpx.store.integrity import sound_files, sound_runs
-from rbpx.store.notice import notice_damage
+from rbpx.store.messages import warn_damage
 from rbpx.store.store import Record, Store
 
+_LOGGER = logging.getLogger(__name__)
 BY_FILE = {"tokens": schema.TOKENS, "rank_counts": schema.RANK_COUNTS, "documents": schema.DOCUMENTS}
 ALSO_BY_FILE = {"vocab": schema.VOCAB, "imported": schema.OBSERVATIONS}  # one file for many runs
 BY_RECORD = {"fits": schema.FITS, "rank_fits": schema.RANK_FITS, "failures": schema.FAILURES}
@@ -62,7 +64,8 @@ def _run_rows(store: Store) -> list[Record]:
         if cell["run_id"] in sound:
             rows.append(store.manifest(cell["run_id"]) | cell)
         elif not store.has_run(cell["run_id"]):
-            notice_damage(
+            warn_damage(
+                _LOGGER,
                 store.root,
                 f"run {cell['run_id']} ({cell['family']} {cell['size']} on {cell['dataset']}) is gone from "
                 f"store={store.root}; run the line that measured it again",

@@ -1,8 +1,8 @@
-"""A store in object storage in; a folder of this machine that holds the same, brought up to date, out."""
+"""Stores in object storage: an up-to-date copy of one in a folder of this machine."""
 
+import logging
 import os
 import re
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -10,9 +10,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.files.atomic import atomic_write
 from rbpx.files.digest import digest
 from rbpx.store.store import Store
 
+_LOGGER = logging.getLogger(__name__)
 _URL = re.compile(r"[a-z][a-z0-9]+://.")
 _HELD = ("runs", "cells", "vocab", "imports", "samples", "fits", "rank_fits", "failures")
 _PRUNED = ("runs", "cells", "imports", "failures")  # fits that were made here stay
@@ -41,7 +43,7 @@ def open_store(name: str) -> Store:
         RbpxError: there is no store.
         MeasureError: the storage does not answer, or refuses.
     """
-    return Store(mirror(name) if is_remote(name) else Path(name))
+    return Store(local_copy(name) if is_remote(name) else Path(name))
 
 
 def own_store(name: str) -> Store:
@@ -57,7 +59,7 @@ def own_store(name: str) -> Store:
     return Store(Path(name))
 
 
-def mirror(url: str) -> Path:
+def local_copy(url: str) -> Path:
     """Copy what is new in a remote store to this machine's cache, and drop what is gone; returns the folder.
 
     Files of a run never change, so each is copied once; its manifest comes last, so that a run is there whole or not at
@@ -83,7 +85,7 @@ def mirror(url: str) -> Path:
     _prune(copy, found)
     if new:
         mib = sum(file.n_bytes for file in new) / 2**20
-        print(f"copied {len(new):,} files ({mib:,.1f} MiB) of {url} into {copy}", file=sys.stderr)
+        _LOGGER.info(f"copied {len(new):,} files ({mib:,.1f} MiB) of {url} into {copy}")
     return copy
 
 
@@ -124,15 +126,10 @@ def _is_here(copy: Path, file: _File) -> bool:
 
 def _bring(system: Any, root: str, file: _File, copy: Path) -> None:
     path = copy / file.path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    parts = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with atomic_write(path) as temporary:  # durable: a file of the right size and time is not read again
         with system.open_input_stream(f"{root.rstrip('/')}/{file.path}") as source:
-            parts.write_bytes(source.read())
-        os.utime(parts, ns=(file.written_ns, file.written_ns))
-        os.replace(parts, path)
-    finally:
-        parts.unlink(missing_ok=True)
+            temporary.write_bytes(source.read())
+        os.utime(temporary, ns=(file.written_ns, file.written_ns))
 
 
 def _prune(copy: Path, found: Sequence[_File]) -> None:

@@ -1,4 +1,4 @@
-"""Reading that may meet a damaged file: what to do with a store in, its answer without what is damaged out."""
+"""Asks a store again, without the file, when a file turns out to be damaged while it is read."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def read_again(store: str, do: Callable[[], T]) -> T:
-    """A file that fails while it is read is looked at again, and left out the second time."""
+    """Do something with a store; if a file fails while it is read, check all files and repeat without the damaged."""
     try:
         return do()
     except DamageError:

@@ -9,9 +9,9 @@ fits/ rank_fits/ failures/   one JSON record a file
 """
 
 import hashlib
+import logging
 import os
 import shutil
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -23,11 +23,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.files.atomic import atomic_remove, atomic_write
 from rbpx.files.sealed import read_sealed, write_sealed
-from rbpx.store.notice import notice_damage
+from rbpx.store.messages import warn_damage
 from rbpx.store.schema import FORMAT
 
 Record = dict[str, Any]
+_LOGGER = logging.getLogger(__name__)
 _LEFTOVER_S = 24 * 3600  # no run takes that long to write
 _SCRATCH_S = 30 * _LEFTOVER_S  # nor so long to measure
 RUN_TABLES = ("tokens", "rank_counts", "documents")
@@ -48,6 +50,9 @@ _LAYOUT: dict[str, Any] = {
     "documents": {},
 }
 KINDS = ("cells", "fits", "rank_fits", "failures")  # of records
+# Computed from runs, hundreds at once, and computed again by the same line: waiting for the disk after each would take
+# longer than the fits (10 ms a record). After a crash of the machine the seal shows which of them were lost.
+_COMPUTED = ("fits", "rank_fits")
 
 
 def now() -> str:
@@ -105,26 +110,22 @@ class Store:
 
     def write_run(self, run_id: str, facts: Record, tables: dict[str, pa.Table]) -> None:
         """Write a run beside its place and rename it there. A run that another process wrote meanwhile stays."""
-        parts = self.root / "runs" / f".{run_id}.{uuid.uuid4().hex[:8]}.tmp"
         try:
-            parts.mkdir(parents=True)
-            files = {}
-            for name in RUN_TABLES:
-                path = parts / f"{name}.parquet"
-                pq.write_table(tables[name], path, compression="zstd", write_page_checksum=True, **_LAYOUT[name])
-                with path.open("rb") as file:
-                    files[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-                _sync(path)
-            write_sealed(parts / "manifest.json", facts | {"format": FORMAT, "files": files}, in_lines=True)
-            os.rename(parts, self.run_folder(run_id))
+            with atomic_write(self.run_folder(run_id)) as folder:
+                folder.mkdir()
+                files = {}
+                for name in RUN_TABLES:
+                    path = folder / f"{name}.parquet"
+                    pq.write_table(tables[name], path, compression="zstd", write_page_checksum=True, **_LAYOUT[name])
+                    with path.open("rb") as file:
+                        files[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+                write_sealed(folder / "manifest.json", facts | {"format": FORMAT, "files": files}, in_lines=True)
         except OSError as problem:
             if not self.has_run(run_id):
                 raise RbpxError(
                     f"the run cannot be written to store={self.root}: {problem.strerror or problem}; nothing of it was "
                     "kept; make room and run the same line again"
                 ) from None
-        finally:
-            shutil.rmtree(parts, ignore_errors=True)
 
     def manifest(self, run_id: str) -> Record:
         """The facts of a run.
@@ -157,21 +158,16 @@ class Store:
     def _write_table(self, path: Path, table: pa.Table) -> None:
         if path.is_file():
             return
-        parts = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            pq.write_table(table, parts, compression="zstd", write_page_checksum=True)
-            _sync(parts)
-            os.replace(parts, path)
+            with atomic_write(path) as temporary:
+                pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
         except OSError as problem:
             raise self._unwritten(problem) from None
-        finally:
-            parts.unlink(missing_ok=True)
 
     def write_record(self, kind: str, name: str, record: Record) -> None:
         """Keep one record of `cells`, `fits`, `rank_fits` or `failures`; a record of the same name is replaced."""
         try:
-            write_sealed(self._place(kind, name), record)
+            write_sealed(self._place(kind, name), record, durable=kind not in _COMPUTED)
         except OSError as problem:
             raise self._unwritten(problem) from None
 
@@ -187,7 +183,8 @@ class Store:
         except FileNotFoundError:  # perhaps dropped by another process since it was listed
             return None
         except ValueError:
-            notice_damage(
+            warn_damage(
+                _LOGGER,
                 self.root,
                 f"{kind}/{path.name} in store={self.root} is damaged and left out; remove that file, then run the line "
                 "that made it again",
@@ -227,9 +224,7 @@ class Store:
         """Remove a run, and the requests that it answers; for a reader it is there whole or not at all."""
         for cell in [cell for cell in self.records("cells") if cell["run_id"] == run_id]:
             self.drop_record("cells", cell["cell_key"])
-        parts = self.root / "runs" / f".{run_id}.{uuid.uuid4().hex[:8]}.tmp"
-        os.rename(self.run_folder(run_id), parts)
-        shutil.rmtree(parts)
+        atomic_remove(self.run_folder(run_id))
 
     def vocab_files(self) -> list[Path]:
         """The Parquet files of the relation `vocab`."""
@@ -271,8 +266,3 @@ def age_s(path: Path) -> float:
 def is_plain(name: str) -> bool:
     """Whether a name is one of a file, and no path that leads elsewhere."""
     return bool(name) and not name.startswith(".") and "/" not in name and "\\" not in name and "\0" not in name
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())

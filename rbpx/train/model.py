@@ -2,7 +2,7 @@
 
 import json
 import math
-import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from transformers import GPTNeoXConfig, GPTNeoXForCausalLM, PreTrainedTokenizerFast
 
-from rbpx.config.recipe import Recipe, Shape
+from rbpx.config.recipe import LadderSize, Recipe
+from rbpx.files.atomic import atomic_write, leftovers
 from rbpx.train.loss import chunked_cross_entropy
 from rbpx.train.tokenizer import END_OF_TEXT
 
@@ -20,7 +21,7 @@ _CURVE_STEPS = 20  # steps averaged into one point of the loss curve
 Report = Callable[[int, float], None]
 
 
-def build_model(recipe: Recipe, shape: Shape) -> GPTNeoXForCausalLM:
+def build_model(recipe: Recipe, shape: LadderSize) -> GPTNeoXForCausalLM:
     """A float32 GPT-NeoX of this shape with seeded initial weights and tied embeddings."""
     torch.manual_seed(recipe.seed)
     config = GPTNeoXConfig(
@@ -38,7 +39,7 @@ def build_model(recipe: Recipe, shape: Shape) -> GPTNeoXForCausalLM:
     return GPTNeoXForCausalLM(config)
 
 
-def learning_rate_at(step: int, recipe: Recipe, shape: Shape) -> float:
+def learning_rate_at(step: int, recipe: Recipe, shape: LadderSize) -> float:
     """Linear warm-up to learning_rate / sqrt(hidden), then a cosine to a tenth of it."""
     peak = (shape.learning_rate or recipe.learning_rate) / math.sqrt(shape.hidden)
     if step < recipe.warmup_steps:
@@ -55,8 +56,8 @@ def _optimizer(model: torch.nn.Module, recipe: Recipe) -> torch.optim.AdamW:
 
 
 def _save_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    torch.save(state, path.with_suffix(".tmp"))
-    os.replace(path.with_suffix(".tmp"), path)
+    with atomic_write(path) as temporary:
+        torch.save(state, temporary)
 
 
 def train_size(
@@ -77,6 +78,8 @@ def train_size(
     if facts_path.is_file():
         facts: dict[str, Any] = json.loads(facts_path.read_text())
         return facts
+    for leftover in [*leftovers(checkpoint), *leftovers(folder)]:  # of a training that was killed while it wrote
+        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
     shape = recipe.shapes[size]
     model = build_model(recipe, shape).to(device).train()
     optimizer = _optimizer(model, recipe)
@@ -127,15 +130,14 @@ def train_size(
 
 
 def _write_model(model: GPTNeoXForCausalLM, tokenizer: Path, folder: Path, context: int, facts: dict[str, Any]) -> None:
-    """Everything beside the target first, then one rename: a model folder is whole or absent."""
-    parts = folder.with_name(f"{folder.name}.tmp")
-    model.to(torch.bfloat16).save_pretrained(parts)
-    (parts / "generation_config.json").unlink(missing_ok=True)
-    PreTrainedTokenizerFast(
-        tokenizer_file=str(tokenizer),
-        eos_token=END_OF_TEXT,
-        model_max_length=context,
-        clean_up_tokenization_spaces=False,
-    ).save_pretrained(parts)
-    (parts / "training.json").write_text(json.dumps(facts) + "\n")
-    os.rename(parts, folder)
+    """A model folder is whole or absent."""
+    with atomic_write(folder) as parts:
+        model.to(torch.bfloat16).save_pretrained(parts)
+        (parts / "generation_config.json").unlink(missing_ok=True)
+        PreTrainedTokenizerFast(
+            tokenizer_file=str(tokenizer),
+            eos_token=END_OF_TEXT,
+            model_max_length=context,
+            clean_up_tokenization_spaces=False,
+        ).save_pretrained(parts)
+        (parts / "training.json").write_text(json.dumps(facts) + "\n")

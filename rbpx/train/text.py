@@ -17,6 +17,7 @@ from tokenizers import Tokenizer
 from rbpx.config.recipe import Recipe
 from rbpx.data.corpus import read_pydoc, read_stdlib
 from rbpx.errors import RbpxError
+from rbpx.files.atomic import atomic_write, atomic_write_text
 from rbpx.train.tokenizer import END_OF_TEXT, train_tokenizer
 
 Ids = np.ndarray
@@ -37,12 +38,13 @@ def find_packages(recipe: Recipe) -> dict[str, Distribution]:
     Raises:
         RbpxError: a package is missing or has another version.
     """
-    available = distributions() if recipe.site is None else distributions(path=[str(recipe.site)])
+    site, packages = recipe.text.site, recipe.text.packages
+    available = distributions() if site is None else distributions(path=[site])
     installed = {d.metadata["Name"].lower().replace("_", "-"): d for d in available}
     mismatches = [
-        f"{name} {recipe.versions.get(name, '')}".strip()
-        for name in recipe.packages
-        if name not in installed or recipe.versions.get(name, installed[name].version) != installed[name].version
+        f"{name} {version}".strip()
+        for name, version in packages.items()
+        if name not in installed or (version and version != installed[name].version)
     ]
     if mismatches:
         raise RbpxError(
@@ -50,7 +52,7 @@ def find_packages(recipe: Recipe) -> dict[str, Distribution]:
             f"{', '.join(mismatches[:5])}{' ...' if len(mismatches) > 5 else ''}; install them with "
             "pip install --no-deps --target FOLDER -r experiments/ladder_text.txt and pass text.site=FOLDER"
         )
-    return {name: installed[name] for name in recipe.packages}
+    return {name: installed[name] for name in packages}
 
 
 def _is_handwritten(text: str) -> bool:
@@ -66,14 +68,14 @@ def read_sources(name: str, package: Distribution, recipe: Recipe) -> list[Sourc
     random.Random(f"{recipe.seed} {name}").shuffle(paths)
     n_bytes, kept = 0, []
     for path in paths:
-        if set(recipe.exclude_parts).intersection(path.split("/")) or path.split("/")[-1].startswith("test_"):
+        if set(recipe.text.exclude_parts).intersection(path.split("/")) or path.split("/")[-1].startswith("test_"):
             continue
         raw = Path(str(package.locate_file(path))).read_bytes()
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError:
             continue
-        if not _is_handwritten(text) or n_bytes + len(raw) > recipe.package_bytes:
+        if not _is_handwritten(text) or n_bytes + len(raw) > recipe.text.package_bytes:
             continue
         n_bytes += len(raw)
         kept.append(SourceFile(name, path, text))
@@ -124,7 +126,7 @@ def prepare_text(recipe: Recipe, folder: Path) -> None:
     tokenizer = train_tokenizer([f.text for f in files], recipe.vocab_size)
     encoded = _encode(tokenizer, [f.text for f in files])
     evaluation = _encode(tokenizer, [text for _, text in (*read_stdlib(), *read_pydoc())])
-    keep = drop_shared(encoded, evaluation, recipe.span)
+    keep = drop_shared(encoded, evaluation, recipe.text.span)
     kept = [(f, ids) for f, ids, is_kept in zip(files, encoded, keep, strict=True) if is_kept]
 
     end = np.asarray([tokenizer.token_to_id(END_OF_TEXT)], np.uint16)
@@ -142,9 +144,10 @@ def prepare_text(recipe: Recipe, folder: Path) -> None:
     digest = hashlib.sha256()
     for source, _ in kept:
         digest.update(f"{source.package}\0{source.path}\0{source.text}\0".encode())
-    folder.mkdir(parents=True, exist_ok=True)
-    np.save(folder / "windows.npy", windows[order])
-    tokenizer.save(str(folder / "tokenizer.json"))
+    with atomic_write(folder / "windows.npy") as temporary, temporary.open("wb") as file:
+        np.save(file, windows[order])
+    with atomic_write(folder / "tokenizer.json") as temporary:
+        tokenizer.save(str(temporary))
     provenance = {
         "text_hash": digest.hexdigest()[:16],
         "windows_hash": hashlib.sha256(np.ascontiguousarray(windows[order]).tobytes()).hexdigest()[:16],
@@ -156,7 +159,7 @@ def prepare_text(recipe: Recipe, folder: Path) -> None:
         "evaluation_python": sys.version.split()[0],
         "packages": [_package_facts(name, package) for name, package in packages.items()],
     }
-    (folder / "text.json").write_text(json.dumps(provenance, indent=1) + "\n")
+    atomic_write_text(folder / "text.json", json.dumps(provenance, indent=1) + "\n")  # last: the text is there
 
 
 def _package_facts(name: str, package: Distribution) -> dict[str, str]:

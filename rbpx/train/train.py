@@ -21,7 +21,7 @@ def train_ladder(request: TrainRequest) -> None:
     Raises:
         RbpxError: a size is unknown, the device is not available, or the text does not match the recipe.
     """
-    recipe = request.recipe()
+    recipe: Recipe = request
     sizes = request.size if isinstance(request.size, list) else [request.size]
     sizes = list(recipe.shapes) if sizes == ["all"] else sizes
     unknown = [size for size in sizes if size not in recipe.shapes]

@@ -217,7 +217,7 @@ def test_a_file_that_tells_no_law_says_why_and_two_files_are_refused(tmp_path: P
     (tmp_path / "one.csv").write_text("S,n,passed\n10,5,1\n10,5,0\n")
     assert "outcomes of one model" in here("outcomes", tmp_path / "one.csv", cwd=cwd, check=2).stderr
     assert "takes one file, got 2" in here("outcomes", "a.csv", "b.csv", cwd=cwd, check=2).stderr
-    assert "is no file" in here("outcomes", "none.csv", cwd=cwd, check=2).stderr
+    assert "is not a file" in here("outcomes", "none.csv", cwd=cwd, check=2).stderr
     answer = here("outcomes", tmp_path / "one.csv", "n=7", cwd=cwd, check=2)
     assert "no row of" in answer.stderr
     assert "it has n = 5" in answer.stderr

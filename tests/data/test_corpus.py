@@ -123,8 +123,8 @@ def complaint(path: Path, fields: list[str] | None = None) -> str:
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    assert "is no file" in complaint(tmp_path / "nosuch.jsonl")
-    assert "is no file" in complaint(tmp_path)  # a folder
+    assert "is not a file" in complaint(tmp_path / "nosuch.jsonl")
+    assert "is not a file" in complaint(tmp_path)  # a folder
 
 
 @pytest.mark.parametrize(
@@ -149,6 +149,7 @@ def test_the_field_that_is_missing_is_named_among_several(tmp_path: Path) -> Non
 def test_a_csv_row_that_is_too_short_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,text\n1,fine\n2\n")
     assert "row 2 " in complaint(tmp_path / "a.csv")
+    assert "1 cells where the header has 2" in complaint(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("row", ['"text"', "[1, 2]", "7", "null"])
@@ -166,7 +167,9 @@ def test_a_broken_line_of_json_is_refused(tmp_path: Path) -> None:
 
 def test_a_broken_line_of_json_is_named_by_its_row(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "fine"}\n{"text": "fine"}\n{"text": broken\n')
-    assert "row 3" in complaint(tmp_path / "a.jsonl")
+    line = complaint(tmp_path / "a.jsonl")
+    assert "row 3 " in line
+    assert "(line 3)" in line
 
 
 def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:

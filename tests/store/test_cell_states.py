@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rbpx.store.heartbeat import marked, read_marks
+from rbpx.store.heartbeat import heartbeat, read_heartbeats
 from rbpx.store.store import Store
 from tests.support.commands import here, start
 from tests.support.stores import Family, cell_records, write_jsonl
@@ -32,7 +32,7 @@ def wait_until(holds: Any, seconds: float = 60.0) -> None:
 def rewritten(store: Store, **changed: Any) -> Path:
     """A mark of this process that another one might have left."""
     path = store.root / "running" / f"{NAMES['cell_key']}.json"
-    with marked(store, NAMES):
+    with heartbeat(store, NAMES):
         wait_until(path.is_file)
         facts = json.loads(path.read_text())
     path.write_text(json.dumps(facts | changed))
@@ -50,25 +50,25 @@ def grid_of(shown: str) -> dict[tuple[str, ...], list[str]]:
 def test_a_mark_lives_as_long_as_its_block(tmp_path: Path) -> None:
     store, told = Store(tmp_path), []
     path = tmp_path / "running" / f"{NAMES['cell_key']}.json"
-    with marked(store, NAMES) as mark:
+    with heartbeat(store, NAMES) as mark:
         mark.follow(200, told.append, processes=2)(50)
         wait_until(path.is_file)
-        (found,) = read_marks(store).values()
+        (found,) = read_heartbeats(store).values()
         assert found.alive
         assert found.facts["pid"] == os.getpid()
     assert told == [50]
-    assert read_marks(store) == {}
+    assert read_heartbeats(store) == {}
 
 
 def test_a_mark_tells_how_far_and_how_long_still(tmp_path: Path) -> None:
     store = Store(tmp_path)
     rewritten(store, n_tokens=1000, tokens_done=250, tokens_per_s=50.0)
-    (found,) = read_marks(store).values()
+    (found,) = read_heartbeats(store).values()
     assert (found.share, found.left_s) == (0.25, 15.0)
 
 
 def test_only_the_process_that_leads_leaves_a_mark(tmp_path: Path) -> None:
-    with marked(Store(tmp_path), NAMES, leads=False):
+    with heartbeat(Store(tmp_path), NAMES, leads=False):
         assert not (tmp_path / "running").exists()
 
 
@@ -82,7 +82,7 @@ def test_a_dead_process_and_a_silent_one_are_stopped_and_another_host_is_believe
         path = rewritten(store, **changed)
         if name == "silent":
             os.utime(path, (time.time() - 600, time.time() - 600))
-        (found,) = read_marks(store).values()
+        (found,) = read_heartbeats(store).values()
         alive[name] = found.alive
     assert alive == {"dead": False, "elsewhere": True, "silent": False}
 

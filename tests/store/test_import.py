@@ -217,8 +217,12 @@ HEADERS = {
     "both shapes": ("family,model,S,dataset,k,rbp,rbp_1", "toy,a,10,wiki,1,0.4,0.4", ["both 'rbp_1'", "'rbp'"]),
     "windows of no length": ("family,model,S,dataset,k,p_nk", "toy,a,10,wiki,1,0.4", ["p_nk", "no column n"]),
     "a name twice": ("family,model,S,s,dataset,k,rbp", "toy,a,10,10,wiki,1,0.4", ["two columns named 'S'"]),
-    "a cell too many": ("family,model,S,dataset,k,rbp", "toy,a,10,wiki,1,0.4,7", ["line 2", "7 cells", "has 6"]),
-    "no rows": ("family,model,S,dataset,k,rbp", "", ["holds no rows"]),
+    "a cell too many": (
+        "family,model,S,dataset,k,rbp",
+        "toy,a,10,wiki,1,0.4,7",
+        ["row 1 of", "(line 2)", "7 cells", "has 6"],
+    ),
+    "no rows": ("family,model,S,dataset,k,rbp", "", ["has no rows"]),
     "an open quote": ("family,model,S,dataset,k,rbp", 'toy,"a,10,wiki,1,0.4', ["cannot be read"]),
 }
 
@@ -242,7 +246,7 @@ REQUESTS = {
     "unknown key": ("source=them ties=mid famly=x", ["famly", "did you mean family"]),
     "a model": ("source=them ties=mid model=gpt2", ["model is no key"]),
     "a column that is not there": ("source=them ties=mid columns={rbp: nosuch}", ["no column 'nosuch'", "n_tokens"]),
-    "a field that is none": ("source=them ties=mid columns={rpb: ce}", ["rpb is no field", "rbp_K"]),
+    "a field that is none": ("source=them ties=mid columns={rpb: ce}", ["rpb is not a field", "rbp_K"]),
     "columns that are no mapping": ("source=them ties=mid columns=[ce]", ["no mapping", "columns='{rbp: NAME"]),
     "a second file": ("source=them ties=mid more.csv", ["takes one file, got 2"]),
 }
@@ -258,13 +262,13 @@ def test_a_wrong_request_is_one_line(line: str, says: list[str], results: Path, 
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("missing.csv", None, ["missing.csv is no file"]),
+        ("missing.csv", None, ["missing.csv is not a file"]),
         ("notes.txt", b"rbp", ["notes.txt", ".csv, .parquet, .json, .jsonl"]),
         ("a.parquet", b"rbp", ["a.parquet cannot be read", "suffix"]),
-        ("a.json", b'{"rbp": 1}', ["a.json is no JSON array"]),
-        ("a.json", b"[1]", ["a.json, row 1", "no object"]),
+        ("a.json", b'{"rbp": 1}', ["a.json is not a JSON array"]),
+        ("a.json", b"[1]", ["row 1 of", "a.json: ", "not an object"]),
         ("a.json", b'[{"k": 1, "k": 2}]', ["a.json cannot be read", "key twice"]),
-        ("a.jsonl", b'{"rbp": 1}\n{"rbp"\n', ["a.jsonl, line 2", "no JSON"]),
+        ("a.jsonl", b'{"rbp": 1}\n{"rbp"\n', ["row 2 of", "a.jsonl (line 2)", "not JSON"]),
         ("a.csv", b"\xff\xfe", ["a.csv cannot be read", "utf-8"]),
         ("a.json", b'[{"family":"f","model":"m","S":85.056,"dataset":"d","k":1,"rbp":0.1}]', ["row 1: non_embedding"]),
         ("a.json", b'[{"family":"f","model":"m","S":85,"dataset":"d","k":true,"rbp":0.1}]', ["row 1: k is True"]),
@@ -506,7 +510,7 @@ def test_the_studies_share_a_store(store: Path, cwd: Path) -> None:
     ("imports", "says"),
     [
         ("[{source: them, ties: mid}]", ["import 1", "names no file"]),
-        ("[{file: nosuch.csv, source: them}]", ["experiments/nosuch.csv is no file"]),
+        ("[{file: nosuch.csv, source: them}]", ["experiments/nosuch.csv is not a file"]),
         ("[{file: nosuch.csv}]", ["needs source=NAME"]),
         ("[{file: nosuch.csv, sauce: them}]", ["sauce"]),
     ],

@@ -16,7 +16,7 @@ from omegaconf import OmegaConf
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from rbpx.config.recipe import Recipe, Shape
+from rbpx.config.recipe import LadderSize, Recipe, TextConfig
 from rbpx.data.corpus import read_stdlib
 from rbpx.errors import RbpxError
 from rbpx.train.loss import chunked_cross_entropy
@@ -46,10 +46,10 @@ def written(n: int, word: str) -> str:
     )
 
 
-def recipe_for(site: Path, **more: object) -> Recipe:
-    shapes = {"tiny": Shape(8, 1, 1)}
+def recipe_for(site: Path, version: str = "") -> Recipe:
+    shapes = {"tiny": LadderSize(8, 1, 1)}
     small = {"vocab_size": 300, "tokens": 2048, "context": 32, "windows_per_step": 4, "warmup_steps": 4}
-    return Recipe("test", ("corpus",), shapes, site, **{**small, **more})  # type: ignore[arg-type]
+    return Recipe("test", TextConfig(str(site), {"corpus": version}), shapes, **small)
 
 
 def test_the_chunked_loss_and_its_gradients_equal_those_of_torch() -> None:
@@ -107,7 +107,7 @@ def test_a_file_with_a_copy_of_the_standard_library_is_not_trained_on(tmp_path: 
 def test_a_package_of_another_version_is_refused(tmp_path: Path) -> None:
     site = a_site(tmp_path / "site", {"corpus/own.py": written(400, "matrix")})
     with pytest.raises(RbpxError, match=r"corpus 2\.0"):
-        prepare_text(recipe_for(site, versions={"corpus": "2.0"}), tmp_path / "text")
+        prepare_text(recipe_for(site, version="2.0"), tmp_path / "text")
 
 
 @pytest.mark.usefixtures("small_evaluation")

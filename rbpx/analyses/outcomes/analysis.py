@@ -19,7 +19,7 @@ from rbpx.analyses.outcomes.recovery import OutcomeLaws, OutcomesFound, Tokens, 
 from rbpx.analyses.outcomes.trials import Trial, read_trials
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.files.rows import read_rows
+from rbpx.files.rows import read_table
 from rbpx.groups.fits import of_one_document
 from rbpx.groups.selection import Group
 from rbpx.laws.bootstrap import document_weights
@@ -129,7 +129,7 @@ def analyse_file(path: Path, request: Request) -> OutcomesFound:
     Raises:
         RbpxError: the file or a row is not what it should be.
     """
-    trials = read_trials(read_rows(path))
+    trials = read_trials(read_table(path))
     asked = None if request.k is None else set(request.k_listed())
     k_grid = sorted({one.k for one in trials}, key=lambda k: k or 0)
     chosen = [k for k in k_grid if asked is None or k in asked]

@@ -1,24 +1,15 @@
 """Rows of somebody's benchmark in; for each model which sequences of N tokens passed, checked and counted, out."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from rbpx.errors import RbpxError
+from rbpx.files.columns import ALIASES, TRIAL_FIELDS, named_columns
+from rbpx.files.numbers import whole_number
 from rbpx.files.rows import Row, Rows
 
-# Field -> names that its column goes by, the preferred one first; compared without regard to case.
-ALIASES: Final = {
-    "size": ("size", "model", "model_name"),
-    "S": ("non_embedding_params", "s"),
-    "N": ("n",),
-    "passed": ("passed", "pass", "n_passed", "correct"),
-    "trials": ("trials", "n_trials", "n_sequences"),
-    "group": ("group", "task", "task_id", "document", "doc_id"),
-    "k": ("k",),
-}
-_NEEDED: Final = ("S", "N", "passed")
+_NEEDED: Final = ("non_embedding_params", "n", "passed")
 _YES, _NO = ("true", "yes"), ("false", "no")
 _LARGEST: Final = 2**53
 _LONGEST: Final = 1_000_000  # tokens of a sequence
@@ -47,75 +38,61 @@ class Trial:
     k: int | None
 
 
-def read_trials(rows: Rows) -> list[Trial]:
+def read_trials(table: Rows) -> list[Trial]:
     """Each row of a file, checked.
 
     Raises:
-        RbpxError: a column is missing, or a value is no number, out of its range, or against another row.
+        RbpxError: a column is missing, or a value is not a number, out of its range, or against another row.
     """
-    columns = _columns(rows.columns, str(rows.path))
-    found, sizes = [], dict[str, tuple[int, str]]()
-    for row in rows.rows:
-        one = _trial(row, columns)
-        S, place = sizes.setdefault(one.size, (one.S, row.place))
-        if one.S != S:
+    columns = _columns(table.columns, str(table.path))
+    trials, sizes = [], dict[str, tuple[int, str]]()
+    for row in table.rows:
+        trial = _trial(row, columns)
+        S, place = sizes.setdefault(trial.size, (trial.S, row.place))
+        if trial.S != S:
             raise RbpxError(
-                f"{row.place}: {one.size} has S = {one.S:,}, but {S:,} in {place}; a model has one S, mend it"
+                f"{row.place}: {trial.size} has S = {trial.S:,}, but {S:,} in {place}; a model has one S, fix it"
             )
-        found.append(one)
+        trials.append(trial)
     names = {S: name for name, (S, _) in sizes.items()}
     twin = next(((name, names[S]) for name, (S, _) in sizes.items() if names[S] != name), None)
     if twin is not None:
-        raise RbpxError(f"{rows.path}: {twin[0]} and {twin[1]} have the same S; leave one of them out")
-    return found
+        raise RbpxError(f"{table.path}: {twin[0]} and {twin[1]} have the same S; leave one of them out")
+    return trials
 
 
-def _columns(found: Sequence[str], file: str) -> dict[str, str]:
-    by_name = {column.strip().lower(): column for column in found}
-    columns = {}
-    for field, aliases in ALIASES.items():
-        alias = next((alias for alias in aliases if alias in by_name), None)
-        if alias is not None:
-            columns[field] = by_name[alias]
-    missing = next((field for field in _NEEDED if field not in columns), None)
+def _columns(columns: Sequence[str], file: str) -> dict[str, str]:
+    named = named_columns(columns, TRIAL_FIELDS)
+    missing = next((field for field in _NEEDED if field not in named), None)
     if missing is not None:
         raise RbpxError(
-            f"{file} has no column {' or '.join(ALIASES[missing])}; it has: {', '.join(found)}; name the columns "
+            f"{file} has no column {' or '.join(ALIASES[missing])}; it has: {', '.join(columns)}; name the columns "
             "model, non_embedding_params, n, passed, and trials where passed is a count"
         )
-    return columns
+    return named
 
 
 def _trial(row: Row, columns: dict[str, str]) -> Trial:
     value = {field: row.values.get(column) for field, column in columns.items()}
-    S = _whole(row, value["S"], "non_embedding_params", 1, "give parameters, not millions")
-    trials = _whole(row, value["trials"], "trials", 1, "a count from 1") if "trials" in columns else 1
-    passed = _passed(row, value["passed"], trials, counts="trials" in columns)
+    S = _whole(row, value, "non_embedding_params", "give parameters, not millions")
+    trials = _whole(row, value, "trials", "a count from 1") if "trials" in columns else 1
+    passed = _passed(row, value, trials, counts="trials" in columns)
     group = value.get("group")
     if "group" in columns and group is None:
         raise RbpxError(f"{row.place}: {columns['group']} is empty; name the group of every row, or drop the column")
-    k = None if value.get("k") is None else _whole(row, value["k"], "k", 1, "a rank from 1")
-    N = _whole(row, value["N"], "n", 1, f"tokens of a sequence, from 1 to {_LONGEST:,}", _LONGEST)
-    named = value.get("size")
-    return Trial(str(S if named is None else named), S, N, passed, trials, None if group is None else str(group), k)
+    k = None if value.get("k") is None else _whole(row, value, "k", "a rank from 1")
+    N = _whole(row, value, "n", f"tokens of a sequence, from 1 to {_LONGEST:,}", most=_LONGEST)
+    size = next((value[field] for field in ("size", "model") if value.get(field) is not None), S)
+    return Trial(str(size), S, N, passed, trials, None if group is None else str(group), k)
 
 
-def _passed(row: Row, value: Any, trials: int, counts: bool) -> int:
-    text = str(value).strip().lower()
+def _passed(row: Row, value: dict[str, Any], trials: int, counts: bool) -> int:
+    text = str(value["passed"]).strip().lower()
     if not counts and text in (*_YES, *_NO):
         return int(text in _YES)
     what = f"sequences that passed, 0 to {trials}" if counts else "true or false, 1 or 0, unless a column trials counts"
-    passed = _whole(row, value, "passed", 0, what)
-    if passed > trials:
-        raise RbpxError(f"{row.place}: passed is {passed}; {what}")
-    return passed
+    return whole_number(row, "passed", value["passed"], what, least=0, most=trials)
 
 
-def _whole(row: Row, value: Any, field: str, least: int, meaning: str, most: float = _LARGEST) -> int:
-    text = "" if value is None or isinstance(value, bool) else str(value).strip()
-    number = float(text) if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?", text, re.ASCII) else None
-    if number is None or number != int(number) or not least <= number <= most:
-        raise RbpxError(
-            f"{row.place}: {field} is {'empty' if value is None else value}; a whole number is meant, {meaning}"
-        )
-    return int(number)
+def _whole(row: Row, value: dict[str, Any], field: str, meaning: str, most: int = _LARGEST) -> int:
+    return whole_number(row, field, value[field], f"a whole number is expected: {meaning}", most=most)

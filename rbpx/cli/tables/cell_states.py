@@ -8,21 +8,21 @@ from rich.markup import escape
 from rbpx.display.grid import Grid
 from rbpx.display.numbers import UNKNOWN, time
 from rbpx.display.tables import grid
-from rbpx.store.cell_states import Standing, State
-from rbpx.store.heartbeat import Marked
+from rbpx.store.cell_states import CellState, State
+from rbpx.store.heartbeat import LastHeartbeat
 from rbpx.store.store import Record
 
 Row = tuple[str, str]  # family, size
 _COLUMN = ("dataset", "protocol", "dtype", "revision")
 
 
-def of_grid(standings: Sequence[Standing]) -> Grid:
+def of_grid(states: Sequence[CellState]) -> Grid:
     """The cells that were named."""
-    words = {(_row(s.cell.names()), _column(s.cell.names())): _word(s.state, s.mark) for s in standings}
+    words = {(_row(s.cell.names()), _column(s.cell.names())): _word(s.state, s.mark) for s in states}
     return _table(words, list(dict.fromkeys(column for _, column in words)))
 
 
-def of_store(runs: Sequence[Record], failures: Sequence[Record], marks: Mapping[str, Marked]) -> Grid | None:
+def of_store(runs: Sequence[Record], failures: Sequence[Record], marks: Mapping[str, LastHeartbeat]) -> Grid | None:
     """All cells of a store; a model measured on one of the texts of its family is missing on the others.
 
     Args:
@@ -57,7 +57,7 @@ def _column(names: Record) -> str:
     return " ".join(str(value) for value, plain in zip(values, usual, strict=True) if value not in (plain, None))
 
 
-def _word(state: State, mark: Marked | None) -> str:
+def _word(state: State, mark: LastHeartbeat | None) -> str:
     if state is State.running and mark is not None and mark.share is not None:
         return f"{state.value} {mark.share:.0%}"
     return state.value
@@ -73,7 +73,7 @@ def _table(words: Mapping[tuple[Row, str], str], columns: Sequence[str]) -> Grid
     return shown
 
 
-def lines_of_marks(marks: Sequence[Marked]) -> list[str]:
+def lines_of_marks(marks: Sequence[LastHeartbeat]) -> list[str]:
     """A line for each cell that is being measured or was stopped: progress, speed and time left."""
     lines = []
     for marked in marks:

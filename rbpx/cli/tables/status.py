@@ -14,13 +14,13 @@ from rbpx.config.request import Request
 from rbpx.display.records import print_records
 from rbpx.display.tables import console, grid, put
 from rbpx.store import relations
-from rbpx.store.cell_states import Standing, State
-from rbpx.store.heartbeat import read_marks
+from rbpx.store.cell_states import CellState, State
+from rbpx.store.heartbeat import read_heartbeats
 from rbpx.store.imports import listed
 from rbpx.store.store import Store
 
 
-def print_status(requests: Sequence[Request], named: Sequence[Standing]) -> None:
+def print_status(requests: Sequence[Request], named: Sequence[CellState]) -> None:
     """Print the state of the cells that were named, or else what each store holds.
 
     Args:
@@ -34,7 +34,7 @@ def print_status(requests: Sequence[Request], named: Sequence[Standing]) -> None
         _print_store(Store(Path(name)), request)
 
 
-def _print_grid(named: Sequence[Standing], format: Format) -> None:
+def _print_grid(named: Sequence[CellState], format: Format) -> None:
     if format is not Format.table:
         print_records([standing.row() for standing in named], format)
         return
@@ -57,7 +57,7 @@ def _print_store(store: Store, request: Request) -> None:
     imports = listed(store)
     failures = relations.table(store, "failures").to_pylist()
     answered = {run["cell_key"] for run in runs}
-    marks = {key: marked for key, marked in read_marks(store).items() if key not in answered}
+    marks = {key: marked for key, marked in read_heartbeats(store).items() if key not in answered}
     if request.format is not Format.table:
         states = {"done": runs, "imported": imports, "failed": failures}
         states["running"] = [marked.facts for marked in marks.values() if marked.alive]

@@ -55,9 +55,9 @@ def import_study(request: "Request") -> None:
     wrong stops them all.
     """
     from rbpx.config.places import folder
+    from rbpx.config.process import is_main_process
     from rbpx.store.imports import import_file
     from rbpx.store.index import refresh_index
-    from rbpx.store.notice import leads
     from rbpx.store.remote import own_store
 
     store = own_store(request.store)
@@ -66,7 +66,7 @@ def import_study(request: "Request") -> None:
             raise RbpxError(f"import {number} of the study names no file; give it file: PATH")
         path = folder("experiments") / Path(config.file).expanduser()
         imported = import_file(store, path, config)
-        if leads():
+        if is_main_process():
             _report(imported, store, config, path.name)
     refresh_index(store)
 

@@ -30,7 +30,7 @@ writes elsewhere. `run experiment=NAME` does the same without writing.""",
 def start(job: Job) -> "Measured | None":
     """As `run`, once it is sure that there is a study and a place for its findings."""
     from rbpx.config.places import folder
-    from rbpx.files.atomic import check_output
+    from rbpx.files.output import check_output
 
     request, changes = job.request, job.line.changes_of_study
     if request.study is None:
@@ -48,11 +48,11 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     """Measure and analyse as `run` does, then write the findings, unless something failed."""
     from rbpx.cli.findings import write_findings
     from rbpx.config.places import folder
-    from rbpx.store.notice import leads
+    from rbpx.config.process import is_main_process
 
     grids, rows = run.measure_and_analyse(outcomes)
     complete = not any(grid.error or grid.failures for grid in grids)
-    if outcomes and leads() and complete:
+    if outcomes and is_main_process() and complete:
         request = outcomes[0].request
         source = folder("experiments") / f"{request.study.name}.yaml"
         written = write_findings(request.study, rows, source, request.output, line.changes_of_study)

@@ -50,12 +50,12 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
 
 def measure_and_analyse(outcomes: Sequence[Outcome]) -> "tuple[list[Measured], list[Record]]":
     """What became of each grid, and the rows of the analyses over all of them."""
-    from rbpx.store.notice import leads
+    from rbpx.config.process import is_main_process
     from rbpx.store.reread import read_again
 
     grids = measure.measured([outcome for outcome in outcomes if outcome.request.model is not None])
     requests = [outcome.request for outcome in outcomes]
-    if not requests or not leads():
+    if not requests or not is_main_process():
         return grids, []
     done = [key for grid in grids for key in grid.cell_keys]
     return grids, read_again(requests[0].store, lambda: _analyse(requests, done))

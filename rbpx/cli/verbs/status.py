@@ -27,7 +27,7 @@ as stopped.""",
 def start(job: Job) -> list[Any]:
     """The state of each cell of a grid; none where no grid is named."""
     from rbpx.measure.offline import grid_offline
-    from rbpx.store.cell_states import stand
+    from rbpx.store.cell_states import cell_states
     from rbpx.store.index import refresh_if_writable
     from rbpx.store.remote import open_store
 
@@ -35,7 +35,7 @@ def start(job: Job) -> list[Any]:
     refresh_if_writable(store)
     if job.request.model is None or job.request.dataset is None:
         return []
-    return stand(grid_offline(job.request, store)[0], store)
+    return cell_states(grid_offline(job.request, store)[0], store)
 
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:

@@ -128,7 +128,7 @@ def _merge(store: "Store", place: str, request: "Request") -> None:
     """Take in another store, and say what came."""
     from rbpx.display.progress import counted
     from rbpx.store.index import refresh_index
-    from rbpx.store.merge import unite
+    from rbpx.store.merge import merge
     from rbpx.store.store import Store
 
     other = Store(Path(place))
@@ -137,15 +137,15 @@ def _merge(store: "Store", place: str, request: "Request") -> None:
     if other.root == store.root:
         raise RbpxError(f"{place} is store={request.store} itself; name the folder of another store")
     with counted("merging, runs", len(other.run_ids())) as advance:
-        union = unite(store, other, lambda: advance(1))
+        merged = merge(store, other, lambda: advance(1))
     refresh_index(store)
-    for line in union.kept_out:
+    for line in merged.kept_out:
         print(f"kept out: {line}", file=sys.stderr)
-    came = ", ".join(f"{n:,} {kind}" for kind, n in union.brought.items() if n)
-    there = ", ".join(f"{n:,} {kind}" for kind, n in union.known.items() if n)
+    came = ", ".join(f"{n:,} {kind}" for kind, n in merged.brought.items() if n)
+    there = ", ".join(f"{n:,} {kind}" for kind, n in merged.known.items() if n)
     print(
         f"brought from {other.root}: {came or 'nothing'}" + (f" (here already: {there})" if there else ""),
         file=sys.stderr,
     )
-    if union.kept_out:
-        raise MeasureError(f"{len(union.kept_out):,} thing(s) of {place} were kept out")
+    if merged.kept_out:
+        raise MeasureError(f"{len(merged.kept_out):,} thing(s) of {place} were kept out")

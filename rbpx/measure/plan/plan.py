@@ -19,7 +19,7 @@ from rbpx.measure.plan.tokens_read import Windowing, find_tokens_read, tokens_re
 from rbpx.models.architecture import Architecture, look_up
 from rbpx.models.costs import flops, peak_mib
 from rbpx.store import relations
-from rbpx.store.cell_states import Standing, State, stand
+from rbpx.store.cell_states import CellState, State, cell_states
 from rbpx.store.remote import open_store
 from rbpx.store.store import Record, Store
 
@@ -46,7 +46,7 @@ class Planned:
         fits: what makes it fit into the memory that is free now; see `memory.what_fits`.
     """
 
-    standing: Standing
+    standing: CellState
     non_embedding_params: int | None
     total_params: int | None
     weights_mib: float | None
@@ -97,11 +97,12 @@ def plan_grid(request: Request) -> list[Planned]:
         throughputs = [calibrate(free.device, request.dtype.value)]
     else:
         throughputs = _throughputs(runs, store, request.dtype, free)
-    return [_plan(standing, request, documents, runs, throughputs, free, store) for standing in stand(grid, store)]
+    states = cell_states(grid, store)
+    return [_plan(state, request, documents, runs, throughputs, free, store) for state in states]
 
 
 def _plan(
-    standing: Standing,
+    standing: CellState,
     request: Request,
     documents: Sequence[Document] | None,
     runs: Sequence[Record],
@@ -168,7 +169,7 @@ def _peaks_mib(
 
 
 def _disk_mib(
-    standing: Standing, architecture: Architecture | None, n_tokens: int | None, runs: Sequence[Record], store: Store
+    standing: CellState, architecture: Architecture | None, n_tokens: int | None, runs: Sequence[Record], store: Store
 ) -> float | None:
     """What a run takes in the store: per token as much as the stored run with the most similar vocabulary size."""
     if standing.run_id is not None:

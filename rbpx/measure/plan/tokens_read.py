@@ -15,7 +15,7 @@ from rbpx.data.windows import acting_bos, spans
 from rbpx.errors import RbpxError
 from rbpx.models.costs import TokensRead, tokens_read
 from rbpx.models.tokenizer import hash_tokenizer, load_tokenizer
-from rbpx.store.cell_states import Standing
+from rbpx.store.cell_states import CellState
 from rbpx.store.store import Record, Store
 
 # Mean over five texts (Wikipedia, law, prose of pydoc, GSM8K, HumanEval) and the tokenizers of GPT-2, GPT-NeoX and
@@ -42,7 +42,7 @@ def windowing_of(cell: Cell, context: int | None) -> Windowing:
 
 
 def find_tokens_read(
-    standing: Standing,
+    standing: CellState,
     windowing: Windowing,
     folder: Path | None,
     documents: Sequence[Document] | None,

@@ -1,0 +1,70 @@
+"""Messages beside results, logged by the modules of rbpx: each shown once, and of a much damaged store the first few.
+
+Modules call `logging.getLogger(__name__).warning(...)`, and `warn_damage` for what a store leaves out. Nothing is
+printed unless someone shows messages: a command line on stderr (`rbpx.cli.messages`), a notebook with its answer
+(`collected_messages`).
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+LOGGER: Final = "rbpx"
+logging.getLogger(LOGGER).addHandler(logging.NullHandler())  # else Python prints warnings to stderr by itself
+_LINES_OF_DAMAGE: Final = 5
+_STORE: Final = "damaged_store"  # attribute of a log record
+
+
+def warn_damage(logger: logging.Logger, store: Path, line: str) -> None:
+    """Log that something in a store is damaged or missing, and therefore left out."""
+    logger.warning(line, extra={_STORE: store})
+
+
+class MessageHandler(logging.Handler):
+    """Shows each message once; of a store, five lines of damage and then one that says how to see the rest."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        """Hand the lines to `show`."""
+        super().__init__(logging.INFO)
+        self._show = show
+        self._shown: set[str] = set()
+        self._damaged: Counter[Path] = Counter()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a message that was not shown before."""
+        line = record.getMessage()
+        if line in self._shown:
+            return
+        store = getattr(record, _STORE, None)
+        if store is not None:
+            self._damaged[store] += 1
+            if self._damaged[store] > _LINES_OF_DAMAGE:
+                line = f"more in store={store} is left out; rbpx store verify --store {store} names all of it"
+        if line not in self._shown:
+            self._shown.add(line)
+            self._show(line)
+
+
+@contextmanager
+def attached(handler: MessageHandler) -> Iterator[None]:
+    """Show messages with this handler for as long as the block takes."""
+    logger = logging.getLogger(LOGGER)
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(min(level or logging.INFO, logging.INFO))
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+@contextmanager
+def collected_messages() -> Iterator[list[str]]:
+    """The messages that are logged within the block, each once, in order."""
+    messages: list[str] = []
+    with attached(MessageHandler(messages.append)):
+        yield messages

@@ -1,0 +1,153 @@
+"""Users' tables are read by one reader: the same rows from each format, and no second reader in the package."""
+
+import ast
+import csv
+import gzip
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rbpx.analyses.outcomes.trials import read_trials
+from rbpx.errors import RbpxError
+from rbpx.files import rows as home
+from rbpx.files.columns import ALIASES, OBSERVATION_FIELDS, TRIAL_FIELDS
+from rbpx.files.numbers import number, whole_number
+from rbpx.files.output import write_csv
+from rbpx.files.rows import FORMATS, Row, format_of, read_rows, read_table
+
+PACKAGE = Path(home.__file__).parents[1]
+RECORDS = [{"model": " a ", "n": "1", "note": 'x, "y"\nz'}, {"model": "b", "n": "2", "note": ""}]
+
+
+def write(path: Path, records: list[dict[str, Any]]) -> Path:
+    kind = format_of(path)
+    if kind == ".parquet":
+        pq.write_table(pa.Table.from_pylist(records), path)
+    elif kind == ".csv":
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, list(records[0]))
+        writer.writeheader()
+        writer.writerows(records)
+        path.write_bytes(text.getvalue().encode("utf-8"))
+    else:
+        lines = [json.dumps(record) for record in records]
+        path.write_text(f"[{','.join(lines)}]" if kind == ".json" else "\n".join(lines), encoding="utf-8")
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(path.read_bytes()))
+    return path
+
+
+@pytest.mark.parametrize("name", [f"a{suffix}{packed}" for suffix in FORMATS for packed in ("", ".gz")])
+def test_every_format_gives_the_same_rows_plain_or_gzipped(name: str, tmp_path: Path) -> None:
+    path = write(tmp_path / name, RECORDS)
+    assert [row.values for row in read_rows(path).rows] == RECORDS, "as they are written"
+    table = read_table(path)
+    assert [row.values for row in table.rows] == [
+        {"model": "a", "n": "1", "note": 'x, "y"\nz'},
+        {"model": "b", "n": "2", "note": None},
+    ]
+    assert table.columns == ("model", "n", "note")
+    assert [row.number for row in table.rows] == [1, 2]
+
+
+def test_outcomes_are_read_from_a_gzipped_file_by_the_names_that_imports_know(tmp_path: Path) -> None:
+    records = [{"hub_id": "a", "S": 10, "N": 2, "pass": passed} for passed in (True, False)]
+    trials = read_trials(read_table(write(tmp_path / "a.jsonl.gz", records)))
+    assert [(trial.size, trial.S, trial.N, trial.passed) for trial in trials] == [("a", 10, 2, 1), ("a", 10, 2, 0)]
+
+
+def test_a_blank_line_is_no_row_and_the_next_one_keeps_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("\nmodel,n\n\na,1\n   \n,\nb,2\n")
+    assert [(row.values["model"], row.line) for row in read_rows(path).rows] == [("a", 4), ("", 6), ("b", 7)]
+    assert [(row.values["model"], row.line) for row in read_table(path).rows] == [("a", 4), ("b", 7)]
+
+
+def test_one_table_names_the_columns_of_every_kind_of_file() -> None:
+    assert set(TRIAL_FIELDS) | set(OBSERVATION_FIELDS) == set(ALIASES)
+    for fields in (TRIAL_FIELDS, OBSERVATION_FIELDS):
+        names = [name for field in fields for name in ALIASES[field]]
+        assert len(set(names)) == len(names), "a name of a column stands for one field"
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.one_of(st.integers(-(10**25), 10**25), st.floats(allow_nan=False, allow_infinity=False)))
+def test_a_number_is_read_exactly_as_it_is_written(value: float) -> None:
+    exact = number(str(value))
+    assert exact is not None
+    assert type(value)(exact) == value
+    assert number(f" {value} ") == number(value) == exact
+
+
+@pytest.mark.parametrize("value", [True, False, None, "", "nan", "inf", "1,000", "0x10", "1_000", "٣", "1e99999", [1]])
+def test_what_is_not_a_number_is_refused_with_its_place(value: Any) -> None:
+    row = Row(Path("a.csv"), 3, 7, {})
+    assert number(value) is None
+    with pytest.raises(RbpxError, match=r"a\.csv, line 7: k is .*; a rank"):
+        whole_number(row, "k", value, "a rank")
+
+
+# Cells that CSV, Parquet and JSON all keep: no lone surrogates.
+CELLS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=5))
+def test_what_is_written_as_csv_is_read_as_the_same_cells(cells: list[tuple[str, str]]) -> None:
+    import tempfile
+
+    table = pa.table({"a": [first for first, _ in cells], "b": [second for _, second in cells]})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "cells.csv"
+        write_csv(table, str(path))
+        assert [tuple(row.values.values()) for row in read_rows(path).rows] == cells
+
+
+# ------------------------------------------------------------------------------------------------- there is one reader
+
+# Files of the store and what commands print are no users' tables.
+OF_THE_STORE = {"data/samples.py": {"read_table"}, "measure/plan/tokens_read.py": {"read_table"}}
+
+
+def readers(tree: ast.AST) -> Iterator[str]:
+    """Calls that read a CSV or Parquet file, and loops that parse a line of JSON."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+        ):
+            owner, name = node.func.value.id, node.func.attr
+            if (owner, name) in (("csv", "reader"), ("csv", "DictReader"), ("gzip", "open"), ("gzip", "decompress")):
+                yield name
+            if owner in ("pq", "pyarrow", "parquet", "pd") and name in ("read_table", "read_csv", "read_json"):
+                yield name
+        if isinstance(node, ast.For | ast.ListComp | ast.GeneratorExp):
+            calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+            over = ast.dump(node.iter if isinstance(node, ast.For) else node.generators[0].iter)
+            if any(call.func.attr == "loads" for call in calls if isinstance(call.func, ast.Attribute)):
+                if "split" in over or "open" in over:
+                    yield "json lines"
+
+
+def test_the_search_sees_what_it_looks_for() -> None:
+    code = (
+        "csv.reader(a)\ncsv.DictReader(a)\npq.read_table(a)\n[json.loads(line) for line in text.split()]\ncsv.writer(a)"
+    )
+    assert sorted(readers(ast.parse(code))) == ["DictReader", "json lines", "read_table", "reader"]
+    assert set(readers(ast.parse(Path(home.__file__).read_text(encoding="utf-8")))) >= {"reader", "json lines"}
+
+
+def test_no_other_module_reads_a_users_table() -> None:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        if name != "files/rows.py":
+            assert set(readers(ast.parse(path.read_text(encoding="utf-8")))) <= OF_THE_STORE.get(name, set()), name

@@ -1,0 +1,77 @@
+"""Messages beside results go through Python's logging: each once, much damage in few lines, none where nobody asks."""
+
+import ast
+import logging
+from pathlib import Path
+
+import pytest
+
+import rbpx
+from rbpx.cli.messages import messages_on_stderr
+from rbpx.store.messages import collected_messages, warn_damage
+
+LOG = logging.getLogger("rbpx.store.example")
+PACKAGE = Path(rbpx.__file__).parent
+
+
+def test_a_command_shows_each_message_once_on_one_visible_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with messages_on_stderr():
+        LOG.warning("first\x1b[31m\nline, 100% of it")
+        LOG.info("second")
+        LOG.warning("first\x1b[31m\nline, 100% of it")
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == "rbpx: first\\x1b[31m\\nline, 100% of it\nrbpx: second\n"
+
+
+def test_the_next_command_shows_them_again(capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        with messages_on_stderr():
+            LOG.warning("again")
+    assert capsys.readouterr().err == "rbpx: again\n" * 2
+
+
+def test_of_processes_that_measure_together_only_the_main_one_shows_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RANK", "1")
+    with messages_on_stderr():
+        LOG.warning("first")
+    assert capsys.readouterr().err == ""
+
+
+def test_five_lines_of_damage_a_store_and_then_who_names_the_rest() -> None:
+    with collected_messages() as messages:
+        for store in (Path("/a"), Path("/b")):
+            for number in range(9):
+                warn_damage(LOG, store, f"{store}: run {number} is damaged")
+                warn_damage(LOG, store, f"{store}: run 0 is damaged")
+    assert [line for line in messages if line.startswith("/a")] == [f"/a: run {n} is damaged" for n in range(5)]
+    assert [line for line in messages if line.startswith("more")] == [
+        f"more in store={store} is left out; rbpx store verify --store {store} names all of it"
+        for store in ("/a", "/b")
+    ]
+    assert len(messages) == 12
+
+
+def test_nothing_is_printed_where_nobody_shows_messages(capsys: pytest.CaptureFixture[str]) -> None:
+    with collected_messages() as messages:
+        LOG.warning("inside")
+    LOG.warning("outside")
+    assert messages == ["inside"]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_root_logger_shows_no_message_of_a_command_a_second_time(caplog: pytest.LogCaptureFixture) -> None:
+    with messages_on_stderr():
+        LOG.warning("once")
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("room", ["config", "files", "data", "store", "models", "groups", "laws", "ranks", "analyses"])
+def test_no_room_below_the_command_line_prints_to_stderr(room: str) -> None:
+    """Progress bars apart, which are no messages: they live in display and measure."""
+    for path in (PACKAGE / room).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print":
+                assert "stderr" not in ast.dump(node), f"{path}:{node.lineno}"
