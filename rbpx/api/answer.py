@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rbpx.analyses.perform import show
@@ -27,11 +28,13 @@ class Answer(Generic[Result]):
         verb: which.
         results: frozen dataclasses, one a group of runs (or a pair of them).
         records: rows as they are kept in `fits` and printed as JSON; None where something is not known.
+        messages: what a command line would say on stderr, as that a damaged run was left out.
     """
 
     verb: str
     results: tuple[Result, ...]
     records: tuple[Record, ...]
+    messages: tuple[str, ...] = ()
 
     def arrow(self) -> pa.Table:
         """The rows as an Arrow table; what is nested, as `params`, is JSON, as in the relation `fits`."""
@@ -65,7 +68,8 @@ class Answer(Generic[Result]):
     def _repr_html_(self) -> str:
         """How a notebook shows an answer whose cell ends with it."""
         shown: Any = self.frame().drop(columns=["params", "run_ids"], errors="ignore")
-        return str(shown.to_html(max_rows=40, index=False, na_rep="–"))
+        said = "".join(f"<p>{escape(message)}</p>" for message in self.messages)
+        return said + str(shown.to_html(max_rows=40, index=False, na_rep="–"))
 
 
 def _flat(value: Any) -> Any:

@@ -12,6 +12,7 @@ from rbpx.analyses.registry import analyses, analysis
 from rbpx.api.answer import Answer, Result
 from rbpx.api.keywords import Keys, requests
 from rbpx.files.output import plain
+from rbpx.store.messages import collected_messages
 from rbpx.store.queries import ask, ask_user, connect
 from rbpx.store.remote import open_store
 from rbpx.store.reread import read_again
@@ -101,7 +102,6 @@ class Measurements:
         return self._ask(lambda c: pa.concat_tables([ask(c, "rbp_at", k=each, ties=ties) for each in asked]))
 
     def _ask(self, question: Any) -> Any:
-
         def answer() -> Any:
             with connect(self._opened()) as connection:
                 return question(connection)
@@ -130,10 +130,11 @@ class Measurements:
 
     def _answer(self, verb: str, keys: Keys) -> Answer[Any]:
         """What a question finds, and its rows."""
-        asked = requests(verb, dict(keys), self.store, self.config_dir)
-        results, records = read_again(self.store, lambda: answer(verb, [(request, None) for request in asked]))
-        rows = tuple({name: plain(value) for name, value in row.items()} for row in records)
-        return Answer(verb, tuple(results), rows)
+        grids = [(request, None) for request in requests(verb, dict(keys), self.store, self.config_dir)]
+        with collected_messages() as messages:
+            results, rows = read_again(self.store, lambda: answer(verb, grids))
+        records = tuple({name: plain(value) for name, value in row.items()} for row in rows)
+        return Answer(verb, tuple(results), records, tuple(messages))
 
 
 class Ask(Protocol[Result]):

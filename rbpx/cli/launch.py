@@ -82,6 +82,10 @@ def _run_job(line: CommandLine, config: Any, alone: bool) -> Outcome:
     """Start the verb in whatever process a launcher chose; a user's mistake is an outcome, not raised."""
     from omegaconf import OmegaConf
 
+    if alone:
+        from rbpx.cli.messages import show_messages_of_job
+
+        show_messages_of_job()
     described, start = about(line.verb), getattr(module(line.verb), "start", None)
     try:
         request: Any = OmegaConf.to_object(config)
