@@ -11,10 +11,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.names import Method
 from rbpx.laws.profile import offset_ends
+from rbpx.laws.r_squared import r2_interval
 from rbpx.laws.regression import EQUATIONS, NAMES, TOLERANCES, Regression, refit, regress
-from rbpx.laws.uncertainty import MIN_RESAMPLES, Uncertainty, r2_interval, uncertainty
+from rbpx.laws.uncertainty import Uncertainty, uncertainty
 from rbpx.status import Status
 
 __all__ = [
@@ -225,8 +227,7 @@ def _uncertainty(found: Regression, method: Method, x_N: Floats, ln_y_N: Floats,
     if ln_y_BN is not None:
         theta_BP = refit(found, method, x_N, ln_y_BN)
         ended_B = np.isfinite(theta_BP).all(axis=1)
-        if ended_B.sum() >= MIN_RESAMPLES:
-            refits = (theta_BP[ended_B], ln_y_BN[ended_B] - ln_y_N)
+        refits = (theta_BP[ended_B], ln_y_BN[ended_B] - ln_y_N)
     return uncertainty(found, refits)
 
 

@@ -14,7 +14,7 @@ from rbpx.laws.form import Form, choose
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law, reproduce
 from rbpx.laws.prediction import predict
-from rbpx.laws.uncertainty import r2_interval
+from rbpx.laws.r_squared import r2_interval
 from rbpx.status import Status
 
 S = np.array([3_000, 8_000, 25_000, 80_000, 200_000, 1_000_000, 3_000_000], dtype=float)

@@ -7,7 +7,7 @@ from rich.markup import escape
 
 from rbpx.analyses.audit.analysis import Audit, RunAudit
 from rbpx.display.tables import UNKNOWN, console, grid, law_name, number, put, remedies, short, status_name
-from rbpx.laws.rank_changes import Shift
+from rbpx.groups.shifts import Shift
 from rbpx.status import Status
 
 

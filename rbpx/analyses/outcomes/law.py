@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from rbpx.analyses.outcomes.counts import Correction, Outcomes, checked, doubt_of, is_one_sided, tally_of
 from rbpx.analyses.outcomes.passing import TOLERANCES, Slopes, climb, slopes
 from rbpx.analyses.outcomes.scatter import Scatter, model_scatter
+from rbpx.laws.bootstrap import MOST_LEFT_OUT, moments
+from rbpx.laws.interval import around
 from rbpx.laws.power import exp_or_none
-from rbpx.laws.uncertainty import MIN_RESAMPLES
 from rbpx.status import Status
 
 __all__ = ["EQUATION", "Correction", "OutcomeFit", "Outcomes", "fit_outcomes", "implied_rbp", "reproduce_outcomes"]
@@ -30,7 +31,6 @@ Floats = NDArray[np.float64]
 
 _LARGEST_MU: Final = 700.0
 _CERTAIN: Final = 1 - 1e-9  # the largest share of hits to start from
-_MOST_LEFT_OUT: Final = 0.05  # of the resamples: more without a maximum, and the others are a chosen few
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,10 +156,10 @@ def _refits(one: Outcomes, correction: Correction, theta_P: Floats, ln_S_ref: fl
     theta_BP = climb(again, at_BP).theta_BP
     ended_B = np.isfinite(theta_BP).all(axis=1)
     about = {"n_resamples": len(theta_BP), "n_resamples_left_out": int((~ended_B).sum())}
-    if ended_B.sum() < max(MIN_RESAMPLES, (1 - _MOST_LEFT_OUT) * len(theta_BP)):
+    documents = moments(theta_P, theta_BP[ended_B])
+    if documents is None or ended_B.sum() < (1 - MOST_LEFT_OUT) * len(theta_BP):
         return _Refits(np.zeros(len(theta_P)), theta_BP[:, 1], None, about)
-    bias_P = theta_BP[ended_B].mean(axis=0) - theta_P
-    return _Refits(bias_P, theta_BP[:, 1], (slopes(at_BP, again), np.cov(theta_BP[ended_B].T)), about)
+    return _Refits(documents.bias_P, theta_BP[:, 1], (slopes(at_BP, again), documents.covariance_PP), about)
 
 
 def reproduce_outcomes(params: Mapping[str, Any]) -> dict[str, float | None]:
@@ -206,8 +206,7 @@ def _share(mu: float) -> float:
 
 def _ends(theta_P: Floats, bias_P: Floats, scatter: Scatter, of_P: Floats) -> tuple[float, float]:
     """95 % interval of a linear combination of the parameters, about its value less the bias of its resamples."""
-    middle, half = float(of_P @ (theta_P - bias_P)), scatter.half_width(of_P)
-    return middle - half, middle + half
+    return around(float(of_P @ (theta_P - bias_P)), scatter.half_width(of_P))
 
 
 def _counts(one: Outcomes) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from the choice of documents from resampling. Source: RBP paper (arXiv 2510.2038
 
 import math
 from dataclasses import dataclass, replace
-from typing import Final
 
 import duckdb
 import numpy as np
@@ -15,9 +14,8 @@ from rbpx.config.request import Request
 from rbpx.groups.fits import Law, fit_points, fit_record
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Group
+from rbpx.laws.bootstrap import MOST_LEFT_OUT
 from rbpx.store.store import Record, Store
-
-MOST_LEFT_OUT: Final = 0.05  # of the resamples: more of them without any miss, and the others are a chosen few
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from rbpx.analyses.units.analysis import GroupUnits, RunUnits
+from rbpx.analyses.units.conversion import PERCENTS, SHARES
 from rbpx.display.tables import UNKNOWN, console, grid, number, put, rough, span
-from rbpx.laws.units import PERCENTS, SHARES, Estimate
+from rbpx.laws.interval import Estimate
 
 _Cells = Callable[[RunUnits], list[str]]
 
