@@ -40,7 +40,7 @@ class LawShift:
         before: the law.
         after: the same afterwards.
         difference: of the ratio after / before, whose exponent is the difference of the exponents, as least squares of
-            ln y are linear in it; its interval holds the choice of documents and the scatter of the models.
+            ln y are linear in it; its interval includes document sampling and the scatter of the models.
     """
 
     law: str

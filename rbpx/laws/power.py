@@ -39,8 +39,8 @@ class PowerLawFit:
     """A fitted power law y = C * S^(-alpha), or y = E + C * S^(-alpha); None where a number is unknown.
 
     C is at S = 1 and has the unit of y; alpha > 0 when bigger is better. alpha_stderr is that of the scatter of the
-    sizes about the law (n - p degrees of freedom). alpha_lo and alpha_hi are a 95 % interval that holds the choice of
-    documents and the scatter of the models. r2, aic and bic are of the regression of ln y (weighted where the method
+    sizes about the law (n - p degrees of freedom). alpha_lo and alpha_hi are a 95 % interval that includes document
+    sampling and the scatter of the models. r2, aic and bic are of the regression of ln y (weighted where the method
     is; the criteria of `ols`, `weighted` and `offset` may be compared, `robust` has none). backtest_error is
     (predicted - measured) / measured of the largest size, predicted from the others.
 
@@ -75,7 +75,7 @@ def fit_power_law(
 
     The fit runs at a reference size, ln y = ln_C_ref - alpha * ln(S / S_ref) with S_ref the geometric mean of the
     sizes, where constant and exponent are uncorrelated. `offset` adds E >= 0, an irreducible part of y; `weighted`
-    takes the variances of ln y over the resamples; `robust` bends the loss for sizes that lie apart.
+    takes the variances of ln y over the resamples; `robust` uses Huber's loss, for outlying sizes.
 
     Args:
         S: non-embedding parameters of each model, shape [N], positive and all different, in any order.

@@ -2,7 +2,8 @@
 
 Two things move a fitted law. Other documents would have been drawn (text): known from refits to resampled documents.
 Other models would have been trained (models): known from the scatter of the sizes about the law, less the part of
-that scatter which the documents explain. They are kept apart, so that one can say which of them to have more of.
+that scatter which the documents explain. They are kept separate, so that a law can say which of the two to collect
+more of.
 
 Shapes: N sizes, P parameters, B resamples.
 """

@@ -23,9 +23,9 @@ SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8, solved for S; interval b
 class Crossing:
     """Where p_{N,k} = share: ln_S with its 95 % interval from ln_lo to ln_hi, all of natural logarithms of S.
 
-    An end of the interval is None if the interval has none on that side, which it has not where alpha is not told
-    from 0. S, lo and hi are parameters, and None also where they are beyond what a float holds. Without status ok
-    there is no number. Far outside the measured sizes the interval rests on the law being true there.
+    An end of the interval is None if the interval has none on that side, as where alpha is not significantly
+    different from 0. S, lo and hi are parameters, and None also where they are beyond what a float holds. Without
+    status ok there is no number. Far outside the measured sizes the interval rests on the law being true there.
     """
 
     share: float

@@ -38,9 +38,9 @@ class OutcomeFit:
     """The law of single tokens that outcomes tell; every number None unless status is ok or one_sided.
 
     C is at S = 1, nats; alpha > 0 when bigger is better. alpha_stderr is from the sequences: over resampled documents
-    where there are, else from Fisher's information. alpha_lo and alpha_hi are a 95 % interval that holds the choice of
-    the sequences and, from 3 sizes on, the scatter of the models about the law. r is the correlation of `free`, with
-    its interval. aic and bic are of the likelihood of the outcomes, and compare corrections on the same outcomes.
+    where there are, else from Fisher's information. alpha_lo and alpha_hi are a 95 % interval that includes the
+    sampling of the sequences and, from 3 sizes on, the scatter of the models about the law. r is the correlation of
+    `free`, with its interval. aic and bic are of the likelihood of the outcomes, and compare corrections on the same outcomes.
 
     params holds correction, S_ref, ln_C_ref, models_sd (standard deviation of ln(-ln RBP_k) of a model about the law,
     None below 3 sizes), interval ("documents and models", "sequences and models", "documents", "sequences" or None),
@@ -104,7 +104,7 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
     fisher_PP[np.ix_(free_P, free_P)] = np.linalg.inv(at.information_BPP[0][np.ix_(free_P, free_P)])
     refits = _refits(one, correction, theta_P, ln_S_ref)
     scatter = model_scatter(tally.x_C, at, fisher_PP, refits.resampled)
-    told = one.passed_BC is None or refits.resampled is not None
+    has_interval = one.passed_BC is None or refits.resampled is not None
     kind = ("sequences" if one.passed_BC is None else "documents") + (" and models" if scatter.dof > 0 else "")
     about["params"] |= refits.about | {
         "S_ref": math.exp(ln_S_ref),
@@ -112,7 +112,7 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
         "uncertainty": scatter.record(),
         "models_sd": None if scatter.variance is None else math.sqrt(scatter.variance),
         "bias": refits.bias_P.tolist(),
-        "interval": kind if told else None,
+        "interval": kind if has_interval else None,
         "tolerances": TOLERANCES,
     }
     ends = [_ends(theta_P, refits.bias_P, scatter, of_P) for of_P in np.eye(len(theta_P))]
@@ -123,12 +123,12 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
     return OutcomeFit(
         C=exp_or_none(float(theta_P[0] + theta_P[1] * ln_S_ref)),
         alpha=float(theta_P[1]),
-        alpha_stderr=math.sqrt(scatter.sequences_PP[1, 1]) if told else None,
-        alpha_lo=ends[1][0] if told else None,
-        alpha_hi=ends[1][1] if told else None,
+        alpha_stderr=math.sqrt(scatter.sequences_PP[1, 1]) if has_interval else None,
+        alpha_lo=ends[1][0] if has_interval else None,
+        alpha_hi=ends[1][1] if has_interval else None,
         r=None if len(theta_P) == 2 else float(theta_P[2]),
-        r_lo=r_ends[0] if told else None,
-        r_hi=r_ends[1] if told else None,
+        r_lo=r_ends[0] if has_interval else None,
+        r_hi=r_ends[1] if has_interval else None,
         aic=2 * n_parameters - 2 * value,
         bic=n_parameters * math.log(about["n_sequences"]) - 2 * value,
         status=Status.one_sided if is_one_sided(one) else Status.ok,

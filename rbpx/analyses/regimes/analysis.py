@@ -92,8 +92,8 @@ def _regime(points: Points, law: Law) -> Regime:
     if fit.alpha is not None:
         signal = fit.alpha * math.log(max(points.S_N) / min(points.S_N))
     left_out, drawn = fit.params.get("n_resamples_left_out", 0), fit.params.get("n_resamples", 1)
-    told = fit.alpha is not None and fit.alpha_lo is not None and fit.alpha_lo > 0
-    stands = told and left_out <= MOST_LEFT_OUT * drawn
+    falls = fit.alpha is not None and fit.alpha_lo is not None and fit.alpha_lo > 0
+    stands = falls and left_out <= MOST_LEFT_OUT * drawn
     return Regime(points.k or 0, law, n_misses, signal, binomial_sd, document_sd, stands)
 
 
