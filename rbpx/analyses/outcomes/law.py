@@ -40,7 +40,8 @@ class OutcomeFit:
     C is at S = 1, nats; alpha > 0 when bigger is better. alpha_stderr is from the sequences: over resampled documents
     where there are, else from Fisher's information. alpha_lo and alpha_hi are a 95 % interval that includes the
     sampling of the sequences and, from 3 sizes on, the scatter of the models about the law. r is the correlation of
-    `free`, with its interval. aic and bic are of the likelihood of the outcomes, and compare corrections on the same outcomes.
+    `free`, with its interval. aic and bic are of the likelihood of the outcomes, and compare corrections on the same
+    outcomes.
 
     params holds correction, S_ref, ln_C_ref, models_sd (standard deviation of ln(-ln RBP_k) of a model about the law,
     None below 3 sizes), interval ("documents and models", "sequences and models", "documents", "sequences" or None),
