@@ -102,7 +102,7 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
         best = _search(x_N, ln_y_N, _best_offset(x_N, ln_y_N, np.array(starts)))
         if best.theta_P[2] > _AT_BOUND * float(np.exp(ln_y_N.min())):
             return _with(best, starts=starts)
-        plain = regress(x_N, ln_y_N, Method.ols)
+        plain = _search(x_N, ln_y_N, _line(x_N, ln_y_N))  # the same search with E fixed at 0
         return _with(
             plain,
             theta_P=np.append(plain.theta_P, 0.0),
@@ -185,10 +185,12 @@ def _jacobian(x_N: Floats, theta_P: Floats) -> Floats:
 
 
 def _line(x_N: Floats, ln_y_N: Floats, weight_N: Floats | None = None) -> tuple[float, float]:
-    """The closed form of (weighted) least squares: ln_C_ref and alpha."""
-    mean_x, mean_ln_y = np.average(x_N, weights=weight_N), np.average(ln_y_N, weights=weight_N)
-    about_N = (x_N - mean_x) * (1.0 if weight_N is None else weight_N)
-    slope = float(about_N @ (ln_y_N - mean_ln_y)) / float(about_N @ (x_N - mean_x))
+    """The closed form of (weighted) least squares: ln_C_ref and alpha, x being centred or not."""
+    mean_x = x_N.mean() if weight_N is None else np.average(x_N, weights=weight_N)
+    mean_ln_y = ln_y_N.mean() if weight_N is None else np.average(ln_y_N, weights=weight_N)
+    about_N = x_N - mean_x
+    of_N = about_N if weight_N is None else weight_N * about_N
+    slope = float(of_N @ ln_y_N) / float(of_N @ about_N)
     return float(mean_ln_y - slope * mean_x), -slope
 
 
