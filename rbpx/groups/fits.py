@@ -9,7 +9,7 @@ import numpy as np
 from rbpx.files.digest import digest
 from rbpx.groups.points import Points
 from rbpx.groups.selection import Group, Run
-from rbpx.laws.form import Choice, choose
+from rbpx.laws.form import FormVerdict, compare_forms
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
 from rbpx.laws.quantity import quantity
@@ -30,7 +30,7 @@ class Law:
     k: int | None
     method: Method
     fit: PowerLawFit
-    choice: Choice | None
+    choice: FormVerdict | None
     runs: tuple[Run, ...]
 
 
@@ -42,7 +42,7 @@ def fit_points(points: Points, method: Method, compares: bool = False) -> Law:
         return Law(points.law, points.k, method, fit, None, points.runs)
     y_BN = None if points.doubt is Status.one_document else points.y_BN
     fit = (fit_signed_power_law if _is_signed(points.law) else fit_power_law)(sizes, points.y_N, y_BN, method)
-    choice = choose(fit, None if y_BN is None else np.abs(y_BN)) if compares and method is Method.ols else None
+    choice = compare_forms(fit, None if y_BN is None else np.abs(y_BN)) if compares and method is Method.ols else None
     if points.doubt is not None and fit.status is Status.ok:
         fit = replace(fit, status=points.doubt)
     if points.doubt is Status.one_document:

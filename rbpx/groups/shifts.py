@@ -7,14 +7,27 @@ sizes, B resamples.
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import fit_points, of_one_document
 from rbpx.groups.points import Points
 from rbpx.groups.selection import Group
+from rbpx.laws.bootstrap import Recipe, estimate
+from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
-from rbpx.laws.rank_changes import Shift, shift
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A quantity before and after a change, of the measurement or of a choice; the difference is after less before."""
+
+    before: float
+    after: float
+    difference: Estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +40,7 @@ class LawShift:
         before: the law.
         after: the same afterwards.
         difference: of the ratio after / before, whose exponent is the difference of the exponents, as least squares of
-            ln y are linear in it; its interval holds the choice of documents and the scatter of the models.
+            ln y are linear in it; its interval includes document sampling and the scatter of the models.
     """
 
     law: str
@@ -54,3 +67,23 @@ def shift_run(before: Evidence, after: Evidence, law: str, n_documents: int, *at
     values = [float(e.measured[law][at]) for e in (before, after)]
     resampled = [e.resampled[law].T[at].T for e in (before, after)]
     return shift(values[0], values[1], resampled[0], resampled[1], n_documents)
+
+
+def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_documents: int) -> Shift:
+    """The difference of a quantity with its interval (recipe `expanded`), the same documents drawn on both sides.
+
+    There is no interval where no resample differs: these documents do not say how frequent a change is that none of
+    them shows.
+
+    Args:
+        before: the quantity.
+        after: the same afterwards.
+        before_B: of the resampled documents, shape [B]; NaN where they have no token.
+        after_B: of the same.
+        n_documents: that were drawn from.
+    """
+    difference_B = after_B - before_B
+    difference = estimate(after - before, difference_B, n_documents, Recipe.expanded)
+    if not np.any(difference_B[np.isfinite(difference_B)] != 0):
+        difference = Estimate(difference.value, None, None)
+    return Shift(before, after, difference)

@@ -1,9 +1,44 @@
-"""Cluster bootstrap: a number of documents in, how often each is drawn in each resample out."""
+"""Cluster bootstrap: documents drawn again as a whole; a number and its resamples in, its 95 % interval out.
+
+Shapes: D documents, B resamples, P parameters of a law that is fitted again to each resample.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
-__all__ = ["document_weights"]
+from rbpx.laws.interval import LEVEL, Estimate, around, half_width, student_t
+
+__all__ = ["MIN_RESAMPLES", "MOST_LEFT_OUT", "Moments", "Recipe", "document_weights", "estimate", "moments"]
+
+Floats = NDArray[np.float64]
+
+MIN_RESAMPLES: Final = 20  # with fewer that can be used there is no interval
+MOST_LEFT_OUT: Final = 0.05  # of the resamples: with more of them unusable the rest are a selection, not a sample
+_TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+
+
+class Recipe(StrEnum):
+    """How resamples of a number become an interval. `normal` is the default; docs/explanation/uncertainty.md says why.
+
+    `normal` is value - bias +- Z sd, bias the mean of the resamples less the value.
+    `uncentred` is value +- Z sd, for a number whose resamples lean by their linearisation and not by its bias.
+    `basic` is from 2 value - q(97.5 %) to 2 value - q(2.5 %), for a difference whose resamples are skewed.
+    `percentile` is from q(2.5 %) to q(97.5 %), each the value of a resample, for numbers that are ranks or ratios.
+    `expanded` is percentile with quantiles as far out as Student's t of D - 1 says, times sqrt(D / (D - 1)), for
+    differences over few documents.
+    """
+
+    normal = "normal"
+    uncentred = "uncentred"
+    basic = "basic"
+    percentile = "percentile"
+    expanded = "expanded"
 
 
 def document_weights(n_documents: int, n_resamples: int, seed: int) -> NDArray[np.int64]:
@@ -26,7 +61,74 @@ def document_weights(n_documents: int, n_resamples: int, seed: int) -> NDArray[n
     """
     if n_documents < 1 or n_resamples < 1:
         raise ValueError(f"needs at least 1 document and 1 resample, got {n_documents} and {n_resamples}")
-    drawn_BD = np.random.default_rng(seed).integers(n_documents, size=(n_resamples, n_documents))
-    drawn_BD += n_documents * np.arange(n_resamples)[:, None]
-    counts = np.bincount(drawn_BD.ravel(), minlength=n_resamples * n_documents)
+    document_BD = np.random.default_rng(seed).integers(n_documents, size=(n_resamples, n_documents))
+    document_BD += n_documents * np.arange(n_resamples)[:, None]
+    counts = np.bincount(document_BD.ravel(), minlength=n_resamples * n_documents)
     return counts.reshape(n_resamples, n_documents).astype(np.int64, copy=False)
+
+
+def estimate(value: float, resampled_B: Floats, n_documents: int, recipe: Recipe = Recipe.normal) -> Estimate:
+    """A number with its 95 % interval over documents, from the same number of each resample.
+
+    Args:
+        value: of all documents.
+        resampled_B: of each resample, shape [B]; those that are not finite, such as one that drew no token, are left
+            out.
+        n_documents: that were drawn from. One document drawn again and again is itself: it has no interval.
+        recipe: how.
+
+    Returns:
+        The number; without an interval for one document or fewer than 20 usable resamples, all None if it is not
+        finite.
+
+    Source:
+        `basic`: Davison and Hinkley, Bootstrap Methods and their Application, 1997, eq. 5.6. `expanded`: T. C.
+        Hesterberg, What Teachers Should Know about the Bootstrap, arXiv 1411.5279.
+    """
+    if not math.isfinite(value):
+        return Estimate(None, None, None)
+    usable_B = resampled_B[np.isfinite(resampled_B)]
+    if n_documents < 2 or len(usable_B) < MIN_RESAMPLES:
+        return Estimate(float(value), None, None)
+    lo, hi = _ends(float(value), usable_B, n_documents, recipe)
+    return Estimate(float(value), float(lo), float(hi))
+
+
+def _ends(value: float, usable_B: Floats, n_documents: int, recipe: Recipe) -> tuple[float, float]:
+    if recipe in (Recipe.normal, Recipe.uncentred):
+        bias = float(usable_B.mean()) - value if recipe is Recipe.normal else 0.0
+        return around(value - bias, half_width(shared=float(usable_B.var(ddof=1))))
+    if recipe is Recipe.percentile:
+        lo, hi = np.quantile(usable_B, _TAILS, method="inverted_cdf")
+        return lo, hi
+    if recipe is Recipe.basic:
+        hi, lo = 2 * value - np.quantile(usable_B, _TAILS)
+        return lo, hi
+    tail = float(ndtr(-math.sqrt(n_documents / (n_documents - 1)) * student_t(n_documents - 1)))
+    lo, hi = np.quantile(usable_B, [tail, 1 - tail])
+    return lo, hi
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """How the parameters of a law move when it is fitted again to resampled documents.
+
+    Attributes:
+        bias_P: mean over the resamples less the fit.
+        covariance_PP: over the resamples.
+    """
+
+    bias_P: Floats
+    covariance_PP: Floats
+
+
+def moments(theta_P: Floats, theta_BP: Floats) -> Moments | None:
+    """Bias and covariance of fitted parameters over resamples; None below 20 of them.
+
+    Args:
+        theta_P: of the fit.
+        theta_BP: of the refits, finite.
+    """
+    if len(theta_BP) < MIN_RESAMPLES:
+        return None
+    return Moments(theta_BP.mean(axis=0) - theta_P, np.atleast_2d(np.cov(theta_BP, rowvar=False)))

@@ -50,7 +50,7 @@ def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) ->
         ValueError: if the name is unknown, shapes disagree, a rank is below 1 or above V, or a count is negative.
     """
     if name not in FAMILIES:
-        raise ValueError(f"{name} is no distribution; known: {', '.join(FAMILIES)}")
+        raise ValueError(f"{name} is not a known distribution; known: {', '.join(FAMILIES)}")
     family = FAMILIES[name]
     rank_R, n_R = checked_counts(rank, n_tokens)
     if len(rank_R) and rank_R[-1] > V:

@@ -1,4 +1,4 @@
-"""Choice between two forms of a law: the same points in, which of them the data tell apart out.
+"""FormVerdict between two forms of a law: the same points in, which of them the data tell apart out.
 
 y = C S^(-alpha) is y = E + C S^(-alpha) with E = 0. So the question is what the data say about E: an interval that
 leaves out 0 calls for the offset, one that holds nothing but small offsets for the power law, any other for neither.
@@ -14,7 +14,7 @@ from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.status import Status
 
-__all__ = ["Choice", "Form", "choose"]
+__all__ = ["Form", "FormVerdict", "compare_forms"]
 
 NEGLIGIBLE: Final = 0.05  # of the smallest y: an offset below it moves no prediction that one would make
 
@@ -28,7 +28,7 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True)
-class Choice:
+class FormVerdict:
     """What the data say about an irreducible part.
 
     Attributes:
@@ -48,11 +48,11 @@ class Choice:
     bic_power_less_offset: float | None
 
     def record(self) -> dict[str, Any]:
-        """The choice as plain values."""
+        """The verdict as plain values."""
         return asdict(self)
 
 
-def choose(power: PowerLawFit, y_resampled: ArrayLike | None = None) -> Choice | None:
+def compare_forms(power: PowerLawFit, y_resampled: ArrayLike | None = None) -> FormVerdict | None:
     """Compare a power law with the same law and an offset, both by ordinary least squares of ln y.
 
     Args:
@@ -60,7 +60,7 @@ def choose(power: PowerLawFit, y_resampled: ArrayLike | None = None) -> Choice |
         y_resampled: as in `fit_power_law`.
 
     Returns:
-        The choice; None where there is no law that falls with size, or too few sizes for an offset (4).
+        The verdict; None where there is no law that falls with size, or too few sizes for an offset (4).
     """
     if power.status is not Status.ok or power.alpha is None or power.alpha <= 0:
         return None
@@ -70,7 +70,7 @@ def choose(power: PowerLawFit, y_resampled: ArrayLike | None = None) -> Choice |
     if offset.status is Status.too_few_sizes:
         return None
     if offset.alpha is None:
-        return Choice(Form.either, None, None, None, None, None)
+        return FormVerdict(Form.either, None, None, None, None, None)
     E, E_lo, E_hi = (offset.params.get(name) for name in ("E", "E_lo", "E_hi"))
     form = Form.either
     if E_lo is not None and E_lo > 0:
@@ -80,4 +80,4 @@ def choose(power: PowerLawFit, y_resampled: ArrayLike | None = None) -> Choice |
     differences = [
         None if a is None or b is None else a - b for a, b in ((power.aic, offset.aic), (power.bic, offset.bic))
     ]
-    return Choice(form, E, E_lo, E_hi, *differences)
+    return FormVerdict(form, E, E_lo, E_hi, *differences)

@@ -11,10 +11,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.names import Method
 from rbpx.laws.profile import offset_ends
+from rbpx.laws.r_squared import r2_interval
 from rbpx.laws.regression import EQUATIONS, NAMES, TOLERANCES, Regression, refit, regress
-from rbpx.laws.uncertainty import MIN_RESAMPLES, Uncertainty, r2_interval, uncertainty
+from rbpx.laws.uncertainty import Uncertainty, uncertainty
 from rbpx.status import Status
 
 __all__ = [
@@ -37,8 +39,8 @@ class PowerLawFit:
     """A fitted power law y = C * S^(-alpha), or y = E + C * S^(-alpha); None where a number is unknown.
 
     C is at S = 1 and has the unit of y; alpha > 0 when bigger is better. alpha_stderr is that of the scatter of the
-    sizes about the law (n - p degrees of freedom). alpha_lo and alpha_hi are a 95 % interval that holds the choice of
-    documents and the scatter of the models. r2, aic and bic are of the regression of ln y (weighted where the method
+    sizes about the law (n - p degrees of freedom). alpha_lo and alpha_hi are a 95 % interval that includes document
+    sampling and the scatter of the models. r2, aic and bic are of the regression of ln y (weighted where the method
     is; the criteria of `ols`, `weighted` and `offset` may be compared, `robust` has none). backtest_error is
     (predicted - measured) / measured of the largest size, predicted from the others.
 
@@ -73,7 +75,7 @@ def fit_power_law(
 
     The fit runs at a reference size, ln y = ln_C_ref - alpha * ln(S / S_ref) with S_ref the geometric mean of the
     sizes, where constant and exponent are uncorrelated. `offset` adds E >= 0, an irreducible part of y; `weighted`
-    takes the variances of ln y over the resamples; `robust` bends the loss for sizes that lie apart.
+    takes the variances of ln y over the resamples; `robust` uses Huber's loss, for outlying sizes.
 
     Args:
         S: non-embedding parameters of each model, shape [N], positive and all different, in any order.
@@ -225,8 +227,7 @@ def _uncertainty(found: Regression, method: Method, x_N: Floats, ln_y_N: Floats,
     if ln_y_BN is not None:
         theta_BP = refit(found, method, x_N, ln_y_BN)
         ended_B = np.isfinite(theta_BP).all(axis=1)
-        if ended_B.sum() >= MIN_RESAMPLES:
-            refits = (theta_BP[ended_B], ln_y_BN[ended_B] - ln_y_N)
+        refits = (theta_BP[ended_B], ln_y_BN[ended_B] - ln_y_N)
     return uncertainty(found, refits)
 
 

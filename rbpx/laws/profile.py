@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.interval import student_t
 from rbpx.laws.regression import profile_offset
 from rbpx.laws.uncertainty import Uncertainty
 
@@ -56,9 +57,11 @@ def offset_ends(x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertaint
     alpha_G = alpha_G[(np.abs(alpha_G) <= max(_STEEPEST, abs(alpha))) | (_REACH == 0)]
     best = int(np.argmin(np.abs(alpha_G - alpha)))
     theta_GP, ss_G = profile_offset(x_N, ln_y_N, theta_P, alpha_G)
-    limit = spread.scatter**2 * (spread.dof + spread.t**2)
+    limit = spread.scatter**2 * (spread.dof + student_t(spread.dof) ** 2)
     down, up = _crossing(ss_G[best::-1], limit), _crossing(ss_G[best:], limit)
-    of_alpha, of_ln_C, of_E = (_ends(theta_GP @ g_P, best, down, up, spread.rest(g_P)) for g_P in gradients_PP)
+    of_alpha, of_ln_C, of_E = (
+        _ends(theta_GP @ g_P, best, down, up, spread.shared_half_width(g_P)) for g_P in gradients_PP
+    )
     slope = float(x_N @ ln_y_N) / float(x_N @ x_N)
     without_offset = float(np.sum((ln_y_N - ln_y_N.mean() - slope * x_N) ** 2))
     if without_offset <= limit:  # asked directly: the valley bends where E reaches 0, between two steps

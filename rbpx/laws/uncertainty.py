@@ -2,29 +2,27 @@
 
 Two things move a fitted law. Other documents would have been drawn (text): known from refits to resampled documents.
 Other models would have been trained (models): known from the scatter of the sizes about the law, less the part of
-that scatter which the documents explain. They are kept apart, so that one can say which of them to have more of.
+that scatter which the documents explain. They are kept separate, so that a law can say which of the two to collect
+more of.
 
 Shapes: N sizes, P parameters, B resamples.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import gammaincinv, ncfdtr, ndtri, stdtrit  # scipy.stats checks its arguments for 60 times as long
 
+from rbpx.laws.bootstrap import moments
+from rbpx.laws.interval import Z, around, half_width, scatter_reach
 from rbpx.laws.regression import Regression
 
-__all__ = ["LEVEL", "Uncertainty", "Z", "as_plain", "r2_interval", "uncertainty", "with_arrays"]
+__all__ = ["Uncertainty", "as_plain", "uncertainty", "with_arrays"]
 
 Floats = NDArray[np.float64]
-
-LEVEL: Final = 0.95
-Z: Final = float(ndtri((1 + LEVEL) / 2))  # the normal quantile of an interval of that level
-MIN_RESAMPLES: Final = 20
 
 
 def as_plain(value: object) -> dict[str, Any]:
@@ -72,46 +70,46 @@ class Uncertainty:
         return cls(**with_arrays(record, ("text_PP", "bias_P", "spread_PP")))
 
     def interval(self, value: float, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
-        """95 % interval of a function of the parameters, by its gradient.
+        """95 % interval over documents and models of a function of the parameters, by its gradient.
 
-        value - bias +- sqrt((t sd_scatter)^2 + (1.96 sd_rest)^2), t of Student with `dof` degrees of freedom. The
-        scatter of the points holds that of the models and such noise of the documents as differs between sizes; the
-        rest is what moves all sizes alike, the variance of the text less its part in the scatter. A plug-in quantity
-        such as an entropy is biased once in the data and about as much again in each resample, so the interval lies
-        about the value less the bias of its resamples.
+        value - bias +- `half_width`. A plug-in quantity such as an entropy is biased once in the data and about as much
+        again in each resample, so the interval lies about the value less the bias of its resamples.
 
         Args:
             value: the function at the fitted parameters.
             gradient_P: its derivatives.
             new_model: add the scatter of one model, for what a model that was not measured would show.
         """
-        centre, half = value - float(gradient_P @ self.bias_P), self.half_width(gradient_P, new_model)
-        return centre - half, centre + half
+        return around(value - float(gradient_P @ self.bias_P), self.half_width(gradient_P, new_model))
 
     def half_width(self, gradient_P: Floats, new_model: bool = False) -> float:
-        """Half of the interval's width."""
-        unit, rest = self._parts(gradient_P, new_model)
-        # The text's part of the scatter is known, however few the sizes.
-        scattered = max(self.t * self.scatter, Z * self.text_scatter)
-        return float(np.sqrt(scattered**2 * unit + Z**2 * rest))
+        """Half of the interval's width: the scatter of the sizes by Student's t, what moves all sizes alike by 1.96."""
+        unit, shared = self._parts(gradient_P, new_model)
+        return half_width(shared, self.scatter, self.dof, self.text_scatter, unit)
 
-    def rest(self, gradient_P: Floats) -> float:
-        """Half width of the interval that the noise shared by all sizes has by itself."""
-        return Z * float(np.sqrt(self._parts(gradient_P)[1]))
+    def shared_half_width(self, gradient_P: Floats) -> float:
+        """Half of the width that the noise shared by all sizes gives the interval by itself."""
+        return Z * math.sqrt(self._parts(gradient_P)[1])
 
     def _parts(self, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
         unit = float(gradient_P @ self.spread_PP @ gradient_P) + self.point * new_model
         text = float(gradient_P @ self.text_PP @ gradient_P)
         return unit, max(text - self.text_scatter**2 * unit, 0.0)
 
+    def region_PP(self) -> Floats:
+        """The matrix whose quadratic form in a gradient is the squared `half_width`, for intervals by Fieller."""
+        reach = scatter_reach(self.scatter, self.dof, self.text_scatter)
+        shared_PP = self.text_PP - self.text_scatter**2 * self.spread_PP
+        values, vectors = np.linalg.eigh(shared_PP)
+        shared_PP = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        return np.asarray(reach**2 * self.spread_PP + Z**2 * shared_PP)
+
     def text_interval(self, value: float, gradient_P: Floats) -> tuple[float, float]:
-        """As `interval`, for these very models on other documents."""
-        centre = value - float(gradient_P @ self.bias_P)
-        half = Z * float(np.sqrt(self.variances(gradient_P)[0]))
-        return centre - half, centre + half
+        """As `interval`, for these very models on other documents: the recipe `normal` of `rbpx.laws.bootstrap`."""
+        return around(value - float(gradient_P @ self.bias_P), Z * math.sqrt(self.variances(gradient_P)[0]))
 
     def variances(self, gradient_P: Floats) -> tuple[float, float]:
-        """Variance from the text and from the models, told apart; the models' is 0 where it comes out negative."""
+        """Variance from the text and variance from the models; the latter is 0 where it comes out negative."""
         models = max(self.scatter**2 - self.text_scatter**2, 0.0) * float(gradient_P @ self.spread_PP @ gradient_P)
         return float(gradient_P @ self.text_PP @ gradient_P), models
 
@@ -122,13 +120,8 @@ class Uncertainty:
         text, models = self.variances(gradient_P)
         return "models" if models >= text else "text"
 
-    @property
-    def t(self) -> float:
-        """Quantile of Student's t that the interval of a scatter uses."""
-        return float(stdtrit(self.dof, (1 + LEVEL) / 2))
 
-
-def uncertainty(found: Regression, refits: tuple[Floats, Floats] | None) -> Uncertainty:
+def uncertainty(regression: Regression, refits: tuple[Floats, Floats] | None) -> Uncertainty:
     """Variances of a fit from its residuals and, where there are documents, from its refits.
 
     The residual variance holds the scatter of the models and the noise of the documents; the latter is the mean over
@@ -136,50 +129,22 @@ def uncertainty(found: Regression, refits: tuple[Floats, Floats] | None) -> Unce
     Points that count by their own variances are taken to scatter in proportion to these.
 
     Args:
-        found: the regression.
-        refits: (parameters [B, P], change of ln y [B, N]) under resampled documents.
+        regression: of the points.
+        refits: (parameters [B, P], change of ln y [B, N]) under resampled documents; fewer than 20 say nothing.
     """
-    J_NP, L_PN, theta_P = found.jacobian_NP, found.sensitivity_PN, found.theta_P
+    J_NP, L_PN, theta_P = regression.jacobian_NP, regression.sensitivity_PN, regression.theta_P
     dof = J_NP.shape[0] - J_NP.shape[1]
     w_N, spread_PP, point = np.ones(len(J_NP)), L_PN @ L_PN.T, 1.0
-    if found.weighs_variances:
-        w_N = found.weight_N
+    if regression.weighs_variances:
+        w_N = regression.weight_N
         spread_PP, point = (L_PN / w_N) @ L_PN.T, float(np.mean(1 / w_N))
-    total = float(w_N @ found.residual_N**2) / dof
+    total = float(w_N @ regression.residual_N**2) / dof
     text_PP, bias_P, explained = np.zeros((len(theta_P),) * 2), np.zeros(len(theta_P)), 0.0
-    if refits is not None:
-        theta_BP, change_BN = refits
-        text_PP = np.atleast_2d(np.cov(theta_BP, rowvar=False))
-        bias_P = theta_BP.mean(axis=0) - theta_P
+    text = None if refits is None else moments(theta_P, refits[0])
+    if refits is not None and text is not None:
+        change_BN = refits[1]
+        text_PP, bias_P = text.covariance_PP, text.bias_P
         centred_BN = change_BN - change_BN.mean(axis=0)
         left_BN = centred_BN - centred_BN @ L_PN.T @ J_NP.T
         explained = float((left_BN**2 @ w_N).mean()) / dof
-    return Uncertainty(text_PP, bias_P, spread_PP, total**0.5, explained**0.5, dof, refits is not None, point)
-
-
-def r2_interval(r2: float, n: int) -> tuple[float, float]:
-    """95 % interval of the R2 that the law has over all models of these sizes, from a regression on n sizes.
-
-    F = (n - 2) R2 / (1 - R2) is noncentral F with 1 and n - 2 degrees of freedom and noncentrality
-    n R2_true / (1 - R2_true), exact for normal scatter of equal size. Where F is beyond a million its numerator is as
-    good as certain, and F is the noncentrality over chi^2 / dof.
-
-    Args:
-        r2: of the regression, in [0, 1).
-        n: number of sizes, above 2.
-    """
-    F, dof = (n - 2) * r2 / (1 - r2), n - 2
-    if F > 1e6:
-        lo, hi = (F / dof * 2 * float(gammaincinv(dof / 2, q)) for q in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
-        return lo / (lo + n), hi / (hi + n)
-
-    def at(probability: float) -> float:
-        if ncfdtr(1, dof, 0.0, F) <= probability:
-            return 0.0
-        high = max(F, 1.0)
-        while ncfdtr(1, dof, high, F) > probability:
-            high *= 2
-        noncentrality = brentq(lambda nc: float(ncfdtr(1, dof, nc, F)) - probability, 0.0, high)
-        return float(noncentrality / (noncentrality + n))
-
-    return at((1 + LEVEL) / 2), at((1 - LEVEL) / 2)
+    return Uncertainty(text_PP, bias_P, spread_PP, total**0.5, explained**0.5, dof, text is not None, point)

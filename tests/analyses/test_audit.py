@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.analyses.audit.analysis import analyse
+from rbpx.analyses.audit.rank_changes import SAME_NATS, Moves, count_moves
 from rbpx.config.request import Request
 from rbpx.groups.selection import Group, Run
-from rbpx.laws.rank_changes import SAME_NATS, Moves, count_moves, shift
+from rbpx.groups.shifts import shift
 from rbpx.store.queries import ask_beside, connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rbpx.analyses.units.conversion import express
 from rbpx.data.corpus import Document
 from rbpx.data.windows import cut_windows, token_bytes
 from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.units import express
 from rbpx.store.store import Store
 from tests.conftest import ARCHITECTURES, build_checkpoint, build_tokenizer
 from tests.support.commands import here

@@ -1,9 +1,14 @@
 """Weights of the document bootstrap, against the moments of the multinomial distribution."""
 
+import math
+
 import numpy as np
 import pytest
+from scipy.stats import norm
+from scipy.stats import t as student_t
 
-from rbpx.laws.bootstrap import document_weights
+from rbpx.laws.bootstrap import Recipe, document_weights, estimate, moments
+from rbpx.laws.interval import from_influence, half_width
 
 
 def test_every_resample_draws_as_many_documents_as_there_are() -> None:
@@ -37,3 +42,83 @@ def test_one_document_is_always_drawn_once() -> None:
 def test_no_documents_or_no_resamples_is_a_mistake_of_the_caller(n_documents: int, n_resamples: int) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         document_weights(n_documents, n_resamples, seed=0)
+
+
+# ------------------------------------------------------------------------------------------------- recipes by name
+
+
+def ratio(weights_BD: np.ndarray, tokens_D: np.ndarray, hits_D: np.ndarray) -> np.ndarray:
+    return np.asarray((weights_BD @ hits_D) / (weights_BD @ tokens_D))
+
+
+@pytest.mark.parametrize("recipe", list(Recipe))
+def test_every_recipe_covers_a_share_of_tokens_about_95_times_of_100(recipe: Recipe) -> None:
+    """Documents of unequal length, each with a share of hits of its own."""
+    rng, n_documents, covered = np.random.default_rng(4), 40, 0
+    for seed in range(200):
+        tokens_D = rng.integers(20, 200, n_documents).astype(float)
+        hits_D = rng.binomial(tokens_D.astype(int), rng.beta(12, 28, n_documents)).astype(float)
+        weights_BD = document_weights(n_documents, 400, seed)
+        value = hits_D.sum() / tokens_D.sum()
+        interval = estimate(value, ratio(weights_BD, tokens_D, hits_D), n_documents, recipe)
+        assert interval.lo is not None
+        assert interval.hi is not None
+        covered += interval.lo <= 0.3 <= interval.hi
+    assert 180 <= covered <= 199
+
+
+def test_influences_of_documents_cover_a_share_of_tokens_about_95_times_of_100() -> None:
+    rng, covered = np.random.default_rng(5), 0
+    for _ in range(200):
+        tokens_D = rng.integers(20, 200, 40).astype(float)
+        hits_D = rng.binomial(tokens_D.astype(int), rng.beta(12, 28, 40))
+        value = float(hits_D.sum() / tokens_D.sum())
+        interval = from_influence(value, (hits_D - value * tokens_D) / tokens_D.sum())
+        assert interval.lo is not None
+        assert interval.hi is not None
+        covered += interval.lo <= 0.3 <= interval.hi
+    assert 180 <= covered <= 199
+
+
+def test_the_recipes_equal_their_definitions() -> None:
+    resampled_B, value = np.random.default_rng(6).gamma(2.0, size=999), 1.7
+    mean, sd = resampled_B.mean(), resampled_B.std(ddof=1)
+    q = np.quantile(resampled_B, [0.025, 0.975])
+    far = norm.cdf(-math.sqrt(9 / 8) * student_t.ppf(0.975, 8))
+    expected = {
+        Recipe.normal: (2 * value - mean - 1.959964 * sd, 2 * value - mean + 1.959964 * sd),
+        Recipe.uncentred: (value - 1.959964 * sd, value + 1.959964 * sd),
+        Recipe.basic: (2 * value - q[1], 2 * value - q[0]),
+        Recipe.percentile: (np.sort(resampled_B)[24], np.sort(resampled_B)[974]),
+        Recipe.expanded: tuple(np.quantile(resampled_B, [far, 1 - far])),
+    }
+    for recipe in Recipe:
+        assert estimate(value, resampled_B, 9, recipe).ends == pytest.approx(expected[recipe], rel=1e-6), recipe
+
+
+@pytest.mark.parametrize("recipe", list(Recipe))
+def test_one_document_or_few_resamples_have_no_interval_and_unusable_ones_are_left_out(recipe: Recipe) -> None:
+    resampled_B = np.random.default_rng(7).normal(size=30)
+    holes_B = np.append(resampled_B, [np.nan, np.inf])
+    assert estimate(0.1, holes_B, 9, recipe) == estimate(0.1, resampled_B, 9, recipe)
+    assert estimate(0.1, resampled_B, 1, recipe).ends is None
+    assert estimate(0.1, resampled_B[:19], 9, recipe).ends is None
+    assert estimate(np.nan, resampled_B, 9, recipe).value is None
+
+
+def test_scatter_and_documents_add_up_and_luck_narrows_nothing() -> None:
+    t = student_t.ppf(0.975, 5)
+    assert half_width(0.04, 0.3, 5, unit=4.0) == pytest.approx(
+        math.sqrt((t * 0.3) ** 2 * 4 + 1.959964**2 * 0.04), rel=1e-6
+    )
+    assert half_width(0.04, 0.0, 5, own=0.2) == pytest.approx(1.959964 * math.sqrt(0.04 + 0.04), rel=1e-6)
+    assert half_width(0.04) == pytest.approx(1.959964 * 0.2, rel=1e-6)
+
+
+def test_moments_are_the_bias_and_covariance_of_refits_and_need_20() -> None:
+    theta_BP = np.random.default_rng(8).normal(size=(50, 2))
+    of = moments(np.array([1.0, 2.0]), theta_BP)
+    assert of is not None
+    assert of.bias_P == pytest.approx(theta_BP.mean(axis=0) - [1, 2])
+    assert of.covariance_PP == pytest.approx(np.cov(theta_BP.T))
+    assert moments(np.array([1.0, 2.0]), theta_BP[:19]) is None

@@ -12,15 +12,15 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from rbpx.analyses.audit.rank_changes import Moves, count_moves
 from rbpx.config.options import Dtype
 from rbpx.config.request import Request
 from rbpx.errors import MeasureError
 from rbpx.groups.evidence import Evidence, weigh
 from rbpx.groups.points import size_points
 from rbpx.groups.selection import Group, Run
-from rbpx.groups.shifts import LawShift, shift_law, shift_run
+from rbpx.groups.shifts import LawShift, Shift, shift_law, shift_run
 from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.rank_changes import Moves, Shift, count_moves
 from rbpx.store.queries import ask_beside
 from rbpx.store.store import Record
 

@@ -9,7 +9,7 @@ from rbpx.analyses.audit.analysis import Audit, RunAudit
 from rbpx.display.names import law_name, remedies, status_name
 from rbpx.display.numbers import UNKNOWN, number, short
 from rbpx.display.tables import console, grid, put
-from rbpx.laws.rank_changes import Shift
+from rbpx.groups.shifts import Shift
 from rbpx.status import Status
 
 

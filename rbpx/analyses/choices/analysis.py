@@ -18,11 +18,11 @@ from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import fit_points
 from rbpx.groups.points import size_points, weigh_group
 from rbpx.groups.selection import ALIKE, Group, Run
-from rbpx.groups.shifts import LawShift, shift_law, shift_run
+from rbpx.groups.shifts import LawShift, Shift, shift_law, shift_run
+from rbpx.laws.bootstrap import Recipe, estimate
+from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit
-from rbpx.laws.rank_changes import Shift, estimate
-from rbpx.laws.units import Estimate
 from rbpx.store.store import Record, Store
 from rbpx.ties import Ties, rule_of
 
@@ -131,7 +131,7 @@ def _reference(group: Group, evidence: Sequence[Evidence], request: Request, k_g
     values: dict[Key, Estimate] = {}
     for (law, k), at in _places(k_grid).items():
         resampled_B = largest.resampled[law].T[at].T
-        values[law, k] = estimate(float(largest.measured[law][at]), resampled_B, group.n_documents)
+        values[law, k] = estimate(float(largest.measured[law][at]), resampled_B, group.n_documents, Recipe.expanded)
     points = size_points(group, evidence, request, k_grid, _LAWS) if len(group.runs) >= 3 else []
     laws = {(each.law, each.k): fit_points(each, Method.ols).fit for each in points if each.k in (None, *k_grid)}
     return Reference(group.runs[-1], values, laws)

@@ -6,13 +6,14 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import t
 
 from rbpx.analyses.emergence.law import JointFit
+from rbpx.laws.bootstrap import moments
 from rbpx.laws.fieller import fieller
+from rbpx.laws.interval import student_t
+from rbpx.laws.line import line
 from rbpx.laws.power import PowerLawFit, exp_or_none
 from rbpx.laws.shares import neg_ln
-from rbpx.laws.uncertainty import LEVEL, MIN_RESAMPLES
 from rbpx.status import Status
 
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8, solved for S; interval by Fieller, Biometrika 1940"
@@ -22,9 +23,9 @@ SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8, solved for S; interval b
 class Crossing:
     """Where p_{N,k} = share: ln_S with its 95 % interval from ln_lo to ln_hi, all of natural logarithms of S.
 
-    An end of the interval is None if the interval has none on that side, which it has not where alpha is not told
-    from 0. S, lo and hi are parameters, and None also where they are beyond what a float holds. Without status ok
-    there is no number. Far outside the measured sizes the interval rests on the law being true there.
+    An end of the interval is None if the interval has none on that side, as where alpha is not significantly
+    different from 0. S, lo and hi are parameters, and None also where they are beyond what a float holds. Without
+    status ok there is no number. Far outside the measured sizes the interval rests on the law being true there.
     """
 
     share: float
@@ -124,10 +125,8 @@ def line_covariance(S: ArrayLike, p_resampled: ArrayLike) -> NDArray[np.float64]
     if y_BM.ndim != 2 or y_BM.shape[1:] != x_M.shape:
         raise ValueError(f"p_resampled has shape {y_BM.shape}, expected [B, {len(x_M)}]")
     ln_y_BM = np.log(y_BM[np.all((y_BM > 0) & np.isfinite(y_BM), axis=1)])
-    if len(ln_y_BM) < MIN_RESAMPLES:
-        return None
-    x_M = x_M - x_M.mean()
-    return np.asarray(np.cov(ln_y_BM.mean(axis=1), -(ln_y_BM @ x_M) / (x_M @ x_M)))
+    documents = moments(np.zeros(2), line(x_M, ln_y_BM))
+    return None if documents is None else documents.covariance_PP
 
 
 def _cross(
@@ -139,7 +138,7 @@ def _cross(
     if covariance.shape != (2, 2):
         raise ValueError(f"the covariance of (ln_C_ref, alpha) is 2 by 2, got shape {covariance.shape}")
     height = ln_C_ref + math.log(N) - _level(share)
-    lo, hi = fieller(height, alpha, covariance * float(t.ppf((1 + LEVEL) / 2, dof)) ** 2)
+    lo, hi = fieller(height, alpha, covariance * student_t(dof) ** 2)
     ends = [None if end is None else ln_S_ref + end for end in (lo, hi)]
     return Crossing(share, ln_S_ref + height / alpha, ends[0], ends[1], Status.ok)
 

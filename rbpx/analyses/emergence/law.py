@@ -12,11 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import t
 
+from rbpx.laws.bootstrap import moments
+from rbpx.laws.interval import around, half_width
+from rbpx.laws.line import line
 from rbpx.laws.power import PowerLawFit, exp_or_none, fit_power_law
 from rbpx.laws.shares import neg_ln
-from rbpx.laws.uncertainty import LEVEL, MIN_RESAMPLES, Z
 from rbpx.status import Status
 
 EQUATION: Final = "-ln p_N = C * N * S^(-alpha), ordinary least squares of ln(-ln p_N) - ln N on ln S, 0 < p_N < 1"
@@ -125,7 +126,7 @@ def fit_joint(S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: Arra
     ln_S_P, ln_N_P, ln_y_P = np.log(S_M)[m_P], np.log(N_N)[n_P], np.log(y_MN[used_MN])
     ln_S_ref = float(ln_S_P.mean())
     x_P = ln_S_P - ln_S_ref
-    line_2 = _line(x_P, ln_y_P - ln_N_P)
+    line_2 = line(x_P, ln_y_P - ln_N_P)
     ln_fitted_P = line_2[0] + ln_N_P - line_2[1] * x_P
     # Residuals are summed within a size first: their scatter is that of sizes, whatever the points of one share.
     summed_M = np.bincount(m_P, weights=ln_y_P - ln_fitted_P)
@@ -135,22 +136,29 @@ def fit_joint(S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: Arra
     params |= {"S_ref": math.exp(ln_S_ref), "ln_C_ref": float(line_2[0])}
     params |= {"ln_C_ref_stderr": math.sqrt(covariance_22[0, 0])}
 
-    centre_2, factor = line_2, float(t.ppf((1 + LEVEL) / 2, n_sizes - 2))
+    documents = None
     if y_BMN is None:
         params["interval"] = "t"
     else:
         y_BP = y_BMN[:, used_MN]
         y_BP = y_BP[np.all((y_BP > 0) & np.isfinite(y_BP), axis=1)]
         params |= {"n_resamples": len(y_BMN), "n_resamples_left_out": len(y_BMN) - len(y_BP)}
-        if len(y_BP) >= MIN_RESAMPLES:
-            line_B2 = _line(x_P, np.log(y_BP) - ln_N_P)
-            centre_2, factor = 2 * line_2 - line_B2.mean(axis=0), Z
-            params |= {"interval": "documents", "document_covariance": np.cov(line_B2.T).tolist()}
-    kind = params["interval"]
-    used_22 = np.asarray(params["document_covariance"]) if kind == "documents" else covariance_22
+        documents = moments(line_2, line(x_P, np.log(y_BP) - ln_N_P))
+        if documents is not None:
+            params |= {"interval": "documents", "document_covariance": documents.covariance_PP.tolist()}
+
+    def ends(of_2: Floats) -> tuple[float, float] | None:
+        """Interval of a linear combination of (ln_C_ref, alpha)."""
+        if documents is not None:
+            shared = float(of_2 @ documents.covariance_PP @ of_2)
+            return around(float(of_2 @ (line_2 - documents.bias_P)), half_width(shared))
+        if params["interval"] is None:
+            return None
+        scatter = math.sqrt(float(of_2 @ covariance_22 @ of_2))
+        return around(float(of_2 @ line_2), half_width(scatter=scatter, dof=n_sizes - 2))
+
     # alpha, and ln C at S = 1, which is ln C_ref + alpha ln S_ref
-    alpha_ends = None if kind is None else _ends(np.array([0.0, 1.0]), centre_2, used_22, factor)
-    ln_C_ends = None if kind is None else _ends(np.array([1.0, ln_S_ref]), centre_2, used_22, factor)
+    alpha_ends, ln_C_ends = ends(np.array([0.0, 1.0])), ends(np.array([1.0, ln_S_ref]))
     return JointFit(
         C=exp_or_none(float(line_2[0] + line_2[1] * ln_S_ref)),
         C_lo=None if ln_C_ends is None else exp_or_none(ln_C_ends[0]),
@@ -172,17 +180,6 @@ def _without_numbers(counts: dict[str, Any], status: Status, params: dict[str, A
     names = ["C", "C_lo", "C_hi", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "alpha_within", "r2_lnln", "r2_p"]
     numbers: dict[str, Any] = dict.fromkeys(names)
     return JointFit(**numbers, **counts, status=status, params=params)
-
-
-def _ends(of_2: Floats, centre_2: Floats, covariance_22: Floats, factor: float) -> tuple[float, float]:
-    """Interval of a linear combination of (ln_C_ref, alpha)."""
-    middle, half = float(of_2 @ centre_2), factor * math.sqrt(float(of_2 @ covariance_22 @ of_2))
-    return middle - half, middle + half
-
-
-def _line(x_P: Floats, z_P: Floats) -> Floats:
-    """Least squares of z = level - slope x about a centred x: (level, slope), shape [2], or [B, 2] for z [B, P]."""
-    return np.stack([z_P.mean(axis=-1), -(z_P @ x_P) / (x_P @ x_P)], axis=-1)
 
 
 def _slope_within(n_P: NDArray[np.intp], x_P: Floats, z_P: Floats) -> float | None:

@@ -17,8 +17,8 @@ from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import Law, fit_points, fit_record
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Group, Run
+from rbpx.laws.bootstrap import estimate
 from rbpx.laws.names import Method
-from rbpx.laws.uncertainty import MIN_RESAMPLES, Z
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
@@ -93,7 +93,10 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     evidence = weigh_group(connection, group, request, (1,), TERMS)
     points = {each.law: each for each in size_points(group, evidence, request, (), {"cross_entropy", *TERMS})}
     corrected = [_corrected(connection, group, run) for run in group.runs]
-    runs = tuple(_terms(run, of, fixed) for run, of, fixed in zip(group.runs, evidence, corrected, strict=True))
+    runs = tuple(
+        _terms(run, of, fixed, group.n_documents)
+        for run, of, fixed in zip(group.runs, evidence, corrected, strict=True)
+    )
     laws = tuple(fit_points(points[name], Method.ols, compares=True) for name in ("cross_entropy", *TERMS))
     law = None
     if all(fixed is not None for fixed in corrected):
@@ -103,19 +106,16 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     return Entropies(group, runs, laws, law, shares, request.resamples)
 
 
-def _terms(run: Run, of: Evidence, corrected: Corrected | None) -> RunTerms:
+def _terms(run: Run, of: Evidence, corrected: Corrected | None, n_documents: int) -> RunTerms:
     whole = float(of.measured["cross_entropy"])
     terms = {name: float(of.measured[name]) for name in TERMS}
     shares: dict[str, tuple[float, Interval | None]] = {}
     for name in TERMS:
-        drawn_B = of.resampled[name] / of.resampled["cross_entropy"]
-        drawn_B = drawn_B[np.isfinite(drawn_B)]
-        share, ends = terms[name] / whole, None
-        if len(drawn_B) >= MIN_RESAMPLES and np.ptp(drawn_B) > 0:  # one document drawn again and again is itself
-            # A resample repeats documents, so it is biased against the sample as the sample is against the truth.
-            centre, half = 2 * share - float(drawn_B.mean()), Z * float(drawn_B.std(ddof=1))
-            ends = centre - half, centre + half
-        shares[name] = share, ends
+        share_B = of.resampled[name] / of.resampled["cross_entropy"]
+        share = terms[name] / whole
+        # Where all scored tokens are of one document, the others change nothing: no interval either.
+        varies = np.nanmax(share_B) > np.nanmin(share_B)
+        shares[name] = share, estimate(share, share_B, n_documents).ends if varies else None
     return RunTerms(run, whole, terms, shares, corrected)
 
 

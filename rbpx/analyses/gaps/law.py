@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from rbpx.laws.fieller import fieller
 from rbpx.laws.power import PowerLawFit, fit_power_law
-from rbpx.laws.uncertainty import Uncertainty, Z
+from rbpx.laws.uncertainty import Uncertainty
 from rbpx.status import Status
 
 __all__ = ["EQUATION", "Gap", "fit_gap"]
@@ -125,10 +125,6 @@ def _closed(
     """Where ln G - alpha (ln S - ln S_ref) is 0, by inverting the confidence band (Fieller)."""
     if alpha <= 0:
         return None, None, None
-    scattered = max(about.t * about.scatter, Z * about.text_scatter)
-    rest_PP = about.text_PP - about.text_scatter**2 * about.spread_PP
-    values, vectors = np.linalg.eigh(rest_PP)
-    rest_PP = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    lo, hi = fieller(ln_G, alpha, scattered**2 * about.spread_PP + Z**2 * rest_PP)
+    lo, hi = fieller(ln_G, alpha, about.region_PP())
     ends = [None if end is None else ln_S_ref + end for end in (lo, hi)]
     return ln_S_ref + ln_G / alpha, ends[0], ends[1]

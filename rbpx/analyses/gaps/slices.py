@@ -106,7 +106,8 @@ def _count(connection: duckdb.DuckDBPyConnection, scored: pa.Table, part: Slice)
         return ask_where(connection, scored, part.where, "slice_ranks")
     except RbpxError as problem:
         raise RbpxError(
-            f"slices.{part.name}={part.where!r} is no condition: {problem}; give one SQL expression over {COLUMNS}"
+            f"slices.{part.name}={part.where!r} is not a valid condition: {problem}; give one SQL expression "
+            f"over {COLUMNS}"
         ) from None
 
 

@@ -8,12 +8,11 @@ import math
 from dataclasses import asdict, dataclass
 
 import duckdb
-from scipy.stats import t as student_t
 
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.selection import Group
-from rbpx.laws.uncertainty import LEVEL, Z
+from rbpx.laws.interval import from_stderr
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
@@ -115,14 +114,9 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
 
 
 def _token(row: Record) -> TokenImprovement:
-    t = float(student_t.ppf((1 + LEVEL) / 2, row["n_documents"] - 1))
-    slope_lo, slope_hi = _ends(row["slope"], row.pop("slope_stderr"), t)
-    share_lo, share_hi = _ends(row["share"], row.pop("share_stderr"), Z)
-    return TokenImprovement(**row, slope_lo=slope_lo, slope_hi=slope_hi, share_lo=share_lo, share_hi=share_hi)
-
-
-def _ends(value: float | None, stderr: float | None, factor: float) -> tuple[float | None, float | None]:
-    return (None, None) if value is None or stderr is None else (value - factor * stderr, value + factor * stderr)
+    slope = from_stderr(row["slope"], row.pop("slope_stderr"), row["n_documents"] - 1)
+    share = from_stderr(row["share"], row.pop("share_stderr"))
+    return TokenImprovement(**row, slope_lo=slope.lo, slope_hi=slope.hi, share_lo=share.lo, share_hi=share.hi)
 
 
 def keep(store: Store, found: Improvement) -> list[Record]:

@@ -4,7 +4,6 @@
 Source: RBP paper (arXiv 2510.20387), appendix B, figure 9, table 1.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,16 +11,16 @@ from typing import Final
 import duckdb
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student_t
 
 from rbpx.config.request import Request
 from rbpx.groups.fits import record_of
 from rbpx.groups.points import weigh_group
 from rbpx.groups.selection import Group, Run
+from rbpx.laws.interval import half_width
+from rbpx.laws.line import line
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.shares import neg_ln
-from rbpx.laws.uncertainty import Z
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 
@@ -39,7 +38,7 @@ class Exchange:
         rate: -d ln S / d ln k at constant RBP, alpha_k / alpha_S at k = 1.
         factor: how many times larger a model does at k = 1 what this one does at k = 10.
         lo: lower end of the factor's 95 % interval; None where there is none.
-        hi: upper end; None where alpha_S is not told from 0, so that no size is large enough.
+        hi: upper end; None where alpha_S is not significantly above 0, so that no size may be large enough.
     """
 
     rate: float
@@ -103,18 +102,13 @@ def _exchange(
     text = 0.0
     if y_NBK is not None and y_BN is not None:
         usable_B = np.isfinite(np.log(y_NBK[at])).all(axis=1) & np.isfinite(np.log(y_BN)).all(axis=1)
-        alpha_k_B, alpha_S_B = _alphas(k_grid, y_NBK[at][usable_B]), _alphas(sizes, y_BN[usable_B])
+        alpha_k_B = line(np.log(k_grid), np.log(y_NBK[at][usable_B]))[:, 1]
+        alpha_S_B = line(np.log(sizes), np.log(y_BN[usable_B]))[:, 1]
         text = float(np.var(alpha_k_B / alpha_S_B, ddof=1))
-    models = (rate / of_S.alpha * of_S.params["alpha_models_sd"]) ** 2
-    half = math.hypot(Z * text**0.5, student_t.ppf(0.975, len(sizes) - 2) * models**0.5)
-    told = of_S.alpha_lo is not None and of_S.alpha_lo > 0
-    return Exchange(rate, STEP**rate, STEP ** max(rate - half, 0.0), STEP ** (rate + half) if told else None)
-
-
-def _alphas(x: Sequence[int], y_BN: Floats) -> Floats:
-    """Exponents of many lines at once, in closed form."""
-    about_N = np.log(x) - np.log(x).mean()
-    return np.asarray(-np.log(y_BN) @ about_N / (about_N @ about_N))
+    models_sd = rate / of_S.alpha * of_S.params["alpha_models_sd"]
+    half = half_width(shared=text, scatter=models_sd, dof=len(sizes) - 2)
+    falls = of_S.alpha_lo is not None and of_S.alpha_lo > 0
+    return Exchange(rate, STEP**rate, STEP ** max(rate - half, 0.0), STEP ** (rate + half) if falls else None)
 
 
 def keep(store: Store, found: KLaws) -> list[Record]:

@@ -23,6 +23,7 @@ from rbpx.files.rows import read_table
 from rbpx.groups.fits import of_one_document
 from rbpx.groups.selection import Group
 from rbpx.laws.bootstrap import document_weights
+from rbpx.laws.line import line
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
@@ -66,7 +67,7 @@ def _measured(
     if group.n_documents == 1:
         fits = {key: _of_one_document(fit) for key, fit in fits.items()}
     names = tuple(run.size for run in group.runs)
-    tokens = Tokens(rbp_M, law, r_ML, None if y_BM is None else _exponents(S, y_BM))
+    tokens = Tokens(rbp_M, law, r_ML, group.n_documents, None if y_BM is None else _exponents(S, y_BM))
     return OutcomeLaws(k, names, tuple(S), tuple(lengths), total_4ML[0][:, at], total_4ML[1][:, at], fits, tokens)
 
 
@@ -98,9 +99,8 @@ def _correlation(total_4ML: Floats, lengths: Sequence[int]) -> Floats:
 
 def _exponents(S: Sequence[int], y_BM: Floats) -> Floats:
     """Exponents of the tokens' law under each resample, in closed form; NaN where there is none."""
-    about_M = np.log(S) - np.log(S).mean()
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(-np.log(y_BM) @ about_M / (about_M @ about_M))
+        return np.asarray(line(np.log(S), np.log(y_BM))[:, 1])
 
 
 def _of_one_document(fit: OutcomeFit) -> OutcomeFit:

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from rbpx.analyses.outcomes.counts import Correction, Outcomes, checked, doubt_of, is_one_sided, tally_of
 from rbpx.analyses.outcomes.passing import TOLERANCES, Slopes, climb, slopes
 from rbpx.analyses.outcomes.scatter import Scatter, model_scatter
+from rbpx.laws.bootstrap import MOST_LEFT_OUT, moments
+from rbpx.laws.interval import around
 from rbpx.laws.power import exp_or_none
-from rbpx.laws.uncertainty import MIN_RESAMPLES
 from rbpx.status import Status
 
 __all__ = ["EQUATION", "Correction", "OutcomeFit", "Outcomes", "fit_outcomes", "implied_rbp", "reproduce_outcomes"]
@@ -30,7 +31,6 @@ Floats = NDArray[np.float64]
 
 _LARGEST_MU: Final = 700.0
 _CERTAIN: Final = 1 - 1e-9  # the largest share of hits to start from
-_MOST_LEFT_OUT: Final = 0.05  # of the resamples: more without a maximum, and the others are a chosen few
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +38,10 @@ class OutcomeFit:
     """The law of single tokens that outcomes tell; every number None unless status is ok or one_sided.
 
     C is at S = 1, nats; alpha > 0 when bigger is better. alpha_stderr is from the sequences: over resampled documents
-    where there are, else from Fisher's information. alpha_lo and alpha_hi are a 95 % interval that holds the choice of
-    the sequences and, from 3 sizes on, the scatter of the models about the law. r is the correlation of `free`, with
-    its interval. aic and bic are of the likelihood of the outcomes, and compare corrections on the same outcomes.
+    where there are, else from Fisher's information. alpha_lo and alpha_hi are a 95 % interval that includes the
+    sampling of the sequences and, from 3 sizes on, the scatter of the models about the law. r is the correlation of
+    `free`, with its interval. aic and bic are of the likelihood of the outcomes, and compare corrections on the same
+    outcomes.
 
     params holds correction, S_ref, ln_C_ref, models_sd (standard deviation of ln(-ln RBP_k) of a model about the law,
     None below 3 sizes), interval ("documents and models", "sequences and models", "documents", "sequences" or None),
@@ -104,7 +105,7 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
     fisher_PP[np.ix_(free_P, free_P)] = np.linalg.inv(at.information_BPP[0][np.ix_(free_P, free_P)])
     refits = _refits(one, correction, theta_P, ln_S_ref)
     scatter = model_scatter(tally.x_C, at, fisher_PP, refits.resampled)
-    told = one.passed_BC is None or refits.resampled is not None
+    has_interval = one.passed_BC is None or refits.resampled is not None
     kind = ("sequences" if one.passed_BC is None else "documents") + (" and models" if scatter.dof > 0 else "")
     about["params"] |= refits.about | {
         "S_ref": math.exp(ln_S_ref),
@@ -112,7 +113,7 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
         "uncertainty": scatter.record(),
         "models_sd": None if scatter.variance is None else math.sqrt(scatter.variance),
         "bias": refits.bias_P.tolist(),
-        "interval": kind if told else None,
+        "interval": kind if has_interval else None,
         "tolerances": TOLERANCES,
     }
     ends = [_ends(theta_P, refits.bias_P, scatter, of_P) for of_P in np.eye(len(theta_P))]
@@ -123,12 +124,12 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
     return OutcomeFit(
         C=exp_or_none(float(theta_P[0] + theta_P[1] * ln_S_ref)),
         alpha=float(theta_P[1]),
-        alpha_stderr=math.sqrt(scatter.sequences_PP[1, 1]) if told else None,
-        alpha_lo=ends[1][0] if told else None,
-        alpha_hi=ends[1][1] if told else None,
+        alpha_stderr=math.sqrt(scatter.sequences_PP[1, 1]) if has_interval else None,
+        alpha_lo=ends[1][0] if has_interval else None,
+        alpha_hi=ends[1][1] if has_interval else None,
         r=None if len(theta_P) == 2 else float(theta_P[2]),
-        r_lo=r_ends[0] if told else None,
-        r_hi=r_ends[1] if told else None,
+        r_lo=r_ends[0] if has_interval else None,
+        r_hi=r_ends[1] if has_interval else None,
         aic=2 * n_parameters - 2 * value,
         bic=n_parameters * math.log(about["n_sequences"]) - 2 * value,
         status=Status.one_sided if is_one_sided(one) else Status.ok,
@@ -156,10 +157,10 @@ def _refits(one: Outcomes, correction: Correction, theta_P: Floats, ln_S_ref: fl
     theta_BP = climb(again, at_BP).theta_BP
     ended_B = np.isfinite(theta_BP).all(axis=1)
     about = {"n_resamples": len(theta_BP), "n_resamples_left_out": int((~ended_B).sum())}
-    if ended_B.sum() < max(MIN_RESAMPLES, (1 - _MOST_LEFT_OUT) * len(theta_BP)):
+    documents = moments(theta_P, theta_BP[ended_B])
+    if documents is None or ended_B.sum() < (1 - MOST_LEFT_OUT) * len(theta_BP):
         return _Refits(np.zeros(len(theta_P)), theta_BP[:, 1], None, about)
-    bias_P = theta_BP[ended_B].mean(axis=0) - theta_P
-    return _Refits(bias_P, theta_BP[:, 1], (slopes(at_BP, again), np.cov(theta_BP[ended_B].T)), about)
+    return _Refits(documents.bias_P, theta_BP[:, 1], (slopes(at_BP, again), documents.covariance_PP), about)
 
 
 def reproduce_outcomes(params: Mapping[str, Any]) -> dict[str, float | None]:
@@ -206,8 +207,7 @@ def _share(mu: float) -> float:
 
 def _ends(theta_P: Floats, bias_P: Floats, scatter: Scatter, of_P: Floats) -> tuple[float, float]:
     """95 % interval of a linear combination of the parameters, about its value less the bias of its resamples."""
-    middle, half = float(of_P @ (theta_P - bias_P)), scatter.half_width(of_P)
-    return middle - half, middle + half
+    return around(float(of_P @ (theta_P - bias_P)), scatter.half_width(of_P))
 
 
 def _counts(one: Outcomes) -> dict[str, Any]:

@@ -14,20 +14,13 @@ from rbpx.analyses.outcomes.counts import Correction, Outcomes
 from rbpx.analyses.outcomes.law import OutcomeFit, fit_outcomes, implied_rbp
 from rbpx.groups.fits import record_of
 from rbpx.groups.selection import Group
+from rbpx.laws.bootstrap import Recipe, estimate
+from rbpx.laws.interval import Estimate
 from rbpx.laws.names import MLE
 from rbpx.laws.power import PowerLawFit
 from rbpx.store.store import Record
 
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Bias:
-    """An alpha from outcomes less that of the tokens; ends of its 95 % interval over the documents, None without."""
-
-    value: float
-    lo: float | None
-    hi: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +31,14 @@ class Tokens:
         rbp_M: share of hits of all tokens.
         law: fitted to it, by least squares.
         r_ML: mean correlation of two hits of a sequence.
+        n_documents: that were resampled.
         alpha_B: exponent of the law under resampled documents.
     """
 
     rbp_M: Floats
     law: PowerLawFit
     r_ML: Floats
+    n_documents: int
     alpha_B: Floats | None
 
 
@@ -71,18 +66,14 @@ class OutcomeLaws:
     fits: dict[tuple[int | None, Correction], OutcomeFit]
     tokens: Tokens | None
 
-    def bias(self, fit: OutcomeFit) -> Bias | None:
-        """How far the alpha of a fit is from that of the tokens; None where one of them is unknown."""
+    def bias(self, fit: OutcomeFit) -> Estimate | None:
+        """Alpha of a fit less that of the tokens, interval over the documents; None where one of them is unknown."""
         if self.tokens is None or fit.alpha is None or self.tokens.law.alpha is None:
             return None
-        value, lo, hi = fit.alpha - self.tokens.law.alpha, None, None
-        if fit.alpha_B is not None and fit.alpha_lo is not None and self.tokens.alpha_B is not None:
-            off_B = fit.alpha_B - self.tokens.alpha_B
-            off_B = off_B[np.isfinite(off_B)]
-            if not len(off_B):
-                return Bias(value, None, None)
-            lo, hi = (2 * value - float(end) for end in np.quantile(off_B, [0.975, 0.025]))
-        return Bias(value, lo, hi)
+        value = fit.alpha - self.tokens.law.alpha
+        if fit.alpha_B is None or fit.alpha_lo is None or self.tokens.alpha_B is None:
+            return Estimate(value, None, None)
+        return estimate(value, fit.alpha_B - self.tokens.alpha_B, self.tokens.n_documents, Recipe.basic)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student_t
 
 from rbpx.analyses.outcomes.passing import Slopes
-from rbpx.laws.uncertainty import LEVEL, Z, as_plain, with_arrays
+from rbpx.laws.interval import half_width
+from rbpx.laws.uncertainty import as_plain, with_arrays
 
 __all__ = ["Scatter", "model_scatter"]
 
@@ -45,19 +45,14 @@ class Scatter:
     dof: int
 
     def half_width(self, gradient_P: Floats) -> float:
-        """Half of the 95 % interval of a function of the parameters.
-
-        The noise of the sequences is known, so the normal quantile is enough for it; what few sizes tell of their
-        scatter takes Student's t. Sizes that lie close to the law by luck narrow no interval.
-        """
+        """Half of the 95 % interval over sequences (or documents) and models of a function of the parameters."""
         sequences, apart, spread = (
             float(gradient_P @ known_PP @ gradient_P) for known_PP in (self.sequences_PP, self.apart_PP, self.spread_PP)
         )
         if self.variance is None:
-            return Z * math.sqrt(sequences)
-        t = float(student_t.ppf((1 + LEVEL) / 2, self.dof))
-        scattered = max(Z**2 * apart, t**2 * (min(self.ratio, 1.0) * apart + self.variance * spread))
-        return math.sqrt(scattered + Z**2 * max(sequences - apart, 0.0))
+            return half_width(sequences)
+        scatter = math.sqrt(min(self.ratio, 1.0) * apart + self.variance * spread)
+        return half_width(max(sequences - apart, 0.0), scatter, self.dof, own=math.sqrt(apart))
 
     def record(self) -> dict[str, Any]:
         """As plain values, from which `recall` makes it again."""

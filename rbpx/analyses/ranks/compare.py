@@ -5,18 +5,18 @@ curve of a distribution is -ln RBP_k at each k and then its entropy, shape [K + 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
+from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.derived import derived_power_law, derived_rbp
 from rbpx.laws.distribution import DISTRIBUTIONS, fit_distribution, ln_shares, parameter_influence
 from rbpx.laws.lognormal import fit_paper, resample_paper
 from rbpx.laws.rank_fit import RankFit
-from rbpx.laws.uncertainty import MIN_RESAMPLES, Z
 from rbpx.status import Status
 
 __all__ = ["Rival", "best", "compare"]
@@ -36,6 +36,7 @@ class Rival:
         curve: -ln RBP_k at each k and the entropy, nats, by exact sums over 1..V; None without numbers.
         curve_B: the same of its refits to resampled documents; None where they are not known.
         mu_sigma_B2: mu and sigma of the refits of `lognormal_paper`.
+        n_documents: that were resampled.
         behind: nats per token that it gives away to the best of the same coverage, and its 95 % interval over
             documents; None for `lognormal_paper`, which leaves rank 1 out.
     """
@@ -44,6 +45,7 @@ class Rival:
     curve: Floats | None
     curve_B: Floats | None
     mu_sigma_B2: Floats | None = None
+    n_documents: int = 1
     behind: tuple[float, Interval | None] | None = None
 
     @property
@@ -51,15 +53,14 @@ class Rival:
         """95 % intervals of mu and sigma over documents, where they are known."""
         if self.mu_sigma_B2 is None or self.fit.params["mu"] is None:
             return {}
-        known_B2 = self.mu_sigma_B2[np.isfinite(self.mu_sigma_B2).all(axis=1)]
-        if len(known_B2) < MIN_RESAMPLES:
-            return {}
-        sd_2 = known_B2.std(axis=0, ddof=1)
-        found = {}
-        for name, sd in zip(_MU_SIGMA, sd_2.tolist(), strict=True):
+        usable_B2 = self.mu_sigma_B2[np.isfinite(self.mu_sigma_B2).all(axis=1)]
+        intervals = {}
+        for at, name in enumerate(_MU_SIGMA):
             value = float(self.fit.params[name] or 0.0)
-            found[name] = (value - Z * sd, value + Z * sd)
-        return found
+            ends = estimate(value, usable_B2[:, at], self.n_documents, Recipe.uncentred).ends
+            if ends is not None:
+                intervals[name] = ends
+        return intervals
 
 
 def compare(counts: pa.Table, weights_BD: npt.NDArray[np.int64] | None, k_grid: Sequence[int], V: int) -> list[Rival]:
@@ -82,7 +83,7 @@ def compare(counts: pa.Table, weights_BD: npt.NDArray[np.int64] | None, k_grid: 
         behind = None
         if rival.fit.distribution in DISTRIBUTIONS and rival.fit.loglik is not None:
             behind = _behind(known, best_V - ln_shares(rival.fit, V))
-        found.append(Rival(rival.fit, rival.curve, rival.curve_B, rival.mu_sigma_B2, behind))
+        found.append(replace(rival, behind=behind))
     return found
 
 
@@ -132,7 +133,7 @@ def _paper(known: _Counts, k_grid: Sequence[int], V: int) -> Rival:
     usable_B = np.isfinite(mu_B) & np.isfinite(sigma_B)
     curve_B = np.full((len(mu_B), len(curve)), np.nan)
     curve_B[usable_B] = _curve((1 - mu_B / sigma_B**2)[usable_B], (0.5 / sigma_B**2)[usable_B], k_grid, V)
-    return Rival(fit, curve, curve_B, np.column_stack([mu_B, sigma_B]))
+    return Rival(fit, curve, curve_B, np.column_stack([mu_B, sigma_B]), known.weights_BD.shape[1])
 
 
 def _curve(beta_B: Floats, gamma_B: Floats, k_grid: Sequence[int], V: int) -> Floats:
@@ -165,9 +166,6 @@ def _behind(known: _Counts, lost_V: Floats) -> tuple[float, Interval | None]:
     value = float(lost_D.sum() / tokens_D.sum())
     if known.weights_BD is None:
         return value, None
-    tokens_B = known.weights_BD @ tokens_D
-    drawn_B = (known.weights_BD @ lost_D)[tokens_B > 0] / tokens_B[tokens_B > 0]
-    if len(drawn_B) < MIN_RESAMPLES:
-        return value, None
-    half = Z * float(drawn_B.std(ddof=1))
-    return value, (value - half, value + half)
+    with np.errstate(invalid="ignore"):  # a resample that draws no token has no mean, and is left out
+        lost_B = (known.weights_BD @ lost_D) / (known.weights_BD @ tokens_D)
+    return value, estimate(value, lost_B, len(lost_D), Recipe.uncentred).ends

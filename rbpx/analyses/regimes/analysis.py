@@ -6,7 +6,6 @@ from the choice of documents from resampling. Source: RBP paper (arXiv 2510.2038
 
 import math
 from dataclasses import dataclass, replace
-from typing import Final
 
 import duckdb
 import numpy as np
@@ -15,9 +14,8 @@ from rbpx.config.request import Request
 from rbpx.groups.fits import Law, fit_points, fit_record
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Group
+from rbpx.laws.bootstrap import MOST_LEFT_OUT
 from rbpx.store.store import Record, Store
-
-MOST_LEFT_OUT: Final = 0.05  # of the resamples: more of them without any miss, and the others are a chosen few
 
 
 @dataclass(frozen=True)
@@ -94,8 +92,8 @@ def _regime(points: Points, law: Law) -> Regime:
     if fit.alpha is not None:
         signal = fit.alpha * math.log(max(points.S_N) / min(points.S_N))
     left_out, drawn = fit.params.get("n_resamples_left_out", 0), fit.params.get("n_resamples", 1)
-    told = fit.alpha is not None and fit.alpha_lo is not None and fit.alpha_lo > 0
-    stands = told and left_out <= MOST_LEFT_OUT * drawn
+    falls = fit.alpha is not None and fit.alpha_lo is not None and fit.alpha_lo > 0
+    stands = falls and left_out <= MOST_LEFT_OUT * drawn
     return Regime(points.k or 0, law, n_misses, signal, binomial_sd, document_sd, stands)
 
 

@@ -8,31 +8,21 @@ Source: Obuchowski, Biometrics 53 (1997), 567, for the AUC of clustered data.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
-from rbpx.laws.uncertainty import Z
+from rbpx.laws.interval import Estimate, from_influence
 
-__all__ = ["Judgement", "Measure", "judge"]
+__all__ = ["Judgement", "judge"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Measure:
-    """One number with its 95 % interval over documents; the ends are None where there is one document."""
-
-    value: float
-    lo: float | None
-    hi: float | None
-
-
-@dataclass(frozen=True)
 class Judgement:
-    """Predictions held against what happened.
+    """Predictions compared with what happened; intervals over documents, none where there is one document.
 
     Attributes:
         auc: chance that a hit was given a higher chance than a miss; None where all tokens are hits or all misses.
@@ -40,9 +30,9 @@ class Judgement:
         excess: mean predicted chance less the share of hits.
     """
 
-    auc: Measure | None
-    log_loss_nats: Measure
-    excess: Measure
+    auc: Estimate | None
+    log_loss_nats: Estimate
+    excess: Estimate
 
 
 def judge(z_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> Judgement:
@@ -60,23 +50,15 @@ def judge(z_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> Judgement:
     return Judgement(auc, _mean(loss_T, document), _mean(np.exp(-np.logaddexp(0.0, -z)) - hit, document))
 
 
-def _auc(z_T: Floats, hit_T: NDArray[np.bool_], document_T: NDArray[np.intp]) -> Measure:
+def _auc(z_T: Floats, hit_T: NDArray[np.bool_], document_T: NDArray[np.intp]) -> Estimate:
     n_hits, n_misses = int(hit_T.sum()), int((~hit_T).sum())
     among_all_T, wins_T = rankdata(z_T), np.empty(len(z_T))  # ties count half
     wins_T[hit_T] = (among_all_T[hit_T] - rankdata(z_T[hit_T])) / n_misses
     wins_T[~hit_T] = 1 - (among_all_T[~hit_T] - rankdata(z_T[~hit_T])) / n_hits
     value = float(wins_T[hit_T].mean())
-    return _measure(value, np.bincount(document_T, (wins_T - value) / np.where(hit_T, n_hits, n_misses)))
+    return from_influence(value, np.bincount(document_T, (wins_T - value) / np.where(hit_T, n_hits, n_misses)))
 
 
-def _mean(values_T: Floats, document_T: NDArray[np.intp]) -> Measure:
+def _mean(values_T: Floats, document_T: NDArray[np.intp]) -> Estimate:
     value = float(values_T.mean())
-    return _measure(value, np.bincount(document_T, (values_T - value) / len(values_T)))
-
-
-def _measure(value: float, influence_D: NDArray[Any]) -> Measure:
-    n = len(influence_D)
-    if n < 2:
-        return Measure(value, None, None)
-    half = Z * float(np.sqrt(n / (n - 1) * (influence_D @ influence_D)))
-    return Measure(value, value - half, value + half)
+    return from_influence(value, np.bincount(document_T, (values_T - value) / len(values_T)))

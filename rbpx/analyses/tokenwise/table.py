@@ -48,4 +48,5 @@ def _row(learner: Learner, rbp: float) -> list[str]:
     ranks = judged.auc if learner.name != "constant" else None  # constants that differ between folds rank nothing
     auc = [UNKNOWN, UNKNOWN] if ranks is None else [number(ranks.value, 3), span(ranks.lo, ranks.hi, 3)]
     losses = [number(judged.log_loss_nats.value, 3), number(learner.told_nats, 3)]
-    return [n, *auc, *losses, number(rbp + judged.excess.value, 3)]
+    excess = judged.excess.value
+    return [n, *auc, *losses, number(None if excess is None else rbp + excess, 3)]

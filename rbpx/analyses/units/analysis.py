@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 import duckdb
 import numpy as np
 
+from rbpx.analyses.units.conversion import Units, express
 from rbpx.config.request import Request
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.units import Units, express
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 

@@ -6,9 +6,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from rbpx.analyses.units.analysis import GroupUnits, RunUnits
+from rbpx.analyses.units.conversion import PERCENTS, SHARES
 from rbpx.display.numbers import UNKNOWN, number, rough, span
 from rbpx.display.tables import console, grid, put
-from rbpx.laws.units import PERCENTS, SHARES, Estimate
+from rbpx.laws.interval import Estimate
 
 _Cells = Callable[[RunUnits], list[str]]
 

@@ -13,22 +13,14 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from rbpx.laws.uncertainty import LEVEL, MIN_RESAMPLES
+from rbpx.laws.bootstrap import Recipe, estimate
+from rbpx.laws.interval import Estimate
 
 Floats = npt.NDArray[np.float64]
 
 PERCENTS: Final = (50, 90, 99)  # of the tokens, whose rank is at most the quantile
 SHARES: Final = (0.001, 0.01)  # k / V
 _BLOCK_BYTES: Final = 64 * 2**20  # of resampled counts at a time
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with its 95 % interval over documents; None where it, or the interval, is not known."""
-
-    value: float | None
-    lo: float | None
-    hi: float | None
 
 
 @dataclass(frozen=True)
@@ -68,7 +60,8 @@ def express(counts: pa.Table, bytes_D: Floats, weights_BD: npt.NDArray[np.int64]
 
     def ratio(above_D: Floats, below_D: Floats) -> Estimate:
         with np.errstate(invalid="ignore"):  # a resample may draw no token
-            return _estimate(above_D.sum() / below_D.sum(), (weights_BD @ above_D) / (weights_BD @ below_D), D)
+            resampled_B = (weights_BD @ above_D) / (weights_BD @ below_D)
+            return estimate(above_D.sum() / below_D.sum(), resampled_B, D, Recipe.percentile)
 
     quantiles = _rank_quantiles(doc, rank, tokens, weights_BD)
     known = [share * vocab_size >= 1 for share in SHARES]
@@ -102,18 +95,9 @@ def _rank_quantiles(doc: Any, rank: Any, tokens: Any, weights_BD: npt.NDArray[np
     rows = max(1, _BLOCK_BYTES // (8 * len(rank_R)))
     blocks = [quantiles(weights_BD[begin : begin + rows]) for begin in range(0, len(weights_BD), rows)]
     measured, resampled = quantiles(np.ones((1, D), np.int64))[0], np.concatenate(blocks)
-    return {percent: _estimate(measured[at], resampled[:, at], D) for at, percent in enumerate(PERCENTS)}
-
-
-def _estimate(value: float, resampled_B: Floats, n_documents: int) -> Estimate:
-    """With the middle 95 % of its resamples; none where one document stands for all."""
-    if not math.isfinite(value):
-        return Estimate(None, None, None)
-    usable = resampled_B[np.isfinite(resampled_B)]
-    if n_documents < 2 or len(usable) < MIN_RESAMPLES:
-        return Estimate(float(value), None, None)
-    lo, hi = np.quantile(usable, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], method="inverted_cdf")
-    return Estimate(float(value), float(lo), float(hi))
+    return {
+        percent: estimate(measured[at], resampled[:, at], D, Recipe.percentile) for at, percent in enumerate(PERCENTS)
+    }
 
 
 def _scaled(estimate: Estimate, factor: float) -> Estimate:

@@ -1,0 +1,71 @@
+"""Ranks that change when a run is measured again: pairs of ranks of the same tokens in, how many moved and how far out.
+
+A token moves if its rank does, under one tie rule; it changes if the number of greater or of equal logits does, which
+it may without moving.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Floats = npt.NDArray[np.float64]
+
+SAME_SHARE: Final = 1e-3  # of the tokens may change
+SAME_NATS: Final = 1e-4  # a log-probability may move by
+
+
+@dataclass(frozen=True)
+class Moves:
+    """How the tokens of one run moved when they were measured again.
+
+    Attributes:
+        n_tokens: compared.
+        n_changed: those whose number of greater or of equal logits differs.
+        n_moved: those whose rank differs.
+        median_move: of the ranks that moved, in ranks; None where none did.
+        largest_move: the same.
+        largest_logprob_move: nats, of all tokens.
+        n_lost: by k, tokens that were hits (rank at most k) and no longer are.
+        n_gained: by k, tokens that were none and are hits now.
+    """
+
+    n_tokens: int
+    n_changed: int
+    n_moved: int
+    median_move: float | None
+    largest_move: float | None
+    largest_logprob_move: float
+    n_lost: dict[int, int]
+    n_gained: dict[int, int]
+
+    @property
+    def is_same(self) -> bool:
+        """Whether two measurements are the same but for rounding: 1 token in 1,000 changed, logprob by 1e-4 at most."""
+        return self.n_changed <= SAME_SHARE * self.n_tokens and self.largest_logprob_move <= SAME_NATS
+
+
+def count_moves(pairs: pa.Table, k_grid: Sequence[int]) -> Moves:
+    """Count how ranks moved.
+
+    Args:
+        pairs: rank, rank_again, n_tokens, n_changed, largest_logprob_move (query `rank_pairs`), no rank missing.
+        k_grid: the k of RBP.
+    """
+    rank, again = pairs["rank"].to_numpy(), pairs["rank_again"].to_numpy()
+    n_tokens = pairs["n_tokens"].to_numpy()
+    moved = np.repeat(np.abs(again - rank), n_tokens)
+    moved = moved[moved > 0]
+    return Moves(
+        n_tokens=int(n_tokens.sum()),
+        n_changed=int(pairs["n_changed"].to_numpy().sum()),
+        n_moved=len(moved),
+        median_move=float(np.median(moved)) if len(moved) else None,
+        largest_move=float(moved.max()) if len(moved) else None,
+        largest_logprob_move=float(pairs["largest_logprob_move"].to_numpy().max()),
+        n_lost={k: int(n_tokens[(rank <= k) & (again > k)].sum()) for k in k_grid},
+        n_gained={k: int(n_tokens[(rank > k) & (again <= k)].sum()) for k in k_grid},
+    )

@@ -1,0 +1,89 @@
+"""What every 95 % interval is made of: its level, its quantiles, and how independent sources of noise add up.
+
+Variances are those of the number that the interval is of. Which recipe stands where, and why, is in
+docs/explanation/uncertainty.md.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit  # scipy.stats checks its arguments for 60 times as long
+
+__all__ = ["LEVEL", "Estimate", "Z", "around", "from_influence", "from_stderr", "half_width", "student_t"]
+
+LEVEL: Final = 0.95
+Z: Final = float(ndtri((1 + LEVEL) / 2))  # the normal quantile of an interval of that level
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its 95 % interval; None where the number, or an end, is not known."""
+
+    value: float | None
+    lo: float | None
+    hi: float | None
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Both ends; None where one is not known."""
+        return None if self.lo is None or self.hi is None else (self.lo, self.hi)
+
+
+def student_t(dof: float) -> float:
+    """The quantile of Student's t of an interval of `LEVEL`; infinite at 0 degrees of freedom."""
+    return float(stdtrit(dof, (1 + LEVEL) / 2)) if dof > 0 else math.inf
+
+
+def scatter_reach(scatter: float, dof: float, own: float = 0.0) -> float:
+    """How far to either side points that scatter may lie: max(t scatter, Z own), arguments as in `half_width`."""
+    return max(student_t(dof) * scatter if scatter > 0 else 0.0, Z * own)
+
+
+def half_width(shared: float = 0.0, scatter: float = 0.0, dof: float = 0, own: float = 0.0, unit: float = 1.0) -> float:
+    """Half of an interval over documents and models: sqrt(max(t scatter, Z own)^2 unit + Z^2 shared).
+
+    The variance over documents is known from many resamples, so the normal quantile serves it. That of the models is
+    estimated from the scatter of a few sizes about their law, which takes Student's t. The scatter also holds such
+    noise of the documents as differs between the sizes (`own`); that part is known whatever the scatter happens to be,
+    so sizes that lie close to the law by luck narrow no interval.
+
+    Args:
+        shared: variance over documents that the scatter of the sizes does not show.
+        scatter: standard deviation that was estimated from the sizes.
+        dof: its degrees of freedom; needed where `scatter` is above 0.
+        own: the part of `scatter` that the documents explain, a standard deviation.
+        unit: variance of the number if the sizes scattered by 1.
+    """
+    return math.sqrt(scatter_reach(scatter, dof, own) ** 2 * unit + Z**2 * shared)
+
+
+def around(centre: float, half: float) -> tuple[float, float]:
+    """Both ends of an interval that is as far to either side."""
+    return centre - half, centre + half
+
+
+def from_stderr(value: float | None, stderr: float | None, dof: float | None = None) -> Estimate:
+    """A number with an interval from a standard error in closed form: Student's t of `dof`, normal where that is None.
+
+    There is no interval where the standard error is None.
+    """
+    if value is None or stderr is None:
+        return Estimate(value, None, None)
+    lo, hi = around(value, stderr * (Z if dof is None else student_t(dof)))
+    return Estimate(value, lo, hi)
+
+
+def from_influence(value: float, influence_D: NDArray[Any]) -> Estimate:
+    """A number with a normal interval over documents from how far each document moves it, without any resample.
+
+    What resampling tends to for a smooth function of sums over documents: its variance is D / (D - 1) times the sum of
+    the squared influences (the delta method, or infinitesimal jackknife). One document has no interval.
+
+    Args:
+        value: the number.
+        influence_D: change of the number if a document counted for a little more, over that little; sums to 0.
+    """
+    D = len(influence_D)
+    return from_stderr(value, math.sqrt(D / (D - 1) * float(influence_D @ influence_D)) if D > 1 else None)

@@ -1,0 +1,69 @@
+"""The batch solver of resamples and profiles, against lmfit on the same points."""
+
+from typing import Any
+
+import lmfit
+import numpy as np
+import pytest
+
+from rbpx.laws.batch import HUBER
+from rbpx.laws.names import Method
+from rbpx.laws.profile import offset_ends
+from rbpx.laws.regression import NAMES, TOLERANCES, profile_offset, refit, regress
+from rbpx.laws.uncertainty import uncertainty
+
+S = np.logspace(6, 9, 7)
+X = np.log(S) - np.log(S).mean()
+LN_Y = np.log(1.5 + 40 * S**-0.2) + np.random.default_rng(0).normal(0, 0.004, 7)
+RESAMPLED = LN_Y + np.random.default_rng(1).normal(0, 0.004, (25, 7))
+
+
+def minimizer(ln_y_N: Any, start_P: Any, **fixed: float) -> lmfit.Minimizer:
+    parameters = lmfit.Parameters()
+    for name, value in zip(NAMES, start_P, strict=False):
+        low = 0.0 if name == "E" else -np.inf
+        parameters.add(name, value=fixed.get(name, value), min=low, vary=name not in fixed)
+
+    def residual(at: lmfit.Parameters) -> Any:
+        theta = at.valuesdict()
+        return np.log(theta.get("E", 0.0) + np.exp(theta["ln_C_ref"] - theta["alpha"] * X)) - ln_y_N
+
+    return lmfit.Minimizer(residual, parameters)
+
+
+def by_lmfit(ln_y_N: Any, start_P: Any, scale: float | None = None, **fixed: float) -> Any:
+    loss = {} if scale is None else {"loss": "huber", "f_scale": HUBER * scale}
+    return minimizer(ln_y_N, start_P, **fixed).least_squares(x_scale="jac", **TOLERANCES, **loss)
+
+
+@pytest.mark.parametrize("method", [Method.ols, Method.weighted, Method.offset, Method.robust])
+def test_the_refits_of_resamples_are_those_of_lmfit(method: Method) -> None:
+    sigma_N = np.linspace(0.5, 2, 7) if method is Method.weighted else None
+    fit = regress(X, LN_Y, method, sigma_N)
+    refits_BP = refit(fit, method, X, RESAMPLED)
+    for theta_P, ln_y_N in zip(refits_BP, RESAMPLED, strict=True):
+        if sigma_N is None:
+            expected = by_lmfit(ln_y_N, fit.theta_P, fit.scale).params.valuesdict()
+        else:
+            expected = lmfit.models.LinearModel().fit(ln_y_N, x=X, weights=1 / sigma_N).best_values
+            expected = {"ln_C_ref": expected["intercept"], "alpha": -expected["slope"]}
+        for value, name in zip(theta_P, NAMES, strict=False):
+            assert value == pytest.approx(expected[name], rel=2e-6, abs=1e-9), name
+
+
+def test_the_profile_of_an_offset_is_that_of_lmfit_with_the_exponent_fixed() -> None:
+    theta_P = regress(X, LN_Y, Method.offset).theta_P
+    alpha_G = theta_P[1] * np.array([0.8, 0.95, 1.1, 1.3])
+    theta_GP, squares_G = profile_offset(X, LN_Y, theta_P, alpha_G)
+    for alpha, at_P, squares in zip(alpha_G, theta_GP, squares_G, strict=True):
+        expected = by_lmfit(LN_Y, theta_P, alpha=alpha)
+        assert squares == pytest.approx(expected.chisqr, rel=1e-6)
+        assert at_P == pytest.approx(list(expected.params.valuesdict().values()), rel=1e-5, abs=1e-9)
+
+
+def test_the_interval_of_the_exponent_of_an_offset_is_lmfits_conf_interval() -> None:
+    regression = regress(X, LN_Y, Method.offset)
+    ends = offset_ends(X, LN_Y, regression.theta_P, uncertainty(regression, None), float(np.log(S).mean())).alpha
+    search = minimizer(LN_Y, regression.theta_P)
+    table = lmfit.conf_interval(search, search.leastsq(), p_names=["alpha"], sigmas=[0.95])["alpha"]
+    assert ends == pytest.approx((table[0][1], table[-1][1]), rel=1e-5)
