@@ -159,7 +159,7 @@ def test_a_family_that_gets_worse_has_no_shares(tmp_path: Path, cwd: Path) -> No
 
 def test_the_table_shows_texts_and_what_got_worse_in_80_columns(measured: Measured, cwd: Path) -> None:
     printed = here("improve", "least=1", "top=5", "--store", measured.store, cwd=cwd, check=0).stdout
-    assert "xs..l: what improves, by its share" in printed
+    assert "xs..l: what improves, by share" in printed
     assert "what gets worse, the worst first" in printed
     assert "' '" in printed or "'e'" in printed
     tables = [line for line in printed.splitlines() if not line.startswith(("Slope", "mine"))]

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from rich.markup import escape
 
 from rbpx.analyses.medians.analysis import Medians
-from rbpx.display.tables import console, grid, number, put, remedies, short, span, status_name
+from rbpx.display.names import remedies, status_name
+from rbpx.display.numbers import number, short, span
+from rbpx.display.tables import console, grid, put
 
 
 def show(results: Sequence[Medians]) -> None:
