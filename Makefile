@@ -57,7 +57,7 @@ check: $(STAMP) ## format, lint, types, import directions, documentation, then t
 	$(MAKE) --no-print-directory test
 
 soak: $(STAMP) ## half an hour of kills, flipped bits, crowds and full disks on real stores
-	$(BIN)/python -m tests.soak --rounds 60
+	$(BIN)/python -m tests.support.soak --rounds 60
 
 clean: ## remove caches and build outputs; .venv and the store stay
 	rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis soak

@@ -17,8 +17,6 @@ from rbpx.store.queries import connect
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
 
-pytest_plugins = ["tests.support.stores"]
-
 Rows = list[dict[str, Any]]
 
 

@@ -22,8 +22,6 @@ from tests.support.commands import here
 from tests.support.stores import Measured, reseal, runs_by_size
 from tests.support.synthetic import Truth, write_store
 
-pytest_plugins = ["tests.support.stores"]
-
 Rows = list[dict[str, Any]]
 
 

@@ -19,8 +19,6 @@ from rbpx.store.queries import connect
 from tests.support.commands import here
 from tests.support.synthetic import Truth, V, write_store
 
-pytest_plugins = ["tests.support.stores"]
-
 Rows = list[dict[str, Any]]
 TRUTH = Truth(S=(1_000, 30_000, 1_000_000, 30_000_000), shared=0.1)
 

@@ -20,8 +20,6 @@ from tests.support.commands import here
 from tests.support.stores import Measured, columns_of, runs_by_size, snapshot
 from tests.support.synthetic import Truth, write_store
 
-pytest_plugins = ["tests.support.stores"]
-
 Rows = list[dict[str, Any]]
 HARD, EASY, CUT = Truth(C=6.0, alpha=0.12), Truth(C=3.0, alpha=0.07), 20
 TWO = 'slices={early: "position <= 20", late: "position > 20"}'

@@ -15,9 +15,9 @@ from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.registry import analyses
 from rbpx.api.keywords import Keys, written
 from tests.support.commands import here
+from tests.support.places import PROJECT
 from tests.support.synthetic import Truth, write_store
 
-PROJECT = Path(__file__).parents[2]
 FEW = "resamples=60"
 CELLS: list[tuple[str, dict[str, Any], list[str]]] = [
     ("fit", {"laws": ["rbp"], "k": 10, "method": "weighted"}, ["laws=[rbp]", "k=10", "method=weighted"]),

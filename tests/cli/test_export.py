@@ -15,8 +15,6 @@ from rbpx.store.queries import RELATIONS
 from tests.support.commands import Answer, here, start
 from tests.support.stores import Measured, columns_of, run_folders, snapshot
 
-pytest_plugins = ["tests.support.stores"]
-
 ONE_SIZE = "SELECT size, k, ties, rbp, revision FROM observations WHERE size = 'xs' ORDER BY ALL"
 
 

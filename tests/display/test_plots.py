@@ -14,8 +14,6 @@ from rbpx.display.plot.canvas import Series, draw
 from tests.support.commands import Answer, here
 from tests.support.synthetic import Truth, write_store
 
-pytest_plugins = ["tests.support.stores"]
-
 PLOTTED = ("fit", "regimes", "klaw", "emergence", "gaps")
 MARKS, PLAIN = "●■▲◆○□△◇", "ox+*#@%&"
 RESAMPLES = "resamples=50"

@@ -10,8 +10,6 @@ import pytest
 from tests.support.commands import here, rbpx
 from tests.support.stores import Family
 
-pytest_plugins = ["tests.support.stores"]
-
 LAUNCHERS = {
     "joblib": ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"],
     "submitit": ["hydra/launcher=submitit_local", "hydra.launcher.timeout_min=5"],

@@ -22,8 +22,6 @@ from tests.support.stores import (
     run_folders,
 )
 
-pytest_plugins = ["tests.support.stores"]
-
 SLOWLY = "tokens_per_batch=1"  # one document at a time: long enough to be caught at it
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # two processes whose threads wait for each other spin instead of working
 

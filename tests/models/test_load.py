@@ -19,7 +19,7 @@ from rbpx.models.folder import hash_model, local_folder, weight_files
 from rbpx.models.hub import fetch
 from rbpx.models.load import LoadedModel, load_model
 from rbpx.models.tokenizer import hash_tokenizer
-from tests.conftest import ARCHITECTURES, CONTEXT, VOCAB_ROWS, build_tokenizer
+from tests.support.checkpoints import ARCHITECTURES, CONTEXT, VOCAB_ROWS, build_tokenizer
 
 CPU = torch.device("cpu")
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import build_checkpoint
+from tests.support.checkpoints import build_checkpoint
+from tests.support.places import DOCS, PROJECT
 from tests.support.stores import cell_records, manifests, runs_by_size
 from tests.support.synthetic import Truth, write_store
 
-PROJECT = Path(__file__).parents[2]
-EXAMPLES = PROJECT / "docs" / "examples"
-PAGES = PROJECT / "docs" / "contributing"
+EXAMPLES = DOCS / "examples"
+PAGES = DOCS / "contributing"
 
 
 @pytest.fixture(scope="module")

@@ -15,14 +15,14 @@ import pytest
 
 from docs.retell import execute, told
 from rbpx.cli.registry import names
-from tests.conftest import build_checkpoint
+from tests.support.checkpoints import build_checkpoint
 from tests.support.commands import here
+from tests.support.places import DOCS, EXPERIMENTS, PROJECT
 
-PROJECT = Path(__file__).parents[2]
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
-TUTORIAL = PROJECT / "docs" / "tutorial.md"
-NOTEBOOK = PROJECT / "docs" / "example.ipynb"
-PAGES = {path.relative_to(PROJECT): path.read_text(encoding="utf-8") for path in (PROJECT / "docs").rglob("*.md")}
+TUTORIAL = DOCS / "tutorial.md"
+NOTEBOOK = DOCS / "example.ipynb"
+PAGES = {path.relative_to(PROJECT): path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")}
 
 
 def commands_of(page: str) -> list[str]:
@@ -193,7 +193,7 @@ def of_the_ladder(path: Path) -> bool:
 
 
 @pytest.mark.parametrize(
-    "path", [p for p in sorted((PROJECT / "experiments").glob("*.yaml")) if of_the_ladder(p)], ids=lambda p: p.stem
+    "path", [p for p in sorted(EXPERIMENTS.glob("*.yaml")) if of_the_ladder(p)], ids=lambda p: p.stem
 )
 def test_the_findings_in_a_study_are_those_of_a_new_run(path: Path, demo: tuple[Path, str], tmp_path: Path) -> None:
     words = ["record", f"experiment={path.stem}", "model=ladder", "--output", str(tmp_path / path.name)]

@@ -20,8 +20,6 @@ from rbpx.store.store import Store
 from tests.support.commands import here
 from tests.support.stores import Family, Measured, cell_records, run_folders, snapshot, write_jsonl
 
-pytest_plugins = ["tests.support.stores"]
-
 NASTY = [
     "[bold red]x[/bold red]", "[/]", "[link=http://evil]x[/link]", "[[x]]", "\\[b]", "x\\", ":smile: :warning:",
     "\x1b[2J\x1b[31mred", "\x1b]8;;http://evil\x07x\x1b]8;;\x07", "\x9b31m", "a\rb", "a\nb\tc", "\x00", "\x07\x08\x7f",

@@ -11,8 +11,6 @@ from tests.store.test_damage import faults, flipped, run_of
 from tests.support.commands import Answer, here
 from tests.support.stores import Family, Measured, cell_records, run_folders, snapshot
 
-pytest_plugins = ["tests.support.stores"]
-
 EVIDENCE = ("runs/", "cells/", "vocab/", "imports/", "samples/", "fits/", "rank_fits/", "failures/")
 
 

@@ -16,8 +16,6 @@ import pytest
 from tests.support.commands import Answer, here
 from tests.support.stores import Family, Measured
 
-pytest_plugins = ["tests.support.stores"]
-
 BUCKET, PREFIX = "evidence", "teams/ours"
 URL = f"s3://{BUCKET}/{PREFIX}"
 

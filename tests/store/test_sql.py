@@ -17,8 +17,6 @@ from rbpx.store.store import Store
 from tests.support.commands import here
 from tests.support.stores import FAMILY, Measured, rank_by_hand, run_folders, runs_by_size, snapshot
 
-pytest_plugins = ["tests.support.stores"]
-
 QUESTIONS = sorted(Path(rbpx.__file__).parent.rglob("*.sql"))
 ALL_RUNS = dict.fromkeys(("families", "sizes", "datasets", "protocols", "revisions", "cell_keys"))  # none narrows
 

@@ -22,9 +22,7 @@ from rbpx.errors import RbpxError
 from rbpx.train.loss import chunked_cross_entropy
 from rbpx.train.text import drop_shared, prepare_text
 from rbpx.train.tokenizer import train_tokenizer
-
-PROJECT = Path(__file__).parents[2]
-LADDER = PROJECT / "rbpx" / "ladder"
+from tests.support.places import CONF, EXPERIMENTS, LADDER
 
 
 def a_site(folder: Path, files: dict[str, str]) -> Path:
@@ -153,8 +151,8 @@ def test_a_training_that_is_killed_continues_to_the_same_weights(tmp_path: Path)
 
 # ------------------------------------------------------------------------------------------------ the bundled ladder
 
-SIZES = OmegaConf.to_container(OmegaConf.load(PROJECT / "conf" / "model" / "ladder.yaml"))["sizes"]  # type: ignore[index,call-overload]
-STUDY = OmegaConf.load(PROJECT / "experiments" / "ladder.yaml")
+SIZES = OmegaConf.to_container(OmegaConf.load(CONF / "model" / "ladder.yaml"))["sizes"]  # type: ignore[index,call-overload]
+STUDY = OmegaConf.load(EXPERIMENTS / "ladder.yaml")
 
 
 def test_the_ladder_has_seven_sizes_over_three_orders_of_magnitude_in_twenty_megabytes() -> None:
