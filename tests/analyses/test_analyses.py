@@ -258,8 +258,15 @@ def test_nothing_that_matches_is_said_in_one_line(drawn: Path, cwd: Path) -> Non
         assert len(answer.stderr.strip().splitlines()) == 1
 
 
-@pytest.mark.parametrize("wrong", ["method=best", "n=0", "n=x", "S=-1", "S=big", "k=0.5", "family=7"])
-def test_a_wrong_choice_of_an_analysis_is_one_line(wrong: str, drawn: Path, cwd: Path) -> None:
-    answer = here("fit", wrong, "--store", drawn, cwd=cwd, check=2)
-    assert wrong.split("=")[1] in answer.stderr
-    assert len(answer.stderr.strip().splitlines()) == 1
+@pytest.mark.parametrize(
+    ("wrong", "remedy"),
+    [
+        ("method=best", "known: all, ols"), ("n=0", "as in n='[1,5,10]'"), ("n=x", "as in n='[1,5,10]'"),
+        ("S=-1", "as in S='[1e9,1e10]'"), ("S=big", "as in S='[1e9,1e10]'"), ("family=7", "quote it"),
+        ("k=0.5", "as in k='[1,10,100]', or k=log"),
+    ],
+)  # fmt: skip
+def test_a_wrong_choice_of_an_analysis_is_one_line(wrong: str, remedy: str, drawn: Path, cwd: Path) -> None:
+    (line,) = here("fit", wrong, "--store", drawn, cwd=cwd, check=2).stderr.strip().splitlines()
+    assert wrong in line
+    assert remedy in line

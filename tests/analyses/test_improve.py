@@ -179,10 +179,19 @@ def test_a_token_without_text_is_shown_by_its_id() -> None:
     assert legible(None, 7) == "id 7"
 
 
-@pytest.mark.parametrize("wrong", ["k='[1,10]'", "k=log", "least=0", "top=0"])
-def test_a_wrong_choice_is_one_line(wrong: str, measured: Measured, cwd: Path) -> None:
-    answer = here("improve", wrong.replace("'", ""), "--store", measured.store, cwd=cwd, check=2)
-    assert len(answer.stderr.strip().splitlines()) == 1
+@pytest.mark.parametrize(
+    ("wrong", "value", "remedy"),
+    [
+        ("k=[1,10]", "k=[1, 10]", "as in k=1"),
+        ("k=log", "k=log", "as in k=1"),
+        ("least=0", "least=0", "give a positive whole number"),
+        ("top=0", "top=0", "give a positive whole number"),
+    ],
+)
+def test_a_wrong_choice_is_one_line(wrong: str, value: str, remedy: str, measured: Measured, cwd: Path) -> None:
+    (line,) = here("improve", wrong, "--store", measured.store, cwd=cwd, check=2).stderr.strip().splitlines()
+    assert value in line
+    assert remedy in line
 
 
 def test_two_sizes_are_too_few(tmp_path: Path, cwd: Path) -> None:

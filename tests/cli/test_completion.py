@@ -68,8 +68,9 @@ def test_files_are_offered_where_a_path_belongs(script: Path, tmp_path: Path) ->
 
 
 def test_a_shell_that_is_not_known_is_told_those_that_are(cwd: Path) -> None:
-    for words in (["fish"], [], ["bash", "zsh"]):
+    for words, reason in ((["fish"], "fish"), ([], "one shell, got 0"), (["bash", "zsh"], "one shell, got 2")):
         answer = here("completion", *words, cwd=cwd, check=2)
         assert answer.stdout == ""
+        assert reason in answer.stderr
         assert "rbpx completion bash" in answer.stderr
     assert here("completion", "zsh", cwd=cwd, check=0).stdout.startswith("autoload -U +X bashcompinit")
