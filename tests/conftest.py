@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ from tests.support.once import once_a_session  # noqa: E402
 from tests.support.places import SHARED  # noqa: E402
 from tests.support.stores import RESAMPLES, SHAPES, Family, Measured, build_member, write_jsonl  # noqa: E402
 
+UNMARKED_S = 30
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with many slow tests go first, so that no worker is left with one at the end (--dist loadfile)."""
@@ -32,6 +34,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         n_slow[item.path] = n_slow.get(item.path, 0) + (item.get_closest_marker("slow") is not None)
     items.sort(key=lambda item: -n_slow[item.path])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Refuse a test that computes for more than 30 s without being marked; a busy machine does not add to that."""
+    before = _computing_s()
+    result = yield
+    used = _computing_s() - before
+    if used > UNMARKED_S and not any(item.iter_markers("slow")) and not any(item.iter_markers("long")):
+        pytest.fail(f"computed for {used:.0f} s, {UNMARKED_S} are allowed: make it faster, or mark it `slow`")
+    return result
+
+
+def _computing_s() -> float:
+    """CPU time of this process and of those that it waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_fsync() -> Iterator[None]:
+    """Stores of tests need not survive a power cut, so nothing waits for the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        yield
 
 
 @pytest.fixture
