@@ -98,6 +98,7 @@ def test_leftovers_of_a_kill_are_removed_when_they_are_old_and_left_to_others_wh
     assert len(run_folders(own_store)) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", ["different", "same"])
 def test_two_processes_measure_into_one_store_at_once(
     cells: str, family: Family, long_jsonl: Path, cwd: Path, tmp_path: Path
