@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo studies docs picture tutorial test check soak clean
+.PHONY: help install demo studies docs picture tutorial test long check soak clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -45,8 +45,11 @@ picture: $(STAMP) ## docs/report.png: the first screen of the report of the demo
 	chromium --headless --no-sandbox --hide-scrollbars --virtual-time-budget=20000 --window-size=1280,960 \
 	  --screenshot=docs/report.png file://$(CURDIR)/build/picture.html
 
-test: $(STAMP) ## the tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+test: $(STAMP) ## all tests but those of `make long`, on two cores
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=15
+
+long: $(STAMP) ## the tests that draw by the hundred, to count how often an interval holds the truth
+	$(BIN)/python -m pytest -m long
 
 check: $(STAMP) ## format, lint, types, import directions, documentation, then the tests
 	$(BIN)/ruff format --check
@@ -57,7 +60,7 @@ check: $(STAMP) ## format, lint, types, import directions, documentation, then t
 	$(MAKE) --no-print-directory test
 
 soak: $(STAMP) ## half an hour of kills, flipped bits, crowds and full disks on real stores
-	$(BIN)/python -m tests.soak --rounds 60
+	$(BIN)/python -m tests.support.soak --rounds 60
 
 clean: ## remove caches and build outputs; .venv and the store stay
 	rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis soak

@@ -1,15 +1,15 @@
-"""What the tests measure: tiny random checkpoints as real folders, texts of different lengths, the shared folder."""
+"""Fixtures of all rooms: tiny models and texts, a family of them measured into a store, an empty working directory."""
 
 import json
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from transformers import PretrainedConfig, PreTrainedTokenizerFast
+pytest.register_assert_rewrite("tests.support")
 
 # Before transformers is imported, here or by a command that a test starts.
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
@@ -18,26 +18,66 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 if "PYTEST_XDIST_WORKER" in os.environ:  # threads of workers that share cores would wait for each other
     os.environ["OMP_NUM_THREADS"] = "1"
 
-ARCHITECTURES = ("gpt2", "opt", "opt350", "gpt_neox", "qwen2")
-CONTEXT = 64  # positions that a tiny checkpoint has
-VOCAB_ROWS = 320  # rows of its embedding, some 20 more than its tokenizer has entries
-INITIALIZER_STD = 0.2  # ten times the usual: spreads the logits to a standard deviation of about 1
-_ROLES = ("bos_token", "eos_token", "unk_token")
+from tests.support.checkpoints import TINY_TEXT, build_checkpoint  # noqa: E402, after the environment is set
+from tests.support.commands import Answer, rbpx  # noqa: E402
+from tests.support.model_hub import Hub, serving  # noqa: E402
+from tests.support.once import once_a_session  # noqa: E402
+from tests.support.places import SHARED  # noqa: E402
+from tests.support.stores import RESAMPLES, SHAPES, Family, Measured, build_member, write_jsonl  # noqa: E402
 
-_PROSE = (
-    "A ship that leaves the harbour at dawn carries salt, rope and letters. The letters are read twice: once by the "
-    "one who writes them, and once by the one who waits. Between the two lies the sea, which reads nothing."
-)
-TINY_TEXT = (
-    _PROSE,
-    "a",  # one token: nothing to predict
-    "of",
-    "def add(a, b):\n    return a + b\n",
-    "Grüße aus Zürich, 東京 und Αθήνα \N{SAILBOAT}",
-    "One ends here.<|endoftext|>Another begins.</s>And a third.",  # specials inside a text
-    "\n\n".join(f"{n}. {_PROSE}" for n in range(1, 9)),  # far longer than the context
-    "The sea reads nothing.",
-)
+UNMARKED_S = 30
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with many slow tests go first, so that no worker is left with one at the end (--dist loadfile)."""
+    n_slow: dict[Path, int] = {}
+    for item in items:
+        n_slow[item.path] = n_slow.get(item.path, 0) + (item.get_closest_marker("slow") is not None)
+    items.sort(key=lambda item: -n_slow[item.path])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Refuse a test that computes for more than 30 s without being marked; a busy machine does not add to that."""
+    before = _computing_s()
+    result = yield
+    used = _computing_s() - before
+    if used > UNMARKED_S and not any(item.iter_markers("slow")) and not any(item.iter_markers("long")):
+        pytest.fail(f"computed for {used:.0f} s, {UNMARKED_S} are allowed: make it faster, or mark it `slow`")
+    return result
+
+
+def _computing_s() -> float:
+    """CPU time of this process and of those that it waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_fsync() -> Iterator[None]:
+    """Stores of tests need not survive a power cut, so nothing waits for the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        yield
+
+
+@pytest.fixture
+def cwd(tmp_path: Path) -> Path:
+    """An empty working directory, that every command must leave empty."""
+    path = tmp_path / "cwd"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder `shared` beside the checkout: published tables, real texts and tokenizers."""
+    if not SHARED.is_dir():
+        pytest.skip(f"the shared reference data is not here: {SHARED}")
+    return SHARED
+
+
+# --------------------------------------------------------------------------------------------------- texts and models
 
 
 @pytest.fixture(scope="session")
@@ -49,18 +89,14 @@ def tiny_text() -> list[str]:
 @pytest.fixture(scope="session")
 def tiny_jsonl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`tiny_text` as a JSONL file with the field `text`, in the same order."""
-    path = tmp_path_factory.mktemp("text") / "tiny.jsonl"
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in TINY_TEXT), encoding="utf-8")
-    return path
+    return once_a_session(tmp_path_factory, "text", lambda folder: write_jsonl(folder / "tiny.jsonl", *TINY_TEXT))
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """The folder `shared` beside the checkout: published tables, real texts and tokenizers."""
-    path = Path(__file__).parents[1].parent / "shared"
-    if not path.is_dir():
-        pytest.skip(f"the shared reference data is not here: {path}")
-    return path
+def long_jsonl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six hundred different documents of more than a context each: with tokens_per_batch=1, about a second a model."""
+    texts = [f"Letter {n}: {TINY_TEXT[0]}" for n in range(600)]
+    return write_jsonl(tmp_path_factory.mktemp("long") / "long.jsonl", *texts)
 
 
 @pytest.fixture(scope="session")
@@ -82,110 +118,45 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., P
     return build
 
 
-def build_checkpoint(
-    arch: str,
-    folder: Path,
-    seed: int = 0,
-    *,
-    hidden_size: int = 32,
-    layers: int = 2,
-    twins: int = 0,
-    context: int = CONTEXT,
-) -> Path:
-    """Save a checkpoint with random float32 weights and its tokenizer, as `from_pretrained` reads them.
-
-    Args:
-        arch: one of ARCHITECTURES; `opt350` has the shape of opt-350m (project_in and _out, layer norm after).
-        folder: where to; made if missing.
-        seed: of the weights; nothing else is random.
-        hidden_size: a multiple of 8; with `layers`, makes the sizes of a family.
-        layers: transformer blocks.
-        context: positions.
-        twins: so many of the last rows of embedding and head, all without a token, repeat the rows of the first ASCII
-            letters: logits that tie exactly.
-    """
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        model = AutoModelForCausalLM.from_config(_config(arch, hidden_size, layers, context))
-    tokenizer = build_tokenizer(arch)
-    if twins:
-        originals = [tokenizer.convert_tokens_to_ids(chr(ord("a") + n)) for n in range(twins)]
-        assert len(tokenizer) <= VOCAB_ROWS - twins, "a twin would be a token of its own"
-        with torch.no_grad():
-            for matrix in (model.get_input_embeddings().weight, model.get_output_embeddings().weight):
-                matrix[VOCAB_ROWS - twins :] = matrix[originals]
-    folder.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+    """An empty hub of models, asked by this process too; its cache is `tmp_path / "home" / "hub"`."""
+    with serving(monkeypatch, tmp_path / "home" / "hub") as served:
+        yield served
 
 
-def build_tokenizer(arch: str) -> "PreTrainedTokenizerFast":
-    """Train a byte-level BPE of some 300 entries, its special tokens numbered and placed as the real family's are."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    first, last, named = {
-        "gpt2": ([], ["<|endoftext|>"], dict.fromkeys(_ROLES, "<|endoftext|>")),
-        "opt": (["<s>", "<pad>", "</s>"], [], dict.fromkeys(_ROLES, "</s>") | {"pad_token": "<pad>"}),
-        "gpt_neox": (["<|endoftext|>"], [], dict.fromkeys(_ROLES, "<|endoftext|>")),
-        "qwen2": ([], ["<|endoftext|>"], dict.fromkeys(("eos_token", "pad_token"), "<|endoftext|>")),
-    }[arch.removesuffix("350")]
-    backend = Tokenizer(models.BPE())
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    backend.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=300 - len(last), special_tokens=first, initial_alphabet=alphabet, show_progress=False
-    )
-    backend.train_from_iterator([_PROSE], trainer)
-    backend.add_special_tokens(last)
-    if "</s>" in first:
-        start = backend.token_to_id("</s>")
-        backend.post_processor = processors.TemplateProcessing(single="</s> $A", special_tokens=[("</s>", start)])
-    return PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=CONTEXT, **named)
+# ------------------------------------------------------------------------------------------------------------ a family
 
 
-def _config(arch: str, hidden_size: int, layers: int, context: int) -> "PretrainedConfig":
-    from transformers import GPT2Config, GPTNeoXConfig, OPTConfig, Qwen2Config
+@pytest.fixture(scope="session")
+def family(tmp_path_factory: pytest.TempPathFactory, tiny_jsonl: Path) -> Family:
+    """Four tiny GPT-2 models on `tiny_text`; do not write into their folders."""
 
-    common: dict[str, Any] = {"vocab_size": VOCAB_ROWS, "bos_token_id": None, "eos_token_id": None}
-    plain = common | {
-        "hidden_size": hidden_size,
-        "num_hidden_layers": layers,
-        "num_attention_heads": 4,
-        "max_position_embeddings": context,
-    }
-    match arch:
-        case "gpt2":
-            shape = {"n_embd": hidden_size, "n_layer": layers, "n_head": 4, "n_positions": context}
-            return GPT2Config(**common, **shape, initializer_range=INITIALIZER_STD, tie_word_embeddings=True)
-        case "opt" | "opt350":
-            post_norm = arch == "opt350"
-            return OPTConfig(
-                **plain,
-                ffn_dim=4 * hidden_size,
-                word_embed_proj_dim=hidden_size // 2 if post_norm else hidden_size,
-                do_layer_norm_before=not post_norm,
-                init_std=INITIALIZER_STD,
-                tie_word_embeddings=True,
-            )
-        case "gpt_neox":
-            return GPTNeoXConfig(
-                **plain,
-                intermediate_size=4 * hidden_size,
-                initializer_range=INITIALIZER_STD,
-                tie_word_embeddings=False,
-            )
-        case "qwen2":
-            return Qwen2Config(
-                **plain,
-                intermediate_size=3 * hidden_size,
-                num_key_value_heads=2,
-                initializer_range=INITIALIZER_STD,
-                tie_word_embeddings=True,
-            )
-    raise ValueError(f"{arch} is none of {ARCHITECTURES}")
+    def build(folder: Path) -> Path:
+        for seed, size in enumerate(SHAPES):
+            build_member(folder / size, size, seed)
+        return folder
+
+    folder = once_a_session(tmp_path_factory, "family", build)
+    return Family({size: folder / size for size in SHAPES}, tiny_jsonl)
+
+
+@pytest.fixture(scope="session")
+def measured(family: Family, tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    """The family measured by `python -m rbpx` itself; do not write into its store, `own_store` is a copy."""
+
+    def measure(folder: Path) -> Path:
+        (folder / "cwd").mkdir()
+        answer = rbpx(*family.words(), RESAMPLES, "--store", folder / "store", cwd=folder / "cwd", check=0)
+        kept = [answer.args, answer.returncode, answer.stdout, answer.stderr]
+        (folder / "answer.json").write_text(json.dumps(kept))
+        return folder
+
+    folder = once_a_session(tmp_path_factory, "measured", measure)
+    return Measured(folder / "store", family, Answer(*json.loads((folder / "answer.json").read_text())))
+
+
+@pytest.fixture
+def own_store(measured: Measured, tmp_path: Path) -> Path:
+    """A copy of the measured store for one test."""
+    return Path(shutil.copytree(measured.store, tmp_path / "store"))

@@ -37,8 +37,6 @@ from tests.support.stores import (
     write_jsonl,
 )
 
-pytest_plugins = ["tests.support.stores"]
-
 Rows = list[dict[str, Any]]
 QUICK = "resamples=50"
 

@@ -14,8 +14,6 @@ from rbpx.laws.bootstrap import document_weights
 from tests.support.commands import here
 from tests.support.stores import SHAPES, Measured, cell_records, columns_of, manifests, rank_by_hand, write_jsonl
 
-pytest_plugins = ["tests.support.stores"]
-
 Rows = list[dict[str, Any]]
 RULES = ("pessimistic", "optimistic", "mid")
 B = 50

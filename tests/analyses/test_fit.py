@@ -25,8 +25,6 @@ from tests.support.stores import (
     write_jsonl,
 )
 
-pytest_plugins = ["tests.support.stores"]
-
 LAWS = {
     "rbp", "cross_entropy", "lognormal_rbp1", "lognormal_cross_entropy", "error_entropy", "self_alignment", "confidence"
 }  # fmt: skip

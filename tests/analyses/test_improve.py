@@ -19,10 +19,9 @@ from rbpx.groups.selection import select
 from rbpx.store.queries import ask, connect
 from rbpx.store.store import Store
 from tests.support.commands import here
+from tests.support.draws import few_or_all, plausible
 from tests.support.stores import Measured, reseal, runs_by_size
 from tests.support.synthetic import Truth, write_store
-
-pytest_plugins = ["tests.support.stores"]
 
 Rows = list[dict[str, Any]]
 
@@ -95,7 +94,10 @@ def test_standard_errors_are_those_of_residuals_summed_by_document(measured: Mea
     assert 0 < n_alone < len(found)
 
 
-def test_the_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@few_or_all(15, 40)
+def test_the_intervals_hold_the_truth_as_often_as_they_say(
+    n_draws: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Slopes that vary between documents; the truth is that of many documents of the same law."""
     monkeypatch.setattr("os.fsync", lambda file: None)
     law = Truth(S=(1_000, 100_000, 10_000_000), shared=0.5)
@@ -111,7 +113,7 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path, monke
     truth = analyse("many", 0, 20_000)
     assert truth[0].slope == pytest.approx(truth[1].slope, abs=0.01)
     slope = share = 0
-    for seed in range(1, 41):
+    for seed in range(1, n_draws + 1):
         for token_id, token in analyse(str(seed), seed, 40).items():
             assert token.slope_lo is not None
             assert token.slope_hi is not None
@@ -119,8 +121,11 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path, monke
             assert token.share_hi is not None
             slope += token.slope_lo <= truth[token_id].slope <= token.slope_hi
             share += token.share_lo <= (truth[token_id].share or 0) <= token.share_hi
-    assert 144 <= slope <= 158  # of 160; 152 are expected
-    assert 144 <= share <= 158
+    if n_draws == 40:
+        assert 144 <= slope <= 158  # of 160; 152 are expected
+        assert 144 <= share <= 158
+    assert plausible(slope, 4 * n_draws)  # four tokens each
+    assert plausible(share, 4 * n_draws)
 
 
 def test_rarer_token_ids_are_one_row_and_shares_still_add_up_to_one(measured: Measured, cwd: Path) -> None:
@@ -181,10 +186,19 @@ def test_a_token_without_text_is_shown_by_its_id() -> None:
     assert legible(None, 7) == "id 7"
 
 
-@pytest.mark.parametrize("wrong", ["k='[1,10]'", "k=log", "least=0", "top=0"])
-def test_a_wrong_choice_is_one_line(wrong: str, measured: Measured, cwd: Path) -> None:
-    answer = here("improve", wrong.replace("'", ""), "--store", measured.store, cwd=cwd, check=2)
-    assert len(answer.stderr.strip().splitlines()) == 1
+@pytest.mark.parametrize(
+    ("wrong", "value", "remedy"),
+    [
+        ("k=[1,10]", "k=[1, 10]", "as in k=1"),
+        ("k=log", "k=log", "as in k=1"),
+        ("least=0", "least=0", "give a positive whole number"),
+        ("top=0", "top=0", "give a positive whole number"),
+    ],
+)
+def test_a_wrong_choice_is_one_line(wrong: str, value: str, remedy: str, measured: Measured, cwd: Path) -> None:
+    (line,) = here("improve", wrong, "--store", measured.store, cwd=cwd, check=2).stderr.strip().splitlines()
+    assert value in line
+    assert remedy in line
 
 
 def test_two_sizes_are_too_few(tmp_path: Path, cwd: Path) -> None:

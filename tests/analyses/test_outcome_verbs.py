@@ -12,8 +12,6 @@ from tests.support.commands import here
 from tests.support.stores import columns_of
 from tests.support.synthetic import Truth, write_store
 
-pytest_plugins = ["tests.support.stores"]
-
 Rows = list[dict[str, Any]]
 
 

@@ -3,7 +3,6 @@
 import csv
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ from rbpx.analyses.outcomes.counts import Correction, Outcomes
 from rbpx.analyses.outcomes.law import OutcomeFit, fit_outcomes, implied_rbp
 from rbpx.laws.bootstrap import document_weights
 from rbpx.status import Status
+from tests.support.places import PUBLISHED
 
-PUBLISHED = Path(__file__).parents[2] / "experiments" / "published"
 S = np.array([1e4, 1e5, 1e6, 1e7, 1e8])
 C, ALPHA = 4.0, 0.1
 

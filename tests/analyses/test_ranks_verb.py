@@ -17,9 +17,8 @@ from rbpx.groups.selection import select
 from rbpx.laws.bootstrap import document_weights
 from rbpx.store.queries import connect
 from tests.support.commands import here
+from tests.support.draws import few_or_all, plausible
 from tests.support.synthetic import Truth, V, write_store
-
-pytest_plugins = ["tests.support.stores"]
 
 Rows = list[dict[str, Any]]
 TRUTH = Truth(S=(1_000, 30_000, 1_000_000, 30_000_000), shared=0.1)
@@ -225,15 +224,16 @@ def test_jackknife_and_extrapolation_stand_on_either_side_of_the_true_entropy(tm
     assert true - np.mean(below) < 0.7 * (true - np.mean(plug_in))
 
 
-def test_intervals_over_documents_hold_the_truth_as_often_as_they_say() -> None:
-    """Ranks of a known Zipf-Mandelbrot law and of a known lognormal, 200 draws of 40 documents each."""
+@few_or_all(40, 200)
+def test_intervals_over_documents_hold_the_truth_as_often_as_they_say(n_draws: int) -> None:
+    """Ranks of a known Zipf-Mandelbrot law and of a known lognormal, draws of 40 documents each."""
     size, k_grid = 300, (1, 10, 100)
     share = (np.arange(1, size + 1) - 0.4) ** -1.3
     share /= share.sum()
     true = np.append(-np.log(np.cumsum(share)[[0, 9, 99]]), -float(share @ np.log(share)))
     held = np.zeros(len(true))
     parameters = {"mu": 0, "sigma": 0}
-    for seed in range(200):
+    for seed in range(n_draws):
         rng = np.random.default_rng(seed)
         weights_BD = document_weights(40, 100, seed)
         counts = documents(rng.choice(size, size=(40, 50), p=share) + 1)
@@ -246,7 +246,7 @@ def test_intervals_over_documents_hold_the_truth_as_often_as_they_say() -> None:
         for name, value in (("mu", 1.5), ("sigma", 1.2)):
             parameters[name] += interval[name][0] <= value <= interval[name][1]
     for n in (*held, *parameters.values()):
-        assert 178 <= n <= 198, (held, parameters)
+        assert plausible(n, n_draws) if n_draws < 200 else 178 <= n <= 198, (held, parameters)
 
 
 def documents(rank_DT: Any) -> pa.Table:

@@ -16,12 +16,10 @@ from rbpx.data.corpus import Document
 from rbpx.data.windows import cut_windows, token_bytes
 from rbpx.laws.bootstrap import document_weights
 from rbpx.store.store import Store
-from tests.conftest import ARCHITECTURES, build_checkpoint, build_tokenizer
+from tests.support.checkpoints import ARCHITECTURES, build_checkpoint, build_tokenizer
 from tests.support.commands import here
 from tests.support.stores import Family, Measured, columns_of, manifests, rank_by_hand, reseal, runs_by_size
 from tests.support.synthetic import Truth, write_store
-
-pytest_plugins = ["tests.support.stores"]
 
 Rows = list[dict[str, Any]]
 FAMILIES = [arch for arch in ARCHITECTURES if arch != "opt350"]

@@ -15,9 +15,9 @@ from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.registry import analyses
 from rbpx.api.keywords import Keys, written
 from tests.support.commands import here
+from tests.support.places import PROJECT
 from tests.support.synthetic import Truth, write_store
 
-PROJECT = Path(__file__).parents[2]
 FEW = "resamples=60"
 CELLS: list[tuple[str, dict[str, Any], list[str]]] = [
     ("fit", {"laws": ["rbp"], "k": 10, "method": "weighted"}, ["laws=[rbp]", "k=10", "method=weighted"]),
@@ -200,6 +200,7 @@ fits.plot().save("laws.svg")
 WRONG = 'import rbpx\n\nrbpx.open("store").fit(tise="mid")\nrbpx.opne("store")\n'
 
 
+@pytest.mark.slow
 def test_a_script_of_a_user_is_checked_strictly(tmp_path: Path) -> None:
     right, wrong = tmp_path / "right.py", tmp_path / "wrong.py"
     right.write_text(SCRIPT)

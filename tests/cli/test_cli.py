@@ -16,8 +16,6 @@ from rbpx.cli.registry import names
 from tests.support.commands import Answer, here, rbpx, start
 from tests.support.stores import RESAMPLES, Family, Measured, build_member, write_jsonl
 
-pytest_plugins = ["tests.support.stores"]
-
 HEAVY = ("torch", "transformers", "duckdb", "scipy", "lmfit", "hydra")
 
 

@@ -9,8 +9,7 @@ import pytest
 from rbpx.cli.registry import names
 from rbpx.config.request import Request
 from tests.support.commands import here
-
-pytest_plugins = ["tests.support.stores"]
+from tests.support.places import CONF
 
 BASH = shutil.which("bash")
 pytestmark = pytest.mark.skipif(BASH is None, reason="no bash here")
@@ -53,7 +52,7 @@ def test_verbs_keys_and_flags_are_offered(script: Path) -> None:
 
 
 def test_names_are_offered_after_their_key(script: Path) -> None:
-    models = sorted(path.stem for path in (Path(__file__).parents[2] / "conf" / "model").glob("*.yaml"))
+    models = sorted(path.stem for path in (CONF / "model").glob("*.yaml"))
     assert offered(script, "model", "=") == models
     assert offered(script, "fit", "model", "=", "pyt") == ["pythia", "pythia-deduped"]
     assert offered(script, "fit", "ties", "=", "o") == ["optimistic"]
@@ -69,8 +68,9 @@ def test_files_are_offered_where_a_path_belongs(script: Path, tmp_path: Path) ->
 
 
 def test_a_shell_that_is_not_known_is_told_those_that_are(cwd: Path) -> None:
-    for words in (["fish"], [], ["bash", "zsh"]):
+    for words, reason in ((["fish"], "fish"), ([], "one shell, got 0"), (["bash", "zsh"], "one shell, got 2")):
         answer = here("completion", *words, cwd=cwd, check=2)
         assert answer.stdout == ""
+        assert reason in answer.stderr
         assert "rbpx completion bash" in answer.stderr
     assert here("completion", "zsh", cwd=cwd, check=0).stdout.startswith("autoload -U +X bashcompinit")

@@ -15,8 +15,6 @@ from rbpx.store.queries import RELATIONS
 from tests.support.commands import Answer, here, start
 from tests.support.stores import Measured, columns_of, run_folders, snapshot
 
-pytest_plugins = ["tests.support.stores"]
-
 ONE_SIZE = "SELECT size, k, ties, rbp, revision FROM observations WHERE size = 'xs' ORDER BY ALL"
 
 
@@ -101,8 +99,8 @@ def test_an_answer_without_rows_is_a_header_or_an_empty_array(measured: Measured
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["nosuch"], ["nosuch is no relation", "observations", "fits"]),
-        (["imports.csv"], ["imports.csv is no relation"]),
+        (["nosuch"], ["nosuch is not a relation", "observations", "fits"]),
+        (["imports.csv"], ["imports.csv is not a relation"]),
         ([], ["takes one relation", "observations"]),
         (["runs", "tokens"], ["takes one relation", "got 2"]),
         (["SELECT * FROM nosuch"], ["nosuch", "relations:"]),
@@ -134,7 +132,9 @@ def test_a_store_that_is_not_there_is_said(cwd: Path, tmp_path: Path) -> None:
 def test_an_export_that_fails_leaves_the_file_that_was_there(measured: Measured, cwd: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.csv"
     output.write_text("before")
-    export(measured, cwd, "SELECT * FROM nosuch", "--output", output, check=2)
+    refused = export(measured, cwd, "SELECT * FROM nosuch", "--output", output, check=2)
+    assert "nosuch does not exist" in refused.stderr
+    assert "relations: runs, tokens" in refused.stderr
     assert output.read_text() == "before"
     export(measured, cwd, "SELECT 1 AS one", "--output", output)
     assert output.read_text() == "one\n1\n"

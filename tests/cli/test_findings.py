@@ -7,11 +7,9 @@ import pytest
 import yaml
 
 from tests.support.commands import here
+from tests.support.places import EXPERIMENTS
 
-pytest_plugins = ["tests.support.stores"]
-
-PROJECT = Path(__file__).resolve().parents[2]
-STUDIES = [path for path in sorted((PROJECT / "experiments").glob("*.yaml")) if "\n  result:" in path.read_text()]
+STUDIES = [path for path in sorted(EXPERIMENTS.glob("*.yaml")) if "\n  result:" in path.read_text()]
 STUDY = "published_gpt2_wikipedia"
 
 
@@ -57,7 +55,7 @@ def test_the_findings_are_the_numbers_of_the_published_table(cwd: Path, tmp_path
 
 
 def test_recorded_again_a_file_is_the_same_and_the_study_before_it_untouched(cwd: Path, tmp_path: Path) -> None:
-    source = PROJECT / "experiments" / f"{STUDY}.yaml"
+    source = EXPERIMENTS / f"{STUDY}.yaml"
     before = source.read_text()
     for name in ("one.yaml", "two.yaml"):
         record(tmp_path / "store", cwd, tmp_path / name)

@@ -8,8 +8,6 @@ import pytest
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
 
-pytest_plugins = ["tests.support.stores"]
-
 MISTAKES = {
     "fitt": "did you mean 'fit'",
     "mesure model=ladder": "did you mean 'measure'",

@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 
 from tests.support.commands import here
+from tests.support.places import CONF, EXPERIMENTS
 from tests.support.stores import RESAMPLES, SHAPES, Family, cell_records, run_folders, write_jsonl
 
-pytest_plugins = ["tests.support.stores"]
-
-CONF = Path(__file__).parents[2] / "conf"
-EXPERIMENTS = sorted((CONF.parent / "experiments").glob("*.yaml"))
+STUDIES = sorted(EXPERIMENTS.glob("*.yaml"))
 
 
 @pytest.fixture
@@ -147,10 +145,10 @@ def chosen_by(study: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_there_are_experiments() -> None:
-    assert "ladder" in [path.stem for path in EXPERIMENTS]
+    assert "ladder" in [path.stem for path in STUDIES]
 
 
-@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_an_experiment_composes_under_its_verb(path: Path, cwd: Path) -> None:
     import yaml
 

@@ -15,8 +15,6 @@ from tests.support.commands import here
 from tests.support.stores import Measured
 from tests.support.synthetic import Truth, write_store
 
-pytest_plugins = ["tests.support.stores"]
-
 COLOURS = [f"\x1b[{code}m" for code in range(30, 38)]
 QUICK = ("laws=[rbp]", "k=[1,10]", "resamples=25")
 

@@ -19,6 +19,7 @@ import pytest
 from tests.support.commands import here, rbpx
 from tests.support.dataset_hub import NOBODY, Answer, DatasetHub, serving, settings
 from tests.support.hub_datasets import ACTS, C4, PILE, WIKIPEDIA, add_known, card, halves, jsonl, parquet, sentence
+from tests.support.places import CONF, PROJECT
 
 ROWS = [{"text": sentence("row", n), "kind": ("even", "odd")[n % 2], "n": n} for n in range(45)]
 Told = dict[str, Any]
@@ -32,7 +33,7 @@ class Asker:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.hub_asker"],
             env=kept | settings(url, home, offline) | more,
-            cwd=Path(__file__).parents[2],
+            cwd=PROJECT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -411,7 +412,7 @@ def test_every_known_dataset_is_measured_from_the_hub_with_one_line_and_again_wi
     add_known(hub, data)
     expected = {name: drawn_by_hand(texts, 12) for name, texts in published_texts(data).items()}
     expected["c4"] = drawn_by_hand([row["text"] for row in C4[:12]])
-    conf = Path(__file__).parents[2] / "conf" / "dataset"
+    conf = CONF / "dataset"
     assert {path.stem for path in conf.glob("*.yaml") if "\nhub: " in path.read_text()} == set(expected)
     line = ("measure", "-m", f"dataset={','.join(expected)}", "size=3k", "limit=12", "--store", tmp_path / "store")
     (tmp_path / "work").mkdir()

@@ -12,7 +12,7 @@ import pytest
 from rbpx.config.protocol import SHORTEST
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window, cut_windows, scored_positions
-from tests.conftest import ARCHITECTURES, CONTEXT, build_tokenizer
+from tests.support.checkpoints import ARCHITECTURES, CONTEXT, build_tokenizer
 
 FAMILIES = [arch for arch in ARCHITECTURES if arch != "opt350"]  # which has OPT's tokenizer
 

@@ -14,8 +14,6 @@ from rbpx.display.plot.canvas import Series, draw
 from tests.support.commands import Answer, here
 from tests.support.synthetic import Truth, write_store
 
-pytest_plugins = ["tests.support.stores"]
-
 PLOTTED = ("fit", "regimes", "klaw", "emergence", "gaps")
 MARKS, PLAIN = "●■▲◆○□△◇", "ox+*#@%&"
 RESAMPLES = "resamples=50"
@@ -202,4 +200,6 @@ def test_a_verb_without_a_plot_says_which_have_one(verb: str, store: Path, cwd: 
 def test_a_plot_is_not_for_programs(store: Path, cwd: Path) -> None:
     answer = ask(store, cwd, "fit", "--plot", "--format", "json", check=2)
     assert answer.stderr.count("\n") == 1
+    assert "plot=true" in answer.stderr
     assert "format=json" in answer.stderr
+    assert "drop one of them" in answer.stderr

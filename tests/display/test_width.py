@@ -12,8 +12,6 @@ from rbpx.display.tables import grid
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
 
-pytest_plugins = ["tests.support.stores"]
-
 VERBS = ("fit", "klaw", "regimes", "emergence", "gaps", "entropy", "predict", "units", "ranks", "improve")
 
 

@@ -13,11 +13,9 @@ from rbpx.config.options import Bos
 from rbpx.data.corpus import Document
 from rbpx.data.windows import acting_bos, cut_windows
 from rbpx.errors import RbpxError
-from tests.conftest import TINY_TEXT, build_tokenizer
+from tests.support.checkpoints import TINY_TEXT, build_tokenizer
 from tests.support.commands import here
 from tests.support.stores import Family
-
-pytest_plugins = ["tests.support.stores"]
 
 HAVE_A_BOS = ("gpt2", "opt", "gpt_neox")
 CELL = Cell(

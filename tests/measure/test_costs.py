@@ -12,12 +12,10 @@ from rbpx.measure.plan.memory import FreeMemory, what_fits
 from rbpx.models.architecture import architecture_of, read_architecture
 from rbpx.models.costs import Architecture, TokensRead, flops, peak_mib, tokens_read
 from rbpx.models.parameter_count import total_params
-from tests.conftest import build_tokenizer
 from tests.models.test_families import read_family
+from tests.support.checkpoints import build_tokenizer
 from tests.support.commands import here, rbpx
 from tests.support.stores import manifests, write_jsonl
-
-pytest_plugins = ["tests.support.stores"]
 
 PLAIN: dict[str, Any] = {"vocab_size": 1000, "bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
 SMALL: dict[str, dict[str, Any]] = {

@@ -99,6 +99,7 @@ def alone(checkpoint: Path, texts: Path, tmp_path_factory: pytest.TempPathFactor
     return stored
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("launcher", [TORCHRUN, ACCELERATE], ids=["torchrun", "accelerate"])
 def test_two_processes_make_the_run_of_one(
     launcher: list[str], checkpoint: Path, texts: Path, alone: Stored, tmp_path: Path
@@ -155,6 +156,7 @@ def test_processes_that_would_each_believe_to_be_alone_are_stopped_before_anythi
     assert not list((tmp_path / "cwd").iterdir())
 
 
+@pytest.mark.slow
 def test_a_failure_that_one_process_meets_ends_all_and_keeps_no_run(
     tiny_checkpoint: Callable[..., Path], texts: Path, tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ from rbpx.errors import MeasureError
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import COLUMNS, TokenRows, batch_windows, measure_windows
 from rbpx.models.load import LoadedModel, load_model
-from tests.conftest import ARCHITECTURES, CONTEXT
+from tests.support.checkpoints import ARCHITECTURES, CONTEXT
 from tests.support.reference import reference_rows
 
 ALONE = ProcessGroup(0, 1, torch.device("cpu"))

@@ -14,13 +14,11 @@ from tokenizers import ByteLevelBPETokenizer, Tokenizer
 
 from rbpx.models.parameter_count import non_embedding_params
 from rbpx.models.tokenizer import load_tokenizer
-from tests.conftest import CONTEXT, VOCAB_ROWS, build_tokenizer
+from tests.support.checkpoints import CONTEXT, VOCAB_ROWS, build_tokenizer
 from tests.support.commands import here, rbpx
 from tests.support.model_hub import Hub, environment
 from tests.support.real_tokenizers import HELLO_WORLD, ROWS, build_real
 from tests.support.reference import reference_rank, reference_rows
-
-pytest_plugins = ["tests.support.model_hub", "tests.support.stores"]
 
 
 def tokens_of(store: Path, size: str) -> dict[str, np.ndarray]:

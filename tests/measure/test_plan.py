@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import CONTEXT, build_checkpoint
 from tests.models.test_families import read_family
+from tests.support.checkpoints import CONTEXT, build_checkpoint
 from tests.support.commands import here
 from tests.support.stores import Family, Measured, manifests, snapshot
-
-pytest_plugins = ["tests.support.stores"]
 
 NO_HUB = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0"}  # nobody listens there
 

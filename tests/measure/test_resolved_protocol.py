@@ -13,7 +13,7 @@ from rbpx.data.windows import cut_windows
 from rbpx.measure import protocol
 from rbpx.measure.protocol import ResolvedProtocol
 from rbpx.models.tokenizer import hash_tokenizer
-from tests.conftest import build_tokenizer
+from tests.support.checkpoints import build_tokenizer
 
 TEXTS = [Document(n, str(n), "The sea reads nothing. " * (n + 2)) for n in range(5)]
 

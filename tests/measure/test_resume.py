@@ -22,8 +22,6 @@ from tests.support.stores import (
     run_folders,
 )
 
-pytest_plugins = ["tests.support.stores"]
-
 SLOWLY = "tokens_per_batch=1"  # one document at a time: long enough to be caught at it
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # two processes whose threads wait for each other spin instead of working
 
@@ -100,6 +98,7 @@ def test_leftovers_of_a_kill_are_removed_when_they_are_old_and_left_to_others_wh
     assert len(run_folders(own_store)) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", ["different", "same"])
 def test_two_processes_measure_into_one_store_at_once(
     cells: str, family: Family, long_jsonl: Path, cwd: Path, tmp_path: Path

@@ -14,20 +14,18 @@ from omegaconf import OmegaConf
 from rbpx.config.model import ModelConfig
 from rbpx.models.load import load_model
 from rbpx.models.parameter_count import non_embedding_params, total_params
-from tests.conftest import CONTEXT, VOCAB_ROWS, build_tokenizer
+from tests.support.checkpoints import CONTEXT, VOCAB_ROWS, build_tokenizer
 from tests.support.commands import here
 from tests.support.formulas import FORMULAS, of_gpt
+from tests.support.places import CONF, DOCS
 
-pytest_plugins = ["tests.support.stores"]
-
-CONF = Path(__file__).parents[2] / "conf" / "model"
-NAMES = sorted(path.stem for path in CONF.glob("*.yaml") if path.stem not in ("hub", "ladder"))
+NAMES = sorted(path.stem for path in (CONF / "model").glob("*.yaml") if path.stem not in ("hub", "ladder"))
 
 
 def read_family(name: str) -> ModelConfig:
     """A family as Hydra reads it: its file merged into the schema."""
     family = OmegaConf.to_object(
-        OmegaConf.merge(OmegaConf.structured(ModelConfig), OmegaConf.load(CONF / f"{name}.yaml"))
+        OmegaConf.merge(OmegaConf.structured(ModelConfig), OmegaConf.load(CONF / "model" / f"{name}.yaml"))
     )
     assert isinstance(family, ModelConfig)
     return family
@@ -194,7 +192,7 @@ def test_help_lists_every_family(cwd: Path) -> None:
 
 
 def test_the_documentation_names_every_family() -> None:
-    page = (CONF.parents[1] / "docs" / "howto" / "my-model.md").read_text(encoding="utf-8")
+    page = (DOCS / "howto" / "my-model.md").read_text(encoding="utf-8")
     assert set(NAMES) <= set(re.findall(r"[\w.-]*\w", page))
 
 

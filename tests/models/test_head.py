@@ -17,7 +17,7 @@ from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import COLUMNS, TokenRows, measure_windows
 from rbpx.models.head import head_input, open_head
 from rbpx.models.load import LoadedModel, load_model
-from tests.conftest import CONTEXT, VOCAB_ROWS, build_tokenizer
+from tests.support.checkpoints import CONTEXT, VOCAB_ROWS, build_tokenizer
 from tests.support.reference import reference_rank, reference_rows
 
 CPU = torch.device("cpu")

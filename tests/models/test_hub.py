@@ -15,11 +15,9 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.models.folder import hash_model
 from rbpx.models.hub import check_snapshot, fetch
 from rbpx.models.load import LoadedModel, load_model
-from tests.conftest import ARCHITECTURES, build_tokenizer
 from tests.models.test_load import plant_pickle
+from tests.support.checkpoints import ARCHITECTURES, build_tokenizer
 from tests.support.model_hub import CHUNK, Hub, other_bytes
-
-pytest_plugins = ["tests.support.model_hub"]
 
 CPU = torch.device("cpu")
 SECOND = "model-00002-of-00005.safetensors"

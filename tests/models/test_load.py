@@ -19,7 +19,7 @@ from rbpx.models.folder import hash_model, local_folder, weight_files
 from rbpx.models.hub import fetch
 from rbpx.models.load import LoadedModel, load_model
 from rbpx.models.tokenizer import hash_tokenizer
-from tests.conftest import ARCHITECTURES, CONTEXT, VOCAB_ROWS, build_tokenizer
+from tests.support.checkpoints import ARCHITECTURES, CONTEXT, VOCAB_ROWS, build_tokenizer
 
 CPU = torch.device("cpu")
 
@@ -113,7 +113,7 @@ def test_an_index_of_safetensors_that_names_a_pickle_is_refused(folder: Path) ->
     (folder / "model.safetensors").rename(folder / "decoy.safetensors")
     index = {"metadata": {}, "weight_map": dict.fromkeys(weights, "weights.bin")}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    refusal(folder)
+    assert "model.safetensors.index.json names weights.bin" in refusal(folder)
 
 
 def test_an_index_of_safetensors_that_names_a_file_outside_the_folder_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_an_index_of_safetensors_that_names_a_file_outside_the_folder_is_refused
     save_file({"unused": torch.zeros(1)}, folder / "decoy.safetensors")
     index = {"metadata": {}, "weight_map": dict.fromkeys(weights, "../outside.safetensors")}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    refusal(folder)
+    assert "model.safetensors.index.json names ../outside.safetensors" in refusal(folder)
 
 
 def plant_code(folder: Path, marker: Path) -> None:
@@ -135,7 +135,7 @@ def test_code_that_a_model_brings_is_not_run_and_the_model_is_refused(folder: Pa
     plant_code(folder, tmp_path / "ran")
     auto_map = {"AutoConfig": "configuration_own.Own", "AutoModelForCausalLM": "modeling_own.Own"}
     edit_config(folder, model_type="own", architectures=["Own"], auto_map=auto_map)
-    refusal(folder)
+    assert "contains custom code" in refusal(folder)
     assert not (tmp_path / "ran").exists()
 
 
@@ -200,12 +200,15 @@ def test_weights_that_were_cut_short_are_refused(keep: int, folder: Path) -> Non
 
 
 CONFIGS = {"broken": b"{", "empty": b"", "a list": b"[]", "not utf-8": b'{"model_type": "\xff"}'}
+REASONS = ["line 1 column 2", "line 1 column 1", "should be one JSON object", "'utf-8' codec"]
 
 
-@pytest.mark.parametrize("raw", CONFIGS.values(), ids=CONFIGS)
-def test_a_config_json_that_is_none_is_refused(raw: bytes, folder: Path) -> None:
+@pytest.mark.parametrize(("raw", "reason"), list(zip(CONFIGS.values(), REASONS, strict=True)), ids=CONFIGS)
+def test_a_config_json_that_is_none_is_refused(raw: bytes, reason: str, folder: Path) -> None:
     (folder / "config.json").write_bytes(raw)
-    refusal(folder)
+    line = refusal(folder)
+    assert "config.json" in line
+    assert reason in line
 
 
 @pytest.mark.parametrize("raw", CONFIGS.values(), ids=CONFIGS)
@@ -280,7 +283,7 @@ def test_a_model_that_sees_what_it_predicts_is_refused(tmp_path: Path) -> None:
     config = BertConfig(**shape, num_attention_heads=4, max_position_embeddings=CONTEXT, initializer_range=0.2)
     AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path / "bert")
     build_tokenizer("gpt2").save_pretrained(tmp_path / "bert")
-    refusal(tmp_path / "bert")
+    assert "BertLMHeadModel is not causal" in refusal(tmp_path / "bert")
 
 
 # --------------------------------------------------------------------------------------------------- what is loaded

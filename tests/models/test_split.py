@@ -14,11 +14,9 @@ import torch
 from rbpx.config.placement import Split, read_limits
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.models.load import LoadedModel, load_model
-from tests.conftest import ARCHITECTURES
 from tests.models.test_hub import pickle_weights
+from tests.support.checkpoints import ARCHITECTURES
 from tests.support.commands import here
-
-pytest_plugins = ["tests.support.stores"]
 
 CPU = torch.device("cpu")
 # Bytes of the CPU's memory that leave everything, a part, or nothing on disk; the tiny models have 45 to 230 KB.

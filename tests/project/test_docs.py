@@ -2,11 +2,12 @@
 
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from ext.generated import MARK, PARTS, fill
+from ext.markdown import plain
 
 from rbpx.cli.registry import names
 from rbpx.config.places import folder
@@ -15,12 +16,7 @@ from rbpx.laws.names import LAWS
 from rbpx.status import Status
 from rbpx.store import meanings, schema
 from tests.support.commands import here
-
-PROJECT = Path(__file__).parents[2]
-DOCS = PROJECT / "docs"
-sys.path.insert(0, str(DOCS))
-from ext.generated import MARK, PARTS, fill  # noqa: E402, from the folder that Sphinx adds to the path
-from ext.markdown import plain  # noqa: E402
+from tests.support.places import DOCS, PROJECT
 
 PAGES = [PROJECT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)]
 RELATIONS = {name: getattr(schema, name.upper()) for name in meanings.RELATIONS}

@@ -1,32 +1,25 @@
 """A law, a family, a dataset are one new file each: the steps of the documentation, in a copy of the project."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.conftest import build_checkpoint
+from tests.support.checkpoints import build_checkpoint
+from tests.support.clone import clone, python
+from tests.support.places import DOCS
 from tests.support.stores import cell_records, manifests, runs_by_size
 from tests.support.synthetic import Truth, write_store
 
-PROJECT = Path(__file__).parents[2]
-EXAMPLES = PROJECT / "docs" / "examples"
-PAGES = PROJECT / "docs" / "contributing"
+EXAMPLES = DOCS / "examples"
+PAGES = DOCS / "contributing"
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project as a clone has it, without the weights of the ladder, which are linked."""
-    root = tmp_path_factory.mktemp("clone")
-    for name in ("rbpx", "conf", "experiments"):
-        shutil.copytree(PROJECT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "ladder"))
-    (root / "rbpx" / "ladder").symlink_to(PROJECT / "rbpx" / "ladder")
-    return root
+    return clone(tmp_path_factory.mktemp("clone"))
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +34,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(copy: Path, cwd: Path, *words: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(copy)}
-    done = subprocess.run(
-        [sys.executable, "-m", "rbpx", *words], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return python(copy, cwd, "-m", "rbpx", *words)
 
 
 def files(root: Path) -> set[str]:

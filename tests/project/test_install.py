@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-PROJECT = Path(__file__).parents[2]
+from tests.support.places import CONF, PROJECT
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_an_installed_copy_knows_its_studies_and_families(installed: Path, tmp_p
 
 
 def test_an_installed_copy_carries_every_model_of_the_ladder(installed: Path) -> None:
-    sizes = yaml.safe_load((PROJECT / "conf" / "model" / "ladder.yaml").read_text())["sizes"]
+    sizes = yaml.safe_load((CONF / "model" / "ladder.yaml").read_text())["sizes"]
     assert sizes
     for size in sizes:
         assert (installed / "rbpx" / "ladder" / size / "model.safetensors").is_file()

@@ -1,21 +1,19 @@
 """A question is one new folder: the documented steps in a copy of the project, seen wherever questions are."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.support.clone import clone, python
+from tests.support.places import DOCS, PROJECT
 from tests.support.stores import runs_by_size
 from tests.support.synthetic import Truth, write_store
 
-PROJECT = Path(__file__).parents[2]
-EXAMPLE = PROJECT / "docs" / "examples" / "medians"
-PAGE = PROJECT / "docs" / "contributing" / "analysis.md"
+EXAMPLE = DOCS / "examples" / "medians"
+PAGE = DOCS / "contributing" / "analysis.md"
 
 FROM_PYTHON = """
 import json, sys
@@ -33,21 +31,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project with one folder more; the weights of the ladder are linked."""
-    root = tmp_path_factory.mktemp("clone")
-    for name in ("rbpx", "conf", "experiments"):
-        shutil.copytree(PROJECT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "ladder"))
-    (root / "rbpx" / "ladder").symlink_to(PROJECT / "rbpx" / "ladder")
+    """The project with one folder more."""
+    root = clone(tmp_path_factory.mktemp("clone"))
     shutil.copytree(EXAMPLE, root / "rbpx" / "analyses" / "medians", ignore=shutil.ignore_patterns("__pycache__"))
     return root
-
-
-def python(copy: Path, cwd: Path, *words: object) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(copy)}
-    command = [sys.executable, *map(str, words)]
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,7 @@ import pytest
 from rbpx.laws.derived import derived, derived_approximation
 from rbpx.laws.power import fit_power_law
 from tests.support.commands import here
-
-pytest_plugins = ["tests.support.stores"]
-
-PROJECT = Path(__file__).resolve().parents[2]
-PUBLISHED, SHARED = PROJECT / "experiments" / "published", PROJECT.parent / "shared"
+from tests.support.places import PUBLISHED, SHARED
 
 
 def rows(cwd: Path, store: Path, *words: str) -> list[dict[str, Any]]:

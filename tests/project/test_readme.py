@@ -15,14 +15,14 @@ import pytest
 
 from docs.retell import execute, told
 from rbpx.cli.registry import names
-from tests.conftest import build_checkpoint
+from tests.support.checkpoints import build_checkpoint
 from tests.support.commands import here
+from tests.support.places import DOCS, EXPERIMENTS, PROJECT
 
-PROJECT = Path(__file__).parents[2]
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
-TUTORIAL = PROJECT / "docs" / "tutorial.md"
-NOTEBOOK = PROJECT / "docs" / "example.ipynb"
-PAGES = {path.relative_to(PROJECT): path.read_text(encoding="utf-8") for path in (PROJECT / "docs").rglob("*.md")}
+TUTORIAL = DOCS / "tutorial.md"
+NOTEBOOK = DOCS / "example.ipynb"
+PAGES = {path.relative_to(PROJECT): path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")}
 
 
 def commands_of(page: str) -> list[str]:
@@ -34,7 +34,7 @@ TOLD = [page for path, page in sorted(PAGES.items()) if path.name != TUTORIAL.na
 COMMANDS = list(dict.fromkeys(command for page in (README, *TOLD) for command in commands_of(page)))
 
 
-# The README's own commands add fits of three sizes and of other tie rules to the same store.
+# The studies add fits of other tie rules and methods to the same store.
 OF_THE_DEMO = "family = 'ladder' AND n_points = 7 AND ties = 'pessimistic' AND method = 'ols'"
 ON_STDLIB = f"dataset = 'stdlib' AND {OF_THE_DEMO}"
 
@@ -61,6 +61,12 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     done = run(in_python(recipe.strip().split("\n")[-1]), folder, folder / "store", apart=True)
     assert done.returncode == 0, done.stderr
     return folder / "store", done.stdout
+
+
+@pytest.fixture(scope="module")
+def scratch(demo: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of that store for the commands that are shown, which add runs and fits of their own."""
+    return Path(shutil.copytree(demo[0], tmp_path_factory.mktemp("scratch") / "store"))
 
 
 @pytest.fixture(scope="module")
@@ -91,10 +97,18 @@ def test_a_verb_is_told_in_the_readme(verb: str) -> None:
     assert f"`{verb}`" in README
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("python")])
-def test_a_command_that_is_shown_runs(command: str, demo: tuple[Path, str], workplace: Path) -> None:
+SHOWN = [command for command in COMMANDS if command.startswith("python")]
+
+
+@pytest.mark.parametrize(
+    "command", [pytest.param(c, marks=pytest.mark.slow) if "report" in c.split() else c for c in SHOWN]
+)
+def test_a_command_that_is_shown_runs(command: str, scratch: Path, workplace: Path) -> None:
     before = sorted(workplace.iterdir())
-    done = run(in_python(command), workplace, demo[0], apart="report" in command.split())
+    words = in_python(command)
+    if "report" in words and not any(word.startswith("resamples=") for word in words):
+        words.append("resamples=25")  # what a page holds does not depend on how many, its minutes do
+    done = run(words, workplace, scratch, apart="report" in words)
     assert done.returncode == 0, done.stderr
     assert bool(done.stdout.strip()) != bool({"measure", "import", "report"} & set(command.split()))
     made = sorted(set(workplace.iterdir()) - set(before))
@@ -192,8 +206,13 @@ def of_the_ladder(path: Path) -> bool:
     return "override /model: ladder" in path.read_text() and "\n  result:" in path.read_text()
 
 
+STUDIES = [path for path in sorted(EXPERIMENTS.glob("*.yaml")) if of_the_ladder(path)]
+LONG_STUDIES = ("outcomes", "rbp_figure_8")
+
+
 @pytest.mark.parametrize(
-    "path", [p for p in sorted((PROJECT / "experiments").glob("*.yaml")) if of_the_ladder(p)], ids=lambda p: p.stem
+    "path",
+    [pytest.param(p, marks=[pytest.mark.slow] if p.stem in LONG_STUDIES else [], id=p.stem) for p in STUDIES],
 )
 def test_the_findings_in_a_study_are_those_of_a_new_run(path: Path, demo: tuple[Path, str], tmp_path: Path) -> None:
     words = ["record", f"experiment={path.stem}", "model=ladder", "--output", str(tmp_path / path.name)]

@@ -16,8 +16,6 @@ from tests.support.commands import here, start
 from tests.support.reports import FAST, SIZES, read, report, store_of, words_of
 from tests.support.synthetic import Truth
 
-pytest_plugins = ["tests.support.stores", "tests.support.reports"]
-
 BRIEF = ("laws=rbp", "k=1")  # where the laws are not what is looked at
 
 

@@ -20,7 +20,6 @@ axe_playwright = pytest.importorskip("axe_playwright_python.sync_playwright", re
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is here: apt-get install chromium")
 
-pytest_plugins = ["tests.support.reports"]
 
 LAWS = "drawn-on-prose-laws-laws-table"
 

@@ -14,8 +14,6 @@ from rbpx.store.store import Store
 from tests.support.commands import here, start
 from tests.support.stores import Family, cell_records, write_jsonl
 
-pytest_plugins = ["tests.support.stores"]
-
 NAMES = {
     "cell_key": "a" * 16, "family": "mine", "size": "xl", "dataset": "file", "protocol": "paper", "dtype": "float32",
     "revision": None, "cell": 2, "cells": 5,

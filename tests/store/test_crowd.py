@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from rbpx.store.index import refresh_index
 from rbpx.store.queries import ask_user, connect
 from rbpx.store.store import Store
@@ -44,6 +46,7 @@ def read(root: str) -> list[tuple[int, int, int]]:
     return seen
 
 
+@pytest.mark.slow
 def test_eight_writers_and_four_readers_at_once(tmp_path: Path) -> None:
     root = str(tmp_path / "store")
     with multiprocessing.get_context("spawn").Pool(12) as pool:

@@ -20,8 +20,6 @@ from tests.support.commands import Answer, here
 from tests.support.stores import Family, cell_records, columns_of, manifests, run_folders
 from tests.support.synthetic import Truth, write_store
 
-pytest_plugins = ["tests.support.stores"]
-
 FILES = ("tokens.parquet", "rank_counts.parquet", "documents.parquet", "manifest.json")
 
 

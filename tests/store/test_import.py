@@ -18,10 +18,6 @@ from rbpx.store.store import Store
 from tests.support.commands import Answer, here, start
 from tests.support.stores import Measured, snapshot
 
-pytest_plugins = ["tests.support.stores"]
-
-PROJECT = Path(__file__).parents[2]
-PUBLISHED = PROJECT / "experiments" / "published"
 HEADER = "family,size,model,S,dataset,k,rbp,n_tokens,ce"
 ROWS = [
     "toy,1b,ORG/toy-1b,1000000000,wiki,1,0.41,5000,3.1",

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,6 @@ from rbpx.store.queries import ask, connect
 from rbpx.store.store import Store
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
-
-pytest_plugins = ["tests.support.stores"]
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 TRUTH = Truth(S=(10**4, 10**5, 10**6, 10**7))
 
@@ -59,7 +55,7 @@ def test_a_store_of_an_earlier_layout_gives_the_same_laws(cwd: Path, tmp_path: P
 
 
 def test_a_token_takes_less_than_six_and_a_half_bytes_with_real_ranks(tmp_path: Path) -> None:
-    from large_store import draw_cell
+    from benchmarks.large_store import draw_cell
 
     rng = np.random.default_rng(0)
     length_D = rng.integers(50, 500, 200)

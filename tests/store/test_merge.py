@@ -11,8 +11,6 @@ from tests.store.test_damage import faults, flipped, run_of
 from tests.support.commands import Answer, here
 from tests.support.stores import Family, Measured, cell_records, run_folders, snapshot
 
-pytest_plugins = ["tests.support.stores"]
-
 EVIDENCE = ("runs/", "cells/", "vocab/", "imports/", "samples/", "fits/", "rank_fits/", "failures/")
 
 
@@ -156,13 +154,18 @@ def test_imports_that_contradict_are_kept_out_and_named(cwd: Path, tmp_path: Pat
     assert observed(one, cwd) == before
 
 
-@pytest.mark.parametrize("other", ["missing", "empty", "itself"])
-def test_what_cannot_be_merged_is_refused_in_one_line(other: str, own_store: Path, cwd: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("other", "reason"), [("missing", "it has no runs"), ("empty", "it has no runs"), ("itself", "itself")]
+)
+def test_what_cannot_be_merged_is_refused_in_one_line(
+    other: str, reason: str, own_store: Path, cwd: Path, tmp_path: Path
+) -> None:
     (tmp_path / "empty").mkdir()
     place = own_store if other == "itself" else tmp_path / other
     (line,) = merge(own_store, place, cwd, check=2).stderr.splitlines()
-    assert line.startswith("rbpx: ")
-    assert str(place) in line
+    assert line.startswith(f"rbpx: {place} is ")
+    assert reason in line
+    assert "name the folder of another store" in line
 
 
 def test_a_request_that_leads_out_of_the_store_is_kept_out(own_store: Path, cwd: Path, tmp_path: Path) -> None:

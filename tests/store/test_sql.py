@@ -17,8 +17,6 @@ from rbpx.store.store import Store
 from tests.support.commands import here
 from tests.support.stores import FAMILY, Measured, rank_by_hand, run_folders, runs_by_size, snapshot
 
-pytest_plugins = ["tests.support.stores"]
-
 QUESTIONS = sorted(Path(rbpx.__file__).parent.rglob("*.sql"))
 ALL_RUNS = dict.fromkeys(("families", "sizes", "datasets", "protocols", "revisions", "cell_keys"))  # none narrows
 
@@ -373,8 +371,15 @@ def test_the_files_that_were_refused_could_have_been_read(places: dict[str, Path
 def test_the_verb_refuses_the_same_and_leaves_every_byte(own_store: Path, cwd: Path, tmp_path: Path) -> None:
     here("sql", "SELECT 1", "--store", own_store, cwd=cwd, check=0)  # a store that was moved is indexed anew
     before = snapshot(own_store)
-    for query in ("DELETE FROM runs", f"COPY runs TO '{tmp_path / 'new'}'", "SELECT * FROM read_text('/etc/passwd')"):
-        assert here("sql", query, "--store", own_store, cwd=cwd, check=2).stdout == ""
+    for query, reason in (
+        ("DELETE FROM runs", "one SELECT and only reads, got: 'DELETE FROM runs'"),
+        (f"COPY runs TO '{tmp_path / 'new'}'", 'one SELECT and only reads, got: "COPY runs TO'),
+        ("SELECT * FROM read_text('/etc/passwd')", 'Cannot access file "/etc/passwd"'),
+    ):
+        answer = here("sql", query, "--store", own_store, cwd=cwd, check=2)
+        (line,) = answer.stderr.splitlines()
+        assert reason in line
+        assert answer.stdout == ""
     assert snapshot(own_store) == before
     assert not (tmp_path / "new").exists()
 

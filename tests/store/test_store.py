@@ -32,8 +32,6 @@ from tests.support.stores import (
     snapshot,
 )
 
-pytest_plugins = ["tests.support.stores"]
-
 # At least these, in the contract's words.
 PROMISED = {
     "runs": "run_id, cell_key, family, size, model, revision, dataset, protocol, dtype, non_embedding_params, "

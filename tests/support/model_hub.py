@@ -1,7 +1,5 @@
 """A hub on this machine: repositories of models behind HF_ENDPOINT, as huggingface_hub asks for them, and misbehaving.
 
-A plugin: `pytest_plugins = ["tests.support.model_hub"]`. Its functions are imported too, hence PYTEST_DONT_REWRITE.
-
 Large files are redirected to a place of their own and named by SHA-256, small ones by git's hash of a blob; ranges are
 served, so a download that broke off can go on.
 """
@@ -12,6 +10,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -124,9 +123,9 @@ def _entry(name: str, raw: bytes) -> dict[str, Any]:
     return plain | {"lfs": {"oid": hashlib.sha256(raw).hexdigest(), "size": len(raw), "pointerSize": 134}}
 
 
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
-    """An empty hub, asked by this process too; its cache is `tmp_path / "home" / "hub"`."""
+@contextmanager
+def serving(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[Hub]:
+    """An empty hub on loopback while the block lasts; huggingface_hub of this process asks it and keeps its files."""
     from huggingface_hub import constants
 
     served = Hub()
@@ -142,7 +141,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     monkeypatch.setattr(constants, "ENDPOINT", served.url)
     template = constants.HUGGINGFACE_CO_URL_TEMPLATE.split("/{repo_id}")[1]
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{served.url}/{{repo_id}}{template}")
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "home" / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", CHUNK)  # what comes in less is lost when the line is cut
     try:

@@ -1,7 +1,4 @@
-"""Reports as their readers get them: stores with known laws, pages of them, and what stands in a page.
-
-A plugin: `pytest_plugins = ["tests.support.reports"]`. Its functions are imported too, hence PYTEST_DONT_REWRITE.
-"""
+"""Reports as their readers get them: stores with known laws, pages of them, and what stands in a page."""
 
 import base64
 import json
@@ -21,14 +18,6 @@ from tests.support.synthetic import Truth, write_store
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 FAST = "resamples=40"  # enough for an interval
 TEXTS = {"prose": Truth(S=SIZES), "code": Truth(S=SIZES, C=3.0, alpha=0.12)}
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty working directory beside the stores and pages of a module."""
-    cwd = tmp_path_factory.mktemp("report") / "cwd"
-    cwd.mkdir()
-    return cwd
 
 
 def store_of(root: Path, families: tuple[str, ...] = ("drawn",), texts: dict[str, Truth] = TEXTS, n: int = 30) -> Path:

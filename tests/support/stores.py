@@ -1,12 +1,7 @@
-"""What the tests of the command line work on: a family of four tiny models, measured once a session into a store.
-
-A plugin, so that all test modules share one store: `pytest_plugins = ["tests.support.stores"]`. They also import its
-functions, before pytest could rewrite its assertions, hence PYTEST_DONT_REWRITE.
-"""
+"""A family of four tiny models whose losses fall with size, and what lies in a store, read without rbpx."""
 
 import hashlib
 import json
-import shutil
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +9,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-import pytest
 
-from tests.conftest import TINY_TEXT, build_checkpoint
-from tests.support.commands import Answer, rbpx
+from tests.support.checkpoints import TINY_TEXT, build_checkpoint
+from tests.support.commands import Answer
 
 FAMILY = "mine"
 # size -> hidden width, layers, and how well the frequent tokens are known: the larger, the better, as in real life
@@ -70,46 +64,6 @@ def build_member(folder: Path, size: str, seed: int = 0) -> Path:
     weights["transformer.ln_f.bias"] += np.float32(strength / hidden**0.5)
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     return folder
-
-
-@pytest.fixture(scope="session")
-def family(tmp_path_factory: pytest.TempPathFactory, tiny_jsonl: Path) -> Family:
-    """Four tiny GPT-2 models on `tiny_text`; do not write into their folders."""
-    place = tmp_path_factory.mktemp("family")
-    return Family({size: build_member(place / size, size, seed) for seed, size in enumerate(SHAPES)}, tiny_jsonl)
-
-
-@pytest.fixture(scope="session")
-def measured(family: Family, tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    """The family measured by `python -m rbpx` itself; do not write into its store, `own_store` is a copy."""
-    place = tmp_path_factory.mktemp("measured")
-    cwd = place / "cwd"
-    cwd.mkdir()
-    answer = rbpx(*family.words(), RESAMPLES, "--store", place / "store", cwd=cwd, check=0)
-    return Measured(place / "store", family, answer)
-
-
-@pytest.fixture
-def own_store(measured: Measured, tmp_path: Path) -> Path:
-    """A copy of the measured store for one test."""
-    return Path(shutil.copytree(measured.store, tmp_path / "store"))
-
-
-@pytest.fixture
-def cwd(tmp_path: Path) -> Path:
-    """An empty working directory, that every command must leave empty."""
-    path = tmp_path / "cwd"
-    path.mkdir()
-    return path
-
-
-@pytest.fixture(scope="session")
-def long_jsonl(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six hundred different documents of more than a context each: with tokens_per_batch=1, about a second a model."""
-    path = tmp_path_factory.mktemp("long") / "long.jsonl"
-    texts = [f"Letter {n}: {TINY_TEXT[0]}" for n in range(600)]
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    return path
 
 
 def write_jsonl(path: Path, *texts: str) -> Path:

@@ -1,11 +1,8 @@
 """Training keeps clear of the evaluation, a kill loses nothing, the bundled ladder is what its recipe says."""
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -22,9 +19,8 @@ from rbpx.errors import RbpxError
 from rbpx.train.loss import chunked_cross_entropy
 from rbpx.train.text import drop_shared, prepare_text
 from rbpx.train.tokenizer import train_tokenizer
-
-PROJECT = Path(__file__).parents[2]
-LADDER = PROJECT / "rbpx" / "ladder"
+from tests.support.commands import here, start
+from tests.support.places import CONF, EXPERIMENTS, LADDER
 
 
 def a_site(folder: Path, files: dict[str, str]) -> Path:
@@ -124,25 +120,25 @@ KEYS = (
 )  # fmt: skip
 
 
-def train(site: Path, output: Path) -> list[str]:
-    keys = [f"text.site={site}", f"output={output}", *KEYS]
-    return [sys.executable, "-m", "rbpx", "train", *keys]
-
-
-def test_a_training_that_is_killed_continues_to_the_same_weights(tmp_path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_evaluation")
+def test_a_training_that_is_killed_continues_to_the_same_weights(cwd: Path, tmp_path: Path) -> None:
+    """The one that is killed has a process of its own, and reads the text that was prepared for the other."""
     site = a_site(
         tmp_path / "site", {"corpus/own.py": written(6000, "matrix")[:95_000], "corpus/b.py": written(1500, "ring")}
     )
-    subprocess.run(train(site, tmp_path / "whole"), check=True, capture_output=True, timeout=300)
+    words = ["train", f"text.site={site}", *KEYS]
+    here(*words, f"output={tmp_path / 'whole'}", cwd=cwd, check=0)
     shutil.copytree(tmp_path / "whole" / "text", tmp_path / "killed" / "text")
-    killed = subprocess.Popen(train(site, tmp_path / "killed"), stderr=subprocess.DEVNULL)
+    killed = start(*words, f"output={tmp_path / 'killed'}", cwd=cwd)
     checkpoint, deadline = tmp_path / "killed" / "tiny.checkpoint.pt", time.monotonic() + 200
     while not checkpoint.is_file() and time.monotonic() < deadline:
         time.sleep(0.02)
-    os.kill(killed.pid, signal.SIGKILL)
-    assert killed.wait() == -signal.SIGKILL
+    killed.kill()
+    killed.communicate()
+    assert killed.returncode == -signal.SIGKILL
     assert not (tmp_path / "killed" / "tiny").exists()
-    subprocess.run(train(site, tmp_path / "killed"), check=True, capture_output=True, timeout=300)
+    here(*words, f"output={tmp_path / 'killed'}", cwd=cwd, check=0)
     whole, resumed = (load_file(tmp_path / name / "tiny" / "model.safetensors") for name in ("whole", "killed"))
     assert whole.keys() == resumed.keys()
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
@@ -153,8 +149,8 @@ def test_a_training_that_is_killed_continues_to_the_same_weights(tmp_path: Path)
 
 # ------------------------------------------------------------------------------------------------ the bundled ladder
 
-SIZES = OmegaConf.to_container(OmegaConf.load(PROJECT / "conf" / "model" / "ladder.yaml"))["sizes"]  # type: ignore[index,call-overload]
-STUDY = OmegaConf.load(PROJECT / "experiments" / "ladder.yaml")
+SIZES = OmegaConf.to_container(OmegaConf.load(CONF / "model" / "ladder.yaml"))["sizes"]  # type: ignore[index,call-overload]
+STUDY = OmegaConf.load(EXPERIMENTS / "ladder.yaml")
 
 
 def test_the_ladder_has_seven_sizes_over_three_orders_of_magnitude_in_twenty_megabytes() -> None:

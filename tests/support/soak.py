@@ -1,7 +1,8 @@
 """`make soak`: minutes of kills, flipped bits, full disks and crowds on real stores; prints what was done and seen.
 
-Not part of the tests: `python -m tests.soak --rounds 60 --folder FOLDER`. Exits 1 where anything was lost, doubled,
-torn or silently wrong. The full disk needs the right to mount a tmpfs, and is left out without it, which is said.
+Not part of the tests: `python -m tests.support.soak --rounds 60 --folder FOLDER`. Exits 1 where anything was lost,
+doubled, torn or silently wrong. The full disk needs the right to mount a tmpfs; without it that part is left out, which
+is printed.
 """
 
 import argparse
