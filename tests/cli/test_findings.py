@@ -86,7 +86,7 @@ def test_a_wrong_result_is_one_line_and_writes_nothing(words: list[str], says: s
     ("words", "says"),
     [
         (["ties=mid"], "name a file for these with --output FILE"),
-        (["--output", "/no/such/folder/x.yaml"], "lies in no folder that there is"),
+        (["--output", "/no/such/folder/x.yaml"], "is in a folder that does not exist"),
         (["--output", "."], "is a folder"),
     ],
 )

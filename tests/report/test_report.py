@@ -284,7 +284,7 @@ def test_what_is_no_report_is_not_overwritten(store: Path, place: Path, tmp_path
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--output", "@/nosuch/page.html"], "lies in no folder"),
+        (["--output", "@/nosuch/page.html"], "is in a folder that does not exist"),
         (["--output", "@", "--format", "html"], "is a folder"),
         (["--format", "csv"], r"format=csv is not a format of a report; .* html, md, tex, svg, pdf"),
         (["--store", "@/nosuch"], r"store=\S+nosuch does not exist"),
