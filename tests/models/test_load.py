@@ -200,7 +200,7 @@ def test_weights_that_were_cut_short_are_refused(keep: int, folder: Path) -> Non
 
 
 CONFIGS = {"broken": b"{", "empty": b"", "a list": b"[]", "not utf-8": b'{"model_type": "\xff"}'}
-REASONS = ["line 1 column 2", "line 1 column 1", "should be one JSON object", "'utf-8' codec"]
+REASONS = ["line 1 column 2", "line 1 column 1", "is not a JSON object", "'utf-8' codec"]
 
 
 @pytest.mark.parametrize(("raw", "reason"), list(zip(CONFIGS.values(), REASONS, strict=True)), ids=CONFIGS)
