@@ -37,7 +37,7 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
             for name, value in named.items()
         )
     ]
-    asked = " ".join(f"{name}={value}" for name, value in named.items() if value is not None)
+    narrowing = " ".join(f"{name}={value}" for name, value in named.items() if value is not None)
     unknown = _not_there(connection, named)
     if unknown is not None:
         return f"{unknown}; see python -m rbpx status --store {request.store}"
@@ -47,7 +47,7 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
         if request.ties is None or t != request.ties.value
     ]
     hint = f"; {hints[0]}: add ties={hints[0].rpartition('=')[2]}" if hints else "; see python -m rbpx status"
-    return f"no runs in store={request.store} match {asked or 'the request'}{_asks_for(request.ties)}{hint}"
+    return f"no runs in store={request.store} match {narrowing or 'the request'}{_asks_for(request.ties)}{hint}"
 
 
 def _not_there(connection: duckdb.DuckDBPyConnection, named: Mapping[str, Any]) -> str | None:
@@ -58,8 +58,8 @@ def _not_there(connection: duckdb.DuckDBPyConnection, named: Mapping[str, Any]) 
     rows = connection.sql(query).fetchall()
     for at, name in enumerate(("source", "family", "dataset", "size")):
         known = list(dict.fromkeys(row[at] for row in rows if row[at] is not None))
-        asked = named[name] if isinstance(named[name], list) else [named[name]]
-        for value in asked:
+        values = named[name] if isinstance(named[name], list) else [named[name]]
+        for value in values:
             if value is not None and value not in known:
                 shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
                 return f"{name}={value} is not in the store; {did_you_mean(str(value), known)}it holds {shown}"

@@ -1,4 +1,4 @@
-"""What an analysis found, in a notebook: results as values, rows as Arrow and pandas, a table, a picture."""
+"""The answer to a question, in a notebook: results as values, rows as Arrow and pandas, a table, a picture."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ class Answer(Generic[Result]):
             RbpxError: this question has none.
         """
         if not has(self.verb, "chart"):
-            drawn = ", ".join(name for name in analyses() if has(name, "chart"))
-            raise RbpxError(f"{self.verb} has no picture in a notebook; there is one of {drawn}")
+            with_chart = ", ".join(name for name in analyses() if has(name, "chart"))
+            raise RbpxError(f"{self.verb} has no picture in a notebook; there is one of {with_chart}")
         chart: alt.LayerChart = part(self.verb, "chart").draw(self.results)
         return chart
 
     def _repr_html_(self) -> str:
         """How a notebook shows an answer whose cell ends with it."""
         shown: Any = self.frame().drop(columns=["params", "run_ids"], errors="ignore")
-        said = "".join(f"<p>{escape(message)}</p>" for message in self.messages)
-        return said + str(shown.to_html(max_rows=40, index=False, na_rep="–"))
+        paragraphs = "".join(f"<p>{escape(message)}</p>" for message in self.messages)
+        return paragraphs + str(shown.to_html(max_rows=40, index=False, na_rep="–"))
 
 
 def _flat(value: Any) -> Any:

@@ -72,14 +72,16 @@ def requests(verb: str, keys: Mapping[str, Any], store: str, config_dir: Path | 
     Raises:
         RbpxError: a key is unknown, or a value is not what its key takes.
     """
-    taken = [name for name in keys if name in ("store", "format", "output")]
-    if taken:
-        raise RbpxError(f"{taken[0]}= is no key of {verb} here; name the store in rbpx.open(STORE), answers are values")
+    reserved = [name for name in keys if name in ("store", "format", "output")]
+    if reserved:
+        raise RbpxError(
+            f"{reserved[0]}= is not a key of {verb} here; name the store in rbpx.open(STORE), answers are values"
+        )
     own = [] if config_dir is None else [f"hydra.searchpath=[{quoted(f'file://{config_dir.resolve()}')}]"]
-    listed = [[(name, choice) for choice in _choices(name, value)] for name, value in keys.items()]
+    combinations = [[(name, choice) for choice in _choices(name, value)] for name, value in keys.items()]
     primary = analysis(verb).primary
     fixed = [f"store={quoted(store)}", *own]
-    jobs = [[f"{name}={written(value)}" for name, value in job] for job in product(*listed)]
+    jobs = [[f"{name}={written(value)}" for name, value in job] for job in product(*combinations)]
     return [compose(primary, [*fixed, *job]) for job in jobs]
 
 

@@ -79,8 +79,8 @@ class Measurements:
 
     def frame(self, query: str) -> pd.DataFrame:
         """As `sql`, as a pandas DataFrame."""
-        found: pd.DataFrame = self.sql(query).to_pandas()
-        return found
+        frame: pd.DataFrame = self.sql(query).to_pandas()
+        return frame
 
     def observations(self, k: int | Sequence[int] | None = None, ties: str = "pessimistic") -> pa.Table:
         """RBP_k of every run, measured and imported, as an Arrow table; `.to_pandas()` makes a DataFrame of it.
@@ -98,8 +98,8 @@ class Measurements:
         if k is None:
             everything = self._ask(lambda connection: ask_user(connection, "FROM observations ORDER BY ALL"))
             return everything.filter(pa.compute.equal(everything["ties"], ties))
-        asked = request.k_listed()
-        return self._ask(lambda c: pa.concat_tables([ask(c, "rbp_at", k=each, ties=ties) for each in asked]))
+        ks = request.k_listed()
+        return self._ask(lambda c: pa.concat_tables([ask(c, "rbp_at", k=each, ties=ties) for each in ks]))
 
     def _ask(self, question: Any) -> Any:
         def answer() -> Any:

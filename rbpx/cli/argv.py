@@ -99,7 +99,7 @@ def parse(argv: list[str]) -> CommandLine:
     words: list[str] = []
     flags: list[str] = []
     overrides: list[str] = []
-    asked: set[str] = set()
+    pages: set[str] = set()
     rest = list(argv)
     completes = {"-sc", "--shell-completion"}
     while rest:
@@ -111,7 +111,7 @@ def parse(argv: list[str]) -> CommandLine:
                 raise RbpxError(f"{flag} needs a value, as in {flag} {'json' if flag == '--format' else 'PATH'}")
             overrides.append(f"{flag[2:]}={quoted(given)}")
         elif word in ("-h", "--help", "--version"):
-            asked.add(word)
+            pages.add(word)
         elif word == "--plot":
             overrides.append("plot=true")
         elif flag in _VALUED:
@@ -134,20 +134,20 @@ def parse(argv: list[str]) -> CommandLine:
             words.append(word)
         else:
             advice = _word_advice(word) or f"{verb} takes overrides such as model=ladder size=25k"
-            raise RbpxError(f"{word!r} is no key=value; {advice}")
+            raise RbpxError(f"{word!r} is not a key=value; {advice}")
     ways = [f for f in flags if f.split("=")[0] in {"-m", "--multirun", "-r", "--run", "-c", "--cfg", "-i", "--info"}]
     if len(ways) > 1:
         raise RbpxError(f"{ways[0]} and {ways[1]} ask for two ways of running; give one of them")
-    helps = bool(asked & {"-h", "--help"})
+    helps = bool(pages & {"-h", "--help"})
     # Hydra's parser wants its flags before the overrides, people write them anywhere.
-    return CommandLine(verb or "run", tuple(words), (*flags, *overrides), helps, "--version" in asked)
+    return CommandLine(verb or "run", tuple(words), (*flags, *overrides), helps, "--version" in pages)
 
 
 def _known_verb(word: str) -> str:
     if word in names():
         return word
-    found = near(word, names())
-    hint = _word_advice(word) or (f"did you mean '{found}'?" if found else f"known: {', '.join(verbs())}.")
+    meant = near(word, names())
+    hint = _word_advice(word) or (f"did you mean '{meant}'?" if meant else f"known: {', '.join(verbs())}.")
     raise RbpxError(f"unknown verb {word!r}; {hint} Overrides look like key=value; see python -m rbpx --help")
 
 

@@ -71,11 +71,11 @@ def script(shell: str) -> str:
 def _values() -> dict[str, Sequence[str]]:
     """The values of each key whose values are names."""
     enums: dict[str, Any] = {"dtype": Dtype, "device": Device, "format|--format": Format, "ties": Ties}
-    found: dict[str, Sequence[str]] = {name: _named(kind) for name, kind in enums.items()}
+    values: dict[str, Sequence[str]] = {name: _named(kind) for name, kind in enums.items()}
     for group in ("model", "dataset", "protocol"):
-        found[group] = _stems(folder("conf") / group)
-    found["experiment"] = [path.stem for path in experiments("measure")]
-    return found | {"laws": ["all", *LAWS], "method": ["all", *Method], "size": ["all"], "plot|calibrate": ["true"]}
+        values[group] = _stems(folder("conf") / group)
+    values["experiment"] = [path.stem for path in experiments("measure")]
+    return values | {"laws": ["all", *LAWS], "method": ["all", *Method], "size": ["all"], "plot|calibrate": ["true"]}
 
 
 def _named(kind: type[Enum]) -> list[str]:

@@ -1,4 +1,4 @@
-"""After the last job: its verb finishes for all of them, failures are listed, and the exit status is told."""
+"""After the last job: its verb finishes for all of them, failures are listed, and the exit status is returned."""
 
 import os
 import sys

@@ -53,11 +53,11 @@ Exit status: 0 done, 1 something failed while running, 2 the request is wrong.""
 def help_text(verb: str | None) -> str:
     """The page of one verb, or of all."""
     if verb is None:
-        listed = "\n".join(f"  {name:<10} {described.summary}" for name, described in verbs().items())
+        lines = "\n".join(f"  {name:<10} {described.summary}" for name, described in verbs().items())
         return (
             "rbpx tells how language models get better with size, token by token.\n\n"
             "usage: python -m rbpx [VERB] [key=value ...]\n\n"
-            f"verbs (default: run)\n{listed}\n\nkeys\n{_indent(_keys())}\n\nflags\n{_indent(_FLAGS)}\n\n"
+            f"verbs (default: run)\n{lines}\n\nkeys\n{_indent(_keys())}\n\nflags\n{_indent(_FLAGS)}\n\n"
             "python -m rbpx VERB --help explains one verb."
         )
     lesson = about(verb)

@@ -72,10 +72,12 @@ def launch(line: CommandLine) -> list[Outcome]:
 def _refuse_lists(overrides: Sequence[str]) -> None:
     """Hydra would quietly merge the files of a list into one."""
     for override in overrides:
-        listed = re.fullmatch(r"(model|dataset|protocol|experiment)=\[(.*)\]", override)
-        if listed:
-            names = listed[2].replace(" ", "")
-            raise RbpxError(f"{override} is a list where one {listed[1]} is meant; sweep with -m {listed[1]}={names}")
+        names_list = re.fullmatch(r"(model|dataset|protocol|experiment)=\[(.*)\]", override)
+        if names_list:
+            names = names_list[2].replace(" ", "")
+            raise RbpxError(
+                f"{override} is a list where one {names_list[1]} is meant; sweep with -m {names_list[1]}={names}"
+            )
 
 
 def _run_job(line: CommandLine, config: Any, alone: bool) -> Outcome:

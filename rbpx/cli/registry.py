@@ -21,8 +21,8 @@ def names() -> list[str]:
 @cache
 def verbs() -> Mapping[str, Verb | Analysis]:
     """Every verb with what it says of itself, in the order of `--help`."""
-    found = {name: about(name) for name in names()}
-    return dict(sorted(found.items(), key=lambda item: item[1].order))
+    described = {name: about(name) for name in names()}
+    return dict(sorted(described.items(), key=lambda item: item[1].order))
 
 
 def about(name: str) -> Verb | Analysis:

@@ -31,7 +31,7 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str]) -> str:
     inner = re.search(r"Key '([^']+)' not in 'ImportConfig'", f"{text} {problem.__cause__}")
     if inner:
         known = ", ".join(ImportConfig.__dataclass_fields__)
-        return f"{inner[1]} is no key of an import; known: {known}; see python -m rbpx import --help"
+        return f"{inner[1]} is not a key of an import; known: {known}; see python -m rbpx import --help"
     key = re.search(
         r"Could not override '([^']+)'|Key '([^']+)' (?:is )?not in|Could not delete from config. '([^']+)'", text
     )
@@ -46,11 +46,11 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str]) -> str:
         return f"{name}={values} are several values; {sweep}, or quote it: '{name}=\"{values}\"'"
     if re.search("mismatched input|token recognition|extraneous input|no viable alternative", text):
         strange = [o for o in overrides if re.search(r"=.*[(){}\[\]:,=]", o)]
-        told = " ".join(strange or overrides)
-        name, _, value = told.partition("=")
+        typed = " ".join(strange or overrides)
+        name, _, value = typed.partition("=")
         if re.fullmatch(r"\[[^\]]*", value):
-            return f"{told} has no ] at its end; write {name}='{value}]'"
-        return f"{told} cannot be read; quote such characters: 'key=\"value\"'"
+            return f"{typed} has no ] at its end; write {name}='{value}]'"
+        return f"{typed} cannot be read; quote such characters: 'key=\"value\"'"
     override = re.search(r"Error merging override ([^=\s]+)=(.*)", text)
     whole = f"{problem.__cause__ or ''}\n{text}"
     wrong = re.search(r"Invalid value '(.*)', expected one of \[(.*)\]", whole)
@@ -60,7 +60,7 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str]) -> str:
     kind = re.search(r"Value '([^']*)' .*could not be converted to (Integer|Float)", whole)
     if override and kind:
         number = "whole number" if kind[2] == "Integer" else "number"
-        return f"{override[1]}={kind[1]} is no {number}; give one in digits, as in {override[1]}=100"
+        return f"{override[1]}={kind[1]} is not a {number}; give one in digits, as in {override[1]}=100"
     kind = re.search(r"Value '(.*)' is not a valid bool", whole)
     if override and kind:
         return f"{override[1]}={kind[1]} is neither true nor false; write {override[1]}=true"
@@ -96,6 +96,6 @@ def _unknown_key(key: str, primary: str) -> str:
         known = [f"{group}.{name}" for name in _GROUPS[group].__dataclass_fields__]
     if key == "dataset.where" and primary == "measure":
         return f"{key} is a mapping that can be changed but not added to; put yours into a file given with --config-dir"
-    found = near(key, known)
-    hint = f"did you mean {found}?" if found not in (None, key) else f"known keys: {', '.join(known)}."
-    return f"{key} is no key; {hint} See python -m rbpx --help"
+    meant = near(key, known)
+    hint = f"did you mean {meant}?" if meant not in (None, key) else f"known keys: {', '.join(known)}."
+    return f"{key} is not a key; {hint} See python -m rbpx --help"

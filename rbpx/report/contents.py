@@ -102,6 +102,10 @@ class Report:
         return [part for chapter in self.chapters for part in chapter.parts]
 
 
+Answers = dict[str, tuple[list[Any], list[Record]]]
+"""Question -> its results, and the rows of its fits."""
+
+
 def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     """Do every analysis over the runs that are asked for, and put what they say in order.
 
@@ -118,12 +122,12 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     if not any(store.records("cells")) and not store.import_files():
         return _report(request.store, narrowed, n_failed, [], [], (), {})
     with evidence_kept():
-        found, reasons = _find_all(grids)
+        answers, reasons = _find_all(grids)
     refresh_index(store)
     with connect(store) as connection:
-        parts = _parts(connection, found, reasons)
-        of_gaps = _sections_across(connection, found, reasons)
-    return _report(request.store, narrowed, n_failed, found["fit"][0], parts, of_gaps, found)
+        parts = _parts(connection, answers, reasons)
+        of_gaps = _sections_across(connection, answers, reasons)
+    return _report(request.store, narrowed, n_failed, answers["fit"][0], parts, of_gaps, answers)
 
 
 def _questions(across: bool) -> list[str]:
@@ -131,20 +135,20 @@ def _questions(across: bool) -> list[str]:
     return [name for name, each in analyses().items() if has(name, "section") and each.across is across]
 
 
-def _find_all(grids: Sequence[Grid]) -> tuple[dict[str, tuple[list[Any], list[Record]]], dict[str, str]]:
+def _find_all(grids: Sequence[Grid]) -> tuple[Answers, dict[str, str]]:
     """Results and kept fits of each question, and why some have none."""
-    found = {"fit": answer("fit", grids, required=False, indexes=False)}
+    answers = {"fit": answer("fit", grids, required=False, indexes=False)}
     reasons: dict[str, str] = {}
     for name in (*_questions(across=False), *_questions(across=True)):
-        if name in found:
+        if name in answers:
             continue
         try:
-            found[name] = answer(name, grids, indexes=False)
+            answers[name] = answer(name, grids, indexes=False)
         except DamageError:
             raise
         except RbpxError as problem:
-            found[name], reasons[name] = ([], []), str(problem)
-    return found, reasons
+            answers[name], reasons[name] = ([], []), str(problem)
+    return answers, reasons
 
 
 def _report(
@@ -154,7 +158,7 @@ def _report(
     laws: Sequence[Laws],
     parts: Sequence[tuple[Group, Part]],
     of_gaps: tuple[Section, ...],
-    found: dict[str, tuple[list[Any], list[Record]]],
+    answers: Answers,
 ) -> Report:
     groups = [each.group for each in laws]
     datasets = list(dict.fromkeys(group.first.dataset for group in groups))
@@ -174,8 +178,8 @@ def _report(
             for name in datasets
         ),
         gaps=of_gaps,
-        overview=glance(laws, found.get("regimes", ([], []))[0]),
-        paper=(table_1(found.get("klaw", ([], []))[0]), table_2(laws)),
+        overview=glance(laws, answers.get("regimes", ([], []))[0]),
+        paper=(table_1(answers.get("klaw", ([], []))[0]), table_2(laws)),
         runs=runs_sheet(groups),
     )
 
@@ -191,19 +195,19 @@ def _slug(text: str) -> str:
 
 
 def _parts(
-    connection: duckdb.DuckDBPyConnection, found: dict[str, tuple[list[Any], list[Record]]], reasons: dict[str, str]
+    connection: duckdb.DuckDBPyConnection, answers: Answers, reasons: dict[str, str]
 ) -> list[tuple[Group, Part]]:
     parts: list[tuple[Group, Part]] = []
-    taken: set[str] = set()
-    for laws in found["fit"][0]:
+    names: set[str] = set()
+    for laws in answers["fit"][0]:
         group = laws.group
         name = _slug(group.title)
-        while name in taken:
+        while name in names:
             name += "-"
-        taken.add(name)
-        own = {each: _of(group, *found[each]) for each in _questions(across=False)}
+        names.add(name)
+        own = {each: _of(group, *answers[each]) for each in _questions(across=False)}
         sections = [_section(connection, each, own[each], group, reasons) for each in own]
-        told = Part(
+        group_part = Part(
             name,
             group.title,
             _about(group),
@@ -211,7 +215,7 @@ def _parts(
             tuple(sentences(laws)),
             tuple(sections),
         )
-        parts.append((group, told))
+        parts.append((group, group_part))
     return parts
 
 
@@ -260,13 +264,13 @@ def _sentence(reason: str) -> str:
 
 def _sections_across(
     connection: duckdb.DuckDBPyConnection,
-    found: dict[str, tuple[list[Any], list[Record]]],
+    answers: Answers,
     reasons: dict[str, str],
 ) -> tuple[Section, ...]:
     """What compares groups with each other: a section a family, or why there is none."""
     sections: list[Section] = []
     for name in _questions(across=True):
-        results, records = found[name]
+        results, records = answers[name]
         for family in dict.fromkeys(each.group.first.family for each in results):
             own = [each for each in results if each.group.first.family == family]
             ids = [str(record["fit_id"]) for record in records if record["family"] == family and record.get("fit_id")]

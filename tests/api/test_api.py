@@ -115,7 +115,7 @@ def test_observations_are_counted_tokens_at_any_k_under_any_rule(store: Path) ->
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
-        (lambda m: m.fit(limti=3), "limti is no key; did you mean limit"),
+        (lambda m: m.fit(limti=3), "limti is not a key; did you mean limit"),
         (lambda m: m.fit(k=0), "k=0 is no rank"),
         (lambda m: m.fit(dataset="pydco"), "did you mean pydoc"),
         (lambda m: m.fit(store="elsewhere"), r"rbpx\.open"),

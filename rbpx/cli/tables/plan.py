@@ -96,8 +96,8 @@ def _notes(planned: Sequence[Planned]) -> list[str]:
         SPLIT: "split: device=split spreads it over GPUs, main memory and disk",
         NO: "no: not even that helps; fewer tokens_per_batch, or another machine",
     }
-    asked = {one.standing.cell.dtype for one in planned}
-    needed = [text for name, text in meaning.items() if name not in asked and any(one.fits == name for one in left)]
+    dtypes = {one.standing.cell.dtype for one in planned}
+    needed = [text for name, text in meaning.items() if name not in dtypes and any(one.fits == name for one in left)]
     lines.append("Peak: memory of one process; fits: what makes it fit into the memory free now.")
     if needed:
         lines.append(f"{'; '.join(needed)}.")
@@ -114,7 +114,7 @@ def _total(left: Sequence[Planned]) -> str:
         ("time_s", time),
         ("disk_mib", lambda total: f"{_mib(total)} MiB on disk"),
     ):
-        known = [value for value in (getattr(one, name) for one in left) if value is not None]
-        if known:
-            totals.append(f"{'at least ' if len(known) < len(left) else ''}{form(sum(known))}")
+        values = [value for value in (getattr(one, name) for one in left) if value is not None]
+        if values:
+            totals.append(f"{'at least ' if len(values) < len(left) else ''}{form(sum(values))}")
     return f": {', '.join(totals)}." if totals else "."

@@ -56,14 +56,14 @@ def start(job: Job) -> None:
 
 
 def _suffix(request: "Request") -> str:
-    """The kind of file: what the output's name says, else the format asked for, else CSV."""
-    asked = None if request.format is Format.table else f".{request.format.value}"
+    """The kind of file: what the output's name says, else the format format_suffix for, else CSV."""
+    format_suffix = None if request.format is Format.table else f".{request.format.value}"
     if request.output is None:
-        return asked or ".csv"
+        return format_suffix or ".csv"
     suffix = Path(request.output).suffix.lower()
-    if suffix in _SUFFIXES and asked not in (None, suffix):
+    if suffix in _SUFFIXES and format_suffix not in (None, suffix):
         raise RbpxError(f"output={request.output} and format={request.format.value} differ; leave one of them out")
-    if suffix not in _SUFFIXES and asked is None:
+    if suffix not in _SUFFIXES and format_suffix is None:
         known = ", ".join(_SUFFIXES)
         raise RbpxError(f"output={request.output} does not tell its format; end it in {known}, or give --format csv")
-    return suffix if suffix in _SUFFIXES else str(asked)
+    return suffix if suffix in _SUFFIXES else str(format_suffix)

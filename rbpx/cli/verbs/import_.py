@@ -77,11 +77,11 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
     brought = (
         f"{len(ones):,} observations of {models} model(s) on {datasets} dataset(s) at {len({o.k for o in ones})} k"
     )
-    known = len(ones) - imported.n_new
-    there = f" ({known:,} of them were there already)" if known else ""
+    n_known = len(ones) - imported.n_new
+    already = f" ({n_known:,} of them were there already)" if n_known else ""
     if imported.ignored:
         print(f"ignored columns of {file}: {', '.join(imported.ignored)}", file=sys.stderr)
     if imported.n_new:
-        print(f"imported {brought} from {file} into {store.root} as {config.source}{there}", file=sys.stderr)
+        print(f"imported {brought} from {file} into {store.root} as {config.source}{already}", file=sys.stderr)
     else:
         print(f"nothing new in {file}: its {brought} are in {store.root} as {config.source}", file=sys.stderr)

@@ -40,7 +40,7 @@ def start(job: Job) -> None:
 
     Raises:
         RbpxError: an unknown action, or something that is not in the store.
-        MeasureError: the store cannot be written, `verify` found faults, or `merge` could not take everything in.
+        MeasureError: the store cannot be written, `verify` verified faults, or `merge` could not take everything in.
     """
     from rbpx.store.index import NAME, refresh_index
     from rbpx.store.remote import open_store, own_store
@@ -97,31 +97,31 @@ def _verify(store: "Store", request: "Request") -> None:
 
     n_bytes = sum(path.stat().st_size for path in store.root.glob("runs/[!.]*/*") if path.is_file())
     with counted("verifying, MiB", n_bytes / 2**20) as advance:
-        found = verify(store, lambda read: advance(read / 2**20))
+        result = verify(store, lambda read: advance(read / 2**20))
     summary = (
-        f"store {store.root}: {found.n_runs:,} runs, {found.n_tokens:,} tokens, {found.n_bytes / 2**20:,.1f} MiB, "
-        f"{found.n_cells:,} cells, {found.n_records:,} fits and failures, {found.n_files:,} vocabularies and imports"
+        f"store {store.root}: {result.n_runs:,} runs, {result.n_tokens:,} tokens, {result.n_bytes / 2**20:,.1f} MiB, "
+        f"{result.n_cells:,} cells, {result.n_records:,} fits and failures, {result.n_files:,} vocabularies and imports"
     )
     notes = []
-    if found.n_unasked:
-        notes.append(f"{found.n_unasked:,} run(s) that no cell names: the line that measured them links them again")
-    if found.leftovers:
+    if result.n_unasked:
+        notes.append(f"{result.n_unasked:,} run(s) that no cell names: the line that measured them links them again")
+    if result.leftovers:
         notes.append(
-            f"{len(found.leftovers):,} unfinished file(s) of processes that are writing or were stopped, which do no "
+            f"{len(result.leftovers):,} unfinished file(s) of processes that are writing or were stopped, which do no "
             "harm: measuring clears them away after a day"
         )
     if request.format is Format.table:
         screen = console()
-        for one in found.faults:
+        for one in result.faults:
             screen.print(f"{one.kind} {one.name}: {one.fault}; {one.remedy}", markup=False, soft_wrap=True)
         for line in (summary, *notes):
             screen.print(line, markup=False, soft_wrap=True)
     else:
-        print_records([asdict(one) for one in found.faults], request.format)
+        print_records([asdict(one) for one in result.faults], request.format)
         for line in (summary, *notes):
             print(line, file=sys.stderr)
-    if found.faults:
-        raise MeasureError(f"{len(found.faults):,} fault(s) in store={request.store}")
+    if result.faults:
+        raise MeasureError(f"{len(result.faults):,} fault(s) in store={request.store}")
 
 
 def _merge(store: "Store", place: str, request: "Request") -> None:
