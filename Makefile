@@ -48,8 +48,9 @@ picture: $(STAMP) ## docs/report.png: the first screen of the report of the demo
 test: $(STAMP) ## all tests but those of `make long`, on two cores
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=15
 
-long: $(STAMP) ## the tests that draw by the hundred, to count how often an interval holds the truth
+long: $(STAMP) ## what takes an hour: draws by the hundred, to count how often an interval holds the truth, then `make soak`
 	$(BIN)/python -m pytest -m long
+	$(MAKE) --no-print-directory soak
 
 check: $(STAMP) ## format, lint, types, import directions, documentation, then the tests
 	$(BIN)/ruff format --check
