@@ -18,8 +18,8 @@ def show(results: Sequence[Foresights]) -> None:
         screen,
         "Backtest: fitted to the smallest sizes and compared with the larger ones, on the same tokens; laws in order "
         "of their mean |error|; from n: error of the largest size, predicted from the n smallest. Inside: how many of "
-        "the 95 % intervals contained the measured value. Intervals of a prediction are for one new model; more than "
-        f"{FAR} times beyond the measured sizes a prediction is an extrapolation that no backtest covers.",
+        "the 95 % intervals contained the measured value. Intervals of a prediction are for one new model; a "
+        f"prediction farther than {FAR} times outside the measured sizes is an extrapolation that no backtest covers.",
         (f.law.fit.status for foresights in results for f in foresights.laws),
     )
 
