@@ -39,4 +39,4 @@ nitpick_ignore_regex += [
 nitpick_ignore_regex += [
     ("py:class", r"(KLaws|Regimes|Emergences|Gaps|Choices|Ranks|Entropies|GroupUnits|Improvement)")
 ]
-nitpick_ignore_regex += [("py:class", r"(OutcomesFound|TokenwiseFound|Foresights|Laws|Law|ArrayLike|Floats)")]
+nitpick_ignore_regex += [("py:class", r"(OutcomesResult|TokenwiseResult|Foresights|Laws|Law|ArrayLike|Floats)")]

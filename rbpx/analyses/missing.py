@@ -57,12 +57,12 @@ def _not_there(connection: duckdb.DuckDBPyConnection, named: Mapping[str, Any]) 
         UNION SELECT DISTINCT 'measured', family, dataset, size FROM runs ORDER BY ALL"""
     rows = connection.sql(query).fetchall()
     for at, name in enumerate(("source", "family", "dataset", "size")):
-        known = list(dict.fromkeys(row[at] for row in rows if row[at] is not None))
+        present = list(dict.fromkeys(row[at] for row in rows if row[at] is not None))
         values = named[name] if isinstance(named[name], list) else [named[name]]
         for value in values:
-            if value is not None and value not in known:
-                shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
-                return f"{name}={value} is not in the store; {did_you_mean(str(value), known)}it holds {shown}"
+            if value is not None and value not in present:
+                examples = ", ".join(present[:12]) + (", ..." if len(present) > 12 else "")
+                return f"{name}={value} is not in the store; {did_you_mean(str(value), present)}it holds {examples}"
     return None
 
 

@@ -51,8 +51,8 @@ def names() -> list[str]:
 @cache
 def analyses() -> Mapping[str, Analysis]:
     """All questions by verb, in their order."""
-    found = {name: analysis(name) for name in names()}
-    return dict(sorted(found.items(), key=lambda item: item[1].order))
+    by_verb = {name: analysis(name) for name in names()}
+    return dict(sorted(by_verb.items(), key=lambda item: item[1].order))
 
 
 def analysis(name: str) -> Analysis:

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from rbpx.analyses.gaps.analysis import Gaps
     from rbpx.analyses.improve.analysis import Improvement
     from rbpx.analyses.klaw.analysis import KLaws
-    from rbpx.analyses.outcomes.recovery import OutcomesFound
+    from rbpx.analyses.outcomes.recovery import OutcomesResult
     from rbpx.analyses.predict.analysis import Foresights
     from rbpx.analyses.ranks.analysis import Ranks
     from rbpx.analyses.regimes.analysis import Regimes
-    from rbpx.analyses.tokenwise.analysis import TokenwiseFound
+    from rbpx.analyses.tokenwise.analysis import TokenwiseResult
     from rbpx.analyses.units.analysis import GroupUnits
 
 
@@ -125,8 +125,8 @@ class Measurements:
         entropy: ClassVar[Ask[Entropies]]
         units: ClassVar[Ask[GroupUnits]]
         improve: ClassVar[Ask[Improvement]]
-        outcomes: ClassVar[Ask[OutcomesFound]]
-        tokenwise: ClassVar[Ask[TokenwiseFound]]
+        outcomes: ClassVar[Ask[OutcomesResult]]
+        tokenwise: ClassVar[Ask[TokenwiseResult]]
 
     def _answer(self, verb: str, keys: Keys) -> Answer[Any]:
         """What a question finds, and its rows."""

@@ -77,7 +77,7 @@ def weigh(
         approximated = _approximate(paper)
         theta = _derive(_parameter(paper, "beta"), _parameter(paper, "gamma"), vocab_size)
         measured |= {name: curve[0] for name, curve in zip(_LOGNORMAL, theta, strict=True)}
-    more = {law: known for law in laws if (known := quantity(law)) is not None}
+    more = {law: definition for law in laws if (definition := quantity(law)) is not None}
     logprob_DR = csr_array((logprob, (doc, column)), shape)
     if more:
         logprob_R = np.asarray(logprob_DR.sum(axis=0), float)
@@ -134,10 +134,10 @@ def _resampled_terms(drawn_BR: Floats, logprob_BR: Floats) -> Curves:
 def _values(more: dict[str, Quantity], counts: Counts) -> Curves:
     """Quantities of modules of their own; NaN where a resample drew no token."""
     says_B = counts.tokens_BR.sum(axis=1) > 0
-    drawn = Counts(counts.rank_R, counts.tokens_BR[says_B], counts.sum_logprob_BR[says_B], counts.vocab_size)
+    resampled = Counts(counts.rank_R, counts.tokens_BR[says_B], counts.sum_logprob_BR[says_B], counts.vocab_size)
     filled = {law: np.full(len(says_B), np.nan) for law in more}
-    for law, known in more.items():
-        filled[law][says_B] = known.value(drawn)
+    for law, definition in more.items():
+        filled[law][says_B] = definition.value(resampled)
     return filled
 
 
@@ -152,8 +152,8 @@ def _derive(beta: Any, gamma: Any, vocab_size: int) -> tuple[Floats, Floats]:
     rbp1_B, cross_entropy_B = np.full(len(beta_B), np.nan), np.full(len(beta_B), np.nan)
     known_B = np.isfinite(beta_B) & np.isfinite(gamma_B)
     if known_B.any():
-        found = derived_power_law(beta_B[known_B], gamma_B[known_B], vocab_size)
-        rbp1_B[known_B], cross_entropy_B[known_B] = found.neg_ln_rbp_1, found.cross_entropy_nats
+        derived = derived_power_law(beta_B[known_B], gamma_B[known_B], vocab_size)
+        rbp1_B[known_B], cross_entropy_B[known_B] = derived.neg_ln_rbp_1, derived.cross_entropy_nats
     return rbp1_B, cross_entropy_B
 
 
@@ -170,5 +170,5 @@ def _approximate(paper: RankFit) -> tuple[float, float] | None:
     mu, sigma = paper.params["mu"], paper.params["sigma"]
     if mu is None or sigma is None:
         return None
-    found = derived_approximation(mu, sigma)
-    return float(found.neg_ln_rbp_1), float(found.cross_entropy_nats)
+    derived = derived_approximation(mu, sigma)
+    return float(derived.neg_ln_rbp_1), float(derived.cross_entropy_nats)

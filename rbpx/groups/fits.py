@@ -75,7 +75,7 @@ def record_of(group: Group, law: str, fit: PowerLawFit, run_ids: Sequence[str], 
     names = group.names()
     shared = [names[name] for name in ("ties", "source", "family", "dataset", "revision")]
     apart = [more.get("k"), more.get("size"), more.pop("n", None)]
-    known: Record = {
+    values: Record = {
         **names,
         **asdict(fit),
         "fit_id": digest([law, str(method), *shared, *apart, sorted(run_ids)]),
@@ -85,14 +85,14 @@ def record_of(group: Group, law: str, fit: PowerLawFit, run_ids: Sequence[str], 
         "created_at": now(),
         **more,
     }
-    return {name: known.get(name) for name in FITS.names}
+    return {name: values.get(name) for name in FITS.names}
 
 
 def write_rank_fit(store: Store, run: Run, ties: Ties, fit: RankFit, implied: Record) -> Record:
     """Keep a row of the relation `rank_fits`; what another analysis said of the same distribution stays beside it."""
     name = f"{run.run_id}-{ties.value}-{fit.distribution}"
-    known = store.record("rank_fits", name) or {"params": {}}
+    previous = store.record("rank_fits", name) or {"params": {}}
     record = {"run_id": run.run_id, "ties": ties.value, **asdict(fit), "created_at": now()}
-    record["params"] = known["params"] | fit.params | implied
+    record["params"] = previous["params"] | fit.params | implied
     store.write_record("rank_fits", name, record)
     return record

@@ -59,25 +59,25 @@ def weigh_group(
     """The evidence of each run, their documents resampled, the same ones for every size; none for imported runs."""
     if not group.is_measured:
         return []
-    known = _KNOWN.get({})  # outside of `evidence_kept` one that nobody keeps
+    cache = _EVIDENCE.get({})  # outside of `evidence_kept` one that nobody keeps
     key = (*group.run_ids, group.ties, *k_grid, frozenset(laws), request.resamples, request.seed)
-    if key not in known:
+    if key not in cache:
         weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
-        known[key] = _weigh_runs(connection, group, weights_BD, k_grid, laws)
-    return known[key]
+        cache[key] = _weigh_runs(connection, group, weights_BD, k_grid, laws)
+    return cache[key]
 
 
-_KNOWN: ContextVar[dict[tuple[Any, ...], list[Evidence]]] = ContextVar("evidence")
+_EVIDENCE: ContextVar[dict[tuple[Any, ...], list[Evidence]]] = ContextVar("evidence")
 
 
 @contextmanager
 def evidence_kept() -> Iterator[None]:
     """While it lasts, runs are weighed once for all analyses that ask the same of them, not once for each."""
-    token = _KNOWN.set({})
+    token = _EVIDENCE.set({})
     try:
         yield
     finally:
-        _KNOWN.reset(token)
+        _EVIDENCE.reset(token)
 
 
 def _weigh_runs(
@@ -87,12 +87,12 @@ def _weigh_runs(
     k_grid: Sequence[int],
     laws: Collection[str],
 ) -> list[Evidence]:
-    found = []
+    pending = []
     with ThreadPoolExecutor() as pool:  # numpy works outside the interpreter's lock, while the next run is counted
         for run in group.runs:
             counts = ask(connection, "document_ranks", run_id=run.run_id, ties=group.ties.value)
-            found.append(pool.submit(weigh, counts, weights_BD, k_grid, run.vocab_size or 0, laws))
-        return [each.result() for each in found]
+            pending.append(pool.submit(weigh, counts, weights_BD, k_grid, run.vocab_size or 0, laws))
+        return [each.result() for each in pending]
 
 
 def size_points(
@@ -102,22 +102,22 @@ def size_points(
     if not group.is_measured:
         return _imported_points(group, request, laws)
     doubt = Status.one_document if group.n_documents == 1 else None
-    found = []
+    points = []
     for law in LAWS:
         if law == "rbp" and law in laws:
             for at, k in enumerate(k_grid):
                 y_N = neg_ln(np.array([e.measured["rbp"][at] for e in evidence]))
                 y_BN = neg_ln(np.column_stack([e.resampled["rbp"][:, at] for e in evidence]))
-                found.append(Points(law, k, group.runs, y_N, y_BN, doubt))
+                points.append(Points(law, k, group.runs, y_N, y_BN, doubt))
             smallest = min(run.vocab_size or 0 for run in group.runs)
-            found += [_unknown(group, k, Status.beyond_vocabulary) for k in request.k_beyond(smallest)]
+            points += [_unknown(group, k, Status.beyond_vocabulary) for k in request.k_beyond(smallest)]
         elif law in laws:
             y_N = np.array([e.measured[law] for e in evidence])
             y_BN = np.column_stack([e.resampled[law] for e in evidence])
             ranks = [e.paper.status for e in evidence if e.paper is not None and law.startswith("lognormal")]
             doubts = [status for status in ranks if status is not Status.ok]
-            found.append(Points(law, None, group.runs, y_N, y_BN, doubts[0] if doubts else doubt))
-    return found
+            points.append(Points(law, None, group.runs, y_N, y_BN, doubts[0] if doubts else doubt))
+    return points
 
 
 def _unknown(group: Group, k: int | None, doubt: Status, law: str = "rbp") -> Points:
@@ -126,17 +126,17 @@ def _unknown(group: Group, k: int | None, doubt: Status, law: str = "rbp") -> Po
 
 def _imported_points(group: Group, request: Request, laws: Collection[str]) -> list[Points]:
     """Imported runs know RBP at some k, and perhaps cross-entropy; what needs their tokens is not known."""
-    found = []
+    points = []
     observed = sorted({k for run in group.runs for k, n in run.observed if n == 1})
     if "rbp" in laws:
         for k in observed if request.k is None or request.k == "log" else request.k_listed():
             runs = tuple(run for run in group.runs if (k, 1) in run.observed)
             y_N = neg_ln(np.array([run.observed[k, 1] for run in runs]))
-            found.append(Points("rbp", k, runs, y_N, None) if runs else _unknown(group, k, Status.not_known))
+            points.append(Points("rbp", k, runs, y_N, None) if runs else _unknown(group, k, Status.not_known))
     if "cross_entropy" in laws:
         runs = tuple(run for run in group.runs if run.cross_entropy_nats is not None)
         y_N = np.array([run.cross_entropy_nats for run in runs], dtype=np.float64)
-        known = Points("cross_entropy", None, runs, y_N, None)
-        found.append(known if runs else _unknown(group, None, Status.not_known, "cross_entropy"))
+        series = Points("cross_entropy", None, runs, y_N, None)
+        points.append(series if runs else _unknown(group, None, Status.not_known, "cross_entropy"))
     named = [law for law in LAWS[2:] if law in laws and request.names_laws]
-    return found + [_unknown(group, None, Status.not_known, law) for law in named]
+    return points + [_unknown(group, None, Status.not_known, law) for law in named]

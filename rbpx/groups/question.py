@@ -13,7 +13,7 @@ _Literal = str | int | Sequence[str] | Sequence[int]
 def spelled(name: str, **parameters: _Literal) -> str:
     """The text of a question without its header, each `$parameter` written as a literal of SQL."""
     body = "\n".join(line for line in read_sql(name).splitlines() if not line.startswith("--"))
-    return re.sub(r"\$(\w+)", lambda found: _literal(parameters[found[1]]), body).strip()
+    return re.sub(r"\$(\w+)", lambda match: _literal(parameters[match[1]]), body).strip()
 
 
 def _literal(value: _Literal) -> str:

@@ -129,20 +129,20 @@ def select(
         RbpxError: the request names a model that is no family, or two runs of a group have the same S.
     """
     if cell_keys is not None:
-        asked: dict[str, list[str] | None] = dict.fromkeys(_NARROWS)
-        runs = _measured(connection, asked, list(cell_keys))
+        choices: dict[str, list[str] | None] = dict.fromkeys(_NARROWS)
+        runs = _measured(connection, choices, list(cell_keys))
     else:
-        asked = _asked(request)
-        sources = asked["sources"]
-        runs = _measured(connection, asked, None) if sources is None or MEASURED in sources else []
-        runs += _imported(connection, asked, request.ties)
+        choices = _choices(request)
+        sources = choices["sources"]
+        runs = _measured(connection, choices, None) if sources is None or MEASURED in sources else []
+        runs += _imported(connection, choices, request.ties)
     return [_checked(Group(tuple(members), request.ties or rule_of(members[0].protocol))) for members in _grouped(runs)]
 
 
 _NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions")
 
 
-def _asked(request: Request) -> dict[str, list[str] | None]:
+def _choices(request: Request) -> dict[str, list[str] | None]:
     model, dataset, protocol = request.model, request.dataset, request.protocol
     families = request.families()
     if model is not None:
@@ -158,9 +158,9 @@ def _asked(request: Request) -> dict[str, list[str] | None]:
 
 
 def _measured(
-    connection: duckdb.DuckDBPyConnection, asked: dict[str, list[str] | None], cell_keys: list[str] | None
+    connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], cell_keys: list[str] | None
 ) -> list[Run]:
-    narrowed = {name: value for name, value in asked.items() if name != "sources"}
+    narrowed = {name: value for name, value in choices.items() if name != "sources"}
     rows = ask(connection, "runs", **narrowed, cell_keys=cell_keys).to_pylist()
     return [Run(run_ids=(row.pop("run_id"),), **_without(row, "cell_key")) for row in rows]
 
@@ -170,20 +170,20 @@ def _without(row: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _imported(
-    connection: duckdb.DuckDBPyConnection, asked: dict[str, list[str] | None], ties: Ties | None
+    connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
 ) -> list[Run]:
-    rows = ask(connection, "imported", **asked, ties=None if ties is None else ties.value).to_pylist()
+    rows = ask(connection, "imported", **choices, ties=None if ties is None else ties.value).to_pylist()
 
     def model(row: dict[str, Any]) -> tuple[str, ...]:
         return tuple(str(row.get(name)) for name in (*ALIKE, "non_embedding_params", "size"))
 
-    found = []
+    runs = []
     for _, of_model in groupby(rows, key=model):
         members = list(of_model)
         first = members[0]
         entropies = {row["cross_entropy_nats"] for row in members} - {None}
         counts = {row["n_tokens"] for row in members if row["n"] == 1} - {None}
-        found.append(
+        runs.append(
             Run(
                 run_ids=tuple(sorted({row["run_id"] for row in members})),
                 **{name: first.get(name) for name in (*ALIKE, "size", "non_embedding_params")},
@@ -195,7 +195,7 @@ def _imported(
                 observed={(row["k"], row["n"]): row["rbp"] for row in members},
             )
         )
-    return found
+    return runs
 
 
 def _grouped(runs: Iterable[Run]) -> list[list[Run]]:

@@ -55,17 +55,17 @@ def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) ->
     rank_R, n_R = checked_counts(rank, n_tokens)
     if len(rank_R) and rank_R[-1] > V:
         raise ValueError(f"rank {rank_R[-1]:g} exceeds the vocabulary of {V}")
-    known: Params = {"V": V}
+    given: Params = {"V": V}
     if np.any(rank_R != np.floor(rank_R)):
-        return without_numbers(name, Status.mid_ranks, _unknown(family, V) | known)
-    known["n_tokens"] = round(float(n_R.sum()))
+        return without_numbers(name, Status.mid_ranks, _empty_params(family, V) | given)
+    given["n_tokens"] = round(float(n_R.sum()))
     if len(rank_R) < max(3, family.n_parameters + 1):
-        return without_numbers(name, Status.too_few_tokens, _unknown(family, V) | known)
+        return without_numbers(name, Status.too_few_tokens, _empty_params(family, V) | given)
     seen_V = _counted(rank_R.astype(np.int64) - 1, n_R, V)
     theta, loglik, status, free = _search(family, seen_V, V)
     if theta is None:
-        return without_numbers(name, status, _unknown(family, V) | known)
-    params = family.params(theta, V) | known
+        return without_numbers(name, status, _empty_params(family, V) | given)
+    params = family.params(theta, V) | given
     if family.edge is not None:
         params |= {f"{key}_unconstrained": value for key, value in free.items() if key not in _DERIVED}
     p_V = np.exp(_normalised(family, theta, V))
@@ -131,7 +131,7 @@ def _normalised(family: Family, theta: Floats, V: int) -> Floats:
     return np.asarray(ln_weight_V - logsumexp(ln_weight_V))
 
 
-def _unknown(family: Family, V: int) -> Params:
+def _empty_params(family: Family, V: int) -> Params:
     """The names of the parameters, without their values."""
     return dict.fromkeys(family.params(np.array(family.starts[0]), V))
 
@@ -143,10 +143,10 @@ def _free(family: Family, theta: Floats) -> list[int]:
 
 def _search(family: Family, seen_V: Floats, V: int) -> tuple[Floats | None, float, Status, Params]:
     """The best maximum inside the family: theta or None, its log-likelihood, its status, and the free maximum."""
-    found = [_climb(family, seen_V, V, np.array(start), None) for start in family.starts]
-    tops = [(value, theta) for value, theta, converged in found if converged]
+    climbs = [_climb(family, seen_V, V, np.array(start), None) for start in family.starts]
+    tops = [(value, theta) for value, theta, converged in climbs if converged]
     if not tops:
-        ran_away = not any(family.holds(1.1 * theta) for _, theta, _ in found)
+        ran_away = not any(family.holds(1.1 * theta) for _, theta, _ in climbs)
         return None, np.nan, Status.at_limit if ran_away else Status.not_converged, {}
     loglik, theta = max(tops, key=lambda top: top[0])
     if family.edge is None or theta[family.edge[0]] > 0:
@@ -158,8 +158,8 @@ def _search(family: Family, seen_V: Floats, V: int) -> tuple[Floats | None, floa
     return (at_edge if converged else None), loglik, status, family.params(theta, V)
 
 
-def _climb(family: Family, seen_V: Floats, V: int, start: Floats, held: int | None) -> tuple[float, Floats, bool]:
-    free = [i for i in range(family.n_parameters) if i != held]
+def _climb(family: Family, seen_V: Floats, V: int, start: Floats, fixed: int | None) -> tuple[float, Floats, bool]:
+    free = [i for i in range(family.n_parameters) if i != fixed]
 
     def objective(theta: Floats) -> tuple[float, Floats, Floats]:
         return _likelihood(family, theta, seen_V, V)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, logsumexp
 
-from rbpx.laws.power import exp_or_none
+from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.rank_fit import Params
 from rbpx.status import Status
 
@@ -98,21 +98,21 @@ class Exponential(Family):
 
     def params(self, theta: Floats, V: int) -> Params:
         """By name; mu and sigma of a lognormal, None where gamma is 0."""
-        found: Params = {name: float(value) for name, value in zip(self.names, theta, strict=True)}
-        if "rate" in found:
-            found["rate"] = float(theta[self.names.index("rate")]) / V
-        if "gamma" in found:
+        params: Params = {name: float(value) for name, value in zip(self.names, theta, strict=True)}
+        if "rate" in params:
+            params["rate"] = float(theta[self.names.index("rate")]) / V
+        if "gamma" in params:
             beta, gamma = (float(theta[self.names.index(name)]) for name in ("beta", "gamma"))
-            found |= {"mu": (1 - beta) / (2 * gamma), "sigma": (0.5 / gamma) ** 0.5} if gamma > 0 else _NO_LOGNORMAL
-        if "odds" in found:
+            params |= {"mu": (1 - beta) / (2 * gamma), "sigma": (0.5 / gamma) ** 0.5} if gamma > 0 else _NO_LOGNORMAL
+        if "odds" in params:
             ln_weight_V = self.ln_weight(theta, V)
-            found["share_1"] = float(np.exp(ln_weight_V[0] - logsumexp(ln_weight_V)))
-        return found
+            params["share_1"] = float(np.exp(ln_weight_V[0] - logsumexp(ln_weight_V)))
+        return params
 
     def theta(self, params: Params, V: int) -> Floats:
         """By name."""
-        known = {name: float(params[name] or 0.0) for name in self.names}
-        return np.array([value * (V if name == "rate" else 1) for name, value in known.items()])
+        values = {name: float(params[name] or 0.0) for name in self.names}
+        return np.array([value * (V if name == "rate" else 1) for name, value in values.items()])
 
 
 _NO_LOGNORMAL: Final[Params] = {"mu": None, "sigma": None}

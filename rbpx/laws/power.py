@@ -1,4 +1,4 @@
-"""Power law in model size: sizes and one positive quantity in, constant, exponent, interval and status out.
+"""Fits of a power law in model size to one positive quantity: constant, exponent, intervals and status.
 
 The same law serves -ln RBP_k and cross-entropy. Shapes: N is the number of sizes, B of resamples of the documents.
 """
@@ -12,17 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.bootstrap import MIN_RESAMPLES
+from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.names import Method
-from rbpx.laws.profile import offset_ends
-from rbpx.laws.r_squared import r2_interval
-from rbpx.laws.regression import EQUATIONS, NAMES, TOLERANCES, Regression, refit, regress
-from rbpx.laws.uncertainty import Uncertainty, uncertainty
+from rbpx.laws.power_intervals import Ends, intervals, parameter_uncertainty, quality
+from rbpx.laws.regression import EQUATIONS, NAMES, TOLERANCES, regress
 from rbpx.status import Status
 
 __all__ = [
     "SOURCE",
     "PowerLawFit",
-    "exp_or_none",
     "fit_power_law",
     "fit_signed_power_law",
     "reproduce",
@@ -31,7 +29,6 @@ __all__ = [
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 5"
 
 Floats = NDArray[np.float64]
-Ends = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -83,12 +80,12 @@ def fit_power_law(
         y_resampled: the same quantity under B resamples of the documents, the same documents for every size, shape
             [B, N]. Rows with a value that is not positive and finite are left out and counted. There is no interval
             if fewer than 20 rows are left.
-        method: how.
-        backtests: whether it is fitted once more, without the largest size; backtest_error is None else.
+        method: how ln y is regressed on ln S.
+        backtests: whether to fit once more without the largest size; if not, backtest_error is None.
 
     Returns:
         The fit. Its status is too_few_sizes below 3 sizes (4 for `offset`), not_positive if a y is not positive and
-        finite, no_variation if all y are equal (alpha is 0 then, and nothing else is known), no_variances if
+        finite, no_variation if all y are equal (alpha is 0 then, and the rest is unknown), no_variances if
         `weighted` has no resamples to weigh by, not_converged if the regression fails its own check; with numbers,
         ok, or at_bound where E is 0.
 
@@ -111,7 +108,7 @@ def fit_signed_power_law(
         term: the term at each size, nats, shape [N].
         term_resampled: the term under B resamples of the documents, shape [B, N]; rows in which a value has another
             sign are left out and counted.
-        method: how.
+        method: how ln|term| is regressed on ln S.
 
     Returns:
         The fit of |term| with params["sign"] = 1 or -1. If the terms have both signs, or one is 0, the status is
@@ -133,15 +130,15 @@ def fit_signed_power_law(
 
 
 def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
-    """Fit again from what a fit carries: C at S = 1, alpha and E, to be held against those of the fit.
+    """Repeat a fit from the values in its params: C at S = 1, alpha and E, to be compared with those of the fit.
 
     Args:
         params: of a fit that has numbers.
     """
     S_N, y_N = np.asarray(params["S"], float), params["sign"] * np.asarray(params["y"], float)
     sigma_N = None if params["sigma_ln"] is None else np.asarray(params["sigma_ln"], float)
-    found = regress(np.log(S_N) - np.log(S_N).mean(), np.log(y_N), Method(params["method"]), sigma_N)
-    theta = dict(zip(NAMES, found.theta_P.tolist(), strict=False))
+    regression = regress(np.log(S_N) - np.log(S_N).mean(), np.log(y_N), Method(params["method"]), sigma_N)
+    theta = dict(zip(NAMES, regression.theta_P.tolist(), strict=False))
     ln_C = theta["ln_C_ref"] + theta["alpha"] * float(np.log(S_N).mean())
     return {"C": exp_or_none(ln_C), "alpha": theta["alpha"], "E": theta.get("E", 0.0)}
 
@@ -164,30 +161,31 @@ def _fit(
         sigma_N = ln_y_BN.std(axis=0, ddof=1)
         if not np.all(np.ptp(ln_y_BN, axis=0) > 0):  # the standard deviation of equal values is rounding, not 0
             return _without_numbers(S_N, y_N, Status.no_variances, method, sign)
-    found = regress(x_N, ln_y_N, method, sigma_N)
-    if not found.converged:
+    regression = regress(x_N, ln_y_N, method, sigma_N)
+    if not regression.converged:
         return _without_numbers(S_N, y_N, Status.not_converged, method, sign)
-    spread = _uncertainty(found, method, x_N, ln_y_N, ln_y_BN)
-    ln_C_ref, alpha = float(found.theta_P[0]), float(found.theta_P[1])
-    r2, aic, bic = _quality(found, ln_y_N, method, sigma_N)
+    spread = parameter_uncertainty(regression, method, x_N, ln_y_N, ln_y_BN)
+    ln_C_ref, alpha = float(regression.theta_P[0]), float(regression.theta_P[1])
+    r2, aic, bic = quality(regression, ln_y_N, method, sigma_N)
     params = _params(S_N, y_N, sign, method) | about
     params |= {
         "sigma_ln": None if sigma_N is None else sigma_N.tolist(),
         "S_ref": math.exp(ln_S_ref),
         "ln_C_ref": ln_C_ref,
-        "E": float(found.theta_P[2]) if method is Method.offset else None,
-        "residuals_ln": found.residual_N.tolist(),
-        "huber_scale_ln": found.scale,
-        "starts": [list(start) for start in found.starts],
+        "E": float(regression.theta_P[2]) if method is Method.offset else None,
+        "residuals_ln": regression.residual_N.tolist(),
+        "huber_scale_ln": regression.scale,
+        "starts": [list(start) for start in regression.starts],
         "tolerances": TOLERANCES,
-        "gradient": found.gradient_P.tolist(),
+        "gradient": regression.gradient_P.tolist(),
     }
     stderr = spread.scatter * math.sqrt(float(spread.spread_PP[1, 1]))
-    knows = y_BN is None or spread.knows_text  # documents were asked for, and too few resamples could be used
+    # Without an interval where resamples were given, but too few of them are usable.
+    has_interval = y_BN is None or spread.knows_text
     ends: Ends = (None, None)
     more: dict[str, Any] = {"interval": None}
-    if knows:
-        ends, more = _intervals(found, spread, x_N, ln_y_N, ln_S_ref, r2, method)
+    if has_interval:
+        ends, more = intervals(regression, spread, x_N, ln_y_N, ln_S_ref, r2, method)
     return PowerLawFit(
         C=exp_or_none(ln_C_ref + alpha * ln_S_ref),
         alpha=alpha,
@@ -199,7 +197,7 @@ def _fit(
         bic=bic,
         n_points=len(S_N),
         backtest_error=_backtest_error(S_N, y_N, method, sigma_N) if backtests else None,
-        status=Status.at_bound if found.at_bound else Status.ok,
+        status=Status.at_bound if regression.at_bound else Status.ok,
         params=params | more,
     )
 
@@ -213,7 +211,7 @@ def _doubt(S_N: Floats, y_N: Floats, method: Method) -> Status | None:
 
 
 def _usable(y_BN: Floats | None) -> tuple[Floats | None, dict[str, Any]]:
-    """Logarithms of the resamples that have some, None if they are too few to say anything."""
+    """Logarithms of the resamples that are positive and finite, None if too few of them are; and their numbers."""
     if y_BN is None:
         return None, {}
     usable_B = np.all((y_BN > 0) & np.isfinite(y_BN), axis=1)
@@ -222,87 +220,22 @@ def _usable(y_BN: Floats | None) -> tuple[Floats | None, dict[str, Any]]:
     return (np.log(y_BN[usable_B]) if n_usable >= MIN_RESAMPLES else None), about
 
 
-def _uncertainty(found: Regression, method: Method, x_N: Floats, ln_y_N: Floats, ln_y_BN: Floats | None) -> Uncertainty:
-    refits = None
-    if ln_y_BN is not None:
-        theta_BP = refit(found, method, x_N, ln_y_BN)
-        ended_B = np.isfinite(theta_BP).all(axis=1)
-        refits = (theta_BP[ended_B], ln_y_BN[ended_B] - ln_y_N)
-    return uncertainty(found, refits)
-
-
-def _intervals(
-    found: Regression,
-    spread: Uncertainty,
-    x_N: Floats,
-    ln_y_N: Floats,
-    ln_S_ref: float,
-    r2: float,
-    method: Method,
-) -> tuple[Ends, dict[str, Any]]:
-    """The interval of alpha, and the others as params."""
-    n_more = len(found.theta_P) - 2
-    of_alpha_P, of_ln_C_P = np.array([0.0, 1.0, *[0.0] * n_more]), np.array([1.0, ln_S_ref, *[0.0] * n_more])
-    alpha, ln_C = float(found.theta_P[1]), float(of_ln_C_P @ found.theta_P)
-    text, models = spread.variances(of_alpha_P)
-    ends: Ends = spread.interval(alpha, of_alpha_P)
-    ln_C_ends: Ends = spread.interval(ln_C, of_ln_C_P)
-    E_lo: float | None = None
-    E_hi: float | None = None
-    if method is Method.offset:
-        valley = offset_ends(x_N, ln_y_N, found.theta_P, spread, ln_S_ref)
-        ends, ln_C_ends = valley.alpha, valley.ln_C
-        E_lo, E_hi = valley.E
-    C_lo, C_hi = map(exp_or_none, ln_C_ends)
-    linear = method in (Method.ols, Method.weighted)
-    r2_lo, r2_hi = r2_interval(r2, len(found.residual_N)) if linear and r2 < 1 else (None, None)
-    more: dict[str, Any] = {
-        "interval": "documents and models" if spread.knows_text else "models",
-        "C_lo": C_lo,
-        "C_hi": C_hi,
-        "E_lo": None if E_lo is None else max(E_lo, 0.0),
-        "E_hi": E_hi,
-        "r2_lo": r2_lo,
-        "r2_hi": r2_hi,
-        "alpha_models_sd": math.sqrt(models),
-        "limited_by": spread.limit(of_alpha_P),
-        "uncertainty": spread.record(),
-    }
-    if spread.knows_text:
-        text_lo, text_hi = spread.text_interval(alpha, of_alpha_P)
-        more |= {"alpha_text_lo": text_lo, "alpha_text_hi": text_hi}
-        more |= {"alpha_text_sd": math.sqrt(text), "alpha_text_bias": float(spread.bias_P[1])}
-    return ends, more
-
-
-def _quality(
-    found: Regression, ln_y_N: Floats, method: Method, sigma_N: Floats | None
-) -> tuple[float, float | None, float | None]:
-    """R2, AIC and BIC: n ln(SS / n) + sum ln sigma^2 + penalty, the normal likelihood up to one constant."""
-    w_N, n = (np.ones(len(ln_y_N)) if sigma_N is None else 1 / sigma_N**2), len(ln_y_N)
-    mean = float(w_N @ ln_y_N / w_N.sum())
-    ss_residual, ss_total = float(w_N @ found.residual_N**2), float(w_N @ (ln_y_N - mean) ** 2)
-    if method is Method.robust or ss_residual == 0:
-        return 1 - ss_residual / ss_total, None, None
-    fit = n * math.log(ss_residual / n) - float(np.log(w_N).sum())
-    n_parameters = len(found.theta_P)
-    return 1 - ss_residual / ss_total, fit + 2 * n_parameters, fit + n_parameters * math.log(n)
-
-
 def _backtest_error(S_N: Floats, y_N: Floats, method: Method, sigma_N: Floats | None) -> float | None:
     order = np.argsort(S_N)
     rest = order[:-1]
     if _doubt(S_N[rest], y_N[rest], method) is not None or np.all(y_N[rest] == y_N[rest[0]]):
         return None
     ln_S_ref = float(np.log(S_N[rest]).mean())
-    found = regress(np.log(S_N[rest]) - ln_S_ref, np.log(y_N[rest]), method, None if sigma_N is None else sigma_N[rest])
-    if not found.converged:
+    regression = regress(
+        np.log(S_N[rest]) - ln_S_ref, np.log(y_N[rest]), method, None if sigma_N is None else sigma_N[rest]
+    )
+    if not regression.converged:
         return None
     x = math.log(S_N[order[-1]]) - ln_S_ref
-    ln_power = float(found.theta_P[0] - found.theta_P[1] * x)
+    ln_power = float(regression.theta_P[0] - regression.theta_P[1] * x)
     if ln_power > 700:
         return None
-    E = float(found.theta_P[2]) if method is Method.offset else 0.0
+    E = float(regression.theta_P[2]) if method is Method.offset else 0.0
     return (math.exp(ln_power) + E) / float(y_N[order[-1]]) - 1
 
 
@@ -323,7 +256,7 @@ def _checked(S: ArrayLike, y: ArrayLike, y_resampled: ArrayLike | None) -> tuple
 
 
 def _flat(S_N: Floats, y: float, ln_S_ref: float, method: Method, sign: int) -> PowerLawFit:
-    """A quantity that is the same at every size has alpha 0, and nothing that an R2 or an interval could be of."""
+    """A quantity that is the same at every size has alpha 0; R2 and intervals are undefined."""
     empty = _without_numbers(S_N, np.full(len(S_N), y), Status.no_variation, method, sign)
     params = empty.params | {"S_ref": math.exp(ln_S_ref), "ln_C_ref": math.log(y), "E": None}
     return replace(empty, C=y, alpha=0.0, params=params)
@@ -349,8 +282,3 @@ def _params(S_N: Floats, y_N: Floats, sign: int | None, method: Method) -> dict[
 
 def _finite_or_none(values: Floats) -> list[float | None]:
     return [value if math.isfinite(value) else None for value in values.tolist()]
-
-
-def exp_or_none(exponent: float | None) -> float | None:
-    """A constant or a size from its logarithm; None where that is unknown, or beyond what a float holds."""
-    return None if exponent is None or not -700 < exponent < 700 else math.exp(exponent)

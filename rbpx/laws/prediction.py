@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbpx.laws.power import PowerLawFit, exp_or_none
+from rbpx.laws.exponential import exp_or_none
+from rbpx.laws.power import PowerLawFit
 from rbpx.laws.uncertainty import Uncertainty
 
 __all__ = ["Prediction", "along", "predict"]
@@ -50,10 +51,10 @@ def predict(fit: PowerLawFit, S: float) -> Prediction:
     y = math.exp(ln_power) + (E or 0.0)
     share = math.exp(ln_power) / y
     gradient_P = np.array([share, -x * share, *([] if E is None else [1 / y])])
-    known = params["uncertainty"]
+    record = params["uncertainty"]
     lo = hi = None
-    if known is not None:
-        about = Uncertainty.recall(known)
+    if record is not None:
+        about = Uncertainty.recall(record)
         lo, hi = (exp_or_none(end) for end in about.interval(math.log(y), gradient_P, new_model=True))
     beyond = max(S / max(params["S"]), min(params["S"]) / S, 1.0)
     ends = sorted(params["sign"] * end for end in (lo, hi)) if lo is not None and hi is not None else [None, None]

@@ -51,8 +51,8 @@ def offset_ends(x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertaint
     gradients_PP = np.array([[0.0, 1.0, 0.0], [1.0, ln_S_ref, 0.0], [0.0, 0.0, 1.0]])
     alpha, width = float(theta_P[1]), spread.half_width(gradients_PP[0])
     if width == 0:
-        known = [(float(value), float(value)) for value in gradients_PP @ theta_P]
-        return OffsetEnds(*known)
+        ends = [(float(value), float(value)) for value in gradients_PP @ theta_P]
+        return OffsetEnds(*ends)
     alpha_G = alpha + width * _REACH
     alpha_G = alpha_G[(np.abs(alpha_G) <= max(_STEEPEST, abs(alpha))) | (_REACH == 0)]
     best = int(np.argmin(np.abs(alpha_G - alpha)))

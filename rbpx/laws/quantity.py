@@ -58,5 +58,5 @@ def quantity(law: str) -> Quantity | None:
     """The quantity of a law that is a module of its own; None for the laws that are built in."""
     if law not in QUANTITIES:
         return None
-    found: Quantity = import_module(f"rbpx.laws.quantities.{law}").QUANTITY
-    return found
+    module_quantity: Quantity = import_module(f"rbpx.laws.quantities.{law}").QUANTITY
+    return module_quantity

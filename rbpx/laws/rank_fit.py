@@ -43,9 +43,9 @@ def scored(name: str, params: Params, loglik: float, n_parameters: int, distance
     return RankFit(name, params, loglik, aic, bic, distance, status)
 
 
-def without_numbers(name: str, status: Status, known: Params) -> RankFit:
+def without_numbers(name: str, status: Status, params: Params) -> RankFit:
     """A fit that there is none of; `known` are the parameters that are known all the same."""
-    return RankFit(name, known, None, None, None, None, status)
+    return RankFit(name, params, None, None, None, None, status)
 
 
 def checked_counts(rank: ArrayLike, n_tokens: ArrayLike) -> tuple[Floats, Floats]:

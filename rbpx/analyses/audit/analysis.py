@@ -73,8 +73,8 @@ def pair_ranks(
     Raises:
         MeasureError: a token is in one of the two only.
     """
-    asked: dict[str, Any] = {"run_id": run.run_id, "doc_ids": list(doc_ids), "ties": group.ties.value}
-    pairs = ask_beside(connection, again, "rank_pairs", **asked)
+    parameters: dict[str, Any] = {"run_id": run.run_id, "doc_ids": list(doc_ids), "ties": group.ties.value}
+    pairs = ask_beside(connection, again, "rank_pairs", **parameters)
     alone = pairs["rank"].null_count + pairs["rank_again"].null_count
     if alone:
         raise MeasureError(
@@ -100,10 +100,10 @@ def analyse(measured: Sequence[tuple[Run, pa.Table]], group: Group, doc_ids: Seq
     evidence: dict[str, list[Evidence]] = {"": [], "_again": []}
     for run, pairs in measured:
         doc_id = pa.array([place[doc_id] for doc_id in pairs["doc_id"].to_pylist()])
-        for which, found in evidence.items():
-            counts = {"doc_id": doc_id, "rank": pairs[f"rank{which}"], "n_tokens": pairs["n_tokens"]}
-            table = pa.table(counts | {"sum_logprob": pairs[f"sum_logprob{which}"]})
-            found.append(weigh(table, weights_BD, k_grid, run.vocab_size or 0, _LAWS))
+        for suffix, side_evidence in evidence.items():
+            counts = {"doc_id": doc_id, "rank": pairs[f"rank{suffix}"], "n_tokens": pairs["n_tokens"]}
+            table = pa.table(counts | {"sum_logprob": pairs[f"sum_logprob{suffix}"]})
+            side_evidence.append(weigh(table, weights_BD, k_grid, run.vocab_size or 0, _LAWS))
     stored, again = evidence.values()
     runs = [
         _compare(run, pairs, one, other, k_grid, len(doc_ids))
@@ -131,11 +131,11 @@ def _compare(
     return RunAudit(run, count_moves(pairs, k_grid), rbp, shift_run(stored, again, "cross_entropy", n_documents))
 
 
-def records(found: Audit) -> list[Record]:
+def records(audit: Audit) -> list[Record]:
     """Rows for programs: kind `run` for each quantity of each run, kind `law` for each law; the store keeps neither."""
-    names: Record = {**found.group.names(), "n_documents": found.n_documents}
+    names: Record = {**audit.group.names(), "n_documents": audit.n_documents}
     rows = []
-    for each in found.runs:
+    for each in audit.runs:
         of_run = {"size": each.run.size, "run_id": each.run.run_id, "S": each.run.non_embedding_params}
         of_run |= {name: value for name, value in asdict(each.moves).items() if not isinstance(value, dict)}
         of_run["is_same"] = each.is_same
@@ -143,7 +143,7 @@ def records(found: Audit) -> list[Record]:
         for law, k, shifted in [*shifts, ("cross_entropy", None, each.cross_entropy_nats)]:
             crossed = {} if k is None else {"n_lost": each.moves.n_lost[k], "n_gained": each.moves.n_gained[k]}
             rows.append({"kind": "run", **names, **of_run, "law": law, "k": k, **_of(shifted), **crossed})
-    for shifted_law in found.laws:
+    for shifted_law in audit.laws:
         fit, alphas = shifted_law.difference, (shifted_law.before.alpha, shifted_law.after.alpha)
         row = {
             "kind": "law",
@@ -155,7 +155,7 @@ def records(found: Audit) -> list[Record]:
         }
         row |= {"difference": fit.alpha, "difference_lo": fit.alpha_lo, "difference_hi": fit.alpha_hi}
         row |= {f"difference_text_{end}": fit.params.get(f"alpha_text_{end}") for end in ("lo", "hi")}
-        row |= {"status": fit.status.value, "n_points": fit.n_points, "run_ids": found.group.run_ids}
+        row |= {"status": fit.status.value, "n_points": fit.n_points, "run_ids": audit.group.run_ids}
         rows.append(row)
     return rows
 

@@ -173,18 +173,18 @@ def _ask_again(record: Record, store: Store, texts: Texts) -> tuple[Cell, list[D
     Raises:
         RbpxError: the record does not say how it was asked, or its model or text is not there.
     """
-    asked = {name: record["config"].get(name) for name in _ASKED}
-    if None in asked.values():
+    values = {name: record["config"].get(name) for name in _ASKED}
+    if None in values.values():
         raise RbpxError("its record does not say how it was asked; measure the run anew")
     try:
-        request = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Request), asked))
+        request = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Request), values))
     except OmegaConfBaseException as problem:
         reason = str(problem).split("\n")[0]
         raise RbpxError(f"its record is of another version of rbpx ({reason}); measure the run anew") from None
     assert isinstance(request, Request)
     request = replace(request, size=[record["size"]], dtype=Dtype.float32, store=str(store.root))
     hashes = hash_members(request, store)
-    key = digest([asked["dataset"], asked["limit"], asked["seed"]])
+    key = digest([values["dataset"], values["limit"], values["seed"]])
     if key not in texts:
         texts[key] = draw_sample(request, store).documents
     (cell,) = cells(request, text_hash(texts[key]), hashes)

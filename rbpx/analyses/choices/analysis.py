@@ -100,17 +100,17 @@ def _compare(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], req
     first = max(groups, key=_plainness)
     others = sorted((group for group in groups if group is not first), key=lambda group: len(_apart(first, group)))
     k_grid = request.k_grid(min(run.vocab_size or 0 for group in groups for run in group.runs), DEFAULT_K)
-    asked = request.ties or rule_of(first.first.protocol)
-    reference = Group(first.runs, asked)
+    rule_asked_for = request.ties or rule_of(first.first.protocol)
+    reference = Group(first.runs, rule_asked_for)
     evidence = weigh_group(connection, reference, request, k_grid, _LAWS)
     ways = []
     for group in [first, *others]:
-        for rule in [asked, *(other for other in Ties if other is not asked)]:
-            if group is first and rule is asked:
+        for rule in [rule_asked_for, *(other for other in Ties if other is not rule_asked_for)]:
+            if group is first and rule is rule_asked_for:
                 continue
             way = Group(group.runs, rule)
-            found = weigh_group(connection, way, request, k_grid, _LAWS)
-            ways += _way(reference, evidence, way, found, request, k_grid)
+            way_evidence = weigh_group(connection, way, request, k_grid, _LAWS)
+            ways += _way(reference, evidence, way, way_evidence, request, k_grid)
     return Choices(reference, _reference(reference, evidence, request, k_grid), tuple(ways), tuple(k_grid))
 
 
@@ -146,7 +146,7 @@ def _way(
     reference: Group,
     evidence: Sequence[Evidence],
     way: Group,
-    found: Sequence[Evidence],
+    way_evidence: Sequence[Evidence],
     request: Request,
     k_grid: Sequence[int],
 ) -> list[Way]:
@@ -156,9 +156,9 @@ def _way(
     if not sizes:
         return []
     sides = []
-    for group, known in ((reference, evidence), (way, found)):
+    for group, measured in ((reference, evidence), (way, way_evidence)):
         kept = [at for at, run in enumerate(group.runs) if run.non_embedding_params in sizes]
-        sides.append((Group(tuple(group.runs[at] for at in kept), group.ties), [known[at] for at in kept]))
+        sides.append((Group(tuple(group.runs[at] for at in kept), group.ties), [measured[at] for at in kept]))
     (one, before), (other, after) = sides
     shifts = {
         (law, k): shift_run(before[-1], after[-1], law, way.n_documents, *at)
@@ -166,7 +166,7 @@ def _way(
     }
     laws: dict[Key, LawShift] = {}
     if len(sizes) >= 3:
-        points = [size_points(group, known, request, k_grid, _LAWS) for group, known in sides]
+        points = [size_points(group, measured, request, k_grid, _LAWS) for group, measured in sides]
         pairs = [pair for pair in zip(*points, strict=True) if pair[0].k in (None, *k_grid)]
         laws = {(a.law, a.k): shift_law(one, a, b) for a, b in pairs}
     differs = _apart(reference, way)
@@ -175,17 +175,17 @@ def _way(
     return [Way(other, differs, other.runs[-1], shifts, laws)]
 
 
-def keep(store: Store, found: Choices) -> list[Record]:
+def keep(store: Store, choices: Choices) -> list[Record]:
     """Rows for programs, one for each quantity of each way, the reference first; the store keeps no differences."""
-    names, reference = found.group.names(), found.reference
+    names, reference = choices.group.names(), choices.reference
     about = _about(reference.run)
     rows: list[Record] = []
     for (law, k), value in reference.values.items():
         rows.append({"kind": "reference", **names, **about, "quantity": law, "k": k, **_ends(value), "status": "ok"})
     for (law, k), fit in reference.laws.items():
-        row = {"kind": "reference", **names, **_of_law(found.group), "quantity": f"alpha_{law}", "k": k}
+        row = {"kind": "reference", **names, **_of_law(choices.group), "quantity": f"alpha_{law}", "k": k}
         rows.append(row | {"value": fit.alpha, "lo": fit.alpha_lo, "hi": fit.alpha_hi, "status": fit.status.value})
-    for way in found.ways:
+    for way in choices.ways:
         names, about = way.group.names(), _about(way.run)
         for (law, k), shift in way.shifts.items():
             row = {"kind": "difference", **names, **about, "quantity": law, "k": k, **_ends(shift.difference)}

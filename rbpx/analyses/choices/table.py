@@ -86,9 +86,9 @@ def _say(names: dict[str, Any]) -> list[str]:
 
 def _where(choices: Choices, way: Way) -> list[str]:
     """Which sizes are compared, where they differ from those of the reference."""
-    known = [run.non_embedding_params for run in choices.group.runs]
+    all_sizes = [run.non_embedding_params for run in choices.group.runs]
     sizes = [run.non_embedding_params for run in way.group.runs]
-    return [] if sizes == known else [f"({len(sizes)} sizes)", f"({way.run.size})"]
+    return [] if sizes == all_sizes else [f"({len(sizes)} sizes)", f"({way.run.size})"]
 
 
 def _column(key: Key) -> str:

@@ -85,7 +85,7 @@ class Emergences:
     """The windows of one group at every k asked for."""
 
     group: Group
-    found: tuple[Emergence, ...]
+    by_k: tuple[Emergence, ...]
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Emergences:
@@ -115,16 +115,16 @@ def _measured(
 def _count(
     connection: duckdb.DuckDBPyConnection, group: Group, run: Run, k: int, lengths: Sequence[int]
 ) -> tuple[Windows, Dependence, float]:
-    asked: dict[str, Any] = {"run_id": run.run_id, "k": k, "ties": group.ties.value}
-    hits = ask(connection, "hits", **asked)
-    listed = hits["hits"].combine_chunks()
-    flat = listed.values.to_numpy(zero_copy_only=False)
+    parameters: dict[str, Any] = {"run_id": run.run_id, "k": k, "ties": group.ties.value}
+    hits = ask(connection, "hits", **parameters)
+    hit_lists = hits["hits"].combine_chunks()
+    flat = hit_lists.values.to_numpy(zero_copy_only=False)
     documents = [
-        flat[a:b] for a, b in zip(listed.offsets.to_pylist()[:-1], listed.offsets.to_pylist()[1:], strict=True)
+        flat[a:b] for a, b in zip(hit_lists.offsets.to_pylist()[:-1], hit_lists.offsets.to_pylist()[1:], strict=True)
     ]
     n_scored = np.zeros(group.n_documents, dtype=np.int64)
     n_scored[hits["doc_id"].to_numpy()] = [len(document) for document in documents]
-    streaks = ask(connection, "hit_streaks", **asked)
+    streaks = ask(connection, "hit_streaks", **parameters)
     doc_id, length, n_streaks = (streaks[name].to_numpy() for name in ("doc_id", "length", "n_streaks"))
     windows = count_windows(n_scored, doc_id, length, n_streaks, lengths)
     rbp = float(flat.mean())
@@ -135,16 +135,16 @@ def _count(
 
 
 def _imported(group: Group, request: Request) -> list[Emergence]:
-    known = sorted({k for run in group.runs for k, n in run.observed if n > 1})
-    k_grid = known if request.k in (None, "log") else [k for k in request.k_listed() if k in known]
-    found = []
+    observed_k = sorted({k for run in group.runs for k, n in run.observed if n > 1})
+    k_grid = observed_k if request.k in (None, "log") else [k for k in request.k_listed() if k in observed_k]
+    by_k = []
     for k in k_grid:
         observed = sorted({n for run in group.runs for k_, n in run.observed if k_ == k})
         lengths = [n for n in request.n_listed(observed) if n in observed]
         p_MN = np.array([[run.observed.get((k, n), np.nan) for n in lengths] for run in group.runs])
         rbp_M = np.array([run.observed.get((k, 1), np.nan) for run in group.runs])
-        found.append(_emergence(group, k, lengths, p_MN, rbp_M, None, []))
-    return found
+        by_k.append(_emergence(group, k, lengths, p_MN, rbp_M, None, []))
+    return by_k
 
 
 def _emergence(
@@ -170,31 +170,31 @@ def _emergence(
     return Emergence(k, tuple(lengths), p_MN, independent_MN, tuple(dependence), tuple(laws), joint, crossings)
 
 
-def keep(store: Store, found: Emergences) -> list[Record]:
+def keep(store: Store, result: Emergences) -> list[Record]:
     """Write the laws to the store; return the windows and the laws, a row each, for programs."""
     rows: list[Record] = []
-    for emergence in found.found:
-        rows += _window_rows(found.group, emergence)
+    for emergence in result.by_k:
+        rows += _window_rows(result.group, emergence)
         for law in emergence.laws:
             more = {"n": law.n, "crossings": [_plain(c) for c in law.crossings]}
-            record = _record(found.group, emergence.k, law.n, law.fit, more)
+            record = _record(result.group, emergence.k, law.n, law.fit, more)
             store.write_record("fits", record["fit_id"], record)
             rows.append({"kind": "law", "n": law.n, **record})
-        record = _record(found.group, emergence.k, None, *_joint(emergence))
+        record = _record(result.group, emergence.k, None, *_joint(emergence))
         store.write_record("fits", record["fit_id"], record)
         rows.append({"kind": "joint law", "n": None, **record})
     return rows
 
 
-def _window_rows(group: Group, found: Emergence) -> list[Record]:
+def _window_rows(group: Group, emergence: Emergence) -> list[Record]:
     rows = []
     for m, run in enumerate(group.runs):
-        for at, n in enumerate(found.lengths):
-            row: Record = {"kind": "windows", "n": n, **group.names(), "size": run.size, "k": found.k}
-            row |= {"non_embedding_params": run.non_embedding_params, "p": float(found.measured_MN[m, at])}
-            row |= {"p_independent": float(found.independent_MN[m, at])}
-            if found.dependence:
-                depends = found.dependence[m]
+        for at, n in enumerate(emergence.lengths):
+            row: Record = {"kind": "windows", "n": n, **group.names(), "size": run.size, "k": emergence.k}
+            row |= {"non_embedding_params": run.non_embedding_params, "p": float(emergence.measured_MN[m, at])}
+            row |= {"p_independent": float(emergence.independent_MN[m, at])}
+            if emergence.dependence:
+                depends = emergence.dependence[m]
                 row |= {"p_corrected": float(depends.corrected_N[at]), "n_effective": float(depends.effective_N[at])}
                 row |= {f"autocorrelation_{lag}": rho for lag, rho in zip(LAGS, depends.autocorrelation, strict=True)}
             rows.append(row)
@@ -205,16 +205,18 @@ def _record(group: Group, k: int, n: int | None, fit: PowerLawFit, more: Record)
     return record_of(group, "emergence", fit, group.run_ids, Method.ols, k=k, n=n, params=fit.params | more)
 
 
-def _joint(found: Emergence) -> tuple[PowerLawFit, Record]:
+def _joint(emergence: Emergence) -> tuple[PowerLawFit, Record]:
     """The joint law in the columns of any other; what it has beyond them goes into params."""
-    joint = found.joint
-    known = asdict(joint)
+    joint = emergence.joint
+    columns = asdict(joint)
     names = ("C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "n_points", "status", "params")
     fit = PowerLawFit(
-        **{name: known[name] for name in names}, r2=joint.r2_lnln, aic=None, bic=None, backtest_error=None
+        **{name: columns[name] for name in names}, r2=joint.r2_lnln, aic=None, bic=None, backtest_error=None
     )
-    more = {name: known[name] for name in ("C_lo", "C_hi", "alpha_within", "r2_lnln", "r2_p", "n_left_out", "n_sizes")}
-    crossings = {str(n): [_plain(c) for c in each] for n, each in found.joint_crossings.items()}
+    more = {
+        name: columns[name] for name in ("C_lo", "C_hi", "alpha_within", "r2_lnln", "r2_p", "n_left_out", "n_sizes")
+    }
+    crossings = {str(n): [_plain(c) for c in each] for n, each in emergence.joint_crossings.items()}
     return fit, {"n": None, "crossings": crossings, **more}
 
 

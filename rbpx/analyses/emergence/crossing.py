@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.analyses.emergence.law import JointFit
 from rbpx.laws.bootstrap import moments
+from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.fieller import fieller
 from rbpx.laws.interval import student_t
 from rbpx.laws.line import line
-from rbpx.laws.power import PowerLawFit, exp_or_none
+from rbpx.laws.power import PowerLawFit
 from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 

@@ -24,7 +24,7 @@ _LAW, _INDEPENDENT = "law of measured windows", "if tokens were independent"
 
 def figures(result: Emergences) -> list[Figure | Undrawn]:
     """A figure for each of up to seven k."""
-    by_k = [_figure(result.group, each) for each in spread(result.found, MOST_SERIES)]
+    by_k = [_figure(result.group, each) for each in spread(result.by_k, MOST_SERIES)]
     return by_k or [Undrawn("k", "Emergence", "No window of more than one token is known.")]
 
 
@@ -53,8 +53,8 @@ def _figure(group: Group, result: Emergence) -> Figure | Undrawn:
 
 def _imported(group: Group, result: Emergence) -> str:
     first = group.first
-    known = f"source = '{first.source}' AND family = '{first.family}' AND dataset = '{first.dataset}'"
-    return f"SELECT size, k, n, rbp, run_id FROM observations WHERE {known} AND k = {result.k} ORDER BY size, n"
+    condition = f"source = '{first.source}' AND family = '{first.family}' AND dataset = '{first.dataset}'"
+    return f"SELECT size, k, n, rbp, run_id FROM observations WHERE {condition} AND k = {result.k} ORDER BY size, n"
 
 
 def _points(group: Group, result: Emergence) -> list[dict[str, Any]]:
@@ -62,13 +62,16 @@ def _points(group: Group, result: Emergence) -> list[dict[str, Any]]:
     for m, run in enumerate(group.runs):
         for at, n in enumerate(result.lengths):
             row: dict[str, Any] = {"N": str(n), "size": run.size, "S": run.non_embedding_params}
-            row |= {"p": _known(result.measured_MN[m, at]), "independent": _known(result.independent_MN[m, at])}
-            corrected = _known(result.dependence[m].corrected_N[at]) if result.dependence else None
+            row |= {
+                "p": _finite_or_none(result.measured_MN[m, at]),
+                "independent": _finite_or_none(result.independent_MN[m, at]),
+            }
+            corrected = _finite_or_none(result.dependence[m].corrected_N[at]) if result.dependence else None
             rows.append(row | {"corrected": corrected})
     return rows
 
 
-def _known(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
@@ -103,7 +106,7 @@ def _chart(points: list[dict[str, Any]], lines: list[dict[str, Any]], order: lis
     ]
     meaning = alt.Scale(domain=[_LAW, _INDEPENDENT], range=[[1, 0], [4, 4]])
     kind = alt.StrokeDash("what:N", scale=meaning, legend=None)
-    shown = tips(
+    tooltip = tips(
         N="N", size="size", S="S|,", p="measured|.3~g", independent="if independent|.3~g", corrected="corrected|.3~g"
     )
     return spec_of(
@@ -111,7 +114,7 @@ def _chart(points: list[dict[str, Any]], lines: list[dict[str, Any]], order: lis
             alt.Chart(data([*lines, *alone])).mark_line().encode(x=x, y=y, color=hue, strokeDash=kind),
             alt.Chart(data(points))
             .mark_point()
-            .encode(x=x, y=y, color=hue, shape=shape("N", "N", order), tooltip=shown),
+            .encode(x=x, y=y, color=hue, shape=shape("N", "N", order), tooltip=tooltip),
         )
     )
 

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.bootstrap import moments
+from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import around, half_width
 from rbpx.laws.line import line
-from rbpx.laws.power import PowerLawFit, exp_or_none, fit_power_law
+from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 

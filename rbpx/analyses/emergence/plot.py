@@ -18,7 +18,7 @@ def show(results: Sequence[Emergences]) -> None:
     """Plot each group at each k: for each window length N the measured shares and their law exp(-C S^-alpha)."""
     screen = console()
     for emergences in results:
-        for emergence in emergences.found:
+        for emergence in emergences.by_k:
             lengths = spread(range(len(emergence.lengths)), MOST)
             series = [_series(emergences.group, emergence, at) for at in lengths]
             title = f"{emergences.group.title}, k = {emergence.k}: p_N against S"

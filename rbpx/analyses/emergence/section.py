@@ -16,8 +16,8 @@ _NOTABLE = 0.03  # a correlation below this is called hardly any
 
 def section(result: Emergences, sources: Sources) -> Section:
     """A figure and a table of laws for each k."""
-    statuses = [(f"k = {each.k:,}, N = {law.n}", law.fit.status) for each in result.found for law in each.laws]
-    sheets = (_laws(result),) if result.found else ()
+    statuses = [(f"k = {each.k:,}, N = {law.n}", law.fit.status) for each in result.by_k for law in each.laws]
+    sheets = (_laws(result),) if result.by_k else ()
     return Section(
         "emergence",
         "Emergence: N tokens in a row",
@@ -29,7 +29,7 @@ def section(result: Emergences, sources: Sources) -> Section:
 
 
 def _sentences(result: Emergences) -> list[str]:
-    sentences = [_factor(result, each) for each in result.found]
+    sentences = [_factor(result, each) for each in result.by_k]
     return [sentence for sentence in sentences if sentence is not None]
 
 
@@ -63,7 +63,7 @@ def _times(factor: float) -> str:
 
 def _laws(result: Emergences) -> Sheet:
     rows = []
-    for each in result.found:
+    for each in result.by_k:
         for law in each.laws:
             fit = law.fit
             row = [whole(each.k), whole(law.n), decimal(fit.alpha), span(fit.alpha_lo, fit.alpha_hi), decimal(fit.r2)]
@@ -79,5 +79,5 @@ def _laws(result: Emergences) -> Sheet:
 
 def _crossing(crossing: Crossing) -> Entry:
     S = crossing.S
-    known = S is not None and math.isfinite(S)
-    return Entry(short(S) if known else UNKNOWN, (S if known else None,))
+    is_finite = S is not None and math.isfinite(S)
+    return Entry(short(S) if is_finite else UNKNOWN, (S if is_finite else None,))

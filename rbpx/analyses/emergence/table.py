@@ -19,13 +19,13 @@ def show(results: Sequence[Emergences]) -> None:
     """Print for each k the shares of windows of every size beside those under independence, the laws, the crossings."""
     screen = console()
     for emergences in results:
-        for emergence in emergences.found:
+        for emergence in emergences.by_k:
             _print_windows(screen, emergences.group, emergence)
             _print_laws(screen, emergences.group, emergence)
-        if not emergences.found:
+        if not emergences.by_k:
             screen.print(f"{emergences.group.title}: no windows of more than one token are known.", soft_wrap=True)
-    statuses: set[Status] = {law.fit.status for each in results for e in each.found for law in e.laws}
-    statuses |= {c.status for each in results for e in each.found for law in e.laws for c in law.crossings}
+    statuses: set[Status] = {law.fit.status for each in results for e in each.by_k for law in e.laws}
+    statuses |= {c.status for each in results for e in each.by_k for law in e.laws for c in law.crossings}
     print_notes(
         screen,
         f"p_N: share of windows of N consecutive tokens whose ranks are all at most k; ties "

@@ -142,11 +142,11 @@ def _share(term: Points, whole: Points) -> Points:
     return replace(term, law=f"{term.law}_share", y_N=term.y_N / whole.y_N, y_BN=y_BN)
 
 
-def keep(store: Store, found: Entropies) -> list[Record]:
+def keep(store: Store, entropies: Entropies) -> list[Record]:
     """Write the laws to the store; return the terms and the laws, a row each, for programs."""
-    rows: list[Record] = [{"kind": "terms", **found.group.names(), **_row(each)} for each in found.runs]
-    for law in found.all_laws:
-        record = fit_record(found.group, law, found.resamples)
+    rows: list[Record] = [{"kind": "terms", **entropies.group.names(), **_row(each)} for each in entropies.runs]
+    for law in entropies.all_laws:
+        record = fit_record(entropies.group, law, entropies.resamples)
         store.write_record("fits", record["fit_id"], record)
         rows.append({"kind": "law", **record})
     return rows

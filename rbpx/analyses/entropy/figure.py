@@ -54,12 +54,14 @@ def _chart(result: Entropies) -> dict[str, Any]:
     order = [law_name(name) for name in TERMS]
     base = alt.Chart(data(_rows(result))).encode(x=logarithmic(alt.X, "S", S_TITLE), color=colour("term", "", order))
     y = linear(alt.Y, "share", "share of cross-entropy", form=".0%")
-    shown = tips(term="term", size="size", S="S|,", share="share|.2%", lo="95 % from|.2%", hi="to|.2%", nats="nats|.4f")
+    tooltip = tips(
+        term="term", size="size", S="S|,", share="share|.2%", lo="95 % from|.2%", hi="to|.2%", nats="nats|.4f"
+    )
     return spec_of(
         alt.layer(
             base.mark_line().encode(y=y, strokeDash=dash("term", order)),
             base.mark_rule().encode(y=alt.Y("lo:Q", title="share of cross-entropy"), y2="hi:Q"),
-            base.mark_point().encode(y=y, shape=shape("term", "", order), tooltip=shown),
+            base.mark_point().encode(y=y, shape=shape("term", "", order), tooltip=tooltip),
         )
     )
 

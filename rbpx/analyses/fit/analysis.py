@@ -34,7 +34,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     chosen = request.chosen_laws()
     evidence = weigh_group(connection, group, request, k_grid, chosen)
     points = size_points(group, evidence, request, k_grid, chosen)
-    laws = [fit_points(known, method, compares=True) for method in request.methods() for known in points]
+    laws = [fit_points(series, method, compares=True) for method in request.methods() for series in points]
     return Laws(group, tuple(evidence), tuple(laws), tuple(k_grid), request.resamples)
 
 
@@ -48,24 +48,24 @@ def _derived_curves(evidence: Evidence) -> Record:
     """The curves that the published fit derives, exact and approximate."""
     measured = evidence.measured
     return {
-        "neg_ln_rbp_1": _known(measured["lognormal_rbp1"]),
-        "cross_entropy_nats": _known(measured["lognormal_cross_entropy"]),
+        "neg_ln_rbp_1": _finite_or_none(measured["lognormal_rbp1"]),
+        "cross_entropy_nats": _finite_or_none(measured["lognormal_cross_entropy"]),
         "neg_ln_rbp_1_approximated": None if evidence.approximated is None else evidence.approximated[0],
         "cross_entropy_nats_approximated": None if evidence.approximated is None else evidence.approximated[1],
     }
 
 
-def _known(value: Any) -> float | None:
+def _finite_or_none(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def keep(store: Store, found: Laws) -> list[Record]:
+def keep(store: Store, laws: Laws) -> list[Record]:
     """Write the fits and the rank distributions of a group, and return the fits; a refit replaces its own rows."""
-    fits = [fit_record(found.group, law, found.resamples) for law in found.laws]
+    fits = [fit_record(laws.group, law, laws.resamples) for law in laws.laws]
     for record in fits:
         store.write_record("fits", record["fit_id"], record)
-    for run, evidence in zip(found.group.runs, found.evidence, strict=False):
+    for run, evidence in zip(laws.group.runs, laws.evidence, strict=False):
         if evidence.paper is not None and evidence.full is not None:
-            write_rank_fit(store, run, found.group.ties, evidence.paper, _derived_curves(evidence))
-            write_rank_fit(store, run, found.group.ties, evidence.full, {})
+            write_rank_fit(store, run, laws.group.ties, evidence.paper, _derived_curves(evidence))
+            write_rank_fit(store, run, laws.group.ties, evidence.full, {})
     return fits

@@ -127,10 +127,10 @@ def _chart(points: list[Any], lines: list[Any], order: list[str], y_title: str) 
             base.mark_line().encode(y=y, **hue, **line),
         ]
     base = alt.Chart(data(points)).encode(x=x)
-    shown = tips(series="k", size="size", S="S|,", y=f"{y_title}|.4~g", lo="95 % from|.4~g", hi="to|.4~g")
+    tooltip = tips(series="k", size="size", S="S|,", y=f"{y_title}|.4~g", lo="95 % from|.4~g", hi="to|.4~g")
     if any(point["lo"] is not None for point in points):
         layers.append(base.mark_rule().encode(y=alt.Y("lo:Q", title=y_title), y2="hi:Q", **hue))
-    layers.append(base.mark_point().encode(y=y, **hue, **form, tooltip=shown if len(order) > 1 else shown[1:]))
+    layers.append(base.mark_point().encode(y=y, **hue, **form, tooltip=tooltip if len(order) > 1 else tooltip[1:]))
     return spec_of(alt.layer(*layers), height=340)
 
 

@@ -56,8 +56,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     """The gaps of every two groups that differ in their text alone and share 3 sizes or more, or of slices of each."""
     if request.slices is not None:
         measured = [group for group in groups if group.is_measured]
-        return [gaps for group in measured for gaps in _between_slices(connection, group, request)]
-    found = []
+        return [between for group in measured for between in _between_slices(connection, group, request)]
+    gaps = []
     for one, other in combinations(groups, 2):
         apart = [name for name in _SHARED if getattr(one.first, name) != getattr(other.first, name)]
         if apart or one.ties is not other.ties:
@@ -68,8 +68,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         pair = [Group(tuple(r for r in g.runs if r.non_embedding_params in sizes), g.ties) for g in (one, other)]
         # The documents of two texts are drawn independently of each other.
         points = [_points(connection, g, replace(request, seed=request.seed + n)) for n, g in enumerate(pair)]
-        found.append(Gaps(pair[0], pair[1], _loss_gaps(points[0], points[1])))
-    return found
+        gaps.append(Gaps(pair[0], pair[1], _loss_gaps(points[0], points[1])))
+    return gaps
 
 
 def _between_slices(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Gaps]:
@@ -118,16 +118,16 @@ def _points(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     return _by_law(size_points(group, evidence, request, k_grid, _LAWS))
 
 
-def keep(store: Store, found: Gaps) -> list[Record]:
+def keep(store: Store, gaps: Gaps) -> list[Record]:
     """Write the gaps to the store, `dataset` the text with the higher loss, and return them."""
     records = []
-    for each in found.gaps:
-        a, b = (found.other, found.group) if each.gap.swapped else (found.group, found.other)
+    for each in gaps.gaps:
+        a, b = (gaps.other, gaps.group) if each.gap.swapped else (gaps.group, gaps.other)
         about: dict[str, Any] = {name: value for name, value in vars(each.gap).items() if name != "fit"}
         params = each.gap.fit.params | about | {"loss": each.law, "verdict": each.gap.verdict, "equation": EQUATION}
         params["text_hash_b"] = b.first.text_hash
-        params |= _slice_params(found, each.gap.swapped)
-        slices = [] if found.slices is None else sorted([part.chosen.name, part.chosen.where] for part in found.slices)
+        params |= _slice_params(gaps, each.gap.swapped)
+        slices = [] if gaps.slices is None else sorted([part.chosen.name, part.chosen.where] for part in gaps.slices)
         more: Record = {"k": each.k, "n": [each.law, *slices] if slices else each.law}
         more |= {"dataset_b": b.first.dataset, "params": params}
         run_ids = sorted({*a.run_ids, *b.run_ids}) if slices else [*a.run_ids, *b.run_ids]
@@ -137,10 +137,10 @@ def keep(store: Store, found: Gaps) -> list[Record]:
     return records
 
 
-def _slice_params(found: Gaps, swapped: bool) -> dict[str, Any]:
-    if found.slices is None:
+def _slice_params(gaps: Gaps, swapped: bool) -> dict[str, Any]:
+    if gaps.slices is None:
         return {}
-    a, b = found.slices[::-1] if swapped else found.slices
+    a, b = gaps.slices[::-1] if swapped else gaps.slices
     return {
         "slice_a": a.chosen.name,
         "slice_b": b.chosen.name,

@@ -92,7 +92,7 @@ def _exponents_chart(rows: list[dict[str, Any]]) -> dict[str, Any]:
         yOffset=alt.YOffset("loss:N", sort=order),
         color=colour("loss", "loss", order),
     )
-    shown = tips(
+    tooltip = tips(
         pair="A / B", loss="loss", delta="δ|+.4f", lo="95 % from|+.4f", hi="to|+.4f", verdict="gap"
     )  # fmt: skip
     return spec_of(
@@ -102,7 +102,7 @@ def _exponents_chart(rows: list[dict[str, Any]]) -> dict[str, Any]:
             base.mark_point().encode(
                 x=linear(alt.X, "delta", "δ", zero=True, form="+.3~f"),
                 shape=shape("loss", "loss", order),
-                tooltip=shown,
+                tooltip=tooltip,
             ),
         ),
         height=max(140, 14 * len(order) * len(pairs)),
@@ -155,14 +155,14 @@ def _ratios_chart(points: list[dict[str, Any]], lines: list[dict[str, Any]]) -> 
     x, y = logarithmic(alt.X, "S", S_TITLE), linear(alt.Y, "ratio", "L_A / L_B")
     hue = colour("series", "", order)
     base = alt.Chart(data(lines)).encode(x=x, color=hue)
-    shown = tips(series="loss, A / B", size="size", S="S|,", ratio="L_A / L_B|.4f")
+    tooltip = tips(series="loss, A / B", size="size", S="S|,", ratio="L_A / L_B|.4f")
     return spec_of(
         alt.layer(
             base.mark_area().encode(y=alt.Y("lo:Q", title="L_A / L_B"), y2="hi:Q"),
             base.mark_line().encode(y=y, strokeDash=dash("series", order)),
             alt.Chart(data(points))
             .mark_point()
-            .encode(x=x, y=y, color=hue, shape=shape("series", "", order), tooltip=shown),
+            .encode(x=x, y=y, color=hue, shape=shape("series", "", order), tooltip=tooltip),
         )
     )
 

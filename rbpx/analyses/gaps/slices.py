@@ -70,21 +70,21 @@ def slice_points(
         scored = ask(connection, "scored_tokens", run_id=run.run_id, ties=group.ties.value)
         for part in _slices(request):
             counts.setdefault(part, []).append(_count(connection, scored, part))
-    known = {part: tables for part, tables in counts.items() if all(table.num_rows for table in tables)}
-    empty = [part for part in counts if part not in known]
+    occupied = {part: tables for part, tables in counts.items() if all(table.num_rows for table in tables)}
+    empty = [part for part in counts if part not in occupied]
     if empty and request.conditions():
         at = next(run.size for run, table in zip(group.runs, counts[empty[0]], strict=True) if not table.num_rows)
         raise RbpxError(
             f"slices.{empty[0].name}={empty[0].where!r} is true of no scored token of {group.title} (size {at}), so "
             "nothing can be compared; change the condition"
         )
-    if len(known) < 2:
+    if len(occupied) < 2:
         raise RbpxError(
             f"slices={request.slices} cuts the tokens of {group.title} into one slice, and a gap needs two; give "
             "conditions: slices='{early: \"position < 8\"}'"
         )
     weights_BD = document_weights(group.n_documents, request.resamples, request.seed)
-    return [_points(group, request, part, tables, weights_BD, k_grid, laws) for part, tables in known.items()]
+    return [_points(group, request, part, tables, weights_BD, k_grid, laws) for part, tables in occupied.items()]
 
 
 def _slices(request: Request) -> list[Slice]:

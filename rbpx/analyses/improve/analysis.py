@@ -89,7 +89,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     if request.k == "log" or len(request.k_listed((1,))) != 1:
         raise RbpxError(f"k={request.k} is more than one; improve counts hits at one k, as in k=1")
     (k,) = request.k_grid(min(run.vocab_size or 0 for run in group.runs), (1,))
-    found = ask(
+    rows = ask(
         connection,
         "improvements",
         run_ids=[run.run_id for run in group.runs],
@@ -97,10 +97,10 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         k=k,
         ties=group.ties.value,
     ).to_pylist()
-    if not found:
+    if not rows:
         raise RbpxError(f"the sizes of {group.title} have no token in common; choose sizes of one tokenizer with size=")
-    often = [row for row in found if row["n_tokens"] >= request.least]
-    rarer = [row for row in found if row["n_tokens"] < request.least]
+    often = [row for row in rows if row["n_tokens"] >= request.least]
+    rarer = [row for row in rows if row["n_tokens"] < request.least]
     return Improvement(
         group=group,
         k=k,
@@ -108,8 +108,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         top=request.top,
         tokens=tuple(_token(row) for row in often),
         n_rarer=len(rarer),
-        rarer_share=None if found[0]["share"] is None else sum(row["share"] for row in rarer),
-        n_left_out=(group.runs[-1].n_tokens or 0) - sum(row["n_tokens"] for row in found),
+        rarer_share=None if rows[0]["share"] is None else sum(row["share"] for row in rarer),
+        n_left_out=(group.runs[-1].n_tokens or 0) - sum(row["n_tokens"] for row in rows),
     )
 
 
@@ -119,11 +119,13 @@ def _token(row: Record) -> TokenImprovement:
     return TokenImprovement(**row, slope_lo=slope.lo, slope_hi=slope.hi, share_lo=share.lo, share_hi=share.hi)
 
 
-def keep(store: Store, found: Improvement) -> list[Record]:
+def keep(store: Store, improvement: Improvement) -> list[Record]:
     """A row a token id, and one for all rarer ones, so that shares add up to 1; the store holds no law of it."""
-    names = {**found.group.names(), "k": found.k}
-    rows: list[Record] = [{"kind": "token", **names, **asdict(token), "n_types": 1} for token in found.tokens]
-    if found.n_rarer:
+    names = {**improvement.group.names(), "k": improvement.k}
+    rows: list[Record] = [{"kind": "token", **names, **asdict(token), "n_types": 1} for token in improvement.tokens]
+    if improvement.n_rarer:
         empty = dict.fromkeys(TokenImprovement.__dataclass_fields__)
-        rows.append({"kind": "rarer", **names, **empty, "share": found.rarer_share, "n_types": found.n_rarer})
+        rows.append(
+            {"kind": "rarer", **names, **empty, "share": improvement.rarer_share, "n_types": improvement.n_rarer}
+        )
     return rows

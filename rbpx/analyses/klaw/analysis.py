@@ -75,9 +75,9 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         one = group.n_documents == 1
         y_NBK = None if one else neg_ln(np.stack([e.resampled["rbp"] for e in evidence]))
     else:
-        asked = request.k_listed(PAPER_K) if request.k != "log" else range(1, 2**31)
+        ks = request.k_listed(PAPER_K) if request.k != "log" else range(1, 2**31)
         shared = set.intersection(*({k for k, n in run.observed if n == 1} for run in group.runs))
-        k_grid = sorted(shared & set(asked)) if request.k != "log" else sorted(shared)
+        k_grid = sorted(shared & set(ks)) if request.k != "log" else sorted(shared)
         y_NK = neg_ln(np.array([[run.observed[k, 1] for k in k_grid] for run in group.runs]))
         y_NBK = None
     laws = []
@@ -111,22 +111,22 @@ def _exchange(
     return Exchange(rate, STEP**rate, STEP ** max(rate - half, 0.0), STEP ** (rate + half) if falls else None)
 
 
-def keep(store: Store, found: KLaws) -> list[Record]:
+def keep(store: Store, laws: KLaws) -> list[Record]:
     """Write the laws of a group to the store, and return them."""
     records = []
-    for law in found.laws:
+    for law in laws.laws:
         exchange = None if law.exchange is None else vars(law.exchange)
-        params = law.fit.params | {"k": list(found.k_grid), "exchange": exchange, "equation": "y = C * k^(-alpha)"}
+        params = law.fit.params | {"k": list(laws.k_grid), "exchange": exchange, "equation": "y = C * k^(-alpha)"}
         params["non_embedding_params"] = law.run.non_embedding_params
         method = Method(law.fit.params["method"])
         records.append(
-            record_of(found.group, "k_law", law.fit, law.run.run_ids, method, size=law.run.size, params=params)
+            record_of(laws.group, "k_law", law.fit, law.run.run_ids, method, size=law.run.size, params=params)
         )
     for record in records:
         store.write_record("fits", record["fit_id"], record)
     return records
 
 
-def doubts(found: KLaws) -> set[Status]:
+def doubts(laws: KLaws) -> set[Status]:
     """What is wrong with some of the laws."""
-    return {law.fit.status for law in found.laws} - {Status.ok}
+    return {law.fit.status for law in laws.laws} - {Status.ok}

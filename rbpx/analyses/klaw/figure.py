@@ -63,11 +63,11 @@ def _chart(laws: list[KLaw]) -> dict[str, Any]:
     x, y = logarithmic(alt.X, "k", "k"), logarithmic(alt.Y, "y", "−ln RBP_k")
     hue = colour("size", "size", order)
     points = alt.Chart(data([point for law in laws for point in _points(law)]))
-    shown = tips(size="size", k="k|,", y="−ln RBP_k|.4~g")
+    tooltip = tips(size="size", k="k|,", y="−ln RBP_k|.4~g")
     return spec_of(
         alt.layer(
             alt.Chart(data(lines)).mark_line().encode(x=x, y=y, color=hue, strokeDash=dash("size", order)),
-            points.mark_point().encode(x=x, y=y, color=hue, shape=shape("size", "size", order), tooltip=shown),
+            points.mark_point().encode(x=x, y=y, color=hue, shape=shape("size", "size", order), tooltip=tooltip),
         )
     )
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.analyses.outcomes.law import OutcomeFit
-from rbpx.analyses.outcomes.recovery import OutcomeLaws, OutcomesFound, Tokens, records, recover
+from rbpx.analyses.outcomes.recovery import OutcomeLaws, OutcomesResult, Tokens, records, recover
 from rbpx.analyses.outcomes.trials import Trial, read_trials
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
@@ -36,14 +36,14 @@ DEFAULT_K: Final = (1, 10)
 DEFAULT_N: Final = (1, 2, 5, 10, 20, 50)
 
 
-def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> OutcomesFound:
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> OutcomesResult:
     """Cut, count, and fit at each k, a measured group."""
     k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
     weights_BD = (
         None if group.n_documents == 1 else document_weights(group.n_documents, request.resamples, request.seed)
     )
     laws = tuple(_measured(connection, group, k, request.n_listed(DEFAULT_N), weights_BD) for k in k_grid)
-    return OutcomesFound(group, group.title, laws)
+    return OutcomesResult(group, group.title, laws)
 
 
 def _measured(
@@ -75,11 +75,11 @@ def _count(connection: duckdb.DuckDBPyConnection, group: Group, k: int, lengths:
     """Sequences, passes, hits and pairs of hits, of each run, length and document: [4, M, L, D]."""
     counts_4MLD = np.zeros((4, len(group.runs), len(lengths), group.n_documents))
     for m, run in enumerate(group.runs):
-        asked: dict[str, Any] = {"run_id": run.run_id, "k": k, "ties": group.ties.value, "lengths": list(lengths)}
-        found = ask(connection, "sequences", **asked)
-        at = np.searchsorted(lengths, found["n"].to_numpy())
+        parameters: dict[str, Any] = {"run_id": run.run_id, "k": k, "ties": group.ties.value, "lengths": list(lengths)}
+        table = ask(connection, "sequences", **parameters)
+        at = np.searchsorted(lengths, table["n"].to_numpy())
         for c, name in enumerate(("n_sequences", "n_passed", "n_hits", "n_pairs")):
-            counts_4MLD[c, m, at, found["doc_id"].to_numpy()] = found[name].to_numpy()
+            counts_4MLD[c, m, at, table["doc_id"].to_numpy()] = table[name].to_numpy()
     return counts_4MLD
 
 
@@ -110,9 +110,9 @@ def _of_one_document(fit: OutcomeFit) -> OutcomeFit:
     return replace(fit, **unknown, status=Status.one_document, params=fit.params | {"interval": None})
 
 
-def keep(store: Store, found: OutcomesFound) -> list[Record]:
+def keep(store: Store, result: OutcomesResult) -> list[Record]:
     """Write the laws to the store as laws `rbp` by method `mle`, and return all rows."""
-    rows = records(found)
+    rows = records(result)
     for row in rows:
         if row["kind"] == "law":
             record = {name: value for name, value in row.items() if name not in ("kind", "n", "correction")}
@@ -123,19 +123,19 @@ def keep(store: Store, found: OutcomesFound) -> list[Record]:
 # ---------------------------------------------------------------------------------------------- rows of a benchmark
 
 
-def analyse_file(path: Path, request: Request) -> OutcomesFound:
+def analyse_file(path: Path, request: Request) -> OutcomesResult:
     """Fit the rows of a file, each k by itself; groups, where it names them, are resampled whole.
 
     Raises:
         RbpxError: the file or a row is not what it should be.
     """
     trials = read_trials(read_table(path))
-    asked = None if request.k is None else set(request.k_listed())
+    wanted = None if request.k is None else set(request.k_listed())
     k_grid = sorted({one.k for one in trials}, key=lambda k: k or 0)
-    chosen = [k for k in k_grid if asked is None or k in asked]
+    chosen = [k for k in k_grid if wanted is None or k in wanted]
     if not chosen:
-        known = ", ".join("none" if k is None else str(k) for k in k_grid)
-        raise RbpxError(f"no row of {path} has the k asked for, k={request.k}; it has k = {known}")
+        available = ", ".join("none" if k is None else str(k) for k in k_grid)
+        raise RbpxError(f"no row of {path} has the k asked for, k={request.k}; it has k = {available}")
     lengths = sorted({one.N for one in trials})
     if not set(lengths) & set(request.n_listed(lengths)):
         raise RbpxError(
@@ -143,14 +143,14 @@ def analyse_file(path: Path, request: Request) -> OutcomesFound:
         )
     if len({one.S for one in trials}) < 2:
         raise RbpxError(f"{path} has outcomes of one model, {trials[0].size}; a law needs those of 2 sizes or more")
-    laws = [_told([one for one in trials if one.k == k], k, request) for k in chosen]
-    return OutcomesFound(None, path.name, tuple(laws))
+    laws = [_laws_of_trials([one for one in trials if one.k == k], k, request) for k in chosen]
+    return OutcomesResult(None, path.name, tuple(laws))
 
 
-def _told(trials: Sequence[Trial], k: int | None, request: Request) -> OutcomeLaws:
+def _laws_of_trials(trials: Sequence[Trial], k: int | None, request: Request) -> OutcomeLaws:
     names = {one.S: one.size for one in trials}
-    S, asked = sorted(names), request.n_listed([one.N for one in trials])
-    lengths = sorted({one.N for one in trials} & set(asked))
+    S, wanted = sorted(names), request.n_listed([one.N for one in trials])
+    lengths = sorted({one.N for one in trials} & set(wanted))
     groups = sorted({one.group or "" for one in trials})
     counts_2MLD = np.zeros((2, len(S), len(lengths), len(groups)))
     for one in trials:

@@ -19,8 +19,8 @@ from rbpx.analyses.outcomes.counts import Correction, Outcomes, checked, doubt_o
 from rbpx.analyses.outcomes.passing import TOLERANCES, Slopes, climb, slopes
 from rbpx.analyses.outcomes.scatter import Scatter, model_scatter
 from rbpx.laws.bootstrap import MOST_LEFT_OUT, moments
+from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import around
-from rbpx.laws.power import exp_or_none
 from rbpx.status import Status
 
 __all__ = ["EQUATION", "Correction", "OutcomeFit", "Outcomes", "fit_outcomes", "implied_rbp", "reproduce_outcomes"]
@@ -188,14 +188,14 @@ def implied_rbp(fit: OutcomeFit, S: float) -> tuple[float, float | None, float |
     """
     if fit.alpha is None:
         raise ValueError(f"nothing is known of RBP_k: status {fit.status}")
-    known, x = fit.params, math.log(S / fit.params["S_ref"])
-    mu = known["ln_C_ref"] - fit.alpha * x
+    params, x = fit.params, math.log(S / fit.params["S_ref"])
+    mu = params["ln_C_ref"] - fit.alpha * x
     rbp = _share(mu)
-    if known["interval"] is None:
+    if params["interval"] is None:
         return rbp, None, None
-    scatter = Scatter.recall(known["uncertainty"])
-    bias_P = np.asarray(known["bias"])
-    theta_P = np.array([known["ln_C_ref"], fit.alpha, *[0.0] * (len(bias_P) - 2)])
+    scatter = Scatter.recall(params["uncertainty"])
+    bias_P = np.asarray(params["bias"])
+    theta_P = np.array([params["ln_C_ref"], fit.alpha, *[0.0] * (len(bias_P) - 2)])
     lo, hi = _ends(theta_P, bias_P, scatter, np.array([1.0, -x, *[0.0] * (len(bias_P) - 2)]))
     return rbp, _share(hi), _share(lo)
 

@@ -77,12 +77,12 @@ class OutcomeLaws:
 
 
 @dataclass(frozen=True, eq=False)
-class OutcomesFound:
+class OutcomesResult:
     """The laws of one group at every k asked for; `group` is None where rows of a file were given."""
 
     group: Group | None
     title: str
-    found: tuple[OutcomeLaws, ...]
+    by_k: tuple[OutcomeLaws, ...]
 
 
 def recover(
@@ -97,16 +97,16 @@ def recover(
     ways: list[int | None] = [*lengths, *([None] if len(lengths) > 1 else [])]
     for n in ways:
         at = [*range(len(lengths))] if n is None else [lengths.index(n)]
-        known: dict[str, Any] = {}
+        optional: dict[str, Any] = {}
         if total_4BML is not None:
-            known |= {name: _cells(total_4BML[c], at) for c, name in enumerate(("trials_BC", "passed_BC"))}
+            optional |= {name: _cells(total_4BML[c], at) for c, name in enumerate(("trials_BC", "passed_BC"))}
         if correlation is not None:
-            known |= {"r_C": _cells(correlation[0], at)}
-            known |= {} if correlation[1] is None else {"r_BC": _cells(correlation[1], at)}
+            optional |= {"r_C": _cells(correlation[0], at)}
+            optional |= {} if correlation[1] is None else {"r_BC": _cells(correlation[1], at)}
         N_ML = np.broadcast_to(np.asarray(lengths, dtype=np.float64), total_4ML[0].shape)
         S_ML = np.broadcast_to(np.asarray(S, dtype=np.float64)[:, None], total_4ML[0].shape)
         of_C = [_cells(each, at) for each in (S_ML, N_ML, total_4ML[1], total_4ML[0])]
-        outcomes = Outcomes(*of_C, **known)
+        outcomes = Outcomes(*of_C, **optional)
         fits[n, Correction.none] = fit_outcomes(outcomes)
         if correlation is not None and n != 1:
             fits[n, Correction.measured] = fit_outcomes(outcomes, Correction.measured)
@@ -120,11 +120,11 @@ def _cells(values_ML: Floats, at: list[int]) -> Floats:
     return chosen.reshape((*chosen.shape[:-2], -1))
 
 
-def records(found: OutcomesFound) -> list[Record]:
+def records(result: OutcomesResult) -> list[Record]:
     """The outcomes, the laws, and RBP_k of every size that each law implies, a row each, for programs."""
     rows: list[Record] = []
-    for laws in found.found:
-        about = ({} if found.group is None else found.group.names()) | {"k": laws.k}
+    for laws in result.by_k:
+        about = ({} if result.group is None else result.group.names()) | {"k": laws.k}
         for m, S in enumerate(laws.S):
             for at, length in enumerate(laws.lengths):
                 row = {"kind": "outcomes", "n": length, **about, "size": laws.sizes[m], "non_embedding_params": S}
@@ -134,7 +134,7 @@ def records(found: OutcomesFound) -> list[Record]:
         for (n, correction), fit in laws.fits.items():
             more = {"kind": "law", "n": n, "correction": correction.value}
             rows.append(
-                more | (about | _columns(fit, laws) if found.group is None else _record(found.group, laws, n, fit))
+                more | (about | _columns(fit, laws) if result.group is None else _record(result.group, laws, n, fit))
             )
             for m, S in enumerate(laws.S if fit.alpha is not None else ()):
                 row = {"kind": "rbp", "n": n, "correction": correction.value, **about, "size": laws.sizes[m]}
@@ -170,5 +170,5 @@ def _columns(fit: OutcomeFit, laws: OutcomeLaws) -> Record:
     bias = laws.bias(fit)
     more: Record = {name: getattr(fit, name) for name in ("r", "r_lo", "r_hi", "n_sequences", "n_passed")}
     more |= {"S": list(laws.S), "bias_against_tokens": None if bias is None else vars(bias)}
-    known = {name: getattr(fit, name) for name in shared}
-    return known | {"n_points": fit.n_sizes, "params": fit.params | more}
+    columns = {name: getattr(fit, name) for name in shared}
+    return columns | {"n_points": fit.n_sizes, "params": fit.params | more}

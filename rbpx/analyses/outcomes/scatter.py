@@ -91,9 +91,9 @@ def model_scatter(x_C: Floats, at: Slopes, fisher_PP: Floats, resampled: tuple[S
     if resampled is not None:
         change_BM = (resampled[0].error_BC * by_mu_C) @ of_CM - score_M - resampled[0].score_BP @ moves_PM
         expected = float((change_BM[:, known_M] ** 2 / weight_M[known_M]).sum(axis=1).mean())
-    found = float((score_M[known_M] ** 2 / weight_M[known_M]).sum())
+    observed = float((score_M[known_M] ** 2 / weight_M[known_M]).sum())
     by_models = float((left_MM[:, known_M] ** 2 / weight_M[known_M]).sum())
     apart_PP = fisher_PP * (expected / independent)
-    variance = max((found - expected) / by_models, 0.0)
-    ratio = found / expected if expected > 0 else 1.0  # documents that are all alike scatter nothing
+    variance = max((observed - expected) / by_models, 0.0)
+    ratio = observed / expected if expected > 0 else 1.0  # documents that are all alike scatter nothing
     return Scatter(sequences_PP, apart_PP, spread_PP, variance, ratio, dof)

@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from rbpx.analyses.outcomes.counts import Correction
 from rbpx.analyses.outcomes.law import OutcomeFit, implied_rbp
-from rbpx.analyses.outcomes.recovery import OutcomeLaws, OutcomesFound
+from rbpx.analyses.outcomes.recovery import OutcomeLaws, OutcomesResult
 from rbpx.display.names import status_name
 from rbpx.display.numbers import UNKNOWN, number, rough, span
 from rbpx.display.tables import console, grid, print_notes, put
@@ -22,11 +22,11 @@ _TAKEN = {
 }
 
 
-def show(results: Sequence[OutcomesFound]) -> None:
+def show(results: Sequence[OutcomesResult]) -> None:
     """Print for each k the shares that passed, the laws recovered from them, and the RBP_k that they imply."""
     screen = console()
     for each in results:
-        for laws in each.found:
+        for laws in each.by_k:
             title = f"{each.title}{'' if laws.k is None else f', k = {laws.k}'}"
             _print_passes(screen, title, laws)
             _print_laws(screen, title, laws)
@@ -38,7 +38,7 @@ def show(results: Sequence[OutcomesFound]) -> None:
         "beta-binomial; measured on the tokens, for each size and N, or fitted, one value for all. Bias: of alpha "
         "against the law of the tokens; its interval is in --format json. No interval: the likelihood has no maximum "
         "in more than 5 % of the resamples of the documents.",
-        (fit.status for each in results for laws in each.found for fit in laws.fits.values()),
+        (fit.status for each in results for laws in each.by_k for fit in laws.fits.values()),
     )
 
 
@@ -65,7 +65,7 @@ def _print_laws(screen: Console, title: str, laws: OutcomeLaws) -> None:
     if laws.tokens is not None:
         table.add_row("tokens themselves", *_numbers("", laws.tokens.law), "", status_name(laws.tokens.law.status))
     for correction, name in _TAKEN.items():
-        fits = [(n, fit) for (n, taken), fit in laws.fits.items() if taken is correction]
+        fits = [(n, fit) for (n, applied), fit in laws.fits.items() if applied is correction]
         if fits:
             table.add_section()
         for n, fit in fits:
@@ -95,7 +95,7 @@ def _bias(laws: OutcomeLaws, fit: OutcomeFit) -> str:
 
 
 def _print_rbp(screen: Console, title: str, laws: OutcomeLaws) -> None:
-    fits = [(key, fit) for key, fit in laws.fits.items() if fit.alpha is not None and _is_shown(key, laws)]
+    fits = [(key, fit) for key, fit in laws.fits.items() if fit.alpha is not None and _belongs_in_table(key, laws)]
     if not fits:
         return
     names = [f"N = {n}" if n is not None else "all, fitted r" for (n, _), _ in fits]
@@ -108,6 +108,6 @@ def _print_rbp(screen: Console, title: str, laws: OutcomeLaws) -> None:
     put(screen, table)
 
 
-def _is_shown(key: tuple[int | None, Correction], laws: OutcomeLaws) -> bool:
+def _belongs_in_table(key: tuple[int | None, Correction], laws: OutcomeLaws) -> bool:
     """Each length under independence, as for a benchmark, and all lengths together with a fitted correlation."""
     return key[1] is (Correction.free if key[0] is None else Correction.none)

@@ -80,9 +80,9 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     evidence = weigh_group(connection, group, request, k_grid, chosen)
     points = size_points(group, evidence, request, k_grid, chosen)
     targets = request.targets() or [10.0 * group.runs[-1].non_embedding_params]
-    found = [_foresee(known, method, targets) for method in request.methods() for known in points]
-    found.sort(key=lambda f: (f.mean_error is None, f.mean_error))
-    return Foresights(group, tuple(found), tuple(targets), request.resamples)
+    foresights = [_foresee(series, method, targets) for method in request.methods() for series in points]
+    foresights.sort(key=lambda f: (f.mean_error is None, f.mean_error))
+    return Foresights(group, tuple(foresights), tuple(targets), request.resamples)
 
 
 def _foresee(points: Points, method: Method, targets: list[float]) -> Foresight:
@@ -99,19 +99,19 @@ def _backtests(points: Points, method: Method, m: int) -> list[Backtest]:
     fit = fit_points(Points(points.law, points.k, points.runs[:m], points.y_N[:m], y_BN, points.doubt), method).fit
     if fit.alpha is None:
         return []
-    found = []
+    backtests = []
     for run, y in zip(points.runs[m:], points.y_N[m:], strict=True):
-        said, measured = predict(fit, run.non_embedding_params), float(y)
-        error = (said.y - measured) / measured
-        found.append(Backtest(m, run.size, run.non_embedding_params, said, measured, error))
-    return found
+        predicted, measured = predict(fit, run.non_embedding_params), float(y)
+        error = (predicted.y - measured) / measured
+        backtests.append(Backtest(m, run.size, run.non_embedding_params, predicted, measured, error))
+    return backtests
 
 
-def keep(store: Store, found: Foresights) -> list[Record]:
+def keep(store: Store, foresights: Foresights) -> list[Record]:
     """Write the laws to the store, each with its predictions and backtests, and return those, a row each."""
     rows: list[Record] = []
-    for foresight in found.laws:
-        record = fit_record(found.group, foresight.law, found.resamples)
+    for foresight in foresights.laws:
+        record = fit_record(foresights.group, foresight.law, foresights.resamples)
         record["params"] = record["params"] | {
             "predictions": [vars(p) for p in foresight.predictions],
             "backtests": [vars(b) | {"predicted": vars(b.predicted)} for b in foresight.backtests],
@@ -121,14 +121,14 @@ def keep(store: Store, found: Foresights) -> list[Record]:
         names = ("fit_id", "law", "source", "family", "dataset", "k", "ties", "method", "status")
         named = {name: record[name] for name in names}
         n = len(foresight.law.runs)
-        known: list[tuple[str, int, Prediction, float | None, float | None]] = [
+        predictions: list[tuple[str, int, Prediction, float | None, float | None]] = [
             *(("prediction", n, p, None, None) for p in foresight.predictions),
             *(("backtest", b.n_fitted, b.predicted, b.measured, b.error) for b in foresight.backtests),
         ]
-        for kind, n_fitted, said, measured, error in known:
+        for kind, n_fitted, prediction, measured, error in predictions:
             rows.append(
-                {"kind": kind, **named, "n_fitted": n_fitted, **vars(said), "measured": measured, "error": error}
+                {"kind": kind, **named, "n_fitted": n_fitted, **vars(prediction), "measured": measured, "error": error}
             )
-        if not known:
+        if not predictions:
             rows.append({"kind": "none", **named})
     return rows

@@ -67,7 +67,7 @@ def _rows(result: Foresights) -> list[dict[str, Any]]:
 
 def _chart(rows: list[dict[str, Any]], laws: list[str]) -> dict[str, Any]:
     order = [f"{n} smallest" for n in sorted({row["n_fitted"] for row in rows}, reverse=True)]
-    shown = tips(
+    tooltip = tips(
         law="law",
         fitted="fitted to",
         error="error|+.2%",
@@ -81,7 +81,7 @@ def _chart(rows: list[dict[str, Any]], laws: list[str]) -> dict[str, Any]:
         y=alt.Y("law:N", sort=laws, title=None, axis=alt.Axis(grid=True, labelLimit=160)),
         color=colour("fitted", "fitted to the", order),
         shape=shape("fitted", "fitted to the", order),
-        tooltip=shown,
+        tooltip=tooltip,
     )  # fmt: skip
     return spec_of(alt.layer(zero_line("error", "error of the prediction"), points), height=max(160, 26 * len(laws)))
 

@@ -135,10 +135,10 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         RunRanks(
             run,
             tuple(of_run),
-            np.append(neg_ln(known.measured["rbp"]), known.measured["cross_entropy"]),
-            float(known.measured["error_entropy"]),
+            np.append(neg_ln(of_evidence.measured["rbp"]), of_evidence.measured["cross_entropy"]),
+            float(of_evidence.measured["error_entropy"]),
         )
-        for run, of_run, known in zip(group.runs, rivals, evidence, strict=True)
+        for run, of_run, of_evidence in zip(group.runs, rivals, evidence, strict=True)
     )
     favoured = _favoured(runs)
     closures: list[Closure] = []
@@ -166,10 +166,10 @@ def _closures(
     if len(curves) < len(runs):
         return []
     S = [each.run.non_embedding_params for each in runs]
-    derived_NK, known = np.array(curves), [rival.curve_B for rival in rivals if rival.curve_B is not None]
-    derived_BNK = np.stack(known, axis=1) if len(known) == len(runs) else None
+    derived_NK, resampled = np.array(curves), [rival.curve_B for rival in rivals if rival.curve_B is not None]
+    derived_BNK = np.stack(resampled, axis=1) if len(resampled) == len(runs) else None
     approximated_N2 = _approximated([rival.fit for rival in rivals])
-    found = []
+    closures = []
     quantities = [("rbp", k, at) for at, k in enumerate(k_grid)]
     for quantity, k, at in [*quantities, ("cross_entropy", None, len(k_grid)), ("error_entropy", None, len(k_grid))]:
         y_N = np.array([_quantity(e.measured, quantity, at) for e in evidence])
@@ -182,7 +182,7 @@ def _closures(
             ratio_BN = None if derived_BN is None or y_BN is None else derived_BN / y_BN
         place = {("rbp", 1): 0, ("cross_entropy", None): 1}.get((quantity, k))
         by_paper = None if approximated_N2 is None or place is None else fit_power_law(S, approximated_N2[:, place])
-        found.append(
+        closures.append(
             Closure(
                 name,
                 quantity,
@@ -193,7 +193,7 @@ def _closures(
                 by_paper,
             )
         )
-    return found
+    return closures
 
 
 def _quantity(curves: dict[str, Floats], quantity: str, at: int) -> Any:
@@ -205,8 +205,9 @@ def _approximated(fits: Sequence[RankFit]) -> Floats | None:
     pairs = [(fit.params.get("mu"), fit.params.get("sigma")) for fit in fits if fit.distribution == PAPER]
     if not pairs or any(mu is None or sigma is None for mu, sigma in pairs):
         return None
-    found = derived_approximation(np.array([p[0] for p in pairs], float), np.array([p[1] for p in pairs], float))
-    return np.column_stack([found.neg_ln_rbp_1, found.cross_entropy_nats])
+    mu_N, sigma_N = np.array(pairs, float).T
+    approximation = derived_approximation(mu_N, sigma_N)
+    return np.column_stack([approximation.neg_ln_rbp_1, approximation.cross_entropy_nats])
 
 
 def _trends(runs: Sequence[RunRanks], group: Group) -> dict[str, PowerLawFit]:
@@ -214,36 +215,36 @@ def _trends(runs: Sequence[RunRanks], group: Group) -> dict[str, PowerLawFit]:
     fits = [each.rival(PAPER) for each in runs]
     if len(runs) < 3 or any(rival.fit.params.get("mu") is None for rival in fits):
         return {}
-    S, drawn = [each.run.non_embedding_params for each in runs], [rival.mu_sigma_B2 for rival in fits]
-    found = {}
+    S, resampled = [each.run.non_embedding_params for each in runs], [rival.mu_sigma_B2 for rival in fits]
+    trends = {}
     for at, name in enumerate(("mu", "sigma")):
         y_BN = None
-        if all(each is not None for each in drawn):
-            y_BN = np.exp(np.column_stack([each[:, at] for each in drawn if each is not None]))
+        if all(each is not None for each in resampled):
+            y_BN = np.exp(np.column_stack([each[:, at] for each in resampled if each is not None]))
         y_N = np.exp([float(rival.fit.params[name] or 0.0) for rival in fits])
-        found[name] = of_one_document(group, fit_power_law(S, y_N, y_BN))
-    return found
+        trends[name] = of_one_document(group, fit_power_law(S, y_N, y_BN))
+    return trends
 
 
-def keep(store: Store, found: Ranks) -> list[Record]:
+def keep(store: Store, ranks: Ranks) -> list[Record]:
     """Write each distribution to `rank_fits` and the derived laws to `fits`; return them, a row each, for programs."""
     rows: list[Record] = []
-    for each in found.runs:
+    for each in ranks.runs:
         for rival in each.rivals:
-            record = write_rank_fit(store, each.run, found.group.ties, rival.fit, _implied(rival, each, found))
+            record = write_rank_fit(store, each.run, ranks.group.ties, rival.fit, _implied(rival, each, ranks))
             more = {"size": each.run.size, "non_embedding_params": each.run.non_embedding_params}
-            rows.append({"kind": "distribution", **found.group.names(), **more, **record})
-    for closure in found.closures:
-        rows.append({"kind": "closure", **_write_closure(store, found.group, closure)})
-    for name, trend in found.trends.items():
+            rows.append({"kind": "distribution", **ranks.group.names(), **more, **record})
+    for closure in ranks.closures:
+        rows.append({"kind": "closure", **_write_closure(store, ranks.group, closure)})
+    for name, trend in ranks.trends.items():
         params = trend.params | {"equation": f"exp({name}) = C * S^(-alpha)", "distribution": PAPER}
-        record = record_of(found.group, f"lognormal_{name}", trend, found.group.run_ids, Method.ols, params=params)
+        record = record_of(ranks.group, f"lognormal_{name}", trend, ranks.group.run_ids, Method.ols, params=params)
         store.write_record("fits", record["fit_id"], record)
         rows.append({"kind": "trend", **record})
     return rows
 
 
-def _implied(rival: Rival, of: RunRanks, found: Ranks) -> Record:
+def _implied(rival: Rival, of: RunRanks, ranks: Ranks) -> Record:
     """What stands beside the parameters of a distribution in `rank_fits`."""
     implied: Record = {"is_best": rival.fit.distribution == of.best}
     if rival.behind is not None:
@@ -254,11 +255,11 @@ def _implied(rival: Rival, of: RunRanks, found: Ranks) -> Record:
     for name, (lo, hi) in rival.interval.items():
         implied |= {f"{name}_lo": lo, f"{name}_hi": hi}
     if rival.curve is not None:
-        ks = [str(k) for k in found.k_grid]
+        ks = [str(k) for k in ranks.k_grid]
         implied |= {"derived_neg_ln_rbp": dict(zip(ks, rival.curve[:-1].tolist(), strict=True))}
         implied |= {"derived_entropy_nats": float(rival.curve[-1])}
     finite = [value if np.isfinite(value) else None for value in of.measured.tolist()]
-    implied |= {"measured_neg_ln_rbp": dict(zip(map(str, found.k_grid), finite[:-1], strict=True))}
+    implied |= {"measured_neg_ln_rbp": dict(zip(map(str, ranks.k_grid), finite[:-1], strict=True))}
     return implied | {"measured_cross_entropy_nats": finite[-1], "measured_error_entropy_nats": of.error_entropy_nats}
 
 

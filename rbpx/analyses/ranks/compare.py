@@ -72,27 +72,27 @@ def compare(counts: pa.Table, weights_BD: npt.NDArray[np.int64] | None, k_grid: 
         k_grid: the k of the curves.
         V: width of the vocabulary.
     """
-    known = _sort(counts, weights_BD)
-    rivals = [_paper(known, k_grid, V), *(_over_all(name, known, k_grid, V) for name in DISTRIBUTIONS)]
+    sorted_counts = _sort(counts, weights_BD)
+    rivals = [_paper(sorted_counts, k_grid, V), *(_over_all(name, sorted_counts, k_grid, V) for name in DISTRIBUTIONS)]
     top = best(rivals)
     if top is None:
         return rivals
     best_V = ln_shares(top.fit, V)
-    found = []
+    compared = []
     for rival in rivals:
         behind = None
         if rival.fit.distribution in DISTRIBUTIONS and rival.fit.loglik is not None:
-            behind = _behind(known, best_V - ln_shares(rival.fit, V))
-        found.append(replace(rival, behind=behind))
-    return found
+            behind = _behind(sorted_counts, best_V - ln_shares(rival.fit, V))
+        compared.append(replace(rival, behind=behind))
+    return compared
 
 
 def best(rivals: Sequence[Rival]) -> Rival | None:
     """The one with the smallest AIC among those that cover all ranks; None where none has numbers."""
-    known = [
+    aics = [
         (r.fit.aic, n) for n, r in enumerate(rivals) if r.fit.distribution in DISTRIBUTIONS and r.fit.aic is not None
     ]
-    return rivals[min(known)[1]] if known else None
+    return rivals[min(aics)[1]] if aics else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,20 +120,20 @@ def _sort(counts: pa.Table, weights_BD: npt.NDArray[np.int64] | None) -> _Counts
     return _Counts(rank_R, csr_array((tokens, (doc, column)), (n_documents, len(rank_R))), weights_BD)
 
 
-def _paper(known: _Counts, k_grid: Sequence[int], V: int) -> Rival:
-    fit = fit_paper(known.rank_R, known.tokens_R)
+def _paper(counts: _Counts, k_grid: Sequence[int], V: int) -> Rival:
+    fit = fit_paper(counts.rank_R, counts.tokens_R)
     beta, gamma = fit.params["beta"], fit.params["gamma"]
     if beta is None or gamma is None:
         return Rival(fit, None, None)
     curve = _curve(np.array([beta]), np.array([gamma]), k_grid, V)[0]
-    if fit.status is not Status.ok or known.weights_BD is None:
+    if fit.status is not Status.ok or counts.weights_BD is None:
         return Rival(fit, curve, None)
-    drawn_BR = np.asarray((known.tokens_DR.T @ known.weights_BD.T.astype(np.float64)).T)
-    mu_B, sigma_B = resample_paper(fit, known.rank_R, drawn_BR).T
+    drawn_BR = np.asarray((counts.tokens_DR.T @ counts.weights_BD.T.astype(np.float64)).T)
+    mu_B, sigma_B = resample_paper(fit, counts.rank_R, drawn_BR).T
     usable_B = np.isfinite(mu_B) & np.isfinite(sigma_B)
     curve_B = np.full((len(mu_B), len(curve)), np.nan)
     curve_B[usable_B] = _curve((1 - mu_B / sigma_B**2)[usable_B], (0.5 / sigma_B**2)[usable_B], k_grid, V)
-    return Rival(fit, curve, curve_B, np.column_stack([mu_B, sigma_B]), known.weights_BD.shape[1])
+    return Rival(fit, curve, curve_B, np.column_stack([mu_B, sigma_B]), counts.weights_BD.shape[1])
 
 
 def _curve(beta_B: Floats, gamma_B: Floats, k_grid: Sequence[int], V: int) -> Floats:
@@ -142,30 +142,30 @@ def _curve(beta_B: Floats, gamma_B: Floats, k_grid: Sequence[int], V: int) -> Fl
     return np.column_stack([-np.log(rbp_BK), entropy_B])
 
 
-def _over_all(name: str, known: _Counts, k_grid: Sequence[int], V: int) -> Rival:
+def _over_all(name: str, counts: _Counts, k_grid: Sequence[int], V: int) -> Rival:
     """A distribution over 1..V. Its curve moves with the documents as its parameters do, to first order."""
-    fit = fit_distribution(name, known.rank_R, known.tokens_R, V)
+    fit = fit_distribution(name, counts.rank_R, counts.tokens_R, V)
     if fit.loglik is None:
         return Rival(fit, None, None)
     ln_p_V = ln_shares(fit, V)
     p_V, last_K = np.exp(ln_p_V), np.minimum(k_grid, V) - 1
     rbp_K = np.minimum(np.cumsum(p_V)[last_K], 1.0)
     curve = np.append(-np.log(rbp_K), -p_V @ ln_p_V)
-    if known.weights_BD is None:
+    if counts.weights_BD is None:
         return Rival(fit, curve, None)
-    influence_RP, score_PV = parameter_influence(fit, known.rank_R, known.tokens_R, V)
-    moved_BP = known.weights_BD @ np.asarray(known.tokens_DR @ influence_RP)
+    influence_RP, score_PV = parameter_influence(fit, counts.rank_R, counts.tokens_R, V)
+    moved_BP = counts.weights_BD @ np.asarray(counts.tokens_DR @ influence_RP)
     by_theta_PK = -np.cumsum(score_PV * p_V, axis=1)[:, last_K] / rbp_K
     slopes_PK1 = np.column_stack([by_theta_PK, -(score_PV * p_V) @ ln_p_V])
     return Rival(fit, curve, curve + moved_BP @ slopes_PK1)
 
 
-def _behind(known: _Counts, lost_V: Floats) -> tuple[float, Interval | None]:
+def _behind(counts: _Counts, lost_V: Floats) -> tuple[float, Interval | None]:
     """Mean over tokens of what is lost, and its interval when other documents are drawn."""
-    lost_D, tokens_D = known.tokens_DR @ lost_V[known.at_R], np.asarray(known.tokens_DR.sum(axis=1), float)
+    lost_D, tokens_D = counts.tokens_DR @ lost_V[counts.at_R], np.asarray(counts.tokens_DR.sum(axis=1), float)
     value = float(lost_D.sum() / tokens_D.sum())
-    if known.weights_BD is None:
+    if counts.weights_BD is None:
         return value, None
     with np.errstate(invalid="ignore"):  # a resample that draws no token has no mean, and is left out
-        lost_B = (known.weights_BD @ lost_D) / (known.weights_BD @ tokens_D)
+        lost_B = (counts.weights_BD @ lost_D) / (counts.weights_BD @ tokens_D)
     return value, estimate(value, lost_B, len(lost_D), Recipe.uncentred).ends

@@ -96,7 +96,7 @@ def _derived_chart(closures: list[Closure]) -> dict[str, Any]:
     order = list(dict.fromkeys(line["quantity"] for line in lines))
     x, y = logarithmic(alt.X, "S", S_TITLE), logarithmic(alt.Y, "y", "nats")
     hue = colour("quantity", "", order)
-    shown = tips(quantity="quantity", kind="by", S="S|,", y="nats|.4~g")
+    tooltip = tips(quantity="quantity", kind="by", S="S|,", y="nats|.4~g")
     return spec_of(
         alt.layer(
             alt.Chart(data(lines))
@@ -104,7 +104,7 @@ def _derived_chart(closures: list[Closure]) -> dict[str, Any]:
             .encode(x=x, y=y, color=hue, strokeDash=dash("kind", kinds), detail="kind:N"),
             alt.Chart(data(points))
             .mark_point()
-            .encode(x=x, y=y, color=hue, shape=shape("kind", "", kinds), tooltip=shown),
+            .encode(x=x, y=y, color=hue, shape=shape("kind", "", kinds), tooltip=tooltip),
         ),
         height=320,
     )
@@ -196,13 +196,13 @@ def _distribution_chart(points: list[Any], lines: list[Any], order: list[str], f
     hue = colour("size", "size", order)
     least = min(point["share"] for point in points)
     lines = [line for line in lines if line["share"] > least / 30]  # a tail that keeps falling would squeeze the points
-    shown = tips(size="size", first="ranks from|,", last="to|,", n="tokens|,", share="share per rank|.3~g")
+    tooltip = tips(size="size", first="ranks from|,", last="to|,", n="tokens|,", share="share per rank|.3~g")
     return spec_of(
         alt.layer(
             alt.Chart(data(lines)).mark_line().encode(x=x, y=y, color=hue, strokeDash=line_dash("form", forms)),
             alt.Chart(data(points))
             .mark_point()
-            .encode(x=x, y=y, color=hue, shape=shape("size", "size", order), tooltip=shown),
+            .encode(x=x, y=y, color=hue, shape=shape("size", "size", order), tooltip=tooltip),
         ),
         height=320,
     )

@@ -65,9 +65,9 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     else:
         points = size_points(group, [], replace(request, k=request.k or "log"), [], {"rbp"})
     regimes = []
-    for known in points:
-        law = fit_points(known, method)
-        regimes.append(_regime(known, law))
+    for series in points:
+        law = fit_points(series, method)
+        regimes.append(_regime(series, law))
     supported = None
     for regime in regimes:
         if not regime.stands:
@@ -91,19 +91,19 @@ def _regime(points: Points, law: Law) -> Regime:
     fit = law.fit
     if fit.alpha is not None:
         signal = fit.alpha * math.log(max(points.S_N) / min(points.S_N))
-    left_out, drawn = fit.params.get("n_resamples_left_out", 0), fit.params.get("n_resamples", 1)
+    left_out, n_resamples = fit.params.get("n_resamples_left_out", 0), fit.params.get("n_resamples", 1)
     falls = fit.alpha is not None and fit.alpha_lo is not None and fit.alpha_lo > 0
-    stands = falls and left_out <= MOST_LEFT_OUT * drawn
+    stands = falls and left_out <= MOST_LEFT_OUT * n_resamples
     return Regime(points.k or 0, law, n_misses, signal, binomial_sd, document_sd, stands)
 
 
-def keep(store: Store, found: Regimes) -> list[Record]:
+def keep(store: Store, regimes: Regimes) -> list[Record]:
     """Write the laws to the store, each with what its k adds, and return them."""
     records = []
-    for regime in found.regimes:
-        record = fit_record(found.group, regime.law, found.resamples)
+    for regime in regimes.regimes:
+        record = fit_record(regimes.group, regime.law, regimes.resamples)
         more = {name: value for name, value in vars(regime).items() if name not in ("k", "law")}
-        record["params"] = record["params"] | {"regime": more | {"supported_up_to_k": found.supported}}
+        record["params"] = record["params"] | {"regime": more | {"supported_up_to_k": regimes.supported}}
         store.write_record("fits", record["fit_id"], record)
         records.append(record)
     return records

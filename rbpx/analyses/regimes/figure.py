@@ -100,12 +100,12 @@ def _alpha(fitted: list[Regime], supported: int | None) -> dict[str, Any]:
         for r in fitted
     ]
     base = alt.Chart(data(rows)).encode(x=logarithmic(alt.X, "k", "k"))
-    shown = tips(k="k|,", alpha="α|.4f", lo="95 % from|.4f", hi="to|.4f", r2="R²|.4f")
+    tooltip = tips(k="k|,", alpha="α|.4f", lo="95 % from|.4f", hi="to|.4f", r2="R²|.4f")
     return spec_of(
         alt.layer(
             base.mark_area().encode(y=alt.Y("lo:Q", title="α"), y2="hi:Q"),
             base.mark_line().encode(y=linear(alt.Y, "alpha", "α")),
-            base.mark_point().encode(y=linear(alt.Y, "alpha", "α"), tooltip=shown),
+            base.mark_point().encode(y=linear(alt.Y, "alpha", "α"), tooltip=tooltip),
             *_end(supported),
         ),
         _HEIGHT,
@@ -115,8 +115,8 @@ def _alpha(fitted: list[Regime], supported: int | None) -> dict[str, Any]:
 def _r2(fitted: list[Regime], supported: int | None) -> dict[str, Any]:
     rows = [{"k": r.k, "r2": r.law.fit.r2, "alpha": r.law.fit.alpha} for r in fitted]
     base = alt.Chart(data(rows)).encode(x=logarithmic(alt.X, "k", "k"), y=linear(alt.Y, "r2", "R²"))
-    shown = tips(k="k|,", r2="R²|.4f", alpha="α|.4f")
-    return spec_of(alt.layer(base.mark_line(), base.mark_point().encode(tooltip=shown), *_end(supported)), _HEIGHT)
+    tooltip = tips(k="k|,", r2="R²|.4f", alpha="α|.4f")
+    return spec_of(alt.layer(base.mark_line(), base.mark_point().encode(tooltip=tooltip), *_end(supported)), _HEIGHT)
 
 
 def _noise(floor: list[Regime], supported: int | None) -> dict[str, Any]:
@@ -138,11 +138,11 @@ def _noise(floor: list[Regime], supported: int | None) -> dict[str, Any]:
         y=logarithmic(alt.Y, "y", "in ln(−ln RBP_k)"),
         color=colour("what", "", order),
     )
-    shown = tips(what="what", k="k|,", y="in ln y|.3~g")
+    tooltip = tips(what="what", k="k|,", y="in ln y|.3~g")
     return spec_of(
         alt.layer(
             base.mark_line().encode(strokeDash=dash("what", order)),
-            base.mark_point().encode(shape=shape("what", "", order), tooltip=shown),
+            base.mark_point().encode(shape=shape("what", "", order), tooltip=tooltip),
             *_end(supported),
         ),
         _HEIGHT,

@@ -67,13 +67,13 @@ class Tokenwise:
 
 
 @dataclass(frozen=True, eq=False)
-class TokenwiseFound:
+class TokenwiseResult:
     """The learners of one group at every k asked for; `smaller` lent its features."""
 
     group: Group
     run: Run
     smaller: Run
-    found: tuple[Tokenwise, ...]
+    by_k: tuple[Tokenwise, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,29 +94,29 @@ class _Tokens:
         return np.asarray(first[:, None] + np.arange(n))
 
 
-def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> TokenwiseFound:
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> TokenwiseResult:
     """Learn and judge at each k, in a measured group."""
     run, smaller = group.runs[-1], group.runs[-2]
     k_grid = request.k_grid(min(run.vocab_size or 0, smaller.vocab_size or 0), DEFAULT_K)
     lengths = request.n_listed(DEFAULT_N)
-    found = tuple(_tokenwise(connection, group, k, lengths, request.seed) for k in k_grid)
-    return TokenwiseFound(group, run, smaller, found)
+    by_k = tuple(_tokenwise(connection, group, k, lengths, request.seed) for k in k_grid)
+    return TokenwiseResult(group, run, smaller, by_k)
 
 
 def _tokenwise(
     connection: duckdb.DuckDBPyConnection, group: Group, k: int, lengths: Sequence[int], seed: int
 ) -> Tokenwise:
     run_id, smaller_run_id = group.runs[-1].run_id, group.runs[-2].run_id
-    asked: dict[str, Any] = {"run_id": run_id, "smaller_run_id": smaller_run_id, "k": k, "ties": group.ties.value}
-    found = ask(connection, "token_features", **asked)
-    x_TF = np.column_stack([found[name].to_numpy() for name in FEATURES])
+    parameters: dict[str, Any] = {"run_id": run_id, "smaller_run_id": smaller_run_id, "k": k, "ties": group.ties.value}
+    table = ask(connection, "token_features", **parameters)
+    x_TF = np.column_stack([table[name].to_numpy() for name in FEATURES])
     spread_F = x_TF.std(axis=0)
     # A feature that does not vary is the constant that is there already.
     kept_F = spread_F > 1e-9 * np.abs(x_TF).max(axis=0)
     x_TF = (x_TF[:, kept_F] - x_TF[:, kept_F].mean(axis=0)) / spread_F[kept_F]
     names = ("constant", *(name for name, kept in zip(FEATURES, kept_F, strict=True) if kept))
     x_TF = np.column_stack([np.ones(len(x_TF)), x_TF])
-    tokens = _Tokens(x_TF, found["hit"].to_numpy(zero_copy_only=False), found["doc_id"].to_numpy())
+    tokens = _Tokens(x_TF, table["hit"].to_numpy(zero_copy_only=False), table["doc_id"].to_numpy())
     fold_T = (np.random.default_rng(seed).permutation(group.n_documents) % FOLDS)[tokens.document_T]
     learners = [each for n in lengths for each in _learners(tokens, fold_T, n, names)]
     return Tokenwise(k, len(x_TF), float(tokens.hit_T.mean()), (*learners, _ceiling(tokens, fold_T, names)))
@@ -152,11 +152,12 @@ def _learners(tokens: _Tokens, fold_T: Any, n: int, names: Sequence[str]) -> Ite
             thetas[way].append(learned.theta_F)
             z_3T[way, unseen_T] = tokens.x_TF[unseen_T, : x.shape[2]] @ learned.theta_F
     for way, name in enumerate(LEARNERS[:3]):
-        told = None
+        told_nats = None
         if statuses[0] is Status.ok and statuses[way] is Status.ok:
             z_QN = z_3T[way][at_QN]
-            told = unbiased_risk(hit_chance(z_3T[0][at_QN]), passed_Q, np.logaddexp(0, -z_QN), np.logaddexp(0, z_QN))
-        yield _judged(name, n, statuses[way], z_3T[way], tokens, told, thetas[way], names)
+            eta_QN = hit_chance(z_3T[0][at_QN])
+            told_nats = unbiased_risk(eta_QN, passed_Q, np.logaddexp(0, -z_QN), np.logaddexp(0, z_QN))
+        yield _judged(name, n, statuses[way], z_3T[way], tokens, told_nats, thetas[way], names)
 
 
 def _learn(x_QNF: Floats, passed_Q: npt.NDArray[np.bool_]) -> Learned:
@@ -173,24 +174,24 @@ def _folds(fold_T: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _judged(
-    name: str, n: int | None, status: Status, z_T: Floats, tokens: _Tokens, told: float | None,
+    name: str, n: int | None, status: Status, z_T: Floats, tokens: _Tokens, told_nats: float | None,
     thetas: Sequence[Floats], names: Sequence[str],
 ) -> Learner:  # fmt: skip
     if status is not Status.ok:
         return Learner(name, n, None, None, None, status)
     theta_F = np.mean(thetas, axis=0)
     coefficients = dict(zip(names, theta_F.tolist(), strict=False))
-    return Learner(name, n, judge(z_T, tokens.hit_T, tokens.document_T), told, coefficients, status)
+    return Learner(name, n, judge(z_T, tokens.hit_T, tokens.document_T), told_nats, coefficients, status)
 
 
-def keep(store: Store, found: TokenwiseFound) -> list[Record]:
+def keep(store: Store, result: TokenwiseResult) -> list[Record]:
     """A row for each learner, for programs; a learner is no law, so nothing enters `fits`."""
     rows = []
-    about = found.group.names() | {"size": found.run.size, "smaller": found.smaller.size}
-    for each in found.found:
+    about = result.group.names() | {"size": result.run.size, "smaller": result.smaller.size}
+    for each in result.by_k:
         for learner in each.learners:
             row: Record = {**about, "k": each.k, "n": learner.n, "learner": learner.name, "status": learner.status}
-            row |= {"n_tokens": each.n_tokens, "rbp": each.rbp, "run_ids": [found.run.run_id, found.smaller.run_id]}
+            row |= {"n_tokens": each.n_tokens, "rbp": each.rbp, "run_ids": [result.run.run_id, result.smaller.run_id]}
             for name in ("auc", "log_loss_nats", "excess"):
                 measure = None if learner.judgement is None else getattr(learner.judgement, name)
                 ends = ("value", "lo", "hi")

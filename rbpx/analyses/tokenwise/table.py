@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rbpx.analyses.tokenwise.analysis import FOLDS, Learner, TokenwiseFound
+from rbpx.analyses.tokenwise.analysis import FOLDS, Learner, TokenwiseResult
 from rbpx.display.names import status_name
 from rbpx.display.numbers import UNKNOWN, number, span
 from rbpx.display.tables import console, grid, print_notes, put
@@ -15,11 +15,11 @@ _SEEN = {
 }
 
 
-def show(results: Sequence[TokenwiseFound]) -> None:
+def show(results: Sequence[TokenwiseResult]) -> None:
     """Print for each k how well the hits of held-out tokens are predicted, by what was learned from."""
     screen = console()
     for each in results:
-        for at in each.found:
+        for at in each.by_k:
             title = f"{each.group.title}, k = {at.k}: hits of {each.run.size}, with features from {each.smaller.size}"
             table = grid(title, ["learned from", "N", "AUC", "95 % interval", "loss", "told", "mean p"])
             without = {learner.n for learner in at.learners if learner.name == "outcomes" and learner.judgement is None}
@@ -37,7 +37,7 @@ def show(results: Sequence[TokenwiseFound]) -> None:
         "told: the same, estimated from the outcomes of that part without a label of any token. Mean p: mean predicted "
         "chance, to be compared with the true share of hits. Intervals are over documents. Naive: each token is given "
         "the outcome of its sequence.",
-        (learner.status for each in results for at in each.found for learner in at.learners),
+        (learner.status for each in results for at in each.by_k for learner in at.learners),
     )
 
 

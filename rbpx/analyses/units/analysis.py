@@ -30,28 +30,28 @@ class GroupUnits:
     """The runs of one group, in order of S."""
 
     group: Group
-    found: tuple[RunUnits, ...]
+    runs: tuple[RunUnits, ...]
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> GroupUnits:
     """Express each run of a measured group, its documents resampled, the same ones for every size."""
     weights_BD = document_weights(group.n_documents, request.resamples, request.seed)
-    found = []
+    runs = []
     for run in group.runs:
         counts = ask(connection, "document_ranks", run_id=run.run_id, ties=group.ties.value)
         covered = ask(connection, "document_bytes", run_id=run.run_id)
         bytes_D = np.full(group.n_documents, np.nan)
         bytes_D[covered["doc_id"].to_numpy()] = covered["n_bytes_scored"].to_numpy(zero_copy_only=False)
-        found.append(RunUnits(run, express(counts, bytes_D, weights_BD, run.vocab_size or 0)))
-    return GroupUnits(group, tuple(found))
+        runs.append(RunUnits(run, express(counts, bytes_D, weights_BD, run.vocab_size or 0)))
+    return GroupUnits(group, tuple(runs))
 
 
-def keep(store: Store, found: GroupUnits) -> list[Record]:
+def keep(store: Store, units: GroupUnits) -> list[Record]:
     """A row a run, for programs; the store holds no law of it."""
     rows = []
-    for each in found.found:
+    for each in units.runs:
         run = each.run
-        row: Record = {**found.group.names(), "size": run.size, "run_id": run.run_id}
+        row: Record = {**units.group.names(), "size": run.size, "run_id": run.run_id}
         row |= {"non_embedding_params": run.non_embedding_params, "vocab_size": run.vocab_size}
         for name, estimate in _named(each.units):
             row |= {name: estimate["value"], f"{name}_lo": estimate["lo"], f"{name}_hi": estimate["hi"]}

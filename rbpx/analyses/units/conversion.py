@@ -64,7 +64,7 @@ def express(counts: pa.Table, bytes_D: Floats, weights_BD: npt.NDArray[np.int64]
             return estimate(above_D.sum() / below_D.sum(), resampled_B, D, Recipe.percentile)
 
     quantiles = _rank_quantiles(doc, rank, tokens, weights_BD)
-    known = [share * vocab_size >= 1 for share in SHARES]
+    has_k = [share * vocab_size >= 1 for share in SHARES]
     unknown = Estimate(None, None, None)
     return Units(
         nats_per_token=ratio(nats_D, tokens_D),
@@ -72,7 +72,7 @@ def express(counts: pa.Table, bytes_D: Floats, weights_BD: npt.NDArray[np.int64]
         tokens_per_byte=ratio(tokens_D, bytes_D),
         rank=quantiles,
         relative_rank={percent: _scaled(rank, 1 / vocab_size) for percent, rank in quantiles.items()},
-        rbp={s: ratio(h, tokens_D) if is_k else unknown for s, h, is_k in zip(SHARES, hits_SD, known, strict=True)},
+        rbp={s: ratio(h, tokens_D) if is_k else unknown for s, h, is_k in zip(SHARES, hits_SD, has_k, strict=True)},
     )
 
 

@@ -29,7 +29,7 @@ def show(results: Sequence[GroupUnits]) -> None:
         f"{ties}. 95 % intervals over documents.",
         soft_wrap=True,
     )
-    if any(each.units.bits_per_byte.value is None for units in results for each in units.found):
+    if any(each.units.bits_per_byte.value is None for units in results for each in units.runs):
         screen.print(
             "Bits per byte of –: the run was measured before bytes were counted by token; remove it with `store rm` "
             "and measure again.",
@@ -66,7 +66,7 @@ def _print_rows(
         table.add_section()
         first = units.group.first
         table.add_row(f"[bold]{escape(first.family)}{f' {escape(first.revision)}' if first.revision else ''}[/bold]")
-        for each in units.found:
+        for each in units.runs:
             table.add_row(f" {escape(each.run.size)}", *cells(each))
     put(screen, table)
 

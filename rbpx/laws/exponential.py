@@ -1,0 +1,10 @@
+"""The inverse of a logarithm, within the range of a float."""
+
+import math
+
+__all__ = ["exp_or_none"]
+
+
+def exp_or_none(exponent: float | None) -> float | None:
+    """A constant or a size from its logarithm; None where that is unknown, or beyond what a float holds."""
+    return None if exponent is None or not -700 < exponent < 700 else math.exp(exponent)

@@ -1,0 +1,92 @@
+"""Intervals, R2 and information criteria of a fitted power law, from its regression and its refits to resamples.
+
+Shapes: N is the number of sizes, B of resamples of the documents, P of parameters.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbpx.laws.exponential import exp_or_none
+from rbpx.laws.names import Method
+from rbpx.laws.profile import offset_ends
+from rbpx.laws.r_squared import r2_interval
+from rbpx.laws.regression import Regression, refit
+from rbpx.laws.uncertainty import Uncertainty, uncertainty
+
+__all__ = ["Ends", "intervals", "parameter_uncertainty", "quality"]
+
+Floats = NDArray[np.float64]
+Ends = tuple[float | None, float | None]
+
+
+def parameter_uncertainty(
+    regression: Regression, method: Method, x_N: Floats, ln_y_N: Floats, ln_y_BN: Floats | None
+) -> Uncertainty:
+    """The uncertainty of a regression; resamples whose refit does not converge are left out."""
+    refits = None
+    if ln_y_BN is not None:
+        theta_BP = refit(regression, method, x_N, ln_y_BN)
+        ended_B = np.isfinite(theta_BP).all(axis=1)
+        refits = (theta_BP[ended_B], ln_y_BN[ended_B] - ln_y_N)
+    return uncertainty(regression, refits)
+
+
+def intervals(
+    regression: Regression,
+    spread: Uncertainty,
+    x_N: Floats,
+    ln_y_N: Floats,
+    ln_S_ref: float,
+    r2: float,
+    method: Method,
+) -> tuple[Ends, dict[str, Any]]:
+    """The 95 % interval of alpha, and every other interval and standard deviation as entries of params."""
+    n_more = len(regression.theta_P) - 2
+    of_alpha_P, of_ln_C_P = np.array([0.0, 1.0, *[0.0] * n_more]), np.array([1.0, ln_S_ref, *[0.0] * n_more])
+    alpha, ln_C = float(regression.theta_P[1]), float(of_ln_C_P @ regression.theta_P)
+    text, models = spread.variances(of_alpha_P)
+    ends: Ends = spread.interval(alpha, of_alpha_P)
+    ln_C_ends: Ends = spread.interval(ln_C, of_ln_C_P)
+    E_lo: float | None = None
+    E_hi: float | None = None
+    if method is Method.offset:
+        valley = offset_ends(x_N, ln_y_N, regression.theta_P, spread, ln_S_ref)
+        ends, ln_C_ends = valley.alpha, valley.ln_C
+        E_lo, E_hi = valley.E
+    C_lo, C_hi = map(exp_or_none, ln_C_ends)
+    linear = method in (Method.ols, Method.weighted)
+    r2_lo, r2_hi = r2_interval(r2, len(regression.residual_N)) if linear and r2 < 1 else (None, None)
+    more: dict[str, Any] = {
+        "interval": "documents and models" if spread.knows_text else "models",
+        "C_lo": C_lo,
+        "C_hi": C_hi,
+        "E_lo": None if E_lo is None else max(E_lo, 0.0),
+        "E_hi": E_hi,
+        "r2_lo": r2_lo,
+        "r2_hi": r2_hi,
+        "alpha_models_sd": math.sqrt(models),
+        "limited_by": spread.limit(of_alpha_P),
+        "uncertainty": spread.record(),
+    }
+    if spread.knows_text:
+        text_lo, text_hi = spread.text_interval(alpha, of_alpha_P)
+        more |= {"alpha_text_lo": text_lo, "alpha_text_hi": text_hi}
+        more |= {"alpha_text_sd": math.sqrt(text), "alpha_text_bias": float(spread.bias_P[1])}
+    return ends, more
+
+
+def quality(
+    regression: Regression, ln_y_N: Floats, method: Method, sigma_N: Floats | None
+) -> tuple[float, float | None, float | None]:
+    """R2, AIC and BIC: n ln(SS / n) + sum ln sigma^2 + penalty, the normal likelihood up to one constant."""
+    w_N, n = (np.ones(len(ln_y_N)) if sigma_N is None else 1 / sigma_N**2), len(ln_y_N)
+    mean = float(w_N @ ln_y_N / w_N.sum())
+    ss_residual, ss_total = float(w_N @ regression.residual_N**2), float(w_N @ (ln_y_N - mean) ** 2)
+    if method is Method.robust or ss_residual == 0:
+        return 1 - ss_residual / ss_total, None, None
+    fit = n * math.log(ss_residual / n) - float(np.log(w_N).sum())
+    n_parameters = len(regression.theta_P)
+    return 1 - ss_residual / ss_total, fit + 2 * n_parameters, fit + n_parameters * math.log(n)
