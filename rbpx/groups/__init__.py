@@ -1,1 +1,1 @@
-"""A request in, groups of runs that belong together out, with the points that laws are fitted to."""
+"""The groups of runs that a request selects, and the points of each group that laws are fitted to."""

@@ -1,4 +1,4 @@
-"""What one run says, and would say had other documents been drawn: counts of ranks in, the curves of the laws out.
+"""The curves of one run that laws are fitted to, as measured and for resampled documents, from its counts of ranks.
 
 Shapes: D documents, R different ranks, K values of k, B resamples of the documents.
 """
@@ -38,7 +38,7 @@ class Evidence:
         measured: rbp (shares), cross_entropy (nats) and, where they were asked for, the terms of the error-entropy
             decomposition (nats, they add up to cross_entropy) and the curves derived from the rank model (nats, NaN
             where there is none).
-        resampled: the same of its resamples; NaN for one that drew no token.
+        resampled: the same of its resamples; NaN for a resample without a token.
         paper: lognormal fitted to the ranks from 2 up, as published; None where it was not asked for.
         full: the same family fitted to all ranks.
         approximated: (-ln RBP_1, cross-entropy) of `paper` by the paper's own approximation; None without mu, sigma.
@@ -132,7 +132,7 @@ def _resampled_terms(drawn_BR: Floats, logprob_BR: Floats) -> Curves:
 
 
 def _values(more: dict[str, Quantity], counts: Counts) -> Curves:
-    """Quantities of modules of their own; NaN where a resample drew no token."""
+    """Quantities defined in `rbpx.laws.quantities`; NaN where a resample contains no token."""
     says_B = counts.tokens_BR.sum(axis=1) > 0
     resampled = Counts(counts.rank_R, counts.tokens_BR[says_B], counts.sum_logprob_BR[says_B], counts.vocab_size)
     filled = {law: np.full(len(says_B), np.nan) for law in more}

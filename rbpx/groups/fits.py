@@ -35,7 +35,7 @@ class Law:
 
 
 def fit_points(points: Points, method: Method, compares: bool = False) -> Law:
-    """Fit one law to its points, and compare forms; a doubt known before stands beside the numbers or replaces them."""
+    """Fit one law to its points and compare forms; a doubt known beforehand is its status, or prevents the fit."""
     sizes = points.S_N
     if points.doubt in (Status.not_known, Status.beyond_vocabulary):
         fit = replace(fit_power_law(sizes, points.y_N), status=points.doubt)
@@ -56,7 +56,7 @@ def _is_signed(law: str) -> bool:
 
 
 def of_one_document(group: Group, fit: PowerLawFit) -> PowerLawFit:
-    """One document drawn again and again is itself: the law of a group that has no other keeps its numbers alone."""
+    """Remove the interval, with a status that says so, where a group has one document, which cannot be resampled."""
     if group.n_documents != 1 or fit.status is not Status.ok:
         return fit
     return replace(fit, status=Status.one_document, alpha_lo=None, alpha_hi=None)
@@ -71,7 +71,7 @@ def fit_record(group: Group, law: Law, resamples: int) -> Record:
 
 
 def record_of(group: Group, law: str, fit: PowerLawFit, run_ids: Sequence[str], method: str, **more: Any) -> Record:
-    """A row of `fits` for any law; `more` are its own columns (k, size, params) and what tells it from its siblings."""
+    """A row of `fits` for any law; `more` are its own columns (k, size, params), and `n`, which enters its id only."""
     names = group.names()
     shared = [names[name] for name in ("ties", "source", "family", "dataset", "revision")]
     apart = [more.get("k"), more.get("size"), more.pop("n", None)]
@@ -89,7 +89,7 @@ def record_of(group: Group, law: str, fit: PowerLawFit, run_ids: Sequence[str], 
 
 
 def write_rank_fit(store: Store, run: Run, ties: Ties, fit: RankFit, implied: Record) -> Record:
-    """Keep a row of the relation `rank_fits`; what another analysis said of the same distribution stays beside it."""
+    """Write a row of the relation `rank_fits`; params that other analyses wrote for this distribution are kept."""
     name = f"{run.run_id}-{ties.value}-{fit.distribution}"
     previous = store.record("rank_fits", name) or {"params": {}}
     record = {"run_id": run.run_id, "ties": ties.value, **asdict(fit), "created_at": now()}

@@ -1,4 +1,4 @@
-"""What the laws of size are fitted to: a group in, one quantity at every size, with its resamples, out."""
+"""The points that laws in size are fitted to: one quantity at every size of a group, with its resamples."""
 
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +28,7 @@ class Points:
     """One quantity of a group.
 
     Attributes:
-        law: which.
+        law: name of the law.
         k: None where the law has none.
         runs: the sizes at which it is known.
         y_N: its values: -ln RBP_k, or nats. Infinite where RBP_k is 0.
@@ -59,7 +59,7 @@ def weigh_group(
     """The evidence of each run, their documents resampled, the same ones for every size; none for imported runs."""
     if not group.is_measured:
         return []
-    cache = _EVIDENCE.get({})  # outside of `evidence_kept` one that nobody keeps
+    cache = _EVIDENCE.get({})  # outside of `evidence_kept` an empty one that is discarded
     key = (*group.run_ids, group.ties, *k_grid, frozenset(laws), request.resamples, request.seed)
     if key not in cache:
         weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
@@ -72,7 +72,7 @@ _EVIDENCE: ContextVar[dict[tuple[Any, ...], list[Evidence]]] = ContextVar("evide
 
 @contextmanager
 def evidence_kept() -> Iterator[None]:
-    """While it lasts, runs are weighed once for all analyses that ask the same of them, not once for each."""
+    """Share the evidence of runs among all analyses within the context that need the same of it."""
     token = _EVIDENCE.set({})
     try:
         yield
@@ -98,7 +98,7 @@ def _weigh_runs(
 def size_points(
     group: Group, evidence: Sequence[Evidence], request: Request, k_grid: Sequence[int], laws: Collection[str]
 ) -> list[Points]:
-    """Every quantity that is asked for, in the order of the laws; those that nothing is known of have a doubt."""
+    """Every requested quantity, in the order of the laws; unknown ones carry a doubt."""
     if not group.is_measured:
         return _imported_points(group, request, laws)
     doubt = Status.one_document if group.n_documents == 1 else None
@@ -125,7 +125,7 @@ def _unknown(group: Group, k: int | None, doubt: Status, law: str = "rbp") -> Po
 
 
 def _imported_points(group: Group, request: Request, laws: Collection[str]) -> list[Points]:
-    """Imported runs know RBP at some k, and perhaps cross-entropy; what needs their tokens is not known."""
+    """Imported runs have RBP at some k, and perhaps cross-entropy; whatever needs their tokens is unknown."""
     points = []
     observed = sorted({k for run in group.runs for k, n in run.observed if n == 1})
     if "rbp" in laws:

@@ -1,4 +1,4 @@
-"""A question of rbpx/sql with its parameters spelled out: what a user can type to get the numbers of a figure."""
+"""An SQL query of rbpx with its parameters written out, for a user to reproduce the numbers of a figure."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _Literal = str | int | Sequence[str] | Sequence[int]
 
 
 def spelled(name: str, **parameters: _Literal) -> str:
-    """The text of a question without its header, each `$parameter` written as a literal of SQL."""
+    """The text of a query without its header, each `$parameter` written as a literal of SQL."""
     body = "\n".join(line for line in read_sql(name).splitlines() if not line.startswith("--"))
     return re.sub(r"\$(\w+)", lambda match: _literal(parameters[match[1]]), body).strip()
 

@@ -1,4 +1,4 @@
-"""What an analysis looks at: a request in, groups of runs out, measured and imported; never pooled across texts."""
+"""Selection of runs by a request, in groups that may enter one fit; texts are never pooled."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ MEASURED = "measured"
 
 @dataclass(frozen=True)
 class Run:
-    """One size of a family on one text; what is not known of an imported one is None.
+    """One size of a family on one text; what is unknown of an imported run is None.
 
     Attributes:
         run_ids: one for a measured run; an imported size may come from several files.
@@ -106,7 +106,7 @@ class Group:
 
     @property
     def title(self) -> str:
-        """As people name it."""
+        """The name of the group in tables and headings."""
         first = self.first
         choices = [first.reading, first.dtype if first.dtype != "float32" else None]
         choices += [f"revision {first.revision}" if first.revision else None]
@@ -123,10 +123,10 @@ class Group:
 def select(
     connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
 ) -> list[Group]:
-    """The groups that a request means: those of the grid's cells, or all in the store that fit its choices.
+    """The groups that a request selects: those of the grid's cells, or all in the store that fit its choices.
 
     Raises:
-        RbpxError: the request names a model that is no family, or two runs of a group have the same S.
+        RbpxError: the request names a model that is not a family, or two runs of a group have the same S.
     """
     if cell_keys is not None:
         choices: dict[str, list[str] | None] = dict.fromkeys(_NARROWS)
@@ -225,5 +225,5 @@ def family_name(request: Request) -> str:
     """
     model = request.model
     if model is None or model.family is None:
-        raise RbpxError("model=hub stands for no family in the store; name it with model.family=NAME")
+        raise RbpxError("model=hub does not name a family of the store; name it with model.family=NAME")
     return model.family

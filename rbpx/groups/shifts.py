@@ -1,4 +1,4 @@
-"""What a change does to a run and to a law: the same documents seen two ways in, differences with intervals out.
+"""Differences of a run and of a law between two measurements of the same documents, with intervals.
 
 Both sides are resampled with the same documents, so what a document does on both sides alike drops out. Shapes: N
 sizes, B resamples.
@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Shift:
-    """A quantity before and after a change, of the measurement or of a choice; the difference is after less before."""
+    """A quantity before and after a change, of the measurement or of a choice; the difference is after minus before."""
 
     before: float
     after: float
@@ -51,7 +51,7 @@ class LawShift:
 
 
 def shift_law(group: Group, before: Points, after: Points) -> LawShift:
-    """The change of one law, at the same sizes and documents; `group` tells how many documents there are."""
+    """The change of one law, at the same sizes and documents; `group` gives the number of documents."""
     ratio_BN = None
     with np.errstate(divide="ignore", invalid="ignore"):  # a loss of 0 or infinity has no ratio; the fit says so
         ratio_N = after.y_N / before.y_N
@@ -72,15 +72,15 @@ def shift_run(before: Evidence, after: Evidence, law: str, n_documents: int, *at
 def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_documents: int) -> Shift:
     """The difference of a quantity with its interval (recipe `expanded`), the same documents drawn on both sides.
 
-    There is no interval where no resample differs: these documents do not say how frequent a change is that none of
-    them shows.
+    There is no interval where no resample differs: these documents do not show how frequent a change is that
+    occurs in none of them.
 
     Args:
         before: the quantity.
         after: the same afterwards.
         before_B: of the resampled documents, shape [B]; NaN where they have no token.
         after_B: of the same.
-        n_documents: that were drawn from.
+        n_documents: number of documents in the sample.
     """
     difference_B = after_B - before_B
     difference = estimate(after - before, difference_B, n_documents, Recipe.expanded)

@@ -1,1 +1,1 @@
-"""Numbers in, laws out: fits, intervals and distributions; knows no framework."""
+"""Fits, intervals and distributions: numbers in, laws out, without any framework."""

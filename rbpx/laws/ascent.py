@@ -1,4 +1,4 @@
-"""Newton's method: an objective with its first two derivatives in, the place of its maximum out."""
+"""Newton's method for the maximum of an objective, given its first two derivatives."""
 
 from collections.abc import Callable, Sequence
 

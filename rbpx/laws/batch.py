@@ -45,8 +45,8 @@ def huber_lines(x_N: Floats, ln_y_BN: Floats, start_P: Floats, scale: float) -> 
 def search_offset(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, holds_alpha: bool = False) -> Floats:
     """Least squares of a law with an offset E >= 0 on each set of points, from a start of its own.
 
-    Levenberg and Marquardt's steps in (ln_C_ref, alpha, E / E_start), E held at 0 where it wants to be negative. A set
-    whose steps have become small is done and leaves, for a few take ten times the steps of the others.
+    Levenberg and Marquardt's steps in (ln_C_ref, alpha, E / E_start), E kept at 0 where it would become negative. A
+    set whose steps have become small is finished and removed, as a few take ten times the steps of the others.
 
     Args:
         x_N: ln(S / S_ref).

@@ -1,4 +1,4 @@
-"""Cluster bootstrap: documents drawn again as a whole; a number and its resamples in, its 95 % interval out.
+"""Cluster bootstrap: whole documents are resampled, and a number and its resamples give its 95 % interval.
 
 Shapes: D documents, B resamples, P parameters of a law that is fitted again to each resample.
 """
@@ -26,7 +26,7 @@ _TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 class Recipe(StrEnum):
     """How resamples of a number become an interval. `normal` is the default; docs/explanation/uncertainty.md says why.
 
-    `normal` is value - bias +- Z sd, bias the mean of the resamples less the value.
+    `normal` is value - bias +- Z sd, the bias being the mean of the resamples minus the value.
     `uncentred` is value +- Z sd, for a number whose resamples lean by their linearisation and not by its bias.
     `basic` is from 2 value - q(97.5 %) to 2 value - q(2.5 %), for a difference whose resamples are skewed.
     `percentile` is from q(2.5 %) to q(97.5 %), each the value of a resample, for numbers that are ranks or ratios.
@@ -74,8 +74,8 @@ def estimate(value: float, resampled_B: Floats, n_documents: int, recipe: Recipe
         value: of all documents.
         resampled_B: of each resample, shape [B]; those that are not finite, such as one that drew no token, are left
             out.
-        n_documents: that were drawn from. One document drawn again and again is itself: it has no interval.
-        recipe: how.
+        n_documents: number of documents in the sample. A single document cannot be resampled, so it has no interval.
+        recipe: how the resamples become an interval.
 
     Returns:
         The number; without an interval for one document or fewer than 20 usable resamples, all None if it is not
@@ -114,7 +114,7 @@ class Moments:
     """How the parameters of a law move when it is fitted again to resampled documents.
 
     Attributes:
-        bias_P: mean over the resamples less the fit.
+        bias_P: mean over the resamples minus the fit.
         covariance_PP: over the resamples.
     """
 

@@ -42,7 +42,7 @@ def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) ->
     Returns:
         The fit. If the best parameter lies beyond the edge of its family, it is put there and the others are fitted
         again: power_law_limit for gamma <= 0, where no lognormal fits, at_limit for a rate <= 0 or a q >= 1; the free
-        maximum is in params as ..._unconstrained. at_limit without numbers: the search ran out of the family.
+        maximum is in params as ..._unconstrained. at_limit without numbers: the search left the family.
         not_converged: it found no maximum from any start. too_few_tokens: fewer different ranks than 3 or
         than parameters and one more. mid_ranks: a rank is a half.
 
@@ -77,7 +77,7 @@ def ln_shares(fit: RankFit, V: int) -> Floats:
     """Ln p_x of a fitted distribution at the ranks x = 1..V, shape [V].
 
     Raises:
-        ValueError: if the fit has no numbers, or is none over 1..V.
+        ValueError: if the fit has no numbers, or is not a distribution over 1..V.
     """
     return _normalised(*_fitted(fit, V), V)
 

@@ -1,4 +1,4 @@
-"""Cross-entropy taken apart by rank: tokens and log-probabilities per rank in, three terms that add up out.
+"""Decomposition of cross-entropy by rank: tokens and log-probabilities per rank in, three terms that add up to it out.
 
 Source: What Scales in Cross-Entropy Scaling Law? (arXiv 2510.04067). Shapes: E is the number of ranks, ... any
 leading axes (resamples).

@@ -1,4 +1,4 @@
-"""The inverse of a logarithm, within the range of a float."""
+"""The exponential of a logarithm, where a float can represent it."""
 
 import math
 
@@ -6,5 +6,5 @@ __all__ = ["exp_or_none"]
 
 
 def exp_or_none(exponent: float | None) -> float | None:
-    """A constant or a size from its logarithm; None where that is unknown, or beyond what a float holds."""
+    """A constant or a size from its logarithm; None where that is unknown, or outside the range of a float."""
     return None if exponent is None or not -700 < exponent < 700 else math.exp(exponent)

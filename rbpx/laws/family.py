@@ -76,7 +76,7 @@ class Exponential(Family):
     """Families that are linear in theta: ln w_x = theta . T_x, so that the maximum is where the means of T agree.
 
     Attributes:
-        names: of the parameters; "beta", "gamma" and "rate" stand with a minus in front of ln x, ln^2 x and x, "odds"
+        names: of the parameters; "beta", "gamma" and "rate" are the negative coefficients of ln x, ln^2 x and x, "odds"
             is what the logarithm of p_1 has beyond the others.
     """
 

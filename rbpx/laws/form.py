@@ -1,7 +1,7 @@
-"""FormVerdict between two forms of a law: the same points in, which of them the data tell apart out.
+"""Which of two forms of a law the data support: a power law, or one with an offset.
 
 y = C S^(-alpha) is y = E + C S^(-alpha) with E = 0. So the question is what the data say about E: an interval that
-leaves out 0 calls for the offset, one that holds nothing but small offsets for the power law, any other for neither.
+leaves out 0 calls for the offset, one that contains only small offsets for the power law, any other for neither.
 """
 
 from dataclasses import asdict, dataclass
@@ -60,7 +60,7 @@ def compare_forms(power: PowerLawFit, y_resampled: ArrayLike | None = None) -> F
         y_resampled: as in `fit_power_law`.
 
     Returns:
-        The verdict; None where there is no law that falls with size, or too few sizes for an offset (4).
+        The verdict; None where no law falls with size, or there are fewer than the 4 sizes that an offset needs.
     """
     if power.status is not Status.ok or power.alpha is None or power.alpha <= 0:
         return None

@@ -1,6 +1,6 @@
 """What every 95 % interval is made of: its level, its quantiles, and how independent sources of noise add up.
 
-Variances are those of the number that the interval is of. Which recipe stands where, and why, is in
+Variances are those of the number that the interval is of. Which recipe is used where, and why, is in
 docs/explanation/uncertainty.md.
 """
 
@@ -45,7 +45,7 @@ def half_width(shared: float = 0.0, scatter: float = 0.0, dof: float = 0, own: f
     """Half of an interval over documents and models: sqrt(max(t scatter, Z own)^2 unit + Z^2 shared).
 
     The variance over documents is known from many resamples, so the normal quantile serves it. That of the models is
-    estimated from the scatter of a few sizes about their law, which takes Student's t. The scatter also holds such
+    estimated from the scatter of a few sizes about their law, which takes Student's t. The scatter also includes such
     noise of the documents as differs between the sizes (`own`); that part is known whatever the scatter happens to be,
     so sizes that lie close to the law by luck narrow no interval.
 

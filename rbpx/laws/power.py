@@ -41,7 +41,7 @@ class PowerLawFit:
     is; the criteria of `ols`, `weighted` and `offset` may be compared, `robust` has none). backtest_error is
     (predicted - measured) / measured of the largest size, predicted from the others.
 
-    params holds what reproduces the fit (`reproduce`): method, S, y, sign, S_ref, sigma_ln, and what came of it:
+    params contains what reproduces the fit (`reproduce`): method, S, y, sign, S_ref, sigma_ln, and the results:
     ln_C_ref, E, residuals_ln, starts, tolerances, gradient; and the uncertainties: interval ("documents and models",
     "models" or None), C_lo, C_hi, E_lo, E_hi, r2_lo, r2_hi, alpha_text_lo, alpha_text_hi, alpha_text_sd,
     alpha_text_bias, alpha_models_sd, limited_by, uncertainty, n_resamples, n_resamples_left_out.

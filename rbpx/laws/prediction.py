@@ -1,4 +1,4 @@
-"""What a fitted law of size says of a size that was not fitted: a fit and S in, value and interval out."""
+"""Predictions of a fitted law in size at sizes that were not fitted, with their intervals."""
 
 import math
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ __all__ = ["Prediction", "along", "predict"]
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a law says about one size.
+    """The prediction of a law at one size.
 
     Attributes:
         S: the size.
         y: the value that the law gives.
         lo: lower end of the 95 % interval of what a model of this size would show; None where the fit has none.
         hi: upper end.
-        beyond: how many times S lies outside the sizes that were fitted; 1 between them.
+        beyond: the factor by which S lies outside the fitted sizes; 1 within them.
     """
 
     S: float
@@ -32,7 +32,7 @@ class Prediction:
 
 
 def predict(fit: PowerLawFit, S: float) -> Prediction:
-    """What the law gives at another size, with the interval of what one model of that size would show.
+    """The value of the law at another size, with an interval for a single model of that size.
 
     Args:
         fit: a fit that has numbers.
@@ -62,7 +62,7 @@ def predict(fit: PowerLawFit, S: float) -> Prediction:
 
 
 def along(fit: PowerLawFit, n: int) -> list[Prediction]:
-    """What the law gives at n sizes from its smallest to its largest, evenly spaced in ln S.
+    """The predictions of the law at n sizes from its smallest to its largest, evenly spaced in ln S.
 
     Raises:
         ValueError: the fit has no numbers.

@@ -1,4 +1,4 @@
-"""Interval of a law with an offset: exponent and offset trade against each other, so it follows the valley they lie in.
+"""Profile intervals of a law with an offset, along the valley in which exponent and offset trade off.
 
 The exponents whose best law has a sum of squares up to SS_min (1 + t^2 / dof) are in (the F-test of nonlinear least
 squares), t of Student; what moves all sizes alike is added at each end.
@@ -64,13 +64,13 @@ def offset_ends(x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertaint
     )
     slope = float(x_N @ ln_y_N) / float(x_N @ x_N)
     without_offset = float(np.sum((ln_y_N - ln_y_N.mean() - slope * x_N) ** 2))
-    if without_offset <= limit:  # asked directly: the valley bends where E reaches 0, between two steps
+    if without_offset <= limit:  # tested directly: the valley bends where E reaches 0, between two steps
         of_E = (0.0, of_E[1])
     return OffsetEnds(of_alpha, of_ln_C, of_E)
 
 
 def _ends(value_G: Floats, best: int, down: float | None, up: float | None, rest: float) -> Ends:
-    """Where the value stands at both crossings, widened by what moves all sizes alike. It grows along the valley."""
+    """The value at both crossings, widened by the noise shared by all sizes. It increases along the valley."""
     middle, place_G = float(value_G[best]), np.arange(len(value_G))
     ends: list[float | None] = []
     for steps, side in ((down, -1), (up, 1)):
@@ -84,7 +84,7 @@ def _ends(value_G: Floats, best: int, down: float | None, up: float | None, rest
 
 
 def _crossing(ss_G: Floats, limit: float) -> float | None:
-    """How many steps from the fit the sum of squares passes the limit; None if it never does, or no law was found."""
+    """How many steps from the fit the sum of squares passes the limit; None if it never does, or a search failed."""
     over_G = ~(ss_G <= limit)
     if not over_G.any():
         return None

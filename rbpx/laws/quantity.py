@@ -1,4 +1,4 @@
-"""A quantity of a run that has a law in S: the counts of its ranks in, one number out; found by the name of its law.
+"""Quantities of a run that have a law in S, computed from the counts of its ranks and looked up by the name of the law.
 
 Shapes: B is the number of resamples of the documents (1 for what was measured), R of different ranks.
 """
@@ -39,9 +39,9 @@ class Quantity:
     """What a module of `rbpx.laws.quantities` gives under the name QUANTITY.
 
     Attributes:
-        label: as tables call it, in at most 16 characters.
+        label: its name in tables, at most 16 characters.
         equation: how it follows from the ranks.
-        source: where it is from.
+        source: the publication it is taken from.
         value: of the counts, shape [B]; NaN where it is not known.
         signed: whether it may be negative; the law is then fitted to its absolute value, and a change of sign is a
             status.

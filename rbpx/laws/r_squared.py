@@ -1,4 +1,4 @@
-"""How far the R2 of a law can be trusted: R2 of a regression and its number of sizes in, an interval out."""
+"""The 95 % interval of the R2 of a law, from its value and the number of sizes."""
 
 from scipy.optimize import brentq
 from scipy.special import gammaincinv, ncfdtr

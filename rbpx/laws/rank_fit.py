@@ -1,4 +1,4 @@
-"""What a fit of a distribution to the ranks says, whichever distribution it is; counts of ranks checked."""
+"""The result of fitting any distribution to the ranks, and the checks of the counts it is fitted to."""
 
 import math
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ Params = dict[str, float | int | None]
 class RankFit:
     """A fitted distribution of ranks; None where a number is unknown.
 
-    params holds the parameters by name and n_tokens, the tokens that the fit covers. A lognormal has mu, sigma (None in
-    the power-law limit), beta = 1 - mu / sigma^2 and gamma = 1 / (2 sigma^2) (0.0 there: fitted, not unknown).
+    params contains the parameters by name and n_tokens, the tokens that the fit covers. A lognormal has mu, sigma (None
+    in the power-law limit), beta = 1 - mu / sigma^2 and gamma = 1 / (2 sigma^2) (0.0 there: fitted, not unknown).
     Fits over 1..V carry V, and where a parameter was put to the edge of its family, its value without that edge as
     ..._unconstrained. loglik (nats), aic and bic are of the ranks that the fit covers: 2 and up, given that R >= 2, for
     lognormal_paper; 1..V for all others. So they compare models of the same coverage only. Parameters at an edge were
@@ -44,7 +44,7 @@ def scored(name: str, params: Params, loglik: float, n_parameters: int, distance
 
 
 def without_numbers(name: str, status: Status, params: Params) -> RankFit:
-    """A fit that there is none of; `known` are the parameters that are known all the same."""
+    """The result where no fit is possible; `params` are the parameters that are known nevertheless."""
     return RankFit(name, params, None, None, None, None, status)
 
 

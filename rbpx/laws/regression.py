@@ -1,4 +1,4 @@
-"""Regression of a law in size: ln S and ln y in, parameters and what reproduces them out; and again for resamples.
+"""Regression of ln y on ln S for a law in size, of the points and of all their resamples at once.
 
 Shapes: N sizes, P parameters in the order of `NAMES` (E only for `offset`), B resamples of the documents.
 """
@@ -38,13 +38,13 @@ class Regression:
     """One fitted regression.
 
     Attributes:
-        theta_P: ln_C_ref, alpha and, for `offset`, E (in the unit of y; 0 where the bound holds it).
-        jacobian_NP: derivatives of ln y at theta; a parameter held by its bound has a column of zeros.
-        weight_N: what each squared residual counts.
-        residual_N: ln y measured less fitted.
+        theta_P: ln_C_ref, alpha and, for `offset`, E (in the unit of y; 0 where it is at its bound).
+        jacobian_NP: derivatives of ln y at theta; a parameter at its bound has a column of zeros.
+        weight_N: the weight of each squared residual.
+        residual_N: ln y, measured minus fitted.
         scale: of Huber's loss, in ln y; None for the other methods.
-        at_bound: E is held at 0.
-        converged: the gradient vanishes, by our own check.
+        at_bound: E is fixed at 0.
+        converged: the gradient vanishes, checked here.
         gradient_P: of half the sum of weighted squares, at theta.
         starts: where the search began.
         weighs_variances: the weights are one over the variances of the points.
@@ -157,12 +157,12 @@ def _regression(
     gradient_P = jacobian_NP.T @ (weight_N * residual_N)
     reach_P = np.abs(jacobian_NP).T @ (weight_N * np.abs(ln_y_N - ln_y_N.mean()))
     converged = (
-        ended and bool(np.all(np.abs(gradient_P) <= _GRADIENT_TOLERANCE * reach_P)) and _tells_apart(jacobian_NP)
+        ended and bool(np.all(np.abs(gradient_P) <= _GRADIENT_TOLERANCE * reach_P)) and _is_identified(jacobian_NP)
     )
     return Regression(theta_P, jacobian_NP, weight_N, residual_N, scale, False, converged, gradient_P, starts)
 
 
-def _tells_apart(jacobian_NP: Floats) -> bool:
+def _is_identified(jacobian_NP: Floats) -> bool:
     """Whether the points decide every parameter; those of a step between two sizes decide an offset and little else."""
     length_P = np.linalg.norm(jacobian_NP, axis=0)
     return bool(np.all(length_P > 0)) and bool(np.linalg.cond(jacobian_NP / length_P) < _WORST_CONDITION)
@@ -195,7 +195,7 @@ def _line(x_N: Floats, ln_y_N: Floats, weight_N: Floats | None = None) -> tuple[
 
 
 def _median_line(x_N: Floats, ln_y_N: Floats) -> tuple[float, float]:
-    """Theil and Sen's line: the median of the slopes of all pairs, the median of what is left."""
+    """Theil and Sen's line: the median of the slopes of all pairs, the median of the residuals."""
     i, j = np.triu_indices(len(x_N), 1)
     slope = float(np.median((ln_y_N[j] - ln_y_N[i]) / (x_N[j] - x_N[i])))
     return float(np.median(ln_y_N - slope * x_N)), -slope
@@ -217,7 +217,7 @@ def _offset_starts(x_N: Floats, ln_y_N: Floats) -> list[tuple[float, float, floa
 
 
 def _best_offset(x_N: Floats, ln_y_N: Floats, start_GP: Floats) -> tuple[float, ...]:
-    """The lowest of the ends of the searches from all starts; one that did not end counts as it began."""
+    """The best result of the searches from all starts; one that did not converge is replaced by its start."""
     ln_y_GN = np.tile(ln_y_N, (len(start_GP), 1))
     end_GP = search_offset(x_N, ln_y_GN, start_GP)
     end_GP = np.where(np.isnan(end_GP), start_GP, end_GP)
@@ -238,7 +238,7 @@ def refit(regression: Regression, method: Method, x_N: Floats, ln_y_BN: Floats) 
         return huber_lines(x_N, ln_y_BN, regression.theta_P, regression.scale)
     if method is Method.offset:
         start_P = regression.theta_P.copy()
-        if regression.at_bound:  # a resample may want what the data did not
+        if regression.at_bound:  # a resample may need an offset where the data did not
             start_P[2] = 0.1 * float(np.exp(ln_y_BN.min()))
         return search_offset(x_N, ln_y_BN, np.tile(start_P, (len(ln_y_BN), 1)))
     return np.asarray(ln_y_BN @ regression.sensitivity_PN.T)  # linear in ln y, so this is exact

@@ -1,4 +1,4 @@
-"""A share of hits in, -ln of it in nats out."""
+"""The negative logarithm of a share of hits, in nats."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

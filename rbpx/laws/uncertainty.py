@@ -1,9 +1,8 @@
-"""How far a fitted law can be trusted: its residuals and its refits to resampled documents in, intervals out.
+"""Uncertainty of a fitted law, from its residuals and from its refits to resampled documents.
 
-Two things move a fitted law. Other documents would have been drawn (text): known from refits to resampled documents.
-Other models would have been trained (models): known from the scatter of the sizes about the law, less the part of
-that scatter which the documents explain. They are kept separate, so that a law can say which of the two to collect
-more of.
+A fitted law has two sources of error. The choice of documents (text) is estimated from refits to resampled documents.
+The choice of models (models) is estimated from the scatter of the sizes about the law, minus the part of that scatter
+that the documents explain. The two are kept separate, so that a law can say which of them to collect more of.
 
 Shapes: N sizes, P parameters, B resamples.
 """
@@ -41,7 +40,7 @@ class Uncertainty:
 
     Attributes:
         text_PP: covariance over resamples of the documents; zeros where there are no documents.
-        bias_P: mean over resamples less the fit.
+        bias_P: mean over resamples minus the fit.
         spread_PP: covariance of the parameters for points that scatter about the law with variance 1 in ln y (times
             their own variance, in a weighted fit).
         scatter: standard deviation of the points about the law, in ln y (of their own standard deviations).
@@ -61,34 +60,34 @@ class Uncertainty:
     point: float = 1.0
 
     def record(self) -> dict[str, Any]:
-        """As plain values, from which `recall` makes it again."""
+        """As plain values, from which `recall` restores it."""
         return as_plain(self)
 
     @classmethod
     def recall(cls, record: Mapping[str, Any]) -> "Uncertainty":
-        """The uncertainty of a record."""
+        """Restore the uncertainty from its record."""
         return cls(**with_arrays(record, ("text_PP", "bias_P", "spread_PP")))
 
     def interval(self, value: float, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
         """95 % interval over documents and models of a function of the parameters, by its gradient.
 
         value - bias +- `half_width`. A plug-in quantity such as an entropy is biased once in the data and about as much
-        again in each resample, so the interval lies about the value less the bias of its resamples.
+        again in each resample, so the interval is centred on the value minus the bias of its resamples.
 
         Args:
             value: the function at the fitted parameters.
             gradient_P: its derivatives.
-            new_model: add the scatter of one model, for what a model that was not measured would show.
+            new_model: add the scatter of one model, for the value of a model that was not measured.
         """
         return around(value - float(gradient_P @ self.bias_P), self.half_width(gradient_P, new_model))
 
     def half_width(self, gradient_P: Floats, new_model: bool = False) -> float:
-        """Half of the interval's width: the scatter of the sizes by Student's t, what moves all sizes alike by 1.96."""
+        """Half of the interval's width: Student's t for the scatter of the sizes, 1.96 for the noise they share."""
         unit, shared = self._parts(gradient_P, new_model)
         return half_width(shared, self.scatter, self.dof, self.text_scatter, unit)
 
     def shared_half_width(self, gradient_P: Floats) -> float:
-        """Half of the width that the noise shared by all sizes gives the interval by itself."""
+        """Half of the width of an interval from the noise shared by all sizes alone."""
         return Z * math.sqrt(self._parts(gradient_P)[1])
 
     def _parts(self, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
@@ -105,7 +104,7 @@ class Uncertainty:
         return np.asarray(reach**2 * self.spread_PP + Z**2 * shared_PP)
 
     def text_interval(self, value: float, gradient_P: Floats) -> tuple[float, float]:
-        """As `interval`, for these very models on other documents: the recipe `normal` of `rbpx.laws.bootstrap`."""
+        """As `interval`, for the same models on other documents: the recipe `normal` of `rbpx.laws.bootstrap`."""
         return around(value - float(gradient_P @ self.bias_P), Z * math.sqrt(self.variances(gradient_P)[0]))
 
     def variances(self, gradient_P: Floats) -> tuple[float, float]:
@@ -114,7 +113,7 @@ class Uncertainty:
         return float(gradient_P @ self.text_PP @ gradient_P), models
 
     def limit(self, gradient_P: Floats) -> str | None:
-        """What to have more of for a narrower interval: "models" or "text"; None where the text's part is unknown."""
+        """What to collect more of for a narrower interval: "models" or "text"; None if the text's part is unknown."""
         if not self.knows_text:
             return None
         text, models = self.variances(gradient_P)
@@ -124,7 +123,7 @@ class Uncertainty:
 def uncertainty(regression: Regression, refits: tuple[Floats, Floats] | None) -> Uncertainty:
     """Variances of a fit from its residuals and, where there are documents, from its refits.
 
-    The residual variance holds the scatter of the models and the noise of the documents; the latter is the mean over
+    The residual variance contains the scatter of the models and the noise of the documents; the latter is the mean over
     resamples of the squares that the change of ln y leaves about its own refit, divided by the degrees of freedom.
     Points that count by their own variances are taken to scatter in proportion to these.
 

@@ -49,7 +49,7 @@ def facts(laws: Laws, regimes: Regimes | None) -> tuple[Fact, ...]:
         entries.append(Fact("error of the prediction", percent(first.fit.backtest_error), beside))
     if regimes is not None:
         reach = UNKNOWN if regimes.supported is None else f"k ≤ {regimes.supported:,}"
-        entries.append(Fact("the law stands at", reach, _of_grid(regimes)))
+        entries.append(Fact("the law holds at", reach, _of_grid(regimes)))
     return tuple(entries)
 
 

@@ -118,7 +118,7 @@ def test_the_law_stands_at_every_k_where_it_was_put_and_ends_where_misses_are_fe
             expected = math.sqrt(p * (1 - p) / n) / (p * -math.log(p))
             assert about["binomial_sd"] == pytest.approx(expected, rel=1e-6)
     assert supported >= 1000
-    assert here("regimes", "resamples=100", "--store", drawn, cwd=cwd, check=0).stdout.count("stands") > 10
+    assert here("regimes", "resamples=100", "--store", drawn, cwd=cwd, check=0).stdout.count("holds") > 10
 
 
 def test_predictions_hold_what_a_larger_model_shows_and_say_how_far_they_reach(drawn: Path, cwd: Path) -> None:

@@ -1,4 +1,4 @@
-"""Precision of runs (verb audit): stored tokens and the same measured in float32 in, what moved and what shifts out.
+"""Precision of runs (verb audit): stored tokens compared with the same ones measured in float32.
 
 RBP_k, cross-entropy and the exponents of their laws are taken of the same documents on both sides, and these documents
 are resampled together. Shapes: B resamples, D documents measured again.
@@ -48,7 +48,7 @@ class Audit:
     """The runs of a group that were measured again; `laws` is empty for fewer than 3 sizes.
 
     Attributes:
-        group: only the sizes that were measured again, as if these documents were all.
+        group: only the sizes that were measured again, as if these were all of its documents.
         n_documents: that were measured again.
         n_stored: documents of the stored runs.
     """
@@ -71,7 +71,7 @@ def pair_ranks(
     """The ranks of a run beside those of the same tokens measured again (query `rank_pairs`).
 
     Raises:
-        MeasureError: a token is in one of the two only.
+        MeasureError: a token occurs in only one of the two.
     """
     parameters: dict[str, Any] = {"run_id": run.run_id, "doc_ids": list(doc_ids), "ties": group.ties.value}
     pairs = ask_beside(connection, again, "rank_pairs", **parameters)
@@ -115,7 +115,7 @@ def analyse(measured: Sequence[tuple[Run, pa.Table]], group: Group, doc_ids: Seq
 
 
 def _sampled(group: Group, measured: Sequence[tuple[Run, pa.Table]], n_documents: int) -> Group:
-    """The runs as if these documents were all that was drawn."""
+    """The runs as if these documents were the whole sample."""
     runs = []
     for run, pairs in measured:
         n_scored, n_tokens = len(pairs["doc_id"].unique()), int(pairs["n_tokens"].to_numpy().sum())
@@ -132,7 +132,7 @@ def _compare(
 
 
 def records(audit: Audit) -> list[Record]:
-    """Rows for programs: kind `run` for each quantity of each run, kind `law` for each law; the store keeps neither."""
+    """Rows for programs: kind `run` for each quantity of each run, kind `law` for each law; neither is stored."""
     names: Record = {**audit.group.names(), "n_documents": audit.n_documents}
     rows = []
     for each in audit.runs:

@@ -1,4 +1,4 @@
-"""Ranks that change when a run is measured again: pairs of ranks of the same tokens in, how many moved and how far out.
+"""Changes of the ranks when a run is measured again: how many tokens move, and how far.
 
 A token moves if its rank does, under one tie rule; it changes if the number of greater or of equal logits does, which
 it may without moving.
@@ -30,7 +30,7 @@ class Moves:
         largest_move: the same.
         largest_logprob_move: nats, of all tokens.
         n_lost: by k, tokens that were hits (rank at most k) and no longer are.
-        n_gained: by k, tokens that were none and are hits now.
+        n_gained: by k, tokens that were not hits and are now.
     """
 
     n_tokens: int
@@ -44,7 +44,7 @@ class Moves:
 
     @property
     def is_same(self) -> bool:
-        """Whether two measurements are the same but for rounding: 1 token in 1,000 changed, logprob by 1e-4 at most."""
+        """Whether two measurements agree up to rounding: 1 token in 1,000 changed, logprob by 1e-4 at most."""
         return self.n_changed <= SAME_SHARE * self.n_tokens and self.largest_logprob_move <= SAME_NATS
 
 

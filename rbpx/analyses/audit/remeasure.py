@@ -1,7 +1,7 @@
-"""Audit of precision (verb audit): runs of the store in, some of their documents measured again in float32 out.
+"""Audit of precision (verb audit): some documents of stored runs are measured again in float32.
 
-A run says how it was asked, so it is asked again: the same text, cut by the same protocol for the same model, which are
-held against the hashes of the run before anything is compared. Nothing is written.
+A run records its request, which is repeated: the same text, cut by the same protocol for the same model. Both are
+checked against the hashes of the run before anything is compared. Nothing is written.
 """
 
 import time
@@ -37,12 +37,12 @@ from rbpx.store.store import Record, Store
 _ASKED = ("model", "dataset", "protocol", "limit", "seed")  # what decides which tokens a run is of
 
 Texts = dict[str, list[Document]]
-"""Texts that were read, by a digest of how they were asked for."""
+"""Texts that were read, by a digest of their request."""
 
 
 @dataclass(frozen=True)
 class Remeasured:
-    """What an audit gave.
+    """The result of an audit.
 
     Attributes:
         results: one for each group of which a run was measured again.
@@ -56,13 +56,13 @@ class Remeasured:
 
 
 def remeasure(request: Request) -> Remeasured:
-    """Measure documents of the runs that a request means again, and compare; a run that fails does not stop the others.
+    """Measure documents of the selected runs again, and compare; a run that fails does not stop the others.
 
     Args:
         request: what narrows the runs; `limit` documents of each are measured again.
 
     Raises:
-        RbpxError: no measured run is meant, or the device is not there.
+        RbpxError: no measured run is selected, or the device is not available.
     """
     store = open_store(request.store)
     audits, run_ids, failures = list[Audit](), list[str](), list[Failure]()
@@ -171,11 +171,11 @@ def _ask_again(record: Record, store: Store, texts: Texts) -> tuple[Cell, list[D
     """The cell of a record, in float32, and the documents of its text.
 
     Raises:
-        RbpxError: the record does not say how it was asked, or its model or text is not there.
+        RbpxError: the record has no complete request, or its model or text is not available.
     """
     values = {name: record["config"].get(name) for name in _ASKED}
     if None in values.values():
-        raise RbpxError("its record does not say how it was asked; measure the run anew")
+        raise RbpxError("its record does not contain the whole request; measure the run anew")
     try:
         request = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Request), values))
     except OmegaConfBaseException as problem:

@@ -1,8 +1,8 @@
-"""What choices do (verb choices): the ways in which one family was measured on one text in, their differences out.
+"""Effects of choices (verb choices): differences between the ways in which one family was measured on one text.
 
-A way is a group of runs, told by what they share beside family and text (protocol, window, BOS, dtype), under one tie
-rule. Ways differ in which tokens they score and in how these are ranked, never in the documents, so documents are
-resampled together. Shapes: B resamples.
+A way is a group of runs with the same family, text, protocol, window, BOS and dtype, under one tie rule. Ways differ in
+which tokens they score and in how these are ranked, never in the documents, so documents are resampled together.
+Shapes: B resamples.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ Key = tuple[str, int | None]
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The way that the others are held against.
+    """The way that the others are compared with.
 
     Attributes:
         run: of the largest size.
@@ -85,7 +85,7 @@ class Choices:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Choices]:
-    """Compare the ways of each family and text; the reference has the tie rule that is asked for, its ways have all."""
+    """Compare the ways of each family and text; the reference has the requested tie rule, its ways have all."""
     measured = sorted((group for group in groups if group.is_measured), key=_text)
     return [_compare(connection, list(ways), request) for _, ways in groupby(measured, key=_text)]
 
@@ -138,7 +138,7 @@ def _reference(group: Group, evidence: Sequence[Evidence], request: Request, k_g
 
 
 def _places(k_grid: Sequence[int]) -> dict[Key, tuple[int, ...]]:
-    """Where the quantities of a run stand in its evidence."""
+    """The place of each quantity of a run in its evidence."""
     return {**{("rbp", k): (at,) for at, k in enumerate(k_grid)}, ("cross_entropy", None): ()}
 
 
@@ -176,7 +176,7 @@ def _way(
 
 
 def keep(store: Store, choices: Choices) -> list[Record]:
-    """Rows for programs, one for each quantity of each way, the reference first; the store keeps no differences."""
+    """Rows for programs, one for each quantity of each way, the reference first; differences are not stored."""
     names, reference = choices.group.names(), choices.reference
     about = _about(reference.run)
     rows: list[Record] = []

@@ -141,7 +141,7 @@ def thousandths(value: float | None) -> str:
 
 
 def _doubts(results: Sequence[Choices]) -> set[Status]:
-    """The statuses that stand in the tables in place of an interval."""
+    """The statuses that the tables show in place of an interval."""
     laws = [fit for choices in results for fit in choices.reference.laws.values()]
     laws += [shifted.difference for choices in results for way in choices.ways for shifted in way.laws.values()]
     return {fit.status for fit in laws} - {Status.no_variation}

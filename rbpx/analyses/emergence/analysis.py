@@ -1,4 +1,4 @@
-"""Emergence (verb emergence): a group of runs in, windows of hits measured and predicted, and their laws in S out.
+"""Emergence (verb emergence): windows of hits of a group of runs, measured and predicted, and their laws in S.
 
 p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7.
 """
@@ -82,7 +82,7 @@ class Emergence:
 
 @dataclass(frozen=True, eq=False)
 class Emergences:
-    """The windows of one group at every k asked for."""
+    """The windows of one group at every requested k."""
 
     group: Group
     by_k: tuple[Emergence, ...]

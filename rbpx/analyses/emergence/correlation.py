@@ -1,6 +1,6 @@
-"""How much hits depend on each other: hits of each document in, autocorrelation and what it predicts for windows out.
+"""Dependence between hits: their autocorrelation within documents, and the shares of windows that it predicts.
 
-Hits gather: in easy documents, in easy passages, in the copy of a phrase. So windows of hits are more frequent than
+Hits cluster: in easy documents, in easy passages, in the copy of a phrase. So windows of hits are more frequent than
 RBP_k^N, and the autocorrelation says by how much, to second order. Shapes: L lags 1..L, N window lengths.
 """
 
@@ -29,7 +29,7 @@ def autocorrelation(hits: Iterable[ArrayLike], max_lag: int) -> Floats:
         rho at lags 1 to max_lag, shape [L]; NaN at lags without a pair, and everywhere if p is 0 or 1.
 
     Raises:
-        ValueError: if max_lag is below 1, or there is no token.
+        ValueError: if max_lag is below 1, or there are no tokens.
     """
     hits_D = [np.asarray(document, dtype=np.float64) for document in hits]
     n_tokens = sum(len(x) for x in hits_D)
@@ -77,7 +77,7 @@ def effective_tokens(rho_L: ArrayLike, lengths: Sequence[int]) -> Floats:
 def effective_share(rbp: float, rho_L: ArrayLike, lengths: Sequence[int]) -> Floats:
     """Share of windows of hits if a window of N were N_eff independent tokens: p_N = RBP_k^N_eff.
 
-    Known to be too high for long windows: N_eff is made for the variance of a mean, and a window of N hits is no mean
+    Known to be too high for long windows: N_eff describes the variance of a mean, and a window of N hits is not a mean
     but a tail. `beta_binomial_share` uses the same numbers better.
 
     Args:
@@ -89,7 +89,7 @@ def effective_share(rbp: float, rho_L: ArrayLike, lengths: Sequence[int]) -> Flo
         p_N, shape [N]; NaN where N_eff is. If rbp is 0 or 1, so is p_N.
 
     Raises:
-        ValueError: as in `effective_tokens`, or if rbp is no share.
+        ValueError: as in `effective_tokens`, or if rbp is not a share.
     """
     effective_N = effective_tokens(rho_L, lengths)
     return _certain(rbp, effective_N) if _is_certain(rbp) else np.asarray(rbp**effective_N)

@@ -1,4 +1,4 @@
-"""The size at which the share of windows of hits reaches a level: a fitted law in, a size with its interval out."""
+"""The size at which the share of windows of hits reaches a level: by a fitted law, with its interval."""
 
 import math
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ class Crossing:
     """Where p_{N,k} = share: ln_S with its 95 % interval from ln_lo to ln_hi, all of natural logarithms of S.
 
     An end of the interval is None if the interval has none on that side, as where alpha is not significantly
-    different from 0. S, lo and hi are parameters, and None also where they are beyond what a float holds. Without
-    status ok there is no number. Far outside the measured sizes the interval rests on the law being true there.
+    different from 0. S, lo and hi are parameters, and None also where they are outside the range of a float. The
+    numbers are None unless status is ok. Far outside the measured sizes the interval assumes that the law holds there.
     """
 
     share: float
@@ -54,7 +54,7 @@ class Crossing:
 def windows_crossing(fit: PowerLawFit, share: float, document_covariance: ArrayLike | None = None) -> Crossing:
     """Size at which a law of one window length (`fit_windows`) reaches a share, S = (C_N / -ln share)^(1 / alpha_N).
 
-    The interval inverts the confidence band of the regression: it holds all x = ln S with
+    The interval inverts the confidence band of the regression: it contains all x = ln S with
     |ln_C_ref - alpha (x - ln S_ref) - ln(-ln share)| <= t_{n-2} se(x). Where that set falls in two, alpha could be
     negative; the half that is kept belongs to the laws of positive alpha, which reach the share from below.
 
@@ -62,7 +62,8 @@ def windows_crossing(fit: PowerLawFit, share: float, document_covariance: ArrayL
         fit: from `fit_windows`.
         share: the level q of p_{N,k}, between 0 and 1.
         document_covariance: covariance of (ln_C_ref, alpha) over resamples of the documents (`line_covariance`),
-            added to that of the scatter of the sizes. It also holds what all sizes share, which no scatter shows.
+            added to that of the scatter of the sizes. It also includes the noise shared by all sizes, which the scatter
+            does not show.
 
     Returns:
         The crossing; its status is never_crosses if alpha <= 0, else that of the fit.
@@ -95,7 +96,7 @@ def joint_crossing(fit: JointFit, N: int, share: float, *, documents: bool = Fal
         The crossing; its status is never_crosses if alpha <= 0, else that of the fit.
 
     Raises:
-        ValueError: if share is not between 0 and 1, N below 1, or documents are asked of a fit without resamples.
+        ValueError: if share is not between 0 and 1, N below 1, or documents is set for a fit without resamples.
     """
     if N < 1:
         raise ValueError(f"a window has at least 1 token, got {N}")
@@ -120,7 +121,7 @@ def line_covariance(S: ArrayLike, p_resampled: ArrayLike) -> NDArray[np.float64]
         Shape [2, 2], or None if fewer than 20 rows are left.
 
     Raises:
-        ValueError: if a share is none, or shapes disagree.
+        ValueError: if a value is not a share, or shapes disagree.
     """
     x_M, y_BM = np.log(np.asarray(S, dtype=np.float64)), neg_ln(p_resampled)
     if y_BM.ndim != 2 or y_BM.shape[1:] != x_M.shape:

@@ -34,7 +34,7 @@ def count_windows(
     """Count the windows of N consecutive scored tokens, and those made of hits only, in each document.
 
     A document of n tokens has max(0, n - N + 1) windows of N. A window of hits lies whole within one streak, and a
-    streak of L hits holds max(0, L - N + 1) of them, so the streaks (query `hit_streaks`) serve every N.
+    streak of L hits contains max(0, L - N + 1) of them, so the streaks (query `hit_streaks`) serve every N.
 
     Args:
         n_scored: scored tokens of each document, shape [D].

@@ -1,4 +1,4 @@
-"""Emergence of long correct stretches: shares of windows of hits at each size in, a law for one N or for all N out.
+"""Emergence of long correct stretches: laws in size for the share of windows of hits, for one N or for all N.
 
 p_{N,k} is the share of windows of N consecutive tokens that are all hits, ranks at most k. If hits were independent
 with -ln RBP_k = C S^(-alpha), then -ln p_{N,k} = C N S^(-alpha). Shapes: M sizes, N window lengths, B resamples of the
@@ -44,10 +44,10 @@ class JointFit:
     alpha_stderr takes the sizes as the units that scatter, not the points: the points of a size share its tokens. It
     is from the means of ln(-ln p) - ln N at each size, weighted by their points, with n_sizes - 2 degrees of freedom.
     With one window length it is that of `fit_power_law`. alpha_lo, alpha_hi, C_lo, C_hi are 95 % intervals, of the
-    kind that params["interval"] names ("documents", "t" or None). None of them knows of the law's lack of fit in N,
-    which is what r2_lnln shows.
+    kind that params["interval"] names ("documents", "t" or None). None of them includes the law's lack of fit in N,
+    which r2_lnln shows.
 
-    params holds what reproduces the fit: S, lengths, p, S_ref, ln_C_ref, ln_C_ref_stderr, and for "documents"
+    params contains what reproduces the fit: S, lengths, p, S_ref, ln_C_ref, ln_C_ref_stderr, and for "documents"
     n_resamples, n_resamples_left_out and document_covariance, of (ln_C_ref, alpha).
     """
 
@@ -80,7 +80,7 @@ def fit_windows(S: ArrayLike, p: ArrayLike, p_resampled: ArrayLike | None = None
         The fit of `fit_power_law`, C_N in nats and with N in it; not_positive if a p is 0, 1 or NaN.
 
     Raises:
-        ValueError: as in `fit_power_law`, or if a p is no share.
+        ValueError: as in `fit_power_law`, or if a p is not a share.
 
     Source:
         RBP paper (arXiv 2510.20387), eq. 8 and figure 7.
@@ -100,11 +100,11 @@ def fit_joint(S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: Arra
 
     Returns:
         The fit. Its status is too_few_sizes below 3 sizes, not_positive if fewer than 3 sizes have a point,
-        no_variation if all points have the same p. Intervals are about the estimate less its bootstrap bias, as in
-        `fit_power_law`, or Student's t without resamples.
+        no_variation if all points have the same p. Intervals are centred on the estimate minus its bootstrap bias, as
+        in `fit_power_law`, or Student's t without resamples.
 
     Raises:
-        ValueError: if shapes disagree, sizes or lengths are impossible or repeat, or a p is no share.
+        ValueError: if shapes disagree, sizes or lengths are impossible or repeat, or a p is not a share.
 
     Source:
         RBP paper (arXiv 2510.20387), eqs. 6-8.
@@ -184,7 +184,7 @@ def _without_numbers(counts: dict[str, Any], status: Status, params: dict[str, A
 
 
 def _slope_within(n_P: NDArray[np.intp], x_P: Floats, z_P: Floats) -> float | None:
-    """Exponent with a constant of its own for each window length: x and z less their means over its points."""
+    """Exponent with a constant of its own for each window length: x and z minus their means over its points."""
     if np.bincount(n_P).max() < 2:
         return None
     points_N = np.maximum(np.bincount(n_P), 1)

@@ -1,4 +1,4 @@
-"""Cross-entropy taken apart by rank (verb entropy): a group of runs in, its three terms, their laws and shares out.
+"""Decomposition of cross-entropy by rank (verb entropy): its three terms for each run, their laws and shares.
 
 CE = H(P) + KL(P || Q) - ln(sum S): error-entropy, self-alignment, confidence. Source: arXiv 2510.04067, which
 claims that only error-entropy scales.
@@ -89,7 +89,7 @@ class Entropies:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Entropies:
-    """Take each run apart, and fit a law to each term, to its share and to the corrected entropy."""
+    """Decompose cross-entropy for each run, and fit a law to each term, to its share and to the corrected entropy."""
     evidence = weigh_group(connection, group, request, (1,), TERMS)
     points = {each.law: each for each in size_points(group, evidence, request, (), {"cross_entropy", *TERMS})}
     corrected = [_corrected(connection, group, run) for run in group.runs]

@@ -1,4 +1,4 @@
-"""The bias of a plug-in entropy: counts of ranks in, the entropy with less of it out.
+"""Corrections of the bias of a plug-in entropy, from counts of ranks.
 
 H(P) of counted ranks is too small, because ranks that were not seen are missing. Shown beside the identity of
 `error_entropy`, never inside it. Shapes: C pairs of a document and a rank, D documents, R different ranks.
@@ -45,8 +45,8 @@ def entropy_jackknife(document: ArrayLike, rank: ArrayLike, n_tokens: ArrayLike)
     """Entropy corrected by leaving out documents: without the part of the bias that falls as 1/D.
 
     H_J = D H - (D - 1) mean_d H_(-d), H_(-d) the plug-in entropy of all tokens but those of document d. The tokens of
-    a document may be alike, which the correction of Miller and Madow does not know. Rare ranks go on appearing as
-    documents are added, so the bias falls more slowly than 1/D, and a part of it stays: H_J tends to be too small.
+    a document may be alike, which the correction of Miller and Madow does not account for. Rare ranks go on appearing
+    as documents are added, so the bias falls more slowly than 1/D, and part of it remains: H_J tends to be too small.
 
     Args:
         document: of which document, any whole numbers, shape [C].
@@ -80,8 +80,8 @@ def entropy_extrapolated(document: ArrayLike, rank: ArrayLike, n_tokens: ArrayLi
     With H_1 the plug-in entropy of all documents, H_2 and H_4 its means over halves and quarters,
     q = (H_1 - H_2) / (H_2 - H_4) and H = H_1 + (H_1 - H_2) q / (1 - q): a bias that falls as D^(-b), q = 2^(-b). In
     truth it falls faster and faster, so this tends to be too large where many ranks are rare, as `entropy_jackknife`
-    (b = 1) tends to be too small. Where the two differ by less than the standard error, noise may have them either way
-    round, and nothing is told of what bias is left.
+    (b = 1) tends to be too small. Where the two differ by less than the standard error, noise may have reversed their
+    order, and the remaining bias is unknown.
 
     Args:
         document: as in `entropy_jackknife`; documents are split by turns, in the order of their numbers.

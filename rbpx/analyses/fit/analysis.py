@@ -1,4 +1,4 @@
-"""The laws of size side by side (verb fit): a group of runs in, every law with its interval and its choice of form out.
+"""The laws of size side by side (verb fit): every law of a group of runs, with its interval and its choice of form.
 
 Source: RBP paper (arXiv 2510.20387), section 3, figures 3 to 5, table 2; arXiv 2510.04067 for the terms.
 """
@@ -29,7 +29,7 @@ class Laws:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Laws:
-    """Fit every law asked for to one group of runs, by every method asked for."""
+    """Fit every requested law to one group of runs, by every requested method."""
     k_grid = _k_grid(group, request)
     chosen = request.chosen_laws()
     evidence = weigh_group(connection, group, request, k_grid, chosen)

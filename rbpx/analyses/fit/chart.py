@@ -27,7 +27,7 @@ def draw(results: Sequence[Laws]) -> alt.LayerChart:
     points = [row for laws in results for law in laws.laws for row in _points(laws, law)]
     curves = [row for laws in results for law in laws.laws for row in _curve(laws, law)]
     if not points:
-        raise RbpxError("there is no point to draw: every quantity is 0 or unknown; the column status says why")
+        raise RbpxError("no points to draw: every quantity is 0 or unknown; see the column status")
     x = alt.X("S:Q", scale=alt.Scale(type="log", nice=False, padding=12), title="S, non-embedding parameters")
     y = alt.Y("y:Q", scale=alt.Scale(type="log", nice=False, padding=12), title="-ln RBP_k, or nats")
     whole = alt.Legend(labelLimit=0)

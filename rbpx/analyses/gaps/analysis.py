@@ -1,4 +1,4 @@
-"""Gaps (verb gaps): groups of runs in, for two texts or two slices of one how their ratio of losses changes out.
+"""Gaps (verb gaps): how the ratio of losses on two texts, or two slices of one, changes with size.
 
 Source: Relative Scaling Laws for LLMs, arXiv 2510.24626.
 """
@@ -93,7 +93,7 @@ def _loss_gaps(one: _ByLaw, other: _ByLaw) -> tuple[LossGap, ...]:
 
 
 def _doubted(gap: Gap, doubts: set[Status]) -> Gap:
-    """A doubt known before the fit stands beside its numbers; one document says nothing of others."""
+    """A doubt known before the fit becomes its status; with one document there are no intervals."""
     if not doubts or gap.fit.status is not Status.ok:
         return gap
     if Status.one_document not in doubts:
@@ -104,7 +104,7 @@ def _doubted(gap: Gap, doubts: set[Status]) -> Gap:
 
 
 def _by_law(points: Sequence[Points]) -> _ByLaw:
-    doubts = (None, Status.one_document, Status.different_tokens)  # there are numbers all the same
+    doubts = (None, Status.one_document, Status.different_tokens)  # these have numbers nevertheless
     return {(each.law, each.k): each for each in points if each.doubt in doubts}
 
 

@@ -1,4 +1,4 @@
-"""Gap between two texts: the loss of each model on both in, how their ratio changes with size and where it is 1 out.
+"""Gap between two texts: how the ratio of the losses of each model changes with size, and where it reaches 1.
 
 L_A / L_B = G (S / S_ref)^delta with delta = alpha_B - alpha_A, for L = cross-entropy or -ln RBP_k. A is the text with
 the higher loss at S_ref, so G > 1; delta < 0: the gap closes, until the ratio is 1, and opens the other way beyond.
@@ -57,7 +57,7 @@ class Gap:
 
     @property
     def verdict(self) -> str | None:
-        """Whether the gap "closes", "opens" or is "constant" as far as can be told; None without a fit."""
+        """Whether the gap "closes", "opens" or is "constant" as far as the data show; None without a fit."""
         if self.delta_lo is None or self.delta_hi is None:
             return None
         return "closes" if self.delta_hi < 0 else "opens" if self.delta_lo > 0 else "constant"
@@ -72,7 +72,7 @@ def fit_gap(
 ) -> Gap:
     """Fit the ratio of two losses by least squares of its logarithm on ln S.
 
-    The ratio is formed at each model, so what a model does on both texts alike drops out of its scatter.
+    The ratio is formed at each model, so an effect of the model that is the same on both texts cancels.
 
     Args:
         S: non-embedding parameters, shape [N].

@@ -1,7 +1,7 @@
-"""Slices of the tokens of a text: a group and conditions in, for each slice its losses at every size out.
+"""Slices of the tokens of a text: the losses of each slice at every size of a group.
 
-Slices of one text hold the same documents, so these are resampled once for all slices and sizes. Shapes: N sizes, B
-resamples, D documents.
+Slices of one text come from the same documents, so these are resampled once for all slices and sizes. Shapes: N sizes,
+B resamples, D documents.
 """
 
 from collections.abc import Collection, Sequence
@@ -37,7 +37,7 @@ class Slice:
 
 @dataclass(frozen=True, eq=False)
 class SlicePoints:
-    """What the laws say of one slice.
+    """The points of one slice.
 
     Attributes:
         chosen: the slice.
@@ -60,7 +60,7 @@ def slice_points(
     k_grid: Sequence[int],
     laws: Collection[str],
 ) -> list[SlicePoints]:
-    """The losses of every slice that is asked for, at every size of a measured group.
+    """The losses of every requested slice, at every size of a measured group.
 
     Raises:
         RbpxError: a condition is wrong, or there are not two slices with a token at every size.
@@ -88,7 +88,7 @@ def slice_points(
 
 
 def _slices(request: Request) -> list[Slice]:
-    """In the order asked; a single condition is compared with the rest."""
+    """In the order of the request; a single condition is compared with the rest."""
     parts = [Slice(name, where) for name, where in request.conditions().items()]
     if len(parts) == 1:
         # A condition that is unknown (NULL) is not true, so its token belongs to the rest.
@@ -134,5 +134,5 @@ def _points(
 
 
 def _identity(table: pa.Table) -> tuple[int, int]:
-    """What tells one set of tokens from another: their number, and their bits taken together."""
+    """A fingerprint of a set of tokens: their number and their combined bits."""
     return int(table["n_tokens"].to_numpy().sum()), int(np.bitwise_xor.reduce(table["token_bits"].to_numpy()))

@@ -1,7 +1,7 @@
-"""Improvement by token (verb improve): a group of runs in, which token ids larger models predict better out.
+"""Improvement by token (verb improve): which token ids the larger models of a group predict better.
 
 The slope of -logprob on ln S is taken at each occurrence, then averaged over those of a token id. Documents are the
-units that are drawn, so standard errors are clustered by document.
+sampling units, so standard errors are clustered by document.
 """
 
 import math
@@ -19,15 +19,15 @@ from rbpx.store.store import Record, Store
 
 @dataclass(frozen=True)
 class TokenImprovement:
-    """One token id; intervals are at 95 % and None where only one document holds it.
+    """One token id; intervals are at 95 % and None where only one document contains it.
 
     Attributes:
         token_id: in the tokenizer of the family.
-        text: None where the store does not know it.
+        text: None where it is not in the store.
         n_tokens: how often it is scored.
         n_documents: documents in which it is.
         slope: mean over its occurrences of d nats / d ln S; below 0 where larger models are better.
-        slope_lo: lower end of its interval, of Student's t over the documents that hold it.
+        slope_lo: lower end of its interval, of Student's t over the documents that contain it.
         slope_hi: upper end.
         smallest_nats: mean of -logprob at the smallest size.
         largest_nats: at the largest.
@@ -84,7 +84,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     """Find which token ids improve with size in a measured group.
 
     Raises:
-        RbpxError: more than one k is asked for, or the sizes share no token.
+        RbpxError: more than one k is requested, or the sizes share no token.
     """
     if request.k == "log" or len(request.k_listed((1,))) != 1:
         raise RbpxError(f"k={request.k} is more than one; improve counts hits at one k, as in k=1")
@@ -120,7 +120,7 @@ def _token(row: Record) -> TokenImprovement:
 
 
 def keep(store: Store, improvement: Improvement) -> list[Record]:
-    """A row a token id, and one for all rarer ones, so that shares add up to 1; the store holds no law of it."""
+    """A row a token id, and one for all rarer ones, so that shares add up to 1; no law is stored."""
     names = {**improvement.group.names(), "k": improvement.k}
     rows: list[Record] = [{"kind": "token", **names, **asdict(token), "n_types": 1} for token in improvement.tokens]
     if improvement.n_rarer:

@@ -1,6 +1,6 @@
-"""The law in k and the exchange rate between k and size (verb klaw): a group of runs in, one law a run out.
+"""The law in k and the exchange rate between k and size (verb klaw): one law for each run of a group.
 
--ln RBP_k = C k^(-alpha_k) at fixed S, so that a smaller model at a larger k does what a larger one does at a smaller k.
+-ln RBP_k = C k^(-alpha_k) at fixed S, so a smaller model at a larger k scores like a larger model at a smaller k.
 Source: RBP paper (arXiv 2510.20387), appendix B, figure 9, table 1.
 """
 
@@ -36,7 +36,7 @@ class Exchange:
 
     Attributes:
         rate: -d ln S / d ln k at constant RBP, alpha_k / alpha_S at k = 1.
-        factor: how many times larger a model does at k = 1 what this one does at k = 10.
+        factor: how many times larger a model must be to score at k = 1 what this one scores at k = 10.
         lo: lower end of the factor's 95 % interval; None where there is none.
         hi: upper end; None where alpha_S is not significantly above 0, so that no size may be large enough.
     """
@@ -66,7 +66,7 @@ class KLaws:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> KLaws:
-    """Fit -ln RBP_k against k for each run, on the paper's grid of k unless another is asked for."""
+    """Fit -ln RBP_k against k for each run, on the paper's grid of k unless others are requested."""
     method = request.methods()[0]
     if group.is_measured:
         k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), PAPER_K)
@@ -128,5 +128,5 @@ def keep(store: Store, laws: KLaws) -> list[Record]:
 
 
 def doubts(laws: KLaws) -> set[Status]:
-    """What is wrong with some of the laws."""
+    """The statuses of the laws that are not ok."""
     return {law.fit.status for law in laws.laws} - {Status.ok}

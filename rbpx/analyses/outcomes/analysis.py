@@ -1,8 +1,8 @@
 """From outcomes to tokens (verb outcomes): runs, or the rows of a benchmark, in; the law of single tokens out.
 
 Each document of a run is cut into sequences of N scored tokens, a sequence passes if all are hits, and the tokens are
-forgotten: what a benchmark leaves. The store still has the tokens, so the bias of what is recovered is measured.
-Shapes: M sizes, L lengths, D documents or groups, B resamples of them.
+discarded, as in the results of a benchmark. The store still has the tokens, so the bias of the recovered law is
+measured. Shapes: M sizes, L lengths, D documents or groups, B resamples of them.
 """
 
 from collections.abc import Sequence
@@ -124,10 +124,10 @@ def keep(store: Store, result: OutcomesResult) -> list[Record]:
 
 
 def analyse_file(path: Path, request: Request) -> OutcomesResult:
-    """Fit the rows of a file, each k by itself; groups, where it names them, are resampled whole.
+    """Fit the rows of a file, each k separately; groups, where the file names them, are resampled whole.
 
     Raises:
-        RbpxError: the file or a row is not what it should be.
+        RbpxError: the file or a row is invalid.
     """
     trials = read_trials(read_table(path))
     wanted = None if request.k is None else set(request.k_listed())

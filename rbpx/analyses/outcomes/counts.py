@@ -1,4 +1,4 @@
-"""Outcomes of sequences as they are counted: checked, what they cannot tell, and as a likelihood takes them.
+"""Counts of the outcomes of sequences: their checks, the doubts they raise, and their form for a likelihood.
 
 Shapes: C cells, each one size and one N; B resamples of the documents.
 """
@@ -52,7 +52,7 @@ class Outcomes:
 
 
 def doubt_of(one: Outcomes, correction: Correction) -> Status | None:
-    """Why there is no law to be had, None if there is one."""
+    """Why no law can be fitted; None if one can."""
     used_C = one.trials_C > 0
     if not used_C.any():
         return Status.too_short

@@ -1,10 +1,10 @@
-"""From outcomes to tokens: which sequences of N tokens passed at which size in, C, alpha and RBP_k of tokens out.
+"""From outcomes to tokens: the law of single tokens from the numbers of sequences of N tokens that passed at each size.
 
 A sequence passes if all its tokens are hits. If hits are independent, pass ~ Bernoulli(exp(-C N S^(-alpha))), so that a
-benchmark that tells nothing of tokens still tells their law, by maximum likelihood. Hits that gather make long
-sequences pass more often: alpha comes out too small where they gather alike at every size, too large where they gather
-more the larger the model. Two corrections are for that. Shapes: C cells, each one size and one N; P parameters; B
-resamples of the documents.
+benchmark without results for tokens still determines their law, by maximum likelihood. Hits that cluster make long
+sequences pass more often: alpha comes out too small where they cluster alike at every size, too large where they
+cluster more the larger the model. Two corrections allow for that. Shapes: C cells, each one size and one N; P
+parameters; B resamples of the documents.
 """
 
 import math
@@ -35,7 +35,7 @@ _CERTAIN: Final = 1 - 1e-9  # the largest share of hits to start from
 
 @dataclass(frozen=True, eq=False)
 class OutcomeFit:
-    """The law of single tokens that outcomes tell; every number None unless status is ok or one_sided.
+    """The law of single tokens recovered from outcomes; every number None unless status is ok or one_sided.
 
     C is at S = 1, nats; alpha > 0 when bigger is better. alpha_stderr is from the sequences: over resampled documents
     where there are, else from Fisher's information. alpha_lo and alpha_hi are a 95 % interval that includes the
@@ -43,9 +43,9 @@ class OutcomeFit:
     `free`, with its interval. aic and bic are of the likelihood of the outcomes, and compare corrections on the same
     outcomes.
 
-    params holds correction, S_ref, ln_C_ref, models_sd (standard deviation of ln(-ln RBP_k) of a model about the law,
-    None below 3 sizes), interval ("documents and models", "sequences and models", "documents", "sequences" or None),
-    uncertainty (`Scatter`), bias over the resamples, n_resamples, n_resamples_left_out.
+    params contains correction, S_ref, ln_C_ref, models_sd (standard deviation of ln(-ln RBP_k) of a model about the
+    law, None below 3 sizes), interval ("documents and models", "sequences and models", "documents", "sequences" or
+    None), uncertainty (`Scatter`), bias over the resamples, n_resamples, n_resamples_left_out.
     alpha_B is alpha under each resample of the documents, NaN where there is none; None without documents.
     """
 
@@ -71,7 +71,7 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
     """Fit pass ~ Bernoulli(p_N(S)) by maximum likelihood, Fisher scoring from one start.
 
     Args:
-        outcomes: what passed.
+        outcomes: the counts.
         correction: what is assumed of the hits of one sequence.
 
     Returns:
@@ -164,7 +164,7 @@ def _refits(one: Outcomes, correction: Correction, theta_P: Floats, ln_S_ref: fl
 
 
 def reproduce_outcomes(params: Mapping[str, Any]) -> dict[str, float | None]:
-    """Fit again from the counts that a kept law carries: C at S = 1 and alpha, to be held against those it says.
+    """Repeat a fit from the counts in its params: C at S = 1 and alpha, to be compared with those of the fit.
 
     Args:
         params: with `cells`, the columns S, N, passed, trials and r of the outcomes, and the correction.
@@ -177,7 +177,7 @@ def reproduce_outcomes(params: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def implied_rbp(fit: OutcomeFit, S: float) -> tuple[float, float | None, float | None]:
-    """RBP_k of single tokens at one size, by the law that the outcomes tell, with its 95 % interval.
+    """RBP_k of single tokens at one size, by the law recovered from the outcomes, with its 95 % interval.
 
     Args:
         fit: a fit that has numbers.
@@ -187,7 +187,7 @@ def implied_rbp(fit: OutcomeFit, S: float) -> tuple[float, float | None, float |
         ValueError: the fit has no numbers.
     """
     if fit.alpha is None:
-        raise ValueError(f"nothing is known of RBP_k: status {fit.status}")
+        raise ValueError(f"RBP_k is unknown: status {fit.status}")
     params, x = fit.params, math.log(S / fit.params["S_ref"])
     mu = params["ln_C_ref"] - fit.alpha * x
     rbp = _share(mu)
@@ -201,12 +201,12 @@ def implied_rbp(fit: OutcomeFit, S: float) -> tuple[float, float | None, float |
 
 
 def _share(mu: float) -> float:
-    """RBP_k = exp(-exp(mu)); 0 where -ln RBP_k is beyond what a float holds."""
+    """RBP_k = exp(-exp(mu)); 0 where -ln RBP_k exceeds the range of a float."""
     return math.exp(-math.exp(mu)) if mu < _LARGEST_MU else 0.0
 
 
 def _ends(theta_P: Floats, bias_P: Floats, scatter: Scatter, of_P: Floats) -> tuple[float, float]:
-    """95 % interval of a linear combination of the parameters, about its value less the bias of its resamples."""
+    """95 % interval of a linear combination of the parameters, centred on its value minus the bias of its resamples."""
     return around(float(of_P @ (theta_P - bias_P)), scatter.half_width(of_P))
 
 

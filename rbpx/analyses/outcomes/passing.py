@@ -1,4 +1,4 @@
-"""Chance that a sequence passes, all its tokens hits: counts in, their likelihood and where it is largest out.
+"""Chance that a sequence passes, all its tokens hits: the likelihood of counts, and its maximum.
 
 RBP_k = q(S) = exp(-exp(mu)) with mu = ln C_ref - alpha x, x = ln(S / S_ref). A sequence of N tokens passes with
 p_N = q prod_{i=1}^{N-1} (q + (i - q) r) / (1 + (i - 1) r), beta-binomial hits whose correlation within the sequence is
@@ -30,8 +30,8 @@ class Tally:
         x_C: ln(S / S_ref) of each cell.
         N_C: tokens of its sequences.
         passed_BC: sequences that passed.
-        trials_BC: all sequences; a cell without any says nothing.
-        r_BC: correlation of the hits of a sequence where it is known (0: independent); None where it is to be found.
+        trials_BC: all sequences; a cell without any has no effect.
+        r_BC: correlation of the hits of a sequence where it is known (0: independent); None where it is to be fitted.
     """
 
     x_C: Floats
@@ -65,7 +65,7 @@ class Slopes:
 
     Attributes:
         ln_likelihood_B: of the passes and failures in their order.
-        error_BC: passes less those expected, over the chance to fail; times the change of ln p_N it is the score.
+        error_BC: passes minus those expected, over the chance to fail; times the change of ln p_N it is the score.
         weight_BC: trials p / (1 - p); times the squared change of ln p_N it is Fisher's information.
         by_theta_BCP: change of ln p_N with each parameter.
         by_mu_BC: and with mu.
@@ -102,7 +102,7 @@ def ln_pass(mu_BC: Floats, r_BC: Floats, N_C: Floats, by_r_matters: bool = True)
         for begin in range(1, int(N), _BLOCK):
             i = np.arange(begin, min(begin + _BLOCK, int(N)))
             chance, urn = q + (i - q) * r, 1 + (i - 1) * r
-            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a negative chance is NaN, and so told
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a negative chance becomes NaN
                 gained += (np.log(chance) - np.log(urn)).sum(axis=-1)
                 share += (q * (1 - r) / chance).sum(axis=-1)
                 turn += ((i - q) / chance - (i - 1) / urn).sum(axis=-1)
@@ -170,7 +170,7 @@ def climb(tally: Tally, start_BP: Floats) -> Peak:
 
 
 def _steps(theta_BP: Floats, score_BP: Floats, information_BPP: Floats) -> Floats:
-    """Information^-1 score; where r is at 0 and wants below, r stands still."""
+    """Information^-1 score; where r is at 0 and would become negative, it stays."""
     if theta_BP.shape[1] == 3:
         held_B = (theta_BP[:, 2] <= 0) & (score_BP[:, 2] <= 0)
         score_BP[held_B, 2] = 0.0
@@ -192,7 +192,7 @@ def _risen(theta_BP: Floats, value_B: Floats, step_BP: Floats, tally: Tally) -> 
         if moved_BP.shape[1] == 3:
             moved_BP[:, 2] = np.clip(moved_BP[:, 2], 0.0, TOLERANCES["largest_r"])
         risen_B = slopes(moved_BP, tally).ln_likelihood_B
-        falls_B = moving_B & ~(risen_B >= value_B - 1e-12 * np.abs(value_B))  # rounding is no fall; NaN is one
+        falls_B = moving_B & ~(risen_B >= value_B - 1e-12 * np.abs(value_B))  # NaN falls, rounding does not
         if not falls_B.any():
             break
         length_B1[falls_B] /= 2

@@ -1,4 +1,4 @@
-"""What outcomes tell: counts of passing sequences in, a law for each length and correction, beside the tokens', out.
+"""Laws recovered from the counts of passing sequences, for each length and correction, beside that of the tokens.
 
 Shapes: M sizes, L lengths of a sequence, C cells, each one size and one length, B resamples of the documents.
 """
@@ -25,13 +25,13 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """What the outcomes should have told.
+    """The true values, counted from the tokens.
 
     Attributes:
         rbp_M: share of hits of all tokens.
         law: fitted to it, by least squares.
         r_ML: mean correlation of two hits of a sequence.
-        n_documents: that were resampled.
+        n_documents: number of resampled documents.
         alpha_B: exponent of the law under resampled documents.
     """
 
@@ -44,10 +44,10 @@ class Tokens:
 
 @dataclass(frozen=True, eq=False)
 class OutcomeLaws:
-    """Outcomes at one k, and what they tell.
+    """Outcomes at one k, and the laws recovered from them.
 
     Attributes:
-        k: a hit is a rank of at most k; None where nobody said.
+        k: a hit is a rank of at most k; None where it is unknown.
         sizes: names of the models, in order of S.
         S: their non-embedding parameters.
         lengths: tokens of a sequence.
@@ -67,7 +67,7 @@ class OutcomeLaws:
     tokens: Tokens | None
 
     def bias(self, fit: OutcomeFit) -> Estimate | None:
-        """Alpha of a fit less that of the tokens, interval over the documents; None where one of them is unknown."""
+        """Alpha of a fit minus that of the tokens, with an interval over documents; None where either is unknown."""
         if self.tokens is None or fit.alpha is None or self.tokens.law.alpha is None:
             return None
         value = fit.alpha - self.tokens.law.alpha
@@ -78,7 +78,7 @@ class OutcomeLaws:
 
 @dataclass(frozen=True, eq=False)
 class OutcomesResult:
-    """The laws of one group at every k asked for; `group` is None where rows of a file were given."""
+    """The laws of one group at every requested k; `group` is None where rows of a file were given."""
 
     group: Group | None
     title: str
@@ -92,7 +92,7 @@ def recover(
     total_4BML: Floats | None,
     correlation: tuple[Floats, Floats | None] | None,
 ) -> dict[tuple[int | None, Correction], OutcomeFit]:
-    """Fit each length by itself and all at once; their cells stand size after size."""
+    """Fit each length separately and all at once; cells are ordered by size."""
     fits = {}
     ways: list[int | None] = [*lengths, *([None] if len(lengths) > 1 else [])]
     for n in ways:

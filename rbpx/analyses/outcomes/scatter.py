@@ -1,10 +1,10 @@
-"""Scatter of the models about a law of outcomes: the slopes of its likelihood in, what it adds to an interval out.
+"""Scatter of the models about a law of outcomes: its variance, and what it adds to an interval.
 
 mu_m = law(S_m) + u_m, u_m with variance tau^2 over models. Method of moments, as in a meta-regression: the scores of
-the sizes vary more than their sequences alone let them, and tau^2 is what makes up for it; 0 where they do not.
+the sizes vary more than their sequences alone let them, and tau^2 accounts for the excess; 0 where there is none.
 
 Shapes: M sizes, C cells, P parameters, B resamples. Source: DerSimonian and Laird, Controlled Clinical Trials 7 (1986),
-177; Student's t for what few studies tell, Knapp and Hartung, Statistics in Medicine 22 (2003), 2693.
+177; Student's t for few studies, Knapp and Hartung, Statistics in Medicine 22 (2003), 2693.
 """
 
 import math
@@ -26,15 +26,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Scatter:
-    """What moves the parameters of one fit.
+    """Sources of error of the parameters of one fit.
 
     Attributes:
         sequences_PP: covariance from the choice of the sequences or documents.
-        apart_PP: the part of it that differs between sizes, which the scatter of the sizes holds too.
+        apart_PP: the part of it that differs between sizes, which the scatter of the sizes also includes.
         spread_PP: covariance for models that scatter about the law with variance 1 in ln(-ln RBP_k).
         variance: tau^2; None where there are no more sizes than the law has to itself.
         ratio: squares of the sizes about the law, over what the sequences let one expect.
-        dof: sizes less 2.
+        dof: number of sizes minus 2.
     """
 
     sequences_PP: Floats
@@ -55,12 +55,12 @@ class Scatter:
         return half_width(max(sequences - apart, 0.0), scatter, self.dof, own=math.sqrt(apart))
 
     def record(self) -> dict[str, Any]:
-        """As plain values, from which `recall` makes it again."""
+        """As plain values, from which `recall` restores it."""
         return as_plain(self)
 
     @classmethod
     def recall(cls, record: Mapping[str, Any]) -> "Scatter":
-        """The scatter of a record."""
+        """Restore the scatter from its record."""
         return cls(**with_arrays(record, ("sequences_PP", "apart_PP", "spread_PP")))
 
 
@@ -70,7 +70,7 @@ def model_scatter(x_C: Floats, at: Slopes, fisher_PP: Floats, resampled: tuple[S
     Args:
         x_C: which size each cell is of.
         at: slopes at the fitted law, one set of counts.
-        fisher_PP: inverse of Fisher's information, 0 for a parameter that was held.
+        fisher_PP: inverse of Fisher's information, 0 for a parameter at its bound.
         resampled: slopes at the same law with the counts of resampled documents, and the covariance of the refits to
             them; None if sequences are independent.
     """

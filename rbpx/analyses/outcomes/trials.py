@@ -1,4 +1,4 @@
-"""Rows of somebody's benchmark in; for each model which sequences of N tokens passed, checked and counted, out."""
+"""The rows of a user's benchmark: for each model how many sequences of N tokens passed, checked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ class Trial:
     """One row: of `trials` sequences of N tokens, so many passed.
 
     Attributes:
-        size: name of the model; S where none is told.
+        size: name of the model; S where it has no name.
         S: non-embedding parameters.
         N: tokens of a sequence.
         passed: sequences that passed.
         trials: all.
         group: what they have in common, a document or a task; None where the file has no such column.
-        k: a hit is a rank of at most k; None where it is not told.
+        k: a hit is a rank of at most k; None where it is not given.
     """
 
     size: str
@@ -42,7 +42,7 @@ def read_trials(table: Rows) -> list[Trial]:
     """Each row of a file, checked.
 
     Raises:
-        RbpxError: a column is missing, or a value is not a number, out of its range, or against another row.
+        RbpxError: a column is missing, or a value is not a number, out of its range, or contradicts another row.
     """
     columns = _columns(table.columns, str(table.path))
     trials, sizes = [], dict[str, tuple[int, str]]()

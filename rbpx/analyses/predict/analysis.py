@@ -1,7 +1,7 @@
-"""Backtest and prediction (verb predict): laws of small sizes in, what they say of larger ones out, right or wrong.
+"""Backtest and prediction (verb predict): laws fitted to small sizes, compared with larger ones and extrapolated.
 
-Every law is fitted to the m smallest sizes and held against each larger one, on the same tokens, for m from 3 up; a
-law is worth what it predicts. Then it is fitted to all sizes and extrapolated, with an interval for a new model.
+Every law is fitted to the m smallest sizes and compared with each larger one, on the same tokens, for m from 3 up; this
+measures how well it predicts. Then it is fitted to all sizes and extrapolated, with an interval for a new model.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ FAR = 10  # times beyond the sizes that were fitted: a prediction that says so
 
 @dataclass(frozen=True)
 class Backtest:
-    """One prediction held against what was measured.
+    """One prediction compared with the measurement.
 
     Attributes:
         n_fitted: how many of the smallest sizes the law was fitted to.
@@ -42,14 +42,14 @@ class Backtest:
 
     @property
     def is_inside(self) -> bool | None:
-        """Whether the interval holds what was measured; None without an interval."""
+        """Whether the interval contains the measured value; None without an interval."""
         lo, hi = self.predicted.lo, self.predicted.hi
         return None if lo is None or hi is None else lo <= self.measured <= hi
 
 
 @dataclass(frozen=True, eq=False)
 class Foresight:
-    """One law: its predictions and how earlier ones came out."""
+    """One law: its predictions and its backtests."""
 
     law: Law
     predictions: tuple[Prediction, ...]
@@ -72,7 +72,7 @@ class Foresights:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Foresights:
-    """Backtest every law asked for and extrapolate it to the sizes asked for, by default ten times the largest."""
+    """Backtest every requested law and extrapolate it to the requested sizes, by default ten times the largest."""
     chosen = request.chosen_laws()
     k_grid: list[int] = []
     if group.is_measured:

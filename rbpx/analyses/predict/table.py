@@ -1,4 +1,4 @@
-"""Backtest and prediction: laws in order of their errors in; their past and present predictions out."""
+"""Backtest and prediction: laws in order of their errors in; their backtests and predictions out."""
 
 from collections.abc import Sequence
 

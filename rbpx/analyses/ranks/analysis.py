@@ -1,7 +1,7 @@
-"""The distribution of the ranks (verb ranks): a group of runs in, the lognormal, its rivals and what they imply out.
+"""The distribution of the ranks (verb ranks): the lognormal, its rivals and the laws that they imply.
 
 Source: RBP paper (arXiv 2510.20387), section 5, eq. 9, appendix D, figure 8. That ranks are lognormal is a conjecture:
-so it is held against others, and what it derives against what was measured.
+so it is compared with others, and the quantities it implies with the measured ones.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class RunRanks:
         run: which.
         rivals: the published fit first, then those over 1..V.
         measured: -ln RBP_k at each k, then cross-entropy.
-        error_entropy_nats: plug-in entropy of the measured ranks, which the entropy of a distribution is to meet.
+        error_entropy_nats: plug-in entropy of the measured ranks, which the entropy of a distribution should equal.
     """
 
     run: Run
@@ -245,7 +245,7 @@ def keep(store: Store, ranks: Ranks) -> list[Record]:
 
 
 def _implied(rival: Rival, of: RunRanks, ranks: Ranks) -> Record:
-    """What stands beside the parameters of a distribution in `rank_fits`."""
+    """The entries of `rank_fits` beside the parameters of a distribution."""
     implied: Record = {"is_best": rival.fit.distribution == of.best}
     if rival.behind is not None:
         lost, ends = rival.behind

@@ -1,4 +1,4 @@
-"""Rival distributions of the ranks of one run: counts by document in, each fitted and held against the best out.
+"""Rival distributions of the ranks of one run: each fitted and compared with the best.
 
 Shapes: D documents, R different ranks, K values of k, B resamples of the documents, P parameters, V the vocabulary. The
 curve of a distribution is -ln RBP_k at each k and then its entropy, shape [K + 1].
@@ -34,10 +34,10 @@ class Rival:
     Attributes:
         fit: the fit.
         curve: -ln RBP_k at each k and the entropy, nats, by exact sums over 1..V; None without numbers.
-        curve_B: the same of its refits to resampled documents; None where they are not known.
+        curve_B: the same of its refits to resampled documents; None where they are unknown.
         mu_sigma_B2: mu and sigma of the refits of `lognormal_paper`.
-        n_documents: that were resampled.
-        behind: nats per token that it gives away to the best of the same coverage, and its 95 % interval over
+        n_documents: number of resampled documents.
+        behind: nats per token that it loses against the best of the same coverage, and its 95 % interval over
             documents; None for `lognormal_paper`, which leaves rank 1 out.
     """
 
@@ -68,7 +68,7 @@ def compare(counts: pa.Table, weights_BD: npt.NDArray[np.int64] | None, k_grid: 
 
     Args:
         counts: doc_id, rank, n_tokens (query `document_ranks`).
-        weights_BD: how often each document is drawn in each resample; None where there is but one document.
+        weights_BD: how often each document is drawn in each resample; None where there is only one document.
         k_grid: the k of the curves.
         V: width of the vocabulary.
     """
@@ -97,7 +97,7 @@ def best(rivals: Sequence[Rival]) -> Rival | None:
 
 @dataclass(frozen=True, eq=False)
 class _Counts:
-    """Counts of ranks of one run, and how often each document is drawn; no draws where there is but one document."""
+    """Counts of ranks of one run, and how often each document is drawn; no weights where there is only one document."""
 
     rank_R: Floats
     tokens_DR: csr_array
@@ -109,7 +109,7 @@ class _Counts:
 
     @property
     def at_R(self) -> npt.NDArray[np.int64]:
-        """Where the ranks stand among 1..V."""
+        """Indices of the ranks in 1..V."""
         return self.rank_R.astype(np.int64) - 1
 
 
@@ -161,7 +161,7 @@ def _over_all(name: str, counts: _Counts, k_grid: Sequence[int], V: int) -> Riva
 
 
 def _behind(counts: _Counts, lost_V: Floats) -> tuple[float, Interval | None]:
-    """Mean over tokens of what is lost, and its interval when other documents are drawn."""
+    """Mean loss per token, and its interval over documents."""
     lost_D, tokens_D = counts.tokens_DR @ lost_V[counts.at_R], np.asarray(counts.tokens_DR.sum(axis=1), float)
     value = float(lost_D.sum() / tokens_D.sum())
     if counts.weights_BD is None:

@@ -1,4 +1,4 @@
-"""Regimes of k and the noise floor (verb regimes): the law of RBP_k at every k in, where it stands and why it ends out.
+"""Regimes of k and the noise floor (verb regimes): up to which k the law of RBP_k holds, and why it ends.
 
 At large k only few tokens are misses, so their count is noise: its binomial part is known from the count, its part
 from the choice of documents from resampling. Source: RBP paper (arXiv 2510.20387), section 3.3, figure 6.
@@ -46,7 +46,7 @@ class Regimes:
     """The laws of one group over k.
 
     Attributes:
-        supported: the largest k up to which the law stands at every k of the grid; None if not at the smallest.
+        supported: the largest k up to which the law holds at every k of the grid; None if not at the smallest.
     """
 
     group: Group
@@ -56,7 +56,7 @@ class Regimes:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Regimes:
-    """Fit the law at every k, log-spaced up to V unless others are asked for."""
+    """Fit the law at every k, log-spaced up to V unless others are requested."""
     method = request.methods()[0]
     if group.is_measured:
         k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), "log")

@@ -28,7 +28,7 @@ def figures(result: Regimes, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
         return [Undrawn(name, title, "No k has a law at these sizes.") for name, title in names]
     sql, run_ids = spelled("laws", fit_ids=fit_ids), tuple(result.group.run_ids)
     title = result.group.title
-    reach = f"the law stands up to k = {result.supported:,}" if result.supported else "it does not stand at the first k"
+    reach = f"the law holds up to k = {result.supported:,}" if result.supported else "it does not hold at the first k"
     alphas = [(regime.k, regime.law.fit.alpha or 0.0) for regime in fitted]
     low, high = min(alphas, key=lambda at: at[1]), max(alphas, key=lambda at: at[1])
     alpha_range = f"from {low[1]:.3f} at k = {low[0]:,} to {high[1]:.3f} at k = {high[0]:,}"
@@ -40,7 +40,7 @@ def figures(result: Regimes, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
             "Exponent against k",
             f"Alpha of the law in S for {title}, {alpha_range}; {reach}.",
             "Line: α of −ln RBP_k = C·S^−α. Band: 95 %, documents and models. Rule: the largest k at which the law "
-            "stands.",
+            "holds.",
             _alpha(fitted, result.supported),
             _values("alpha", "Exponent against k: values", fitted),
             sql,
@@ -70,7 +70,7 @@ def figures(result: Regimes, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
             f"Change of ln(−ln RBP_k) by the law for {title}, beside the noise at the largest size; {reach}.",
             "Above: the change of ln(−ln RBP_k) by the law from the smallest to the largest size. Below: standard "
             "deviations at the largest size, if its tokens were independent, and over documents. Where they meet, "
-            "signal and noise cannot be told apart.",
+            "signal and noise cannot be distinguished.",
             _noise(floor, result.supported),
             _floor("Noise floor: values", floor),
             sql,
@@ -80,10 +80,10 @@ def figures(result: Regimes, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
 
 
 def _end(supported: int | None) -> list[Any]:
-    """A rule at the largest k at which the law stands."""
+    """A rule at the largest k at which the law holds."""
     if supported is None:
         return []
-    base = alt.Chart(data([{"k": supported, "label": f"stands to k = {supported:,}"}])).encode(
+    base = alt.Chart(data([{"k": supported, "label": f"holds to k = {supported:,}"}])).encode(
         x=alt.X("k:Q", title="k", scale=alt.Scale(type="log"))
     )
     return [
@@ -153,7 +153,7 @@ def _values(name: str, title: str, fitted: list[Regime]) -> Sheet:
     rows = []
     for regime in fitted:
         fit = regime.law.fit
-        stands = named("stands" if regime.stands else "does not stand")
+        stands = named("holds" if regime.stands else "does not hold")
         rows.append(
             [
                 whole(regime.k),

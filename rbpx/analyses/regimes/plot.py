@@ -12,7 +12,7 @@ from rbpx.display.tables import console
 
 
 def show(results: Sequence[Regimes]) -> None:
-    """Plot each group: alpha with its interval, marked by whether the law stands, then R2."""
+    """Plot each group: alpha with its interval, marked by whether the law holds, then R2."""
     screen = console()
     for regimes in results:
         fits = [regime.law.fit for regime in regimes.regimes]
@@ -24,7 +24,7 @@ def show(results: Sequence[Regimes]) -> None:
         )
         series = [
             Series(name, k_N[which_N], alpha_N[which_N], lo_N[which_N], hi_N[which_N])
-            for name, which_N in (("the law stands", stands_N), ("it does not", ~stands_N))
+            for name, which_N in (("the law holds", stands_N), ("it does not", ~stands_N))
         ]
         k = Axis("k")
         print_plot(screen, f"{regimes.group.title}: alpha against k", series, k, Axis("alpha, 95 %", log=False))

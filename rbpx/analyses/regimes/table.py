@@ -1,4 +1,4 @@
-"""Regimes of k: the law at every k in; up to which k it stands, and the noise that ends it, out."""
+"""Regimes of k: the law at every k in; up to which k it holds, and the noise that ends it, out."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from rbpx.status import Status
 
 
 def show(results: Sequence[Regimes]) -> None:
-    """Print R2 and alpha against k, the noise at each k, and the largest k at which the law still stands."""
+    """Print R2 and alpha against k, the noise at each k, and the largest k at which the law still holds."""
     screen = console()
     columns = ["k", "R2", "95 % of R2", "alpha", "95 % interval", "C", "95 % of C", "sizes", "over S", "backtest"]
     columns += ["misses", "signal", "binomial", "text", "law"]
@@ -26,7 +26,7 @@ def show(results: Sequence[Regimes]) -> None:
         screen,
         f"ties {results[0].group.ties.value}. Misses: tokens of the largest model with rank above k. Signal: change of "
         "ln(-ln RBP_k) over the sizes, by the law; beside it the noise of the largest model in the same unit, from "
-        "counting independent tokens (binomial) and from document sampling (text). The law stands where "
+        "counting independent tokens (binomial) and from document sampling (text). The law holds where "
         "0 < RBP_k < 1 at every size, also in nearly all resamples, and the interval of alpha lies above 0.",
         (regime.law.fit.status for regimes in results for regime in regimes.regimes),
     )
@@ -56,17 +56,17 @@ def _word(regime: Regime) -> str:
     if fit.status is not Status.ok:
         return status_name(fit.status)
     if regime.stands:
-        return "stands"
+        return "holds"
     return "reversed" if fit.alpha_hi is not None and fit.alpha_hi < 0 else "noise"
 
 
 def _verdict(regimes: Regimes) -> str:
     title = regimes.group.title
     if regimes.supported is None:
-        return f"{title}: the law does not stand at the smallest k of this grid."
+        return f"{title}: the law does not hold at the smallest k of this grid."
     after = [r for r in regimes.regimes if r.k > regimes.supported]
     if not after:
-        return f"{title}: the law stands at every k of this grid, up to k = {regimes.supported:,}."
+        return f"{title}: the law holds at every k of this grid, up to k = {regimes.supported:,}."
     end = after[0]
     why = f"its alpha is {span(end.law.fit.alpha_lo, end.law.fit.alpha_hi)}"
     if end.law.fit.alpha is None:
@@ -74,4 +74,4 @@ def _verdict(regimes: Regimes) -> str:
     elif end.n_misses is not None:
         noise = max(filter(None, (end.binomial_sd, end.document_sd)), default=None)
         why += f", with {end.n_misses:,} misses and a noise of {short(noise)} against a signal of {short(end.signal)}"
-    return f"{title}: the law stands up to k = {regimes.supported:,}; at k = {end.k:,} {why}."
+    return f"{title}: the law holds up to k = {regimes.supported:,}; at k = {end.k:,} {why}."

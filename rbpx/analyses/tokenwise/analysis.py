@@ -1,7 +1,7 @@
-"""Which tokens are hits, learned from outcomes alone (verb tokenwise): two runs in, learners and their judgement out.
+"""Which tokens are hits, learned from outcomes alone (verb tokenwise): learners and their evaluation, from two runs.
 
-The largest model of a group is the one that only outcomes are seen of; the next smaller one was measured on the same
-tokens and lends its features. Learners see some documents and are judged on the others (cross-fitting).
+Of the largest model of a group only outcomes are used; the next smaller one, measured on the same tokens, supplies the
+features. Learners see some documents and are judged on the others (cross-fitting).
 Shapes: T tokens, Q sequences, N tokens of each, F features.
 
 Source: arXiv 2306.11343, for the learner.
@@ -43,7 +43,7 @@ class Learner:
             "constant" (one chance for all, from the share of passes) or "tokens" (the true hits, the ceiling).
         n: tokens of a sequence; None for "tokens".
         judgement: against the true hits; None unless the status is ok.
-        told_nats: its log loss as the outcomes of the unseen documents tell it; None where it was not estimated.
+        told_nats: its log loss estimated from the outcomes of the unseen documents; None where it was not estimated.
         coefficients: mean over the folds, per standard deviation of each feature; None where there are none.
         status: of the fold that did worst.
     """
@@ -58,7 +58,7 @@ class Learner:
 
 @dataclass(frozen=True, eq=False)
 class Tokenwise:
-    """The learners at one k, and what they are held against."""
+    """The learners at one k, and the values they are compared with."""
 
     k: int
     n_tokens: int
@@ -68,7 +68,7 @@ class Tokenwise:
 
 @dataclass(frozen=True, eq=False)
 class TokenwiseResult:
-    """The learners of one group at every k asked for; `smaller` lent its features."""
+    """The learners of one group at every requested k; `smaller` is the run that supplies the features."""
 
     group: Group
     run: Run
@@ -185,7 +185,7 @@ def _judged(
 
 
 def keep(store: Store, result: TokenwiseResult) -> list[Record]:
-    """A row for each learner, for programs; a learner is no law, so nothing enters `fits`."""
+    """A row for each learner, for programs; a learner is not a law, so nothing enters `fits`."""
     rows = []
     about = result.group.names() | {"size": result.run.size, "smaller": result.smaller.size}
     for each in result.by_k:

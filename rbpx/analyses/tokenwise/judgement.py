@@ -27,7 +27,7 @@ class Judgement:
     Attributes:
         auc: chance that a hit was given a higher chance than a miss; None where all tokens are hits or all misses.
         log_loss_nats: mean of -ln of the chance given to what happened.
-        excess: mean predicted chance less the share of hits.
+        excess: mean predicted chance minus the share of hits.
     """
 
     auc: Estimate | None

@@ -1,4 +1,4 @@
-"""Token hits learned from the outcomes of sequences alone: features and passes in, a logistic model of each token out.
+"""Token hits learned from the outcomes of sequences alone: a logistic model of each token from its features.
 
 eta = P(hit | features) = 1 / (1 + exp(-x theta)). A sequence passes if all its tokens are hits, so that
 P(hit | pass) = 1 and P(hit | fail) = (eta - prod eta) / (1 - prod eta). With these as weights of the labels the risk of
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 _STEPS: Final = 200
 _HALVINGS: Final = 30
 _DECREMENT: Final = 1e-10  # what another step would gain in ln-likelihood
-_ROUNDING: Final = 1e-13  # of the ln-likelihood: a fall by less is none
+_ROUNDING: Final = 1e-13  # of the ln-likelihood: a smaller fall does not count
 _WORST_CONDITION: Final = 1e14
 
 
@@ -100,7 +100,7 @@ def learn(x_QNF: ArrayLike, passed_Q: ArrayLike) -> Learned:
         passed_Q: whether each sequence passed.
 
     Raises:
-        ValueError: shapes disagree, or there is no sequence.
+        ValueError: shapes disagree, or there are no sequences.
     """
     x, passed = np.asarray(x_QNF, dtype=np.float64), np.asarray(passed_Q, dtype=bool)
     if x.ndim != 3 or passed.shape != x.shape[:1] or not len(passed):

@@ -1,4 +1,4 @@
-"""Units across tokenizers (verb units): a group of runs in, bits per byte and ranks against V of each out.
+"""Units across tokenizers (verb units): bits per byte and ranks relative to V of each run of a group.
 
 No law is fitted: bits per byte are nats per token times a constant of text and tokenizer, so that their law in S has
 the exponent of cross-entropy.
@@ -47,7 +47,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
 
 
 def keep(store: Store, units: GroupUnits) -> list[Record]:
-    """A row a run, for programs; the store holds no law of it."""
+    """A row a run, for programs; no law is stored."""
     rows = []
     for each in units.runs:
         run = each.run

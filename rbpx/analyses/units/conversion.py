@@ -1,7 +1,7 @@
-"""Units that families of different tokenizers share: counts of one run in, bits per byte and ranks against V out.
+"""Units that families of different tokenizers share: bits per byte, and ranks relative to V, of one run.
 
-A token is another stretch of text in every tokenizer, and a rank is one of V: nats per token and ranks compare models
-of one tokenizer only. Bits per byte and rank/V compare any. Shapes: D documents, R different ranks, B resamples.
+A token is a different stretch of text in every tokenizer, and a rank is one of V: nats per token and ranks compare
+models of one tokenizer only. Bits per byte and rank/V compare any. Shapes: D documents, R different ranks, B resamples.
 """
 
 import math
@@ -33,7 +33,7 @@ class Units:
         tokens_per_byte: scored tokens / the same bytes.
         rank: by percent of the tokens, the smallest rank that so many do not exceed.
         relative_rank: the same of rank / V.
-        rbp: by share of V, Pr(rank <= share V); not known where that is below 1.
+        rbp: by share of V, Pr(rank <= share V); unknown where share V is below 1.
     """
 
     nats_per_token: Estimate

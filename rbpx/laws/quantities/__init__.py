@@ -1,1 +1,1 @@
-"""Quantities of which a law in S is fitted, a module each: `LAW.py` with a `QUANTITY` makes `laws=[LAW]` a choice."""
+"""Quantities with a law in S, one module each: adding `LAW.py` with a `QUANTITY` makes `laws=[LAW]` available."""
