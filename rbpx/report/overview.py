@@ -73,7 +73,7 @@ def glance(laws: Sequence[Laws], regimes: Sequence[Regimes]) -> Sheet:
     columns += [("95 %", "alpha_rbp_lo alpha_rbp_hi"), ("R²", "r2_rbp"), ("α, CE", "alpha_ce")]
     columns += [("95 % ", "alpha_ce_lo alpha_ce_hi"), ("R² ", "r2_ce"), ("backtest", "backtest_error")]
     note = (
-        "RBP at the smallest k, 1 by default. Backtest: its error at the largest size. Up to k: where that law stands."
+        "RBP at the smallest k, 1 by default. Backtest: its error at the largest size. Up to k: where that law holds."
     )
     return Sheet.of("glance", "All laws at a glance", [*columns, ("up to k", "supported_k")], rows, note)
 

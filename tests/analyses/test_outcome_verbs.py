@@ -106,7 +106,7 @@ def test_the_tables_of_outcomes_fit_a_terminal_and_say_what_is_wrong(gathered: P
     for words in ("tokens themselves", "independent", "correlation measured", "correlation fitted 0.", "all, fitted r"):
         assert words in printed
     hard = here("outcomes", "k=1", "n=[120]", "resamples=50", "--store", gathered, cwd=cwd, check=0).stdout
-    assert "one outcome: All sequences pass, or all fail" in hard
+    assert "one outcome: All sequences pass or all fail" in hard
     assert "nan" not in hard.lower()
 
 
@@ -124,7 +124,7 @@ def test_one_document_has_a_law_and_no_interval(tmp_path: Path, cwd: Path) -> No
         assert law["alpha"] is not None
         assert (law["alpha_lo"], law["alpha_hi"], law["alpha_stderr"]) == (None, None, None)
     printed = here("tokenwise", "k=10", "n=2", "--store", tmp_path / "store", cwd=cwd, check=0).stdout
-    assert "one document: All tokens are of one document" in printed
+    assert "one document: All tokens are from one document" in printed
 
 
 def test_two_sizes_are_enough_for_outcomes_and_one_is_not(tmp_path: Path, cwd: Path) -> None:

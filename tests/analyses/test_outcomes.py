@@ -219,7 +219,7 @@ def test_outcomes_that_tell_no_law_have_a_status_and_no_numbers(
     assert fit.status is status
     assert status.remedy
     assert [fit.C, fit.alpha, fit.alpha_lo, fit.alpha_stderr, fit.r, fit.aic] == [None] * 6
-    with pytest.raises(ValueError, match="nothing is known"):
+    with pytest.raises(ValueError, match="RBP_k is unknown"):
         implied_rbp(fit, 1e6)
 
 
