@@ -21,7 +21,7 @@ def show(results: Sequence[TokenwiseResult]) -> None:
     for each in results:
         for at in each.by_k:
             title = f"{each.group.title}, k = {at.k}: hits of {each.run.size}, with features from {each.smaller.size}"
-            table = grid(title, ["learned from", "N", "AUC", "95 % interval", "loss", "told", "mean p"])
+            table = grid(title, ["learned from", "N", "AUC", "95 % interval", "loss", "est.", "mean p"])
             without = {learner.n for learner in at.learners if learner.name == "outcomes" and learner.judgement is None}
             for learner in at.learners:
                 if learner.n in without and learner.name != "outcomes":
@@ -34,7 +34,7 @@ def show(results: Sequence[TokenwiseResult]) -> None:
         screen,
         f"Logistic models of P(hit), learned from the passes and failures of sequences of N tokens in {FOLDS - 1} of "
         f"{FOLDS} parts of the documents and judged on the tokens of the part that was left out. Loss: log loss, nats; "
-        "told: the same, estimated from the outcomes of that part without a label of any token. Mean p: mean predicted "
+        "est.: the same, estimated from the outcomes of that part without a label of any token. Mean p: mean predicted "
         "chance, to be compared with the true share of hits. Intervals are over documents. Naive: each token is given "
         "the outcome of its sequence.",
         (learner.status for each in results for at in each.by_k for learner in at.learners),
