@@ -1,4 +1,4 @@
-"""Checks numbers in users' tables: reads a cell as an exact number, or refuses it with an error that names its place."""
+"""Checks numbers in users' tables: a cell is read as an exact number, or refused with an error that names its place."""
 
 import re
 from decimal import Decimal
