@@ -55,7 +55,7 @@ def read_hub(dataset: DatasetConfig, limit: int, seed: int, tell: Tell) -> Sampl
 
 
 def _current_commit(hub: str, revision: str | None) -> str | Exception:
-    """The commit of a revision now; or why the hub does not say, in which case the caches may still have the dataset."""
+    """The commit of a revision now; or why the hub does not say, then the caches may still have the dataset."""
     from datasets import config
     from huggingface_hub import HfApi
     from huggingface_hub.errors import (

@@ -19,7 +19,7 @@ Tell = Callable[[int, int | None, str], None]  # progress: number done, of how m
 
 @dataclass(frozen=True, eq=False)
 class _RowGroup:
-    """A row group: `start` is the number of its first row among all rows, `first` in its split; `head` is the footer."""
+    """A row group: `start` is the number of its first row among all rows, `first` in its split; `head` the footer."""
 
     start: int
     first: int

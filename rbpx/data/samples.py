@@ -118,5 +118,6 @@ def _empty(dataset: DatasetConfig, place: str) -> str:
     rules = [f"{name}={getattr(dataset, name)}" for name in ("where", "longer_than") if getattr(dataset, name)]
     rules += ["articles=true"] if dataset.articles else []
     if rules:
-        return f"dataset {dataset.name} ({place}) has no text that meets dataset.{' and dataset.'.join(rules)}; change that"
+        conditions = " and ".join(f"dataset.{rule}" for rule in rules)
+        return f"dataset {dataset.name} ({place}) has no text that meets {conditions}; change that"
     return f"dataset {dataset.name} ({place}) is empty; give one with at least one document"
