@@ -1,1 +1,1 @@
-"""What can be asked: files of conf/ and overrides in, a checked request and its grid of cells out."""
+"""Configuration: the typed schema of conf/, the checked request that overrides make, and its grid of cells."""

@@ -1,4 +1,4 @@
-"""A dataset as a file of conf/dataset says it, or as it is typed."""
+"""The configuration of a dataset, as a file of conf/dataset or overrides give it."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,17 +13,17 @@ class DatasetConfig:
     """A dataset (conf/dataset/*.yaml).
 
     Attributes:
-        name: under which it is kept.
+        name: the name it has in the store.
         kind: `stdlib` and `pydoc` are built in, a `file` needs a path, a `hub` an id.
-        path: a file, read in place of what the name says, with the same fields, articles, where and longer_than.
+        path: a file to read instead of the named source, with the same fields, articles, where and longer_than.
         hub: id of a dataset repository, ORG/NAME.
         subset: its configuration, where it has several.
-        split: one of its splits, or several, as validation+test.
+        split: one of its splits, or several, such as validation+test.
         revision: branch, tag or commit on the hub.
-        draw: how the sample is come by.
+        draw: how the sample is drawn.
         fields: of a row, joined by newlines into a document.
         articles: rows are lines of a running text; documents begin at lines ` = Title = `.
-        where: path of a column -> the value that a row must have there, as {meta.pile_set_name: Github}.
+        where: path of a column -> the value that a row must have there, such as {meta.pile_set_name: Github}.
         longer_than: characters that a document must exceed.
     """
 
@@ -41,20 +41,20 @@ class DatasetConfig:
     longer_than: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be a name, a column or a length.
+        """Refuse invalid names, fields, conditions and lengths.
 
         Raises:
-            RbpxError: a number where a name is meant, no fields, or a `where` that is no mapping.
+            RbpxError: a number where a name is expected, no fields, or a `where` that is not a mapping.
         """
         for name in ("subset", "split", "revision"):
             check_name(f"dataset.{name}", getattr(self, name))
         if not self.fields:
             raise RbpxError("dataset.fields=[] makes no text; name at least one field, as in dataset.fields='[text]'")
         if not isinstance(self.where, dict | None):
-            raise RbpxError(f"dataset.where={self.where} is no mapping; write dataset.where='{{column: value}}'")
+            raise RbpxError(f"dataset.where={self.where} is not a mapping; write dataset.where='{{column: value}}'")
         if self.longer_than is not None and self.longer_than < 0:
             raise RbpxError(f"dataset.longer_than={self.longer_than} is below 0; give a number of characters")
 
     def row_choice(self) -> RowChoice:
-        """What of its rows is measured."""
+        """Which fields and rows of it are measured."""
         return RowChoice(tuple(self.fields), self.articles, dict(self.where or {}), self.longer_than)

@@ -1,4 +1,4 @@
-"""A request in, the cells of its grid out: one family, size and dataset each, with the key by which they are found."""
+"""The grid of a request: its cells, one family, size and dataset each, with the keys by which they are looked up."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -17,17 +17,17 @@ _PLAIN = {"bos": Bos.tokenizer.value, "whole": False, "stride": None, "padding":
 
 @dataclass(frozen=True)
 class Cell:
-    """One measurement as asked for.
+    """One measurement as requested.
 
     Attributes:
         family: name of the family.
         size: label of the size.
         model: hub id, folder or bundled name.
-        model_hash: of a local model's contents; None for a hub id, whose revision is asked instead.
-        revision: as asked; None is the hub's default.
-        non_embedding_params: S as published, None where nothing is.
+        model_hash: of a local model's contents; None for a hub id, which is identified by its revision.
+        revision: as requested; None is the hub's default.
+        non_embedding_params: S as published, None where it is not.
         dataset: name of the dataset.
-        text_hash: of the drawn documents; None where they are not here, then nothing can be looked up by `key`.
+        text_hash: of the drawn documents; None where they are not here, so that nothing can be looked up by `key`.
         protocol: name of the protocol.
         window: tokens of a window at most.
         whole: whether documents are read to their end.
@@ -37,7 +37,7 @@ class Cell:
         dtype: precision of the model.
         limit: documents at most.
         seed: of the draw.
-        pickled: whether weights may come from a pickle; no other measurement, only another way to the same weights.
+        pickled: whether weights may come from a pickle; not part of the key, since the weights are the same.
     """
 
     family: str
@@ -61,41 +61,41 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Hash of the request: what is done is looked up by it, without loading anything."""
-        asked = self._asked()
+        """Hash of the request: finished measurements are looked up by it, without loading anything."""
+        identity = self._identity()
         if self.model_hash is not None:
-            del asked["model"]  # a folder that moved holds the same model
-        return digest(asked)
+            del identity["model"]  # a folder that moved contains the same model
+        return digest(identity)
 
     def cut_for(self, context: int | None) -> tuple[int, int | None]:
-        """Tokens that a model of that context reads at once, and from one window to the next (None: none follows)."""
+        """Window and stride, in tokens, for a model of that context; the stride is None where no window follows."""
         window = min(self.window, context or self.window)
         return window, (self.stride or window // 2) if self.whole else None
 
     @property
     def failure_key(self) -> str:
-        """Hash of the names alone: a model that failed and was repaired in place is the same cell to people."""
-        asked = self._asked()
-        del asked["model_hash"]
-        return digest(asked)
+        """Hash of the names alone: to people, a model that failed and was repaired in place is the same cell."""
+        identity = self._identity()
+        del identity["model_hash"]
+        return digest(identity)
 
-    def _asked(self) -> dict[str, Any]:
-        """What makes it another measurement: not S, and no choice that leaves things as they were before it existed."""
-        asked = asdict(self)
-        del asked["non_embedding_params"], asked["pickled"]
+    def _identity(self) -> dict[str, Any]:
+        """What distinguishes measurements: not S, and no option at the value that was implied before it existed."""
+        identity = asdict(self)
+        del identity["non_embedding_params"], identity["pickled"]
         for name, plain in _PLAIN.items():
-            if asked[name] == plain:
-                del asked[name]
-        return asked
+            if identity[name] == plain:
+                del identity[name]
+        return identity
 
     def __str__(self) -> str:
-        """As people name it."""
+        """The cell as people name it."""
         return f"{self.family} {self.size} on {self.dataset}"
 
     def names(self) -> dict[str, Any]:
-        """What people and records tell it from others by."""
-        told = ("family", "size", "dataset", "protocol", "dtype", "revision")
-        return {"cell_key": self.key, **{name: getattr(self, name) for name in told}}
+        """The names by which people and records distinguish it from other cells."""
+        fields = ("family", "size", "dataset", "protocol", "dtype", "revision")
+        return {"cell_key": self.key, **{name: getattr(self, name) for name in fields}}
 
     def facts(self) -> dict[str, Any]:
         """The request as a record."""
@@ -115,30 +115,34 @@ def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list
     """Family name and its models, those of the wanted sizes, in the order of the family's file.
 
     Raises:
-        RbpxError: the family has no such size, or nothing says which model is meant.
+        RbpxError: the family has no such size, or the request names no model or no family.
     """
     if model.id is None and not model.sizes:
         raise RbpxError("model=hub needs model.id=ORG/NAME, a folder, or a list of them")
     if model.id is not None:
-        found = _members_by_id(model.id)
-        family = model.family or (found[0].size if len(found) == 1 else None)
+        all_members = _members_by_id(model.id)
+        family = model.family or (all_members[0].size if len(all_members) == 1 else None)
         if family is None:
-            raise RbpxError(f"model.id lists {len(found)} models; name the family they make with model.family=NAME")
+            raise RbpxError(
+                f"model.id lists {len(all_members)} models; name the family they make with model.family=NAME"
+            )
     else:
-        found = [Member(size, s.id, s.non_embedding_params) for size, s in model.sizes.items()]
+        all_members = [Member(size, s.id, s.non_embedding_params) for size, s in model.sizes.items()]
         family = model.family or "unnamed"
-    known = [m.size for m in found]
-    unknown = [size for size in wanted or [] if size not in known]
+    sizes = [member.size for member in all_members]
+    unknown = [size for size in wanted or [] if size not in sizes]
     if unknown:
-        raise RbpxError(f"size={unknown[0]} is unknown in family {family}; known: {', '.join(known)}, or size=all")
-    return family, [m for m in found if wanted is None or m.size in wanted]
+        raise RbpxError(f"size={unknown[0]} is unknown in family {family}; known: {', '.join(sizes)}, or size=all")
+    return family, [member for member in all_members if wanted is None or member.size in wanted]
 
 
 def _members_by_id(ids: Any) -> list[Member]:
     names = ids if isinstance(ids, list) else [ids]
     for name in names:
         if not isinstance(name, str) or not name:
-            raise RbpxError(f"model.id={name} is no hub id ORG/NAME and no folder; quote it if it looks like a number")
+            raise RbpxError(
+                f"model.id={name} is neither a hub id ORG/NAME nor a folder; quote it if it looks like a number"
+            )
     if len(set(names)) < len(names):
         raise RbpxError("model.id names a model twice; a family has each model once")
     labels = [Path(name).name for name in names]
@@ -151,15 +155,15 @@ def cells(request: Request, text_hash: str | None, model_hashes: dict[str, str |
     """The grid of a request: one cell for each model of the family.
 
     Args:
-        request: what the user asked, with model, dataset and protocol chosen.
+        request: the user's request, with model, dataset and protocol chosen.
         text_hash: of the drawn documents, None where they are not here.
-        model_hashes: of each model that lies in a folder; None for hub ids.
+        model_hashes: of each model in a local folder; None for hub ids.
     """
     model, dataset, protocol = request.model, request.dataset, request.protocol
     if model is None or dataset is None or protocol is None:
         raise RbpxError(INCOMPLETE)
     if request.dtype is None:
-        raise RbpxError("dtype=null is no precision to measure in; give dtype=float32, bfloat16 or float16")
+        raise RbpxError("dtype=null is not a precision to measure in; give dtype=float32, bfloat16 or float16")
     family, chosen = members(model, request.sizes())
     return [
         Cell(

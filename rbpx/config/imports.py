@@ -1,4 +1,4 @@
-"""One file of other people's results, as `import` and the studies describe it."""
+"""The configuration of an import: one file of other people's results, as `import` and the studies describe it."""
 
 import re
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from rbpx.ties import Ties
 
 @dataclass
 class ImportConfig:
-    """One file of other people's results, and what its columns and their absence mean.
+    """One file of other people's results: what its columns mean, and the values for those it lacks.
 
     Attributes:
         file: CSV, Parquet, JSON or JSONL; in a named study, relative to the folder of the studies.
@@ -22,7 +22,7 @@ class ImportConfig:
         revision: of rows that name none.
         protocol: of rows that name none.
         dtype: of rows that name none.
-        columns: field -> column of the file, where its name alone does not tell.
+        columns: field -> column of the file, where the column's name does not make it clear.
     """
 
     file: str | None = None
@@ -36,35 +36,35 @@ class ImportConfig:
     columns: Any = None  # a dict; Hydra adds no keys to one that is typed
 
     def __post_init__(self) -> None:
-        """Refuse an import that nobody could be asked about.
+        """Refuse an import without a valid source.
 
         Raises:
-            RbpxError: no source, one that cannot be a file's name or is taken, or a number where a name is meant.
+            RbpxError: no source, an invalid or reserved one, or a number where a name is expected.
         """
         if self.source is None:
-            raise RbpxError("an import needs source=NAME, whose results they are, as in source=rbp_paper")
+            raise RbpxError("an import needs source=NAME, which says whose results they are, as in source=rbp_paper")
         for name in ("source", "family", "dataset", "revision", "protocol", "dtype"):
             check_name(name, getattr(self, name))
         if not isinstance(self.columns, dict | None):
-            raise RbpxError(f"columns={self.columns} is no mapping; write columns='{{rbp: NAME, k: NAME}}'")
+            raise RbpxError(f"columns={self.columns} is not a mapping; write columns='{{rbp: NAME, k: NAME}}'")
         for name, column in (self.columns or {}).items():
             if not isinstance(name, str) or not isinstance(column, str):
                 raise RbpxError(
-                    f"columns: {name}: {column} is no pair of names; write columns='{{rbp: NAME, k: NAME}}'"
+                    f"columns: {name}: {column} is not a pair of names; write columns='{{rbp: NAME, k: NAME}}'"
                 )
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", self.source):
             raise RbpxError(
-                f"source={self.source} is no plain name; give letters, digits, '.', '_' and '-', at most 64"
+                f"source={self.source} is not a valid name; give letters, digits, '.', '_' and '-', at most 64"
             )
         if self.source.lower() == "measured":
-            raise RbpxError("source=measured is what rbpx measured itself; name whose results these are")
+            raise RbpxError("source=measured is reserved for what rbpx measured itself; name whose results these are")
 
 
 @dataclass
 class ImportRequest(ImportConfig):
     """What `python -m rbpx import` can be asked.
 
-    `dataset=` and `protocol=` arrive in `plain`: under their own names Hydra would look for files of conf/.
+    `dataset=` and `protocol=` are passed in `plain`: under their own names Hydra would look for files of conf/.
     """
 
     dataset: Any = "${plain.dataset}"

@@ -1,4 +1,4 @@
-"""A family of models as a file of conf/model says it, or as it is typed."""
+"""The configuration of a family of models, as a file of conf/model or overrides give it."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,10 +12,10 @@ class SizeConfig:
 
     Attributes:
         id: hub id, folder or bundled name.
-        non_embedding_params: S, counted from the shape where there is one; recounted on load.
-        shape: keys of a transformers configuration that S depends on, beside those of the family.
-        source: where the shape is published, where the family's source does not hold it.
-        verified: whether S was held against a count of the released weights, not only computed from the shape.
+        non_embedding_params: S, counted from the shape if there is one; counted again when the model is loaded.
+        shape: keys of a transformers configuration that S depends on, in addition to those of the family.
+        source: where the shape is published, if not in the family's source.
+        verified: whether S was checked against a count of the released weights, not only computed from the shape.
     """
 
     id: str
@@ -32,7 +32,7 @@ class ModelConfig:
     Attributes:
         family: its name.
         id: hub ids or folders in place of the sizes.
-        revision: branch, tag or commit on the hub, as Pythia's step1000.
+        revision: branch, tag or commit on the hub, such as Pythia's step1000.
         bos: which special tokens begin a document.
         pickled: whether tensors may be read from pytorch_model.bin where there are no safetensors; no code is run.
         shape: keys of a transformers configuration that all sizes share, `model_type` among them.
@@ -50,5 +50,5 @@ class ModelConfig:
     sizes: dict[str, SizeConfig] = field(default_factory=dict)
 
     def shape_of(self, size: str) -> dict[str, Any]:
-        """The whole shape of one size, as `AutoConfig.for_model(**shape)` takes it; empty where none is known."""
+        """The complete shape of one size, as `AutoConfig.for_model(**shape)` takes it; empty if none is known."""
         return {**self.shape, **self.sizes[size].shape}

@@ -1,4 +1,4 @@
-"""Choices that have a few values each: precision, device, format, special tokens, drawing, padding."""
+"""Options with a few values each: precision, device, format, special tokens, drawing, padding."""
 
 from enum import Enum
 from typing import Any
@@ -45,13 +45,13 @@ class Bos(Enum):
 
 
 class Draw(Enum):
-    """How the sample of a hub's dataset is come by; the first three give the same documents.
+    """How the sample of a hub's dataset is drawn; the first three give the same documents.
 
     Attributes:
         whole: the dataset is loaded into the cache of `datasets`, shuffled, and the first `limit` are kept.
-        parts: only the row groups of its Parquet files that hold the drawn rows are read.
-        stream: all rows pass by, those that count are kept in memory and drawn from.
-        first: the first `limit` that count are streamed, then shuffled: other documents.
+        parts: only the row groups of its Parquet files that contain drawn rows are read.
+        stream: all rows are streamed; those that meet the conditions are kept in memory and drawn from.
+        first: the first `limit` that meet the conditions are streamed, then shuffled: other documents.
     """
 
     whole = "whole"
@@ -61,7 +61,7 @@ class Draw(Enum):
 
 
 class Padding(Enum):
-    """Whether rows of the vocabulary that no token has, as Pythia's last 27, compete for ranks and probability."""
+    """Whether vocabulary rows without a token, such as Pythia's last 27, compete for ranks and probability."""
 
     counted = "counted"
     masked = "masked"
@@ -71,7 +71,7 @@ def check_name(key: str, value: Any) -> None:
     """Refuse a name that YAML read as a number.
 
     Raises:
-        RbpxError: it did.
+        RbpxError: it is a number.
     """
     if value is not None and not isinstance(value, str):
         raise RbpxError(f"{key}={value} was read as a number; quote it to keep it as typed: '{key}=\"...\"'")

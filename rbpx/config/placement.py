@@ -1,4 +1,4 @@
-"""Where the parts of a model lie that is larger than one device: limits as a user types them in, bytes a device out."""
+"""The placement of a model that is larger than one device: reads the user's memory limits as bytes per device."""
 
 import math
 import re
@@ -19,8 +19,8 @@ class Split:
     """A model's parts go to all GPUs, then to the CPU's memory, then to disk; see device=split.
 
     Attributes:
-        folder: for the parts on disk that its own files cannot stand for; it must outlive the model.
-        limits: bytes of weights that each GPU and the CPU may hold, what is not named nothing; None: what is free.
+        folder: for the parts on disk that cannot be read from the model's own files; it must outlive the model.
+        limits: bytes of weights on each GPU and the CPU, none on devices not named; None uses the free memory.
     """
 
     folder: Path
@@ -28,13 +28,13 @@ class Split:
 
 
 def read_limits(memory: Any) -> MemoryLimits:
-    """Bytes of each device that a user named.
+    """The memory limit, in bytes, of each device that a user named.
 
     Args:
-        memory: GPU number or `cpu` -> an amount, as 20GiB, 500MB or a number of bytes.
+        memory: GPU number or `cpu` -> an amount, such as 20GiB, 500MB or a number of bytes.
 
     Raises:
-        RbpxError: it is no such mapping.
+        RbpxError: it is not such a mapping.
     """
     if not isinstance(memory, dict) or not memory:
         raise RbpxError(f"memory={memory} names no devices; {_HOW}")
@@ -45,11 +45,13 @@ def _device(name: Any) -> int | str:
     if name == "cpu" or (isinstance(name, int) and not isinstance(name, bool) and name >= 0):
         device: int | str = name
         return device
-    raise RbpxError(f"memory: {name} is no device; name GPUs by number, or cpu, what is left goes to disk: {_HOW}")
+    raise RbpxError(f"memory: {name} is not a device; name GPUs by number, or cpu; the rest goes to disk: {_HOW}")
 
 
 def _n_bytes(device: Any, amount: Any) -> int:
-    found = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})?", str(amount))
-    if found is None or isinstance(amount, bool):
-        raise RbpxError(f"memory: {device}: {amount} is no amount; give a number with {', '.join(_UNITS)}, or of bytes")
-    return math.floor(float(found[1]) * _UNITS.get(found[2], 1))
+    match = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})?", str(amount))
+    if match is None or isinstance(amount, bool):
+        raise RbpxError(
+            f"memory: {device}: {amount} is not an amount; give a number with {', '.join(_UNITS)}, or of bytes"
+        )
+    return math.floor(float(match[1]) * _UNITS.get(match[2], 1))

@@ -1,4 +1,4 @@
-"""How documents become windows, as a file of conf/protocol says it."""
+"""The configuration of a protocol: how documents become windows, as a file of conf/protocol gives it."""
 
 from dataclasses import dataclass
 
@@ -14,10 +14,10 @@ class ProtocolConfig:
 
     Attributes:
         name: of the protocol.
-        window: tokens that the model reads at once, its context at most.
+        window: tokens that the model reads at once, at most its context.
         whole: whether documents are read to their end, window after window, instead of their first window alone.
         stride: tokens from one window of a whole document to the next; None is half a window.
-        padding: whether rows of the vocabulary without a token count.
+        padding: whether vocabulary rows without a token count.
     """
 
     name: str = "paper"
@@ -27,10 +27,10 @@ class ProtocolConfig:
     padding: Padding = Padding.counted
 
     def __post_init__(self) -> None:
-        """Refuse windows that would leave a token out.
+        """Refuse windows that would leave out a token.
 
         Raises:
-            RbpxError: a window or stride that reads nothing, a stride as long as its window, or one without `whole`.
+            RbpxError: a window or stride that is too short, a stride as long as its window, or one without `whole`.
         """
         if self.window < SHORTEST:
             raise RbpxError(f"protocol.window={self.window} predicts nothing; give {SHORTEST} tokens or more")

@@ -1,4 +1,4 @@
-"""What `train` can be asked: the recipe that decides the weights of a ladder, and how and where it is trained."""
+"""The request of `train`: the recipe that determines the weights of a ladder, and how and where it is trained."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,7 +30,7 @@ class TextConfig:
         packages: distributions whose Python sources are the text -> their versions; any version where it is empty.
         package_bytes: text taken from one package at most, in bytes.
         exclude_parts: a file with one of these words in its path is left out.
-        span: a training file that shares this many consecutive tokens with an evaluation document is dropped.
+        span: a training file that shares this many consecutive tokens with an evaluation document is left out.
     """
 
     site: str | None = None
@@ -46,12 +46,12 @@ class TextConfig:
 
 @dataclass
 class Recipe:
-    """Everything that decides the weights of a ladder.
+    """Everything that determines the weights of a ladder.
 
     Attributes:
         family: name of the family.
         text: where the training text comes from.
-        shapes: size name -> `LadderSize`, or its fields as a file of experiments/ has them.
+        shapes: size name -> `LadderSize`, or its fields as in a file of experiments/.
         vocab_size: entries of the byte-level BPE.
         tokens: training tokens, the same ones in the same order for every size.
         context: tokens of a window.
@@ -88,7 +88,7 @@ class Recipe:
 
 @dataclass
 class TrainRequest(Recipe):
-    """What `python -m rbpx train` can be asked: a recipe, and what does not decide the weights.
+    """The request of `python -m rbpx train`: a recipe, and what does not determine the weights.
 
     Attributes:
         size: sizes to train, or all.

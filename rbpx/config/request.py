@@ -1,4 +1,4 @@
-"""What a user may ask for: one typed value per command, its checks, and what it means in numbers."""
+"""The typed request of a command: its keys, their checks, and the values that they stand for."""
 
 import math
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from rbpx.ties import OFFICIAL, Ties
 LARGEST_S = 1e30
 SLICES = ("position", "frequency")
 SEED = 42
-LARGEST_SAMPLE = 1000  # documents, of the RBP paper
+LARGEST_SAMPLE = 1000  # documents, as in the RBP paper
 DEFAULT_K = (1, 10, 100, 500, 1000, 2500, 10000)
 
 
 @dataclass
 class Request:
-    """Everything that the verbs other than `train` can be asked; contract of keys in `python -m rbpx --help`."""
+    """The keys of all verbs other than `train`; `python -m rbpx --help` documents them."""
 
     model: ModelConfig | None = None
     dataset: DatasetConfig | None = None
@@ -35,7 +35,7 @@ class Request:
     size: Any = "all"
     family: Any = None
     source: Any = None
-    dtype: Dtype | None = Dtype.float32  # None where runs of any are meant
+    dtype: Dtype | None = Dtype.float32  # None selects runs of any
     device: Device = Device.auto
     memory: Any = None  # a dict; Hydra adds no keys to one that is typed
     tokens_per_batch: int = 4096
@@ -60,10 +60,10 @@ class Request:
     analyses: list[str] = field(default_factory=lambda: ["fit"])
 
     def __post_init__(self) -> None:
-        """Refuse values that no run could mean.
+        """Refuse invalid values.
 
         Raises:
-            RbpxError: a count below 1, or a size, revision or k that is not what it looks like.
+            RbpxError: a count below 1, a name that YAML read as a number, or a size, k, n or S that is not valid.
         """
         for name in ("tokens_per_batch", "limit", "resamples", "least", "top"):
             if getattr(self, name) < 1:
@@ -78,18 +78,20 @@ class Request:
         self.chosen_laws()
         self.methods()
         self.conditions()
-        for family in [] if self.family is None else _listed(self.family):
+        for family in [] if self.family is None else _as_list(self.family):
             check_name("family", family)
         check_name("source", self.source)
-        for k in [] if self.k in (None, "log") else _listed(self.k):
+        for k in [] if self.k in (None, "log") else _as_list(self.k):
             if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-                raise RbpxError(f"k={k} is no rank; give whole numbers from 1, as in k='[1,10,100]', or k=log")
-        for n in [] if self.n is None else _listed(self.n):
+                raise RbpxError(f"k={k} is not a valid rank; give whole numbers from 1, as in k='[1,10,100]', or k=log")
+        for n in [] if self.n is None else _as_list(self.n):
             if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-                raise RbpxError(f"n={n} is no length of a window; give whole numbers from 1, as in n='[1,5,10]'")
+                raise RbpxError(f"n={n} is not a valid window length; give whole numbers from 1, as in n='[1,5,10]'")
         for S in self.targets():
             if not 0 < S <= LARGEST_S:
-                raise RbpxError(f"S={S} is no size; give non-embedding parameters up to 1e30, as in S='[1e9,1e10]'")
+                raise RbpxError(
+                    f"S={S} is not a valid size; give non-embedding parameters up to 1e30, as in S='[1e9,1e10]'"
+                )
 
     def _check_official(self) -> None:
         if self.protocol is None or self.protocol.name != OFFICIAL or self.model is None:
@@ -103,29 +105,29 @@ class Request:
         for key, (value, theirs) in fixed.items():
             if value != theirs:
                 raise RbpxError(
-                    f"{key}={value} is not what the authors did, who have {theirs}; drop it, or use protocol=paper"
+                    f"{key}={value} is not what the authors used, which is {theirs}; drop it, or use protocol=paper"
                 )
 
     def sizes(self) -> list[str] | None:
         """The sizes asked for, in order; None means all."""
-        asked = _listed(self.size)
-        for one in asked:
-            check_name("size", one)
-        return None if asked == ["all"] else list(dict.fromkeys(asked))
+        sizes = _as_list(self.size)
+        for size in sizes:
+            check_name("size", size)
+        return None if sizes == ["all"] else list(dict.fromkeys(sizes))
 
     def memory_limits(self) -> MemoryLimits | None:
-        """What a split model may take of each GPU and of the CPU's memory; None: as much as is free."""
+        """The memory that a split model may use on each GPU and the CPU; None: as much as is free."""
         if self.memory is not None and self.device is not Device.split:
-            raise RbpxError(f"memory={self.memory} limits a model that is split; say device=split, or drop memory=")
+            raise RbpxError(f"memory={self.memory} limits a model that is split; add device=split, or drop memory=")
         return None if self.memory is None else read_limits(self.memory)
 
     def families(self) -> list[str] | None:
-        """The families that an analysis is narrowed to by name; None means all."""
-        return None if self.family is None else list(dict.fromkeys(_listed(self.family)))
+        """The families that an analysis is restricted to by name; None means all."""
+        return None if self.family is None else list(dict.fromkeys(_as_list(self.family)))
 
     def methods(self) -> list[Method]:
         """The methods of fitting asked for, in order."""
-        names = _known("method", self.method, tuple(Method))
+        names = _checked_names("method", self.method, tuple(Method))
         return list(Method) if "all" in names else list(dict.fromkeys(Method(name) for name in names))
 
     def conditions(self) -> dict[str, str]:
@@ -134,38 +136,38 @@ class Request:
             return {}
         how = f"give {' or '.join(SLICES)}, or conditions by name: slices='{{early: \"position < 64\"}}'"
         if not isinstance(self.slices, dict) or not self.slices:
-            raise RbpxError(f"slices={self.slices} is no choice of tokens; {how}")
+            raise RbpxError(f"slices={self.slices} is not a choice of tokens; {how}")
         for name, condition in self.slices.items():
             if not isinstance(name, str) or not isinstance(condition, str) or not condition.strip():
-                raise RbpxError(f"slices: {name}: {condition} is no name with a condition in quotes; {how}")
+                raise RbpxError(f"slices: {name}: {condition} is not a name with a condition in quotes; {how}")
         return dict(self.slices)
 
     def targets(self) -> list[float]:
         """The sizes to predict."""
-        found = []
-        for S in [] if self.S is None else _listed(self.S):
+        targets = []
+        for S in [] if self.S is None else _as_list(self.S):
             if isinstance(S, bool) or not isinstance(S, int | float):
-                raise RbpxError(f"S={S} is no number; give non-embedding parameters, as in S='[1e9,1e10]'")
-            found.append(float(S))
-        return found
+                raise RbpxError(f"S={S} is not a number; give non-embedding parameters, as in S='[1e9,1e10]'")
+            targets.append(float(S))
+        return targets
 
     @property
     def names_laws(self) -> bool:
         """Whether laws were asked for by name."""
-        return "all" not in _listed(self.laws)
+        return "all" not in _as_list(self.laws)
 
     def n_listed(self, default: Sequence[int]) -> list[int]:
         """The window lengths asked for, in order."""
-        return sorted(set(default if self.n is None else _listed(self.n)))
+        return sorted(set(default if self.n is None else _as_list(self.n)))
 
     def chosen_laws(self) -> set[str]:
         """The laws asked for."""
-        names = _known("laws", self.laws, LAWS)
+        names = _checked_names("laws", self.laws, LAWS)
         return set(LAWS) if "all" in names else set(names)
 
     def k_listed(self, default: Sequence[int] = ()) -> list[int]:
         """The k asked for by number, in order; the default where none were."""
-        return sorted(set(default)) if self.k is None else sorted(dict.fromkeys(_listed(self.k)))
+        return sorted(set(default)) if self.k is None else sorted(dict.fromkeys(_as_list(self.k)))
 
     def k_beyond(self, vocab_size: int) -> list[int]:
         """The k asked for by number at which every token is a hit."""
@@ -177,25 +179,25 @@ class Request:
         Raises:
             RbpxError: none is below `vocab_size`.
         """
-        asked = default if self.k is None else self.k
-        if asked == "log":
+        k_values = default if self.k is None else self.k
+        if k_values == "log":
             steps = round(8 * math.log10(vocab_size))
             grid = {round(10 ** (i / 8)) for i in range(steps + 1)}
             return sorted(k for k in grid if k < vocab_size)
-        numbers = sorted(set(asked)) if isinstance(asked, tuple) else self.k_listed()
+        numbers = sorted(set(k_values)) if isinstance(k_values, tuple) else self.k_listed()
         below = [k for k in numbers if k < vocab_size]
         if not below:
             raise RbpxError(f"k={min(numbers)} is not below the vocabulary of {vocab_size:,}; give a smaller k")
         return below
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _known(key: str, value: Any, known: Sequence[str]) -> list[Any]:
-    """The names asked for, each of them known or `all`."""
-    names = _listed(value)
+def _checked_names(key: str, value: Any, known: Sequence[str]) -> list[Any]:
+    """The names asked for; an error unless each of them is known or `all`."""
+    names = _as_list(value)
     for name in names:
         if name not in (*known, "all"):
             raise RbpxError(f"{key}={name} is unknown; {did_you_mean(str(name), known)}known: all, {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""Which fields of a row make a text, and which rows count."""
+"""Which fields of a dataset's rows make a text, and which rows are measured."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class RowChoice:
-    """What of a dataset is measured.
+    """Which texts of a dataset are measured.
 
     Attributes:
         fields: of a row, joined by newlines into its text.
-        articles: the rows are lines of a running text, which is cut where titles stand.
-        where: path of a column, as `meta.pile_set_name` -> the value that a row must have there.
-        longer_than: characters that a text must exceed; None takes each.
+        articles: the rows are lines of a running text, which is split at its titles.
+        where: path of a column, such as `meta.pile_set_name` -> the value that a row must have there.
+        longer_than: characters that a text must exceed; None takes every text.
     """
 
     fields: tuple[str, ...] = ("text",)
@@ -22,5 +22,5 @@ class RowChoice:
 
     @property
     def takes_every_row(self) -> bool:
-        """Whether each row is one text, so that a row can be drawn without reading the others."""
+        """Whether every row is one text, so that a row can be drawn without reading the others."""
         return not self.articles and not self.where and self.longer_than is None

@@ -1,4 +1,4 @@
-"""A named study, as a file of experiments/ says it."""
+"""The description of a named study in a file of experiments/."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,11 @@ class StudyConfig:
     """A named study (experiments/*.yaml).
 
     Attributes:
-        name: of its file.
-        question: what it asks.
-        grid: what was measured where it was published, and what is measured here.
+        name: the name of its file.
+        question: the question it answers.
+        grid: what was measured in the publication, and what is measured here.
         published: what was published, with its source.
-        result: a SELECT over `found`, the rows of its analyses: what `record` writes into its file.
+        result: a SELECT over `found`, the rows of its analyses; `record` writes its answer into the file.
     """
 
     name: str | None = None

@@ -1,9 +1,9 @@
-"""A name that nobody knows in; the known one that was probably meant, as advice to read, out."""
+"""Suggests the known name that was probably meant by an unknown one."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-_MEANT = {
+_SYNONYMS = {
     "gpu": "cuda",
     "fp16": "float16",
     "bf16": "bfloat16",
@@ -14,16 +14,16 @@ _MEANT = {
 
 
 def near(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is nearest, capitals aside; None where none is near."""
+    """The closest known name, ignoring case; None where none is close."""
     by_lower = {each.lower(): each for each in known}
-    other = _MEANT.get(name.lower())
-    if other in by_lower:
-        return by_lower[other]
-    found = get_close_matches(name.lower(), by_lower, n=1)
-    return by_lower[found[0]] if found else None
+    synonym = _SYNONYMS.get(name.lower())
+    if synonym in by_lower:
+        return by_lower[synonym]
+    matches = get_close_matches(name.lower(), by_lower, n=1)
+    return by_lower[matches[0]] if matches else None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The question, with a blank after it; nothing where no name is near."""
-    found = near(name, known)
-    return "" if found is None else f"did you mean {found}? "
+    """The question, followed by a space; empty where no name is close."""
+    suggestion = near(name, known)
+    return "" if suggestion is None else f"did you mean {suggestion}? "

@@ -1,1 +1,1 @@
-"""A source of text in, documents and windows of token ids out."""
+"""Data: reads sources of text, draws documents from them and cuts these into windows of token ids."""

@@ -1,4 +1,4 @@
-"""Where a text enters: a dataset's name or file in, a list of `Document`s out, drawn reproducibly."""
+"""Reads the texts of a dataset on this machine, built in or from a file, and draws `Document`s from it reproducibly."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ from rbpx.data.texts import Text, texts
 from rbpx.errors import RbpxError
 from rbpx.files.rows import format_of, read_bytes, read_rows
 
-# Tests, IDLE, the 2to3 converter, build machinery and the data of pydoc are no library code.
+# Tests, IDLE, the 2to3 converter, build machinery and the data of pydoc are not library code.
 _NOT_STDLIB = {
     "test", "tests", "idlelib", "lib2to3", "distutils", "pydoc_data", "site-packages", "dist-packages", "__pycache__"
 }  # fmt: skip
@@ -37,17 +37,19 @@ Source = Sequence[Text]
 def read_stdlib() -> Source:
     """(path, source) of each module of the running interpreter's standard library, in path order."""
     root = Path(sysconfig.get_paths()["stdlib"])
-    found = []
+    sources = []
     for name in sorted(_modules(root), key=lambda name: name.parts):
-        if name.parts[0].startswith(("config-", "_sysconfigdata", "sitecustomize", "usercustomize")):  # of this machine
+        if name.parts[0].startswith(
+            ("config-", "_sysconfigdata", "sitecustomize", "usercustomize")
+        ):  # machine-specific
             continue
         with tokenize.open(root / name) as source:  # honours the encoding that the file declares
-            found.append((name.as_posix(), source.read()))
-    return found
+            sources.append((name.as_posix(), source.read()))
+    return sources
 
 
 def _modules(root: Path) -> Iterator[PurePath]:
-    """The .py files of library code below a folder, named from there; what is no library code is not even listed."""
+    """The .py files of library code below a folder, relative to it; other folders are not even listed."""
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name not in _NOT_STDLIB]
         within = PurePath(folder).relative_to(root)
@@ -65,9 +67,9 @@ def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None
     """The texts of a JSONL, CSV or Parquet file, by row number from 1; any other file is one text, or its articles.
 
     Args:
-        path: of the file.
-        fields: of a row, joined by newlines.
-        wanted: the same fields with what else is asked of a row; None takes every row.
+        path: the file.
+        fields: the fields of a row that make its text, joined by newlines.
+        wanted: the same fields with further conditions on a row; None takes every row.
 
     Raises:
         RbpxError: the file is missing, cannot be read as what its name says, or a row lacks a field.
@@ -99,10 +101,10 @@ def read_source(kind: str, path: Path | None, fields: Sequence[str], wanted: Row
         return read_file(path, fields, wanted)
     if kind == "file":
         raise RbpxError("dataset=file needs dataset.path=FILE, a text, JSONL, CSV or Parquet file")
-    found = {"stdlib": read_stdlib, "pydoc": read_pydoc}[kind]()
+    source = {"stdlib": read_stdlib, "pydoc": read_pydoc}[kind]()
     if wanted is None or wanted.takes_every_row:
-        return found
-    rows = ((name, {"text": text}) for name, text in found)
+        return source
+    rows = ((name, {"text": text}) for name, text in source)
     return list(texts(rows, replace(wanted, fields=("text",)), f"dataset {kind}"))
 
 

@@ -1,4 +1,4 @@
-"""What a hub and its libraries raise in, one line for the user out: a wrong request, or a hub that fails."""
+"""Turns what a hub and its libraries raise into one line for the user: a wrong request, or a hub that fails."""
 
 import re
 from collections.abc import Iterator
@@ -9,18 +9,18 @@ from rbpx.config.dataset import DatasetConfig
 from rbpx.errors import MeasureError, RbpxError
 
 
-def place_of(asked: DatasetConfig, with_split: bool = True) -> str:
+def place_of(dataset: DatasetConfig, with_split: bool = True) -> str:
     """A dataset as people name it: ORG/NAME, its subset, its split."""
-    return ", ".join(part for part in (asked.hub, asked.subset, asked.split if with_split else None) if part)
+    return ", ".join(part for part in (dataset.hub, dataset.subset, dataset.split if with_split else None) if part)
 
 
 @contextmanager
-def explained(asked: DatasetConfig) -> Iterator[None]:
+def explained(dataset: DatasetConfig) -> Iterator[None]:
     """Turn what loading a dataset raises into one line.
 
     Raises:
         RbpxError: there is no such dataset, subset or revision, it may not be read, or it is a script.
-        MeasureError: anything else that the hub or what it delivered did.
+        MeasureError: the hub failed in any other way, or delivered something unreadable.
     """
     from datasets.exceptions import DataFilesNotFoundError, DatasetNotFoundError
     from huggingface_hub.errors import (
@@ -30,7 +30,7 @@ def explained(asked: DatasetConfig) -> Iterator[None]:
         RevisionNotFoundError,
     )
 
-    name = f"dataset.hub={asked.hub}"
+    name = f"dataset.hub={dataset.hub}"
     try:
         yield
     except RbpxError:
@@ -39,7 +39,7 @@ def explained(asked: DatasetConfig) -> Iterator[None]:
         raise RbpxError(_gated(name)) from None
     except RevisionNotFoundError:
         raise RbpxError(
-            f"dataset.revision={asked.revision} does not exist in {asked.hub}; check the branch or commit"
+            f"dataset.revision={dataset.revision} does not exist in {dataset.hub}; check the branch or commit"
         ) from None
     except (RepositoryNotFoundError, HFValidationError):
         raise RbpxError(f"{name} is unknown to the hub; check its spelling, or log in if it is private") from None
@@ -47,17 +47,17 @@ def explained(asked: DatasetConfig) -> Iterator[None]:
         raise RbpxError(f"{name} has no files of rows, as Parquet, JSON, CSV or text; give another dataset") from None
     except DatasetNotFoundError as problem:
         if "gated" not in str(problem):
-            raise MeasureError(undelivered(asked, problem)) from None
+            raise MeasureError(undelivered(dataset, problem)) from None
         raise RbpxError(_gated(name)) from None
     except Exception as problem:  # whatever a network does, and whatever `datasets` makes of what it delivered
         if _is_ours(problem):
             raise
-        wrong = _wrong_request(name, asked, str(problem))
-        raise MeasureError(undelivered(asked, problem)) if wrong is None else RbpxError(wrong) from None
+        wrong = _wrong_request(name, dataset, str(problem))
+        raise MeasureError(undelivered(dataset, problem)) if wrong is None else RbpxError(wrong) from None
 
 
 def _is_ours(problem: BaseException) -> bool:
-    """Whether it began in our own code: then it is a defect, which no hub is to blame for."""
+    """Whether it was raised in our own code: then it is a bug of ours, not a failure of the hub."""
     trace = problem.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -68,8 +68,8 @@ def _gated(name: str) -> str:
     return f"{name} is gated; accept its terms on the hub and run `hf auth login`"
 
 
-def _wrong_request(name: str, asked: DatasetConfig, text: str) -> str | None:
-    """What `datasets` says in a plain ValueError or RuntimeError, so that its words alone tell."""
+def _wrong_request(name: str, dataset: DatasetConfig, text: str) -> str | None:
+    """Explain a wrong request that `datasets` reports as a plain ValueError or RuntimeError, recognised by its text."""
     script = re.search(r"scripts are no longer supported, but found (\S+)", text)
     if script:
         return f"{name} is a script, {script[1]}, which is never run; give a dataset of files, or dataset.path=FILE"
@@ -77,17 +77,17 @@ def _wrong_request(name: str, asked: DatasetConfig, text: str) -> str | None:
         r"BuilderConfig '.*' not found. Available: \[(.*?)\]|among the available configs: \[(.*?)\]", text
     )
     if subsets:
-        known = (subsets[1] or subsets[2]).replace("'", "")
-        return f"dataset.subset={asked.subset} is no subset of {asked.hub}; it has: {known}"
+        available = (subsets[1] or subsets[2]).replace("'", "")
+        return f"dataset.subset={dataset.subset} is not a subset of {dataset.hub}; it has: {available}"
     return None
 
 
-def undelivered(asked: DatasetConfig, problem: BaseException) -> str:
-    """What to say when a hub failed."""
+def undelivered(dataset: DatasetConfig, problem: BaseException) -> str:
+    """The error text for a hub that failed."""
     while problem.__cause__ is not None:  # `datasets` wraps what went wrong
         problem = problem.__cause__
     reason = " ".join(str(problem).split())[:160]
     return (
-        f"the hub did not deliver {place_of(asked)} ({type(problem).__name__}: {reason}); check the network and type "
+        f"the hub did not deliver {place_of(dataset)} ({type(problem).__name__}: {reason}); check the network and type "
         "the same again, or read a file with dataset.path=FILE"
     )

@@ -1,4 +1,4 @@
-"""Parquet files of the hub in, the documents drawn from them out, without reading what was not drawn."""
+"""Draws documents from Parquet files of the hub, reading only the row groups that contain them."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -12,14 +12,14 @@ from rbpx.data.corpus import Document, drawn_rows
 from rbpx.data.texts import Text, text_of
 from rbpx.errors import RbpxError
 
-_READERS = 8  # of row groups at once: a request waits for the network, not for the processor
+_READERS = 8  # of row groups at once: requests wait for the network, not for the processor
 
-Tell = Callable[[int, int | None, str], None]  # done, of how many (None: not known), of what
+Tell = Callable[[int, int | None, str], None]  # progress: number done, of how many (None: unknown), of what
 
 
 @dataclass(frozen=True, eq=False)
 class _RowGroup:
-    """Where rows lie: `start` is the number of the first among all rows, `first` in its split; `head` is the footer."""
+    """A row group: `start` is the number of its first row among all rows, `first` in its split; `head` the footer."""
 
     start: int
     first: int
@@ -32,24 +32,24 @@ class _RowGroup:
 def read_parts(
     files: Sequence[tuple[str, str]], wanted: RowChoice, place: str, limit: int, seed: int, tell: Tell
 ) -> list[Document]:
-    """Draw from all rows of the files, and read the row groups that hold what was drawn, the fields alone.
+    """Draw from all rows of the files, and read only the fields, in the row groups that contain drawn rows.
 
-    The footers say how many rows there are, so the draw is the one of the whole dataset, shuffled.
+    The footers give the number of rows, so the draw is the same as from the whole dataset, shuffled.
 
     Args:
         files: split and `hf://` address of each, in the order of the dataset.
-        wanted: the fields; each row must be a text.
+        wanted: the fields; each row must be one text.
         place: the dataset as people name it.
         limit: documents at most.
         seed: of the shuffle.
-        tell: called with the documents that are there.
+        tell: called with the number of documents read.
 
     Raises:
-        RbpxError: the files are not Parquet, rows are not texts each, or a field is missing.
+        RbpxError: the files are not Parquet, a row is not one text, or a field is missing.
     """
     if not wanted.takes_every_row:
         raise RbpxError(
-            "dataset.draw=parts reads nothing but the drawn rows, so it does not go with dataset.articles, where or "
+            "dataset.draw=parts reads only the drawn rows, so it does not go with dataset.articles, where or "
             "longer_than; use dataset.draw=whole"
         )
     other = [path for _, path in files if not path.endswith(".parquet")]
@@ -59,12 +59,12 @@ def read_parts(
         groups, n_rows = _row_groups(files, list(pool.map(lambda file: _open(file[1]).metadata, files)))
         starts = [group.start for group in groups]
         order = drawn_rows(n_rows, limit, seed)
-        drawn = [
+        rows_by_group = [
             (g, list(rows)) for g, rows in groupby(sorted(order), lambda row: groups[bisect_right(starts, row) - 1])
         ]
         by_row: dict[int, Text] = {}
-        for found in pool.map(lambda part: _read(part[0], part[1], wanted, place), drawn):
-            by_row |= found
+        for texts_by_row in pool.map(lambda part: _read(part[0], part[1], wanted, place), rows_by_group):
+            by_row |= texts_by_row
             tell(len(by_row), len(order), "documents")
     return [Document(doc_id, *by_row[row]) for doc_id, row in enumerate(order)]
 
@@ -77,25 +77,25 @@ def _open(path: str, head: Any = None) -> Any:
 
 
 def _row_groups(files: Sequence[tuple[str, str]], heads: Sequence[Any]) -> tuple[list[_RowGroup], int]:
-    found, start, lengths = [], 0, dict.fromkeys((split for split, _ in files), 0)
+    groups, start, lengths = [], 0, dict.fromkeys((split for split, _ in files), 0)
     for (split, path), head in zip(files, heads, strict=True):
         for group in range(head.num_row_groups):
             length = head.row_group(group).num_rows
             if length:
-                found.append(_RowGroup(start, lengths[split], split, path, head, group))
+                groups.append(_RowGroup(start, lengths[split], split, path, head, group))
             start, lengths[split] = start + length, lengths[split] + length
-    return found, start
+    return groups, start
 
 
 def _read(where: _RowGroup, rows: Sequence[int], wanted: RowChoice, place: str) -> dict[int, Text]:
     file = _open(where.path, where.head)
-    held = file.schema_arrow.names
-    table = file.read_row_group(where.group, columns=[name for name in wanted.fields if name in held])
-    # a table without columns has no rows: none of the fields is there, which is said below
+    columns = file.schema_arrow.names
+    table = file.read_row_group(where.group, columns=[name for name in wanted.fields if name in columns])
+    # a table without columns has no rows: then none of the fields exists, which `text_of` reports
     records = table.take([row - where.start for row in rows]).to_pylist() if table.column_names else [{}] * len(rows)
-    found = {}
+    texts_by_row = {}
     for row, record in zip(rows, records, strict=True):
         name = f"{where.split}/{where.first + row - where.start}"
-        # the columns that were not read are named, for a message that says which there are
-        found[row] = (name, text_of(dict.fromkeys(held) | record, wanted.fields, name, place))
-    return found
+        # the columns that were not read are included by name, for an error that lists all columns
+        texts_by_row[row] = (name, text_of(dict.fromkeys(columns) | record, wanted.fields, name, place))
+    return texts_by_row

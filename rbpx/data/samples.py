@@ -1,6 +1,6 @@
-"""A dataset as asked in, its drawn documents out; those of a hub's dataset are kept in the store, drawn once.
+"""Samples: the drawn documents of a requested dataset; those of a hub's dataset are drawn once and kept in the store.
 
-samples/<key>.parquet holds the documents, and in its metadata the request, the commit of the hub and the time.
+samples/<key>.parquet contains the documents, and in its metadata the request, the commit of the hub and the time.
 """
 
 import json
@@ -24,101 +24,100 @@ from rbpx.store.store import Record, Store, now
 _COLUMNS = pa.schema([("doc_id", pa.int32()), ("source_id", pa.string()), ("text", pa.large_string())])
 _FACTS = b"rbpx"
 
-Begin = Callable[[str], Tell]  # what is loaded -> called with how far it is
+Begin = Callable[[str], Tell]  # what is loaded -> a function to report progress to
 
 
-def sample(asked: DatasetConfig, limit: int, seed: int, store: Store, begin: Begin) -> Sample:
-    """Draw at most `limit` documents; of a hub's dataset, take those that the store has kept.
+def sample(dataset: DatasetConfig, limit: int, seed: int, store: Store, begin: Begin) -> Sample:
+    """Draw at most `limit` documents; for a hub's dataset, take those in the store if there are any.
 
     Args:
-        asked: the dataset.
+        dataset: the dataset.
         limit: documents at most.
         seed: of the draw.
-        store: keeps what was drawn from a hub, so that the same request needs no hub again.
-        begin: called before a hub is asked.
+        store: keeps what was drawn from a hub, so that the same request does not need the hub again.
+        begin: called before the hub is contacted.
 
     Raises:
         RbpxError: there is no such text, or it is empty.
         MeasureError: the hub fails, or the store cannot be written.
     """
-    found = sample_here(asked, limit, seed, store)
-    if found is not None:
-        return found
-    request = _request(asked, limit, seed)
-    kept = store.sample_file(digest(request))
-    _draw_once(asked, limit, seed, request, kept, store, begin)
-    return _read(kept)
+    here = sample_here(dataset, limit, seed, store)
+    if here is not None:
+        return here
+    request = _request(dataset, limit, seed)
+    path = store.sample_file(digest(request))
+    _draw_once(dataset, limit, seed, request, path, store, begin)
+    return _read(path)
 
 
-def sample_here(asked: DatasetConfig, limit: int, seed: int, store: Store) -> Sample | None:
-    """The same without asking a hub; None where it would have to be asked.
+def sample_here(dataset: DatasetConfig, limit: int, seed: int, store: Store) -> Sample | None:
+    """The same without contacting a hub; None where that would be necessary.
 
     Raises:
         RbpxError: there is no such text on this machine, or it is empty.
     """
-    path = None if asked.path is None else Path(asked.path)
-    if asked.hub is not None and asked.kind != "hub":
-        raise RbpxError(f"dataset.hub={asked.hub} does not go with dataset={asked.name}; use dataset=hub")
-    if path is not None or asked.kind != "hub":
-        source = read_source(asked.kind, path, asked.fields, asked.row_choice())
+    path = None if dataset.path is None else Path(dataset.path)
+    if dataset.hub is not None and dataset.kind != "hub":
+        raise RbpxError(f"dataset.hub={dataset.hub} does not go with dataset={dataset.name}; use dataset=hub")
+    if path is not None or dataset.kind != "hub":
+        source = read_source(dataset.kind, path, dataset.fields, dataset.row_choice())
         if not source:
-            raise RbpxError(_empty(asked, str(path)))
+            raise RbpxError(_empty(dataset, str(path)))
         return Sample(draw(source, limit, seed), None)
-    kept = store.sample_file(digest(_request(asked, limit, seed)))
-    return _read(kept) if kept.is_file() else None
+    sample_path = store.sample_file(digest(_request(dataset, limit, seed)))
+    return _read(sample_path) if sample_path.is_file() else None
 
 
 def _draw_once(
-    asked: DatasetConfig, limit: int, seed: int, request: Record, kept: Path, store: Store, begin: Begin
+    dataset: DatasetConfig, limit: int, seed: int, request: Record, path: Path, store: Store, begin: Begin
 ) -> None:
-    """Draw from the hub and keep it; processes that want the same at the same time wait for the first."""
+    """Draw from the hub and write it to the store; other processes with the same request wait for the first."""
     store.prepare()
-    kept.parent.mkdir(exist_ok=True)
-    with FileLock(kept.with_name(f".{kept.stem}.lock")):
-        if kept.is_file():
+    path.parent.mkdir(exist_ok=True)
+    with FileLock(path.with_name(f".{path.stem}.lock")):
+        if path.is_file():
             return
-        found = read_hub(asked, limit, seed, begin(f"{asked.name} from the hub: {asked.hub}"))
-        if not found.documents:
-            raise RbpxError(_empty(asked, str(asked.hub)))
-        columns = {name: [getattr(d, name) for d in found.documents] for name in _COLUMNS.names}
-        facts = {"request": request, "commit": found.commit, "at": now()}
+        drawn_sample = read_hub(dataset, limit, seed, begin(f"{dataset.name} from the hub: {dataset.hub}"))
+        if not drawn_sample.documents:
+            raise RbpxError(_empty(dataset, str(dataset.hub)))
+        columns = {name: [getattr(d, name) for d in drawn_sample.documents] for name in _COLUMNS.names}
+        facts = {"request": request, "commit": drawn_sample.commit, "at": now()}
         store.write_sample(
-            kept.stem, pa.table(columns, schema=_COLUMNS).replace_schema_metadata({_FACTS: json.dumps(facts)})
+            path.stem, pa.table(columns, schema=_COLUMNS).replace_schema_metadata({_FACTS: json.dumps(facts)})
         )
 
 
-def _read(kept: Path) -> Sample:
+def _read(path: Path) -> Sample:
     try:
-        table = pq.read_table(kept)
+        table = pq.read_table(path)
         facts = json.loads(table.schema.metadata[_FACTS])
         documents = [Document(**row) for row in table.to_pylist()]
     except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise RbpxError(f"the sample {kept} cannot be read: {problem}; delete it to draw it again") from None
+        raise RbpxError(f"the sample {path} cannot be read: {problem}; delete it to draw it again") from None
     return Sample(documents, facts["commit"])
 
 
-def _request(asked: DatasetConfig, limit: int, seed: int) -> dict[str, Any]:
-    """What decides the documents: three ways of coming by a shuffled sample are one."""
+def _request(dataset: DatasetConfig, limit: int, seed: int) -> dict[str, Any]:
+    """What determines the documents: the three ways to draw a shuffled sample give the same ones."""
     return {
-        "hub": asked.hub,
-        "subset": asked.subset,
-        "split": asked.split,
-        "revision": asked.revision,
-        "draw": "first" if asked.draw is Draw.first else "shuffled",
-        "fields": list(asked.fields),
-        "articles": asked.articles,
-        "where": asked.where or {},
-        "longer_than": asked.longer_than,
+        "hub": dataset.hub,
+        "subset": dataset.subset,
+        "split": dataset.split,
+        "revision": dataset.revision,
+        "draw": "first" if dataset.draw is Draw.first else "shuffled",
+        "fields": list(dataset.fields),
+        "articles": dataset.articles,
+        "where": dataset.where or {},
+        "longer_than": dataset.longer_than,
         "limit": limit,
         "seed": seed,
     }
 
 
-def _empty(asked: DatasetConfig, place: str) -> str:
-    rules = [f"{name}={getattr(asked, name)}" for name in ("where", "longer_than") if getattr(asked, name)]
-    rules += ["articles=true"] if asked.articles else []
+def _empty(dataset: DatasetConfig, place: str) -> str:
+    rules = [f"{name}={getattr(dataset, name)}" for name in ("where", "longer_than") if getattr(dataset, name)]
+    rules += ["articles=true"] if dataset.articles else []
     if rules:
-        return (
-            f"dataset {asked.name} ({place}) has no text that meets dataset.{' and dataset.'.join(rules)}; change that"
-        )
-    return f"dataset {asked.name} ({place}) is empty; give one with at least one document"
+        conditions = " and ".join(f"dataset.{rule}" for rule in rules)
+        return f"dataset {dataset.name} ({place}) has no text that meets {conditions}; change that"
+    return f"dataset {dataset.name} ({place}) is empty; give one with at least one document"

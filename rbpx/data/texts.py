@@ -1,4 +1,4 @@
-"""Rows of a dataset in, its texts out: which fields make a text, which rows count, which lines are one article."""
+"""Turns rows of a dataset into texts: which fields make a text, which rows count, which lines form an article."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -11,27 +11,27 @@ Text = tuple[str, str]  # (source_id, text)
 
 
 def texts(rows: Iterable[tuple[str, Any]], wanted: RowChoice, place: str) -> Iterator[Text]:
-    """The texts of rows that are given with their ids, in order.
+    """The texts of rows, which come with their ids, in order.
 
     Raises:
-        RbpxError: a row has no such field, no such column, or no text in it.
+        RbpxError: a row lacks a field or a column of `where`, or a field is not text.
     """
     chosen = ((name, row) for name, row in rows if _meets(row, wanted.where, name, place))
-    found: Iterable[Text] = ((name, text_of(row, wanted.fields, name, place)) for name, row in chosen)
+    all_texts: Iterable[Text] = ((name, text_of(row, wanted.fields, name, place)) for name, row in chosen)
     if wanted.articles:
-        found = split_articles(line for _, line in found)
+        all_texts = split_articles(line for _, line in all_texts)
     least = wanted.longer_than
-    return ((name, text) for name, text in found if least is None or len(text) > least)
+    return ((name, text) for name, text in all_texts if least is None or len(text) > least)
 
 
 def text_of(row: Any, fields: Sequence[str], name: str, place: str) -> str:
     """The fields of one row, joined by newlines.
 
     Raises:
-        RbpxError: the row is no record, or holds no text in one of the fields.
+        RbpxError: the row is not a record, or one of the fields is not text.
     """
     if not isinstance(row, dict):
-        raise RbpxError(f"row {name} of {place} is no record with fields; one JSON object a row is expected")
+        raise RbpxError(f"row {name} of {place} is not a record with fields; one JSON object per row is expected")
     missing = [f for f in fields if not isinstance(row.get(f), str)]
     if missing:
         raise RbpxError(
@@ -43,15 +43,15 @@ def text_of(row: Any, fields: Sequence[str], name: str, place: str) -> str:
 
 def _meets(row: Any, where: dict[str, Any], name: str, place: str) -> bool:
     for path, value in where.items():
-        found = row
+        node = row
         for step in path.split("."):
-            if not isinstance(found, dict) or step not in found:
-                has = f"it has: {', '.join(map(str, found))}" if isinstance(found, dict) else "it is no record"
+            if not isinstance(node, dict) or step not in node:
+                has = f"it has: {', '.join(map(str, node))}" if isinstance(node, dict) else "it is not a record"
                 raise RbpxError(
-                    f"row {name} of {place} has no '{step}' for dataset.where, which asks {path} ({has}); "
+                    f"row {name} of {place} has no '{step}' for dataset.where, which needs {path} ({has}); "
                     "name the column with dataset.where='{column: value}'"
                 )
-            found = found[step]
-        if found != value:
+            node = node[step]
+        if node != value:
             return False
     return True

@@ -1,4 +1,4 @@
-"""Documents in, windows of token ids out, with the positions that are scored."""
+"""Cuts documents into windows of token ids, and marks the positions that are scored."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Window:
         ids: int32 [T], token ids with the special tokens that the tokenizer adds.
         scored: bool [T], whether position t is predicted and counted; never true at t = 0, nor in two windows.
         n_bytes: bytes (UTF-8) of the text that the window covers, without those of the windows before it.
-        n_bytes_scored: those that its scored tokens stand for; without the first token, specials and what follows them.
+        n_bytes_scored: those of its scored tokens, so without the first token, special tokens and what follows them.
         start: index of its first token in the document.
     """
 
@@ -47,10 +47,10 @@ def scored_positions(ids: npt.NDArray[np.int32], special_ids: Sequence[int]) -> 
 
 
 def token_bytes(text: str, offsets: Sequence[tuple[int, int]]) -> npt.NDArray[np.int64]:
-    """Bytes (UTF-8) of the text that each token stands for, int64 [T].
+    """Bytes (UTF-8) of the text that each token covers, int64 [T].
 
-    A token stands for what lies between the end of those before it and its own, as some tokenizers trim white space off
-    their offsets. A character that several tokens make up counts with the first of them.
+    A token covers the text from the end of the tokens before it to its own end, because some tokenizers leave white
+    space out of their offsets. A character that consists of several tokens counts with the first of them.
 
     Args:
         text: of the document.
@@ -68,7 +68,7 @@ def spans(n_tokens: int, window: int, stride: int | None) -> list[tuple[int, int
     """[begin, end) of each window of a document: the first one alone, or one every `stride` tokens up to its end.
 
     Raises:
-        ValueError: the stride is not below the window, so that a token would have nothing before it.
+        ValueError: the stride is not below the window, so that a token would have no context.
     """
     if stride is None:
         return [(0, min(window, n_tokens))]
@@ -80,13 +80,13 @@ def spans(n_tokens: int, window: int, stride: int | None) -> list[tuple[int, int
 
 
 def acting_bos(tokenizer: Any, bos: Bos) -> Bos:
-    """The BOS policy as it acts: `tokenizer` where another asks for what the tokenizer does by itself, as OPT's add.
+    """The effective BOS policy: `tokenizer` where `bos` is what the tokenizer does by itself, as `add` is for OPT.
 
     Raises:
-        RbpxError: a BOS is asked of a tokenizer that has none.
+        RbpxError: a BOS is requested of a tokenizer that has none.
     """
-    own, asked = (_encoded(["a"], tokenizer, None, policy)[0] for policy in (Bos.tokenizer, bos))
-    return Bos.tokenizer if asked == own else bos
+    default_ids, ids = (_encoded(["a"], tokenizer, None, policy)[0] for policy in (Bos.tokenizer, bos))
+    return Bos.tokenizer if ids == default_ids else bos
 
 
 def cut_windows(
@@ -99,18 +99,18 @@ def cut_windows(
 ) -> list[Window]:
     """Each document's first `window` tokens, special ones included; with a stride, all of its windows.
 
-    A token is scored in the first window that holds it, with all that is before it there, so once.
+    A token is scored once, in the first window that contains it, with all that is before it there as context.
 
     Args:
-        documents: what is read.
+        documents: the texts.
         tokenizer: of the model.
         window: tokens at most.
         bos: which special tokens begin a document; later windows begin with its own tokens.
         stride: tokens from one window to the next; None reads the first window alone, as the RBP paper does.
-        unscored: ids that are neither input nor label of a scored token, beside the special ones.
+        unscored: ids, besides the special ones, that are neither input nor label of a scored token.
 
     Raises:
-        RbpxError: a BOS is asked of a tokenizer that has none.
+        RbpxError: a BOS is requested of a tokenizer that has none.
     """
     if not documents:
         return []
@@ -132,27 +132,27 @@ def cut_windows(
 
 
 def authors_padding(tokenizer: Any) -> int:
-    """The id with which the authors of the RBP paper fill a window: the tokenizer's pad, or else its eos; 0 is unset.
+    """The id that the RBP paper's code pads windows with: the tokenizer's pad, or else its eos; 0 counts as unset.
 
     Raises:
         RbpxError: the tokenizer has neither.
     """
-    found = tokenizer.pad_token_id or tokenizer.eos_token_id
-    if found is None:
-        raise RbpxError("protocol=official fills windows with the pad or eos token, and this tokenizer has neither")
-    return int(found)
+    token_id = tokenizer.pad_token_id or tokenizer.eos_token_id
+    if token_id is None:
+        raise RbpxError("protocol=official pads windows with the pad or eos token, but this tokenizer has neither")
+    return int(token_id)
 
 
 def _encoded(
     texts: Sequence[str], tokenizer: Any, window: int | None, bos: Bos
 ) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
-    """Token ids and offsets of each text; those of special tokens that are put before it are (0, 0)."""
+    """Token ids and offsets of each text; the offsets of special tokens put before it are (0, 0)."""
     first = [tokenizer.bos_token_id] if bos is Bos.add else []
     if first == [None]:
         raise RbpxError(
-            "model.bos=add needs a tokenizer with a BOS token, and this one has none; use model.bos=tokenizer"
+            "model.bos=add needs a tokenizer with a BOS token, but this one has none; use model.bos=tokenizer"
         )
-    tokenizer.truncation_side = "right"  # some families cut the beginning away
+    tokenizer.truncation_side = "right"  # some families cut off the beginning by default
     encoded = tokenizer(
         list(texts),
         add_special_tokens=bos is Bos.tokenizer,

@@ -16,7 +16,7 @@ from rbpx.config.options import Format
 from rbpx.display.numbers import UNKNOWN
 from rbpx.display.tables import console
 from rbpx.display.visible import visible_line
-from rbpx.files.output import Lines, listed, opened, plain, write_csv, write_json, write_parquet
+from rbpx.files.output import Lines, opened, plain, python_values, write_csv, write_json, write_parquet
 
 _ROWS_SHOWN = 40
 
@@ -57,7 +57,7 @@ def print_table(table: pa.Table, format: Format, output: str | None = None) -> N
             pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
         )
         shown.add_column(escape(visible_line(name)), justify="right" if right else "left", overflow="fold")
-    for row in zip(*(listed(column) for column in table.slice(0, _ROWS_SHOWN).columns), strict=True):
+    for row in zip(*(python_values(column) for column in table.slice(0, _ROWS_SHOWN).columns), strict=True):
         shown.add_row(*(_cell(value) for value in row))
     console().print(shown)
     if table.num_rows > _ROWS_SHOWN:

@@ -1,1 +1,1 @@
-"""Reading users' tables, writing files whole, digests: a path in, rows or a file out."""
+"""Files: reading users' tables, writing atomically, digests."""

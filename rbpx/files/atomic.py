@@ -1,4 +1,4 @@
-"""Files and folders written whole or not at all: the only place in rbpx where something is renamed into place."""
+"""Atomic writes: files and folders appear complete or not at all. Nothing else in rbpx renames a file into place."""
 
 import os
 import re
@@ -13,26 +13,25 @@ from pathlib import Path
 def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
     """Write a file, or a folder with files in it, at the path that this yields; it is renamed to `path` at the end.
 
-    The path that is yielded lies in the same folder, begins with a dot and ends in `.tmp`. The folders above are made
-    where they are missing.
+    The yielded path is in the same folder, begins with a dot and ends in `.tmp`. Missing parent folders are made.
 
-    What a reader sees: all of what was there before, or all of what was written. A file that was there is replaced. A
-    folder is not: where another process was faster, its folder stays and this one fails.
+    What a reader sees: the complete old content or the complete new content. An existing file is replaced. An existing
+    folder is not: where another process was faster, its folder stays and this write fails.
 
-    What a crash of the machine leaves: what was there before, or all of what was written, and after a normal return
-    what was written: its bytes are on the disk before the rename, and the entry of the folder is after it (where the
-    platform can synchronise folders). With `durable=False` nothing is synchronised, so a crash of the machine (not of
-    the process) may leave an empty or half a file under the final name: for what can be made again, and is recognised
-    as damaged when it is read.
+    What a crash of the machine leaves: the complete old or new content, and after a normal return the new: the bytes
+    are on disk before the rename, and the folder's entry is on disk after it (where the platform can synchronise
+    folders). With `durable=False` nothing is synchronised, so a crash of the machine (not of the process) may leave an
+    empty or partial file under the final name: this is for what can be made again, and is recognised as corrupt when it
+    is read.
 
     What a killed process leaves: the temporary file or folder. `leftovers` lists them.
 
     Args:
-        path: the final place.
-        durable: whether to wait until the disk has it.
+        path: the final path.
+        durable: whether to wait until everything is on disk.
 
     Raises:
-        OSError: it cannot be written, or `path` is a folder that is not empty. Nothing of it is left.
+        OSError: it cannot be written, or `path` is a folder that is not empty. No temporary file remains.
     """
     _make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
@@ -54,14 +53,14 @@ def atomic_write_text(path: Path, text: str, *, durable: bool = True) -> None:
 
 
 def atomic_remove(folder: Path) -> None:
-    """Remove a folder: a reader sees all of it or nothing."""
+    """Remove a folder: a reader sees it complete or not at all."""
     temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.tmp")
     os.replace(folder, temporary)
     shutil.rmtree(temporary)
 
 
 def leftovers(path: Path) -> list[Path]:
-    """Temporary files of `path` that processes are writing, or left when they were killed."""
+    """Temporary files for `path` that processes are writing, or left when they were killed."""
     name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]+\.tmp.*")
     return [entry for entry in path.parent.glob(".*.tmp*") if name.fullmatch(entry.name)]
 

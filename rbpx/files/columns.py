@@ -1,4 +1,4 @@
-"""The one table of what columns of users' tables are called: names of columns in, the field that each one holds out."""
+"""The names that columns of users' tables may have, in one table, and which field each column of a file holds."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ class Columns:
 
     Attributes:
         named: field -> column.
-        wide: k -> column that holds RBP_k; empty where `named` has rbp.
+        wide: k -> column of RBP_k; empty where `named` has rbp.
         ignored: columns that are not recognised.
     """
 
@@ -56,23 +56,23 @@ class Columns:
 
 
 def named_columns(columns: Sequence[str], fields: Sequence[str]) -> dict[str, str]:
-    """Field -> the column that has one of its names, for those of the fields that have one."""
+    """Field -> the column that has one of its names, for the fields that have such a column."""
     by_name = {_plain(column): column for column in columns}
     aliases = {field: next((alias for alias in ALIASES[field] if alias in by_name), None) for field in fields}
     return {field: by_name[alias] for field, alias in aliases.items() if alias is not None}
 
 
 def match_columns(columns: Sequence[str], chosen: Mapping[str, str], file: str) -> Columns:
-    """What each column of a file of observations holds: by what the user chose, else by its name.
+    """Which field each column of a file of observations holds: as the user chose, otherwise by its name.
 
     Args:
-        columns: names of the columns, no two alike without regard to case.
+        columns: names of the columns, no two of which differ only in case.
         chosen: field (or rbp_K) -> column.
         file: the file, for errors.
 
     Raises:
-        RbpxError: a choice that names no field or no column, cross-entropy in bits, no RBP at all, or RBP both in one
-            column and in one a k.
+        RbpxError: a choice of a field or column that does not exist, cross-entropy in bits, no RBP at all, or RBP both
+            in one column and in a column for each k.
     """
     by_name = {_plain(column): column for column in columns}
     named: dict[str, str] = {}
@@ -122,7 +122,7 @@ def _check(
         raise RbpxError(f"{file} has no column k; it has: {', '.join(columns)}; name it with columns='{{k: NAME}}'")
     if _plain(named.get("rbp", "")) in _OF_WINDOWS and "n" not in named:
         raise RbpxError(
-            f"{file}: column {named['rbp']!r} is a share of windows, and no column n gives their length; add it or "
+            f"{file}: column {named['rbp']!r} is a share of windows, but no column n gives their length; add it or "
             "name it with columns='{n: NAME}'"
         )
 

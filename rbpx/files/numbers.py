@@ -1,4 +1,4 @@
-"""The one check of numbers in users' tables: a cell in, an exact number or a refusal that names its place out."""
+"""Checks numbers in users' tables: a cell is read as an exact number, or refused with an error that names its place."""
 
 import re
 from decimal import Decimal
@@ -11,7 +11,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 
 
 def number(value: Any) -> Decimal | None:
-    """A finite number exactly as written, None where a cell holds none; true and false are not numbers."""
+    """A finite number exactly as written, None where a cell is not one; true and false are not numbers."""
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         return None
     text = str(value).strip()
@@ -22,15 +22,15 @@ def whole_number(row: Row, field: str, value: Any, meaning: str, *, least: int =
     """A whole number within limits.
 
     Args:
-        row: where it is.
-        field: what it is.
+        row: the row of the cell.
+        field: the field that the cell holds.
         value: the cell.
         meaning: what is expected there, for the error.
-        least: the smallest one that is accepted.
-        most: the largest one.
+        least: the smallest number that is accepted.
+        most: the largest.
 
     Raises:
-        RbpxError: it is empty, not a whole number, or out of its limits.
+        RbpxError: the cell is empty, not a whole number, or out of its limits.
     """
     exact = None if is_empty(value) else number(value)
     if exact is None or not least <= exact <= most or exact != exact.to_integral_value():
@@ -39,7 +39,7 @@ def whole_number(row: Row, field: str, value: Any, meaning: str, *, least: int =
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a cell holds nothing."""
+    """Whether a cell is empty."""
     return value is None or (isinstance(value, str) and not value.strip())
 
 

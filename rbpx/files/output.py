@@ -1,4 +1,4 @@
-"""An Arrow table in; CSV, JSON or Parquet out, whole or not at all."""
+"""Writes an Arrow table as CSV, JSON or Parquet, completely or not at all."""
 
 import csv
 import errno
@@ -18,14 +18,14 @@ import pyarrow.parquet as pq
 from rbpx.errors import RbpxError
 from rbpx.files.atomic import atomic_write
 
-_ROWS = 10_000  # turned into Python objects at a time
+_ROWS = 10_000  # converted to Python objects at a time
 
 
 def check_output(output: str) -> None:
-    """Refuse a place where nothing can be written, before anything is measured.
+    """Refuse an output that cannot be written, before anything is measured.
 
     Raises:
-        RbpxError: it is a folder, its folder is missing, or may not be written.
+        RbpxError: it is a folder, or its folder is missing or not writable.
     """
     path = Path(output).expanduser()
     reason = "is a folder" if path.is_dir() else None if path.parent.is_dir() else "is in a folder that does not exist"
@@ -37,7 +37,7 @@ def check_output(output: str) -> None:
 
 @contextmanager
 def output_file(output: str) -> Iterator[Path]:
-    """A path to write a user's output to; it takes its name at the end, or is removed after an error.
+    """A path to write a user's output to; it is renamed to its final name at the end, or removed after an error.
 
     Raises:
         RbpxError: the output cannot be written.
@@ -58,12 +58,12 @@ def output_file(output: str) -> Iterator[Path]:
 
 @contextmanager
 def opened(output: str | None) -> Iterator[TextIO]:
-    """A file to write text to, or stdout where there is none."""
+    """A file to write text to, or stdout if `output` is None."""
     if output is None:
         try:
             yield sys.stdout
             sys.stdout.flush()
-        except BrokenPipeError:  # `| head` has read what it wanted
+        except BrokenPipeError:  # `| head` has read enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     with output_file(output) as path, path.open("w", encoding="utf-8", newline="") as file:
@@ -71,25 +71,25 @@ def opened(output: str | None) -> Iterator[TextIO]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON and CSV take it; what is not finite is missing."""
+    """A value that JSON and CSV can represent; what is not finite is missing."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value.isoformat() if isinstance(value, datetime) else value
 
 
 class Lines:
-    """Where a CSV writer puts its rows, each ended by a line feed.
+    r"""The file that a CSV writer writes to; it ends each row with a line feed.
 
-    Told to end them so itself, Python's writer leaves a carriage return in a cell unquoted (before 3.13), and readers
-    take it for the end of the row.
+    With lineterminator="\n", Python's own writer leaves a carriage return in a cell unquoted (before 3.13), and
+    readers take it for the end of the row.
     """
 
     def __init__(self, file: TextIO) -> None:
-        """Write on to a file."""
+        """Write to this file."""
         self._file = file
 
     def write(self, row: str) -> int:
-        """One row, with the two characters that end it."""
+        """Write one row, which comes with the two characters that end it."""
         return self._file.write(row[:-2] + "\n")
 
 
@@ -114,13 +114,13 @@ def write_json(table: pa.Table, output: str | None) -> None:
 
 
 def write_parquet(table: pa.Table, output: str) -> None:
-    """Write Parquet, with the types that the table has."""
+    """Write Parquet, with the types of the table."""
     with output_file(output) as path:
         pq.write_table(table.rename_columns(_distinct(table.column_names)), path, compression="zstd")
 
 
-def listed(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column; dates that Python has no number for, as infinity, as text."""
+def python_values(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column; dates that Python cannot represent, such as infinity, as text."""
     try:
         values: list[Any] = column.to_pylist()
     except (OverflowError, ValueError):
@@ -130,7 +130,7 @@ def listed(column: pa.ChunkedArray) -> list[Any]:
 
 def _rows(table: pa.Table) -> Iterator[list[Any]]:
     for start in range(0, table.num_rows, _ROWS):
-        columns = [listed(column) for column in table.slice(start, _ROWS).columns]
+        columns = [python_values(column) for column in table.slice(start, _ROWS).columns]
         yield from ([plain(value) for value in values] for values in zip(*columns, strict=True))
 
 

@@ -1,7 +1,7 @@
-"""The one reader of users' tables: a CSV, JSON Lines, JSON or Parquet file, plain or gzipped, in; its rows out.
+"""Reads users' tables: the rows of a CSV, JSON Lines, JSON or Parquet file, plain or gzipped.
 
 `read_rows` gives the rows as they are written, for texts. `read_table` gives them as a table of values: cells without
-white space around them, empty ones as None, column names that differ in more than case.
+surrounding white space, empty ones as None, column names that differ in more than case.
 """
 
 import csv
@@ -29,7 +29,7 @@ class Row:
     Attributes:
         path: the file.
         number: of the row, from 1.
-        line: on which it begins, from 1; None where the file has no lines (Parquet) or they say nothing (JSON).
+        line: on which it begins, from 1; None where the file has no lines (Parquet) or they mean nothing (JSON).
         values: column -> value.
     """
 
@@ -62,13 +62,13 @@ class Rows:
 
 
 def format_of(path: Path) -> str | None:
-    """`.csv`, `.parquet`, `.json` or `.jsonl` by the name of a file, `.gz` and capitals aside; None for any other."""
+    """`.csv`, `.parquet`, `.json` or `.jsonl` by a file's name, ignoring `.gz` and case; None for any other."""
     last = next((suffix for suffix in reversed(path.suffixes) if suffix.lower() != ".gz"), "").lower()
     return last if last in FORMATS else None
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a file; those inside where its name ends in .gz."""
+    """The bytes of a file, decompressed where its name ends in .gz."""
     content = path.read_bytes()
     return gzip.decompress(content) if path.suffix.lower() == ".gz" else content
 
@@ -77,14 +77,14 @@ def read_table(path: Path) -> Rows:
     """Read a table of values.
 
     Raises:
-        RbpxError: it is missing, is not what its suffix says, has no rows, or two columns whose names differ in case.
+        RbpxError: it is missing, is not what its suffix says, has no rows, or two columns differ only in case.
     """
     if not path.is_file():
         raise RbpxError(f"{path} is not a file; give the path of a CSV, Parquet, JSON or JSONL file")
     if format_of(path) is None:
         raise RbpxError(
-            f"{path} has the suffix {path.suffix.lower() or 'of nothing'!r}; known: {', '.join(FORMATS)}, each also "
-            "with .gz; rename the file"
+            f"{path} has {f'the suffix {path.suffix.lower()!r}' if path.suffix else 'no suffix'}; "
+            f"known: {', '.join(FORMATS)}, each also with .gz; rename the file"
         )
     table = read_rows(path)
     lowered = [column.strip().lower() for column in table.columns]
@@ -107,11 +107,11 @@ def _stripped(value: Any) -> Any:
 
 
 def read_rows(path: Path, *, one_object: bool = False) -> Rows:
-    """Read a file in one of `FORMATS`, with the values that are written there.
+    """Read a file in one of `FORMATS`, with its values as written.
 
     Args:
-        path: of the file.
-        one_object: whether a JSON file may be an object, which is its only row.
+        path: the file.
+        one_object: whether a JSON file may be a single object, which is then its only row.
 
     Raises:
         RbpxError: it is not what its suffix says.
@@ -143,7 +143,7 @@ def _read_csv(content: bytes, path: Path) -> Table:
     reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
     columns: list[str] = []
     rows: list[Row] = []
-    end = 0  # a quoted line break makes a record of several lines; it is named by its first
+    end = 0  # a record with quoted line breaks has several lines; it is reported by its first
     for cells in reader:
         line, end = end + 1, reader.line_num
         if len(cells) != len(columns) and not any(cell.strip() for cell in cells):

@@ -1,4 +1,4 @@
-"""JSON records that end with a digest of their contents, so that a flipped bit is noticed when they are read."""
+"""JSON records that end with a digest of their contents, so that a flipped bit is detected when they are read."""
 
 import json
 import re
@@ -13,13 +13,13 @@ from rbpx.files.digest import digest
 
 
 def write_sealed(path: Path, record: Mapping[str, Any], in_lines: bool = False, *, durable: bool = True) -> None:
-    """Write a record whole, with a digest of all that it says, so that a flipped bit in it is seen.
+    """Write a record atomically, with a digest of its contents, so that a flipped bit in it is detected.
 
     Args:
-        path: where.
+        path: the file.
         record: plain values.
-        in_lines: one value a line, for people; that takes ten times as long to write.
-        durable: whether it must outlast a crash of the machine; see `atomic_write`.
+        in_lines: one value per line, for people; that takes ten times as long to write.
+        durable: whether it must survive a crash of the machine; see `atomic_write`.
     """
     atomic_write_text(path, _sealed(json.loads(json.dumps(record, allow_nan=False)), in_lines), durable=durable)
 
@@ -30,20 +30,20 @@ def _sealed(record: Mapping[str, Any], in_lines: bool = False) -> str:
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """A record as it was written, without its seal; those of older versions have none.
+    """A record as it was written, without its seal; records of older versions have none.
 
     Raises:
-        ValueError: it is no record, or not the one that was sealed.
-        FileNotFoundError: it is not there.
+        ValueError: it is not a record, or not the one that was sealed.
+        FileNotFoundError: it does not exist.
     """
     text = path.read_text(encoding="utf-8")
     record = json.loads(text)
     if not isinstance(record, dict) or not record:
-        raise ValueError("it is no record")
+        raise ValueError("it is not a record")
     name, last = record.popitem()
-    # All of the text is compared: two spellings of one number may have the same digest. And a last value that is the
-    # seal of all before it is one whatever its name: that is where a bit may have flipped. On one line, because the
-    # standard library writes indented JSON ten times slower; no string of JSON holds the line breaks that go.
+    # The whole text is compared, because two spellings of one number may have the same digest. A last value that is
+    # the digest of all before it is the seal whatever its name, because a bit may have flipped in the name. Compared on
+    # one line, because the standard library writes indented JSON ten times slower; JSON strings contain no line breaks.
     on_one_line = re.sub(r"\n *", "", text)
     if on_one_line != _sealed(record) and (name == "seal" or last == digest(record)):
         raise ValueError("it has changed since it was written")

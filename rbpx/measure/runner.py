@@ -202,12 +202,12 @@ def _measure(
     place = {"cell": progress.n_done + 1, "cells": n_cells}
     store, config = grid.store, _plain(grid.request)
     try:
-        with heartbeat(store, cell.names() | place, processes.is_main) as mark:
+        with heartbeat(store, cell.names() | place, processes.is_main) as beat:
 
             def begin(n_tokens: int) -> Callable[[int], None]:
                 start_next()
                 advance = progress.begin(f"{cell.family} {cell.size}", n_tokens, processes.world_size)
-                return mark.follow(n_tokens, advance, processes.world_size)
+                return beat.follow(n_tokens, advance, processes.world_size)
 
             budget = grid.request.tokens_per_batch
             record = measure_cell(cell, grid.sample, load, store, processes, budget, config, begin)

@@ -1,1 +1,1 @@
-"""The store: runs in as immutable files, SQL over them out."""
+"""The store: measured runs kept as immutable files, with SQL over them."""

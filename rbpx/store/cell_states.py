@@ -26,77 +26,81 @@ class CellState:
     """The state of one cell.
 
     Attributes:
-        cell: as asked.
+        cell: as requested.
         state: of the cell.
         run_id: the run that answers it, where it is done.
         error: why it failed, where it did.
-        mark: the last heartbeat of the process that measures it, or was stopped.
+        heartbeat: the last one of the process that is measuring it, or that was stopped while it did.
     """
 
     cell: Cell
     state: State
     run_id: str | None = None
     error: str | None = None
-    mark: LastHeartbeat | None = None
+    heartbeat: LastHeartbeat | None = None
 
     def row(self) -> Record:
         """As a record."""
-        told = ("host", "pid", "since", "n_tokens", "tokens_done", "tokens_per_s")
-        facts: Record = {} if self.mark is None else self.mark.facts
+        progress = ("host", "pid", "since", "n_tokens", "tokens_done", "tokens_per_s")
+        facts: Record = {} if self.heartbeat is None else self.heartbeat.facts
         return {
             "state": self.state.value,
             **self.cell.names(),
             "run_id": self.run_id,
             "error": self.error,
-            **{name: facts.get(name) for name in told},
+            **{name: facts.get(name) for name in progress},
         }
 
 
 def cell_states(cells: Sequence[Cell], store: Store) -> list[CellState]:
     """The state of each cell of a grid.
 
-    A cell is looked up by its key. Where its text is not on this machine, so that it has none, it is the newest one of
-    the same names that was asked with the same model, protocol, dtype, sample size and seed.
+    A cell is looked up by its key. Where its text is not on this machine, it has no key; then the newest cell with the
+    same names, model, protocol, dtype, sample size and seed answers it.
     """
-    marks = read_heartbeats(store)
+    heartbeats = read_heartbeats(store)
     records = list(store.records("cells"))
     failures = list(store.records("failures"))
-    return [_cell_state(cell, store, records, failures, marks) for cell in cells]
+    return [_cell_state(cell, store, records, failures, heartbeats) for cell in cells]
 
 
 def _cell_state(
-    cell: Cell, store: Store, records: Sequence[Record], failures: Sequence[Record], marks: dict[str, LastHeartbeat]
+    cell: Cell,
+    store: Store,
+    records: Sequence[Record],
+    failures: Sequence[Record],
+    heartbeats: dict[str, LastHeartbeat],
 ) -> CellState:
     if cell.text_hash is None:
         alike = [record for record in records if _same_request(cell, record) and store.has_run(record["run_id"])]
         done = max(alike, key=lambda record: record["asked_at"], default=None)
-        mark = next((marked for marked in marks.values() if _same_names(cell, marked.facts)), None)
+        heartbeat = next((beat for beat in heartbeats.values() if _same_names(cell, beat.facts)), None)
         failed = next((record for record in failures if _same_names(cell, record)), None)
     else:
         done = store.cell(cell.key)
-        mark = marks.get(cell.key)
+        heartbeat = heartbeats.get(cell.key)
         failed = store.record("failures", cell.failure_key)
     if done is not None:
         return CellState(cell, State.done, run_id=done["run_id"])
-    if mark is not None:
-        return CellState(cell, State.running if mark.alive else State.stopped, mark=mark)
+    if heartbeat is not None:
+        return CellState(cell, State.running if heartbeat.alive else State.stopped, heartbeat=heartbeat)
     if failed is not None:
         return CellState(cell, State.failed, error=failed["error"])
     return CellState(cell, State.missing)
 
 
 def _same_names(cell: Cell, record: Record) -> bool:
-    """Whether a mark or a failure has the names of a cell; records of older versions have fewer."""
+    """Whether a heartbeat or a failure has the names of a cell; records of older versions have fewer."""
     return all(record.get(name, value) == value for name, value in cell.names().items() if name != "cell_key")
 
 
 def _same_request(cell: Cell, record: Record) -> bool:
-    """Whether a cell that was measured was asked as this one, its text apart."""
-    asked = record["config"]
-    if not asked or any(getattr(cell, n) != record[n] for n in ("family", "size", "model", "revision", "dataset")):
+    """Whether the request of a measured cell was the same as this one, apart from the text."""
+    request = record["config"]
+    if not request or any(getattr(cell, n) != record[n] for n in ("family", "size", "model", "revision", "dataset")):
         return False
-    protocol = {**vars(ProtocolConfig()), "padding": ProtocolConfig().padding.value, **asked["protocol"]}
-    theirs = {**{name: asked[name] for name in ("dtype", "limit", "seed")}, "bos": asked["model"].get("bos")}
+    protocol = {**vars(ProtocolConfig()), "padding": ProtocolConfig().padding.value, **request["protocol"]}
+    theirs = {**{name: request[name] for name in ("dtype", "limit", "seed")}, "bos": request["model"].get("bos")}
     theirs |= {"protocol": protocol["name"], **{n: protocol[n] for n in ("window", "whole", "stride", "padding")}}
     theirs["bos"] = theirs["bos"] or Bos.tokenizer.value
     return all(getattr(cell, name) == value for name, value in theirs.items())

@@ -1,7 +1,7 @@
-"""Cells that are being measured: a file in the store while a process works on one, and how others read it.
+"""Heartbeats of cells that are being measured: written to the store while a process works on one, read by `status`.
 
-running/<cell_key>.json   host, pid, since when, how far. A thread writes it anew every few seconds, so the time of the
-file tells that the process lives, also while a model loads or a batch takes long.
+running/<cell_key>.json   host, pid, start time, progress. A thread rewrites it every few seconds, so a recent
+modification time shows that the process is alive, even while a model loads or a batch takes long.
 """
 
 import json
@@ -18,37 +18,37 @@ from rbpx.store.store import Record, Store, now
 
 FOLDER = "running"
 _BEAT_S = 4.0
-_SILENT_S = 300.0  # a process that wrote nothing for so long is not running
+_SILENT_S = 300.0  # a process that has written nothing for this long is not running
 
 
 class Heartbeat:
-    """Writes the heartbeat of one cell that this process measures; failing to write it stops nothing."""
+    """Writes the heartbeat of one cell that this process measures; a failure to write it is ignored."""
 
     def __init__(self, store: Store, facts: Record) -> None:
-        """Prepare the mark of the cell that `facts` name by `cell_key`."""
+        """Prepare the heartbeat of the cell whose `cell_key` is in `facts`."""
         self._path = store.root / FOLDER / f"{facts['cell_key']}.json"
         self._facts = {**facts, "host": platform.node(), "pid": os.getpid(), "since": now()}
         self._n_tokens: int | None = None
         self._done, self._began = 0, 0.0
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="rbpx-mark", daemon=True)
+        self._thread = threading.Thread(target=self._beat, name="rbpx-heartbeat", daemon=True)
 
     def follow(self, n_tokens: int, advance: Callable[[int], None], processes: int = 1) -> Callable[[int], None]:
-        """Count what `advance` is told, towards `n_tokens`; it tells the tokens of one of so many processes."""
+        """Wrap `advance` so that its calls are counted towards `n_tokens`; it reports the tokens of one process."""
         self._n_tokens, self._began = n_tokens, time.monotonic()
 
-        def told(n: int) -> None:
+        def counting_advance(n: int) -> None:
             self._done = min(n_tokens, self._done + n * processes)
             advance(n)
 
-        return told
+        return counting_advance
 
     def begin(self) -> None:
-        """Leave the mark and keep it fresh."""
+        """Write the heartbeat and keep it fresh."""
         self._thread.start()
 
     def end(self) -> None:
-        """Take the mark away."""
+        """Stop writing and remove the file."""
         self._over.set()
         self._thread.join()
         with suppress(OSError):
@@ -59,31 +59,31 @@ class Heartbeat:
             took_s = time.monotonic() - self._began if self._done else 0.0
             pace = self._done / took_s if took_s else None
             progress: Record = {"n_tokens": self._n_tokens, "tokens_done": self._done, "tokens_per_s": pace}
-            with suppress(OSError):  # a full disk or a store that went away is told by what writes the run
+            with suppress(OSError):  # a full disk or a store that went away is reported by what writes the run
                 atomic_write_text(self._path, json.dumps(self._facts | progress), durable=False)
             self._over.wait(_BEAT_S)
 
 
 @contextmanager
 def heartbeat(store: Store, facts: Record, leads: bool = True) -> Iterator[Heartbeat]:
-    """Mark a cell as running for as long as the block takes; only the process that `leads` writes."""
-    mark = Heartbeat(store, facts)
+    """Show a cell as running for as long as the block takes; only the process that `leads` writes."""
+    beat = Heartbeat(store, facts)
     if leads:
-        mark.begin()
+        beat.begin()
     try:
-        yield mark
+        yield beat
     finally:
         if leads:
-            mark.end()
+            beat.end()
 
 
 @dataclass(frozen=True)
 class LastHeartbeat:
-    """What the heartbeat of a cell said last.
+    """The last heartbeat of a cell.
 
     Attributes:
-        facts: what its mark says: the names of the cell, host, pid, since, n_tokens, tokens_done, tokens_per_s.
-        alive: whether it is being measured; else its process was stopped.
+        facts: what it contains: the names of the cell, host, pid, since, n_tokens, tokens_done, tokens_per_s.
+        alive: whether the cell is being measured; if not, its process was stopped.
     """
 
     facts: Record
@@ -97,30 +97,31 @@ class LastHeartbeat:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds until it is done, at its pace so far."""
+        """Seconds until it is done, at its speed so far."""
         if self.share is None or not self.facts["tokens_per_s"]:
             return None
         return float((self.facts["n_tokens"] - self.facts["tokens_done"]) / self.facts["tokens_per_s"])
 
 
 def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
-    """The marks of a store by cell_key."""
-    found = {}
+    """The heartbeats in a store, by cell_key."""
+    heartbeats = {}
     for path in sorted((store.root / FOLDER).glob("[!.]*.json")):
         try:
             facts, written = json.loads(path.read_text(encoding="utf-8")), path.stat().st_mtime
         except FileNotFoundError:  # it ended since it was listed
             continue
-        found[facts["cell_key"]] = LastHeartbeat(facts, time.time() - written < _SILENT_S and _may_live(facts))
-    return found
+        alive = time.time() - written < _SILENT_S and _may_live(facts)
+        heartbeats[facts["cell_key"]] = LastHeartbeat(facts, alive)
+    return heartbeats
 
 
 def _may_live(facts: Record) -> bool:
-    """Whether the process of a mark may live; of another host only its silence tells."""
+    """Whether the process of a heartbeat may be alive; on another host only its silence shows that it is not."""
     if facts["host"] != platform.node():
         return True
     try:
-        os.kill(facts["pid"], 0)  # sends nothing
+        os.kill(facts["pid"], 0)  # signal 0 only checks that the process exists
     except ProcessLookupError:
         return False
     except PermissionError:

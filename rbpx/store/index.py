@@ -1,4 +1,4 @@
-"""The index `rbpx.duckdb` over a store: rebuilt from the files under a lock, swapped in whole, never the only copy."""
+"""The index `rbpx.duckdb` over a store: rebuilt from its files under a lock and never the only copy of anything."""
 
 import logging
 import os
@@ -21,7 +21,7 @@ _STORAGE = "v1.0.0"  # DuckDB 1.x clients open it too
 
 
 def refresh_index(store: Store) -> Path:
-    """Bring the index up to date with the files; a store that was moved has another state, so it is indexed anew.
+    """Bring the index up to date with the files; a store that was moved has another state, so it is indexed again.
 
     Raises:
         MeasureError: the index cannot be written.
@@ -30,7 +30,7 @@ def refresh_index(store: Store) -> Path:
     try:
         store.root.mkdir(parents=True, exist_ok=True)
         with FileLock(store.root / f".{NAME}.lock"):
-            # Listed under the lock: what another process added meanwhile is in. What is damaged is out.
+            # Listed under the lock, so that what another process added meanwhile is included; corrupt files are not.
             state = digest([store.state(), sound_runs(store)])
             if _state_of(path) != state:
                 _rebuild(store, path, state)
@@ -58,12 +58,12 @@ def _state_of(path: Path) -> str | None:
         with duckdb.connect(str(path), read_only=True) as connection:
             row = connection.execute("SELECT state FROM index_state").fetchone()
             return None if row is None else str(row[0])
-    except duckdb.Error:  # cut short, or of another version: the files are the truth
+    except duckdb.Error:  # truncated, or of another version: the files are authoritative
         return None
 
 
 def _rebuild(store: Store, path: Path, state: str) -> None:
-    """Write the index anew; the caller holds the lock, so other temporary files of it are of killed processes."""
+    """Write the index from scratch; the caller has the lock, so its other temporary files are of killed processes."""
     _remove_leftovers(path)
     try:
         with atomic_write(path, durable=False) as temporary, duckdb.connect(":memory:") as connection:
@@ -75,9 +75,9 @@ def _rebuild(store: Store, path: Path, state: str) -> None:
             for name, columns in {**relations.BY_FILE, **relations.ALSO_BY_FILE}.items():
                 paths = relations.files(store, name)
                 if paths:
-                    listed = ", ".join(map(_quoted, paths))
+                    quoted_paths = ", ".join(map(_quoted, paths))
                     connection.execute(
-                        f"CREATE VIEW {name} AS FROM read_parquet([{listed}], hive_partitioning = false, "
+                        f"CREATE VIEW {name} AS FROM read_parquet([{quoted_paths}], hive_partitioning = false, "
                         "union_by_name = true)"
                     )
                 else:
@@ -99,7 +99,7 @@ def _quoted(text: str) -> str:
 
 
 def refresh_if_writable(store: Store) -> None:
-    """Bring the index up to date where the store may be written; else what is asked is answered from the files."""
+    """Bring the index up to date where the store is writable; otherwise questions are answered from the files."""
     if store.root.is_dir() and os.access(store.root, os.W_OK):
         try:
             refresh_index(store)

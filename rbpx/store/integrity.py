@@ -1,11 +1,11 @@
-"""A store in; which of its files are as they were written out, and what is wrong with the others.
+"""Integrity of a store's files: which of them are as they were written, and what is wrong with the others.
 
-Every file of a run is held against the sha256 that its manifest gives, once a command, on all cores. That costs 2 s
-of a core for a GiB (538 MB/s), so for a store above 256 MiB what was found is kept in `.checked.json` until the size,
-a time or the inode of a file changes. A bit that flips on the disk itself changes none of these. There the checksums
-of pages remain, which are verified whenever pages are read (a fifth more time) and do not hold the few bytes of their
-headers; a file that fails makes `doubt` forget what was found, so that all is checked again. `store verify` always
-reads every byte.
+Every file of a run is checked against the sha256 in its manifest, once per command, on all cores. That costs 2 s of
+a core per GiB (538 MB/s), so for a store above 256 MiB the results are cached in `.checked.json` until the size, a
+time or the inode of a file changes. A bit that flips on the disk itself changes none of these. Such a flip is left to
+the checksums of Parquet pages, which are verified whenever pages are read (a fifth more time) and do not cover the few
+bytes of the page headers; when a file fails, `doubt` discards the cached results, so that all files are checked again.
+`store verify` always reads every byte.
 """
 
 import contextlib
@@ -29,68 +29,68 @@ from rbpx.store.store import RUN_TABLES, Record, Store, stamp
 _LOGGER = logging.getLogger(__name__)
 _CACHE = ".checked.json"
 _REMEMBERED_FROM_BYTES = 1 << 28
-_found: dict[tuple[Path, str], dict[str, Any]] = {}  # by this process, of smaller stores
+_checked_before: dict[tuple[Path, str], dict[str, Any]] = {}  # results of this process, for smaller stores
 _PROMISED = {"protocol", "dtype", "vocab_size", "text_hash", "tokenizer_hash", "cross_entropy_nats", "files"} | {
     f"n_{what}" for what in ("documents", "skipped", "tokens", "bytes")
 }
 
 
 def sound_runs(store: Store) -> list[str]:
-    """Runs whose files are as they were written, in name order; each other one is said, once a command.
+    """Runs whose files are as they were written, in name order; each of the others is logged once per command.
 
     Raises:
-        RbpxError: a run is of a newer format than this version reads.
+        RbpxError: a run has a newer format than this version reads.
     """
     sound, faults = _checked(
         store, "runs", {run_id: run_files(store, run_id) for run_id in store.run_ids()}, lambda i: run_fault(store, i)
     )
     if faults:
-        asked = {cell["run_id"]: cell for cell in store.records("cells")}
+        cells = {cell["run_id"]: cell for cell in store.records("cells")}
         for run_id, fault in faults.items():
             warn_damage(
                 _LOGGER,
                 store.root,
-                f"run {run_id}{_called(asked.get(run_id))} is damaged and left out: {fault}; rbpx store rm {run_id}, "
+                f"run {run_id}{_called(cells.get(run_id))} is corrupt and left out: {fault}; rbpx store rm {run_id}, "
                 "then run the line that measured it again",
             )
     return sound
 
 
 def sound_files(store: Store, paths: Iterable[Path]) -> list[Path]:
-    """Those of some Parquet files (vocab, imports) that can be read to their end; each other one is said."""
-    listed = {str(path.relative_to(store.root)): path for path in paths}
-    kind = "files " + " ".join(sorted({path.parent.name for path in listed.values()}))
+    """Those of some Parquet files (vocab, imports) that can be read completely; each of the others is logged."""
+    by_name = {str(path.relative_to(store.root)): path for path in paths}
+    kind = "files " + " ".join(sorted({path.parent.name for path in by_name.values()}))
     sound, faults = _checked(
-        store, kind, {name: [path] for name, path in listed.items()}, lambda n: file_fault(listed[n])
+        store, kind, {name: [path] for name, path in by_name.items()}, lambda n: file_fault(by_name[n])
     )
     for name, fault in faults.items():
         warn_damage(
             _LOGGER,
             store.root,
-            f"{name} in store={store.root} is damaged and left out: {fault}; remove it, and make it again",
+            f"{name} in store={store.root} is corrupt and left out: {fault}; remove it, and make it again",
         )
-    return [listed[name] for name in sound]
+    return [by_name[name] for name in sound]
 
 
 def doubt(store: Store) -> None:
-    """Forget what was found: a file failed when it was read, though neither its size nor its times had changed."""
-    for known in [key for key in _found if key[0] == store.root]:
-        del _found[known]
-    with contextlib.suppress(PermissionError):  # a store that may only be read: what was asked fails again, and says so
+    """Discard the cached results: a file failed when it was read, though neither its size nor its times had changed."""
+    for checked in [key for key in _checked_before if key[0] == store.root]:
+        del _checked_before[checked]
+    with contextlib.suppress(PermissionError):  # a read-only store: the query fails again, and says why
         (store.root / _CACHE).unlink(missing_ok=True)
 
 
 def run_files(store: Store, run_id: str, folder: Path | None = None) -> list[Path]:
-    """The files that make up a run, its manifest first; in its own folder, or in a copy of that."""
+    """The files that make up a run, its manifest first; in its own folder, or in a copy of it."""
     folder = folder or store.run_folder(run_id)
     return [folder / "manifest.json", *(folder / f"{table}.parquet" for table in RUN_TABLES)]
 
 
 def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | None:
-    """What is wrong with the files of a run, or of a copy of its folder; None where nothing is. Every byte is read.
+    """What is wrong with the files of a run, or of a copy of its folder; None if nothing is. Every byte is read.
 
     Raises:
-        RbpxError: the run is of a newer format than this version reads.
+        RbpxError: the run has a newer format than this version reads.
     """
     manifest, *tables = run_files(store, run_id, folder)
     try:
@@ -98,7 +98,7 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
     except FileNotFoundError:
         return "manifest.json is missing"
     except (OSError, ValueError) as problem:
-        return f"manifest.json cannot be believed ({_line(problem)})"
+        return f"manifest.json is corrupt ({_line(problem)})"
     if facts.get("run_id") != run_id:
         return f"manifest.json is that of run {facts.get('run_id')}"
     _refuse_newer(store, run_id, facts)
@@ -108,20 +108,21 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
         promised = facts.get("files", {}).get(path.name)
         try:
             with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         except FileNotFoundError:
             return f"{path.name} is missing"
         except OSError as problem:
             return f"{path.name} cannot be read ({_line(problem)})"
-        if found != promised:
+        if sha256 != promised:
             return f"{path.name} has changed since it was written (its sha256 is not the manifest's)"
     return None
 
 
 def file_fault(path: Path) -> str | None:
-    """What is wrong with a file of the vocabulary or of imports, None where nothing is.
+    """What is wrong with a file of the vocabulary or of imports, None if nothing is.
 
-    Nothing is known of it but the checksums of its pages, and the digest of its rows in the name of an import.
+    It has no manifest; what can be checked are the checksums of its pages and, for an import, the digest of its rows
+    in its name.
     """
     try:
         table = read_whole(path)
@@ -133,13 +134,13 @@ def file_fault(path: Path) -> str | None:
 
 
 def read_whole(path: Path) -> pa.Table:
-    """All of a Parquet file, the checksums of its pages verified."""
+    """A whole Parquet file, with the checksums of its pages verified."""
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         return file.read()
 
 
 def _refuse_newer(store: Store, run_id: str, facts: Record) -> None:
-    """A format of which this version knows nothing: its numbers may mean something else."""
+    """Refuse a format newer than this version: its numbers may mean something else."""
     newer = facts.get("format", FORMAT)
     if not isinstance(newer, int) or newer > FORMAT:
         raise RbpxError(
@@ -151,18 +152,18 @@ def _refuse_newer(store: Store, run_id: str, facts: Record) -> None:
 def _checked(
     store: Store, kind: str, items: dict[str, list[Path]], fault_of: Callable[[str], str | None]
 ) -> tuple[list[str], dict[str, str]]:
-    """Names of what is sound, and what is wrong with the rest; looked at anew where a file has another stamp."""
+    """Names of what is sound, and what is wrong with the rest; checked again where the stamp of a file has changed."""
     stamps = {name: [stamp(path) for path in paths] for name, paths in items.items()}
     large = sum(seen[0] for of_one in stamps.values() for seen in of_one if seen) > _REMEMBERED_FROM_BYTES
     cache = read_cache(store.root / _CACHE) if large else {}
-    before: dict[str, Any] = cache.get(kind, {}) if large else _found.get((store.root, kind), {})
+    before: dict[str, Any] = cache.get(kind, {}) if large else _checked_before.get((store.root, kind), {})
     seen = {name: _seen(of_one) for name, of_one in stamps.items()}
     new = [name for name in seen if name not in before or before[name][0] != seen[name]]
-    with ThreadPoolExecutor() as pool:  # hashing works outside the interpreter's lock
-        found = dict(zip(new, pool.map(fault_of, new), strict=True))
-    now = {name: [seen[name], found[name]] if name in found else before[name] for name in seen}
+    with ThreadPoolExecutor() as pool:  # hashing releases the interpreter's lock
+        new_faults = dict(zip(new, pool.map(fault_of, new), strict=True))
+    now = {name: [seen[name], new_faults[name]] if name in new_faults else before[name] for name in seen}
     if not large:
-        _found[store.root, kind] = now
+        _checked_before[store.root, kind] = now
     elif now != before:
         write_cache(store.root / _CACHE, cache | {kind: now})
     return [name for name, (_, fault) in now.items() if fault is None], {

@@ -1,4 +1,4 @@
-"""What the names in a store mean: a relation, a column or a law in, a line of plain words with its unit out."""
+"""What the relations, columns and laws in a store mean, one line with the unit each; the reference is built from it."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Merging stores: copies what another store has and this one lacks, verified, and replaces nothing."""
+"""Merging stores: copies and verifies what another store has and this one lacks; nothing is replaced."""
 
 import shutil
 from collections import Counter
@@ -17,34 +17,34 @@ _ALSO = ("vocab", "samples")  # folders of files that are named by their content
 
 
 class _CorruptCopy(Exception):
-    """A run whose copy is not what its manifest says."""
+    """A run whose copy does not match its manifest."""
 
 
 @dataclass
 class Merged:
-    """What one store took from another.
+    """What one store copied from another.
 
     Attributes:
-        brought: kind -> how many came: runs, cells, fits, rank_fits, failures, vocab, samples, observations.
-        known: kind -> how many were here already.
-        kept_out: a line for each thing that did not come, and why.
+        copied: kind -> how many: runs, cells, fits, rank_fits, failures, vocab, samples, observations.
+        already_here: kind -> how many were in this store before.
+        skipped: a line for each thing that was not copied, and why.
     """
 
-    brought: Counter[str] = field(default_factory=Counter)
-    known: Counter[str] = field(default_factory=Counter)
-    kept_out: list[str] = field(default_factory=list)
+    copied: Counter[str] = field(default_factory=Counter)
+    already_here: Counter[str] = field(default_factory=Counter)
+    skipped: list[str] = field(default_factory=list)
 
 
 def merge(store: Store, other: Store, advance: Callable[[], None] = lambda: None) -> Merged:
-    """Copy what another store holds and this one lacks; done again, it brings nothing.
+    """Copy what another store has and this one lacks; a second merge copies nothing.
 
     Args:
-        store: what is added to.
-        other: what is read; not a byte of it changes.
+        store: the store that is added to.
+        other: the store that is read; it is not changed.
         advance: called after each run.
 
     Raises:
-        RbpxError: a run of the other store is of a newer format than this version reads.
+        RbpxError: a run of the other store has a newer format than this version reads.
         MeasureError: the store cannot be written.
     """
     merged = Merged()
@@ -62,12 +62,12 @@ def merge(store: Store, other: Store, advance: Callable[[], None] = lambda: None
 
 
 def _bring_run(store: Store, other: Store, run_id: str, merged: Merged) -> None:
-    """A run whole or not at all; one that is here already stays as it is."""
+    """Copy a run completely or not at all; one that is already here stays as it is."""
     if store.has_run(run_id):
         if _same_files(store, other, run_id):
-            merged.known["runs"] += 1
+            merged.already_here["runs"] += 1
         else:
-            merged.kept_out.append(
+            merged.skipped.append(
                 f"run {run_id}: it is here with other bytes, which stay; to take the other one: "
                 f"rbpx store rm {run_id}, then merge again"
             )
@@ -83,12 +83,12 @@ def _bring_run(store: Store, other: Store, run_id: str, merged: Merged) -> None:
         except _CorruptCopy:
             pass
         except OSError as problem:
-            if not store.has_run(run_id):  # else another process brought it meanwhile
+            if not store.has_run(run_id):  # otherwise another process copied it meanwhile
                 raise _unwritten(store, problem) from None
     if fault is None:
-        merged.brought["runs"] += 1
+        merged.copied["runs"] += 1
     else:
-        merged.kept_out.append(f"run {run_id}: it is damaged: {fault}")
+        merged.skipped.append(f"run {run_id}: it is corrupt: {fault}")
 
 
 def _same_files(store: Store, other: Store, run_id: str) -> bool:
@@ -105,18 +105,18 @@ def _files(folder: Path) -> Iterator[Path]:
 def _bring_file(store: Store, other: Store, path: Path, kind: str, merged: Merged) -> None:
     final = store.root / path.relative_to(other.root)
     if final.exists():
-        merged.known[kind] += 1
+        merged.already_here[kind] += 1
         return
     fault = file_fault(path) if path.suffix == ".parquet" else None
     if fault is not None:
-        merged.kept_out.append(f"{kind}/{path.name}: it is damaged: {fault}")
+        merged.skipped.append(f"{kind}/{path.name}: it is corrupt: {fault}")
         return
     try:
         with atomic_write(final) as copy:
             shutil.copyfile(path, copy)
     except OSError as problem:
         raise _unwritten(store, problem) from None
-    merged.brought[kind] += 1
+    merged.copied[kind] += 1
 
 
 def _bring_import(store: Store, path: Path, merged: Merged) -> None:
@@ -128,24 +128,24 @@ def _bring_import(store: Store, path: Path, merged: Merged) -> None:
     except RbpxError as problem:
         fault = str(problem)
     if fault is None:
-        merged.brought["observations"] += n_new
-        merged.known["imports"] += not n_new
+        merged.copied["observations"] += n_new
+        merged.already_here["imports"] += not n_new
     else:
-        merged.kept_out.append(f"imports/{path.name}: {fault}")
+        merged.skipped.append(f"imports/{path.name}: {fault}")
 
 
 def _bring_records(store: Store, other: Store, merged: Merged) -> None:
-    """Requests whose run is here, then what was fitted to runs that are all here, then failures not answered here."""
+    """Copy requests whose run is here, then fits whose runs are all here, then failures that no run here answers."""
     for name, cell in _records(other, "cells", merged):
         here = store.record("cells", name)
         if here is not None and here["run_id"] != cell["run_id"]:
-            merged.kept_out.append(f"cell {name}: here run {here['run_id']} answers it, there run {cell['run_id']}")
+            merged.skipped.append(f"cell {name}: here run {here['run_id']} answers it, there run {cell['run_id']}")
         elif store.has_run(cell["run_id"]):
             _bring_record(store, "cells", name, cell, merged)
-    known = {*store.run_ids(), *imported_run_ids(store)}
+    all_run_ids = {*store.run_ids(), *imported_run_ids(store)}
     for kind in ("fits", "rank_fits"):
         for name, fit in _records(other, kind, merged):
-            if known.issuperset(fit["run_ids"] if kind == "fits" else [fit["run_id"]]):
+            if all_run_ids.issuperset(fit["run_ids"] if kind == "fits" else [fit["run_id"]]):
                 _bring_record(store, kind, name, fit, merged)
     answered = {(cell["family"], cell["size"], cell["dataset"]) for cell in store.records("cells")}
     for name, failure in _records(other, "failures", merged):
@@ -158,10 +158,10 @@ def _records(other: Store, kind: str, merged: Merged) -> Iterator[tuple[str, Rec
         try:
             record = read_sealed(path)
         except ValueError as problem:
-            merged.kept_out.append(f"{kind}/{path.name}: it is damaged ({problem})")
+            merged.skipped.append(f"{kind}/{path.name}: it is corrupt ({problem})")
             continue
         if kind == "cells" and not (record["cell_key"] == path.stem and is_plain(record["run_id"])):
-            merged.kept_out.append(f"{kind}/{path.name}: it is not the request that its name says")
+            merged.skipped.append(f"{kind}/{path.name}: it is not the request that its name says")
             continue
         yield path.stem, record
 
@@ -169,9 +169,9 @@ def _records(other: Store, kind: str, merged: Merged) -> Iterator[tuple[str, Rec
 def _bring_record(store: Store, kind: str, name: str, record: Record, merged: Merged) -> None:
     if store.record(kind, name) is None:
         store.write_record(kind, name, record)
-        merged.brought[kind] += 1
+        merged.copied[kind] += 1
     else:
-        merged.known[kind] += 1
+        merged.already_here[kind] += 1
 
 
 def _unwritten(store: Store, problem: OSError) -> MeasureError:

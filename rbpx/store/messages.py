@@ -1,8 +1,8 @@
-"""Messages beside results, logged by the modules of rbpx: each shown once, and of a much damaged store the first few.
+"""Log messages beside results: each is shown once, and for a store with much damage only the first few.
 
 Modules call `logging.getLogger(__name__).warning(...)`, and `warn_damage` for what a store leaves out. Nothing is
-printed unless someone shows messages: a command line on stderr (`rbpx.cli.messages`), a notebook with its answer
-(`collected_messages`).
+printed unless a handler is attached: the command line shows messages on stderr (`rbpx.cli.messages`), a notebook
+beside its answer (`collected_messages`).
 """
 
 import logging
@@ -13,28 +13,28 @@ from pathlib import Path
 from typing import Final
 
 LOGGER: Final = "rbpx"
-logging.getLogger(LOGGER).addHandler(logging.NullHandler())  # else Python prints warnings to stderr by itself
+logging.getLogger(LOGGER).addHandler(logging.NullHandler())  # without it Python prints warnings to stderr
 _LINES_OF_DAMAGE: Final = 5
 _STORE: Final = "damaged_store"  # attribute of a log record
 
 
 def warn_damage(logger: logging.Logger, store: Path, line: str) -> None:
-    """Log that something in a store is damaged or missing, and therefore left out."""
+    """Log that something in a store is corrupt or missing, and therefore left out."""
     logger.warning(line, extra={_STORE: store})
 
 
 class MessageHandler(logging.Handler):
-    """Shows each message once; of a store, five lines of damage and then one that says how to see the rest."""
+    """Shows each message once; for each store, five lines about damage and then one that says how to see the rest."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
-        """Hand the lines to `show`."""
+        """Pass the lines to `show`."""
         super().__init__(logging.INFO)
         self._show = show
         self._shown: set[str] = set()
         self._damaged: Counter[Path] = Counter()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show a message that was not shown before."""
+        """Show a message unless it was shown before."""
         line = record.getMessage()
         if line in self._shown:
             return

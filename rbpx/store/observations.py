@@ -1,4 +1,4 @@
-"""Rows of other people's results in; checked observations of RBP_k and p_{N,k}, in our units, out."""
+"""Checks rows of other people's results and turns them into observations of RBP_k and p_{N,k}, in our units."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
@@ -12,12 +12,12 @@ from rbpx.files.numbers import as_written, is_empty, number, whole_number
 from rbpx.files.rows import Row
 from rbpx.ties import Ties
 
-_LARGEST = {"k": 2**31 - 1, "n": 2**31 - 1}  # as the relation holds them
+_LARGEST = {"k": 2**31 - 1, "n": 2**31 - 1}  # their type in the relation
 
 
 @dataclass(frozen=True)
 class Observation:
-    """One share of hits of one model on one text, as relation `observations` has it; None where it was not told.
+    """One share of hits of one model on one text, a row of `observations`; None where the source does not say.
 
     Attributes:
         non_embedding_params: S.
@@ -48,18 +48,18 @@ class Observation:
 
     @property
     def run(self) -> tuple[str | None, ...]:
-        """What names the run that it belongs to."""
+        """The names that identify the run it belongs to."""
         names = (self.source, self.family, self.size, self.revision, self.dataset)
         return (*names, self.text_hash, self.protocol, self.dtype)
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What tells it from every other."""
+        """What distinguishes it from every other observation."""
         return (*self.run, self.k, self.n, self.ties)
 
 
 def run_ids(observations: Iterable[Observation]) -> dict[tuple[str | None, ...], str]:
-    """A run_id for each imported run: a digest of what names it and of its values, in any order."""
+    """A run_id for each imported run: a digest of its names and of its values, whatever their order."""
     members: dict[tuple[str | None, ...], list[Any]] = {}
     for one in observations:
         members.setdefault(one.run, []).append(one)
@@ -70,7 +70,7 @@ def read_observations(rows: Iterable[Row], columns: Columns, config: ImportConfi
     """Each observation with the place of its row, in order.
 
     Raises:
-        RbpxError: a value is missing, is no number, is out of its range, or differs from what the request says.
+        RbpxError: a value is missing, is not a number, is out of its range, or differs from what the request says.
     """
     return [(row.place, one) for row in rows for one in _observations(row, columns, config)]
 
@@ -84,17 +84,17 @@ def _observations(row: Row, columns: Columns, config: ImportConfig) -> list[Obse
     entropy = _share_or_nats(row, value.get("cross_entropy_nats"), "cross_entropy_nats")
     common: dict[str, Any] = {
         "source": config.source,
-        "family": _told(row, value, "family", config.family),
+        "family": _name_or_default(row, value, "family", config.family),
         "size": _name(row, value, "size") or _size_of(row, model),
         "model": model,
-        "revision": _told(row, value, "revision", config.revision, needed=False),
+        "revision": _name_or_default(row, value, "revision", config.revision, needed=False),
         "non_embedding_params": _whole(row, value.get("non_embedding_params"), "non_embedding_params"),
-        "dataset": _told(row, value, "dataset", config.dataset),
+        "dataset": _name_or_default(row, value, "dataset", config.dataset),
         "text_hash": _name(row, value, "text_hash"),
-        "protocol": _told(row, value, "protocol", config.protocol, needed=False),
-        "dtype": _told(row, value, "dtype", config.dtype, needed=False),
+        "protocol": _name_or_default(row, value, "protocol", config.protocol, needed=False),
+        "dtype": _name_or_default(row, value, "dtype", config.dtype, needed=False),
         "n": 1 if is_empty(value.get("n")) else _whole(row, value["n"], "n"),
-        "ties": _told(row, value, "ties", None if config.ties is None else config.ties.value),
+        "ties": _name_or_default(row, value, "ties", None if config.ties is None else config.ties.value),
         "n_tokens": None if is_empty(value.get("n_tokens")) else _whole(row, value["n_tokens"], "n_tokens"),
         "cross_entropy_nats": entropy,
     }
@@ -108,34 +108,36 @@ def _observations(row: Row, columns: Columns, config: ImportConfig) -> list[Obse
 
 
 def _name(row: Row, value: dict[str, Any], field: str) -> str | None:
-    found = value.get(field)
-    if is_empty(found):
+    cell = value.get(field)
+    if is_empty(cell):
         return None
-    if isinstance(found, bool) or not isinstance(found, str | int):
-        raise RbpxError(f"{row.place}: {field} is {found!r}, a name is meant; write it as text")
-    return str(found).strip()
+    if isinstance(cell, bool) or not isinstance(cell, str | int):
+        raise RbpxError(f"{row.place}: {field} is {cell!r}, but a name is expected; write it as text")
+    return str(cell).strip()
 
 
-def _told(row: Row, value: dict[str, Any], field: str, given: str | None, needed: bool = True) -> Any:
+def _name_or_default(row: Row, value: dict[str, Any], field: str, default: str | None, needed: bool = True) -> Any:
     """A name from the row, or the one given for all rows; they must not differ."""
-    found = _name(row, value, field)
-    if found is not None and given is not None and found != given:
-        raise RbpxError(f"{row.place}: {field} is {found!r}, but {field}={given} was given; leave one of them out")
-    if found is None and given is None and needed:
+    name = _name(row, value, field)
+    if name is not None and default is not None and name != default:
+        raise RbpxError(f"{row.place}: {field} is {name!r}, but {field}={default} was given; leave one of them out")
+    if name is None and default is None and needed:
         rule = "pessimistic, optimistic or mid" if field == "ties" else "NAME"
-        raise RbpxError(f"{row.place}: nothing tells the {field}; add a column {field}, or give {field}={rule}")
-    return given if found is None else found
+        raise RbpxError(f"{row.place}: the {field} is missing; add a column {field}, or give {field}={rule}")
+    return default if name is None else name
 
 
 def _size_of(row: Row, model: str | None) -> str:
     size = "" if model is None else model.rstrip("/").split("/")[-1]
     if not size:
-        raise RbpxError(f"{row.place}: nothing tells the size; add a column size, or model, whose last part is taken")
+        raise RbpxError(
+            f"{row.place}: the size is missing; add a column size, or a column model, whose last part is then the size"
+        )
     return size
 
 
 _WHOLE = {
-    "non_embedding_params": "a positive whole number is meant: give parameters, not millions",
+    "non_embedding_params": "a positive whole number is expected: give parameters, not millions",
     "k": "a rank is a whole number from 1",
     "n": "the length of a window is a whole number from 1",
     "n_tokens": "a count is a whole number from 1, or empty",
@@ -160,17 +162,17 @@ def _share_or_nats(row: Row, value: Any, field: str) -> float | None:
     return float(exact)
 
 
-def merge(read: Sequence[tuple[str, Observation]], held: Iterable[Observation]) -> list[Observation]:
-    """The observations that are new beside those held, each once.
+def merge(read: Sequence[tuple[str, Observation]], stored: Iterable[Observation]) -> list[Observation]:
+    """The observations that are not among those stored already, each once.
 
     Raises:
-        RbpxError: two observations alike in identity differ in a value, or two sizes alike in name differ in S.
+        RbpxError: two observations with the same identity differ in a value, or two sizes with the same name in S.
     """
-    known = {one.identity: (one, "the store") for one in held}
-    params = {(one.family, one.size): (one.non_embedding_params, "the store") for one, _ in known.values()}
+    by_identity = {one.identity: (one, "the store") for one in stored}
+    params = {(one.family, one.size): (one.non_embedding_params, "the store") for one, _ in by_identity.values()}
     new = []
     for place, one in read:
-        other, where = known.setdefault(one.identity, (one, place))
+        other, where = by_identity.setdefault(one.identity, (one, place))
         if other != one:
             name = next(n for n in vars(one) if getattr(one, n) != getattr(other, n))
             raise RbpxError(
@@ -183,7 +185,7 @@ def merge(read: Sequence[tuple[str, Observation]], held: Iterable[Observation]) 
         if s != s_before:
             raise RbpxError(
                 f"{place}: non_embedding_params of {one.family} {one.size} is {s:,}, but {s_before:,} in "
-                f"{where_before}; a size has one S, so name the sizes apart or mend it"
+                f"{where_before}; a size has one S, so give the sizes different names or correct it"
             )
         if where == place and other is one:
             new.append(one)

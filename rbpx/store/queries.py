@@ -1,4 +1,4 @@
-"""Questions to the store: the name of an .sql file and its parameters in, an Arrow table out."""
+"""Runs SQL over a store: the project's own questions from .sql files, and a user's SELECT, each as an Arrow table."""
 
 import re
 import tempfile
@@ -19,19 +19,19 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 @cache
 def read_sql(name: str) -> str:
-    """The text of one question, header included; its file lies with whoever asks it, its name is its own."""
+    """The SQL of one question, header included; its file lies beside the code that asks it and has a unique name."""
     (path,) = _PACKAGE.rglob(f"{name}.sql")
     return path.read_text(encoding="utf-8")
 
 
 def connect(store: Store, with_fits: bool = True) -> duckdb.DuckDBPyConnection:
-    """The relations of a store in memory, closed off: no statement can reach a file, an extension or a setting.
+    """Connect to the relations of a store in memory; no statement can reach a file, an extension or a setting.
 
-    The Parquet files are given as Arrow datasets, so that DuckDB itself needs no access to any path.
+    The Parquet files are registered as Arrow datasets, so that DuckDB itself needs no access to any path.
 
     Args:
         store: the store.
-        with_fits: whether `fits`, `rank_fits` and `failures` are there too, each of whose rows is a file to be read.
+        with_fits: whether to include `fits`, `rank_fits` and `failures`, each of whose rows is a file to be read.
     """
     connection = duckdb.connect(":memory:")
     for name in ("runs", *(relations.BY_RECORD if with_fits else ())):
@@ -42,7 +42,7 @@ def connect(store: Store, with_fits: bool = True) -> duckdb.DuckDBPyConnection:
         connection.register(name, relations.dataset(store, name))
     connection.execute(read_sql("relations"))
     connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
-    # Else it spills into .tmp of the working directory; files in it could be read, so it is one that nobody else knows.
+    # By default it spills into .tmp of the working directory. Files there could be read, so the name is a random one.
     connection.execute("SET temp_directory = $1", [f"{tempfile.gettempdir()}/rbpx-{uuid.uuid4().hex}"])
     connection.execute("SET python_enable_replacements = false; SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
@@ -50,7 +50,7 @@ def connect(store: Store, with_fits: bool = True) -> duckdb.DuckDBPyConnection:
 
 
 def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:
-    """The answer to one question of rbpx/sql, its `$parameters` bound.
+    """The answer to one of the project's own questions, with its `$parameters` bound.
 
     Raises:
         DamageError: a file of the store cannot be read.
@@ -62,7 +62,7 @@ def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> 
 
 
 def ask_beside(connection: duckdb.DuckDBPyConnection, rows: pa.Table, name: str, **parameters: Any) -> pa.Table:
-    """As `ask`, with rows that the store does not hold; in the question they are called `given`."""
+    """As `ask`, with rows that are not in the store; the question refers to them as `given`."""
     connection.register("given", rows)
     try:
         return ask(connection, name, **parameters)
@@ -71,12 +71,12 @@ def ask_beside(connection: duckdb.DuckDBPyConnection, rows: pa.Table, name: str,
 
 
 def ask_where(connection: duckdb.DuckDBPyConnection, rows: pa.Table, condition: str, name: str) -> pa.Table:
-    """The answer to one question about the rows for which a user's condition is true; in it they are called `chosen`.
+    """The answer to one question about the rows that meet a user's condition; the question calls them `chosen`.
 
-    DuckDB reads the condition as one expression, never as a statement, and in a transaction that only reads.
+    DuckDB parses the condition as one expression, never as a statement, in a read-only transaction.
 
     Raises:
-        RbpxError: it is no single expression that is true or false, or DuckDB refuses it.
+        RbpxError: it is not a single boolean expression, or DuckDB refuses it.
     """
     connection.execute("BEGIN TRANSACTION READ ONLY")
     try:
@@ -84,9 +84,9 @@ def ask_where(connection: duckdb.DuckDBPyConnection, rows: pa.Table, condition: 
         chosen = relation.filter(condition)
         (kind,) = relation.project(f"({condition}\n)").types
         if kind != "BOOLEAN":
-            raise RbpxError(f"it is {kind}, neither true nor false")
+            raise RbpxError(f"it is {kind}, not true or false")
         answer = chosen.query("chosen", read_sql(name))
-        assert answer is not None, f"{name}.sql is no SELECT"
+        assert answer is not None, f"{name}.sql is not a SELECT"
         return answer.to_arrow_table()
     except duckdb.Error as problem:
         raise _damage(problem) or RbpxError(_one_line(problem)) from None
@@ -95,10 +95,10 @@ def ask_where(connection: duckdb.DuckDBPyConnection, rows: pa.Table, condition: 
 
 
 def ask_user(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
-    """The answer to a user's question: one SELECT over the relations, reading only.
+    """The answer to a user's query: one read-only SELECT over the relations.
 
     Raises:
-        RbpxError: it is no SELECT, it would change something, or DuckDB refuses it.
+        RbpxError: it is not a SELECT, it would change something, or DuckDB refuses it.
         DamageError: a file of the store cannot be read.
     """
     try:
@@ -120,7 +120,7 @@ def ask_user(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
 def _selects(statement: duckdb.Statement) -> bool:
     try:
         return bool(statement.type == duckdb.StatementType.SELECT)
-    except ValueError:  # UPDATE EXTENSIONS and others are of kinds for which the Python client has no name
+    except ValueError:  # the Python client has no name for UPDATE EXTENSIONS and some other kinds
         return False
 
 
@@ -130,7 +130,7 @@ RELATIONS = (
 
 
 def _damage(problem: duckdb.Error) -> DamageError | None:
-    """What Arrow says when a page fails its checksum, or a file is not what it was when it was listed."""
+    """The error to raise when a page fails its checksum or a file has changed since it was listed; None if neither."""
     read = re.search(r"reading the stream registered as '(\w+)' failed: (.*)", _one_line(problem))
     if read is None:
         return None

@@ -1,4 +1,4 @@
--- RBP_k of every run at one k under one tie rule, measured and imported; the columns of `observations`.
+-- RBP_k of every run at one k under one tie rule, measured and imported; same columns as `observations`.
 -- $k INTEGER, $ties VARCHAR (pessimistic, optimistic, mid).
 -- returns: source, family, size, model, revision, non_embedding_params, dataset, text_hash, protocol, dtype, k, n, ties,
 -- rbp (share), n_tokens, cross_entropy_nats (nats), run_id

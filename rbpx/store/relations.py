@@ -1,4 +1,4 @@
-"""Records and files of a store in, Arrow tables and datasets by relation name out; what is damaged is left out."""
+"""The relations of a store as Arrow tables and datasets, made from its records and files without the corrupt ones."""
 
 import json
 import logging
@@ -27,16 +27,16 @@ _VERIFIED = pyarrow.dataset.ParquetFileFormat(
 def files(store: Store, relation: str) -> list[str]:
     """Parquet files of `tokens`, `rank_counts`, `documents`, `vocab` or `imported`."""
     if relation in ALSO_BY_FILE:
-        listed = {"vocab": store.vocab_files, "imported": store.import_files}[relation]
-        return [str(path) for path in sound_files(store, listed())]
+        list_files = {"vocab": store.vocab_files, "imported": store.import_files}[relation]
+        return [str(path) for path in sound_files(store, list_files())]
     return [str(store.run_folder(run_id) / f"{relation}.parquet") for run_id in sound_runs(store)]
 
 
 def dataset(store: Store, relation: str) -> Any:
-    """The files of a relation as one Arrow dataset; empty, but with its columns, where there are none.
+    """The files of a relation as one Arrow dataset; without files it is empty but has its columns.
 
-    Each file of a run is said to hold that run alone, so that a question about one run opens no other file, and the
-    name that all of its rows have in common is not read.
+    Each file of a run is declared to contain only that run, so that a question about one run opens no other file, and
+    the run_id that all of its rows share is not read.
     """
     columns = {**BY_FILE, **ALSO_BY_FILE}[relation]
     paths = files(store, relation)
@@ -57,7 +57,7 @@ def table(store: Store, relation: str) -> pa.Table:
 
 
 def _run_rows(store: Store) -> list[Record]:
-    """A row for each request that was answered: the facts of its run, with the names it was asked under."""
+    """A row for each request that was answered: the facts of its run, with the names in the request."""
     sound = set(sound_runs(store))
     rows = []
     for cell in store.records("cells"):
@@ -75,11 +75,11 @@ def _run_rows(store: Store) -> list[Record]:
 
 def _table(rows: list[Record], columns: pa.Schema) -> pa.Table:
     def value(row: Record, column: pa.Field) -> Any:
-        found = row.get(column.name)
-        if found is not None and pa.types.is_timestamp(column.type):
-            return datetime.fromisoformat(found)
-        if found is not None and pa.types.is_string(column.type) and not isinstance(found, str):
-            return json.dumps(found)
-        return found
+        cell = row.get(column.name)
+        if cell is not None and pa.types.is_timestamp(column.type):
+            return datetime.fromisoformat(cell)
+        if cell is not None and pa.types.is_string(column.type) and not isinstance(cell, str):
+            return json.dumps(cell)
+        return cell
 
     return pa.table([pa.array([value(row, c) for row in rows], c.type) for c in columns], schema=columns)

@@ -1,4 +1,4 @@
--- Relations that are questions over the others: `observations` and the macro `rbp_at`, measured and imported together.
+-- Relations derived from the others: `observations` and the macro `rbp_at`, measured and imported results together.
 -- returns: nothing; creates both, in memory and in the index alike.
 
 CREATE OR REPLACE MACRO rank_under(greater, n_ties, ties) AS
@@ -9,8 +9,8 @@ CREATE OR REPLACE MACRO rank_under(greater, n_ties, ties) AS
         ELSE error('ties is ''' || ties || '''; known: pessimistic, optimistic, mid')
     END;
 
--- RBP_k = Pr(rank <= k) of every run, at any k under any tie rule: FROM rbp_at(42, 'mid'). Imported results, which
--- hold no ranks, are there at the k and the tie rule that they were published with.
+-- RBP_k = Pr(rank <= k) of every run, at any k under any tie rule: FROM rbp_at(42, 'mid'). Imported results have no
+-- ranks and are only there at the k and the tie rule that they were published with.
 CREATE OR REPLACE MACRO rbp_at(k, ties) AS TABLE
     WITH hits AS (
         SELECT
@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO rbp_at(k, ties) AS TABLE
     JOIN hits AS h USING (run_id)
     UNION ALL
     SELECT i.* FROM imported AS i
-    WHERE CASE WHEN rank_under(0, 0, ties) = 1 THEN i.k = k AND i.n = 1 AND i.ties = ties END;  -- knows the rule
+    WHERE CASE WHEN rank_under(0, 0, ties) = 1 THEN i.k = k AND i.n = 1 AND i.ties = ties END;  -- an unknown rule is an error here too
 
 CREATE OR REPLACE VIEW observations AS
     WITH rules AS (SELECT unnest(['pessimistic', 'optimistic', 'mid']) AS ties),

@@ -1,4 +1,4 @@
-"""Stores in object storage: an up-to-date copy of one in a folder of this machine."""
+"""Stores in object storage: keeps an up-to-date local copy of one, from which questions are answered."""
 
 import logging
 import os
@@ -16,15 +16,15 @@ from rbpx.store.store import Store
 
 _LOGGER = logging.getLogger(__name__)
 _URL = re.compile(r"[a-z][a-z0-9]+://.")
-_HELD = ("runs", "cells", "vocab", "imports", "samples", "fits", "rank_fits", "failures")
-_PRUNED = ("runs", "cells", "imports", "failures")  # fits that were made here stay
+_KINDS = ("runs", "cells", "vocab", "imports", "samples", "fits", "rank_fits", "failures")
+_PRUNED = ("runs", "cells", "imports", "failures")  # fits are kept: they may have been made here
 _THREADS = 16
 _CONNECT_S, _REQUEST_S = 5, 60
 
 
 @dataclass(frozen=True)
 class _File:
-    """A file of the remote store: its path below the store, bytes, and when it was written (nanoseconds)."""
+    """A file of the remote store: its path relative to the store, bytes, and when it was written (nanoseconds)."""
 
     path: PurePosixPath
     n_bytes: int
@@ -37,52 +37,52 @@ def is_remote(name: str) -> bool:
 
 
 def open_store(name: str) -> Store:
-    """The store of that name to read from: a folder, or a copy of what lies in object storage (s3://BUCKET/PATH).
+    """Open the store of that name for reading: a folder, or a local copy of one in object storage (s3://BUCKET/PATH).
 
     Raises:
         RbpxError: there is no store.
-        MeasureError: the storage does not answer, or refuses.
+        MeasureError: the storage does not answer, or refuses access.
     """
     return Store(local_copy(name) if is_remote(name) else Path(name))
 
 
 def own_store(name: str) -> Store:
-    """The store of that name to write to.
+    """Open the store of that name for writing.
 
     Raises:
-        RbpxError: it lies in object storage, which has no rename by which a run would appear whole.
+        RbpxError: it is in object storage, which has no atomic rename, so that a run might be seen half written.
     """
     if is_remote(name):
         raise RbpxError(
-            f"store={name} can be read, not written; measure into a folder and copy it: aws s3 sync DIR {name}"
+            f"store={name} can be read but not written; measure into a folder and copy it: aws s3 sync DIR {name}"
         )
     return Store(Path(name))
 
 
 def local_copy(url: str) -> Path:
-    """Copy what is new in a remote store to this machine's cache, and drop what is gone; returns the folder.
+    """Copy what is new in a remote store to this machine's cache, and remove what is gone; returns the folder.
 
-    Files of a run never change, so each is copied once; its manifest comes last, so that a run is there whole or not at
-    all here too. What was copied before is not read again.
+    Files of a run never change, so each is copied once; its manifest is copied last, so that here too a run is either
+    complete or absent. Files copied before are not read again.
     """
     copy = _cache() / "stores" / digest(url)
     try:
         system, root = _open(url)
-        found = _listed(system, root)
-        if not any(file.path.parts[0] in ("runs", "imports") for file in found):
+        files = _list_files(system, root)
+        if not any(file.path.parts[0] in ("runs", "imports") for file in files):
             raise RbpxError(f"store={url} holds no runs; check the bucket and the path")
-        new = [file for file in found if not _is_here(copy, file)]
+        new = [file for file in files if not _is_here(copy, file)]
         manifests = [file for file in new if file.path.name == "manifest.json"]
         with ThreadPoolExecutor(_THREADS) as pool:
             for part in ([file for file in new if file not in manifests], manifests):
                 list(pool.map(lambda file: _bring(system, root, file, copy), part))
     except FileNotFoundError:
         raise RbpxError(f"store={url} does not exist; check the bucket and the path") from None
-    except (OSError, ValueError) as problem:  # pyarrow's names for whatever a network or an access rule does
-        kept = f"; what was copied before is in {copy}" if copy.is_dir() else ""
+    except (OSError, ValueError) as problem:  # what pyarrow raises for failures of the network and of access
+        hint = f"; what was copied before is in {copy}" if copy.is_dir() else ""
         reason = " ".join(str(problem).split())[:160]
-        raise MeasureError(f"store={url} cannot be read ({reason}){kept}") from None
-    _prune(copy, found)
+        raise MeasureError(f"store={url} cannot be read ({reason}){hint}") from None
+    _prune(copy, files)
     if new:
         mib = sum(file.n_bytes for file in new) / 2**20
         _LOGGER.info(f"copied {len(new):,} files ({mib:,.1f} MiB) of {url} into {copy}")
@@ -104,16 +104,16 @@ def _open(url: str) -> tuple[Any, str]:
     return fs.S3FileSystem(connect_timeout=_CONNECT_S, request_timeout=_REQUEST_S, **where), url.removeprefix("s3://")
 
 
-def _listed(system: Any, root: str) -> list[_File]:
+def _list_files(system: Any, root: str) -> list[_File]:
     from pyarrow import fs
 
-    found = []
+    files = []
     for info in system.get_file_info(fs.FileSelector(root, recursive=True)):
         path = PurePosixPath(info.path).relative_to(root.rstrip("/"))
-        named = not any(part.startswith(".") for part in path.parts)
-        if info.type is fs.FileType.File and named and path.parts[0] in _HELD:
-            found.append(_File(path, info.size, info.mtime_ns))
-    return found
+        hidden = any(part.startswith(".") for part in path.parts)
+        if info.type is fs.FileType.File and not hidden and path.parts[0] in _KINDS:
+            files.append(_File(path, info.size, info.mtime_ns))
+    return files
 
 
 def _is_here(copy: Path, file: _File) -> bool:
@@ -132,9 +132,10 @@ def _bring(system: Any, root: str, file: _File, copy: Path) -> None:
         os.utime(temporary, ns=(file.written_ns, file.written_ns))
 
 
-def _prune(copy: Path, found: Sequence[_File]) -> None:
-    there = {file.path for file in found}
+def _prune(copy: Path, files: Sequence[_File]) -> None:
+    remote_paths = {file.path for file in files}
     for kind in _PRUNED:
-        gone = [p for p in (copy / kind).rglob("*") if p.is_file() and PurePosixPath(p.relative_to(copy)) not in there]
-        for path in sorted(gone, key=lambda p: p.name != "manifest.json"):  # first what makes a run a run
+        local = [path for path in (copy / kind).rglob("*") if path.is_file()]
+        gone = [path for path in local if PurePosixPath(path.relative_to(copy)) not in remote_paths]
+        for path in sorted(gone, key=lambda p: p.name != "manifest.json"):  # manifests first: without one it is no run
             path.unlink(missing_ok=True)

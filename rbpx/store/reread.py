@@ -1,4 +1,4 @@
-"""Asks a store again, without the file, when a file turns out to be damaged while it is read."""
+"""Repeats a question to a store when a file turns out to be corrupt while it is read, this time without the file."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def read_again(store: str, do: Callable[[], T]) -> T:
-    """Do something with a store; if a file fails while it is read, check all files and repeat without the damaged."""
+    """Call `do`; if a file of the store fails while it is read, check all files and repeat without the corrupt ones."""
     try:
         return do()
     except DamageError:

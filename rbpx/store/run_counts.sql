@@ -1,4 +1,4 @@
--- What the rows of one run add up to, to be held against its manifest: tokens, their places, their ranks, documents.
+-- Sums over the rows of one run, to be checked against its manifest: tokens, their positions, their ranks, documents.
 -- $run_id: VARCHAR.
 -- returns: n_tokens, n_places, n_strangers, n_counted, n_apart, n_scored, n_documents, n_scored_documents, n_misplaced,
 --          cross_entropy_nats
@@ -6,21 +6,21 @@ WITH own AS (SELECT * FROM tokens WHERE run_id = $run_id),
 counted AS (SELECT greater, ties, count(*) AS n_tokens FROM own GROUP BY ALL),
 stored AS (SELECT greater, ties, sum(n_tokens)::BIGINT AS n_tokens FROM rank_counts WHERE run_id = $run_id GROUP BY ALL),
 per_document AS (SELECT doc_id, count(*) AS n_tokens FROM own GROUP BY ALL),
-said AS (SELECT doc_id, n_scored FROM documents WHERE run_id = $run_id)
+declared AS (SELECT doc_id, n_scored FROM documents WHERE run_id = $run_id)
 SELECT
     (SELECT count(*) FROM own) AS n_tokens,
-    (SELECT count(*) FROM (SELECT DISTINCT doc_id, position FROM own)) AS n_places, -- each is there once
+    (SELECT count(*) FROM (SELECT DISTINCT doc_id, position FROM own)) AS n_places, -- each occurs once
     (SELECT count(*) FROM tokens WHERE run_id <> $run_id) AS n_strangers,
     (SELECT coalesce(sum(n_tokens), 0)::BIGINT FROM stored) AS n_counted,
     (
         SELECT count(*) FROM counted AS c FULL JOIN stored AS s USING (greater, ties)
         WHERE c.n_tokens IS DISTINCT FROM s.n_tokens
-    ) AS n_apart, -- pairs of (greater, ties) that rank_counts counts otherwise
-    (SELECT coalesce(sum(n_scored), 0)::BIGINT FROM said) AS n_scored,
-    (SELECT count(*) FROM said) AS n_documents,
-    (SELECT count(*) FROM said WHERE n_scored > 0) AS n_scored_documents,
+    ) AS n_apart, -- pairs of (greater, ties) that rank_counts counts differently
+    (SELECT coalesce(sum(n_scored), 0)::BIGINT FROM declared) AS n_scored,
+    (SELECT count(*) FROM declared) AS n_documents,
+    (SELECT count(*) FROM declared WHERE n_scored > 0) AS n_scored_documents,
     (
-        SELECT count(*) FROM per_document AS p FULL JOIN said AS s USING (doc_id)
+        SELECT count(*) FROM per_document AS p FULL JOIN declared AS s USING (doc_id)
         WHERE coalesce(p.n_tokens, 0) IS DISTINCT FROM s.n_scored
     ) AS n_misplaced, -- documents with another number of tokens than they say
     (SELECT -avg(logprob::DOUBLE) FROM own) AS cross_entropy_nats

@@ -1,8 +1,8 @@
-"""Columns, types and units of what the store holds."""
+"""Columns and types of the relations in a store; `meanings` has their units."""
 
 import pyarrow as pa
 
-FORMAT = 2  # of the run folders; part of run_id, so that a new format measures anew
+FORMAT = 2  # of the run folders; part of run_id, so that under a new format everything is measured again
 
 TOKENS = pa.schema(
     [

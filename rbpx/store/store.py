@@ -1,11 +1,11 @@
-"""The store of evidence: one run in, a folder of immutable Parquet files and a manifest out, whole or absent.
+"""The folder of a store: reads and writes runs, records and files, each of them complete or absent.
 
 runs/<run_id>/        tokens, rank_counts, documents (Parquet) and manifest.json, renamed into place together
 cells/<cell_key>.json which run answers which request
 vocab/<hash>.parquet  the texts of a tokenizer's ids
-imports/<source>-<digest>.parquet   other people's observations, with where they came from
+imports/<source>-<digest>.parquet   other people's observations, with their provenance
 samples/<key>.parquet   the documents drawn from a hub's dataset
-fits/ rank_fits/ failures/   one JSON record a file
+fits/ rank_fits/ failures/   one JSON record per file
 """
 
 import hashlib
@@ -50,21 +50,21 @@ _LAYOUT: dict[str, Any] = {
     "documents": {},
 }
 KINDS = ("cells", "fits", "rank_fits", "failures")  # of records
-# Computed from runs, hundreds at once, and computed again by the same line: waiting for the disk after each would take
+# Computed from runs, hundreds at once, and recomputed by the same command: waiting for the disk after each would take
 # longer than the fits (10 ms a record). After a crash of the machine the seal shows which of them were lost.
 _COMPUTED = ("fits", "rank_fits")
 
 
 def now() -> str:
-    """This moment in UTC, ISO 8601 without a zone, as all times in the store."""
+    """The current time in UTC, ISO 8601 without a zone, like all times in the store."""
     return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
 
 
 class Store:
-    """A folder of evidence. Any number of processes may write different runs at once."""
+    """A folder of runs and what was computed from them. Any number of processes may write different runs at once."""
 
     def __init__(self, root: Path) -> None:
-        """Open a store; its folder appears with the first thing written.
+        """Open a store; its folder is made when something is first written to it.
 
         Raises:
             RbpxError: the path is a file, or cannot be written.
@@ -74,10 +74,10 @@ class Store:
             raise RbpxError(f"store={root} is a file; give the path of a folder")
 
     def prepare(self) -> None:
-        """Make the folder, and clear away what processes that were killed long ago left unfinished.
+        """Make the folder, and remove unfinished files of processes that were killed long ago.
 
         Raises:
-            RbpxError: the folder cannot be written, known before anything is measured.
+            RbpxError: the folder cannot be written; raised before anything is measured.
         """
         try:
             (self.root / "runs").mkdir(parents=True, exist_ok=True)
@@ -90,26 +90,26 @@ class Store:
                 shutil.rmtree(parts, ignore_errors=True) if parts.is_dir() else parts.unlink(missing_ok=True)
 
     def leftovers(self) -> list[Path]:
-        """What processes that write, or were killed while they wrote, have not put in its place."""
+        """Temporary files and folders of processes that are writing, or were killed while they wrote."""
         return sorted([*self.root.glob(".*.tmp*"), *self.root.glob("*/.*.tmp")])
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A folder of the store for what is only needed for a while; it goes with all that is in it."""
+        """A temporary folder inside the store; it is removed with all its contents."""
         self.prepare()
         with TemporaryDirectory(prefix=".scratch.", suffix=".tmp", dir=self.root, ignore_cleanup_errors=True) as folder:
             yield Path(folder)
 
     def run_folder(self, run_id: str) -> Path:
-        """Where a run lies or would lie."""
+        """The path of a run's folder, whether or not the run exists."""
         return self.root / "runs" / run_id
 
     def has_run(self, run_id: str) -> bool:
-        """Whether the run is there; its folder appears in one rename, manifest included."""
+        """Whether the run exists; its folder appears in one rename, manifest included."""
         return is_plain(run_id) and self.run_folder(run_id).is_dir()
 
     def write_run(self, run_id: str, facts: Record, tables: dict[str, pa.Table]) -> None:
-        """Write a run beside its place and rename it there. A run that another process wrote meanwhile stays."""
+        """Write a run to a temporary folder and rename it. A run that another process wrote meanwhile stays."""
         try:
             with atomic_write(self.run_folder(run_id)) as folder:
                 folder.mkdir()
@@ -123,7 +123,7 @@ class Store:
         except OSError as problem:
             if not self.has_run(run_id):
                 raise RbpxError(
-                    f"the run cannot be written to store={self.root}: {problem.strerror or problem}; nothing of it was "
+                    f"the run cannot be written to store={self.root}: {problem.strerror or problem}; no part of it was "
                     "kept; make room and run the same line again"
                 ) from None
 
@@ -136,23 +136,23 @@ class Store:
         return read_sealed(self.run_folder(run_id) / "manifest.json")
 
     def has_vocab(self, tokenizer_hash: str) -> bool:
-        """Whether the texts of a tokenizer's ids are kept."""
+        """Whether the texts of a tokenizer's ids are in the store."""
         return (self.root / "vocab" / f"{tokenizer_hash}.parquet").is_file()
 
     def write_vocab(self, tokenizer_hash: str, table: pa.Table) -> None:
-        """Keep the texts of a tokenizer's ids, once."""
+        """Write the texts of a tokenizer's ids, once."""
         self._write_table(self.root / "vocab" / f"{tokenizer_hash}.parquet", table)
 
     def write_import(self, name: str, table: pa.Table) -> None:
-        """Keep one file of other people's observations, once; the name tells its rows."""
+        """Write one file of other people's observations, once; its name contains a digest of its rows."""
         self._write_table(self.root / "imports" / f"{name}.parquet", table)
 
     def sample_file(self, key: str) -> Path:
-        """Where the documents drawn from a hub's dataset lie or would lie."""
+        """The path of the documents drawn from a hub's dataset, whether or not they were drawn."""
         return self.root / "samples" / f"{key}.parquet"
 
     def write_sample(self, key: str, table: pa.Table) -> None:
-        """Keep the documents drawn from a hub's dataset, once."""
+        """Write the documents drawn from a hub's dataset, once."""
         self._write_table(self.sample_file(key), table)
 
     def _write_table(self, path: Path, table: pa.Table) -> None:
@@ -165,7 +165,7 @@ class Store:
             raise self._unwritten(problem) from None
 
     def write_record(self, kind: str, name: str, record: Record) -> None:
-        """Keep one record of `cells`, `fits`, `rank_fits` or `failures`; a record of the same name is replaced."""
+        """Write one record of `cells`, `fits`, `rank_fits` or `failures`; a record of the same name is replaced."""
         try:
             write_sealed(self._place(kind, name), record, durable=kind not in _COMPUTED)
         except OSError as problem:
@@ -176,28 +176,30 @@ class Store:
         return MeasureError(f"store={self.root} cannot be written: {reason}; make room and run the same line again")
 
     def record(self, kind: str, name: str) -> Record | None:
-        """One record by its name, None where there is none; one that is damaged is none, and said."""
+        """One record by its name; None where there is none, or where it is corrupt, which is logged."""
         path = self._place(kind, name)
         try:
             return read_sealed(path)
-        except FileNotFoundError:  # perhaps dropped by another process since it was listed
+        except FileNotFoundError:  # perhaps removed by another process since it was listed
             return None
         except ValueError:
             warn_damage(
                 _LOGGER,
                 self.root,
-                f"{kind}/{path.name} in store={self.root} is damaged and left out; remove that file, then run the line "
+                f"{kind}/{path.name} in store={self.root} is corrupt and left out; remove that file, then run the line "
                 "that made it again",
             )
             return None
 
     def drop_record(self, kind: str, name: str) -> None:
-        """Forget one record, if it is there."""
+        """Remove one record, if it exists."""
         self._place(kind, name).unlink(missing_ok=True)
 
     def _place(self, kind: str, name: str) -> Path:
         if not is_plain(name):
-            raise RbpxError(f"{name!r} in {kind} of store={self.root} is no name, it would lead elsewhere; remove it")
+            raise RbpxError(
+                f"{name!r} in {kind} of store={self.root} is not a valid name, it would lead elsewhere; remove it"
+            )
         return self.root / kind / f"{name}.json"
 
     def records(self, kind: str) -> Iterator[Record]:
@@ -212,16 +214,16 @@ class Store:
         return sorted((self.root / kind).glob("[!.]*.json"))
 
     def cell(self, cell_key: str) -> Record | None:
-        """The record of a request whose run is there, else None."""
+        """The record of a request whose run exists, else None."""
         record = self.record("cells", cell_key)
         return record if record is not None and self.has_run(record["run_id"]) else None
 
     def run_ids(self) -> list[str]:
-        """Runs that were written whole, in name order; `integrity` tells which of them still are."""
+        """Runs that were written completely, in name order; `integrity` checks which of them still are."""
         return sorted(path.name for path in self.root.glob("runs/[!.]*") if path.is_dir())
 
     def drop_run(self, run_id: str) -> None:
-        """Remove a run, and the requests that it answers; for a reader it is there whole or not at all."""
+        """Remove a run, and the requests that it answers; a reader sees it complete or not at all."""
         for cell in [cell for cell in self.records("cells") if cell["run_id"] == run_id]:
             self.drop_record("cells", cell["cell_key"])
         atomic_remove(self.run_folder(run_id))
@@ -235,7 +237,7 @@ class Store:
         return sorted(self.root.glob("imports/[!.]*.parquet"))
 
     def state(self) -> str:
-        """A digest of what the store lists; it changes when anything is added, replaced or removed."""
+        """A digest of the store's contents; it changes when anything is added, replaced or removed."""
         digest = hashlib.sha256(str(self.root).encode())
         runs = (self.run_folder(run_id) for run_id in self.run_ids())
         for path in [*runs, *self.vocab_files(), *self.import_files()]:
@@ -247,7 +249,7 @@ class Store:
 
 
 def stamp(path: Path) -> list[int] | None:
-    """What changes when a file is written or replaced; None where it is not there."""
+    """The facts of a file that change when it is written or replaced; None where it does not exist."""
     try:
         stat = path.stat()
     except FileNotFoundError:
@@ -256,7 +258,7 @@ def stamp(path: Path) -> list[int] | None:
 
 
 def age_s(path: Path) -> float:
-    """Seconds since a file or folder was last written to; 0 where it has gone."""
+    """Seconds since a file or folder was last written to; 0 if it no longer exists."""
     try:
         return datetime.now().timestamp() - path.stat().st_mtime
     except FileNotFoundError:
@@ -264,5 +266,5 @@ def age_s(path: Path) -> float:
 
 
 def is_plain(name: str) -> bool:
-    """Whether a name is one of a file, and no path that leads elsewhere."""
+    """Whether a name is a plain file name, not a path that leads elsewhere."""
     return bool(name) and not name.startswith(".") and "/" not in name and "\\" not in name and "\0" not in name

@@ -1,4 +1,4 @@
-"""A store in; everything in it that is not as it was written, or does not add up, out: each with what to do."""
+"""Verifies a whole store: finds all that is not as it was written or does not add up, with what to do about it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _RELATIVE = 1e-6  # logprob is kept in float32
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that is not as it should be.
+    """Something wrong in a store.
 
     Attributes:
         kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `vocab` or `import`.
@@ -36,18 +36,18 @@ class Fault:
 
 @dataclass(frozen=True)
 class Verified:
-    """What a verification saw.
+    """The result of a verification.
 
     Attributes:
         faults: what is wrong, runs first.
-        n_runs: runs looked at.
-        n_cells: requests looked at.
-        n_records: fits, rank_fits and failures looked at.
-        n_files: vocabularies and imports looked at.
+        n_runs: runs checked.
+        n_cells: requests checked.
+        n_records: fits, rank_fits and failures checked.
+        n_files: vocabularies and imports checked.
         n_bytes: read and hashed, of all runs.
         n_tokens: rows of `tokens` in sound runs.
-        n_unasked: sound runs that no cell names; the line that measured them links them again.
-        leftovers: files and folders that processes write, or left when they were killed.
+        n_orphaned: sound runs that no cell names; the command that measured them links them again.
+        leftovers: files and folders that processes are writing, or left when they were killed.
     """
 
     faults: list[Fault]
@@ -57,19 +57,19 @@ class Verified:
     n_files: int
     n_bytes: int
     n_tokens: int
-    n_unasked: int
+    n_orphaned: int
     leftovers: list[str]
 
 
 def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) -> Verified:
-    """Read every byte of a store, and hold everything in it against what was promised of it.
+    """Read every byte of a store, and check everything in it against manifests, names and counts.
 
     Args:
-        store: which.
-        advance: told how many bytes were read.
+        store: the store.
+        advance: called with the number of bytes read.
 
     Raises:
-        RbpxError: a run is of a newer format than this version reads.
+        RbpxError: a run has a newer format than this version reads.
     """
     faults: list[Fault] = []
     run_ids, broken, n_bytes, n_tokens = store.run_ids(), set(), 0, 0
@@ -86,11 +86,11 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
         read = sum(path.stat().st_size for path in run_files(store, run_id) if path.is_file())
         n_bytes += read
         advance(read)
-    asked = set()
+    named_by_cells = set()
     for kind in KINDS:
         for record in _readable(store, kind, faults):
             if kind == "cells":
-                asked.add(record["run_id"])
+                named_by_cells.add(record["run_id"])
             faults += _record_faults(store, kind, record)
     faults += _file_faults(store)
     return Verified(
@@ -101,13 +101,13 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
         n_files=len(store.vocab_files()) + len(store.import_files()),
         n_bytes=n_bytes,
         n_tokens=n_tokens,
-        n_unasked=len(set(run_ids) - broken - asked),
+        n_orphaned=len(set(run_ids) - broken - named_by_cells),
         leftovers=[str(path.relative_to(store.root)) for path in store.leftovers()],
     )
 
 
 def _sums_fault(store: Store, run_id: str, facts: Record) -> str | None:
-    """How the rows of a run differ from its manifest, None where they do not."""
+    """How the rows of a run differ from its manifest; None where they do not."""
     with duckdb.connect(":memory:") as connection:
         for table in RUN_TABLES:
             connection.register(table, read_whole(store.run_folder(run_id) / f"{table}.parquet"))
@@ -124,12 +124,12 @@ def _sums_fault(store: Store, run_id: str, facts: Record) -> str | None:
         "documents": (n["n_documents"], facts["n_documents"] + facts["n_skipped"]),
         "documents with scored tokens": (n["n_scored_documents"], facts["n_documents"]),
     }
-    for what, (found, expected) in sums.items():
-        if found != expected:
-            return f"{found:,} {what}, expected {expected:,}"
-    said = facts["cross_entropy_nats"]
-    if abs(n["cross_entropy_nats"] - said) > _RELATIVE * abs(said):
-        return f"its tokens have a cross-entropy of {n['cross_entropy_nats']:.9g} nats, its manifest says {said:.9g}"
+    for what, (counted, expected) in sums.items():
+        if counted != expected:
+            return f"{counted:,} {what}, expected {expected:,}"
+    mean = facts["cross_entropy_nats"]
+    if abs(n["cross_entropy_nats"] - mean) > _RELATIVE * abs(mean):
+        return f"its tokens have a cross-entropy of {n['cross_entropy_nats']:.9g} nats, its manifest says {mean:.9g}"
     return None
 
 
@@ -137,11 +137,11 @@ def _readable(store: Store, kind: str, faults: list[Fault]) -> Iterator[Record]:
     for path in store.record_files(kind):
         try:
             yield read_sealed(path)
-        except FileNotFoundError:  # dropped by another process since it was listed
+        except FileNotFoundError:  # removed by another process since it was listed
             continue
         except ValueError as problem:
             remedy = f"remove {kind}/{path.name}, then run the line that made it again"
-            faults.append(Fault(kind.removesuffix("s"), path.stem, f"it cannot be believed ({problem})", remedy))
+            faults.append(Fault(kind.removesuffix("s"), path.stem, f"it is corrupt ({problem})", remedy))
 
 
 def _record_faults(store: Store, kind: str, record: Record) -> Iterator[Fault]:
@@ -159,7 +159,7 @@ def _record_faults(store: Store, kind: str, record: Record) -> Iterator[Fault]:
 
 
 def _file_faults(store: Store) -> list[Fault]:
-    """Vocabularies that are not of the tokenizer in their name, imports whose rows are not those of their name."""
+    """Vocabularies and imports whose rows are not those of the tokenizer, or the digest, in their name."""
     faults = []
     for path in [*store.vocab_files(), *store.import_files()]:
         kind = "vocab" if path.parent.name == "vocab" else "import"
@@ -175,9 +175,9 @@ def _file_faults(store: Store) -> list[Fault]:
 
 def _vocab_fault(tokenizer_hash: str, table: pa.Table) -> str | None:
     if set(table["tokenizer_hash"].to_pylist()) != {tokenizer_hash}:
-        return "it holds another tokenizer than its name says"
+        return "it is of another tokenizer than its name says"
     ids = table["token_id"].to_pylist()
-    return None if ids == list(range(len(ids))) else "its token ids are not 0 to their number"
+    return None if ids == list(range(len(ids))) else "its token ids are not 0, 1, 2, ... without a gap"
 
 
 def _import_fault(path: Path) -> str | None:

@@ -43,7 +43,7 @@ MISTAKES = {
     "model=gpt2,pythia": "sweep with -m model=gpt2,pythia",
     "fit k=1,10": r"write k='\[1,10\]', or sweep with -m k=1,10",
     "fit k=[1,10": r"no \] at its end; write k='\[1,10\]'",
-    "fit k=ten": "k=ten is no rank",
+    "fit k=ten": "k=ten is not a valid rank",
     "limit=ten": "limit=ten is not a whole number",
     "limit=1.5": "limit=1.5 is not a whole number",
     "device=gpu": "did you mean cuda",

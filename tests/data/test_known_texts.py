@@ -159,7 +159,7 @@ def test_rules_hold_for_the_built_in_texts_too() -> None:
         (("dataset=file", "dataset.where={meta.kind: law}"), ["'kind'", "meta.kind", "it has: pile_set_name"]),
         (("dataset=github", "dataset.where={meta.kind: law}"), ["dataset.where", "changed but not added to"]),
         (("dataset=github", "dataset.where={meta.pile_set_name: law}"), ["no text that meets dataset.where"]),
-        (("dataset=file", "dataset.where=law"), ["dataset.where=law is no mapping"]),
+        (("dataset=file", "dataset.where=law"), ["dataset.where=law is not a mapping"]),
         (("dataset=file", "dataset.longer_than=-1"), ["dataset.longer_than=-1"]),
         (("dataset=file", "dataset.longer_than=9999"), ["no text that meets dataset.longer_than=9999"]),
         (("dataset=file", "dataset.articles=true"), ["no text that meets dataset.articles=true"]),

@@ -152,7 +152,7 @@ def test_an_id_that_fills_windows_is_no_input_and_no_label_even_if_it_is_not_spe
 @pytest.mark.parametrize(
     ("word", "says"),
     [
-        ("seed=1", "seed=1 is not what the authors did, who have 42"),
+        ("seed=1", "seed=1 is not what the authors used, which is 42"),
         ("limit=1001", "who have 1000"),
         ("model.bos=add", "who have tokenizer"),
         ("protocol.window=256", "who have 512"),

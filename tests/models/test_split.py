@@ -143,13 +143,13 @@ def test_several_processes_do_not_split_one_model(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["memory={cpu: 1GiB}"], "say device=split"),
+        (["memory={cpu: 1GiB}"], "add device=split"),
         (["device=split", "memory=20GiB"], "memory=20GiB names no devices"),
         (["device=split", "memory={}"], "names no devices"),
-        (["device=split", "memory={disk: 1GiB}"], "disk is no device"),
-        (["device=split", "memory={cpu: lots}"], "cpu: lots is no amount"),
-        (["device=split", "memory={cpu: -5}"], "cpu: -5 is no amount"),
-        (["device=split", "memory={cpu: 2Gb}"], "cpu: 2Gb is no amount"),
+        (["device=split", "memory={disk: 1GiB}"], "disk is not a device"),
+        (["device=split", "memory={cpu: lots}"], "cpu: lots is not an amount"),
+        (["device=split", "memory={cpu: -5}"], "cpu: -5 is not an amount"),
+        (["device=split", "memory={cpu: 2Gb}"], "cpu: 2Gb is not an amount"),
     ],
 )
 def test_memory_that_cannot_be_meant_is_a_wrong_request(

@@ -243,7 +243,7 @@ REQUESTS = {
     "a model": ("source=them ties=mid model=gpt2", ["model is not a key"]),
     "a column that is not there": ("source=them ties=mid columns={rbp: nosuch}", ["no column 'nosuch'", "n_tokens"]),
     "a field that is none": ("source=them ties=mid columns={rpb: ce}", ["rpb is not a field", "rbp_K"]),
-    "columns that are no mapping": ("source=them ties=mid columns=[ce]", ["no mapping", "columns='{rbp: NAME"]),
+    "columns that are no mapping": ("source=them ties=mid columns=[ce]", ["not a mapping", "columns='{rbp: NAME"]),
     "a second file": ("source=them ties=mid more.csv", ["takes one file, got 2"]),
 }
 

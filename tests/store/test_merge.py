@@ -113,7 +113,7 @@ def test_a_damaged_run_stays_outside_with_all_that_needs_it(measured: Measured, 
     flipped(own_store / "runs" / run_id / "tokens.parquet")
     new = own_store.parent / "new"
     answer = merge(new, own_store, cwd, check=1)
-    assert f"kept out: run {run_id}: it is damaged: tokens.parquet" in answer.stderr
+    assert f"kept out: run {run_id}: it is corrupt: tokens.parquet" in answer.stderr
     assert sorted(record["size"] for record in cell_records(new)) == ["l", "s", "xs"]
     assert len(run_folders(new)) == 3
     assert not list((new / "fits").glob("*")), "each fit is of all four sizes"

@@ -122,9 +122,9 @@ def test_a_record_that_changes_there_changes_here(bucket: Bucket, cwd: Path) -> 
 def test_a_store_in_a_bucket_is_not_written_to(bucket: Bucket, family: Family, cwd: Path) -> None:
     before = bucket.keys()
     answer = here("measure", *family.words("xs"), f"store={URL}", cwd=cwd, check=2)
-    assert f"{URL} can be read, not written" in answer.stderr
+    assert f"{URL} can be read but not written" in answer.stderr
     assert len(answer.stderr.strip().splitlines()) == 1
-    assert "can be read, not written" in here("store", "gc", f"store={URL}", cwd=cwd, check=2).stderr
+    assert "can be read but not written" in here("store", "gc", f"store={URL}", cwd=cwd, check=2).stderr
     assert bucket.keys() == before
 
 

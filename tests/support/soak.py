@@ -218,7 +218,7 @@ class Soak:
                 for words in ("holds no runs", "does not exist", "no group of runs", "no runs in")
             )
             refused += nothing_yet
-            if "Traceback" in answer.stderr or (answer.returncode and not nothing_yet) or "damaged" in answer.stderr:
+            if "Traceback" in answer.stderr or (answer.returncode and not nothing_yet) or "corrupt" in answer.stderr:
                 self.fail(f"a reader: {answer.args[3:]}: {answer.stderr[-600:]}")
         for writer in writers:
             said = writer.communicate()[1]

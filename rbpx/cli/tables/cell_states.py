@@ -18,17 +18,19 @@ _COLUMN = ("dataset", "protocol", "dtype", "revision")
 
 def of_grid(states: Sequence[CellState]) -> Grid:
     """The cells that were named."""
-    words = {(_row(s.cell.names()), _column(s.cell.names())): _word(s.state, s.mark) for s in states}
+    words = {(_row(s.cell.names()), _column(s.cell.names())): _word(s.state, s.heartbeat) for s in states}
     return _table(words, list(dict.fromkeys(column for _, column in words)))
 
 
-def of_store(runs: Sequence[Record], failures: Sequence[Record], marks: Mapping[str, LastHeartbeat]) -> Grid | None:
+def of_store(
+    runs: Sequence[Record], failures: Sequence[Record], heartbeats: Mapping[str, LastHeartbeat]
+) -> Grid | None:
     """All cells of a store; a model measured on one of the texts of its family is missing on the others.
 
     Args:
         runs: the relation `runs`.
         failures: the records.
-        marks: of cells that are being measured.
+        heartbeats: of cells that are being measured.
 
     Returns:
         None where the store has no cells.
@@ -36,9 +38,9 @@ def of_store(runs: Sequence[Record], failures: Sequence[Record], marks: Mapping[
     words: dict[tuple[Row, str], str] = {}
     for failure in failures:
         words[_row(failure), _column(failure)] = State.failed.value
-    for marked in marks.values():
-        state = State.running if marked.alive else State.stopped
-        words[_row(marked.facts), _column(marked.facts)] = _word(state, marked)
+    for beat in heartbeats.values():
+        state = State.running if beat.alive else State.stopped
+        words[_row(beat.facts), _column(beat.facts)] = _word(state, beat)
     for run in sorted(runs, key=lambda run: (run["family"], run["non_embedding_params"])):
         words[_row(run), _column(run)] = State.done.value
     order = {_row(run): run["non_embedding_params"] for run in runs}
@@ -57,9 +59,9 @@ def _column(names: Record) -> str:
     return " ".join(str(value) for value, plain in zip(values, usual, strict=True) if value not in (plain, None))
 
 
-def _word(state: State, mark: LastHeartbeat | None) -> str:
-    if state is State.running and mark is not None and mark.share is not None:
-        return f"{state.value} {mark.share:.0%}"
+def _word(state: State, heartbeat: LastHeartbeat | None) -> str:
+    if state is State.running and heartbeat is not None and heartbeat.share is not None:
+        return f"{state.value} {heartbeat.share:.0%}"
     return state.value
 
 
@@ -73,17 +75,17 @@ def _table(words: Mapping[tuple[Row, str], str], columns: Sequence[str]) -> Grid
     return shown
 
 
-def lines_of_marks(marks: Sequence[LastHeartbeat]) -> list[str]:
+def lines_of_heartbeats(heartbeats: Sequence[LastHeartbeat]) -> list[str]:
     """A line for each cell that is being measured or was stopped: progress, speed and time left."""
     lines = []
-    for marked in marks:
-        facts: dict[str, Any] = marked.facts
+    for beat in heartbeats:
+        facts: dict[str, Any] = beat.facts
         where = f"process {facts['pid']} on {facts['host']} since {facts['since'][:16].replace('T', ' ')} UTC"
         parts = [f"cell {facts['cell']} of {facts['cells']} that it measures", where]
-        if marked.share is not None:
-            parts.insert(0, f"{marked.share:.0%} of {facts['n_tokens']:,} tokens")
-        if marked.alive and marked.left_s is not None:
-            parts[1:1] = [f"{facts['tokens_per_s']:,.0f} tokens/s", f"{time(marked.left_s)} left"]
-        state = State.running if marked.alive else State.stopped
+        if beat.share is not None:
+            parts.insert(0, f"{beat.share:.0%} of {facts['n_tokens']:,} tokens")
+        if beat.alive and beat.left_s is not None:
+            parts[1:1] = [f"{facts['tokens_per_s']:,.0f} tokens/s", f"{time(beat.left_s)} left"]
+        state = State.running if beat.alive else State.stopped
         lines.append(f"{state.value}: {facts['family']} {facts['size']} on {facts['dataset']}, {', '.join(parts)}")
     return lines

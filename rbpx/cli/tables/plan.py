@@ -18,7 +18,7 @@ _WIDE = 100  # characters, from which on there is room for more columns
 
 def show(results: Sequence[Planned], format: Format) -> None:
     """Print a row for each cell; a cell that several jobs of a sweep name stands once."""
-    planned = list({planned.standing.cell: planned for planned in results}.values())
+    planned = list({planned.cell_state.cell: planned for planned in results}.values())
     if format is not Format.table:
         print_records([one.row() for one in planned], format)
         return
@@ -35,7 +35,7 @@ def show(results: Sequence[Planned], format: Format) -> None:
 
 def heading(one: Planned) -> str:
     """The names that the cells of a section share."""
-    cell = one.standing.cell
+    cell = one.cell_state.cell
     choices = [None if cell.protocol == "paper" else cell.protocol, None if cell.dtype == "float32" else cell.dtype]
     choices += [f"revision {cell.revision}" if cell.revision else None]
     return ", ".join([f"{cell.family} on {cell.dataset}", *(choice for choice in choices if choice)])
@@ -45,7 +45,7 @@ def _cells(one: Planned, wide: bool) -> list[str]:
     mark = "" if one.counted or one.tokens is None else "~"
     more = [_count(one.total_params), _mib(one.weights_mib)] if wide else []
     return [
-        one.standing.cell.size,
+        one.cell_state.cell.size,
         _count(one.non_embedding_params),
         *more,
         _mib(one.memory_mib),
@@ -54,7 +54,7 @@ def _cells(one: Planned, wide: bool) -> list[str]:
         _mib(one.disk_mib),
         time(one.time_s),
         one.fits or UNKNOWN,
-        one.standing.state.value,
+        one.cell_state.state.value,
     ]
 
 
@@ -96,12 +96,14 @@ def _notes(planned: Sequence[Planned]) -> list[str]:
         SPLIT: "split: device=split spreads it over GPUs, main memory and disk",
         NO: "no: not even that helps; fewer tokens_per_batch, or another machine",
     }
-    dtypes = {one.standing.cell.dtype for one in planned}
+    dtypes = {one.cell_state.cell.dtype for one in planned}
     needed = [text for name, text in meaning.items() if name not in dtypes and any(one.fits == name for one in left)]
     lines.append("Peak: memory of one process; fits: what makes it fit into the memory free now.")
     if needed:
         lines.append(f"{'; '.join(needed)}.")
-    lines += [f"{one.standing.cell} failed: {one.standing.error}" for one in left if one.standing.error is not None]
+    lines += [
+        f"{one.cell_state.cell} failed: {one.cell_state.error}" for one in left if one.cell_state.error is not None
+    ]
     return lines
 
 

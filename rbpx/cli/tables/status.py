@@ -8,7 +8,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from rbpx.cli.tables.cell_states import lines_of_marks, of_grid, of_store
+from rbpx.cli.tables.cell_states import lines_of_heartbeats, of_grid, of_store
 from rbpx.config.options import Format
 from rbpx.config.request import Request
 from rbpx.display.records import print_records
@@ -16,37 +16,37 @@ from rbpx.display.tables import console, grid, put
 from rbpx.store import relations
 from rbpx.store.cell_states import CellState, State
 from rbpx.store.heartbeat import read_heartbeats
-from rbpx.store.imports import listed
+from rbpx.store.imports import list_imports
 from rbpx.store.store import Store
 
 
-def print_status(requests: Sequence[Request], named: Sequence[CellState]) -> None:
-    """Print the state of the cells that were named, or else what each store holds.
+def print_status(requests: Sequence[Request], cell_states: Sequence[CellState]) -> None:
+    """Print the state of the named cells, or else what each store holds.
 
     Args:
         requests: of the jobs; the first one says how to print.
-        named: the cells of the grids that were named; a cell that several jobs name stands once.
+        cell_states: the cells of the named grids; a cell that several jobs name is shown once.
     """
-    if named:
-        _print_grid(list({standing.cell: standing for standing in named}.values()), requests[0].format)
+    if cell_states:
+        _print_grid(list({one.cell: one for one in cell_states}.values()), requests[0].format)
         return
     for name, request in {request.store: request for request in requests}.items():
         _print_store(Store(Path(name)), request)
 
 
-def _print_grid(named: Sequence[CellState], format: Format) -> None:
+def _print_grid(cell_states: Sequence[CellState], format: Format) -> None:
     if format is not Format.table:
-        print_records([standing.row() for standing in named], format)
+        print_records([one.row() for one in cell_states], format)
         return
     screen = console()
-    put(screen, of_grid(named))
-    counts = Counter(standing.state for standing in named)
+    put(screen, of_grid(cell_states))
+    counts = Counter(one.state for one in cell_states)
     states = [f"{counts[state]} {state.value}" for state in State if counts[state]]
-    marks = [standing.mark for standing in named if standing.mark is not None]
-    pace = sum(mark.facts["tokens_per_s"] or 0.0 for mark in marks if mark.alive)
-    lines = [f"{len(named)} cells: {', '.join(states)}{f'; {pace:,.0f} tokens/s' if pace else ''}"]
-    lines += lines_of_marks(marks)
-    lines += [f"failed: {standing.cell}: {standing.error}" for standing in named if standing.error is not None]
+    heartbeats = [one.heartbeat for one in cell_states if one.heartbeat is not None]
+    pace = sum(beat.facts["tokens_per_s"] or 0.0 for beat in heartbeats if beat.alive)
+    lines = [f"{len(cell_states)} cells: {', '.join(states)}{f'; {pace:,.0f} tokens/s' if pace else ''}"]
+    lines += lines_of_heartbeats(heartbeats)
+    lines += [f"failed: {one.cell}: {one.error}" for one in cell_states if one.error is not None]
     for line in lines:
         screen.print(line, markup=False, soft_wrap=True)
 
@@ -54,14 +54,14 @@ def _print_grid(named: Sequence[CellState], format: Format) -> None:
 def _print_store(store: Store, request: Request) -> None:
     """Print what a store holds by family, dataset and protocol, then the states of cells, what runs and what failed."""
     runs = relations.table(store, "runs").to_pylist()
-    imports = listed(store)
+    imports = list_imports(store)
     failures = relations.table(store, "failures").to_pylist()
     answered = {run["cell_key"] for run in runs}
-    marks = {key: marked for key, marked in read_heartbeats(store).items() if key not in answered}
+    heartbeats = {key: beat for key, beat in read_heartbeats(store).items() if key not in answered}
     if request.format is not Format.table:
         states = {"done": runs, "imported": imports, "failed": failures}
-        states["running"] = [marked.facts for marked in marks.values() if marked.alive]
-        states["stopped"] = [marked.facts for marked in marks.values() if not marked.alive]
+        states["running"] = [beat.facts for beat in heartbeats.values() if beat.alive]
+        states["stopped"] = [beat.facts for beat in heartbeats.values() if not beat.alive]
         print_records([{"state": state} | row for state, rows in states.items() for row in rows], request.format)
         return
     screen = console()
@@ -82,10 +82,10 @@ def _print_store(store: Store, request: Request) -> None:
             counts = (len(one["size"]), len(one["k"]), one["n_observations"])
             shown.add_row(*map(escape, names), *(f"{count:,}" for count in counts))
         put(screen, shown)
-    standing = of_store(runs, list(store.records("failures")), marks)
-    if standing is not None:
-        put(screen, standing)
-    for line in lines_of_marks(list(marks.values())):
+    cells_table = of_store(runs, list(store.records("failures")), heartbeats)
+    if cells_table is not None:
+        put(screen, cells_table)
+    for line in lines_of_heartbeats(list(heartbeats.values())):
         screen.print(line, markup=False, soft_wrap=True)
     for failure in failures:
         screen.print(

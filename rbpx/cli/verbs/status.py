@@ -14,7 +14,7 @@ VERB = Verb(
     help="""\
 Counts runs and tokens, and shows as a grid which model is done, running, failed or missing on which text:
 missing are the models that were measured on another text only. Name a grid (model= and dataset=, also with -m)
-to see its progress. A measuring process leaves a mark in the store while it runs; one that was killed is shown
+to see its progress. A measuring process writes a heartbeat to the store; one that was killed is shown
 as stopped.""",
     examples=(
         "python -m rbpx status",

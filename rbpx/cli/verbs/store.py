@@ -103,8 +103,8 @@ def _verify(store: "Store", request: "Request") -> None:
         f"{result.n_cells:,} cells, {result.n_records:,} fits and failures, {result.n_files:,} vocabularies and imports"
     )
     notes = []
-    if result.n_unasked:
-        notes.append(f"{result.n_unasked:,} run(s) that no cell names: the line that measured them links them again")
+    if result.n_orphaned:
+        notes.append(f"{result.n_orphaned:,} run(s) that no cell names: the line that measured them links them again")
     if result.leftovers:
         notes.append(
             f"{len(result.leftovers):,} unfinished file(s) of processes that are writing or were stopped, which do no "
@@ -139,13 +139,13 @@ def _merge(store: "Store", place: str, request: "Request") -> None:
     with counted("merging, runs", len(other.run_ids())) as advance:
         merged = merge(store, other, lambda: advance(1))
     refresh_index(store)
-    for line in merged.kept_out:
+    for line in merged.skipped:
         print(f"kept out: {line}", file=sys.stderr)
-    came = ", ".join(f"{n:,} {kind}" for kind, n in merged.brought.items() if n)
-    there = ", ".join(f"{n:,} {kind}" for kind, n in merged.known.items() if n)
+    came = ", ".join(f"{n:,} {kind}" for kind, n in merged.copied.items() if n)
+    there = ", ".join(f"{n:,} {kind}" for kind, n in merged.already_here.items() if n)
     print(
         f"brought from {other.root}: {came or 'nothing'}" + (f" (here already: {there})" if there else ""),
         file=sys.stderr,
     )
-    if merged.kept_out:
-        raise MeasureError(f"{len(merged.kept_out):,} thing(s) of {place} were kept out")
+    if merged.skipped:
+        raise MeasureError(f"{len(merged.skipped):,} thing(s) of {place} were kept out")

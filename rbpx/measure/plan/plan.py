@@ -32,7 +32,7 @@ class Planned:
     """What one cell would cost; None where it is not known on this machine. Sizes in MiB, times in seconds.
 
     Attributes:
-        standing: the cell and its state.
+        cell_state: the cell and its state.
         non_embedding_params: S.
         total_params: all parameters.
         weights_mib: of the weight files if they are on this machine, else of all parameters in the requested dtype.
@@ -46,7 +46,7 @@ class Planned:
         fits: what makes it fit into the memory that is free now; see `memory.what_fits`.
     """
 
-    standing: CellState
+    cell_state: CellState
     non_embedding_params: int | None
     total_params: int | None
     weights_mib: float | None
@@ -62,11 +62,11 @@ class Planned:
     @property
     def is_done(self) -> bool:
         """Whether the cell is measured already."""
-        return self.standing.state is State.done
+        return self.cell_state.state is State.done
 
     def row(self) -> Record:
         """As a record; units in the names."""
-        cell = self.standing.cell
+        cell = self.cell_state.cell
         names = ("family", "size", "model", "revision", "dataset", "protocol", "dtype")
         costs = ("non_embedding_params", "total_params", "weights_mib", "memory_mib", "flops", "tokens")
         more_costs = ("disk_mib", "time_s", "time_from", "fits")
@@ -76,9 +76,9 @@ class Planned:
             **{name: getattr(self, name) for name in costs},
             "tokens_counted": None if self.tokens is None else self.counted,
             **{name: getattr(self, name) for name in more_costs},
-            "state": self.standing.state.value,
-            "run_id": self.standing.run_id,
-            "error": self.standing.error,
+            "state": self.cell_state.state.value,
+            "run_id": self.cell_state.run_id,
+            "error": self.cell_state.error,
         }
 
 
@@ -102,7 +102,7 @@ def plan_grid(request: Request) -> list[Planned]:
 
 
 def _plan(
-    standing: CellState,
+    cell_state: CellState,
     request: Request,
     documents: Sequence[Document] | None,
     runs: Sequence[Record],
@@ -110,18 +110,18 @@ def _plan(
     free: FreeMemory,
     store: Store,
 ) -> Planned:
-    cell = standing.cell
+    cell = cell_state.cell
     family = request.model
     shape = family.shape_of(cell.size) if family is not None and cell.size in family.sizes else {}
     local = look_up(cell.model, cell.revision, shape)
     architecture = local.architecture
     windowing = windowing_of(cell, None if architecture is None else architecture.context)
-    text, counted = find_tokens_read(standing, windowing, local.folder, documents, runs, store)
+    text, counted = find_tokens_read(cell_state, windowing, local.folder, documents, runs, store)
     n_flops = None if architecture is None or text is None else flops(architecture, text)
     throughput = (
         None if not n_flops or text is None or not text.n_scored else nearest(throughputs, n_flops / text.n_scored)
     )
-    run = next((run for run in runs if run["run_id"] == standing.run_id), None)
+    run = next((run for run in runs if run["run_id"] == cell_state.run_id), None)
     if run is not None:
         time_s, time_from = run["wall_s"], "measured"
     elif throughput is not None and n_flops is not None:
@@ -134,7 +134,7 @@ def _plan(
         fits = what_fits(cell.dtype, peaks_mib, architecture.weights_mib(cell.dtype), free)
         weights_mib = architecture.weights_mib(cell.dtype) if weights_mib is None else weights_mib
     return Planned(
-        standing=standing,
+        cell_state=cell_state,
         non_embedding_params=cell.non_embedding_params
         or (None if architecture is None else architecture.non_embedding_params),
         total_params=None if architecture is None else architecture.total_params,
@@ -143,7 +143,7 @@ def _plan(
         flops=n_flops,
         tokens=None if text is None else text.n_scored,
         counted=counted,
-        disk_mib=_disk_mib(standing, architecture, None if text is None else text.n_scored, runs, store),
+        disk_mib=_disk_mib(cell_state, architecture, None if text is None else text.n_scored, runs, store),
         time_s=time_s,
         time_from=time_from,
         fits=fits,
@@ -169,11 +169,11 @@ def _peaks_mib(
 
 
 def _disk_mib(
-    standing: CellState, architecture: Architecture | None, n_tokens: int | None, runs: Sequence[Record], store: Store
+    cell_state: CellState, architecture: Architecture | None, n_tokens: int | None, runs: Sequence[Record], store: Store
 ) -> float | None:
     """What a run takes in the store: per token as much as the stored run with the most similar vocabulary size."""
-    if standing.run_id is not None:
-        return _size_bytes(store, standing.run_id) / _MIB
+    if cell_state.run_id is not None:
+        return _size_bytes(store, cell_state.run_id) / _MIB
     if n_tokens is None:
         return None
     per_token = _DISK_BYTES_PER_TOKEN

@@ -42,7 +42,7 @@ def windowing_of(cell: Cell, context: int | None) -> Windowing:
 
 
 def find_tokens_read(
-    standing: CellState,
+    cell_state: CellState,
     windowing: Windowing,
     folder: Path | None,
     documents: Sequence[Document] | None,
@@ -52,16 +52,16 @@ def find_tokens_read(
     """What a cell reads, None if neither its text nor a run of it is on this machine; and whether that was counted.
 
     Args:
-        standing: the cell.
+        cell_state: the cell.
         windowing: of the cell.
         folder: of its model, for the tokenizer; None if it is not on this machine.
         documents: its text; None if it is not on this machine.
         runs: the relation `runs` of the store.
         store: that holds them.
     """
-    cell = standing.cell
-    if standing.run_id is not None:
-        return tokens_read_of_run(store, standing.run_id, windowing), True
+    cell = cell_state.cell
+    if cell_state.run_id is not None:
+        return tokens_read_of_run(store, cell_state.run_id, windowing), True
     same_text = [run for run in runs if _reads_same_text(cell, windowing, run)]
     tokenizer = None if folder is None else _tokenizer(folder, cell.bos)
     for run in same_text:
