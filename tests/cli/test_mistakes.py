@@ -58,7 +58,7 @@ MISTAKES = {
     "fit source=paper @store": "source=paper is not in the store; it holds measured",
     "fit dataset=file dataset.name=synthetc @store": "did you mean synthetic",
     "sql SELECT @store": "one query|wrong",
-    "show nosuch @store": "nosuch is no run_id",
+    "show nosuch @store": "nosuch is not a run_id",
 }  # fmt: skip
 
 
