@@ -115,7 +115,7 @@ def written(value: Any) -> str:
             return "{" + ", ".join(f"{name}: {written(each)}" for name, each in value.items()) + "}"
         case Iterable():
             return "[" + ",".join(written(each) for each in value) + "]"
-    raise RbpxError(f"{value!r} is no value of a key; give text, numbers, lists or mappings of them")
+    raise RbpxError(f"{value!r} is not a value that a key takes; give text, numbers, lists or mappings of them")
 
 
 def _is_constant(text: str) -> bool:

@@ -73,7 +73,7 @@ class Measurements:
         """The answer to one SELECT over the relations of the store, as an Arrow table; reading only.
 
         Raises:
-            RbpxError: it is no SELECT, or DuckDB refuses it.
+            RbpxError: it is not a SELECT, or DuckDB refuses it.
         """
         return self._ask(lambda connection: ask_user(connection, query))
 
@@ -90,7 +90,7 @@ class Measurements:
             ties: tie rule: pessimistic, optimistic or mid.
 
         Raises:
-            RbpxError: the tie rule is unknown, or k is no rank.
+            RbpxError: the tie rule is unknown, or k is not a valid rank.
         """
         import pyarrow as pa
 

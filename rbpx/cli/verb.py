@@ -1,4 +1,4 @@
-"""What a verb is: what it says of itself, what it is given, and what it leaves when a job is done."""
+"""The description of a verb, the job that it is given, and the outcome of a job."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verb:
-    """What a verb that is no analysis says of itself, in `VERB` of its file; nothing heavy is imported for it.
+    """The description of a verb that is not a question, `VERB` in its file; nothing heavy is imported for it.
 
     Attributes:
         order: its place among the verbs.

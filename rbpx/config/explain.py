@@ -19,7 +19,7 @@ _GROUPS: dict[str, Any] = {"model": ModelConfig, "dataset": DatasetConfig, "prot
 _LISTED = ("size", "k", "n", "S", "laws", "method", "family", "analyses")  # keys that one list may be given to
 
 
-_NAMED_BY = {"model": "family=", "dataset": "dataset=file dataset.name="}  # names that are no file of conf/
+_NAMED_BY = {"model": "family=", "dataset": "dataset=file dataset.name="}  # for names without a file in conf/
 
 
 def explain(problem: Exception, primary: str, overrides: Sequence[str]) -> str:

@@ -121,7 +121,7 @@ def test_observations_are_counted_tokens_at_any_k_under_any_rule(store: Path) ->
         (lambda m: m.fit(store="elsewhere"), r"rbpx\.open"),
         (lambda m: m.fit(size="13z"), "size=13z"),
         (lambda m: m.fit(size=3), "size=3 was read as a number"),
-        (lambda m: m.fit(k=object()), "is no value of a key"),
+        (lambda m: m.fit(k=object()), "is not a value that a key takes"),
         (lambda m: m.observations(k=0), "k=0 is not a valid rank"),
         (lambda m: m.observations(ties="odd"), "pessimistic"),
         (lambda m: m.sql("DROP TABLE runs"), "one SELECT"),

@@ -39,7 +39,7 @@ def rewritten(store: Store, **changed: Any) -> Path:
 
 def grid_of(shown: str) -> dict[tuple[str, ...], list[str]]:
     """Rows of the grid by family and size, words of two spaces apart."""
-    lines = shown.split("where the cells stand")[1].strip().splitlines()
+    lines = shown.split("state of the cells")[1].strip().splitlines()
     rows = [re.split(r"\s{2,}", line.strip()) for line in lines if "─" not in line]
     end = next((place for place, row in enumerate(rows) if len(row) < 3), len(rows))
     return {tuple(row[:2]): row[2:] for row in rows[:end]}

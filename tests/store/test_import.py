@@ -424,7 +424,9 @@ def test_removing_a_source_leaves_the_others_and_the_runs(results: Path, own_sto
     here("store", "rm", "them", "--store", own_store, cwd=cwd, check=0)
     assert {row["source"] for row in observations(own_store, cwd)} == {"them-too"}
     assert observations(own_store, cwd, "source = 'measured'") == measured
-    refused(here("store", "rm", "them", "--store", own_store, cwd=cwd), "them is no run_id and no imported source")
+    refused(
+        here("store", "rm", "them", "--store", own_store, cwd=cwd), "them is neither a run_id nor an imported source"
+    )
 
 
 def test_rebuilding_the_index_keeps_imports(results: Path, store: Path, cwd: Path) -> None:

@@ -1,1 +1,1 @@
-"""Tables of the verbs that are no analysis."""
+"""Tables of the verbs that are not questions."""

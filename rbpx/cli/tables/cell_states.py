@@ -67,7 +67,7 @@ def _word(state: State, heartbeat: LastHeartbeat | None) -> str:
 
 def _table(words: Mapping[tuple[Row, str], str], columns: Sequence[str]) -> Grid:
     used = {(family, column) for (family, _), column in words}
-    shown = grid("where the cells stand", ["family", "size", *map(escape, columns)], left=2 + len(columns))
+    shown = grid("state of the cells", ["family", "size", *map(escape, columns)], left=2 + len(columns))
     for row in dict.fromkeys(row for row, _ in words):
         absent = [State.missing.value if (row[0], column) in used else UNKNOWN for column in columns]
         cells = [words.get((row, column), word) for column, word in zip(columns, absent, strict=True)]

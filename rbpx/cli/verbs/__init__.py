@@ -1,1 +1,1 @@
-"""One file a verb that is no analysis: its help, what it does with a job, and what follows the last job."""
+"""One file per verb that is not a question: its help, what it does with a job, and what follows the last job."""

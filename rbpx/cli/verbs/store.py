@@ -72,7 +72,7 @@ def _remove(store: "Store", name: str, request: "Request") -> None:
     if name in store.run_ids():
         store.drop_run(name)
     elif not remove_source(store, name):
-        raise RbpxError(f"{name} is no run_id and no imported source in store={request.store}; see rbpx status")
+        raise RbpxError(f"{name} is neither a run_id nor an imported source in store={request.store}; see rbpx status")
     _collect_garbage(store)
 
 
@@ -104,7 +104,10 @@ def _verify(store: "Store", request: "Request") -> None:
     )
     notes = []
     if result.n_orphaned:
-        notes.append(f"{result.n_orphaned:,} run(s) that no cell names: the line that measured them links them again")
+        notes.append(
+            f"{result.n_orphaned:,} orphaned run(s), which no cell refers to: the command that measured them links them "
+            "again"
+        )
     if result.leftovers:
         notes.append(
             f"{len(result.leftovers):,} unfinished file(s) of processes that are writing or were stopped, which do no "
@@ -133,7 +136,7 @@ def _merge(store: "Store", place: str, request: "Request") -> None:
 
     other = Store(Path(place))
     if not (other.root / "runs").is_dir() and not other.import_files():
-        raise RbpxError(f"{place} is no store: it has no runs and no imports; name the folder of another store")
+        raise RbpxError(f"{place} is not a store: it has no runs and no imports; name the folder of another store")
     if other.root == store.root:
         raise RbpxError(f"{place} is store={request.store} itself; name the folder of another store")
     with counted("merging, runs", len(other.run_ids())) as advance:
