@@ -105,8 +105,8 @@ def _verify(store: "Store", request: "Request") -> None:
     notes = []
     if result.n_orphaned:
         notes.append(
-            f"{result.n_orphaned:,} orphaned run(s), which no cell refers to: the command that measured them links them "
-            "again"
+            f"{result.n_orphaned:,} orphaned run(s), which no cell refers to: the command that measured them "
+            "links them again"
         )
     if result.leftovers:
         notes.append(
