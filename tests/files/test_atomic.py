@@ -15,7 +15,7 @@ from rbpx.files.atomic import atomic_remove, atomic_write, atomic_write_text, le
 PACKAGE = Path(atomic.__file__).parents[1]
 HOME = PACKAGE / "files" / "atomic.py"
 # Folders of a process' own, which nobody else reads while they are written.
-WORKING_FOLDERS = {"models/conversion.py"}
+WORKING_FOLDERS = {"models/pickles.py"}
 
 
 class Stop(Exception):
