@@ -153,9 +153,9 @@ def test_an_id_that_fills_windows_is_no_input_and_no_label_even_if_it_is_not_spe
     ("word", "says"),
     [
         ("seed=1", "seed=1 is not what the authors used, which is 42"),
-        ("limit=1001", "who have 1000"),
-        ("model.bos=add", "who have tokenizer"),
-        ("protocol.window=256", "who have 512"),
+        ("limit=1001", "which is 1000"),
+        ("model.bos=add", "which is tokenizer"),
+        ("protocol.window=256", "which is 512"),
     ],
 )
 def test_official_is_the_authors_sample_and_nothing_else(word: str, says: str, cwd: Path) -> None:
