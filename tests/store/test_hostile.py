@@ -125,7 +125,8 @@ def test_no_id_leads_out_of_the_store(name: str, own_store: Path, cwd: Path, tmp
     for words in (["store", "rm", name], ["show", name]):
         answer = here(*words, "--store", own_store, cwd=cwd, check=2)
         (line,) = answer.stderr.splitlines()
-        assert line.startswith(f"rbpx: {name if name.isprintable() else repr(name)[1:-1]} is no")
+        begin = f"rbpx: {name if name.isprintable() else repr(name)[1:-1]} is"
+        assert line.startswith((f"{begin} not a run_id", f"{begin} neither a run_id"))
         assert f"in store={own_store}; see rbpx status" in line
     assert snapshot(own_store) == before
     assert [p for p in tmp_path.rglob("*") if own_store not in p.parents] == around
