@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -142,8 +143,8 @@ def family(tmp_path_factory: pytest.TempPathFactory, tiny_jsonl: Path) -> Family
 
 
 @pytest.fixture(scope="session")
-def measured(family: Family, tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    """The family measured by `python -m rbpx` itself; do not write into its store, `own_store` is a copy."""
+def untouched(family: Family, tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    """The family measured by `python -m rbpx` itself; only for copies."""
 
     def measure(folder: Path) -> Path:
         (folder / "cwd").mkdir()
@@ -156,7 +157,14 @@ def measured(family: Family, tmp_path_factory: pytest.TempPathFactory) -> Measur
     return Measured(folder / "store", family, Answer(*json.loads((folder / "answer.json").read_text())))
 
 
+@pytest.fixture(scope="module")
+def measured(untouched: Measured, tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    """The measured family for one module, whose commands may add fits to its store and change nothing else in it."""
+    store = shutil.copytree(untouched.store, tmp_path_factory.mktemp("measured") / "store")
+    return replace(untouched, store=Path(store))
+
+
 @pytest.fixture
-def own_store(measured: Measured, tmp_path: Path) -> Path:
+def own_store(untouched: Measured, tmp_path: Path) -> Path:
     """A copy of the measured store for one test."""
-    return Path(shutil.copytree(measured.store, tmp_path / "store"))
+    return Path(shutil.copytree(untouched.store, tmp_path / "store"))
