@@ -43,9 +43,10 @@ class Analysis:
     primary: str = "analyse"
 
 
-def names() -> list[str]:
+@cache
+def names() -> tuple[str, ...]:
     """The verbs of all questions, by the names of their folders."""
-    return sorted(path.parent.name for path in _HERE.glob("*/__init__.py"))
+    return tuple(sorted(path.parent.name for path in _HERE.glob("*/__init__.py")))
 
 
 @cache

@@ -20,8 +20,14 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 @cache
 def read_sql(name: str) -> str:
     """The SQL of one question, header included; its file lies beside the code that asks it and has a unique name."""
-    (path,) = _PACKAGE.rglob(f"{name}.sql")
+    (path,) = (path for path in _files() if path.stem == name)
     return path.read_text(encoding="utf-8")
+
+
+@cache
+def _files() -> tuple[Path, ...]:
+    """All files of SQL; the package is searched once for all questions of a command."""
+    return tuple(_PACKAGE.rglob("*.sql"))
 
 
 def connect(store: Store, with_fits: bool = True) -> duckdb.DuckDBPyConnection:
