@@ -6,21 +6,22 @@ __all__ = ["Status"]
 
 
 class Status(StrEnum):
-    """The outcome of a fit, which every table and figure shows beside its numbers."""
+    """The outcome of a fit, which every table and figure shows beside its numbers.
+
+    Several may hold at once: `params["reasons"]` of a fit has all of them, its status is the first in the order below.
+    Those without numbers come first, then what says that there is no law, then what says not to lean on it.
+    """
 
     ok = "ok"
+    # no numbers, or none that mean anything
     too_few_sizes = "too_few_sizes"
     not_positive = "not_positive"
     sign_change = "sign_change"
     no_variation = "no_variation"
-    power_law_limit = "power_law_limit"
     mid_ranks = "mid_ranks"
     not_converged = "not_converged"
     too_few_tokens = "too_few_tokens"
-    at_bound = "at_bound"
-    at_limit = "at_limit"
     no_variances = "no_variances"
-    one_document = "one_document"
     not_known = "not_known"
     beyond_vocabulary = "beyond_vocabulary"
     never_crosses = "never_crosses"
@@ -28,8 +29,21 @@ class Status(StrEnum):
     one_outcome = "one_outcome"
     separated = "separated"
     one_length = "one_length"
-    one_sided = "one_sided"
     too_short = "too_short"
+    # no law
+    no_trend = "no_trend"
+    not_monotone = "not_monotone"
+    bends = "bends"
+    # a law, and how it has failed or may fail
+    backtest_failed = "backtest_failed"
+    intervals_missed = "intervals_missed"
+    barely_determined = "barely_determined"
+    one_document = "one_document"
+    one_sided = "one_sided"
+    power_law_limit = "power_law_limit"
+    at_bound = "at_bound"
+    at_limit = "at_limit"
+    beyond = "beyond"
 
     @property
     def label(self) -> str:
@@ -64,5 +78,12 @@ _REMEDY = {
     Status.separated: "Passes and failures are at different sizes, so any steep law fits: choose another N or k.",
     Status.too_short: "No document has as many tokens as a sequence: choose a smaller N.",
     Status.one_sided: "Fewer than 3 sizes have both passes and failures: treat alpha as rough, or choose a smaller N.",
+    Status.no_trend: "The exponent cannot be told from 0, so size has no effect that shows here: no law to extrapolate.",
+    Status.not_monotone: "The values turn round within the sizes, so no power law fits: read the values themselves.",
+    Status.bends: "The points curve about the law: read the prediction over forms, or fit method=offset.",
+    Status.backtest_failed: "The smaller sizes do not predict the largest: do not extrapolate without more sizes.",
+    Status.intervals_missed: "Intervals of backtests missed too many values: take them as too narrow.",
+    Status.barely_determined: "The interval of the exponent is as wide as the exponent: add sizes further apart.",
+    Status.beyond: "More than 10 times outside the sizes: no backtest reaches so far, so measure a larger model.",
     Status.one_length: "One N cannot separate the correlation of hits from RBP: give outcomes of several N.",
 }
