@@ -78,7 +78,7 @@ _REMEDY = {
     Status.separated: "Passes and failures are at different sizes, so any steep law fits: choose another N or k.",
     Status.too_short: "No document has as many tokens as a sequence: choose a smaller N.",
     Status.one_sided: "Fewer than 3 sizes have both passes and failures: treat alpha as rough, or choose a smaller N.",
-    Status.no_trend: "The exponent cannot be told from 0, so size has no effect that shows here: no law to extrapolate.",
+    Status.no_trend: "The exponent cannot be told from 0, so no effect of size shows: do not extrapolate.",
     Status.not_monotone: "The values turn round within the sizes, so no power law fits: read the values themselves.",
     Status.bends: "The points curve about the law: read the prediction over forms, or fit method=offset.",
     Status.backtest_failed: "The smaller sizes do not predict the largest: do not extrapolate without more sizes.",
