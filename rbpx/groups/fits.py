@@ -5,26 +5,41 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rbpx.files.digest import digest
 from rbpx.groups.points import Points
 from rbpx.groups.selection import Group, Run
+from rbpx.laws.backtest import Backtest, backtest
 from rbpx.laws.form import FormVerdict, compare_forms
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
 from rbpx.laws.quantity import quantity
 from rbpx.laws.rank_fit import RankFit
+from rbpx.laws.verdict import in_order, judge
 from rbpx.status import Status
 from rbpx.store.schema import FITS
 from rbpx.store.store import Record, Store, now
 from rbpx.ties import Ties
+
+Floats = npt.NDArray[np.float64]
 
 _SIGNED = ("error_entropy", "self_alignment", "confidence")  # and what is made of them, as confidence_share
 
 
 @dataclass(frozen=True)
 class Law:
-    """One fitted law of a group; `k` is None where the law has none, `choice` where no forms were compared."""
+    """One fitted law of a group.
+
+    Attributes:
+        law: its name.
+        k: None where the law has none.
+        method: how it was fitted.
+        fit: its numbers; `status` is the first of its reasons, `params["reasons"]` has them all.
+        choice: which form the points call for; None where no forms were compared.
+        runs: the sizes.
+        backtests: the law, fitted to the smallest sizes, against each larger one.
+    """
 
     law: str
     k: int | None
@@ -32,22 +47,38 @@ class Law:
     fit: PowerLawFit
     choice: FormVerdict | None
     runs: tuple[Run, ...]
+    backtests: tuple[Backtest, ...] = ()
 
 
 def fit_points(points: Points, method: Method, compares: bool = False) -> Law:
-    """Fit one law to its points and compare forms; a doubt known beforehand is its status, or prevents the fit."""
-    sizes = points.S_N
+    """Fit one law to its points, judge it by `rbpx.laws.verdict`, and compare forms if asked to.
+
+    A doubt known beforehand is one of its reasons, or prevents the fit.
+    """
     if points.doubt in (Status.not_known, Status.beyond_vocabulary):
-        fit = replace(fit_power_law(sizes, points.y_N), status=points.doubt)
+        fit = _with(fit_power_law(points.S_N, points.y_N), (points.doubt,))
         return Law(points.law, points.k, method, fit, None, points.runs)
     y_BN = None if points.doubt is Status.one_document else points.y_BN
-    fit = (fit_signed_power_law if _is_signed(points.law) else fit_power_law)(sizes, points.y_N, y_BN, method)
+    fit = _fit_smallest(points, method, y_BN, len(points.runs))
     choice = compare_forms(fit, None if y_BN is None else np.abs(y_BN)) if compares and method is Method.ols else None
-    if points.doubt is not None and fit.status is Status.ok:
-        fit = replace(fit, status=points.doubt)
+    tests = backtest(lambda m: _fit_smallest(points, method, y_BN, m), points.S_N, points.y_N.tolist())
+    reasons = judge(fit, tests, y_BN)
+    if points.doubt is not None:
+        reasons = in_order([*reasons, points.doubt])
     if points.doubt is Status.one_document:
         fit = replace(fit, alpha_lo=None, alpha_hi=None)
-    return Law(points.law, points.k, method, fit, choice, points.runs)
+    return Law(points.law, points.k, method, _with(fit, reasons), choice, points.runs, tests)
+
+
+def _fit_smallest(points: Points, method: Method, y_BN: Floats | None, m: int) -> PowerLawFit:
+    fit = fit_signed_power_law if _is_signed(points.law) else fit_power_law
+    return fit(points.S_N[:m], points.y_N[:m], None if y_BN is None else y_BN[:, :m], method)
+
+
+def _with(fit: PowerLawFit, reasons: Sequence[Status]) -> PowerLawFit:
+    """The fit with the first of the reasons as its status and all of them in its params."""
+    status = reasons[0] if reasons else Status.ok
+    return replace(fit, status=status, params={**fit.params, "reasons": [reason.value for reason in reasons]})
 
 
 def _is_signed(law: str) -> bool:
@@ -57,9 +88,10 @@ def _is_signed(law: str) -> bool:
 
 def of_one_document(group: Group, fit: PowerLawFit) -> PowerLawFit:
     """Remove the interval, with a status that says so, where a group has one document, which cannot be resampled."""
-    if group.n_documents != 1 or fit.status is not Status.ok:
+    if group.n_documents != 1 or fit.alpha is None:
         return fit
-    return replace(fit, status=Status.one_document, alpha_lo=None, alpha_hi=None)
+    reasons = in_order([*map(Status, fit.params.get("reasons", ())), fit.status, Status.one_document])
+    return replace(_with(fit, reasons), alpha_lo=None, alpha_hi=None)
 
 
 def fit_record(group: Group, law: Law, resamples: int) -> Record:

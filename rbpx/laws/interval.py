@@ -11,7 +11,7 @@ from typing import Any, Final
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit  # scipy.stats checks its arguments for 60 times as long
 
-__all__ = ["LEVEL", "Estimate", "Z", "around", "from_influence", "from_stderr", "half_width", "student_t"]
+__all__ = ["LEVEL", "Estimate", "Z", "around", "from_influence", "from_stderr", "half_width", "reaching", "student_t"]
 
 LEVEL: Final = 0.95
 Z: Final = float(ndtri((1 + LEVEL) / 2))  # the normal quantile of an interval of that level
@@ -62,6 +62,11 @@ def half_width(shared: float = 0.0, scatter: float = 0.0, dof: float = 0, own: f
 def around(centre: float, half: float) -> tuple[float, float]:
     """Both ends of an interval that is as far to either side."""
     return centre - half, centre + half
+
+
+def reaching(value: float, ends: tuple[float, float]) -> tuple[float, float]:
+    """An interval, extended to the number that stands beside it where a correction for bias has moved it past that."""
+    return min(ends[0], value), max(ends[1], value)
 
 
 def from_stderr(value: float | None, stderr: float | None, dof: float | None = None) -> Estimate:

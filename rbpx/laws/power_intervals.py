@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.exponential import exp_or_none
+from rbpx.laws.interval import reaching
 from rbpx.laws.names import Method
 from rbpx.laws.profile import offset_ends
 from rbpx.laws.r_squared import r2_interval
@@ -58,7 +59,7 @@ def intervals(
         E_lo, E_hi = valley.E
     C_lo, C_hi = map(exp_or_none, ln_C_ends)
     linear = method in (Method.ols, Method.weighted)
-    r2_lo, r2_hi = r2_interval(r2, len(regression.residual_N)) if linear and r2 < 1 else (None, None)
+    r2_lo, r2_hi = reaching(r2, r2_interval(r2, len(regression.residual_N))) if linear and r2 < 1 else (None, None)
     more: dict[str, Any] = {
         "interval": "documents and models" if spread.knows_text else "models",
         "C_lo": C_lo,

@@ -1,6 +1,7 @@
 """Predictions of a fitted law in size at sizes that were not fitted, with their intervals."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.uncertainty import Uncertainty
 
-__all__ = ["Prediction", "along", "predict"]
+__all__ = ["Prediction", "along", "outside", "predict"]
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,13 @@ def predict(fit: PowerLawFit, S: float) -> Prediction:
     if record is not None:
         about = Uncertainty.recall(record)
         lo, hi = (exp_or_none(end) for end in about.interval(math.log(y), gradient_P, new_model=True))
-    beyond = max(S / max(params["S"]), min(params["S"]) / S, 1.0)
     ends = sorted(params["sign"] * end for end in (lo, hi)) if lo is not None and hi is not None else [None, None]
-    return Prediction(S, params["sign"] * y, ends[0], ends[1], beyond)
+    return Prediction(S, params["sign"] * y, ends[0], ends[1], outside(S, params["S"]))
+
+
+def outside(S: float, sizes: Sequence[float]) -> float:
+    """The factor by which S lies outside the sizes; 1 within them."""
+    return max(S / max(sizes), min(sizes) / S, 1.0)
 
 
 def along(fit: PowerLawFit, n: int) -> list[Prediction]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.bootstrap import moments
-from rbpx.laws.interval import Z, around, half_width, scatter_reach
+from rbpx.laws.interval import Z, around, half_width, reaching, scatter_reach
 from rbpx.laws.regression import Regression
 
 __all__ = ["Uncertainty", "as_plain", "uncertainty", "with_arrays"]
@@ -72,14 +72,15 @@ class Uncertainty:
         """95 % interval over documents and models of a function of the parameters, by its gradient.
 
         value - bias +- `half_width`. A plug-in quantity such as an entropy is biased once in the data and about as much
-        again in each resample, so the interval is centred on the value minus the bias of its resamples.
+        again in each resample, so the interval is centred on the value minus the bias of its resamples; and it always
+        reaches to the value itself, which is the number that stands beside it.
 
         Args:
             value: the function at the fitted parameters.
             gradient_P: its derivatives.
             new_model: add the scatter of one model, for the value of a model that was not measured.
         """
-        return around(value - float(gradient_P @ self.bias_P), self.half_width(gradient_P, new_model))
+        return reaching(value, around(value - float(gradient_P @ self.bias_P), self.half_width(gradient_P, new_model)))
 
     def half_width(self, gradient_P: Floats, new_model: bool = False) -> float:
         """Half of the interval's width: Student's t for the scatter of the sizes, 1.96 for the noise they share."""
@@ -105,7 +106,8 @@ class Uncertainty:
 
     def text_interval(self, value: float, gradient_P: Floats) -> tuple[float, float]:
         """As `interval`, for the same models on other documents: the recipe `normal` of `rbpx.laws.bootstrap`."""
-        return around(value - float(gradient_P @ self.bias_P), Z * math.sqrt(self.variances(gradient_P)[0]))
+        ends = around(value - float(gradient_P @ self.bias_P), Z * math.sqrt(self.variances(gradient_P)[0]))
+        return reaching(value, ends)
 
     def variances(self, gradient_P: Floats) -> tuple[float, float]:
         """Variance from the text and variance from the models; the latter is 0 where it comes out negative."""

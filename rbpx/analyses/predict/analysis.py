@@ -1,9 +1,12 @@
 """Backtest and prediction (verb predict): laws fitted to small sizes, compared with larger ones and extrapolated.
 
-Every law is fitted to the m smallest sizes and compared with each larger one, on the same tokens, for m from 3 up; this
-measures how well it predicts. Then it is fitted to all sizes and extrapolated, with an interval for a new model.
+The answer is the prediction over forms (`rbpx.laws.over_forms`), method `combined`: which form a law has decides what it
+says far outside the sizes, and a few sizes do not decide the form. The laws of single methods stand beside it. Each is
+fitted to the m smallest sizes and compared with each larger one, on the same tokens, for m from 3 up; this measures how
+well it predicts.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -13,47 +16,50 @@ from rbpx.config.request import Request
 from rbpx.groups.fits import Law, fit_points, fit_record
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Group
+from rbpx.laws.backtest import Backtest, backtest_over_forms
 from rbpx.laws.names import Method
-from rbpx.laws.prediction import Prediction, predict
+from rbpx.laws.over_forms import COMBINED, Averaged, Shape, Within, average_forms
+from rbpx.laws.prediction import Prediction, outside, predict
+from rbpx.laws.verdict import FAR, in_order, judge_over_forms
+from rbpx.status import Status
 from rbpx.store.store import Record, Store
-
-FAR = 10  # times beyond the sizes that were fitted: a prediction that says so
 
 
 @dataclass(frozen=True)
-class Backtest:
-    """One prediction compared with the measurement.
+class Foreseen:
+    """One prediction and what is to be said against it.
 
     Attributes:
-        n_fitted: how many of the smallest sizes the law was fitted to.
-        size: label of the size that was predicted.
-        S: its non-embedding parameters.
-        predicted: value with its interval.
-        measured: the value there, in the unit of y.
-        error: (predicted - measured) / measured.
+        prediction: value and interval of a new model of this size on the same text.
+        reasons: every status that holds for it, the first is the one to show.
     """
 
-    n_fitted: int
-    size: str
-    S: int
-    predicted: Prediction
-    measured: float
-    error: float
+    prediction: Prediction
+    reasons: tuple[Status, ...]
 
     @property
-    def is_inside(self) -> bool | None:
-        """Whether the interval contains the measured value; None without an interval."""
-        lo, hi = self.predicted.lo, self.predicted.hi
-        return None if lo is None or hi is None else lo <= self.measured <= hi
+    def status(self) -> Status:
+        """The first of the reasons."""
+        return self.reasons[0] if self.reasons else Status.ok
 
 
 @dataclass(frozen=True, eq=False)
 class Foresight:
-    """One law: its predictions and its backtests."""
+    """One law by one method: its predictions and its backtests.
+
+    Attributes:
+        law: the fit of that method; of the first method asked for where the answer is `combined`.
+        method: `combined`, a method of `rbpx.laws.names`, or a form of which no more than its prediction is known.
+        predictions: at the sizes asked for.
+        backtests: of that method.
+        weights: of the forms; None unless combined.
+    """
 
     law: Law
-    predictions: tuple[Prediction, ...]
+    method: str
+    predictions: tuple[Foreseen, ...]
     backtests: tuple[Backtest, ...]
+    weights: dict[Shape, float] | None = None
 
     @property
     def mean_error(self) -> float | None:
@@ -63,12 +69,25 @@ class Foresight:
 
 @dataclass(frozen=True, eq=False)
 class Foresights:
-    """The laws of one group, the best at predicting first."""
+    """The laws of one group, the best at predicting first; of each law the combined answer first."""
 
     group: Group
     laws: tuple[Foresight, ...]
     targets: tuple[float, ...]
     resamples: int
+
+    @property
+    def size_at(self) -> dict[float, str]:
+        """The label of each size."""
+        return {run.non_embedding_params: run.size for run in self.group.runs}
+
+    @property
+    def answers(self) -> tuple[Foresight, ...]:
+        """One a law: its combined answer, or what there is where nothing could be combined."""
+        firsts: dict[tuple[str, int | None], Foresight] = {}
+        for foresight in self.laws:
+            firsts.setdefault((foresight.law.law, foresight.law.k), foresight)
+        return tuple(firsts.values())
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Foresights:
@@ -80,55 +99,95 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     evidence = weigh_group(connection, group, request, k_grid, chosen)
     points = size_points(group, evidence, request, k_grid, chosen)
     targets = request.targets() or [10.0 * group.runs[-1].non_embedding_params]
-    foresights = [_foresee(series, method, targets) for method in request.methods() for series in points]
-    foresights.sort(key=lambda f: (f.mean_error is None, f.mean_error))
-    return Foresights(group, tuple(foresights), tuple(targets), request.resamples)
+    foreseen = [_foresee(series, request.methods(), targets) for series in points]
+    foreseen.sort(key=lambda of_law: (of_law[0].mean_error is None, of_law[0].mean_error))
+    return Foresights(group, tuple(each for of_law in foreseen for each in of_law), tuple(targets), request.resamples)
 
 
-def _foresee(points: Points, method: Method, targets: list[float]) -> Foresight:
-    law = fit_points(points, method)
+def _foresee(points: Points, methods: Sequence[Method], targets: list[float]) -> list[Foresight]:
+    """Of one law the combined answer, those of the methods, and those of the other forms."""
+    laws = [fit_points(points, method) for method in methods]
+    return [*_over_forms(laws[0], targets), *(_by_method(law, targets) for law in laws)]
+
+
+def _by_method(law: Law, targets: Sequence[float]) -> Foresight:
     if law.fit.alpha is None:
-        return Foresight(law, (), ())
-    predictions = tuple(predict(law.fit, S) for S in targets)
-    backtests = [b for m in range(3, len(points.runs)) for b in _backtests(points, method, m)]
-    return Foresight(law, predictions, tuple(backtests))
+        return Foresight(law, law.method.value, (), ())
+    reasons = [Status(reason) for reason in law.fit.params["reasons"]]
+    predictions = [predict(law.fit, S) for S in targets]
+    foreseen = [Foreseen(p, in_order([*reasons, *([Status.beyond] if p.beyond > FAR else [])])) for p in predictions]
+    return Foresight(law, law.method.value, tuple(foreseen), law.backtests)
 
 
-def _backtests(points: Points, method: Method, m: int) -> list[Backtest]:
-    y_BN = None if points.y_BN is None else points.y_BN[:, :m]
-    fit = fit_points(Points(points.law, points.k, points.runs[:m], points.y_N[:m], y_BN, points.doubt), method).fit
-    if fit.alpha is None:
+def _over_forms(law: Law, targets: Sequence[float]) -> list[Foresight]:
+    """The combined answer, then each form by itself; none where nothing can be averaged."""
+    S, y = [float(run.non_embedding_params) for run in law.runs], law.fit.params["y"]
+    answers = None if law.fit.alpha is None else average_forms(S, y, targets)
+    if answers is None:
         return []
-    backtests = []
-    for run, y in zip(points.runs[m:], points.y_N[m:], strict=True):
-        predicted, measured = predict(fit, run.non_embedding_params), float(y)
-        error = (predicted.y - measured) / measured
-        backtests.append(Backtest(m, run.size, run.non_embedding_params, predicted, measured, error))
-    return backtests
+    tests = backtest_over_forms(S, y)
+    reasons = [Status(reason) for reason in law.fit.params["reasons"]]
+    foreseen = [
+        Foreseen(_prediction(answer.S, answer, S), judge_over_forms(reasons, answer, S, y, tests)) for answer in answers
+    ]
+    forms = [
+        Foresight(law, shape.value, tuple(Foreseen(_prediction(a.S, a.within[shape], S), ()) for a in answers), ())
+        for shape in answers[0].within
+    ]
+    return [Foresight(law, COMBINED, tuple(foreseen), tests, answers[0].weights), *forms]
+
+
+def _prediction(at: float, answer: Averaged | Within, S: Sequence[float]) -> Prediction:
+    return Prediction(at, answer.y, answer.lo, answer.hi, outside(at, S))
 
 
 def keep(store: Store, foresights: Foresights) -> list[Record]:
     """Write the laws to the store, each with its predictions and backtests, and return those, a row each."""
+    records = {id(foresight.law): _record(foresights, foresight.law) for foresight in foresights.laws}
+    for record in records.values():
+        store.write_record("fits", record["fit_id"], record)
     rows: list[Record] = []
     for foresight in foresights.laws:
-        record = fit_record(foresights.group, foresight.law, foresights.resamples)
-        record["params"] = record["params"] | {
-            "predictions": [vars(p) for p in foresight.predictions],
-            "backtests": [vars(b) | {"predicted": vars(b.predicted)} for b in foresight.backtests],
-            "mean_backtest_error": foresight.mean_error,
-        }
-        store.write_record("fits", record["fit_id"], record)
-        names = ("fit_id", "law", "source", "family", "dataset", "k", "ties", "method", "status")
-        named = {name: record[name] for name in names}
+        names = ("fit_id", "law", "source", "family", "dataset", "revision", "k", "ties")
+        named = {name: records[id(foresight.law)][name] for name in names} | {"method": foresight.method}
         n = len(foresight.law.runs)
-        predictions: list[tuple[str, int, Prediction, float | None, float | None]] = [
-            *(("prediction", n, p, None, None) for p in foresight.predictions),
-            *(("backtest", b.n_fitted, b.predicted, b.measured, b.error) for b in foresight.backtests),
-        ]
-        for kind, n_fitted, prediction, measured, error in predictions:
-            rows.append(
-                {"kind": kind, **named, "n_fitted": n_fitted, **vars(prediction), "measured": measured, "error": error}
-            )
-        if not predictions:
-            rows.append({"kind": "none", **named})
-    return rows
+        for each in foresight.predictions:
+            rows.append(_row("prediction", named, n, each.prediction, each.reasons) | {"weights": foresight.weights})
+        for test in foresight.backtests:
+            row = _row("backtest", named, test.n_fitted, test.predicted)
+            rows.append(row | {"measured": test.measured, "error": test.error, "held": test.is_inside})
+        if not foresight.predictions:
+            rows.append({"kind": "none", **named, "status": foresight.law.fit.status})
+    return _alike(rows)
+
+
+def _record(foresights: Foresights, law: Law) -> Record:
+    """The row of `fits` of one law, with all that was foreseen by it and over forms."""
+    record = fit_record(foresights.group, law, foresights.resamples)
+    of_law = {each.method: each for each in foresights.laws if each.law is law}
+    own = of_law.get(law.method.value)
+    record["params"] = record["params"] | {
+        "predictions": [vars(each.prediction) for each in own.predictions] if own else [],
+        "backtests": [vars(test) | {"predicted": vars(test.predicted)} for test in law.backtests],
+        "mean_backtest_error": own.mean_error if own else None,
+        "over_forms": {
+            method: [vars(each.prediction) for each in foresight.predictions]
+            for method, foresight in of_law.items()
+            if foresight is not own
+        },
+    }
+    return record
+
+
+def _row(
+    kind: str, named: Record, n_fitted: int, prediction: Prediction, reasons: Sequence[Status] | None = None
+) -> Record:
+    status = None if reasons is None else (reasons[0] if reasons else Status.ok).value
+    told = None if reasons is None else [reason.value for reason in reasons]
+    return {"kind": kind, **named, "n_fitted": n_fitted, **vars(prediction), "status": status, "reasons": told}
+
+
+def _alike(rows: Sequence[Record]) -> list[Record]:
+    """The rows with the same columns in each, None where one has no value."""
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in columns} for row in rows]

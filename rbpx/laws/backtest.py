@@ -1,0 +1,73 @@
+"""Backtests of a law: fitted to the smallest sizes, compared with each larger one.
+
+Shapes: N sizes, in increasing order.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rbpx.laws.over_forms import average_forms
+from rbpx.laws.power import PowerLawFit
+from rbpx.laws.prediction import Prediction, outside, predict
+
+__all__ = ["MIN_FITTED", "Backtest", "backtest", "backtest_over_forms"]
+
+MIN_FITTED = 3
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """One prediction compared with the measurement.
+
+    Attributes:
+        n_fitted: how many of the smallest sizes the law was fitted to.
+        S: the size that was predicted.
+        predicted: value with its interval.
+        measured: the value there, in the unit of y.
+        error: (predicted - measured) / measured.
+    """
+
+    n_fitted: int
+    S: float
+    predicted: Prediction
+    measured: float
+    error: float
+
+    @property
+    def is_inside(self) -> bool | None:
+        """Whether the interval contains the measured value; None without an interval."""
+        lo, hi = self.predicted.lo, self.predicted.hi
+        return None if lo is None or hi is None else lo <= self.measured <= hi
+
+
+def backtest(
+    fit_smallest: Callable[[int], PowerLawFit], S: Sequence[float], y: Sequence[float]
+) -> tuple[Backtest, ...]:
+    """Compare a law fitted to the m smallest sizes with each larger one, for m from 3 up.
+
+    Args:
+        fit_smallest: the fit to the m smallest sizes; one without numbers predicts nothing.
+        S: sizes, increasing.
+        y: the values there, with their sign.
+    """
+    tests = []
+    for m in range(MIN_FITTED, len(S)):
+        fit = fit_smallest(m)
+        if fit.alpha is not None:
+            tests += [_compare(m, predict(fit, at), value) for at, value in zip(S[m:], y[m:], strict=True)]
+    return tuple(tests)
+
+
+def backtest_over_forms(S: Sequence[float], y: Sequence[float]) -> tuple[Backtest, ...]:
+    """The same for the prediction over forms (`rbpx.laws.over_forms`); none where the y have no law."""
+    tests = []
+    for m in range(MIN_FITTED, len(S)):
+        answers = average_forms(S[:m], y[:m], S[m:])
+        for answer, value in zip(answers or (), y[m:], strict=False):
+            predicted = Prediction(answer.S, answer.y, answer.lo, answer.hi, outside(answer.S, S[:m]))
+            tests.append(_compare(m, predicted, value))
+    return tuple(tests)
+
+
+def _compare(m: int, predicted: Prediction, measured: float) -> Backtest:
+    return Backtest(m, predicted.S, predicted, measured, (predicted.y - measured) / measured)

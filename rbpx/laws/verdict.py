@@ -1,0 +1,149 @@
+"""Whether a law stands: the one place that says when each status of a fitted law holds.
+
+A referee asks of a law whether there is a trend, whether its form is that of the points, whether it predicts, and how
+well its exponent is known. Each question has a test, each failed test a status with its remedy (`rbpx.status`); `ok`
+means that none failed. Several may fail: `judge` gives all of them, in the order of `Status`, and the first is the
+status of the fit.
+
+| status | holds where |
+|---|---|
+| no_trend | the 95 % interval of alpha contains 0 |
+| not_monotone | ln y curves significantly against ln S, and turns round between the sizes |
+| bends | it curves significantly, or its residuals come in runs (p < 0.05); (a prediction over forms) neither a power law nor an offset has a fifth of the weight |
+| backtest_failed | the largest size, predicted from the others, is off by more than 5 % and by no less than the next smaller size's own value would be |
+| intervals_missed | the 95 % interval of that prediction misses, or those of two or more backtests and fewer than 80 % hold |
+| barely_determined | the 95 % interval of alpha is open, or at least as wide as alpha; (a prediction over forms) the sizes span less than two decades |
+| beyond | (a prediction) S is more than 10 times outside the sizes |
+"""  # noqa: E501
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rbpx.laws.backtest import Backtest
+from rbpx.laws.interval import Estimate, student_t
+from rbpx.laws.lack_of_fit import curvature, runs_p
+from rbpx.laws.names import Method
+from rbpx.laws.over_forms import Averaged, Shape
+from rbpx.laws.power import PowerLawFit
+from rbpx.status import Status
+
+__all__ = ["FAR", "in_order", "judge", "judge_backtests", "judge_over_forms"]
+
+Floats = NDArray[np.float64]
+
+FAR: Final = 10.0  # times outside the sizes: beyond what any backtest covers
+SIGNIFICANT: Final = 0.05
+FAILED: Final = 0.05  # of y: a backtest that is closer has not failed
+SHORT: Final = 2.0  # decades of S, below which the sizes say little about the form
+OUTSIDE: Final = 0.8  # weight of a bend, above which neither a power law nor an offset fits
+HELD: Final = 0.8  # of the intervals of backtests, at least
+_OF_POINTS: Final = (Status.no_trend, Status.not_monotone, Status.one_document, Status.power_law_limit)  # of any form
+_ORDER: Final = {status: at for at, status in enumerate(Status)}
+
+
+def in_order(statuses: Iterable[Status]) -> tuple[Status, ...]:
+    """All that hold, in their order and without `ok`."""
+    return tuple(sorted(set(statuses) - {Status.ok}, key=_ORDER.__getitem__))
+
+
+def judge(
+    fit: PowerLawFit, backtests: Sequence[Backtest] = (), y_resampled: ArrayLike | None = None
+) -> tuple[Status, ...]:
+    """Every status that holds for a fitted law, in the order of `Status`; none where the law stands.
+
+    Args:
+        fit: with its points in params; the status it has already is one of those returned, unless it is ok.
+        backtests: of the same law, by the same method (`rbpx.laws.backtest`).
+        y_resampled: as in `rbpx.laws.power.fit_power_law`.
+    """
+    if fit.alpha is None or fit.status is Status.no_variation:
+        return in_order([fit.status])
+    against = judge_backtests(fit.params["y"], backtests)
+    return in_order([fit.status, *_of_exponent(fit), *_of_form(fit, y_resampled), *against])
+
+
+def judge_over_forms(
+    reasons: Iterable[Status], answer: Averaged, S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]
+) -> tuple[Status, ...]:
+    """Every status that holds for a prediction over forms at one size.
+
+    Args:
+        reasons: those of the power law through the same points.
+        answer: the prediction.
+        S: sizes, increasing.
+        y: the values there.
+        backtests: of the prediction over forms.
+    """
+    statuses = [status for status in reasons if status in _OF_POINTS]
+    if answer.weights.get(Shape.bend, 0.0) > OUTSIDE:
+        statuses.append(Status.bends)
+    if math.log10(S[-1] / S[0]) < SHORT:
+        statuses.append(Status.barely_determined)
+    if max(answer.S / S[-1], S[0] / answer.S) > FAR:
+        statuses.append(Status.beyond)
+    return in_order([*statuses, *judge_backtests(y, backtests)])
+
+
+def _of_exponent(fit: PowerLawFit) -> list[Status]:
+    alpha, lo, hi = fit.alpha or 0.0, fit.alpha_lo, fit.alpha_hi
+    if lo is None and hi is None and fit.alpha_stderr is not None and fit.params["uncertainty"] is not None:
+        half = student_t(fit.params["uncertainty"]["dof"]) * fit.alpha_stderr  # no documents: the scatter alone
+        lo, hi = alpha - half, alpha + half
+    statuses = []
+    if (lo is None or lo <= 0) and (hi is None or hi >= 0):
+        statuses.append(Status.no_trend)
+    if lo is None or hi is None or hi - lo >= abs(alpha):
+        statuses.append(Status.barely_determined)
+    return statuses
+
+
+def _of_form(fit: PowerLawFit, y_resampled: ArrayLike | None) -> list[Status]:
+    if fit.params["method"] == Method.offset:
+        return []  # an offset is how such points bend; that it still fails shows in its backtests
+    ln_S_N, y_N = np.log(fit.params["S"]), np.abs(np.asarray(fit.params["y"], dtype=np.float64))
+    ln_y_N = np.log(y_N)
+    bent = curvature(ln_S_N, ln_y_N, _ln_resampled(y_resampled))
+    statuses = []
+    if _leaves_out_0(bent):
+        statuses.append(Status.bends)
+        slope_at_ends = np.polyval(np.polyder(np.polyfit(ln_S_N, ln_y_N, 2)), [ln_S_N.min(), ln_S_N.max()])
+        if slope_at_ends[0] * slope_at_ends[1] < 0:
+            statuses.append(Status.not_monotone)
+    chance = runs_p(ln_S_N, ln_y_N)
+    if chance is not None and chance < SIGNIFICANT:
+        statuses.append(Status.bends)
+    return statuses
+
+
+def _leaves_out_0(estimate: Estimate) -> bool:
+    return estimate.lo is not None and estimate.hi is not None and not estimate.lo <= 0 <= estimate.hi
+
+
+def _ln_resampled(y_resampled: ArrayLike | None) -> Floats | None:
+    """Logarithms of the resamples that are positive and finite."""
+    if y_resampled is None:
+        return None
+    y_BN = np.abs(np.asarray(y_resampled, dtype=np.float64))
+    return np.log(y_BN[np.all((y_BN > 0) & np.isfinite(y_BN), axis=1)])
+
+
+def judge_backtests(y: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:
+    """What the backtests of a law say against it.
+
+    Args:
+        y: the values at all sizes, in increasing order of these.
+        backtests: of any method.
+    """
+    statuses = []
+    last = [test for test in backtests if test.n_fitted == len(y) - 1]
+    if last and abs(last[0].error) > FAILED and abs(last[0].predicted.y - y[-1]) >= abs(y[-2] - y[-1]):
+        statuses.append(Status.backtest_failed)
+    inside = [test.is_inside for test in backtests if test.is_inside is not None]
+    missed = inside.count(False)
+    if (last and last[0].is_inside is False) or (missed > 1 and missed > (1 - HELD) * len(inside)):
+        statuses.append(Status.intervals_missed)
+    return statuses
