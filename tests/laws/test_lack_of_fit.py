@@ -1,0 +1,94 @@
+"""Curvature and runs of residuals: against numpy polynomials, textbook t, and brute-force draws."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import t as student_t
+
+from rbpx.laws.lack_of_fit import curvature, line_residuals, runs_p
+
+LN_S = np.log([1.2e6, 4e6, 1.9e7, 8.5e7, 3.0e8, 1.2e9, 6.4e9])
+
+
+def bent(rng: np.random.Generator, q: float = 0.0, scatter: float = 0.01) -> np.ndarray:
+    x = LN_S - LN_S.mean()
+    return 1.0 - 0.1 * x + q * x**2 + scatter * rng.normal(size=len(x))
+
+
+def test_curvature_is_the_quadratic_coefficient_with_the_textbook_interval() -> None:
+    ln_y = bent(np.random.default_rng(1), q=0.003)
+    coefficient, covariance = np.polyfit(LN_S, ln_y, 2, cov=True)  # scaled by the residuals' variance, dof = n - 3
+    half = student_t.ppf(0.975, 4) * math.sqrt(covariance[0, 0])
+    found = curvature(LN_S, ln_y)
+    assert found.value == pytest.approx(coefficient[0], rel=1e-6)
+    assert found.ends == pytest.approx((coefficient[0] - half, coefficient[0] + half), rel=1e-5)
+
+
+def test_curvature_does_not_depend_on_the_order_or_unit_of_sizes() -> None:
+    ln_y, order = bent(np.random.default_rng(2), q=0.003), np.array([3, 0, 6, 1, 5, 2, 4])
+    found, other = curvature(LN_S, ln_y), curvature(LN_S[order] + math.log(1e6), ln_y[order])
+    assert other.value == pytest.approx(found.value, rel=1e-9)
+    assert other.ends == pytest.approx(found.ends, rel=1e-9)
+
+
+def test_too_few_sizes_have_no_interval_and_then_no_curvature() -> None:
+    three = curvature(LN_S[:3], [1.0, 0.8, 0.7])
+    assert three.value == pytest.approx(np.polyfit(LN_S[:3], [1.0, 0.8, 0.7], 2)[0])
+    assert three.ends is None
+    assert curvature(LN_S[:2], [1.0, 0.8]).value is None
+    assert curvature(LN_S[[0, 0, 1, 1]], [1.0, 1.1, 0.8, 0.7]).value is None  # two sizes, each twice
+
+
+def test_an_exact_power_law_has_no_curvature_and_no_runs() -> None:
+    for alpha in (0.013, 0.1, 0.31):
+        ln_y = math.log(7) - alpha * LN_S
+        assert curvature(LN_S, ln_y).ends == (0.0, 0.0)
+        assert runs_p(LN_S, ln_y) is None
+
+
+def test_documents_widen_the_curvature_where_the_sizes_show_no_scatter() -> None:
+    """All noise is a curvature that the documents give every size alike: no residual shows it, only the resamples."""
+    rng, x = np.random.default_rng(3), LN_S - LN_S.mean()
+    moved_BN = rng.normal(scale=0.002, size=(4000, 1)) * x**2
+    found = curvature(LN_S, 1 - 0.1 * x, 1 - 0.1 * x + moved_BN)
+    assert found.ends is not None
+    assert (found.ends[1] - found.ends[0]) / 2 == pytest.approx(1.96 * 0.002, rel=0.05)
+    broken_BN = np.vstack([1 - 0.1 * x + moved_BN, np.full((5, 7), np.nan)])
+    assert curvature(LN_S, 1 - 0.1 * x, broken_BN) == found
+    assert curvature(LN_S, 1 - 0.1 * x, broken_BN[-24:]).ends == (0.0, 0.0)  # 19 usable resamples say nothing
+
+
+def test_the_interval_of_the_curvature_holds_the_truth_95_times_of_100() -> None:
+    rng, held = np.random.default_rng(4), 0
+    for _ in range(400):
+        shared, own = 0.002 * rng.normal() * (LN_S - LN_S.mean()) ** 2, 0.01 * rng.normal(size=7)
+        moved_BN = 0.002 * rng.normal(size=(60, 1)) * (LN_S - LN_S.mean()) ** 2 + 0.01 * rng.normal(size=(60, 7))
+        ln_y = bent(rng, q=0.004, scatter=0.005) + shared + own
+        found = curvature(LN_S, ln_y, ln_y + moved_BN)
+        assert found.lo is not None
+        assert found.hi is not None
+        held += found.lo <= 0.004 <= found.hi
+    assert 0.92 <= held / 400 <= 0.99
+
+
+def test_the_probability_of_runs_is_that_of_drawn_residuals() -> None:
+    """Counted among 20,000 draws of white noise at the same sizes, for a smooth, a usual and an alternating one."""
+    rng, x = np.random.default_rng(5), LN_S - LN_S.mean()
+    drawn = rng.normal(size=(20_000, 7))
+    J = np.column_stack([np.ones(7), x])
+    residual = drawn - drawn @ np.linalg.pinv(J).T @ J.T
+    ratio = (np.diff(residual, axis=1) ** 2).sum(axis=1) / (residual**2).sum(axis=1)
+    for ln_y in (0.01 * x**2 - x, bent(rng), 0.01 * (-1.0) ** np.arange(7) - x):
+        left = np.asarray(line_residuals(LN_S, ln_y))
+        own = (np.diff(left) ** 2).sum() / (left**2).sum()
+        assert runs_p(LN_S, ln_y) == pytest.approx((ratio <= own).mean(), abs=0.012)
+
+
+def test_runs_need_six_sizes_and_sort_them() -> None:
+    ln_y = bent(np.random.default_rng(6), q=0.02)
+    assert runs_p(LN_S[:5], ln_y[:5]) is None
+    assert runs_p(LN_S[::-1], ln_y[::-1]) == pytest.approx(runs_p(LN_S, ln_y), rel=1e-9)
+    found = runs_p(LN_S, ln_y)
+    assert found is not None
+    assert found < 0.02
