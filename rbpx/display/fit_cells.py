@@ -14,9 +14,3 @@ def sizes_of(fit: PowerLawFit) -> list[str]:
     sizes = fit.params["S"]
     ends = [f"{end:.1e}".replace("e+0", "e").replace("e+", "e") for end in (min(sizes), max(sizes))]
     return [str(fit.n_points), "..".join(ends)]
-
-
-def is_outside_interval(fit: PowerLawFit) -> bool:
-    """Whether the exponent lies outside its own interval, as the bias of counted entropies can make it."""
-    alpha, lo, hi = fit.alpha, fit.alpha_lo, fit.alpha_hi
-    return alpha is not None and lo is not None and hi is not None and not lo <= alpha <= hi

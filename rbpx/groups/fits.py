@@ -61,7 +61,9 @@ def fit_points(points: Points, method: Method, compares: bool = False) -> Law:
     y_BN = None if points.doubt is Status.one_document else points.y_BN
     fit = _fit_smallest(points, method, y_BN, len(points.runs))
     choice = compare_forms(fit, None if y_BN is None else np.abs(y_BN)) if compares and method is Method.ols else None
-    tests = backtest(lambda m: _fit_smallest(points, method, y_BN, m), points.S_N, points.y_N.tolist())
+    # The larger model was measured on the same documents; an offset is slow to fit to all their resamples again.
+    kept_BN = None if method is Method.offset else y_BN
+    tests = backtest(lambda m: _fit_smallest(points, method, kept_BN, m), points.S_N, points.y_N.tolist())
     reasons = judge(fit, tests, y_BN)
     if points.doubt is not None:
         reasons = in_order([*reasons, points.doubt])

@@ -42,7 +42,7 @@ _RATIOS: Final = (0.25, 0.35, 0.5, 0.65, 0.8, 1.25, 1.5, 1.8, 2.2)  # exponent a
 _BENDS: Final = (0.25, 0.5, 0.75)  # quantiles of ln S
 _ROUNDING: Final = 0.5  # of ln S, the width of a bend
 _HALF_DECADE: Final = 0.5 * math.log(10)
-_CORRELATIONS: Final = {0.0: 0.5, 0.5: 0.25, 0.8: 0.25}  # of two models half a decade apart: prior weight
+_CORRELATIONS: Final = {0.0: 0.4, 0.5: 0.3, 0.8: 0.3}  # of two models half a decade apart: prior weight
 _STEPS: Final = 4  # of Gauss-Newton: each form has two parameters, and starts at its own weighted line
 _NEGLIGIBLE: Final = 1e-10  # of the greatest weight
 _HALVINGS: Final = 36  # of the bracket of a quantile
@@ -117,8 +117,8 @@ def average_forms(S: ArrayLike, y: ArrayLike, targets: Sequence[float]) -> list[
         targets: sizes to predict.
 
     Returns:
-        A prediction for each target; None below 3 sizes, or where a y is 0, not finite or of another sign. It does not include
-        document sampling: a new model is measured on the same documents.
+        A prediction for each target; None below 3 sizes, or where a y is 0, not finite or of another sign. It does not
+        include document sampling: a new model is measured on the same documents.
     """
     S_N, y_N = np.asarray(S, dtype=np.float64), np.asarray(y, dtype=np.float64)
     sign = -1.0 if len(y_N) and y_N[0] < 0 else 1.0

@@ -15,6 +15,7 @@ from rbpx.display.numbers import UNKNOWN, number, percent
 from rbpx.display.numbers import span as spanned
 from rbpx.groups.fits import Law
 from rbpx.groups.selection import Group
+from rbpx.status import Status
 
 __all__ = ["Fact", "facts", "glance", "runs_sheet", "table_1", "table_2"]
 
@@ -41,7 +42,8 @@ def facts(laws: Laws, regimes: Regimes | None) -> tuple[Fact, ...]:
         if law is not None:
             label = "α of cross-entropy" if law.k is None else f"α of −ln RBP_{law.k}"
             ends = spanned(law.fit.alpha_lo, law.fit.alpha_hi, 3).replace("..", " to ")
-            entries.append(Fact(label, number(law.fit.alpha, 3), f"95 %: {ends}\nR² {number(law.fit.r2, 3)}"))
+            doubt = "" if law.fit.status is Status.ok else f"; {law.fit.status.label}"
+            entries.append(Fact(label, number(law.fit.alpha, 3), f"95 %: {ends}\nR² {number(law.fit.r2, 3)}{doubt}"))
     first = headline(laws)[0]
     if first is not None and first.fit.backtest_error is not None:
         runs = laws.group.runs

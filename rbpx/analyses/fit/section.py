@@ -3,10 +3,10 @@
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.figure import figures
 from rbpx.display.chart.sheet import Entry, Sheet, decimal, error, magnitude, named, span, state, whole
-from rbpx.display.fit_cells import is_outside_interval
 from rbpx.display.names import law_title
 from rbpx.display.section import Section, Sources, doubts_of, interval, of_ten
 from rbpx.groups.fits import Law
+from rbpx.status import Status
 
 __all__ = ["headline", "section", "sentences"]
 
@@ -17,9 +17,6 @@ _NOTE = (
 )
 
 _MORE = {"models": "more models rather than more text", "text": "more text rather than more models"}
-_BIASED = (
-    " Where an α lies outside its interval, the interval is corrected for the bias of counted entropies, α is not."
-)
 
 
 def section(result: Laws, sources: Sources) -> Section:
@@ -54,19 +51,7 @@ def sentences(result: Laws) -> list[str]:
         too_few = f"There {'is 1 size' if len(runs) == 1 else f'are {len(runs)} sizes'} ({names}); a law needs three."
         return [*(_values(result, at) for at in range(len(runs))), too_few]
     shares, entropy = headline(result)
-    lines = []
-    if shares is not None and shares.fit.alpha is not None:
-        fit = shares.fit
-        lines.append(
-            f"−ln RBP_{shares.k} falls as S^−α with α = {interval(fit.alpha, fit.alpha_lo, fit.alpha_hi)}, "
-            f"R² = {fit.r2:.3f}: for a model ten times larger it is {of_ten(fit.alpha or 0.0)}."
-        )
-    if entropy is not None and entropy.fit.alpha is not None:
-        fit = entropy.fit
-        lines.append(
-            f"Cross-entropy falls with α = {interval(fit.alpha, fit.alpha_lo, fit.alpha_hi)}, R² = {fit.r2:.3f}: "
-            f"{of_ten(fit.alpha or 0.0)} at ten times the size."
-        )
+    lines = [_sentence(law) for law in (shares, entropy) if law is not None]
     tested = [law for law in (shares, entropy) if law is not None and law.fit.backtest_error is not None]
     if tested:
         errors = " and ".join(f"{_plain(law)} within {abs(law.fit.backtest_error or 0.0):.1%}" for law in tested)
@@ -79,6 +64,24 @@ def sentences(result: Laws) -> list[str]:
         by_law = "; ".join(f"of {name}: {more}" for name, more in advice.items())
         lines.append(f"What would narrow the interval {by_law}.")
     return lines
+
+
+def _sentence(law: Law) -> str:
+    """One law in words, which are those of its status."""
+    fit, name = law.fit, _plain(law)
+    subject = name[0].upper() + name[1:]
+    alpha = fit.alpha or 0.0
+    exponent = f"α = {interval(fit.alpha, fit.alpha_lo, fit.alpha_hi)}"
+    turn = "falls" if alpha > 0 else "rises"
+    if fit.status is Status.no_trend:
+        return f"{subject}: no law here; {exponent} cannot be told from 0."
+    if fit.status is Status.not_monotone:
+        return f"{subject}: no law here; the values turn round between the sizes ({exponent})."
+    if fit.status is Status.bends:
+        return f"{subject} {turn} with size, but not as a power law: the points curve about it ({exponent})."
+    r2 = "" if fit.r2 is None else f", R² = {fit.r2:.3f}"
+    law_in_words = f"{subject} {turn} as S^−α with {exponent}{r2}: for a model ten times larger it is {of_ten(alpha)}"
+    return law_in_words + (f"; but {fit.status.label}." if fit.status is not Status.ok else ".")
 
 
 def _values(result: Laws, at: int) -> str:
@@ -135,5 +138,4 @@ def _laws(result: Laws, by_method: bool) -> Sheet:
         )
     columns = [("law", "law k method"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2"), ("C", "C")]
     columns += [("sizes", "n_points"), ("backtest", "backtest_error"), ("form", "form"), ("status", "status")]
-    note = _NOTE + (_BIASED if any(is_outside_interval(law.fit) for law in result.laws) else "")
-    return Sheet.of("laws", "Laws side by side", columns, rows, note)
+    return Sheet.of("laws", "Laws side by side", columns, rows, _NOTE)

@@ -7,12 +7,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from rbpx.analyses.fit.analysis import Laws
-from rbpx.display.fit_cells import constant, is_outside_interval, sizes_of
+from rbpx.display.fit_cells import constant, sizes_of
 from rbpx.display.names import law_name, remedies, short_status, status_name
 from rbpx.display.numbers import UNKNOWN, number, percent, span
 from rbpx.display.tables import console, grid, put
 from rbpx.groups.fits import Law
 from rbpx.laws.names import Method
+from rbpx.status import Status
 
 
 def show(results: Sequence[Laws]) -> None:
@@ -32,7 +33,7 @@ def show(results: Sequence[Laws]) -> None:
     table = grid(_heading(methods), _COLUMNS, spare=_SPARE)
     table.columns[0].min_width, table.columns[0].max_width, table.columns[0].no_wrap = 16, 24, False
     table.columns[-1].justify = "left"
-    table.columns[-1].min_width, table.columns[-1].max_width, table.columns[-1].no_wrap = 6, 12, False
+    table.columns[-1].min_width, table.columns[-1].max_width, table.columns[-1].no_wrap = 9, 12, False
     for laws in fitted:
         for method in methods:
             by = f", {method.value}" if len(methods) > 1 else ""
@@ -92,8 +93,9 @@ def _footnote(results: Sequence[Laws]) -> str:
             f"What would narrow the intervals: more models for {models} of these laws, more text for {text}."
             + (_of_text(laws) if text and models else "")
         )
-    if any(is_outside_interval(law.fit) for law in laws):
-        lines.append(_BIASED)
+    stands = sum(law.fit.status is Status.ok for law in laws)
+    if stands < len(laws):
+        lines.append(f"Nothing here speaks against {stands} of these {len(laws)} laws; against the others:")
     return "\n".join([*lines, *remedies(law.fit.status for law in laws)]) + "\n"
 
 
@@ -109,12 +111,6 @@ def _sources_of_error(results: Sequence[Laws]) -> str:
 def _of_text(laws: Sequence[Law]) -> str:
     names = dict.fromkeys(law_name(law.law, law.k) for law in laws if law.fit.params.get("limited_by") == "text")
     return f" Text: {', '.join(names)}."
-
-
-_BIASED = (
-    "Where an alpha lies outside its interval: with few tokens per rank entropies are biased, and resamples show by "
-    "how much; the interval is corrected for this bias, alpha itself is not."
-)
 
 
 def _print_models(screen: Console, result: Laws) -> None:

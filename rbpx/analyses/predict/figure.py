@@ -11,6 +11,7 @@ from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet, error, magnitude, named, span, whole
 from rbpx.display.names import law_title
 from rbpx.groups.question import spelled
+from rbpx.laws.over_forms import COMBINED
 
 __all__ = ["figures", "name_of"]
 
@@ -22,7 +23,7 @@ def figures(result: Foresights, fit_ids: Sequence[str]) -> list[Figure | Undrawn
     if not rows:
         return [Undrawn("backtest", title, "It needs four sizes: three to fit, one to test the law on.")]
     best = min(rows, key=lambda row: abs(row["error"]))
-    tested = [law for law in result.laws if law.mean_error is not None]
+    tested = [law for law in result.answers if law.mean_error is not None]
     errors = [f"{name_of(law)} {law.mean_error:.1%}" for law in tested if law.mean_error is not None]
     return [
         Figure(
@@ -30,9 +31,9 @@ def figures(result: Foresights, fit_ids: Sequence[str]) -> list[Figure | Undrawn
             title,
             f"Errors of predictions for {result.group.title}; mean error of each law: {', '.join(errors)}. Smallest "
             f"single error: {best['law']}, {best['error']:+.1%}.",
-            f"Error of the prediction for {result.group.runs[-1].size}, (predicted − measured) / measured; laws in "
-            "order of their mean error over all backtests. Colour and shape: how many of the smallest sizes were "
-            "fitted.",
+            f"Error of the prediction for {result.group.runs[-1].size}, (predicted − measured) / measured, "
+            "predicted over forms; laws in order of their mean error over all backtests. Colour and shape: how many of "
+            "the smallest sizes were fitted.",
             _chart(rows, [name_of(law) for law in tested]),
             _values(title, rows),
             spelled("laws", fit_ids=fit_ids),
@@ -42,12 +43,13 @@ def figures(result: Foresights, fit_ids: Sequence[str]) -> list[Figure | Undrawn
 
 
 def name_of(foresight: Foresight) -> str:
-    """The law of a prediction, with its method unless it is least squares."""
-    return law_title(foresight.law.law, foresight.law.k, foresight.law.method)
+    """The law of a prediction, with how it was predicted unless that is over forms."""
+    name = law_title(foresight.law.law, foresight.law.k)
+    return name if foresight.method == COMBINED else f"{name}, {foresight.method}"
 
 
 def _rows(result: Foresights) -> list[dict[str, Any]]:
-    largest, n = result.group.runs[-1].size, len(result.group.runs)
+    largest, n = result.group.runs[-1].non_embedding_params, len(result.group.runs)
     return [
         {
             "law": name_of(law),
@@ -59,9 +61,9 @@ def _rows(result: Foresights) -> list[dict[str, Any]]:
             "hi": test.predicted.hi,
             "measured": test.measured,
         }
-        for law in result.laws
+        for law in result.answers
         for test in law.backtests
-        if test.size == largest and test.n_fitted >= n - 3
+        if test.S == largest and test.n_fitted >= n - 3
     ]
 
 

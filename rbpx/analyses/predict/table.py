@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 
-from rbpx.analyses.predict.analysis import FAR, Foresights
+from rbpx.analyses.predict.analysis import Foreseen, Foresight, Foresights
 from rbpx.display.names import law_name, status_name
 from rbpx.display.numbers import UNKNOWN, number, percent, short, span
 from rbpx.display.tables import console, grid, print_notes, put
+from rbpx.laws.over_forms import COMBINED
+from rbpx.laws.verdict import FAR
+
+FORMS = ("power", "offset", "bend")
 
 
 def show(results: Sequence[Foresights]) -> None:
@@ -16,54 +20,94 @@ def show(results: Sequence[Foresights]) -> None:
         _print_predictions(foresights)
     print_notes(
         screen,
-        "Backtest: fitted to the smallest sizes and compared with the larger ones, on the same tokens; laws in order "
-        "of their mean |error|; from n: error of the largest size, predicted from the n smallest. Inside: how many of "
-        "the 95 % intervals contained the measured value. Intervals of a prediction are for one new model; a "
-        f"prediction farther than {FAR} times outside the measured sizes is an extrapolation that no backtest covers.",
-        (f.law.fit.status for foresights in results for f in foresights.laws),
+        "Combined: the prediction over forms (power law, with an offset, with a bend), weighted by evidence; the "
+        "answer to take, with its 95 % interval for one new model on the same text. Weights: of the three forms, in "
+        "percent. Beside it the law by each method. Backtest: fitted to the smallest sizes and compared with the "
+        "larger ones; laws in order of their mean |error|; from n: error of the largest size, predicted from the n "
+        "smallest. Inside: how many of the 95 % intervals contained the measured value.",
+        (each.status for of in results for foresight in of.laws for each in foresight.predictions),
     )
 
 
 def _print_backtest(foresights: Foresights) -> None:
     sizes = foresights.group.runs
     left_out = list(range(1, min(3, max(len(sizes) - 3, 0)) + 1))
-    columns = ["law", "mean |error|", *(f"from {len(sizes) - n}" for n in left_out), "inside"]
+    columns = ["law", "by", "mean |error|", *(f"from {len(sizes) - n}" for n in left_out), "inside"]
     spare = ("alpha", "95 % of alpha", "R2")
-    table = grid(f"{foresights.group.title}: backtest", [*columns, *spare, "status"], spare=spare)
+    table = grid(f"{foresights.group.title}: backtest", [*columns, *spare], left=2, spare=spare)
     for foresight in foresights.laws:
-        last = {b.n_fitted: b.error for b in foresight.backtests if b.size == sizes[-1].size}
+        if not foresight.backtests and foresight.method != foresight.law.method.value:
+            continue  # a form within the combined answer
+        last = {b.n_fitted: b.error for b in foresight.backtests if b.S == sizes[-1].non_embedding_params}
         mean = foresight.mean_error
         fit = foresight.law.fit
-        inside = [b.is_inside for b in foresight.backtests if b.is_inside is not None]
+        is_fit = foresight.method != COMBINED
         table.add_row(
-            law_name(foresight.law.law, foresight.law.k, foresight.law.method),
+            law_name(foresight.law.law, foresight.law.k),
+            foresight.method,
             UNKNOWN if mean is None else percent(mean).lstrip("+"),
             *(percent(last.get(len(sizes) - n)) for n in left_out),
-            f"{sum(inside)}/{len(inside)}" if inside else UNKNOWN,
-            number(fit.alpha),
-            span(fit.alpha_lo, fit.alpha_hi),
-            number(fit.r2, 3),
-            status_name(fit.status),
+            inside_of(foresight),
+            number(fit.alpha) if is_fit else "",
+            span(fit.alpha_lo, fit.alpha_hi) if is_fit else "",
+            number(fit.r2, 3) if is_fit else "",
         )
     put(console(), table)
+
+
+def inside_of(foresight: Foresight) -> str:
+    """How many of the intervals of its backtests contained the measured value, of how many."""
+    held = [b.is_inside for b in foresight.backtests if b.is_inside is not None]
+    return f"{sum(held)}/{len(held)}" if held else UNKNOWN
 
 
 def _print_predictions(foresights: Foresights) -> None:
-    columns = ["law", *(f"S = {S:,.0f}" if S < 1e7 else f"S = {S:.3g}" for S in foresights.targets)]
-    table = grid(f"{foresights.group.title}: predictions", columns)
-    for foresight in foresights.laws:
-        if foresight.predictions:
-            cells = [f"{short(p.y)} ({short(p.lo)}..{short(p.hi)})" for p in foresight.predictions]
-            table.add_row(law_name(foresight.law.law, foresight.law.k, foresight.law.method), *cells)
-    beyond = [f"{p.beyond:.3g} times" for p in next((f.predictions for f in foresights.laws if f.predictions), ())]
-    if beyond:
-        table.add_section()
-        table.add_row("outside the sizes", *("" if text == "1 times" else text for text in beyond))
-    put(console(), table)
-    far = [p.S for f in foresights.laws[:1] for p in f.predictions if p.beyond > FAR]
-    if far:
-        sizes = ", ".join(f"{S:.3g}" for S in far)
-        console().print(
-            f"[yellow]S = {sizes}: more than {FAR} times beyond what was fitted; an extrapolation.[/yellow]\n",
-            soft_wrap=True,
+    methods = list(dict.fromkeys(each.law.method.value for each in foresights.laws))
+    for at, S in enumerate(foresights.targets):
+        size = f"{S:,.0f}" if S < 1e7 else f"{S:.3g}"
+        table = grid(
+            f"{foresights.group.title}: a new model of S = {size}{_distance(foresights, at)}",
+            ["law", "combined", "95 %", "weights", *methods, "status"],
         )
+        for answer in foresights.answers:
+            if not answer.predictions:
+                continue
+            beside = {each.method: each for each in foresights.laws if _is_same(each, answer)}
+            combined = answer.predictions[at]
+            table.add_row(
+                law_name(answer.law.law, answer.law.k),
+                short(combined.prediction.y),
+                f"{short(combined.prediction.lo)}..{short(combined.prediction.hi)}",
+                weights_of(answer),
+                *(
+                    _cell(beside[method].predictions[at : at + 1]) if method in beside else UNKNOWN
+                    for method in methods
+                ),
+                status_name(combined.status),
+            )
+        put(console(), table)
+
+
+def _distance(foresights: Foresights, at: int) -> str:
+    beyond = next((f.predictions[at].prediction.beyond for f in foresights.laws if f.predictions), 1.0)
+    if beyond == 1:
+        return ""
+    far = f", more than {FAR:.0f}: an extrapolation that no backtest covers" if beyond > FAR else ""
+    return f" ({beyond:.3g} times outside the sizes{far})"
+
+
+def _is_same(a: Foresight, b: Foresight) -> bool:
+    return (a.law.law, a.law.k) == (b.law.law, b.law.k)
+
+
+def _cell(foreseen: Sequence[Foreseen]) -> str:
+    if not foreseen:
+        return UNKNOWN
+    prediction = foreseen[0].prediction
+    return f"{short(prediction.y)} ({short(prediction.lo)}..{short(prediction.hi)})"
+
+
+def weights_of(foresight: Foresight) -> str:
+    """Weights of power law, offset and bend in percent."""
+    weights = foresight.weights
+    return UNKNOWN if weights is None else "/".join(f"{100 * weights.get(form, 0.0):.0f}" for form in FORMS)

@@ -15,7 +15,10 @@ from rbpx.groups.fits import Law, fit_points, fit_record
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Group
 from rbpx.laws.bootstrap import MOST_LEFT_OUT
+from rbpx.status import Status
 from rbpx.store.store import Record, Store
+
+_AGAINST = {Status.bends, Status.not_monotone, Status.backtest_failed, Status.barely_determined}
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,8 @@ class Regime:
         signal: change of ln y from the smallest to the largest model, by the law.
         binomial_sd: of ln y at the largest model, if its tokens were independent.
         document_sd: of ln y at the largest model, over resampled documents.
-        stands: 0 < RBP_k < 1 at every size, in nearly all resamples too, and the interval of alpha lies above 0.
+        stands: 0 < RBP_k < 1 at every size, in nearly all resamples too, the interval of alpha lies above 0, and the
+            points do not bend, turn round, defy the backtest or leave alpha open (`rbpx.laws.verdict`).
     """
 
     k: int
@@ -92,8 +96,9 @@ def _regime(points: Points, law: Law) -> Regime:
     if fit.alpha is not None:
         signal = fit.alpha * math.log(max(points.S_N) / min(points.S_N))
     left_out, n_resamples = fit.params.get("n_resamples_left_out", 0), fit.params.get("n_resamples", 1)
-    falls = fit.alpha is not None and fit.alpha_lo is not None and fit.alpha_lo > 0
-    stands = falls and left_out <= MOST_LEFT_OUT * n_resamples
+    falls = fit.alpha_lo is not None and fit.alpha_lo > 0
+    fails = _AGAINST & set(fit.params.get("reasons", ()))
+    stands = falls and not fails and left_out <= MOST_LEFT_OUT * n_resamples
     return Regime(points.k or 0, law, n_misses, signal, binomial_sd, document_sd, stands)
 
 

@@ -21,16 +21,16 @@ def section(result: Regimes, sources: Sources) -> Section:
 
 
 def _sentences(result: Regimes) -> list[str]:
+    holds = ", ".join(f"{regime.k:,}" for regime in result.regimes if regime.stands)
     if result.supported is None:
-        return [f"Already at k = {result.regimes[0].k:,} α is not significantly above 0, so the law holds at no k."]
-    last = result.regimes[-1].k
-    sentences = [f"The law holds at every k of the grid up to {result.supported:,}: its interval of α lies above 0."]
+        first = result.regimes[0]
+        others = f"it holds at k = {holds}." if holds else "and at no other k of the grid."
+        return [f"Already at k = {first.k:,} the law does not hold ({first.law.fit.status.label}); {others}"]
     after = next((regime for regime in result.regimes if regime.k > result.supported), None)
     if after is None:
-        return [f"The law holds at every k of the grid, up to {last:,}: each interval of α lies above 0."]
+        return [f"The law holds at every k of the grid, up to {result.regimes[-1].k:,}."]
+    sentences = [f"The law holds at every k of the grid up to {result.supported:,}."]
+    why = f"At the next k, {after.k:,}, it does not ({after.law.fit.status.label})"
     if after.n_misses is not None:
-        sentences.append(
-            f"At the next k, {after.k:,}, {after.n_misses:,} tokens of the largest model have a larger rank: too few, "
-            "or too scattered, to distinguish a slope from noise."
-        )
-    return sentences
+        why += f"; {after.n_misses:,} tokens of the largest model have a larger rank"
+    return [*sentences, f"{why}."]

@@ -27,7 +27,8 @@ def show(results: Sequence[Regimes]) -> None:
         f"ties {results[0].group.ties.value}. Misses: tokens of the largest model with rank above k. Signal: change of "
         "ln(-ln RBP_k) over the sizes, by the law; beside it the noise of the largest model in the same unit, from "
         "counting independent tokens (binomial) and from document sampling (text). The law holds where "
-        "0 < RBP_k < 1 at every size, also in nearly all resamples, and the interval of alpha lies above 0.",
+        "0 < RBP_k < 1 at every size, also in nearly all resamples, the interval of alpha lies above 0, and the "
+        "points neither bend nor turn round, defy the backtest or leave alpha open.",
         (regime.law.fit.status for regimes in results for regime in regimes.regimes),
     )
 
@@ -53,25 +54,33 @@ def _row(regime: Regime) -> list[str]:
 
 def _word(regime: Regime) -> str:
     fit = regime.law.fit
-    if fit.status is not Status.ok:
-        return status_name(fit.status)
     if regime.stands:
         return "holds"
-    return "reversed" if fit.alpha_hi is not None and fit.alpha_hi < 0 else "noise"
+    if fit.status is not Status.ok:
+        return status_name(fit.status)
+    return "reversed" if fit.alpha is not None and fit.alpha < 0 else "noise"
+
+
+def _reason(regime: Regime) -> str:
+    status = regime.law.fit.status
+    return _word(regime) if status is Status.ok else status.label
 
 
 def _verdict(regimes: Regimes) -> str:
     title = regimes.group.title
     if regimes.supported is None:
-        return f"{title}: the law does not hold at the smallest k of this grid."
+        holds = ", ".join(f"{regime.k:,}" for regime in regimes.regimes if regime.stands)
+        others = f"; it does at k = {holds}" if holds else " or any other"
+        return f"{title}: the law does not hold at the smallest k of this grid ({_reason(regimes.regimes[0])}){others}."
     after = [r for r in regimes.regimes if r.k > regimes.supported]
     if not after:
         return f"{title}: the law holds at every k of this grid, up to k = {regimes.supported:,}."
     end = after[0]
-    why = f"its alpha is {span(end.law.fit.alpha_lo, end.law.fit.alpha_hi)}"
-    if end.law.fit.alpha is None:
-        why = f"its status is {end.law.fit.status.label}"
-    elif end.n_misses is not None:
+    why = f"it does not: {_reason(end)}"
+    if end.law.fit.alpha is not None and end.n_misses is not None:
         noise = max(filter(None, (end.binomial_sd, end.document_sd)), default=None)
-        why += f", with {end.n_misses:,} misses and a noise of {short(noise)} against a signal of {short(end.signal)}"
+        why += (
+            f"; alpha is {span(end.law.fit.alpha_lo, end.law.fit.alpha_hi)}, with {end.n_misses:,} misses and a noise "
+            f"of {short(noise)} against a signal of {short(end.signal)}"
+        )
     return f"{title}: the law holds up to k = {regimes.supported:,}; at k = {end.k:,} {why}."
