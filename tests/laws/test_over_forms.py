@@ -1,0 +1,156 @@
+"""The prediction over forms, against a loop over its components in plain float64 and on drawn ladders."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import brentq, least_squares
+from scipy.stats import t as student_t
+
+from benchmarks.coverage import Truth, plain_mixture
+from rbpx.laws.over_forms import Shape, average_forms, predict_batch
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.prediction import predict
+
+Floats = NDArray[np.float64]
+
+S = [1e6, 4e6, 2e7, 5e7, 3e8, 1e9]
+Y = [4.1, 3.5, 3.02, 2.79, 2.33, 2.2]
+
+
+def by_the_loop(S: list[float], y: list[float], S_new: float) -> tuple[list[float], dict[str, float]]:
+    """The documented mixture, one component after the other, each fitted by scipy."""
+    x, ln_y, x_new, n = np.log(S), np.log(y), math.log(S_new), len(S)
+    forms: list[tuple[str, float, float, float, float]] = [("power", 0.35, 0.0, 0.0, 1.0)]
+    forms += [("offset", 0.45 / 21, share, 0.0, 1.0) for share in np.linspace(0, 0.98, 22)[1:]]
+    ratios = (0.25, 0.35, 0.5, 0.65, 0.8, 1.25, 1.5, 1.8, 2.2)
+    forms += [
+        ("bend", 0.2 / 27, 0.0, float(at), ratio)
+        for at, ratio in itertools.product(np.quantile(x, (0.25, 0.5, 0.75)), ratios)
+    ]
+    parts = []
+    for (rho, weight), (name, prior, share, at, ratio) in itertools.product(((0, 0.4), (0.5, 0.3), (0.8, 0.3)), forms):
+
+        def warped(x: Floats, at: float = at, ratio: float = ratio) -> Floats:
+            return x + (ratio - 1) * 0.5 * np.log1p(np.exp((x - at) / 0.5))
+
+        E = share * min(y)
+        u, u_new = warped(x), float(warped(np.array([x_new]))[0])
+        middle = u.mean()
+        R = np.array([[float(rho) ** (abs(a - b) / (math.log(10) / 2)) for b in x] for a in x])
+        to_new = np.array([float(rho) ** (abs(x_new - b) / (math.log(10) / 2)) if rho else 0.0 for b in x])
+        half = np.linalg.cholesky(np.linalg.inv(R))
+
+        def ln_law(theta: Floats, u: Floats, E: float = E, middle: float = middle) -> Floats:
+            return np.log(E + np.exp(theta[0] - theta[1] * (u - middle)))
+
+        def residual(theta: Floats, u: Floats = u, half: Floats = half, ln_law=ln_law) -> Floats:  # type: ignore[no-untyped-def]
+            return half.T @ (ln_y - ln_law(theta, u))
+
+        fit = least_squares(residual, [ln_y.mean(), 0.1], xtol=1e-15, ftol=1e-15, gtol=1e-15, x_scale="jac")
+
+        def gradient(at: Floats, ln_law=ln_law, theta: Floats = fit.x) -> Floats:  # type: ignore[no-untyped-def]
+            steps = 1e-6 * np.eye(2)
+            return np.array([(ln_law(theta + s, at) - ln_law(theta - s, at)) / 2e-6 for s in steps]).T
+
+        J, sse = gradient(u), 2 * fit.cost
+        A = J.T @ np.linalg.inv(R) @ J
+        carry = np.linalg.inv(R) @ to_new
+        g = gradient(np.array([u_new]))[0] - J.T @ carry
+        unit = 1 - to_new @ carry + g @ np.linalg.inv(A) @ g
+        centre = float(ln_law(fit.x, np.array([u_new]))[0] + carry @ (ln_y - ln_law(fit.x, u)))
+        ln_weight = math.log(prior * weight) - (n - 2) / 2 * math.log(sse) - math.log(np.linalg.det(R)) / 2
+        ln_weight -= math.log(np.linalg.det(A)) / 4
+        parts.append((name, centre, math.sqrt(sse / (n - 2) * unit), ln_weight))
+    most = max(part[3] for part in parts)
+    weights = np.array([math.exp(part[3] - most) for part in parts])
+    weights /= weights.sum()
+
+    def below(at: float) -> float:
+        return sum(w * student_t.cdf((at - p[1]) / p[2], n - 2) for w, p in zip(weights, parts, strict=True))
+
+    ends = [math.exp(brentq(lambda at, q=q: below(at) - q, -20, 20, xtol=1e-13)) for q in (0.5, 0.025, 0.975)]
+    named = {name: float(sum(w for w, p in zip(weights, parts, strict=True) if p[0] == name)) for name in Shape}
+    return ends, named
+
+
+def test_the_mixture_is_that_of_its_components_fitted_one_by_one() -> None:
+    expected, weights = by_the_loop(S, Y, 2e10)
+    answers = average_forms(S, Y, [2e10])
+    assert answers is not None
+    assert [answers[0].y, answers[0].lo, answers[0].hi] == pytest.approx(expected, rel=2e-6)
+    assert answers[0].weights == pytest.approx(weights, abs=2e-6)
+
+
+def test_neither_the_order_of_sizes_nor_the_sign_matters() -> None:
+    mixed = [3, 0, 5, 1, 4, 2]
+    plain, shuffled = average_forms(S, Y, [2e10]), average_forms([S[i] for i in mixed], [Y[i] for i in mixed], [2e10])
+    negative = average_forms(S, [-y for y in Y], [2e10])
+    assert plain is not None
+    assert plain == shuffled
+    assert negative is not None
+    assert [negative[0].y, negative[0].lo, negative[0].hi] == [-plain[0].y, -plain[0].hi, -plain[0].lo]
+
+
+def test_points_on_a_power_law_give_it_back() -> None:
+    answers = average_forms([1e5, 1e6, 1e7, 1e8], [4, 2, 1, 0.5], [1e9, 3e6])
+    assert answers is not None
+    assert [answers[0].lo, answers[0].y, answers[0].hi] == pytest.approx([0.25] * 3, rel=1e-12)
+    assert answers[0].weights[Shape.power] == 1
+    assert answers[1].y == pytest.approx(4 * 30 ** -math.log10(2), rel=1e-12)
+
+
+def test_points_on_a_floor_are_predicted_at_the_floor() -> None:
+    sizes = np.logspace(5, 8, 7)
+    answers = average_forms(sizes, 1 + 3000 * sizes**-0.7 * (1 + 1e-4 * np.array([1, -1, 1, 1, -1, 1, -1])), [1e10])
+    assert answers is not None
+    assert answers[0].lo < 1 + 3000 * 1e10**-0.7 < answers[0].hi
+    assert answers[0].weights[Shape.offset] > 0.9
+    assert answers[0].hi - answers[0].lo < 0.1
+
+
+def test_there_is_no_prediction_without_three_sizes_of_one_sign() -> None:
+    assert average_forms([1e6, 1e7], [2, 1], [1e8]) is None
+    assert average_forms([1e6, 1e7, 1e8], [2, 0, 1], [1e9]) is None
+    assert average_forms([1e6, 1e7, 1e8], [2, -1, 1], [1e9]) is None
+    assert average_forms([1e6, 1e7, 1e8], [2, math.nan, 1], [1e9]) is None
+
+
+def test_a_size_that_was_measured_and_its_near_neighbours_can_be_predicted() -> None:
+    close = [1e6, 1.01e6, 1.02e6, 1e8, 1e9]
+    answers = average_forms(close, [4, 4.02, 3.99, 2, 1.5], [1.01e6, 1.015e6, 1e3])
+    assert answers is not None
+    for answer in answers:
+        assert 0 < answer.lo < answer.y < answer.hi < math.inf
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        Truth(0.12, 5, 0.3, 0.01),
+        Truth(0.12, 7, 1.0, 0.003, rho=0.5),
+        Truth(0.12, 7, 0.0, 0.01, bend=0.8),
+    ],
+    ids=["form true", "scatter correlated", "truth outside the forms"],
+)
+def test_the_interval_holds_a_new_model(truth: Truth) -> None:
+    x, ln_y = truth.draw(300, np.random.default_rng(0))
+    answer = np.log(predict_batch(np.exp(x[:-1]), np.exp(ln_y[:, :-1]), math.exp(x[-1])))
+    held = (answer[:, 1] <= ln_y[:, -1]) & (ln_y[:, -1] <= answer[:, 2])
+    assert held.mean() >= 0.9
+    plain = plain_mixture(x, ln_y[:100, :-1])
+    assert np.median(answer[:, 2] - answer[:, 1]) < 1.7 * np.median(np.ptp(plain, axis=1))
+
+
+def test_where_there_is_an_offset_the_interval_of_the_line_fails() -> None:
+    """What the prediction over forms is for: the same ladders, by the straight line."""
+    x, ln_y = Truth(0.12, 7, 1.0, 0.003).draw(60, np.random.default_rng(0))
+    sizes = np.exp(x)
+    there = [predict(fit_power_law(sizes[:-1], np.exp(row[:-1]), backtests=False), sizes[-1]) for row in ln_y]
+    line = [bool(p.lo and p.hi and p.lo <= math.exp(row[-1]) <= p.hi) for p, row in zip(there, ln_y, strict=True)]
+    answer = predict_batch(sizes[:-1], np.exp(ln_y[:, :-1]), sizes[-1])
+    over = (answer[:, 1] <= np.exp(ln_y[:, -1])) & (np.exp(ln_y[:, -1]) <= answer[:, 2])
+    assert np.mean(line) < 0.5
+    assert over.mean() > 0.9

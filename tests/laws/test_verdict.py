@@ -1,0 +1,172 @@
+"""When each status holds: points made for it, and the share of true laws that are judged ok."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rbpx.laws.backtest import Backtest, backtest, backtest_over_forms
+from rbpx.laws.names import Method
+from rbpx.laws.over_forms import average_forms
+from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.prediction import Prediction, predict
+from rbpx.laws.verdict import in_order, judge, judge_over_forms
+from rbpx.status import Status
+
+S = [float(size) for size in np.logspace(6, 9, 7)]
+SCATTER = np.array([1, -1, 0.5, 1, -0.5, -1, 0.5])
+
+
+def judged(y: Any, sizes: Any = S, method: Method = Method.ols) -> tuple[PowerLawFit, tuple[Status, ...]]:
+    """A fit and its verdict, with its backtests, as a group of runs gets them."""
+    fit = fit_power_law(sizes, y, None, method)
+    tests = backtest(lambda m: fit_power_law(sizes[:m], y[:m], None, method), sizes, list(y))
+    return fit, judge(fit, tests)
+
+
+def law(alpha: float = 0.1, scatter: float = 0.01) -> np.ndarray:
+    return 5 * np.array(S) ** -alpha * np.exp(scatter * SCATTER)
+
+
+def test_a_law_against_which_nothing_speaks_is_ok() -> None:
+    assert judged(law())[1] == ()
+
+
+def test_three_models_without_any_trend_have_no_law() -> None:
+    fit, reasons = judged([3.0, 3.1, 2.95], S[:3])
+    assert fit.alpha_lo is not None
+    assert fit.alpha_hi is not None
+    assert fit.alpha_lo < 0 < fit.alpha_hi
+    assert reasons[0] is Status.no_trend
+    assert Status.barely_determined in reasons
+
+
+def test_values_that_turn_round_are_not_monotone() -> None:
+    x = np.log(S)
+    _, reasons = judged(np.exp(0.02 * (x - x[4]) ** 2 + 0.002 * SCATTER))
+    assert Status.not_monotone in reasons
+    assert Status.bends in reasons
+    assert reasons.index(Status.not_monotone) < reasons.index(Status.bends)
+
+
+def test_a_bent_line_bends_without_turning_round() -> None:
+    x = np.log(S)
+    _, reasons = judged(np.exp(-0.1 * x - 0.004 * (x - x.mean()) ** 2 + 0.001 * SCATTER))
+    assert Status.bends in reasons
+    assert Status.not_monotone not in reasons
+
+
+def test_an_offset_is_how_such_points_bend() -> None:
+    y = 1.0 + 30 * np.array(S) ** -0.25 * np.exp(0.0005 * SCATTER)
+    assert Status.bends in judged(y)[1]
+    assert Status.bends not in judged(y, method=Method.offset)[1]
+
+
+def test_a_largest_model_that_no_smaller_one_announces_fails_the_backtest() -> None:
+    y = law()
+    y[-1] = y[-2] * 1.02  # no better than the next smaller one
+    _, reasons = judged(y)
+    assert Status.backtest_failed in reasons
+    assert Status.intervals_missed in reasons
+
+
+def test_an_error_below_a_twentieth_is_no_failure() -> None:
+    y = np.array(law(alpha=0.01, scatter=0.0001))
+    y[-1] = y[-2]
+    assert Status.backtest_failed not in judged(y)[1]
+
+
+def compared(errors: list[tuple[int, float, bool]]) -> list[Backtest]:
+    return [
+        Backtest(m, 1e9, Prediction(1e9, 1 + error, *((0.5, 2.0) if held else (3.0, 4.0)), beyond=3), 1.0, error)
+        for m, error, held in errors
+    ]
+
+
+@pytest.mark.parametrize(
+    ("held", "expected"),
+    [
+        ([True, True, True, True, True, True], False),
+        ([False, True, True, True, True, True], False),  # one of six
+        ([False, False, True, True, True, True], True),  # two of six
+        ([True, True, True, True, True, False], True),  # the largest, from all others
+    ],
+)
+def test_intervals_are_missed_by_two_or_by_the_last(held: list[bool], expected: bool) -> None:
+    m = [3, 3, 3, 4, 4, 6]
+    tests = compared([(at, 0.01, is_held) for at, is_held in zip(m, held, strict=True)])
+    assert (Status.intervals_missed in judge(fit_power_law(S, law()), tests)) is expected
+
+
+def test_an_exponent_with_an_interval_as_wide_as_itself_is_barely_determined() -> None:
+    fit, reasons = judged(law(alpha=0.02, scatter=0.03))
+    assert fit.alpha is not None
+    assert fit.alpha_lo is not None
+    assert fit.alpha_hi is not None
+    assert fit.alpha_lo > 0
+    assert fit.alpha_hi - fit.alpha_lo > fit.alpha
+    assert Status.barely_determined in reasons
+    assert Status.no_trend not in reasons
+
+
+def test_what_prevents_a_fit_is_its_only_reason() -> None:
+    assert judged([3.0, 2.0], S[:2])[1] == (Status.too_few_sizes,)
+    assert judged([3.0, 3.0, 3.0], S[:3])[1] == (Status.no_variation,)
+
+
+def test_reasons_stand_in_the_order_of_the_statuses() -> None:
+    assert in_order([Status.beyond, Status.ok, Status.bends, Status.no_trend, Status.bends]) == (
+        Status.no_trend,
+        Status.bends,
+        Status.beyond,
+    )
+
+
+def test_a_prediction_far_outside_or_from_a_short_ladder_says_so() -> None:
+    y = law().tolist()
+
+    def reasons(S_new: float, sizes: list[float] = S, y: list[float] = y) -> tuple[Status, ...]:
+        answers = average_forms(sizes, y, [S_new])
+        assert answers is not None
+        return judge_over_forms((), answers[0], sizes, y, ())
+
+    assert reasons(1e9) == ()
+    assert reasons(0.99e10) == ()
+    assert reasons(1.01e10) == (Status.beyond,)
+    assert reasons(0.9e5) == (Status.beyond,)
+    assert reasons(1e8, S[:4], y[:4]) == (Status.barely_determined,)
+
+
+def test_what_speaks_against_the_points_speaks_against_every_form() -> None:
+    answers = average_forms(S, law(), [1e9])
+    assert answers is not None
+    assert judge_over_forms([Status.no_trend, Status.bends], answers[0], S, law().tolist(), ()) == (Status.no_trend,)
+
+
+def test_backtests_compare_each_larger_size_with_the_law_of_the_smaller_ones() -> None:
+    y = law()
+    tests = backtest(lambda m: fit_power_law(S[:m], y[:m]), S, y.tolist())
+    assert [(test.n_fitted, test.S) for test in tests] == [(m, S[i]) for m in range(3, 7) for i in range(m, 7)]
+    slope, intercept = np.polyfit(np.log(S[:4]), np.log(y[:4]), 1)
+    last = next(test for test in tests if test.n_fitted == 4 and test.S == S[6])
+    assert last.error == pytest.approx(math.exp(intercept + slope * math.log(S[6])) / y[6] - 1, rel=1e-9)
+    assert last.predicted == predict(fit_power_law(S[:4], y[:4]), S[6])
+    over = backtest_over_forms(S, y.tolist())
+    assert [(test.n_fitted, test.S) for test in over] == [(test.n_fitted, test.S) for test in tests]
+    answers = average_forms(S[:4], y[:4], [S[6]])
+    assert answers is not None
+    found = next(test for test in over if test.n_fitted == 4 and test.S == S[6]).predicted
+    assert (found.y, found.lo, found.hi) == (answers[0].y, answers[0].lo, answers[0].hi)
+
+
+def test_most_true_laws_are_ok_and_few_laws_that_bend() -> None:
+    generator = np.random.default_rng(0)
+    x = np.log(S)
+    true, bent = 0, 0
+    for _ in range(60):
+        noise = 0.01 * generator.standard_normal(7)
+        true += judged(np.exp(-0.1 * x + noise))[1] == ()
+        bent += judged(np.exp(-0.1 * x - 0.01 * (x - x.mean()) ** 2 + noise))[1] == ()
+    assert true >= 42  # each of the tests is wrong once in twenty
+    assert bent <= 3
