@@ -154,7 +154,7 @@ def test_few_resamples_give_no_intervals(drawn: Path, cwd: Path) -> None:
     found = rows(drawn, cwd, "ranks", "resamples=1")
     assert all(row["params"].get("nats_behind_lo") is None for row in of_kind(found, "distribution"))
     terms = [row for row in rows(drawn, cwd, "entropy", "resamples=1") if row["kind"] == "terms"]
-    assert all(row["error_entropy_share_lo"] is None for row in terms)
+    assert all(row["error_entropy_share_corrected_lo"] is None for row in terms)
 
 
 @pytest.mark.parametrize("verb", ["ranks", "entropy"])
@@ -188,7 +188,12 @@ def test_the_terms_are_those_of_a_loop_over_the_tokens_and_the_jackknife_leaves_
         assert sum(parts) == pytest.approx(row["cross_entropy_nats"], rel=1e-9)
         shares = [row[f"{name}_share"] for name in ("error_entropy", "self_alignment", "confidence")]
         assert sum(shares) == pytest.approx(1, rel=1e-9)
-        assert row["error_entropy_share_lo"] < row["error_entropy_share_hi"]
+        for name in ("error_entropy", "self_alignment", "confidence"):
+            lo, hi = row[f"{name}_share_corrected_lo"], row[f"{name}_share_corrected_hi"]
+            assert row[f"{name}_share_corrected"] == pytest.approx((lo + hi) / 2, rel=1e-9)
+            assert lo < hi
+        # H is counted too small, and the rest therefore too large: its corrected share is the larger one.
+        assert row["error_entropy_share_corrected"] > row["error_entropy_share"]
 
 
 def test_the_laws_of_entropy_are_lines_through_the_terms_and_their_shares(drawn: Path, cwd: Path) -> None:
