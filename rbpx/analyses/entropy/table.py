@@ -54,8 +54,12 @@ def _corrected(each: RunTerms) -> list[str]:
 
 def _print_shares(screen: Console, result: Entropies) -> None:
     counted = [f"{name} counted" for name in _TERM_NAMES]
-    columns = [column for name in _TERM_NAMES for column in (f"{name} share", f"95 % of {name}", f"{name} counted")]
-    table = grid(f"{result.group.title}: shares of cross-entropy", ["size", *columns], spare=counted[::-1])
+    columns = [column for name in _TERM_NAMES for column in (name, "95 %", f"{name} counted")]
+    table = grid(
+        f"{result.group.title}: shares of cross-entropy, corrected for the bias of counting",
+        ["size", *columns],
+        spare=counted[::-1],
+    )
     for each in result.runs:
         cells = []
         for name in TERMS:
