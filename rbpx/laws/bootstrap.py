@@ -26,7 +26,8 @@ _TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 class Recipe(StrEnum):
     """How resamples of a number become an interval. `normal` is the default; docs/explanation/uncertainty.md says why.
 
-    `normal` is value - bias +- Z sd, the bias being the mean of the resamples minus the value.
+    `normal` is value - bias +- Z sd, the bias being the mean of the resamples minus the value. The number that belongs
+    to it is value - bias, its centre, so that is the number of the estimate; the value itself may lie outside.
     `uncentred` is value +- Z sd, for a number whose resamples lean by their linearisation and not by its bias.
     `basic` is from 2 value - q(97.5 %) to 2 value - q(2.5 %), for a difference whose resamples are skewed.
     `percentile` is from q(2.5 %) to q(97.5 %), each the value of a resample, for numbers that are ranks or ratios.
@@ -78,8 +79,8 @@ def estimate(value: float, resampled_B: Floats, n_documents: int, recipe: Recipe
         recipe: how the resamples become an interval.
 
     Returns:
-        The number; without an interval for one document or fewer than 20 usable resamples, all None if it is not
-        finite.
+        The number, which for `normal` is value - bias; without an interval, and uncorrected, for one document or fewer
+        than 20 usable resamples; all None if it is not finite.
 
     Source:
         `basic`: Davison and Hinkley, Bootstrap Methods and their Application, 1997, eq. 5.6. `expanded`: T. C.
@@ -91,7 +92,8 @@ def estimate(value: float, resampled_B: Floats, n_documents: int, recipe: Recipe
     if n_documents < 2 or len(usable_B) < MIN_RESAMPLES:
         return Estimate(float(value), None, None)
     lo, hi = _ends(float(value), usable_B, n_documents, recipe)
-    return Estimate(float(value), float(lo), float(hi))
+    number = 2 * float(value) - float(usable_B.mean()) if recipe is Recipe.normal else float(value)
+    return Estimate(number, float(lo), float(hi))
 
 
 def _ends(value: float, usable_B: Floats, n_documents: int, recipe: Recipe) -> tuple[float, float]:

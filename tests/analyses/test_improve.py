@@ -162,6 +162,39 @@ def test_a_family_that_gets_worse_has_no_shares(tmp_path: Path, cwd: Path) -> No
     assert "nan" not in printed.lower()
 
 
+@pytest.mark.parametrize(
+    ("slope", "half", "fall", "trend"),
+    [
+        (-0.3, 0.1, 2.0, "improves"),
+        (0.3, 0.1, -2.0, "worsens"),
+        (-0.039, 0.028, -1.04, "turns"),
+        (0.039, 0.028, 1.04, "turns"),
+        (0.1, 0.2, -2.0, "unclear"),
+        (-0.1, None, 2.0, "unknown"),
+    ],
+)
+def test_a_trend_is_what_the_interval_and_both_ends_say(
+    slope: float, half: float | None, fall: float, trend: str
+) -> None:
+    ends = (None, None) if half is None else (slope - half, slope + half)
+    nats = (9.0, 9.0 - fall, 0.0, 0.0, fall, None, None, None)
+    assert improvement.TokenImprovement(1, "a", 30, 20, slope, *ends, *nats).trend == trend
+
+
+def test_each_list_has_the_ids_whose_slope_says_so(measured: Measured, cwd: Path) -> None:
+    found = rows(measured.store, cwd, "improve", "least=1")
+    printed = here(
+        "improve", "least=1", "top=10000", "--store", measured.store, cwd=cwd, env={"COLUMNS": "200"}, check=0
+    )
+    better, worse = printed.stdout.split("what gets worse")
+    for listed, sign in ((better, -1), (worse.split("mine on file:")[0], 1)):
+        ids = [int(line.split()[-9]) for line in listed.splitlines() if "%.." in line]
+        clear = [r for r in found if r["slope_lo"] is not None and r["slope_lo"] * r["slope_hi"] > 0]
+        wanted = [r["token_id"] for r in clear if sign * r["slope"] > 0 and sign * r["fall_nats"] < 0]
+        assert wanted
+        assert set(ids) == set(wanted)
+
+
 def test_the_table_shows_texts_and_what_got_worse_in_80_columns(measured: Measured, cwd: Path) -> None:
     printed = here("improve", "least=1", "top=5", "--store", measured.store, cwd=cwd, check=0).stdout
     assert "xs..l: what improves, by share" in printed

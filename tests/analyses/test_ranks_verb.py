@@ -11,11 +11,15 @@ import pytest
 from scipy.stats import linregress
 
 from rbpx.analyses.entropy import analysis as entropy
+from rbpx.analyses.ranks import analysis as ranks
 from rbpx.analyses.ranks.compare import compare
+from rbpx.analyses.ranks.section import section
 from rbpx.config.request import Request
+from rbpx.display.section import Sources
 from rbpx.groups.selection import select
 from rbpx.laws.bootstrap import document_weights
 from rbpx.store.queries import connect
+from rbpx.store.store import Store
 from tests.support.commands import here
 from tests.support.draws import few_or_all, plausible
 from tests.support.synthetic import Truth, V, write_store
@@ -154,7 +158,7 @@ def test_few_resamples_give_no_intervals(drawn: Path, cwd: Path) -> None:
     found = rows(drawn, cwd, "ranks", "resamples=1")
     assert all(row["params"].get("nats_behind_lo") is None for row in of_kind(found, "distribution"))
     terms = [row for row in rows(drawn, cwd, "entropy", "resamples=1") if row["kind"] == "terms"]
-    assert all(row["error_entropy_share_lo"] is None for row in terms)
+    assert all(row["error_entropy_share_corrected_lo"] is None for row in terms)
 
 
 @pytest.mark.parametrize("verb", ["ranks", "entropy"])
@@ -164,6 +168,26 @@ def test_imported_results_hold_no_tokens(verb: str, cwd: Path, tmp_path: Path) -
     answer = here(verb, "ties=optimistic", "--store", store, cwd=cwd, check=2)
     assert len(answer.stderr.strip().splitlines()) == 1
     assert "imported results have none" in answer.stderr
+
+
+def test_terminal_report_and_rows_give_a_difference_of_exponents_with_one_sign(drawn: Path, cwd: Path) -> None:
+    words = ("resamples=50", "k=[1,10]")
+    closures = of_kind(rows(drawn, cwd, "ranks", *words), "closure")
+    printed = here("ranks", *words, "--store", drawn, cwd=cwd, check=0).stdout
+    with connect(Store(drawn)) as connection:
+        request = Request(resamples=50, k=[1, 10])
+        (group,) = select(connection, request)
+        result = ranks.analyse(connection, group, request)
+        (sheet,) = [each for each in section(result, Sources(connection, [])).sheets if each.name == "closures"]
+    names = [name for _, names in sheet.columns for name in names]
+    reported = [dict(zip(names, (v for cell in row for v in cell.values), strict=True)) for row in sheet.rows]
+    assert len(closures) == len(reported) > 0
+    for row, cells in zip(closures, reported, strict=True):
+        more = row["alpha"] - row["params"]["measured"]["alpha"]
+        assert (row["params"]["alpha_more"], cells["difference"]) == pytest.approx((more, more), abs=1e-9)
+        assert cells["difference_lo"] <= cells["difference"] <= cells["difference_hi"]
+        ends = f"{cells['difference_lo']:.3f}..{cells['difference_hi']:.3f}"
+        assert f"{more:.3f} {ends}" in " ".join(printed.split())
 
 
 # ----------------------------------------------------------------------------------------------------------- entropy
@@ -188,7 +212,12 @@ def test_the_terms_are_those_of_a_loop_over_the_tokens_and_the_jackknife_leaves_
         assert sum(parts) == pytest.approx(row["cross_entropy_nats"], rel=1e-9)
         shares = [row[f"{name}_share"] for name in ("error_entropy", "self_alignment", "confidence")]
         assert sum(shares) == pytest.approx(1, rel=1e-9)
-        assert row["error_entropy_share_lo"] < row["error_entropy_share_hi"]
+        for name in ("error_entropy", "self_alignment", "confidence"):
+            lo, hi = row[f"{name}_share_corrected_lo"], row[f"{name}_share_corrected_hi"]
+            assert row[f"{name}_share_corrected"] == pytest.approx((lo + hi) / 2, rel=1e-9)
+            assert lo < hi
+        # H is counted too small, and the rest therefore too large: its corrected share is the larger one.
+        assert row["error_entropy_share_corrected"] > row["error_entropy_share"]
 
 
 def test_the_laws_of_entropy_are_lines_through_the_terms_and_their_shares(drawn: Path, cwd: Path) -> None:

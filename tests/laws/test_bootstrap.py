@@ -94,6 +94,10 @@ def test_the_recipes_equal_their_definitions() -> None:
     }
     for recipe in Recipe:
         assert estimate(value, resampled_B, 9, recipe).ends == pytest.approx(expected[recipe], rel=1e-6), recipe
+    # The number beside an interval is one that it is about: corrected where the interval is.
+    assert estimate(value, resampled_B, 9).value == pytest.approx(2 * value - mean)
+    for recipe in set(Recipe) - {Recipe.normal}:
+        assert estimate(value, resampled_B, 9, recipe).value == value
 
 
 @pytest.mark.parametrize("recipe", list(Recipe))

@@ -18,12 +18,12 @@ from rbpx.groups.fits import Law, fit_points, fit_record
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import estimate
+from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
 Floats = npt.NDArray[np.float64]
-Interval = tuple[float, float]
 
 TERMS: Final = ("error_entropy", "self_alignment", "confidence")
 
@@ -51,14 +51,17 @@ class RunTerms:
         run: which.
         cross_entropy_nats: the whole.
         terms: {term: nats}; they add up to the whole.
-        shares: {term: (share of the whole, 95 % interval over documents or None)}; may be below 0 or above 1.
+        shares: {term: share of the whole as counted (plug-in)}; they add up to 1, and may be below 0 or above 1.
+        corrected_shares: the same less the bias that resampled documents show, each inside its 95 % interval over
+            documents; without an interval nothing is known of the bias, so all are None.
         corrected: of error-entropy; None where there are too few documents.
     """
 
     run: Run
     cross_entropy_nats: float
     terms: dict[str, float]
-    shares: dict[str, tuple[float, Interval | None]]
+    shares: dict[str, float]
+    corrected_shares: dict[str, Estimate]
     corrected: Corrected | None
 
 
@@ -109,14 +112,15 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
 def _terms(run: Run, of: Evidence, corrected: Corrected | None, n_documents: int) -> RunTerms:
     whole = float(of.measured["cross_entropy"])
     terms = {name: float(of.measured[name]) for name in TERMS}
-    shares: dict[str, tuple[float, Interval | None]] = {}
+    shares = {name: nats / whole for name, nats in terms.items()}
+    corrected_shares = {}
     for name in TERMS:
         share_B = of.resampled[name] / of.resampled["cross_entropy"]
-        share = terms[name] / whole
+        share = estimate(shares[name], share_B, n_documents)
         # Where all scored tokens are of one document, the others change nothing: no interval either.
         varies = np.nanmax(share_B) > np.nanmin(share_B)
-        shares[name] = share, estimate(share, share_B, n_documents).ends if varies else None
-    return RunTerms(run, whole, terms, shares, corrected)
+        corrected_shares[name] = share if varies and share.ends is not None else Estimate(None, None, None)
+    return RunTerms(run, whole, terms, shares, corrected_shares, corrected)
 
 
 def _corrected(connection: duckdb.DuckDBPyConnection, group: Group, run: Run) -> Corrected | None:
@@ -156,9 +160,10 @@ def _row(each: RunTerms) -> Record:
     row: Record = {"run_id": each.run.run_id, "size": each.run.size}
     row |= {"non_embedding_params": each.run.non_embedding_params, "cross_entropy_nats": each.cross_entropy_nats}
     for name in TERMS:
-        share, ends = each.shares[name]
-        row |= {f"{name}_nats": each.terms[name], f"{name}_share": share}
-        row |= {f"{name}_share_lo": ends[0] if ends else None, f"{name}_share_hi": ends[1] if ends else None}
+        share = each.corrected_shares[name]
+        row |= {f"{name}_nats": each.terms[name], f"{name}_share": each.shares[name]}
+        row |= {f"{name}_share_corrected": share.value}
+        row |= {f"{name}_share_corrected_lo": share.lo, f"{name}_share_corrected_hi": share.hi}
     fixed = each.corrected
     row |= {"error_entropy_jackknife_nats": fixed.jackknife if fixed else None}
     row |= {"error_entropy_jackknife_stderr_nats": fixed.stderr if fixed else None}

@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from rbpx.analyses.entropy.analysis import TERMS, Entropies
+from rbpx.analyses.entropy.analysis import TERMS, Entropies, RunTerms
 from rbpx.display.chart.drawing import S_TITLE, colour, dash, data, linear, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet, decimal, named, span, whole
@@ -20,8 +20,7 @@ def figures(result: Entropies, fit_ids: Sequence[str]) -> list[Figure | Undrawn]
     title = "Shares of cross-entropy"
     first, last = result.runs[0], result.runs[-1]
     shares = [
-        f"{law_name(name)} {first.shares[name][0]:.1%} at {first.run.size}, "
-        f"{last.shares[name][0]:.1%} at {last.run.size}"
+        f"{law_name(name)} {_share(first, name):.1%} at {first.run.size}, {_share(last, name):.1%} at {last.run.size}"
         for name in TERMS
     ]
     return [
@@ -29,8 +28,8 @@ def figures(result: Entropies, fit_ids: Sequence[str]) -> list[Figure | Undrawn]
             "shares",
             title,
             f"Terms of cross-entropy for {result.group.title}: {'; '.join(shares)}.",
-            "CE = error-entropy + self-alignment + confidence, each as a share of CE. Bars: 95 % over documents. A "
-            "share may be below 0 or above 1.",
+            "CE = error-entropy + self-alignment + confidence, each as a share of CE, less the bias of counting where "
+            "resampled documents show it. Bars: 95 % over documents. A share may be below 0 or above 1.",
             _chart(result),
             _values(title, result),
             spelled("laws", fit_ids=fit_ids),
@@ -39,14 +38,20 @@ def figures(result: Entropies, fit_ids: Sequence[str]) -> list[Figure | Undrawn]
     ]
 
 
+def _share(each: RunTerms, name: str) -> float:
+    """A share less its bias; as counted where that is not known."""
+    corrected = each.corrected_shares[name].value
+    return each.shares[name] if corrected is None else corrected
+
+
 def _rows(result: Entropies) -> list[dict[str, Any]]:
     rows = []
     for each in result.runs:
         for name in TERMS:
-            share, ends = each.shares[name]
+            corrected = each.corrected_shares[name]
             row: dict[str, Any] = {"term": law_name(name), "size": each.run.size, "S": each.run.non_embedding_params}
-            row |= {"share": share, "nats": each.terms[name]}
-            rows.append(row | {"lo": ends[0] if ends else None, "hi": ends[1] if ends else None})
+            row |= {"share": _share(each, name), "nats": each.terms[name], "counted": each.shares[name]}
+            rows.append(row | {"lo": corrected.lo, "hi": corrected.hi})
     return rows
 
 
@@ -55,7 +60,14 @@ def _chart(result: Entropies) -> dict[str, Any]:
     base = alt.Chart(data(_rows(result))).encode(x=logarithmic(alt.X, "S", S_TITLE), color=colour("term", "", order))
     y = linear(alt.Y, "share", "share of cross-entropy", form=".0%")
     tooltip = tips(
-        term="term", size="size", S="S|,", share="share|.2%", lo="95 % from|.2%", hi="to|.2%", nats="nats|.4f"
+        term="term",
+        size="size",
+        S="S|,",
+        share="share|.2%",
+        lo="95 % from|.2%",
+        hi="to|.2%",
+        counted="as counted|.2%",
+        nats="nats|.4f",
     )
     return spec_of(
         alt.layer(
@@ -75,8 +87,10 @@ def _values(title: str, result: Entropies) -> Sheet:
             decimal(row["nats"]),
             decimal(row["share"]),
             span(row["lo"], row["hi"]),
+            decimal(row["counted"]),
         ]
         for row in _rows(result)
     ]
     columns = [("size", "size"), ("S", "non_embedding_params"), ("term", "term"), ("nats", "nats"), ("share", "share")]
-    return Sheet.of("shares", f"{title}: values", [*columns, ("95 %", "share_lo share_hi")], rows)
+    columns += [("95 %", "share_lo share_hi"), ("share as counted", "share_counted")]
+    return Sheet.of("shares", f"{title}: values", columns, rows)

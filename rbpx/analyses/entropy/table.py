@@ -11,15 +11,16 @@ from rbpx.display.names import law_name, status_name
 from rbpx.display.numbers import UNKNOWN, number, percent, span
 from rbpx.display.tables import console, grid, print_notes, put
 
+_TERM_NAMES = ("H", "KL", "-ln")
 _MORE = ("C", "95 % of C", "sizes", "over S")
 
 
 def show(results: Sequence[Entropies]) -> None:
-    """Print for each group the terms and their shares of cross-entropy, the corrected entropy, and the laws."""
+    """Print for each group the terms, the corrected entropy, their shares of cross-entropy, and the laws."""
     screen = console()
     for group in results:
         _print_terms(screen, group)
-        _print_corrected(screen, group)
+        _print_shares(screen, group)
         _print_laws(screen, group)
     ties = ", ".join(dict.fromkeys(each.group.ties.value for each in results))
     print_notes(
@@ -28,36 +29,44 @@ def show(results: Sequence[Entropies]) -> None:
         "Shares are of CE, and may be below 0 or above 1. H(P) of counted ranks is too small; the jackknife over D "
         "documents removes the part of that bias that falls as 1/D, while the value extrapolated from halves and "
         "quarters of the documents tends to be too large; where the two differ by less than the standard error, the "
-        "remaining bias cannot be resolved. The interval of a share is centred on the share minus its bias, so the "
-        "counted share may lie outside it. A law of a share is y = C S^-alpha of term / CE.",
+        "remaining bias cannot be resolved. A share is given less the bias that resampled documents show, with a 95 % "
+        "interval over documents; counted: as it is in the identity, which the interval is not of. A law of a share is "
+        "y = C S^-alpha of term / CE, both as counted.",
         (law.fit.status for group in results for law in group.all_laws),
     )
 
 
 def _print_terms(screen: Console, result: Entropies) -> None:
-    columns = ["size", "CE", "H(P)", "KL", "-ln sum S", "H share", "KL share", "-ln share"]
-    table = grid(f"{result.group.title}: cross-entropy taken apart", columns)
+    columns = ["size", "CE", "H(P)", "KL", "-ln sum S", "jackknife", "stderr", "extrapolated"]
+    table = grid(f"{result.group.title}: cross-entropy taken apart, and H(P) corrected", columns)
     for each in result.runs:
-        shares = [number(each.shares[name][0], 3) for name in TERMS]
         nats = [number(value, 4) for value in (each.cross_entropy_nats, *(each.terms[name] for name in TERMS))]
-        table.add_row(escape(each.run.size), *nats, *shares)
-    put(screen, table)
-
-
-def _print_corrected(screen: Console, result: Entropies) -> None:
-    columns = ["size", "H(P)", "jackknife", "stderr", "extrapolated", "H share, 95 %"]
-    table = grid(f"{result.group.title}: bias of H(P)", columns)
-    for each in result.runs:
-        table.add_row(escape(each.run.size), number(each.terms["error_entropy"]), *_corrected(each))
+        table.add_row(escape(each.run.size), *nats, *_corrected(each))
     put(screen, table)
 
 
 def _corrected(each: RunTerms) -> list[str]:
-    fixed, ends = each.corrected, each.shares["error_entropy"][1]
-    share = span(*ends, 3) if ends is not None else UNKNOWN
+    fixed = each.corrected
     if fixed is None:
-        return [UNKNOWN, UNKNOWN, UNKNOWN, share]
-    return [number(fixed.jackknife), number(fixed.stderr), number(fixed.extrapolated), share]
+        return [UNKNOWN, UNKNOWN, UNKNOWN]
+    return [number(fixed.jackknife), number(fixed.stderr), number(fixed.extrapolated)]
+
+
+def _print_shares(screen: Console, result: Entropies) -> None:
+    counted = [f"{name} counted" for name in _TERM_NAMES]
+    columns = [column for name in _TERM_NAMES for column in (name, "95 %", f"{name} counted")]
+    table = grid(
+        f"{result.group.title}: shares of cross-entropy, corrected for the bias of counting",
+        ["size", *columns],
+        spare=counted[::-1],
+    )
+    for each in result.runs:
+        cells = []
+        for name in TERMS:
+            share = each.corrected_shares[name]
+            cells += [number(share.value, 3), span(share.lo, share.hi, 3), number(each.shares[name], 3)]
+        table.add_row(escape(each.run.size), *cells)
+    put(screen, table)
 
 
 def _print_laws(screen: Console, result: Entropies) -> None:

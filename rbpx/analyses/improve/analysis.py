@@ -6,6 +6,7 @@ sampling units, so standard errors are clustered by document.
 
 import math
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 
 import duckdb
 
@@ -15,6 +16,21 @@ from rbpx.groups.selection import Group
 from rbpx.laws.interval import from_stderr
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
+
+
+class Trend(StrEnum):
+    """What the slope of a token id, with its interval, and its fall from the smallest to the largest size say.
+
+    `improves` and `worsens`: the interval of the slope does not contain 0, and the fall agrees. `turns`: it does not
+    contain 0, but from the smallest to the largest size it is the other way. `unclear`: the interval contains 0.
+    `unknown`: only one document contains it, so there is no interval.
+    """
+
+    improves = "improves"
+    worsens = "worsens"
+    turns = "turns"
+    unclear = "unclear"
+    unknown = "unknown"
 
 
 @dataclass(frozen=True)
@@ -55,6 +71,17 @@ class TokenImprovement:
     share_lo: float | None
     share_hi: float | None
 
+    @property
+    def trend(self) -> Trend:
+        """Whether larger models predict it better, as far as these documents show."""
+        if self.slope_lo is None or self.slope_hi is None:
+            return Trend.unknown
+        if self.slope_lo <= 0 <= self.slope_hi:
+            return Trend.unclear
+        if self.slope * self.fall_nats >= 0:
+            return Trend.turns
+        return Trend.improves if self.slope < 0 else Trend.worsens
+
 
 @dataclass(frozen=True, eq=False)
 class Improvement:
@@ -78,6 +105,13 @@ class Improvement:
     n_rarer: int
     rarer_share: float | None
     n_left_out: int
+
+    def of_trend(self, trend: Trend) -> list[TokenImprovement]:
+        """Those with this trend; by the sign of the slope alone where the text is one document, without intervals."""
+        if self.group.n_documents > 1:
+            return [token for token in self.tokens if token.trend is trend]
+        sign = {Trend.improves: -1, Trend.worsens: 1}.get(trend, 0)
+        return [t for t in self.tokens if sign * t.slope > 0 and sign * t.fall_nats < 0]
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Improvement:
@@ -122,10 +156,20 @@ def _token(row: Record) -> TokenImprovement:
 def keep(store: Store, improvement: Improvement) -> list[Record]:
     """A row a token id, and one for all rarer ones, so that shares add up to 1; no law is stored."""
     names = {**improvement.group.names(), "k": improvement.k}
-    rows: list[Record] = [{"kind": "token", **names, **asdict(token), "n_types": 1} for token in improvement.tokens]
+    rows: list[Record] = [
+        {"kind": "token", **names, **asdict(token), "trend": token.trend.value, "n_types": 1}
+        for token in improvement.tokens
+    ]
     if improvement.n_rarer:
         empty = dict.fromkeys(TokenImprovement.__dataclass_fields__)
         rows.append(
-            {"kind": "rarer", **names, **empty, "share": improvement.rarer_share, "n_types": improvement.n_rarer}
+            {
+                "kind": "rarer",
+                **names,
+                **empty,
+                "share": improvement.rarer_share,
+                "trend": None,
+                "n_types": improvement.n_rarer,
+            }
         )
     return rows

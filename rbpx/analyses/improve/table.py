@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 
-from rbpx.analyses.improve.analysis import Improvement, TokenImprovement
+from rbpx.analyses.improve.analysis import Improvement, TokenImprovement, Trend
 from rbpx.display.numbers import UNKNOWN, number, span
 from rbpx.display.tables import console, grid, put
 
@@ -16,17 +16,17 @@ def show(results: Sequence[Improvement]) -> None:
     """Print the token ids with the largest share of the improvement, then those that got worse."""
     screen = console()
     for improvement in results:
-        better = [token for token in improvement.tokens if token.fall_nats > 0]
-        worse = [token for token in reversed(improvement.tokens) if token.fall_nats < 0]
+        better, worse = improvement.of_trend(Trend.improves), improvement.of_trend(Trend.worsens)[::-1]
         for what, tokens in (("what improves, by share", better), ("what gets worse, the worst first", worse)):
             if tokens:
                 _print_tokens(screen, improvement, what, tokens)
         screen.print(_rest(improvement), soft_wrap=True)
     k, ties = results[0].k, results[0].group.ties.value
     screen.print(
-        f"Slope: mean of d nats / d ln S over the occurrences of a token id, with an interval over documents. Nats and "
-        f"RBP_{k} (ties {ties}): means at the smallest and the largest size. Share: of the total fall in nats between "
-        "these two; --format json has its intervals and all token ids.",
+        "Slope: mean of d nats / d ln S over the occurrences of a token id, with an interval over documents; an id is "
+        "listed where that does not contain 0 (at 95 %, each id by itself, so of those without any change chance lists "
+        f"1 in 20) and the ends agree with it. Nats and RBP_{k} (ties {ties}): means at the smallest and the largest "
+        "size. Share: of the total fall in nats between these two; --format json has its intervals and all token ids.",
         soft_wrap=True,
     )
 
@@ -71,5 +71,13 @@ def _rest(result: Improvement) -> str:
         line += "; the text as a whole is not predicted better, so there are no shares"
     else:
         line += f"; those make up {_share(result.rarer_share)} of the improvement"
+    n_of = {trend: len(result.of_trend(trend)) for trend in Trend}
+    line += f". {n_of[Trend.improves]:,} improve, {n_of[Trend.worsens]:,} get worse"
+    others = {
+        Trend.unclear: "show no measurable change",
+        Trend.turns: "have a slope and ends that disagree",
+        Trend.unknown: "are in one document, so nothing is known of them",
+    }
+    line += "".join(f", {n_of[trend]:,} {words}" for trend, words in others.items() if n_of[trend])
     left = f" {result.n_left_out:,} tokens were not scored at every size and are left out." if result.n_left_out else ""
     return f"{line}.{left}\n"

@@ -17,6 +17,7 @@ from rbpx.analyses.ranks.analysis import PAPER, Closure, Ranks, RunRanks
 from rbpx.display.chart.drawing import S_TITLE, colour, curve, dash, data, line_dash, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet, decimal, magnitude, named, whole
+from rbpx.display.numbers import number
 from rbpx.display.spread import spread
 from rbpx.groups.question import spelled
 from rbpx.laws.distribution import ln_shares
@@ -58,25 +59,21 @@ def _derived(result: Ranks, fit_ids: Sequence[str]) -> Figure | Undrawn:
     closures = [c for c in result.closures if c.k in (None, 1) and c.quantity in _QUANTITIES]
     if not closures:
         return Undrawn(name, title, "It needs three sizes, the published fit at each of them, and k = 1.")
-    slopes = [
-        f"{_QUANTITIES[c.quantity]}: slope {_slope(c.measured.alpha)} measured, {_slope(c.derived.alpha)} derived by "
+    exponents = [
+        f"{_QUANTITIES[c.quantity]}: α {number(c.measured.alpha, 3)} measured, {number(c.derived.alpha, 3)} derived by "
         f"{form(c.distribution)}"
         for c in closures
     ]
     return Figure(
         name,
         title,
-        f"Laws in size for {result.group.title}. {'; '.join(slopes)}.",
+        f"Laws in size for {result.group.title}. {'; '.join(exponents)}.",
         "Points and solid lines: measured. Dashed lines: derived from the fitted distributions.",
         _derived_chart(closures),
         _derived_values(name, title, result, closures),
         spelled("laws", fit_ids=fit_ids),
         tuple(result.group.run_ids),
     )
-
-
-def _slope(alpha: float | None) -> str:
-    return "unknown" if alpha is None else f"{-alpha:.3f}"
 
 
 def _derived_chart(closures: list[Closure]) -> dict[str, Any]:

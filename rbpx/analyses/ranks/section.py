@@ -3,7 +3,7 @@
 from rbpx.analyses.ranks.analysis import PAPER, Closure, Ranks, RunRanks
 from rbpx.analyses.ranks.figure import figures, form
 from rbpx.display.chart.sheet import Entry, Sheet, decimal, named, span, state
-from rbpx.display.section import Section, Sources, doubts_of
+from rbpx.display.section import Section, Sources, doubts_of, interval
 
 __all__ = ["section"]
 
@@ -38,9 +38,11 @@ def _sentences(result: Ranks) -> list[str]:
         )
     one = next((c for c in result.closures if c.distribution == PAPER and c.quantity == "rbp" and c.k == 1), None)
     if one is not None and one.level[0] is not None and one.derived.alpha is not None:
+        difference = interval(one.ratio.alpha, one.ratio.alpha_lo, one.ratio.alpha_hi)
         sentences.append(
-            f"From the published lognormal follows −ln RBP_1 with slope {-one.derived.alpha:.3f}, where "
-            f"{-(one.measured.alpha or 0.0):.3f} is measured, at {one.level[0]:.2f} times the measured level."
+            f"From the published lognormal follows α = {one.derived.alpha:.3f} of −ln RBP_1, where "
+            f"{one.measured.alpha or 0.0:.3f} is measured: a difference of {difference}. Its level is "
+            f"{one.level[0]:.2f} times the measured one."
         )
     return sentences
 
@@ -80,11 +82,14 @@ def _of_run(each: RunRanks) -> list[list[Entry]]:
 
 
 def _closures(result: Ranks) -> Sheet:
-    columns = [("distribution", "distribution"), ("quantity", "quantity"), ("slope measured", "slope_measured")]
-    columns += [("slope derived", "slope_derived"), ("difference, 95 %", "difference_lo difference_hi")]
-    columns += [("level", "level"), ("95 % of it", "level_lo level_hi")]
+    columns = [("distribution", "distribution"), ("quantity", "quantity"), ("α measured", "alpha_measured")]
+    columns += [("α derived", "alpha_derived"), ("derived − measured", "difference")]
+    columns += [("95 %", "difference_lo difference_hi"), ("level", "level"), ("95 % of it", "level_lo level_hi")]
     rows = [_closure(closure) for closure in result.closures]
-    note = "Level: derived over measured at the geometric mean of the sizes; exact closure would be 1."
+    note = (
+        "Difference: below 0 where the derived law is flatter. Level: derived over measured at the geometric mean of "
+        "the sizes. Exact closure would be 0 and 1."
+    )
     return Sheet.of("closures", "Derived laws beside measured laws", columns, rows, note)
 
 
@@ -92,17 +97,13 @@ def _closure(closure: Closure) -> list[Entry]:
     level, lo, hi = closure.level
     quantity = _QUANTITIES.get(closure.quantity, f"−ln RBP_{closure.k}")
 
-    def slope(alpha: float | None) -> Entry:
-        return decimal(None if alpha is None else -alpha)
-
-    more_lo, more_hi = closure.ratio.alpha_lo, closure.ratio.alpha_hi
-    difference = span(None if more_hi is None else -more_hi, None if more_lo is None else -more_lo)
     return [
         named(form(closure.distribution)),
         named(quantity),
-        slope(closure.measured.alpha),
-        slope(closure.derived.alpha),
-        difference,
+        decimal(closure.measured.alpha),
+        decimal(closure.derived.alpha),
+        decimal(closure.ratio.alpha),
+        span(closure.ratio.alpha_lo, closure.ratio.alpha_hi),
         decimal(level, 3),
         span(lo, hi, 3),
     ]

@@ -92,10 +92,11 @@ def _print_lognormal(screen: Console, ranks: Ranks) -> None:
     put(screen, table)
     for name, trend in ranks.trends.items():
         if trend.alpha is not None and trend.alpha_lo is not None and trend.alpha_hi is not None:
-            ends = span(-trend.alpha_hi, -trend.alpha_lo, 3)
-            screen.print(
-                f"{name} changes by {number(-trend.alpha, 3)} ({ends}) for each ln S, R2 {number(trend.r2, 3)}."
-            )
+            change = f"{number(-trend.alpha, 3)} ({span(-trend.alpha_hi, -trend.alpha_lo, 3)}) for each ln S"
+            if trend.alpha_lo <= 0 <= trend.alpha_hi:
+                screen.print(f"{name} has no measurable trend in S: {change}.")
+            else:
+                screen.print(f"{name} changes by {change}, R2 {number(trend.r2, 3)}.")
 
 
 def _lognormal(of: RunRanks) -> list[str]:
@@ -111,12 +112,13 @@ def _lognormal(of: RunRanks) -> list[str]:
 
 
 def _print_closures(screen: Console, ranks: Ranks, name: str) -> None:
-    columns = ["law", "alpha", "derived", "difference, 95 %", "level", "95 % interval", "approx."]
-    title = f"{ranks.group.title}: derived from the {SHORT[name]}{'' if name == PAPER else ', the smallest AIC'}"
-    table = grid(title, columns if name == PAPER else columns[:-1])
+    columns = ["law", "measured", "derived", "difference", "95 % interval", "level", "95 % of it", "approx."]
+    what = f"{SHORT[name]}{'' if name == PAPER else ', the smallest AIC'}"
+    title = f"{ranks.group.title}: alpha measured and derived from the {what}; difference: derived - measured"
+    table = grid(title, columns, spare=("approx.",)) if name == PAPER else grid(title, columns[:-1])
     for closure in ranks.closures:
         if closure.distribution == name:
-            table.add_row(*_closure(closure)[: len(table.columns)])
+            table.add_row(*_closure(closure)[: len(columns) if name == PAPER else -1])
     put(screen, table)
 
 
@@ -127,7 +129,8 @@ def _closure(closure: Closure) -> list[str]:
         f"-ln RBP_{closure.k}" if closure.k is not None else _QUANTITIES[closure.quantity],
         number(closure.measured.alpha, 3),
         number(closure.derived.alpha, 3),
-        span(ratio.alpha_lo, ratio.alpha_hi, 3) if ratio.status is Status.ok else status_name(ratio.status),
+        number(ratio.alpha, 3),
+        span(ratio.alpha_lo, ratio.alpha_hi, 3) if ratio.alpha_lo is not None else status_name(ratio.status),
         number(level, 2),
         span(lo, hi, 2),
         number(by_paper, 3),
@@ -138,11 +141,12 @@ def _print_footnote(screen: Console, results: Sequence[Ranks]) -> None:
     ties = ", ".join(dict.fromkeys(ranks.group.ties.value for ranks in results))
     screen.print(
         f"Ties {ties}. All distributions but the published one are maximum likelihood over the ranks 1..V. Behind: how "
-        "much less log-likelihood a token has, in brackets where resampled documents do not separate it from the best. "
-        "Gamma: free curvature of the lognormal over all ranks; at 0 or below no lognormal fits. Difference: of the "
-        "alphas; level: derived over measured at the geometric mean of the sizes; exact closure would be 0 and 1. "
-        "Approx.: alpha by the paper's approximation of the sums. AIC and BIC treat tokens as independent, the "
-        "intervals do not.",
+        "much less log-likelihood a token has, in brackets where resampled documents do not separate it from the best "
+        "(intervals: --format json). Gamma: free curvature of the lognormal over all ranks; at 0 or below no lognormal "
+        "fits. Difference: alpha derived - alpha measured, below 0 where the derived law is flatter, with an interval "
+        "over documents and models; level: derived / measured at the geometric mean of the sizes; exact closure would "
+        "be 0 and 1. Approx.: alpha by the paper's approximation of the sums. AIC and BIC treat tokens as independent, "
+        "the intervals do not.",
         soft_wrap=True,
     )
     for name in DISTRIBUTIONS:
