@@ -4,7 +4,7 @@ p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import duckdb
@@ -12,15 +12,24 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.analyses.emergence.correlation import autocorrelation, beta_binomial_share, effective_tokens
-from rbpx.analyses.emergence.crossing import Crossing, joint_crossing, line_covariance, windows_crossing
+from rbpx.analyses.emergence.crossing import (
+    Crossing,
+    joint_crossing,
+    line_covariance,
+    pooled_crossing,
+    windows_crossing,
+)
 from rbpx.analyses.emergence.hit_windows import Windows, count_windows, window_share
 from rbpx.analyses.emergence.law import JointFit, fit_joint, fit_windows
+from rbpx.analyses.emergence.pooled import PooledFit, fit_pooled
 from rbpx.config.request import Request
-from rbpx.groups.fits import record_of
+from rbpx.groups.fits import of_one_document, record_of
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.names import Method
+from rbpx.laws.names import MLE, Method
 from rbpx.laws.power import PowerLawFit
+from rbpx.laws.trend import first_of, trend_doubts
+from rbpx.status import Status
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
@@ -66,7 +75,9 @@ class Emergence:
         independent_MN: RBP_k^N, what they were if tokens were independent; NaN where RBP_k is not known.
         dependence: of each run; empty where there are no tokens to look at.
         laws: one a window length.
-        joint: the law for all of them.
+        pooled: one exponent for all of them, and a constant for each.
+        pooled_crossings: where the pooled law reaches each of `LEVELS`, by window length.
+        joint: the law for all of them if tokens were independent, C N S^-alpha.
         joint_crossings: where the joint law reaches each of `LEVELS`, by window length.
     """
 
@@ -76,6 +87,8 @@ class Emergence:
     independent_MN: Floats
     dependence: tuple[Dependence, ...]
     laws: tuple[WindowLaw, ...]
+    pooled: PooledFit
+    pooled_crossings: dict[int, tuple[Crossing, ...]]
     joint: JointFit
     joint_crossings: dict[int, tuple[Crossing, ...]]
 
@@ -101,15 +114,16 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
 def _measured(
     connection: duckdb.DuckDBPyConnection, group: Group, k: int, lengths: Sequence[int], weights_BD: Any
 ) -> Emergence:
-    shares, resampled, dependence, rbp = [], [], [], []
+    shares, totals, resampled, dependence, rbp = [], [], [], [], []
     for run in group.runs:
         windows, depends, share = _count(connection, group, run, k, lengths)
+        totals.append(windows.total_DN.sum(axis=0))
         shares.append(window_share(windows))
         resampled.append(window_share(windows, weights_BD))
         dependence.append(depends)
         rbp.append(share)
     p_BMN = None if group.n_documents == 1 else np.stack(resampled, axis=1)
-    return _emergence(group, k, lengths, np.array(shares), np.array(rbp), p_BMN, dependence)
+    return _emergence(group, k, lengths, np.array(shares), np.array(rbp), np.array(totals), p_BMN, dependence)
 
 
 def _count(
@@ -143,7 +157,7 @@ def _imported(group: Group, request: Request) -> list[Emergence]:
         lengths = [n for n in request.n_listed(observed) if n in observed]
         p_MN = np.array([[run.observed.get((k, n), np.nan) for n in lengths] for run in group.runs])
         rbp_M = np.array([run.observed.get((k, 1), np.nan) for run in group.runs])
-        by_k.append(_emergence(group, k, lengths, p_MN, rbp_M, None, []))
+        by_k.append(_emergence(group, k, lengths, p_MN, rbp_M, None, None, []))
     return by_k
 
 
@@ -153,6 +167,7 @@ def _emergence(
     lengths: Sequence[int],
     p_MN: Floats,
     rbp_M: Floats,
+    windows_MN: npt.NDArray[np.int64] | None,
     p_BMN: Floats | None,
     dependence: Sequence[Dependence],
 ) -> Emergence:
@@ -160,14 +175,49 @@ def _emergence(
     laws = []
     for at, n in enumerate(lengths):
         p_BM = None if p_BMN is None else p_BMN[:, :, at]
-        fit = fit_windows(S, p_MN[:, at], p_BM)
+        fit = _judged(of_one_document(group, fit_windows(S, p_MN[:, at], p_BM)))
         covariance = None if p_BM is None else line_covariance(S, p_BM)
         laws.append(WindowLaw(n, fit, tuple(windows_crossing(fit, level, covariance) for level in LEVELS)))
+    pooled = fit_pooled(S, lengths, p_MN, windows_MN, p_BMN)
     joint = fit_joint(S, lengths, p_MN, p_BMN)
+    if group.n_documents == 1:
+        pooled = pooled if pooled.alpha is None else replace(pooled, **_unknown_interval(pooled.params))
+        one: dict[str, Any] = {"C_lo": None, "C_hi": None} | _unknown_interval(joint.params)
+        joint = joint if joint.alpha is None else replace(joint, **one)
+    joint = _judged_joint(joint, pooled)
+    pooled_crossings = {n: tuple(pooled_crossing(pooled, n, q) for q in LEVELS) for n in lengths}
     documents = "document_covariance" in joint.params
     crossings = {n: tuple(joint_crossing(joint, n, q, documents=documents) for q in LEVELS) for n in lengths}
     independent_MN = rbp_M[:, None] ** np.array(lengths)
-    return Emergence(k, tuple(lengths), p_MN, independent_MN, tuple(dependence), tuple(laws), joint, crossings)
+    more = (tuple(laws), pooled, pooled_crossings, joint, crossings)
+    return Emergence(k, tuple(lengths), p_MN, independent_MN, tuple(dependence), *more)
+
+
+def _judged(fit: PowerLawFit) -> PowerLawFit:
+    """The law of one window length with the status that its exponent has earned."""
+    reasons = [*([] if fit.status is Status.ok else [fit.status]), *trend_doubts(fit.alpha, fit.alpha_lo, fit.alpha_hi)]
+    return replace(fit, status=first_of(reasons), params=fit.params | {"reasons": _names(reasons)})
+
+
+def _judged_joint(joint: JointFit, pooled: PooledFit) -> JointFit:
+    """The joint law bends where its exponent does, or where its constants do not grow as N."""
+    if joint.alpha is None:
+        return replace(joint, params=joint.params | {"reasons": [joint.status.value]})
+    reasons = [*([] if joint.status is Status.ok else [joint.status])]
+    reasons += trend_doubts(joint.alpha, joint.alpha_lo, joint.alpha_hi)
+    reasons += [Status.bends] if pooled.bent or pooled.dependent else []
+    return replace(joint, status=first_of(reasons), params=joint.params | {"reasons": _names(reasons)})
+
+
+def _names(reasons: Sequence[Status]) -> list[str]:
+    return [reason.value for reason in sorted(set(reasons), key=list(Status).index)]
+
+
+def _unknown_interval(params: Record) -> dict[str, Any]:
+    """What changes of a law where one document, which cannot be resampled, leaves its interval unknown."""
+    reasons = [Status.one_document, *([Status.bends] if Status.bends in params.get("reasons", []) else [])]
+    params = params | {"interval": None, "reasons": _names(reasons)}
+    return {"alpha_lo": None, "alpha_hi": None, "status": first_of(reasons), "params": params}
 
 
 def keep(store: Store, result: Emergences) -> list[Record]:
@@ -180,6 +230,9 @@ def keep(store: Store, result: Emergences) -> list[Record]:
             record = _record(result.group, emergence.k, law.n, law.fit, more)
             store.write_record("fits", record["fit_id"], record)
             rows.append({"kind": "law", "n": law.n, **record})
+        record = _pooled_record(result.group, emergence)
+        store.write_record("fits", record["fit_id"], record)
+        rows.append({"kind": "pooled law", "n": None, **record})
         record = _record(result.group, emergence.k, None, *_joint(emergence))
         store.write_record("fits", record["fit_id"], record)
         rows.append({"kind": "joint law", "n": None, **record})
@@ -203,6 +256,21 @@ def _window_rows(group: Group, emergence: Emergence) -> list[Record]:
 
 def _record(group: Group, k: int, n: int | None, fit: PowerLawFit, more: Record) -> Record:
     return record_of(group, "emergence", fit, group.run_ids, Method.ols, k=k, n=n, params=fit.params | more)
+
+
+def _pooled_record(group: Group, emergence: Emergence) -> Record:
+    """The pooled law in the columns of any other: it has a constant for each window length, so C is empty."""
+    pooled = emergence.pooled
+    columns = asdict(pooled)
+    names = ("alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "n_points", "status")
+    fit = PowerLawFit(
+        **{name: columns[name] for name in names}, C=None, r2=None, aic=None, bic=None, backtest_error=None, params={}
+    )
+    more = {name: columns[name] for name in ("models_sd", "n_left_out", "n_sizes")}
+    more |= {"C": {str(n): vars(constant) for n, constant in pooled.constants.items()}, "n": None}
+    more |= {"crossings": {str(n): [_plain(c) for c in each] for n, each in emergence.pooled_crossings.items()}}
+    params = pooled.params | more
+    return record_of(group, "emergence", fit, group.run_ids, MLE, k=emergence.k, n="pooled", params=params)
 
 
 def _joint(emergence: Emergence) -> tuple[PowerLawFit, Record]:

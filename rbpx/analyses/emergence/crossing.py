@@ -8,16 +8,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.analyses.emergence.law import JointFit
+from rbpx.analyses.emergence.pooled import PooledFit
 from rbpx.laws.bootstrap import moments
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.fieller import fieller
 from rbpx.laws.interval import student_t
 from rbpx.laws.line import line
+from rbpx.laws.model_scatter import Scatter
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.shares import neg_ln
+from rbpx.laws.trend import first_of
 from rbpx.status import Status
 
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8, solved for S; interval by Fieller, Biometrika 1940"
+
+
+FAR: Final = 10  # times outside the sizes: a crossing that says so
 
 
 @dataclass(frozen=True)
@@ -26,7 +32,8 @@ class Crossing:
 
     An end of the interval is None if the interval has none on that side, as where alpha is not significantly
     different from 0. S, lo and hi are parameters, and None also where they are outside the range of a float. The
-    numbers are None unless status is ok. Far outside the measured sizes the interval assumes that the law holds there.
+    numbers are None where the law has none, or does not rise towards the share. The status is that of the law, or
+    beyond where S is more than 10 times outside the measured sizes: the interval assumes that the law holds there.
     """
 
     share: float
@@ -66,18 +73,46 @@ def windows_crossing(fit: PowerLawFit, share: float, document_covariance: ArrayL
             does not show.
 
     Returns:
-        The crossing; its status is never_crosses if alpha <= 0, else that of the fit.
+        The crossing; its status is never_crosses if alpha <= 0, else that of the fit, or beyond.
 
     Raises:
         ValueError: if share is not between 0 and 1, or the covariance is not 2 by 2.
     """
-    if fit.status is not Status.ok or fit.alpha is None or fit.alpha_stderr is None:
+    if fit.alpha is None or fit.alpha_stderr is None:
         return _nowhere(share, fit.status)
     params: dict[str, Any] = fit.params
     ln_S_ref, n = math.log(params["S_ref"]), fit.n_points
     spread = float(np.sum((np.log(params["S"]) - ln_S_ref) ** 2))
     covariance = np.diag([fit.alpha_stderr**2 * spread / n, fit.alpha_stderr**2])
-    return _cross(share, 1, ln_S_ref, params["ln_C_ref"], fit.alpha, covariance, n - 2, document_covariance)
+    region = _added(covariance, document_covariance) * student_t(n - 2) ** 2
+    return _cross(share, fit, params["ln_C_ref"], region)
+
+
+def pooled_crossing(fit: PooledFit, N: int, share: float) -> Crossing:
+    """Size at which the pooled law reaches a share at one window length, S = (C_N / -ln share)^(1 / alpha).
+
+    The interval contains the sizes at which the level lies within the interval of the law, over documents and models.
+
+    Args:
+        fit: from `fit_pooled`.
+        N: window length, tokens.
+        share: the level q of p_{N,k}, between 0 and 1.
+
+    Returns:
+        The crossing; not_positive where that window length has no constant.
+
+    Raises:
+        ValueError: if share is not between 0 and 1.
+    """
+    if fit.alpha is None:
+        return _nowhere(share, fit.status)
+    if N not in fit.constants:
+        return _nowhere(share, Status.not_positive)
+    places = [list(fit.constants).index(N), -1]
+    region = None
+    if fit.params["interval"] is not None:
+        region = Scatter.recall(fit.params["uncertainty"]).region_PP()[np.ix_(places, places)]
+    return _cross(share, fit, fit.params["ln_C_ref"][str(N)], region)
 
 
 def joint_crossing(fit: JointFit, N: int, share: float, *, documents: bool = False) -> Crossing:
@@ -93,21 +128,21 @@ def joint_crossing(fit: JointFit, N: int, share: float, *, documents: bool = Fal
         documents: add the covariance over the resamples of the documents that the fit was given.
 
     Returns:
-        The crossing; its status is never_crosses if alpha <= 0, else that of the fit.
+        The crossing; its status is never_crosses if alpha <= 0, else that of the fit, or beyond.
 
     Raises:
         ValueError: if share is not between 0 and 1, N below 1, or documents is set for a fit without resamples.
     """
     if N < 1:
         raise ValueError(f"a window has at least 1 token, got {N}")
-    if fit.status is not Status.ok or fit.alpha is None or fit.alpha_stderr is None:
+    if fit.alpha is None or fit.alpha_stderr is None:
         return _nowhere(share, fit.status)
     covariance = np.diag([fit.params["ln_C_ref_stderr"] ** 2, fit.alpha_stderr**2])
     added = fit.params.get("document_covariance") if documents else None
     if documents and added is None:
         raise ValueError("the fit has no resamples of the documents, or too few of them can be used")
-    ln_S_ref, ln_C_ref = math.log(fit.params["S_ref"]), fit.params["ln_C_ref"]
-    return _cross(share, N, ln_S_ref, ln_C_ref, fit.alpha, covariance, fit.n_sizes - 2, added)
+    region = _added(covariance, added) * student_t(fit.n_sizes - 2) ** 2
+    return _cross(share, fit, fit.params["ln_C_ref"] + math.log(N), region)
 
 
 def line_covariance(S: ArrayLike, p_resampled: ArrayLike) -> NDArray[np.float64] | None:
@@ -131,18 +166,28 @@ def line_covariance(S: ArrayLike, p_resampled: ArrayLike) -> NDArray[np.float64]
     return None if documents is None else documents.covariance_PP
 
 
-def _cross(
-    share: float, N: int, ln_S_ref: float, ln_C_ref: float, alpha: float, scatter: Any, dof: int, added: Any
-) -> Crossing:
-    if alpha <= 0:
-        return _nowhere(share, Status.never_crosses)
+def _added(scatter: NDArray[np.float64], added: ArrayLike | None) -> NDArray[np.float64]:
     covariance = scatter if added is None else scatter + np.asarray(added, dtype=np.float64)
     if covariance.shape != (2, 2):
         raise ValueError(f"the covariance of (ln_C_ref, alpha) is 2 by 2, got shape {covariance.shape}")
-    height = ln_C_ref + math.log(N) - _level(share)
-    lo, hi = fieller(height, alpha, covariance * student_t(dof) ** 2)
+    return covariance
+
+
+def _cross(
+    share: float, fit: PowerLawFit | PooledFit | JointFit, ln_C_ref: float, region: NDArray[np.float64] | None
+) -> Crossing:
+    """Where one law reaches a share, by its constant at S_ref and the region of its constant and exponent."""
+    level, alpha = _level(share), fit.alpha
+    if alpha is None or alpha <= 0:
+        return _nowhere(share, Status.never_crosses)
+    ln_S_ref, ln_sizes = math.log(fit.params["S_ref"]), np.log(fit.params["S"])
+    ln_S = ln_S_ref + (ln_C_ref - level) / alpha
+    lo, hi = (None, None) if region is None else fieller(ln_C_ref - level, alpha, region)
     ends = [None if end is None else ln_S_ref + end for end in (lo, hi)]
-    return Crossing(share, ln_S_ref + height / alpha, ends[0], ends[1], Status.ok)
+    outside = max(ln_S - float(ln_sizes.max()), float(ln_sizes.min()) - ln_S)
+    reasons = [fit.status, *([Status.beyond] if outside > math.log(FAR) else [])]
+    status = first_of(reason for reason in reasons if reason is not Status.ok)
+    return Crossing(share, ln_S, ends[0], ends[1], status)
 
 
 def _level(share: float) -> float:

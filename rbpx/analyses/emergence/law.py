@@ -43,11 +43,12 @@ class JointFit:
 
     alpha_stderr takes the sizes as the units that scatter, not the points: the points of a size share its tokens. It
     is from the means of ln(-ln p) - ln N at each size, weighted by their points, with n_sizes - 2 degrees of freedom.
-    With one window length it is that of `fit_power_law`. alpha_lo, alpha_hi, C_lo, C_hi are 95 % intervals, of the
-    kind that params["interval"] names ("documents", "t" or None). None of them includes the law's lack of fit in N,
-    which r2_lnln shows.
+    With one window length it is that of `fit_power_law`. alpha_lo, alpha_hi, C_lo, C_hi are 95 % intervals about the
+    number, of the kind that params["interval"] names ("documents and models", "models" or None). None of them includes
+    the law's lack of fit in N, which r2_lnln shows, nor what leaving out the shares of 0 does, which `fit_pooled` does
+    without.
 
-    params contains what reproduces the fit: S, lengths, p, S_ref, ln_C_ref, ln_C_ref_stderr, and for "documents"
+    params contains what reproduces the fit: S, lengths, p, S_ref, ln_C_ref, ln_C_ref_stderr, and with documents
     n_resamples, n_resamples_left_out and document_covariance, of (ln_C_ref, alpha).
     """
 
@@ -100,8 +101,8 @@ def fit_joint(S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: Arra
 
     Returns:
         The fit. Its status is too_few_sizes below 3 sizes, not_positive if fewer than 3 sizes have a point,
-        no_variation if all points have the same p. Intervals are centred on the estimate minus its bootstrap bias, as
-        in `fit_power_law`, or Student's t without resamples.
+        no_variation if all points have the same p. Intervals are Student's t for the scatter of the sizes, and with
+        resamples also normal for what the documents add that all sizes share, as in `fit_power_law`.
 
     Raises:
         ValueError: if shapes disagree, sizes or lengths are impossible or repeat, or a p is not a share.
@@ -133,30 +134,32 @@ def fit_joint(S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: Arra
     summed_M = np.bincount(m_P, weights=ln_y_P - ln_fitted_P)
     points_M = np.bincount(m_P)
     variance = float(np.sum(summed_M[points_M > 0] ** 2 / points_M[points_M > 0])) / (n_sizes - 2)
-    covariance_22 = variance * np.diag([1 / n_points, 1 / float(x_P @ x_P)])
+    unit_22 = np.diag([1 / n_points, 1 / float(x_P @ x_P)])
+    covariance_22 = variance * unit_22
     params |= {"S_ref": math.exp(ln_S_ref), "ln_C_ref": float(line_2[0])}
     params |= {"ln_C_ref_stderr": math.sqrt(covariance_22[0, 0])}
 
-    documents = None
+    document_22, own = np.zeros((2, 2)), 0.0
     if y_BMN is None:
-        params["interval"] = "t"
+        params["interval"] = "models"
     else:
         y_BP = y_BMN[:, used_MN]
         y_BP = y_BP[np.all((y_BP > 0) & np.isfinite(y_BP), axis=1)]
         params |= {"n_resamples": len(y_BMN), "n_resamples_left_out": len(y_BMN) - len(y_BP)}
-        documents = moments(line_2, line(x_P, np.log(y_BP) - ln_N_P))
+        z_BP = np.log(y_BP) - ln_N_P
+        documents = moments(line_2, line(x_P, z_BP))
         if documents is not None:
-            params |= {"interval": "documents", "document_covariance": documents.covariance_PP.tolist()}
+            document_22, own = documents.covariance_PP, _own(z_BP, x_P, m_P) / (n_sizes - 2)
+            params |= {"interval": "documents and models", "document_covariance": document_22.tolist()}
 
     def ends(of_2: Floats) -> tuple[float, float] | None:
         """Interval of a linear combination of (ln_C_ref, alpha)."""
-        if documents is not None:
-            shared = float(of_2 @ documents.covariance_PP @ of_2)
-            return around(float(of_2 @ (line_2 - documents.bias_P)), half_width(shared))
         if params["interval"] is None:
             return None
-        scatter = math.sqrt(float(of_2 @ covariance_22 @ of_2))
-        return around(float(of_2 @ line_2), half_width(scatter=scatter, dof=n_sizes - 2))
+        unit = float(of_2 @ unit_22 @ of_2)
+        shared = max(float(of_2 @ document_22 @ of_2) - own * unit, 0.0)
+        half = half_width(shared, math.sqrt(variance), n_sizes - 2, math.sqrt(own), unit)
+        return around(float(of_2 @ line_2), half)
 
     # alpha, and ln C at S = 1, which is ln C_ref + alpha ln S_ref
     alpha_ends, ln_C_ends = ends(np.array([0.0, 1.0])), ends(np.array([1.0, ln_S_ref]))
@@ -190,6 +193,16 @@ def _slope_within(n_P: NDArray[np.intp], x_P: Floats, z_P: Floats) -> float | No
     points_N = np.maximum(np.bincount(n_P), 1)
     x_P, z_P = (v_P - (np.bincount(n_P, weights=v_P) / points_N)[n_P] for v_P in (x_P, z_P))
     return -float(x_P @ z_P) / float(x_P @ x_P)
+
+
+def _own(z_BP: Floats, x_P: Floats, m_P: NDArray[np.intp]) -> float:
+    """Squares of a size about the law that the documents explain, summed as those of the fit are."""
+    change_BP = z_BP - z_BP.mean(axis=0)
+    fitted_B2 = line(x_P, change_BP)
+    left_BP = change_BP - fitted_B2[:, :1] + fitted_B2[:, 1:] * x_P
+    points_M = np.bincount(m_P)
+    summed_BM = left_BP @ np.eye(len(points_M))[m_P]
+    return float((summed_BM[:, points_M > 0] ** 2 / points_M[points_M > 0]).sum(axis=1).mean())
 
 
 def _r2(measured_P: Floats, fitted_P: Floats) -> float:

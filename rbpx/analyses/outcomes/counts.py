@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.analyses.outcomes.passing import Tally, separated
+from rbpx.laws.passing import Tally, separated
 from rbpx.status import Status
 
 __all__ = ["Correction", "Outcomes", "checked", "doubt_of", "is_one_sided", "tally_of"]

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.analyses.outcomes.counts import Correction, Outcomes, checked, doubt_of, is_one_sided, tally_of
-from rbpx.analyses.outcomes.passing import TOLERANCES, Slopes, climb, slopes
-from rbpx.analyses.outcomes.scatter import Scatter, model_scatter
 from rbpx.laws.bootstrap import MOST_LEFT_OUT, moments
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import around
+from rbpx.laws.model_scatter import Scatter, model_scatter
+from rbpx.laws.passing import TOLERANCES, Slopes, climb, slopes
 from rbpx.status import Status
 
 __all__ = ["EQUATION", "Correction", "OutcomeFit", "Outcomes", "fit_outcomes", "implied_rbp", "reproduce_outcomes"]

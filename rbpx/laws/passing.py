@@ -3,11 +3,16 @@
 RBP_k = q(S) = exp(-exp(mu)) with mu = ln C_ref - alpha x, x = ln(S / S_ref). A sequence of N tokens passes with
 p_N = q prod_{i=1}^{N-1} (q + (i - q) r) / (1 + (i - 1) r), beta-binomial hits whose correlation within the sequence is
 r; at r = 0 tokens are independent, p_N = q^N = exp(-C N S^(-alpha)), a complementary log-log regression of failure.
+There may be several constants, as one for each window length, which then takes the place of C N.
 
-Shapes: C cells, each one size and one N; P parameters, (ln C_ref, alpha) or (ln C_ref, alpha, r); B sets of counts.
+Counts need not be whole: those of a cell that varies more than independent sequences do are divided by how many times
+as much it varies, which makes the likelihood a quasi-likelihood (Wedderburn, Biometrika 61, 1974, 439).
+
+Shapes: C cells, each one size and one N; P parameters, the constants ln C_ref, alpha and, where it is fitted, r; B sets
+of counts.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -28,10 +33,11 @@ class Tally:
 
     Attributes:
         x_C: ln(S / S_ref) of each cell.
-        N_C: tokens of its sequences.
+        N_C: tokens of its sequences; 1 where a sequence counts as one token of its own law.
         passed_BC: sequences that passed.
         trials_BC: all sequences; a cell without any has no effect.
         r_BC: correlation of the hits of a sequence where it is known (0: independent); None where it is to be fitted.
+        constant_C: which constant is that of each cell, from 0; None where all have the same.
     """
 
     x_C: Floats
@@ -39,11 +45,18 @@ class Tally:
     passed_BC: Floats
     trials_BC: Floats
     r_BC: Floats | None
+    constant_C: NDArray[np.intp] | None = None
 
     def of(self, sets_B: NDArray[np.intp]) -> "Tally":
         """Some of the sets of counts."""
         r_BC = None if self.r_BC is None else self.r_BC[sets_B]
-        return Tally(self.x_C, self.N_C, self.passed_BC[sets_B], self.trials_BC[sets_B], r_BC)
+        return replace(self, passed_BC=self.passed_BC[sets_B], trials_BC=self.trials_BC[sets_B], r_BC=r_BC)
+
+    @property
+    def design_CP(self) -> Floats:
+        """Change of mu with each constant and with alpha."""
+        of_C = np.zeros(len(self.x_C), dtype=np.intp) if self.constant_C is None else self.constant_C
+        return np.column_stack([np.eye(int(of_C.max()) + 1)[of_C], -self.x_C])
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +130,9 @@ def ln_pass(mu_BC: Floats, r_BC: Floats, N_C: Floats, by_r_matters: bool = True)
 
 def slopes(theta_BP: Floats, tally: Tally) -> Slopes:
     """The likelihood at some parameters, and what its score and Fisher's information are made of."""
-    r_BC = np.broadcast_to(theta_BP[:, 2:], tally.passed_BC.shape) if tally.r_BC is None else tally.r_BC
-    mu_BC = theta_BP[:, :1] - theta_BP[:, 1:2] * tally.x_C
+    r_BC = np.broadcast_to(theta_BP[:, -1:], tally.passed_BC.shape) if tally.r_BC is None else tally.r_BC
+    design_CP = tally.design_CP
+    mu_BC = theta_BP[:, : design_CP.shape[1]] @ design_CP.T
     ln_p, by_mu, by_r = ln_pass(mu_BC, r_BC, tally.N_C, by_r_matters=tally.r_BC is None)
     p, q = np.exp(ln_p), -np.expm1(ln_p)
     failed_BC = tally.trials_BC - tally.passed_BC
@@ -127,22 +141,32 @@ def slopes(theta_BP: Floats, tally: Tally) -> Slopes:
         value_BC = np.where(tally.passed_BC > 0, tally.passed_BC * ln_p, 0.0)
         value_BC = value_BC + np.where(failed_BC > 0, failed_BC * ln_fail, 0.0)
         error_BC, weight_BC = (tally.passed_BC - tally.trials_BC * p) / q, tally.trials_BC * p / q
-    by_theta = [by_mu, -tally.x_C * by_mu, *([by_r] if tally.r_BC is None else [])]
-    return Slopes(value_BC.sum(axis=1), error_BC, weight_BC, np.stack(by_theta, axis=-1), by_mu)
+    by_theta = [by_mu[..., None] * design_CP, *([by_r[..., None]] if tally.r_BC is None else [])]
+    return Slopes(value_BC.sum(axis=1), error_BC, weight_BC, np.concatenate(by_theta, axis=-1), by_mu)
 
 
 def separated(tally: Tally) -> NDArray[np.bool_]:
     """Which counts have no maximum: the sizes with a pass and those with a failure meet at one size at most.
 
     All passes, all failures and a single size are such cases too: then a law that is ever steeper, or ever higher, fits
-    ever better or no worse.
+    ever better or no worse. With several constants that has to hold, in one direction, for the cells of each; a
+    constant whose cells all pass or all fail runs away whatever the others do.
     """
-    x_C, failed_BC = tally.x_C, tally.trials_BC - tally.passed_BC
-    (pass_lo, pass_hi), (fail_lo, fail_hi) = (
-        (np.where(n_BC > 0, x_C, np.inf).min(axis=1), np.where(n_BC > 0, x_C, -np.inf).max(axis=1))
-        for n_BC in (tally.passed_BC, failed_BC)
-    )
-    return np.asarray((pass_lo >= fail_hi) | (fail_lo >= pass_hi))
+    constant_C = np.zeros(len(tally.x_C), dtype=np.intp) if tally.constant_C is None else tally.constant_C
+    n_sets = len(tally.passed_BC)
+    rising_B, falling_B, runaway_B = np.ones(n_sets, bool), np.ones(n_sets, bool), np.zeros(n_sets, bool)
+    for constant in np.unique(constant_C):
+        at = constant_C == constant
+        x_C, passed_BC = tally.x_C[at], tally.passed_BC[:, at]
+        failed_BC = tally.trials_BC[:, at] - passed_BC
+        (pass_lo, pass_hi), (fail_lo, fail_hi) = (
+            (np.where(n_BC > 0, x_C, np.inf).min(axis=1), np.where(n_BC > 0, x_C, -np.inf).max(axis=1))
+            for n_BC in (passed_BC, failed_BC)
+        )
+        rising_B &= pass_lo >= fail_hi
+        falling_B &= fail_lo >= pass_hi
+        runaway_B |= ~(passed_BC > 0).any(axis=1) | ~(failed_BC > 0).any(axis=1)
+    return np.asarray(rising_B | falling_B | runaway_B)
 
 
 def climb(tally: Tally, start_BP: Floats) -> Peak:
@@ -158,7 +182,7 @@ def climb(tally: Tally, start_BP: Floats) -> Peak:
         some = tally.of(live_B)
         at = slopes(now_BP, some)
         score_BP = at.score_BP
-        step_BP = _steps(now_BP, score_BP, at.information_BPP)
+        step_BP = _steps(now_BP, score_BP, at.information_BPP, has_r=tally.r_BC is None)
         done_B = (step_BP * score_BP).sum(axis=1) < TOLERANCES["newton_decrement"]
         theta_BP[live_B[done_B]], value_B[live_B[done_B]] = now_BP[done_B], at.ln_likelihood_B[done_B]
         now_BP = _risen(now_BP, at.ln_likelihood_B, step_BP, some)
@@ -169,13 +193,13 @@ def climb(tally: Tally, start_BP: Floats) -> Peak:
     return Peak(theta_BP, value_B)
 
 
-def _steps(theta_BP: Floats, score_BP: Floats, information_BPP: Floats) -> Floats:
-    """Information^-1 score; where r is at 0 and would become negative, it stays."""
-    if theta_BP.shape[1] == 3:
-        held_B = (theta_BP[:, 2] <= 0) & (score_BP[:, 2] <= 0)
-        score_BP[held_B, 2] = 0.0
-        information_BPP[held_B, 2, :] = information_BPP[held_B, :, 2] = 0.0
-        information_BPP[held_B, 2, 2] = 1.0
+def _steps(theta_BP: Floats, score_BP: Floats, information_BPP: Floats, has_r: bool) -> Floats:
+    """Information^-1 score; where r, the last parameter, is at 0 and would become negative, it stays."""
+    if has_r:
+        held_B = (theta_BP[:, -1] <= 0) & (score_BP[:, -1] <= 0)
+        score_BP[held_B, -1] = 0.0
+        information_BPP[held_B, -1, :] = information_BPP[held_B, :, -1] = 0.0
+        information_BPP[held_B, -1, -1] = 1.0
     step_BP = np.full_like(theta_BP, np.nan)
     known_B = np.isfinite(information_BPP).all(axis=(1, 2)) & np.isfinite(score_BP).all(axis=1)
     at_B = np.flatnonzero(known_B)
@@ -189,8 +213,8 @@ def _risen(theta_BP: Floats, value_B: Floats, step_BP: Floats, tally: Tally) -> 
     length_B1, moving_B = np.ones((len(theta_BP), 1)), np.isfinite(step_BP).all(axis=1) & np.isfinite(value_B)
     for _ in range(_HALVINGS):
         moved_BP = theta_BP + length_B1 * step_BP
-        if moved_BP.shape[1] == 3:
-            moved_BP[:, 2] = np.clip(moved_BP[:, 2], 0.0, TOLERANCES["largest_r"])
+        if tally.r_BC is None:
+            moved_BP[:, -1] = np.clip(moved_BP[:, -1], 0.0, TOLERANCES["largest_r"])
         risen_B = slopes(moved_BP, tally).ln_likelihood_B
         falls_B = moving_B & ~(risen_B >= value_B - 1e-12 * np.abs(value_B))  # NaN falls, rounding does not
         if not falls_B.any():

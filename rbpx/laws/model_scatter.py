@@ -1,4 +1,4 @@
-"""Scatter of the models about a law of outcomes: its variance, and what it adds to an interval.
+"""Scatter of the models about a law that is fitted to counts: its variance, and what it adds to an interval.
 
 mu_m = law(S_m) + u_m, u_m with variance tau^2 over models. Method of moments, as in a meta-regression: the scores of
 the sizes vary more than their sequences alone let them, and tau^2 accounts for the excess; 0 where there is none.
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.analyses.outcomes.passing import Slopes
-from rbpx.laws.interval import half_width
+from rbpx.laws.interval import Z, half_width, student_t
+from rbpx.laws.passing import Slopes
 from rbpx.laws.uncertainty import as_plain, with_arrays
 
 __all__ = ["Scatter", "model_scatter"]
@@ -53,6 +53,21 @@ class Scatter:
             return half_width(sequences)
         scatter = math.sqrt(min(self.ratio, 1.0) * apart + self.variance * spread)
         return half_width(max(sequences - apart, 0.0), scatter, self.dof, own=math.sqrt(apart))
+
+    def variance_of(self, gradient_P: Floats) -> float:
+        """Variance over sequences (or documents) and models of a function of the parameters."""
+        models = 0.0 if self.variance is None else self.variance * float(gradient_P @ self.spread_PP @ gradient_P)
+        return float(gradient_P @ self.sequences_PP @ gradient_P) + models
+
+    def region_PP(self) -> Floats:
+        """The matrix whose quadratic form in a gradient is the squared `half_width` or a little more, for Fieller."""
+        if self.variance is None:
+            return Z**2 * self.sequences_PP
+        t = student_t(self.dof)
+        values, vectors = np.linalg.eigh(self.sequences_PP - self.apart_PP)
+        shared_PP = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        of_apart = max(t**2 * min(self.ratio, 1.0), Z**2)
+        return np.asarray(of_apart * self.apart_PP + t**2 * self.variance * self.spread_PP + Z**2 * shared_PP)
 
     def record(self) -> dict[str, Any]:
         """As plain values, from which `recall` restores it."""
