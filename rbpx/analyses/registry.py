@@ -63,10 +63,10 @@ def analysis(name: str) -> Analysis:
 
 
 def has(name: str, part: str) -> bool:
-    """Whether the folder of a question has a part: table, plot, figure, section or chart."""
+    """Whether the folder of a question has a part: measure, table, plot, figure, section or chart."""
     return (_HERE / name / f"{part}.py").is_file()
 
 
 def part(name: str, part: str) -> ModuleType:
-    """A part of a question: its analysis, table, plot, figure, section or chart."""
+    """A part of a question: its analysis, measure, table, plot, figure, section or chart."""
     return import_module(f"rbpx.analyses.{name}.{part}")

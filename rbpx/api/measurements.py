@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from rbpx.analyses.answer import answer, open_filled
-from rbpx.analyses.registry import analyses, analysis
+from rbpx.analyses.registry import analyses, analysis, has, part
 from rbpx.api.answer import Answer, Result
 from rbpx.api.keywords import Keys, requests
+from rbpx.config.request import Request
+from rbpx.errors import MeasureError
 from rbpx.files.output import plain
 from rbpx.store.messages import collected_messages
 from rbpx.store.queries import ask, ask_user, connect
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from rbpx.analyses.predict.analysis import Foresights
     from rbpx.analyses.ranks.analysis import Ranks
     from rbpx.analyses.regimes.analysis import Regimes
+    from rbpx.analyses.temperature.analysis import Temperatures
     from rbpx.analyses.tokenwise.analysis import TokenwiseResult
     from rbpx.analyses.units.analysis import GroupUnits
 
@@ -123,6 +126,7 @@ class Measurements:
         choices: ClassVar[Ask[Choices]]
         ranks: ClassVar[Ask[Ranks]]
         entropy: ClassVar[Ask[Entropies]]
+        temperature: ClassVar[Ask[Temperatures]]
         units: ClassVar[Ask[GroupUnits]]
         improve: ClassVar[Ask[Improvement]]
         outcomes: ClassVar[Ask[OutcomesResult]]
@@ -132,9 +136,21 @@ class Measurements:
         """What a question finds, and its rows."""
         grids = [(request, None) for request in requests(verb, dict(keys), self.store, self.config_dir)]
         with collected_messages() as messages:
+            if has(verb, "measure"):
+                self._measure(verb, [request for request, _ in grids])
             results, rows = read_again(self.store, lambda: answer(verb, grids))
         records = tuple({name: plain(value) for name, value in row.items()} for row in rows)
         return Answer(verb, tuple(results), records, tuple(messages))
+
+    def _measure(self, verb: str, asked: Sequence[Request]) -> None:
+        """Measure what the store lacks for a question that needs more than it holds.
+
+        Raises:
+            MeasureError: a run could not be measured.
+        """
+        for request in asked:
+            for failure in part(verb, "measure").measure(request).failures:
+                raise MeasureError(f"{failure.cell} failed: {failure.error}")
 
 
 class Ask(Protocol[Result]):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rbpx.analyses.registry import analysis, part
+from rbpx.analyses.registry import analysis, has, part
 from rbpx.cli.verb import Job, Outcome
 from rbpx.config.options import Format
 from rbpx.errors import RbpxError
@@ -18,7 +18,10 @@ _NARROWS = ("model", "dataset", "protocol", "family", "source")
 
 
 def start(job: Job) -> Any:
-    """Answer what reads a file or measures again; what asks the store waits for the other jobs of its sweep."""
+    """Answer what reads a file or measures again; what asks the store waits for the other jobs of its sweep.
+
+    A question with a part `measure` first has measured what the store lacks for it.
+    """
     verb, request = job.line.verb, job.request
     if job.words:
         return part(verb, "analysis").analyse_file(_file(job), request)
@@ -26,7 +29,7 @@ def start(job: Job) -> Any:
         return part(verb, "remeasure").remeasure(request)
     if request.output is not None and request.format is Format.table:
         raise RbpxError(f"{verb} prints its tables; to write its rows to {request.output}, add --format csv or json")
-    return None
+    return part(verb, "measure").measure(request) if has(verb, "measure") else None
 
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
@@ -47,6 +50,8 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     elif is_main_process():
         grids = [(request, None) for request in requests]
         read_again(requests[0].store, lambda: perform([line.verb], grids, writes=True))
+    if has(line.verb, "measure"):
+        return [Measured(each.request, each.answer.run_ids, each.answer.failures) for each in outcomes]
     return []
 
 

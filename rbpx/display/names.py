@@ -15,7 +15,7 @@ _LAWS = {
     "self_alignment": "self-alignment",
     "confidence": "confidence",
 }
-_VARIANTS = (("_share", ", share"), ("_corrected", ", corrected"))
+_VARIANTS = (("_share", ", share"), ("_corrected", ", corrected"), ("_at_temperature", " at T*"))
 _SHORT_STATUSES = {Status.power_law_limit: "limit", Status.beyond_vocabulary: "beyond V"}
 
 

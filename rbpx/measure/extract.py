@@ -5,7 +5,8 @@ Shapes: B windows, T tokens, D hidden width, N scored positions, V vocabulary.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,13 @@ from rbpx.measure.distributed import ProcessGroup
 from rbpx.models.devices import input_device, is_out_of_memory
 from rbpx.models.head import head_input, without_tiles
 from rbpx.models.load import LoadedModel
-from rbpx.ranks.definition import NonFiniteLogits, TokenRanks, rank_hidden
+from rbpx.ranks.definition import NonFiniteLogits, rank_hidden
 
 # Logits of a cell; with fewer, ranking all of them takes less than the second in which numba is loaded.
 _MIN_LOGITS_FOR_TILES = 1 << 28
+T = TypeVar("T")
 Advance = Callable[[int], None]
+Measure = Callable[[torch.Tensor, torch.Tensor], T]
 _MOST_PADDING = 0.05  # of the tokens of a batch, to limit the computation that is wasted on it
 COLUMNS = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
 
@@ -76,24 +79,52 @@ def measure_windows(
     Raises:
         MeasureError: a single window does not fit into memory, or logits are not finite; every process raises it.
     """
-    scored = sorted((w for w in windows if w.n_scored), key=_longest_first)
+    scored = [w for w in windows if w.n_scored]
     if sum(w.n_scored for w in scored) * loaded.head.vocab_size < _MIN_LOGITS_FOR_TILES:
         loaded = replace(loaded, head=without_tiles(loaded.head))
+    return _merge(measure_batches(_rank_batch, loaded, scored, processes, tokens_per_batch, advance), scored)
+
+
+def measure_batches(
+    of_batch: Callable[[LoadedModel, list[Window]], T],
+    loaded: LoadedModel,
+    windows: Sequence[Window],
+    processes: ProcessGroup,
+    tokens_per_batch: int,
+    advance: Advance,
+) -> list[T]:
+    """What a function makes of each batch of windows; each process takes its share, and all return the parts of all.
+
+    Args:
+        of_batch: the model and windows of a batch to the value that is kept of it.
+        loaded: the model.
+        windows: as in `measure_windows`, with the arguments after it and what is raised.
+        processes: the same.
+        tokens_per_batch: the same.
+        advance: the same.
+    """
+    scored = sorted((w for w in windows if w.n_scored), key=_longest_first)
     share = scored[processes.rank :: processes.world_size]  # dealt by length, so that the processes finish together
-    failure, rows = None, None
+    failure, parts = None, None
     try:
-        rows = _measure_share(loaded, share, tokens_per_batch, advance)
+        parts = _measure_share(of_batch, loaded, share, tokens_per_batch, advance)
     except MeasureError as problem:
         failure = str(problem)
     # All processes report, also after a failure: if one raised alone, the others would wait forever.
-    parts = processes.gather((failure, rows))
-    failures = [text for text, _ in parts if text is not None]
+    reports = processes.gather((failure, parts))
+    failures = [text for text, _ in reports if text is not None]
     if failures:
         raise MeasureError(failures[0])
-    return _merge([part for _, part in parts if part is not None], scored)
+    return [part for _, of_process in reports if of_process is not None for part in of_process]
 
 
-def _measure_share(loaded: LoadedModel, share: list[Window], budget: int, advance: Advance) -> list[npt.NDArray[Any]]:
+def _measure_share(
+    of_batch: Callable[[LoadedModel, list[Window]], T],
+    loaded: LoadedModel,
+    share: list[Window],
+    budget: int,
+    advance: Advance,
+) -> list[T]:
     if loaded.head.product is None:
         budget = 1  # whole logits of one window at a time
     queue = list(batch_windows(share, budget))
@@ -101,13 +132,13 @@ def _measure_share(loaded: LoadedModel, share: list[Window], budget: int, advanc
     while queue:
         batch = queue.pop(0)
         try:
-            parts.append(_measure_batch(loaded, batch))
+            parts.append(of_batch(loaded, batch))
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as problem:
             if not is_out_of_memory(problem):
                 raise
             failed = problem
         else:
-            advance(len(parts[-1]))
+            advance(sum(window.n_scored for window in batch))
             continue
         # Outside the handler, whose traceback would keep the tensors alive.
         size = len(batch) * len(batch[0].ids)
@@ -124,51 +155,72 @@ def _measure_share(loaded: LoadedModel, share: list[Window], budget: int, advanc
     return parts
 
 
-# One record for each scored token, as it is sent between processes.
-_ROW = np.dtype([(name, np.float32 if name == "logprob" else np.int32) for name in COLUMNS])
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The scored tokens of a batch: row and position in it, document and position in the text, id; each [N]."""
+
+    row_N: npt.NDArray[np.int64]
+    column_N: npt.NDArray[np.int64]
+    doc_id_N: npt.NDArray[np.int32]
+    position_N: npt.NDArray[np.int64]
+    token_id_N: npt.NDArray[np.int64]
 
 
-def _measure_batch(loaded: LoadedModel, batch: list[Window]) -> npt.NDArray[Any]:
+def read_batch(
+    loaded: LoadedModel, batch: list[Window], measure: Measure[T], measure_whole: Measure[T]
+) -> tuple[Places, T]:
+    """Run a model over a batch, and measure its scored tokens.
+
+    Args:
+        loaded: the model.
+        batch: windows, the longest first.
+        measure: the states [N, D] that predict the scored tokens, and the tokens [N], to what is measured of them.
+        measure_whole: the same of whole logits [N, V], for a model that changes them in an unknown way after its head.
+
+    Raises:
+        MeasureError: logits are not finite.
+    """
     longest = len(batch[0].ids)
     ids_BT = np.zeros((len(batch), longest), np.int64)  # padded on the right, which a causal model does not attend to
     scored_BT = np.zeros((len(batch), longest), bool)
     for row, window in enumerate(batch):
         ids_BT[row, : len(window.ids)] = window.ids
         scored_BT[row, : len(window.ids)] = window.scored
-    row_N, position_N = np.nonzero(scored_BT)
-    out = np.empty(len(row_N), _ROW)
-    out["doc_id"] = np.asarray([w.doc_id for w in batch], np.int32)[row_N]
-    out["position"] = np.asarray([w.start for w in batch], np.int64)[row_N] + position_N
-    out["token_id"] = ids_BT[row_N, position_N]
+    row_N, column_N = np.nonzero(scored_BT)
+    doc_id_N = np.asarray([w.doc_id for w in batch], np.int32)[row_N]
+    position_N = np.asarray([w.start for w in batch], np.int64)[row_N] + column_N
+    places = Places(row_N, column_N, doc_id_N, position_N, ids_BT[row_N, column_N])
     try:
-        ranks = _rank_batch(loaded, torch.from_numpy(ids_BT), row_N, position_N)
+        with torch.inference_mode():
+            ids = torch.from_numpy(ids_BT).to(input_device(loaded.model))
+            row, column = torch.from_numpy(row_N), torch.from_numpy(column_N)
+            targets_N = ids[row, column]  # a position is predicted by the state before it
+            if loaded.head.product is not None:
+                return places, measure(head_input(loaded.model, ids)[row, column - 1], targets_N)
+            logits_BTV = loaded.model(input_ids=ids, use_cache=False).logits[..., : loaded.head.vocab_size]
+            return places, measure_whole(logits_BTV[row, column - 1], targets_N)
     except NonFiniteLogits as problem:
-        doc_id, position = out["doc_id"][problem.row], out["position"][problem.row]
         raise MeasureError(
-            f"{loaded.name} gives non-finite logits at document {doc_id}, position {position}, so "
-            "ranks would be wrong; check its weights, or measure it with dtype=float32"
+            f"{loaded.name} gives non-finite logits at document {doc_id_N[problem.row]}, position "
+            f"{position_N[problem.row]}, so ranks would be wrong; check its weights, or measure it with dtype=float32"
         ) from None
+
+
+# One record for each scored token, as it is sent between processes.
+_ROW = np.dtype([(name, np.float32 if name == "logprob" else np.int32) for name in COLUMNS])
+
+
+def _rank_batch(loaded: LoadedModel, batch: list[Window]) -> npt.NDArray[Any]:
+    whole = partial(rank_hidden, head=torch.Tensor.float, vocab_size=loaded.head.vocab_size)
+    places, ranks = read_batch(loaded, batch, loaded.head.rank, whole)
+    out = np.empty(len(places.row_N), _ROW)
+    out["doc_id"], out["position"], out["token_id"] = places.doc_id_N, places.position_N, places.token_id_N
     out["greater"], out["ties"], out["logprob"] = ranks.greater, ranks.ties, ranks.logprob
     return out
 
 
-def _rank_batch(
-    loaded: LoadedModel, ids_BT: torch.Tensor, row_N: npt.NDArray[np.int64], position_N: npt.NDArray[np.int64]
-) -> TokenRanks:
-    """Ranks at (row, position); a position is predicted by the state before it."""
-    with torch.inference_mode():
-        ids_BT = ids_BT.to(input_device(loaded.model))
-        row, position = torch.from_numpy(row_N), torch.from_numpy(position_N)
-        targets_N = ids_BT[row, position]
-        if loaded.head.product is not None:
-            return loaded.head.rank(head_input(loaded.model, ids_BT)[row, position - 1], targets_N)
-        # The model changes its logits after the head in an unknown way, so its own whole logits are ranked.
-        logits_BTV = loaded.model(input_ids=ids_BT, use_cache=False).logits[..., : loaded.head.vocab_size]
-        return rank_hidden(logits_BTV[row, position - 1], targets_N, torch.Tensor.float, loaded.head.vocab_size)
-
-
-def _merge(parts: list[list[npt.NDArray[Any]]], scored: Sequence[Window]) -> TokenRows:
-    rows = np.concatenate([np.empty(0, _ROW), *(batch for part in parts for batch in part)])
+def _merge(parts: list[npt.NDArray[Any]], scored: Sequence[Window]) -> TokenRows:
+    rows = np.concatenate([np.empty(0, _ROW), *parts])
     rows = rows[np.lexsort((rows["position"], rows["doc_id"]))]
     expected = sum(w.n_scored for w in scored)
     if len(rows) != expected or len(np.unique(rows[["doc_id", "position"]])) != expected:

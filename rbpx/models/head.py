@@ -15,6 +15,7 @@ from rbpx.models.devices import input_device
 from rbpx.models.head_product import HeadProduct, float32_product
 from rbpx.ranks.definition import TokenRanks, rank_hidden
 from rbpx.ranks.product import Map
+from rbpx.ranks.tempered import Floats, temper_hidden
 
 _PROBE_LOGIT = 100.0  # largest logit of the probe, where a soft cap has an effect
 _PROBE_TOKENS = 8  # enough to see several rows of the vocabulary, few enough to cost nothing
@@ -85,15 +86,32 @@ class Head:
             NonFiniteLogits: a row of logits contains NaN, +inf or -inf.
             ValueError: there is no product, or there is not one target per position.
         """
-        if self.product is None or self.logits is None:
+        if self.logits is None:
             raise ValueError("This model has to run whole, so its logits are ranked, not its hidden states")
-        if self.product.weight_VD is None:
+        matrix = self._matrix()
+        if matrix is None:
             return rank_hidden(hidden_ND, targets_N, self.logits, self.vocab_size)
         from rbpx.ranks.tiles import rank_tiles  # imports numba, which takes half a second
 
-        weight_VD, bias_V = self.product.weight_VD[: self.vocab_size], self.product.bias_V
-        bias_V = None if bias_V is None else bias_V[: self.vocab_size]
-        return rank_tiles(hidden_ND, targets_N, weight_VD, bias_V, self.finish)
+        return rank_tiles(hidden_ND, targets_N, *matrix, self.finish)
+
+    def temper(self, hidden_ND: Tensor, targets_N: Tensor) -> Floats:
+        """Losses of the targets at several temperatures, as `rbpx.ranks.tempered`; otherwise as `rank`."""
+        if self.logits is None:
+            raise ValueError("This model has to run whole, so its logits are tempered, not its hidden states")
+        matrix = self._matrix()
+        if matrix is None:
+            return temper_hidden(hidden_ND, targets_N, self.logits, self.vocab_size)
+        from rbpx.ranks.tempered_tiles import temper_tiles
+
+        return temper_tiles(hidden_ND, targets_N, *matrix, self.finish)
+
+    def _matrix(self) -> tuple[Tensor, Tensor | None] | None:
+        """The rows of the head's matrix and its bias that compete; None if it is not a plain matrix in CPU memory."""
+        if self.product is None or self.product.weight_VD is None:
+            return None
+        bias_V = self.product.bias_V
+        return self.product.weight_VD[: self.vocab_size], None if bias_V is None else bias_V[: self.vocab_size]
 
 
 def without_tiles(head: Head) -> Head:

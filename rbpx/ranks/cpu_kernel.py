@@ -34,11 +34,11 @@ _float: Any = intrinsic(_float_of)
 
 
 _ABSOLUTE = i32(0x7FFFFFFF)  # all bits of a float32 but its sign
-_INFINITE = i32(0x7F800000)  # bits of +inf; those of every NaN without its sign are larger
+INFINITE = i32(0x7F800000)  # bits of +inf; those of every NaN without its sign are larger
 
 
 @njit(inline="always")
-def _exp_of_negative(x: Any) -> Any:
+def exp_of_negative(x: Any) -> Any:
     """exp(x) for x <= 0 within 2 units in the last place: 2^k by its exponent bits, the rest by a polynomial.
 
     Coefficients: S. L. Moshier, Cephes Mathematical Library, expf. Below -87 it stays at exp(-87) = 1.6e-38.
@@ -58,7 +58,7 @@ def _exp_of_negative(x: Any) -> Any:
 # The flags let sums be split over a vector's lanes. The first loop may assume that nothing is NaN, since beside it
 # compares the bits of what it reads as whole numbers; the second never sees one.
 @njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "contract"})
-def _largest(z_v: Any) -> Any:
+def largest(z_v: Any) -> Any:
     """The largest value, and the bits of the largest absolute one, where NaN and infinities exceed all numbers."""
     top, bits = z_v[0], i32(0)
     for v in range(z_v.shape[0]):
@@ -75,7 +75,7 @@ def _counts(z_v: Any, low: Any, high: Any, top: Any) -> Any:
         z = z_v[v]
         least += i32(z >= low)
         above += i32(z > high)
-        total += _exp_of_negative(z - top)
+        total += exp_of_negative(z - top)
     return least, above, total
 
 
@@ -103,8 +103,8 @@ def add_tile(
     width = tile_nv.shape[1]
     for i in range(tile_nv.shape[0]):
         z_v = tile_nv[i]
-        top, bits = _largest(z_v)
-        if bits >= _INFINITE:
+        top, bits = largest(z_v)
+        if bits >= INFINITE:
             finite_n[i] = False
         if not finite_n[i]:
             continue

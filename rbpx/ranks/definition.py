@@ -94,6 +94,27 @@ def rank_hidden(
         NonFiniteLogits: a row of logits contains NaN, +inf or -inf; its `row` counts from the first of all N.
         ValueError: the head's logits are not float32 or not [n, vocab_size], or there is not one target per position.
     """
+    return _collect(map_chunks(_rank_rows, hidden_ND, targets_N, head, vocab_size, chunk_bytes))
+
+
+def map_chunks(
+    of_rows: Callable[[Tensor, Tensor], Tensor],
+    hidden_ND: Tensor,
+    targets_N: Tensor,
+    head: Callable[[Tensor], Tensor],
+    vocab_size: int,
+    chunk_bytes: int | None = None,
+) -> list[Tensor]:
+    """What a function makes of the logits and targets of each chunk of positions; one chunk is in memory at a time.
+
+    Args:
+        of_rows: logits [n, V] and targets [n] of a chunk to the value that is kept of it.
+        hidden_ND: as in `rank_hidden`, with the arguments after it and what is raised.
+        targets_N: the same.
+        head: the same.
+        vocab_size: the same.
+        chunk_bytes: the same.
+    """
     if len(hidden_ND) != len(targets_N):
         raise ValueError(f"{len(hidden_ND)} hidden states for {len(targets_N)} targets")
     size = chunk_bytes_for(hidden_ND.device, vocab_size) if chunk_bytes is None else chunk_bytes
@@ -104,9 +125,9 @@ def rank_hidden(
             logits_nV = head(hidden_nD)
             if logits_nV.shape[-1] != vocab_size:
                 raise ValueError(f"The head emits {logits_nV.shape[-1]} logits where vocab_size is {vocab_size}")
-            chunks.append(_rank_rows(logits_nV, targets_n))
+            chunks.append(of_rows(logits_nV, targets_n))
             del logits_nV  # else the next chunk is computed while this one is still in memory
-        return _collect(chunks)
+    return chunks
 
 
 def _rank_rows(logits_NV: Tensor, targets_N: Tensor) -> Tensor:

@@ -10,10 +10,13 @@ where more than `NEAR_KEPT` entries lie inside, are ranked again with all of the
 Shapes: N positions, n of them in a slab of one thread, D hidden width, V vocabulary, v entries in a tile.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import repeat
+from functools import partial
+from typing import Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -49,21 +52,12 @@ def rank_tiles(
     if len(hidden_ND) == 0:
         return rank_hidden(hidden_ND, targets_N, lambda h_nD: h_nD.new_empty(0, len(weight_VD)), len(weight_VD))
     hidden_ND, targets_N = hidden_ND.to("cpu", torch.float32), targets_N.to("cpu", torch.int64)
-    n_threads = torch.get_num_threads()
-    n_rows = min(_SLAB_ROWS, max(1, _ALL_TILES_BYTES // (4 * _TILE_ENTRIES * n_threads)))
-    n_rows = min(n_rows, max(_FEWEST_ROWS, -(-len(targets_N) // n_threads)))
-    slabs = (
-        torch.split(hidden_ND, n_rows),
-        torch.split(targets_N, n_rows),
-        repeat(weight_VD),
-        repeat(bias_V),
-        repeat(finish),
-    )
-    if len(slabs[0]) == 1:
-        counters = [_count_slab(*next(zip(*slabs, strict=False)))]
-    else:
-        with ThreadPoolExecutor(n_threads, initializer=lambda: torch.set_num_threads(1)) as threads:
-            counters = list(threads.map(_count_slab, *slabs))
+
+    def begin(hidden_nD: Tensor, targets_n: Tensor) -> TileCounter:
+        low_n, high_n = _bounds(hidden_nD, targets_n, weight_VD, bias_V, finish)
+        return TileCounter(targets_n.numpy(), low_n.numpy(), high_n.numpy())
+
+    counters = add_tiles(hidden_ND, targets_N, weight_VD, bias_V, finish, begin)
     finite_N = np.concatenate([counter.finite_n for counter in counters])
     if not finite_N.all():
         raise NonFiniteLogits(int(finite_N.argmin()))
@@ -82,12 +76,58 @@ def rank_tiles(
     return TokenRanks(greater_N, ties_N, logprob_N)
 
 
-def _count_slab(
-    hidden_nD: Tensor, targets_n: Tensor, weight_VD: Tensor, bias_V: Tensor | None, finish: Map | None
-) -> TileCounter:
+class Sums(Protocol):
+    """What is counted of some rows, tile by tile."""
+
+    def add(self, tile_nv: npt.NDArray[np.float32], start: int) -> None:
+        """Add a tile whose first column is the entry `start` of the vocabulary."""
+
+
+Counter = TypeVar("Counter", bound=Sums)
+
+
+def add_tiles(
+    hidden_ND: Tensor,
+    targets_N: Tensor,
+    weight_VD: Tensor,
+    bias_V: Tensor | None,
+    finish: Map | None,
+    begin: Callable[[Tensor, Tensor], Counter],
+) -> list[Counter]:
+    """Form the logits of each slab of positions tile by tile, and add them up; slabs are divided among threads.
+
+    Args:
+        hidden_ND: float32 on the CPU, at least one position.
+        targets_N: int64 on the CPU.
+        weight_VD: as in `rank_tiles`.
+        bias_V: the same.
+        finish: the same.
+        begin: hidden states and targets of a slab -> what its tiles are added to.
+
+    Returns:
+        What `begin` returned for each slab, in the order of the positions.
+    """
+    n_threads = torch.get_num_threads()
+    n_rows = min(_SLAB_ROWS, max(1, _ALL_TILES_BYTES // (4 * _TILE_ENTRIES * n_threads)))
+    n_rows = min(n_rows, max(_FEWEST_ROWS, -(-len(targets_N) // n_threads)))
+    slabs = (torch.split(hidden_ND, n_rows), torch.split(targets_N, n_rows))
+    add = partial(_add_slab, weight_VD, bias_V, finish, begin)
+    if len(slabs[0]) == 1:
+        return [add(hidden_ND, targets_N)]
+    with ThreadPoolExecutor(n_threads, initializer=lambda: torch.set_num_threads(1)) as threads:
+        return list(threads.map(add, *slabs))
+
+
+def _add_slab(
+    weight_VD: Tensor,
+    bias_V: Tensor | None,
+    finish: Map | None,
+    begin: Callable[[Tensor, Tensor], Counter],
+    hidden_nD: Tensor,
+    targets_n: Tensor,
+) -> Counter:
     with torch.inference_mode():  # each thread has a mode of its own
-        low_n, high_n = _bounds(hidden_nD, targets_n, weight_VD, bias_V, finish)
-        counter = TileCounter(targets_n.numpy(), low_n.numpy(), high_n.numpy())
+        counter = begin(hidden_nD, targets_n)
         buffer = torch.empty(len(hidden_nD) * _TILE_ENTRIES)
         for start in range(0, len(weight_VD), _TILE_ENTRIES):
             weight_vD = weight_VD[start : start + _TILE_ENTRIES]

@@ -12,6 +12,7 @@ RELATIONS: Final = {
     "vocab": "One row for each token id of a tokenizer.",
     "observations": "RBP_k of each run at the default k under each tie rule, and what was imported; `rbp_at(k, ties)` "
     "is a relation of the same columns at any k.",
+    "temperatures": "One row for each document of a run and each inverse temperature, where `temperature` measured them.",
     "fits": "One row for each fitted law.",
     "rank_fits": "One row for each distribution fitted to the ranks of a run.",
     "failures": "One row for each cell that was not measured, and why.",
@@ -27,6 +28,7 @@ COLUMNS: Final = {
     "asked_at": "when this cell was asked for",
     "at": "when it failed",
     "backtest_error": "(predicted - measured) / measured for the largest size, predicted from the others; a share",
+    "beta": "inverse temperature 1/T that the logits are multiplied by; 1 is the model as it is",
     "bic": "Schwarz's criterion, comparable between methods on the same points",
     "bos": "which special tokens begin a document: tokenizer, add or none",
     "cell_key": "hash of what was asked for: family, size, text, protocol, dtype, seed",
@@ -78,7 +80,10 @@ COLUMNS: Final = {
     "started_at": "when it was measured",
     "status": "`ok`, or the doubt about it",
     "stride": "tokens from one window to the next; null where only first windows are read",
+    "sum_curvature_nats": "sum of the second derivatives of the loss by beta: variances of the logits, nats",
     "sum_logprob": "sum of their log-probabilities, nats",
+    "sum_loss_nats": "sum of -logprob of the scored tokens at this beta, nats",
+    "sum_slope_nats": "sum of the first derivatives of the loss by beta; 0 at the beta that the text prefers, nats",
     "text": "what the token id stands for",
     "text_hash": "hash of the drawn documents",
     "ties": "in `tokens` and `rank_counts`: tokens other than the true one with exactly its logit; elsewhere the tie "
@@ -97,6 +102,7 @@ COLUMNS: Final = {
 LAWS: Final = {
     "rbp": "-ln RBP_k = C S^-alpha (arXiv 2510.20387, eq. 5); from outcomes by maximum likelihood where method is mle",
     "cross_entropy": "cross-entropy = C S^-alpha, nats a token",
+    "cross_entropy_at_temperature": "cross-entropy at the temperature that the text prefers for each model = C S^-alpha",
     "lognormal_rbp1": "-ln of the share of rank 1 that a lognormal of the others derives = C S^-alpha (appendix D)",
     "lognormal_cross_entropy": "entropy of that lognormal, nats = C S^-alpha (appendix D)",
     "error_entropy": "H(P) of the ranks, nats = C S^-alpha (arXiv 2510.04067)",

@@ -25,7 +25,8 @@ class Merged:
     """What one store copied from another.
 
     Attributes:
-        copied: kind -> how many: runs, cells, fits, rank_fits, failures, vocab, samples, observations.
+        copied: kind -> how many: runs, cells, fits, rank_fits, failures, vocab, samples, temperatures,
+            observations.
         already_here: kind -> how many were in this store before.
         skipped: a line for each thing that was not copied, and why.
     """
@@ -55,6 +56,9 @@ def merge(store: Store, other: Store, advance: Callable[[], None] = lambda: None
     for run_id in other.run_ids():
         _bring_run(store, other, run_id, merged)
         advance()
+    for path in other.temperature_files():
+        if store.has_run(path.stem):
+            _bring_file(store, other, path, "temperatures", merged)
     for path in other.import_files():
         _bring_import(store, path, merged)
     _bring_records(store, other, merged)

@@ -131,7 +131,7 @@ def _selects(statement: duckdb.Statement) -> bool:
 
 
 RELATIONS = (
-    "runs", "tokens", "rank_counts", "documents", "vocab", "observations", "fits", "rank_fits", "failures"
+    "runs", "tokens", "rank_counts", "documents", "vocab", "observations", "temperatures", "fits", "rank_fits", "failures"
 )  # fmt: skip
 
 

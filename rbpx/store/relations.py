@@ -17,7 +17,11 @@ from rbpx.store.store import Record, Store
 
 _LOGGER = logging.getLogger(__name__)
 BY_FILE = {"tokens": schema.TOKENS, "rank_counts": schema.RANK_COUNTS, "documents": schema.DOCUMENTS}
-ALSO_BY_FILE = {"vocab": schema.VOCAB, "imported": schema.OBSERVATIONS}  # one file for many runs
+ALSO_BY_FILE = {  # beside the runs
+    "vocab": schema.VOCAB,
+    "imported": schema.OBSERVATIONS,
+    "temperatures": schema.TEMPERATURES,
+}
 BY_RECORD = {"fits": schema.FITS, "rank_fits": schema.RANK_FITS, "failures": schema.FAILURES}
 _VERIFIED = pyarrow.dataset.ParquetFileFormat(
     default_fragment_scan_options=pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
@@ -25,9 +29,13 @@ _VERIFIED = pyarrow.dataset.ParquetFileFormat(
 
 
 def files(store: Store, relation: str) -> list[str]:
-    """Parquet files of `tokens`, `rank_counts`, `documents`, `vocab` or `imported`."""
+    """Parquet files of `tokens`, `rank_counts`, `documents`, `vocab`, `imported` or `temperatures`."""
     if relation in ALSO_BY_FILE:
-        list_files = {"vocab": store.vocab_files, "imported": store.import_files}[relation]
+        list_files = {
+            "vocab": store.vocab_files,
+            "imported": store.import_files,
+            "temperatures": store.temperature_files,
+        }[relation]
         return [str(path) for path in sound_files(store, list_files())]
     return [str(store.run_folder(run_id) / f"{relation}.parquet") for run_id in sound_runs(store)]
 

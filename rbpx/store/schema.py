@@ -35,6 +35,17 @@ DOCUMENTS = pa.schema(
         ("n_bytes_scored", pa.int64()),
     ]
 )
+TEMPERATURES = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("doc_id", pa.int32()),
+        ("beta", pa.float64()),
+        ("n_tokens", pa.int64()),
+        ("sum_loss_nats", pa.float64()),
+        ("sum_slope_nats", pa.float64()),
+        ("sum_curvature_nats", pa.float64()),
+    ]
+)
 VOCAB = pa.schema([("tokenizer_hash", pa.string()), ("token_id", pa.int32()), ("text", pa.string())])
 RUNS = pa.schema(
     [

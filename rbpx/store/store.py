@@ -3,6 +3,7 @@
 runs/<run_id>/        tokens, rank_counts, documents (Parquet) and manifest.json, renamed into place together
 cells/<cell_key>.json which run answers which request
 vocab/<hash>.parquet  the texts of a tokenizer's ids
+temperatures/<run_id>.parquet   losses of a run's documents at other temperatures
 imports/<source>-<digest>.parquet   other people's observations, with their provenance
 samples/<key>.parquet   the documents drawn from a hub's dataset
 fits/ rank_fits/ failures/   one JSON record per file
@@ -143,6 +144,18 @@ class Store:
         """Write the texts of a tokenizer's ids, once."""
         self._write_table(self.root / "vocab" / f"{tokenizer_hash}.parquet", table)
 
+    def temperature_file(self, run_id: str) -> Path:
+        """The path of a run's losses at other temperatures, whether or not they were measured."""
+        return self.root / "temperatures" / f"{run_id}.parquet"
+
+    def write_temperatures(self, run_id: str, table: pa.Table) -> None:
+        """Write the losses of a run at other temperatures, once."""
+        self._write_table(self.temperature_file(run_id), table)
+
+    def temperature_files(self) -> list[Path]:
+        """The Parquet files of the relation `temperatures`, those of runs that are gone left out."""
+        return [path for path in sorted(self.root.glob("temperatures/[!.]*.parquet")) if self.has_run(path.stem)]
+
     def write_import(self, name: str, table: pa.Table) -> None:
         """Write one file of other people's observations, once; its name contains a digest of its rows."""
         self._write_table(self.root / "imports" / f"{name}.parquet", table)
@@ -226,6 +239,7 @@ class Store:
         """Remove a run, and the requests that it answers; a reader sees it complete or not at all."""
         for cell in [cell for cell in self.records("cells") if cell["run_id"] == run_id]:
             self.drop_record("cells", cell["cell_key"])
+        self.temperature_file(run_id).unlink(missing_ok=True)
         atomic_remove(self.run_folder(run_id))
 
     def vocab_files(self) -> list[Path]:
@@ -240,7 +254,7 @@ class Store:
         """A digest of the store's contents; it changes when anything is added, replaced or removed."""
         digest = hashlib.sha256(str(self.root).encode())
         runs = (self.run_folder(run_id) for run_id in self.run_ids())
-        for path in [*runs, *self.vocab_files(), *self.import_files()]:
+        for path in [*runs, *self.vocab_files(), *self.import_files(), *self.temperature_files()]:
             digest.update(path.as_posix().encode())
         for kind in KINDS:
             for path in self.record_files(kind):

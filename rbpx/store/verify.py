@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -15,6 +16,11 @@ from rbpx.store.queries import ask
 from rbpx.store.store import KINDS, RUN_TABLES, Record, Store
 
 _RELATIVE = 1e-6  # logprob is kept in float32
+_AGAIN = {
+    "vocab": "measure that tokenizer's runs again",
+    "temperatures": "ask temperature again",
+    "import": "import the file again",
+}
 
 
 @dataclass(frozen=True)
@@ -22,7 +28,7 @@ class Fault:
     """Something wrong in a store.
 
     Attributes:
-        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `vocab` or `import`.
+        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `vocab`, `temperatures` or `import`.
         name: of the run, the record or the file.
         fault: what is wrong.
         remedy: what to do.
@@ -43,7 +49,7 @@ class Verified:
         n_runs: runs checked.
         n_cells: requests checked.
         n_records: fits, rank_fits and failures checked.
-        n_files: vocabularies and imports checked.
+        n_files: vocabularies, temperatures and imports checked.
         n_bytes: read and hashed, of all runs.
         n_tokens: rows of `tokens` in sound runs.
         n_orphaned: sound runs that no cell names; the command that measured them links them again.
@@ -98,7 +104,7 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
         n_runs=len(run_ids),
         n_cells=len(store.record_files("cells")),
         n_records=sum(len(store.record_files(kind)) for kind in KINDS if kind != "cells"),
-        n_files=len(store.vocab_files()) + len(store.import_files()),
+        n_files=len([*store.vocab_files(), *store.temperature_files(), *store.import_files()]),
         n_bytes=n_bytes,
         n_tokens=n_tokens,
         n_orphaned=len(set(run_ids) - broken - named_by_cells),
@@ -159,18 +165,31 @@ def _record_faults(store: Store, kind: str, record: Record) -> Iterator[Fault]:
 
 
 def _file_faults(store: Store) -> list[Fault]:
-    """Vocabularies and imports whose rows are not those of the tokenizer, or the digest, in their name."""
+    """Files beside the runs whose rows are not those of the tokenizer, the run or the digest in their name."""
+    kinds = (
+        ("vocab", store.vocab_files(), lambda path: _vocab_fault(path.stem, read_whole(path)), _AGAIN["vocab"]),
+        ("temperatures", store.temperature_files(), partial(_temperatures_fault, store), _AGAIN["temperatures"]),
+        ("import", store.import_files(), _import_fault, _AGAIN["import"]),
+    )
     faults = []
-    for path in [*store.vocab_files(), *store.import_files()]:
-        kind = "vocab" if path.parent.name == "vocab" else "import"
-        fault = file_fault(path)
-        if fault is None:
-            fault = _vocab_fault(path.stem, read_whole(path)) if kind == "vocab" else _import_fault(path)
-        if fault is not None:
-            again = "measure that tokenizer's runs again" if kind == "vocab" else "import the file again"
-            name = f"{path.parent.name}/{path.name}"
-            faults.append(Fault(kind, path.stem, fault, f"remove {name}, then {again}"))
+    for kind, paths, fault_of, again in kinds:
+        for path in paths:
+            fault = file_fault(path) or fault_of(path)
+            if fault is not None:
+                name = f"{path.parent.name}/{path.name}"
+                faults.append(Fault(kind, path.stem, fault, f"remove {name}, then {again}"))
     return faults
+
+
+def _temperatures_fault(store: Store, path: Path) -> str | None:
+    table = read_whole(path)
+    if set(table["run_id"].to_pylist()) != {path.stem}:
+        return "it is of another run than its name says"
+    facts = store.manifest(path.stem)
+    for at in table.group_by("beta").aggregate([("n_tokens", "sum")]).to_pylist():
+        if at["n_tokens_sum"] != facts["n_tokens"]:
+            return f"{at['n_tokens_sum']:,} tokens at beta = {at['beta']:g}, expected {facts['n_tokens']:,}"
+    return None
 
 
 def _vocab_fault(tokenizer_hash: str, table: pa.Table) -> str | None:

@@ -83,6 +83,8 @@ def _collect_garbage(store: "Store") -> int:
     gone = [fit["fit_id"] for fit in store.records("fits") if not whole.issuperset(fit["run_ids"])]
     for fit_id in gone:
         store.drop_record("fits", fit_id)
+    for path in set(store.root.glob("temperatures/[!.]*.parquet")) - set(store.temperature_files()):
+        path.unlink(missing_ok=True)
     for fit in [fit for fit in store.records("rank_fits") if fit["run_id"] not in whole]:
         store.drop_record("rank_fits", f"{fit['run_id']}-{fit['ties']}-{fit['distribution']}")
     return len(gone)
@@ -100,7 +102,7 @@ def _verify(store: "Store", request: "Request") -> None:
         result = verify(store, lambda read: advance(read / 2**20))
     summary = (
         f"store {store.root}: {result.n_runs:,} runs, {result.n_tokens:,} tokens, {result.n_bytes / 2**20:,.1f} MiB, "
-        f"{result.n_cells:,} cells, {result.n_records:,} fits and failures, {result.n_files:,} vocabularies and imports"
+        f"{result.n_cells:,} cells, {result.n_records:,} fits and failures, {result.n_files:,} files beside them"
     )
     notes = []
     if result.n_orphaned:

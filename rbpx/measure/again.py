@@ -1,0 +1,118 @@
+"""A stored run to be measured again: its model loaded and its documents cut as they were, both checked by hash.
+
+A run records its request, which is repeated: the same text, cut by the same protocol for the same model.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from rbpx.config.grid import Cell, cells
+from rbpx.config.options import Dtype
+from rbpx.config.placement import Split
+from rbpx.config.request import Request
+from rbpx.data.corpus import Document, text_hash
+from rbpx.errors import RbpxError
+from rbpx.files.digest import digest
+from rbpx.measure.distributed import ProcessGroup
+from rbpx.measure.offline import hash_members
+from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
+from rbpx.measure.runner import draw_sample
+from rbpx.models.load import LoadedModel, load_model
+from rbpx.store.store import Record, Store
+
+_ASKED = ("model", "dataset", "protocol", "limit", "seed")  # what decides which tokens a run is of
+
+
+@dataclass(frozen=True)
+class RunNames:
+    """A measured run, and the names under which it was asked for."""
+
+    run_id: str
+    family: str
+    size: str
+    dataset: str
+
+
+@dataclass
+class Reopener:
+    """Opens the runs of a store again; the texts that it read, and the last model, stay in memory for the next run."""
+
+    store: Store
+    processes: ProcessGroup
+    _texts: dict[str, list[Document]] = field(default_factory=dict)
+    _loaded: dict[object, LoadedModel] = field(default_factory=dict)
+
+    def reopen(
+        self, run: RunNames, split: Split | None, dtype: Dtype | None = None
+    ) -> tuple[ResolvedProtocol, list[Document]]:
+        """The protocol of a run, resolved for its model, and all of its documents.
+
+        Args:
+            run: a run of the store.
+            split: where the parts of the model go that is split over devices; None for one device.
+            dtype: the precision to load it in; None for its own.
+
+        Raises:
+            RbpxError: its record has not the whole request, its model or its text is not available, or either is not
+                what was measured.
+        """
+        facts, record = self.store.manifest(run.run_id), self._record(run)
+        cell, documents = self._ask_again(record, Dtype(facts["dtype"]) if dtype is None else dtype)
+        if cell.text_hash != facts["text_hash"]:
+            raise RbpxError(
+                f"dataset {run.dataset} is not the text that was measured (hash {cell.text_hash}, the run has "
+                f"{facts['text_hash']}); bring back the text, or measure the run anew"
+            )
+        loaded = self._load(cell, record["commit"] or cell.revision, split)
+        for what, of_run in (("weights_hash", loaded.weights_hash), ("tokenizer_hash", loaded.tokenizer_hash)):
+            if of_run != facts[what]:
+                raise RbpxError(
+                    f"{cell.model} is not the model that was measured ({what} {of_run}, the run has {facts[what]}); "
+                    "bring back the model, or measure the run anew"
+                )
+        return resolve_protocol(cell, loaded), documents
+
+    def _load(self, cell: Cell, revision: str | None, split: Split | None) -> LoadedModel:
+        key = (cell.model, revision, cell.dtype, cell.pickled, split)
+        if key not in self._loaded:
+            self._loaded.clear()  # first, so that two models are never in memory
+            cache = self.store.root / "hashes.json"
+            self._loaded[key] = load_model(
+                cell.model, revision, cell.dtype, self.processes.device, cache, cell.pickled, split
+            )
+        return self._loaded[key]
+
+    def _record(self, run: RunNames) -> Record:
+        """The newest request that this run answered under these names."""
+        names = (run.run_id, run.family, run.size, run.dataset)
+        answered = [
+            cell
+            for cell in self.store.records("cells")
+            if (cell["run_id"], *(cell[n] for n in ("family", "size", "dataset"))) == names
+        ]
+        return max(answered, key=lambda cell: str(cell["asked_at"]))
+
+    def _ask_again(self, record: Record, dtype: Dtype) -> tuple[Cell, list[Document]]:
+        """The cell of a record, in some precision, and the documents of its text.
+
+        Raises:
+            RbpxError: the record has no complete request, or its model or text is not available.
+        """
+        values = {name: record["config"].get(name) for name in _ASKED}
+        if None in values.values():
+            raise RbpxError("its record does not contain the whole request; measure the run anew")
+        try:
+            request = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Request), values))
+        except OmegaConfBaseException as problem:
+            reason = str(problem).split("\n")[0]
+            raise RbpxError(f"its record is of another version of rbpx ({reason}); measure the run anew") from None
+        assert isinstance(request, Request)
+        request = replace(request, size=[record["size"]], dtype=dtype, store=str(self.store.root))
+        hashes = hash_members(request, self.store)
+        key = digest([values["dataset"], values["limit"], values["seed"]])
+        if key not in self._texts:
+            self._texts[key] = draw_sample(request, self.store).documents
+        (cell,) = cells(request, text_hash(self._texts[key]), hashes)
+        return cell, self._texts[key]

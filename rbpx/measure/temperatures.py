@@ -1,0 +1,79 @@
+"""Losses of a run's documents at several temperatures: windows in, a table of sums for each document and node out.
+
+Shapes: N tokens, D documents, J nodes of beta.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from rbpx.data.windows import Window
+from rbpx.errors import MeasureError
+from rbpx.measure.distributed import ProcessGroup
+from rbpx.measure.extract import Advance, measure_batches, read_batch
+from rbpx.models.head import without_tiles
+from rbpx.models.load import LoadedModel
+from rbpx.ranks.tempered import BETAS, Floats, temper_hidden
+from rbpx.store.schema import TEMPERATURES
+
+_MIN_LOGITS_FOR_TILES = 1 << 25  # with fewer, the second in which numba is loaded does not pay
+
+Part = tuple[Floats, Floats, Floats]
+"""Documents of a batch, the scored tokens of each, and sums over them [D, 3, J]."""
+
+
+def measure_temperatures(
+    run_id: str,
+    loaded: LoadedModel,
+    windows: Sequence[Window],
+    processes: ProcessGroup,
+    tokens_per_batch: int,
+    advance: Advance,
+) -> pa.Table:
+    """Sums of loss, slope and curvature over the scored tokens of each document at each node; relation `temperatures`.
+
+    Args:
+        run_id: whose documents these are.
+        loaded: its model.
+        windows: as in `measure_windows`, with the arguments after it.
+        processes: the same.
+        tokens_per_batch: the same.
+        advance: the same.
+
+    Raises:
+        MeasureError: as in `measure_windows`.
+    """
+    scored = [window for window in windows if window.n_scored]
+    n_tokens = sum(window.n_scored for window in scored)
+    if n_tokens * loaded.head.vocab_size < _MIN_LOGITS_FOR_TILES:
+        loaded = replace(loaded, head=without_tiles(loaded.head))
+    parts = measure_batches(_temper_batch, loaded, scored, processes, tokens_per_batch, advance)
+    doc_id, row = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
+    n_D, sums_D3J = np.zeros(len(doc_id)), np.zeros((len(doc_id), 3, len(BETAS)))
+    np.add.at(n_D, row, np.concatenate([part[1] for part in parts]))
+    np.add.at(sums_D3J, row, np.concatenate([part[2] for part in parts]))
+    if n_D.sum() != n_tokens:
+        raise MeasureError(f"{n_D.sum():,.0f} losses were returned for {n_tokens:,} scored tokens; nothing was written")
+    J = len(BETAS)
+    columns = {
+        "run_id": [run_id] * (len(doc_id) * J),
+        "doc_id": np.repeat(doc_id, J).astype(np.int32),
+        "beta": np.tile(BETAS, len(doc_id)),
+        "n_tokens": np.repeat(n_D, J).astype(np.int64),
+    }
+    names = ("sum_loss_nats", "sum_slope_nats", "sum_curvature_nats")
+    columns |= {name: sums_D3J[:, at].ravel() for at, name in enumerate(names)}
+    return pa.table(columns, schema=TEMPERATURES)
+
+
+def _temper_batch(loaded: LoadedModel, batch: list[Window]) -> Part:
+    whole = partial(temper_hidden, head=torch.Tensor.float, vocab_size=loaded.head.vocab_size)
+    places, losses_N3J = read_batch(loaded, batch, loaded.head.temper, whole)
+    doc_id, row_N = np.unique(places.doc_id_N, return_inverse=True)
+    sums_D3J = np.zeros((len(doc_id), *losses_N3J.shape[1:]))
+    np.add.at(sums_D3J, row_N, losses_N3J)
+    return doc_id, np.bincount(row_N).astype(np.float64), sums_D3J
