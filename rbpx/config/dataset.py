@@ -1,11 +1,14 @@
 """The configuration of a dataset, as a file of conf/dataset or overrides give it."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from rbpx.config.options import Draw, check_name
 from rbpx.config.row_choice import RowChoice
 from rbpx.errors import RbpxError
+
+UNNAMED: Final = "file"  # what every file was called before it had the name of its path
 
 
 @dataclass
@@ -13,7 +16,7 @@ class DatasetConfig:
     """A dataset (conf/dataset/*.yaml).
 
     Attributes:
-        name: the name it has in the store.
+        name: the name it has in the store; empty takes that of the file at `path`, without its suffixes.
         kind: `stdlib` and `pydoc` are built in, a `file` needs a path, a `hub` an id.
         path: a file to read instead of the named source, with the same fields, articles, where and longer_than.
         hub: id of a dataset repository, ORG/NAME.
@@ -27,7 +30,7 @@ class DatasetConfig:
         longer_than: characters that a document must exceed.
     """
 
-    name: str = "file"
+    name: str = ""
     kind: str = "file"
     path: str | None = None
     hub: str | None = None
@@ -48,12 +51,26 @@ class DatasetConfig:
         """
         for name in ("subset", "split", "revision"):
             check_name(f"dataset.{name}", getattr(self, name))
+        self.name = self.name or self.file_name
         if not self.fields:
             raise RbpxError("dataset.fields=[] makes no text; name at least one field, as in dataset.fields='[text]'")
         if not isinstance(self.where, dict | None):
             raise RbpxError(f"dataset.where={self.where} is not a mapping; write dataset.where='{{column: value}}'")
         if self.longer_than is not None and self.longer_than < 0:
             raise RbpxError(f"dataset.longer_than={self.longer_than} is below 0; give a number of characters")
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file without .gz and the suffix before it: `notes` of dir/notes.jsonl.gz."""
+        if self.path is None:
+            return UNNAMED
+        name = Path(self.path).name
+        return Path(name[:-3] if name.lower().endswith(".gz") else name).stem or UNNAMED
+
+    @property
+    def has_file_name(self) -> bool:
+        """Whether it is a user's file under the name of that file; earlier versions called such a dataset `file`."""
+        return self.kind == "file" and self.path is not None and self.name == self.file_name
 
     def row_choice(self) -> RowChoice:
         """Which fields and rows of it are measured."""

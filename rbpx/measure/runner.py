@@ -21,7 +21,7 @@ from rbpx.data.hub_texts import Sample
 from rbpx.data.parquet_parts import Tell
 from rbpx.data.samples import sample
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.measure.offline import hash_members
+from rbpx.measure.offline import as_held, hash_members
 from rbpx.measure.results import Failure, Measured
 from rbpx.store.heartbeat import heartbeat
 from rbpx.store.index import refresh_index
@@ -91,7 +91,9 @@ def _grid(request: Request) -> _Grid:
     store = own_store(request.store)
     hashes = hash_members(request, store)
     texts = draw_sample(request, store)
-    return _Grid(request, store, cells(request, text_hash(texts.documents), hashes), texts)
+    text = text_hash(texts.documents)
+    request = as_held(request, text, store)
+    return _Grid(request, store, cells(request, text, hashes), texts)
 
 
 def draw_sample(request: Request, store: Store) -> Sample:
