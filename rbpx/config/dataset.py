@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from rbpx.config.options import Draw, check_name
+from rbpx.config.options import Chunk, Draw, check_name
 from rbpx.config.row_choice import RowChoice
 from rbpx.errors import RbpxError
 
@@ -16,7 +16,8 @@ class DatasetConfig:
     """A dataset (conf/dataset/*.yaml).
 
     Attributes:
-        name: the name it has in the store; empty takes that of the file at `path`, without its suffixes.
+        name: the name it has in the store; empty takes that of the file at `path`: notes.jsonl is called notes, and
+            notes-paragraph with that chunk.
         kind: `stdlib` and `pydoc` are built in, a `file` needs a path, a `hub` an id.
         path: a file to read instead of the named source, with the same fields, articles, where and longer_than.
         hub: id of a dataset repository, ORG/NAME.
@@ -26,6 +27,8 @@ class DatasetConfig:
         draw: how the sample is drawn.
         fields: of a row, joined by newlines into a document.
         articles: rows are lines of a running text; documents begin at lines ` = Title = `.
+        chunk: what of a text on this machine makes a document: none (all of it), paragraph (blocks between blank
+            lines) or line.
         where: path of a column -> the value that a row must have there, such as {meta.pile_set_name: Github}.
         longer_than: characters that a document must exceed.
     """
@@ -40,6 +43,7 @@ class DatasetConfig:
     draw: Draw = Draw.whole
     fields: list[str] = field(default_factory=lambda: ["text"])
     articles: bool = False
+    chunk: Chunk = Chunk.none
     where: Any = None  # a dict; Hydra adds no keys to one that is typed
     longer_than: int | None = None
 
@@ -47,11 +51,13 @@ class DatasetConfig:
         """Refuse invalid names, fields, conditions and lengths.
 
         Raises:
-            RbpxError: a number where a name is expected, no fields, or a `where` that is not a mapping.
+            RbpxError: a number where a name is expected, no fields, a `where` that is not a mapping, or a key that is
+                for the hub's datasets, or for those on this machine, alone.
         """
         for name in ("subset", "split", "revision"):
             check_name(f"dataset.{name}", getattr(self, name))
         self.name = self.name or self.file_name
+        self._refuse_what_is_not_for_it()
         if not self.fields:
             raise RbpxError("dataset.fields=[] makes no text; name at least one field, as in dataset.fields='[text]'")
         if not isinstance(self.where, dict | None):
@@ -59,13 +65,31 @@ class DatasetConfig:
         if self.longer_than is not None and self.longer_than < 0:
             raise RbpxError(f"dataset.longer_than={self.longer_than} is below 0; give a number of characters")
 
+    def _refuse_what_is_not_for_it(self) -> None:
+        if self.kind != "hub":
+            for name in ("subset", "split", "revision"):
+                if getattr(self, name) is not None:
+                    raise RbpxError(
+                        f"dataset.{name}={getattr(self, name)} is for datasets of the hub; dataset {self.name} has no "
+                        f"{name}, so drop it, or name the hub's with dataset=hub dataset.hub=ORG/NAME"
+                    )
+        elif self.path is None and self.chunk is not Chunk.none:
+            raise RbpxError(
+                f"dataset.chunk={self.chunk.value} is for texts on this machine; a document of the hub is a row: drop "
+                "it, or give a file with dataset.path=FILE"
+            )
+
     @property
     def file_name(self) -> str:
-        """The name of its file without .gz and the suffix before it: `notes` of dir/notes.jsonl.gz."""
+        """The name of its file without .gz and the suffix before it, and how it is cut.
+
+        `notes` of dir/notes.jsonl.gz, `notes-paragraph` of its paragraphs.
+        """
         if self.path is None:
             return UNNAMED
         name = Path(self.path).name
-        return Path(name[:-3] if name.lower().endswith(".gz") else name).stem or UNNAMED
+        stem = Path(name[:-3] if name.lower().endswith(".gz") else name).stem or UNNAMED
+        return stem if self.chunk is Chunk.none else f"{stem}-{self.chunk.value}"
 
     @property
     def has_file_name(self) -> bool:
@@ -74,4 +98,4 @@ class DatasetConfig:
 
     def row_choice(self) -> RowChoice:
         """Which fields and rows of it are measured."""
-        return RowChoice(tuple(self.fields), self.articles, dict(self.where or {}), self.longer_than)
+        return RowChoice(tuple(self.fields), self.articles, dict(self.where or {}), self.longer_than, self.chunk)
