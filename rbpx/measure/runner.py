@@ -83,7 +83,7 @@ def measure_grids(requests: Sequence[Request]) -> list[Measured]:
     return [
         _not_measured(request, stopped[i])
         if i in stopped
-        else Measured(request, tuple(grids[i].cell_keys), tuple(grids[i].failures), len(grids[i].new))
+        else Measured(grids[i].request, tuple(grids[i].cell_keys), tuple(grids[i].failures), len(grids[i].new))
         for i, request in enumerate(requests)
     ]
 
