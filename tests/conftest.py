@@ -90,7 +90,7 @@ def tiny_text() -> list[str]:
 @pytest.fixture(scope="session")
 def tiny_jsonl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`tiny_text` as a JSONL file with the field `text`, in the same order."""
-    return once_a_session(tmp_path_factory, "text", lambda folder: write_jsonl(folder / "tiny.jsonl", *TINY_TEXT))
+    return once_a_session(tmp_path_factory, "text", lambda folder: write_jsonl(folder / "file.jsonl", *TINY_TEXT))
 
 
 @pytest.fixture(scope="session")

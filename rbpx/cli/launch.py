@@ -16,7 +16,7 @@ from rbpx.cli import sweep_folder
 from rbpx.cli.argv import CommandLine
 from rbpx.cli.registry import about, module
 from rbpx.cli.verb import Job, Outcome, Verb
-from rbpx.config.compose import is_ours, register
+from rbpx.config.compose import check_overrides, is_ours, register
 from rbpx.config.explain import explain
 from rbpx.config.options import Format
 from rbpx.config.overrides import quoted
@@ -38,6 +38,7 @@ def launch(line: CommandLine) -> list[Outcome]:
 
     primary, overrides = about(line.verb).primary, list(line.hydra)
     _refuse_lists(overrides)
+    check_overrides(overrides)
     if primary == "import":  # there they are names, not files of conf/, where Hydra would look for them
         overrides = [re.sub(r"^(dataset|protocol)=", r"plain.\1=", override) for override in overrides]
     register(primary, overrides)

@@ -27,6 +27,7 @@ def compose(primary: str, overrides: Sequence[str]) -> Any:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
+    check_overrides(overrides)
     register(primary, overrides)
     try:
         with hydra.initialize_config_dir(str(folder("conf")), version_base="1.3"):
@@ -35,6 +36,18 @@ def compose(primary: str, overrides: Sequence[str]) -> Any:
         if is_ours(problem):
             raise
         raise RbpxError(explain(problem, primary, overrides)) from None
+
+
+def check_overrides(overrides: Sequence[str]) -> None:
+    """Refuse keys of a dataset of the hub beside a file that is read in its place, which would be passed over.
+
+    Raises:
+        RbpxError: dataset.split, subset or revision stands beside dataset.path.
+    """
+    reads_file = any(re.match(r"\+?dataset\.path=(?!null$)", override) for override in overrides)
+    hubs = [override for override in overrides if re.match(r"\+?dataset\.(split|subset|revision)=(?!null$)", override)]
+    if reads_file and hubs:
+        raise RbpxError(f"{hubs[0]} is for datasets of the hub, and a file has no such parts; drop it")
 
 
 def is_ours(problem: BaseException) -> bool:

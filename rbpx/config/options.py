@@ -60,6 +60,14 @@ class Draw(Enum):
     first = "first"
 
 
+class Chunk(Enum):
+    """What of a text makes a document: all of it, its paragraphs (blocks between blank lines), or its lines."""
+
+    none = "none"
+    paragraph = "paragraph"
+    line = "line"
+
+
 class Padding(Enum):
     """Whether vocabulary rows without a token, such as Pythia's last 27, compete for ranks and probability."""
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from rbpx.config.options import Chunk
+
 
 @dataclass(frozen=True)
 class RowChoice:
@@ -11,16 +13,19 @@ class RowChoice:
     Attributes:
         fields: of a row, joined by newlines into its text.
         articles: the rows are lines of a running text, which is split at its titles.
+        chunk: what of a text, or of an article, makes a document.
         where: path of a column, such as `meta.pile_set_name` -> the value that a row must have there.
-        longer_than: characters that a text must exceed; None takes every text.
+        longer_than: characters that a document must exceed; None takes every one.
     """
 
     fields: tuple[str, ...] = ("text",)
     articles: bool = False
     where: dict[str, Any] = field(default_factory=dict)
     longer_than: int | None = None
+    chunk: Chunk = Chunk.none
 
     @property
     def takes_every_row(self) -> bool:
         """Whether every row is one text, so that a row can be drawn without reading the others."""
-        return not self.articles and not self.where and self.longer_than is None
+        whole = not self.articles and self.chunk is Chunk.none
+        return whole and not self.where and self.longer_than is None

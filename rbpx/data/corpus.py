@@ -1,6 +1,7 @@
 """Reads the texts of a dataset on this machine, built in or from a file, and draws `Document`s from it reproducibly."""
 
 import hashlib
+import math
 import os
 import sysconfig
 import tokenize
@@ -8,6 +9,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
+from typing import Any
 
 import numpy as np
 
@@ -79,8 +81,22 @@ def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None
     wanted = wanted or RowChoice(tuple(fields))
     if format_of(path) is None:
         return _read_plain(path, wanted)
-    rows = read_rows(path, one_object=True).rows
-    return list(texts(((str(row.number), row.values) for row in rows), wanted, str(path)))
+    rows = {str(row.number): row for row in read_rows(path, one_object=True).rows}
+
+    def place(name: str) -> str:
+        line = rows[name].line
+        return f"row {name} of {path}" + ("" if line is None else f" (line {line})")
+
+    is_csv = format_of(path) == ".csv"
+    named = ((name, _with_nan(row.values, wanted.fields) if is_csv else row.values) for name, row in rows.items())
+    return list(texts(named, wanted, place))
+
+
+def _with_nan(values: dict[str, Any], fields: Sequence[str]) -> dict[str, Any]:
+    """A row of a CSV file, where a program that wrote no text has left the word NaN."""
+    return {
+        name: math.nan if name in fields and value.strip().lower() == "nan" else value for name, value in values.items()
+    }
 
 
 def _read_plain(path: Path, wanted: RowChoice) -> Source:

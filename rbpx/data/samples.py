@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock
 
 from rbpx.config.dataset import DatasetConfig
-from rbpx.config.options import Draw
+from rbpx.config.options import Chunk, Draw
 from rbpx.data.corpus import Document, draw, read_source
 from rbpx.data.hub_texts import Sample, read_hub
 from rbpx.data.parquet_parts import Tell
@@ -117,6 +117,7 @@ def _request(dataset: DatasetConfig, limit: int, seed: int) -> dict[str, Any]:
 def _empty(dataset: DatasetConfig, place: str) -> str:
     rules = [f"{name}={getattr(dataset, name)}" for name in ("where", "longer_than") if getattr(dataset, name)]
     rules += ["articles=true"] if dataset.articles else []
+    rules += [f"chunk={dataset.chunk.value}"] if dataset.chunk is not Chunk.none else []
     if rules:
         conditions = " and ".join(f"dataset.{rule}" for rule in rules)
         return f"dataset {dataset.name} ({place}) has no text that meets {conditions}; change that"

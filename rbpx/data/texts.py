@@ -1,16 +1,20 @@
 """Turns rows of a dataset into texts: which fields make a text, which rows count, which lines form an article."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
+from rbpx.config.options import Chunk
 from rbpx.config.row_choice import RowChoice
 from rbpx.data.articles import split_articles
 from rbpx.errors import RbpxError
 
 Text = tuple[str, str]  # (source_id, text)
+Place = str | Callable[[str], str]  # a source, or the place of a row in it by the row's id: for errors
 
 
-def texts(rows: Iterable[tuple[str, Any]], wanted: RowChoice, place: str) -> Iterator[Text]:
+def texts(rows: Iterable[tuple[str, Any]], wanted: RowChoice, place: Place) -> Iterator[Text]:
     """The texts of rows, which come with their ids, in order.
 
     Raises:
@@ -20,35 +24,72 @@ def texts(rows: Iterable[tuple[str, Any]], wanted: RowChoice, place: str) -> Ite
     all_texts: Iterable[Text] = ((name, text_of(row, wanted.fields, name, place)) for name, row in chosen)
     if wanted.articles:
         all_texts = split_articles(line for _, line in all_texts)
+    if wanted.chunk is not Chunk.none:
+        all_texts = (chunk for name, text in all_texts for chunk in chunks(name, text, wanted.chunk))
     least = wanted.longer_than
     return ((name, text) for name, text in all_texts if least is None or len(text) > least)
 
 
-def text_of(row: Any, fields: Sequence[str], name: str, place: str) -> str:
+def chunks(name: str, text: str, chunk: Chunk) -> Iterator[Text]:
+    """The paragraphs of a text, blocks between blank lines, or its lines that are not blank.
+
+    Args:
+        name: of the text; a chunk is NAME:LINE, with the line on which it begins, from 1.
+        text: whose line breaks are LF or CR LF; those at the end of a chunk are left out.
+        chunk: paragraph or line.
+    """
+    numbered = enumerate(text.split("\n"), 1)
+    for is_blank, block in groupby(numbered, key=lambda one: not one[1].strip()):
+        if is_blank:
+            continue
+        lines = list(block)
+        for part in [[one] for one in lines] if chunk is Chunk.line else [lines]:
+            yield f"{name}:{part[0][0]}", "\n".join(line for _, line in part).removesuffix("\r")
+
+
+def text_of(row: Any, fields: Sequence[str], name: str, place: Place) -> str:
     """The fields of one row, joined by newlines.
 
     Raises:
         RbpxError: the row is not a record, or one of the fields is not text.
     """
     if not isinstance(row, dict):
-        raise RbpxError(f"row {name} of {place} is not a record with fields; one JSON object per row is expected")
-    missing = [f for f in fields if not isinstance(row.get(f), str)]
-    if missing:
-        raise RbpxError(
-            f"row {name} of {place} has no text in field '{missing[0]}' (it has: {', '.join(map(str, row))}); "
-            f"name the fields with dataset.fields='[...]'"
-        )
-    return "\n".join(row[f] for f in fields)
+        raise RbpxError(f"{_at(name, place)} is not a record with fields; one JSON object per row is expected")
+    for field in fields:
+        if not isinstance(row.get(field), str):
+            raise RbpxError(f"{_at(name, place)} {_not_text(row, field)}")
+    return "\n".join(row[field] for field in fields)
 
 
-def _meets(row: Any, where: dict[str, Any], name: str, place: str) -> bool:
+def _at(name: str, place: Place) -> str:
+    return f"row {name} of {place}" if isinstance(place, str) else place(name)
+
+
+def _not_text(row: dict[Any, Any], field: str) -> str:
+    """What a row has in place of a text, and what to do."""
+    if field not in row:
+        has = ", ".join(map(str, row))
+        return f"has no field '{field}' (it has: {has}); name the fields with dataset.fields='[...]'"
+    value = row[field]
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        missing = "null" if value is None else "NaN"
+        return f"has {missing} in field '{field}', a missing value; leave the row out of the file, or give it a text"
+    kinds = {bool: "a truth value", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    kind = kinds.get(type(value), f"a value of type {type(value).__name__}")
+    return (
+        f"has {str(value)[:40]} in field '{field}', {kind}, not a text; put it in quotes, or name other fields with "
+        "dataset.fields='[...]'"
+    )
+
+
+def _meets(row: Any, where: dict[str, Any], name: str, place: Place) -> bool:
     for path, value in where.items():
         node = row
         for step in path.split("."):
             if not isinstance(node, dict) or step not in node:
                 has = f"it has: {', '.join(map(str, node))}" if isinstance(node, dict) else "it is not a record"
                 raise RbpxError(
-                    f"row {name} of {place} has no '{step}' for dataset.where, which needs {path} ({has}); "
+                    f"{_at(name, place)} has no '{step}' for dataset.where, which needs {path} ({has}); "
                     "name the column with dataset.where='{column: value}'"
                 )
             node = node[step]

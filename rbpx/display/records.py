@@ -9,16 +9,19 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 from rich import box
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from rbpx.config.options import Format
+from rbpx.display.grid import width
 from rbpx.display.numbers import UNKNOWN
 from rbpx.display.tables import console
 from rbpx.display.visible import visible_line
 from rbpx.files.output import Lines, opened, plain, python_values, write_csv, write_json, write_parquet
 
 _ROWS_SHOWN = 40
+_RECORDS_SHOWN = 10  # of rows printed downwards, each of which takes a line a column
 
 
 def print_records(records: Iterable[dict[str, Any]], format: Format, output: str | None = None) -> None:
@@ -42,7 +45,11 @@ def _write_csv(rows: Sequence[dict[str, Any]], file: TextIO) -> None:
 
 
 def print_table(table: pa.Table, format: Format, output: str | None = None) -> None:
-    """Print the answer to a query; a table for people shows its first rows and says how many there are."""
+    """Print the answer to a query.
+
+    For people it is a table of the first rows; where its columns do not fit side by side, rows are printed downwards,
+    a line a column. How many rows there are is said beside them.
+    """
     if format is Format.table and output is not None and output.endswith(".parquet"):
         write_parquet(table, output)
         return
@@ -51,17 +58,37 @@ def print_table(table: pa.Table, format: Format, output: str | None = None) -> N
         chosen = fallback if format is Format.table else format
         (write_json if chosen is Format.json else write_csv)(table, output)
         return
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, column in zip(table.column_names, table.columns, strict=True):
+    names = [escape(visible_line(name)) for name in table.column_names]
+    rows = [
+        [_cell(value) for value in row]
+        for row in zip(*(python_values(column) for column in table.slice(0, _ROWS_SHOWN).columns), strict=True)
+    ]
+    screen, shown = console(), Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, column in zip(names, table.columns, strict=True):
         right = (
             pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
         )
-        shown.add_column(escape(visible_line(name)), justify="right" if right else "left", overflow="fold")
-    for row in zip(*(python_values(column) for column in table.slice(0, _ROWS_SHOWN).columns), strict=True):
-        shown.add_row(*(_cell(value) for value in row))
-    console().print(shown)
-    if table.num_rows > _ROWS_SHOWN:
-        print(f"{table.num_rows:,} rows, the first {_ROWS_SHOWN} shown; --format csv prints all", file=sys.stderr)
+        shown.add_column(name, justify="right" if right else "left", overflow="fold")
+    for cells in rows:
+        shown.add_row(*cells)
+    if width(screen, shown) <= screen.width:
+        screen.print(shown)
+    else:
+        rows = rows[:_RECORDS_SHOWN]
+        _print_downwards(screen, names, rows, table.num_rows)
+    if not rows:
+        print("no rows", file=sys.stderr)
+    elif table.num_rows > len(rows):
+        print(f"{table.num_rows:,} rows, the first {len(rows)} shown; --format csv prints all", file=sys.stderr)
+
+
+def _print_downwards(screen: Console, names: Sequence[str], rows: Sequence[Sequence[str]], n_rows: int) -> None:
+    """Print each row as lines of a column and its value; a long value goes on below, at the left edge."""
+    widest = max(screen.measure(name).maximum for name in names)
+    for number, cells in enumerate(rows, 1):
+        screen.print(f"row {number:,} of {n_rows:,}", style="bold")
+        for name, cell in zip(names, cells, strict=True):
+            screen.print(f"  {name}{' ' * (widest - screen.measure(name).maximum)}  {cell}", soft_wrap=True)
 
 
 def _cell(value: Any) -> str:

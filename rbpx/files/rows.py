@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 
 FORMATS = (".csv", ".parquet", ".json", ".jsonl")
@@ -146,16 +147,16 @@ def _read_csv(content: bytes, path: Path) -> Table:
     end = 0  # a record with quoted line breaks has several lines; it is reported by its first
     for cells in reader:
         line, end = end + 1, reader.line_num
-        if len(cells) != len(columns) and not any(cell.strip() for cell in cells):
-            continue  # a blank line; a row of as many empty cells as there are columns is a row
+        if len(cells) < 2 and len(cells) != len(columns) and not any(cell.strip() for cell in cells):
+            continue  # a blank line, which has no comma; a row of as many empty cells as there are columns is a row
         if not columns:
             columns = cells
             continue
         number = len(rows) + 1
         if len(cells) != len(columns):
             raise RbpxError(
-                f"row {number} of {path} (line {line}): {len(cells)} cells where the header has {len(columns)}; "
-                "fix that line"
+                f"row {number} of {path} (line {line}): {number_of(len(cells), 'cell')} where the header has "
+                f"{len(columns)}; fix that line"
             )
         rows.append(Row(path, number, line, dict(zip(columns, cells, strict=True))))
     return columns, rows

@@ -7,6 +7,7 @@ from typing import Any
 
 import duckdb
 
+from rbpx.config.dataset import UNNAMED
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
@@ -132,10 +133,9 @@ def select(
         choices: dict[str, list[str] | None] = dict.fromkeys(_NARROWS)
         runs = _measured(connection, choices, list(cell_keys))
     else:
-        choices = _choices(request)
-        sources = choices["sources"]
-        runs = _measured(connection, choices, None) if sources is None or MEASURED in sources else []
-        runs += _imported(connection, choices, request.ties)
+        runs = _narrowed(connection, _choices(request), request.ties)
+        if not runs and request.dataset is not None and request.dataset.has_file_name:
+            runs = _narrowed(connection, _choices(request) | {"datasets": [UNNAMED]}, request.ties)
     return [_checked(Group(tuple(members), request.ties or rule_of(members[0].protocol))) for members in _grouped(runs)]
 
 
@@ -155,6 +155,15 @@ def _choices(request: Request) -> dict[str, list[str] | None]:
         "protocols": None if protocol is None else [protocol.name],
         "revisions": None if model is None or model.revision is None else [model.revision],
     }
+
+
+def _narrowed(
+    connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
+) -> list[Run]:
+    """Measured and imported runs that fit the choices."""
+    sources = choices["sources"]
+    runs = _measured(connection, choices, None) if sources is None or MEASURED in sources else []
+    return runs + _imported(connection, choices, ties)
 
 
 def _measured(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from rbpx.config.dataset import UNNAMED
 from rbpx.config.grid import INCOMPLETE, Cell, cells, members
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
@@ -10,6 +11,7 @@ from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
 from rbpx.errors import RbpxError
 from rbpx.models.folder import hash_model, local_folder
+from rbpx.store import relations
 from rbpx.store.store import Store
 
 
@@ -26,7 +28,30 @@ def grid_offline(request: Request, store: Store) -> tuple[list[Cell], Sequence[D
     documents = None if sample is None else sample.documents
     if request.protocol is None:
         request = replace(request, protocol=ProtocolConfig())
-    return cells(request, None if documents is None else text_hash(documents), hashes), documents
+    text = None if documents is None else text_hash(documents)
+    return cells(as_held(request, text, store), text, hashes), documents
+
+
+def as_held(request: Request, text: str | None, store: Store) -> Request:
+    """The request by the name under which the store holds its text, so that what is done is not measured again.
+
+    A file is named after its path. Earlier versions called every file `file`; a text that a store holds by that name
+    keeps it there, so that models measured on it later are compared with those that were measured then.
+
+    Args:
+        request: with a dataset.
+        text: `text_hash` of its documents; None where they are not here.
+        store: where it is looked up.
+    """
+    dataset = request.dataset
+    if dataset is None or text is None or not dataset.has_file_name or dataset.name == UNNAMED:
+        return request
+    runs = relations.table(store, "runs")
+    names = {
+        name for name, of in zip(*(runs[c].to_pylist() for c in ("dataset", "text_hash")), strict=True) if of == text
+    }
+    held_unnamed = UNNAMED in names and dataset.name not in names
+    return replace(request, dataset=replace(dataset, name=UNNAMED)) if held_unnamed else request
 
 
 def hash_members(request: Request, store: Store) -> dict[str, str | None]:

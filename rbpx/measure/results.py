@@ -28,6 +28,7 @@ class Measured:
         request: the request that the grid is of.
         cell_keys: cells that the store now holds, measured now or before.
         failures: cells that were not measured.
+        n_new: cells that were measured now.
         error: why nothing of the grid was measured; None if it was tried.
         status: exit status that the error stands for, 0 without one.
     """
@@ -35,5 +36,6 @@ class Measured:
     request: Request
     cell_keys: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
+    n_new: int = 0
     error: str | None = None
     status: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,21 +13,23 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from rbpx.config.grid import INCOMPLETE, Cell, cells
-from rbpx.config.options import Device
+from rbpx.config.options import Chunk, Device
 from rbpx.config.placement import Split
 from rbpx.config.process import is_main_process
 from rbpx.config.request import Request
+from rbpx.counts import number_of
 from rbpx.data.corpus import text_hash
 from rbpx.data.hub_texts import Sample
 from rbpx.data.parquet_parts import Tell
 from rbpx.data.samples import sample
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.measure.offline import hash_members
+from rbpx.measure.offline import as_held, hash_members
 from rbpx.measure.results import Failure, Measured
+from rbpx.measure.scored import scored_share
 from rbpx.store.heartbeat import heartbeat
 from rbpx.store.index import refresh_index
 from rbpx.store.remote import own_store
-from rbpx.store.store import Store, now
+from rbpx.store.store import Record, Store, now
 
 if TYPE_CHECKING:
     from rbpx.display.progress import GridProgress
@@ -44,6 +47,7 @@ class _Grid:
     sample: Sample
     cell_keys: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    new: list[Record] = field(default_factory=list)  # of the cells that were measured now
 
 
 def measure_grids(requests: Sequence[Request]) -> list[Measured]:
@@ -74,12 +78,32 @@ def measure_grids(requests: Sequence[Request]) -> list[Measured]:
         if is_main_process():
             for store in {grid.store.root: grid.store for grid in together.values()}.values():
                 refresh_index(store)
+            for grid in together.values():
+                _log_unscored(grid)
     return [
         _not_measured(request, stopped[i])
         if i in stopped
-        else Measured(request, tuple(grids[i].cell_keys), tuple(grids[i].failures))
+        else Measured(grids[i].request, tuple(grids[i].cell_keys), tuple(grids[i].failures), len(grids[i].new))
         for i, request in enumerate(requests)
     ]
+
+
+def _log_unscored(grid: _Grid) -> None:
+    """Say how much of a user's file was scored, where its documents are longer than the window."""
+    dataset = grid.request.dataset
+    if dataset is None or dataset.path is None or not grid.new:
+        return
+    record = grid.new[0]
+    share = scored_share(grid.sample.documents, grid.store, record["run_id"])
+    if share is None:
+        return
+    n_tokens = grid.store.manifest(record["run_id"])["n_tokens"]
+    chunk = "" if dataset.chunk is not Chunk.none else "; dataset.chunk=paragraph makes a document of each paragraph"
+    logging.getLogger(__name__).info(
+        f"{record['family']} on {record['dataset']}: scored {n_tokens:,} of about {n_tokens / share:,.0f} tokens "
+        f"({100 * share:.2g} % of {number_of(len(grid.sample.documents), 'document')}): protocol=rolling scores all of "
+        f"them{chunk}"
+    )
 
 
 def _not_measured(request: Request, problem: RbpxError) -> Measured:
@@ -91,7 +115,9 @@ def _grid(request: Request) -> _Grid:
     store = own_store(request.store)
     hashes = hash_members(request, store)
     texts = draw_sample(request, store)
-    return _Grid(request, store, cells(request, text_hash(texts.documents), hashes), texts)
+    text = text_hash(texts.documents)
+    request = as_held(request, text, store)
+    return _Grid(request, store, cells(request, text, hashes), texts)
 
 
 def draw_sample(request: Request, store: Store) -> Sample:
@@ -218,6 +244,7 @@ def _measure(
         progress.finish(f"{cell} failed")
         return
     grid.cell_keys.append(record["cell_key"])
+    grid.new.append(record)
     facts = store.manifest(record["run_id"])
     progress.finish(f"{cell}: {facts['n_tokens']:,} tokens at {facts['tokens_per_s']:,.0f} tokens/s")
 

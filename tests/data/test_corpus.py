@@ -128,17 +128,38 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "row",
-    [{"body": "no such field"}, {"text": None}, {"text": 5}, {"text": ["a list"]}],
-    ids=["absent", "null", "5", "[]"],
+    ("row", "says"),
+    [
+        ({"body": "no such field"}, ["no field 'text'", "it has: body", "dataset.fields"]),
+        ({"text": None}, ["null in field 'text'", "missing value", "leave the row out"]),
+        ({"text": float("nan")}, ["NaN in field 'text'", "missing value"]),
+        ({"text": 5}, ["5 in field 'text', a number, not a text", "quotes", "dataset.fields"]),
+        ({"text": True}, ["True in field 'text', a truth value, not a text"]),
+        ({"text": ["a list"]}, ["in field 'text', a list, not a text"]),
+    ],
+    ids=["absent", "null", "NaN", "5", "true", "[]"],
 )
-def test_a_row_without_text_in_a_field_is_named_with_the_fields_that_it_has(row: Any, tmp_path: Path) -> None:
+def test_a_row_without_text_in_a_field_is_named_with_what_it_has(row: Any, says: list[str], tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(r) + "\n" for r in [{"text": "fine"}, {"text": "too"}, row]))
     line = complaint(tmp_path / "a.jsonl")
-    assert "row 3 " in line
-    assert "'text'" in line
-    assert f"it has: {', '.join(row)}" in line
-    assert "dataset.fields" in line
+    assert f"row 3 of {tmp_path / 'a.jsonl'} (line 3) has " in line
+    assert [part for part in says if part not in line] == []
+
+
+def test_a_csv_row_of_too_many_empty_cells_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,text\n1,fine\n\n,,\n2,too\n")
+    line = complaint(tmp_path / "a.csv")
+    assert f"row 2 of {tmp_path / 'a.csv'} (line 4)" in line
+    assert "3 cells where the header has 2" in line
+
+
+@pytest.mark.parametrize("cell", ["NaN", "nan", " NaN "])
+def test_nan_in_a_csv_of_texts_is_a_text_that_is_missing(cell: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f'id,text\n1,"two\nlines"\nNaN,fine\n3,{cell}\n')
+    line = complaint(tmp_path / "a.csv")
+    assert f"row 3 of {tmp_path / 'a.csv'} (line 5) has NaN in field 'text', a missing value" in line
+    (tmp_path / "b.csv").write_text("id,text\nNaN,not a number is NaN\n")
+    assert list(read_file(tmp_path / "b.csv", ["text"])) == [("1", "not a number is NaN")]
 
 
 def test_the_field_that_is_missing_is_named_among_several(tmp_path: Path) -> None:
@@ -149,7 +170,7 @@ def test_the_field_that_is_missing_is_named_among_several(tmp_path: Path) -> Non
 def test_a_csv_row_that_is_too_short_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,text\n1,fine\n2\n")
     assert "row 2 " in complaint(tmp_path / "a.csv")
-    assert "1 cells where the header has 2" in complaint(tmp_path / "a.csv")
+    assert "1 cell where the header has 2" in complaint(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("row", ['"text"', "[1, 2]", "7", "null"])

@@ -165,7 +165,7 @@ def test_rules_hold_for_the_built_in_texts_too() -> None:
         (("dataset=file", "dataset.articles=true"), ["no text that meets dataset.articles=true"]),
         (("dataset=file", "dataset.fields=[]"), ["dataset.fields=[]"]),
         (("dataset=file", "dataset.hub=org/name"), ["dataset.hub=org/name", "dataset=hub"]),
-        (("dataset=gsm8k", "dataset.revision=1e5"), ["dataset.revision", "read as a number"]),
+        (("dataset=gsm8k", "dataset.revision=1e5"), ["dataset.revision", "a file has no such parts"]),
         (("dataset=gsm8k", "dataset.draw=some"), ["draw", "some"]),
         (("dataset=nosuch",), ["dataset=nosuch is unknown", "gsm8k", "wikitext"]),
     ],

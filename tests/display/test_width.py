@@ -104,3 +104,41 @@ def test_what_160_columns_say_more_is_what_the_fit_holds(store: Path, cwd: Path)
         [params["r2_lo"], params["r2_hi"]], abs=6e-4
     )
     assert float(cells["sd models"]) == pytest.approx(params["alpha_models_sd"], abs=6e-5)
+
+
+# ------------------------------------------------------------------------------------- relations, wider than a screen
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_relation_that_is_too_wide_is_printed_downwards_with_every_value(
+    columns: int, store: Path, cwd: Path
+) -> None:
+    words = ("sql", "SELECT * FROM runs ORDER BY run_id", "--store", store)
+    answer = here(*words, cwd=cwd, env={"COLUMNS": str(columns)}, check=0)
+    rows = json.loads(here(*words, "--format", "json", cwd=cwd, check=0).stdout)
+    parts = re.split(r"^row \d+ of 10\n", answer.stdout, flags=re.MULTILINE)[1:]
+    assert len(parts) == len(rows) == 10
+    for part, row in zip(parts, rows, strict=True):
+        lines = dict(re.fullmatch(r"  (\w+) +(\S.*)", line).groups() for line in part.splitlines())  # type: ignore[union-attr, misc]
+        assert list(lines) == list(row)
+        assert [lines[name] for name in ("run_id", "config")] == [row["run_id"], row["config"]]
+        assert float(lines["cross_entropy_nats"]) == pytest.approx(row["cross_entropy_nats"], rel=1e-5)
+
+
+def test_of_many_wide_rows_the_first_are_printed_and_the_others_counted(store: Path, cwd: Path) -> None:
+    words = ("sql", "SELECT * FROM rank_counts, runs LIMIT 23", "--store", store)
+    answer = here(*words, cwd=cwd, env={"COLUMNS": "80"}, check=0)
+    assert re.findall(r"^row (\d+) of 23$", answer.stdout, re.MULTILINE) == [str(n) for n in range(1, 11)]
+    assert answer.stderr == "23 rows, the first 10 shown; --format csv prints all\n"
+
+
+def test_a_relation_that_fits_stays_a_table(store: Path, cwd: Path) -> None:
+    words = ("sql", "SELECT size, n_tokens FROM runs ORDER BY ALL LIMIT 2", "--store", store)
+    lines = here(*words, cwd=cwd, env={"COLUMNS": "80"}, check=0).stdout.splitlines()
+    assert next(line.split() for line in lines if line.strip()) == ["size", "n_tokens"]
+
+
+def test_a_wide_answer_without_rows_says_so(store: Path, cwd: Path) -> None:
+    words = ("sql", "SELECT * FROM runs WHERE size = 'nosuch'", "--store", store)
+    answer = here(*words, cwd=cwd, env={"COLUMNS": "80"}, check=0)
+    assert (answer.stdout, answer.stderr) == ("", "no rows\n")

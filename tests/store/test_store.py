@@ -245,6 +245,18 @@ def test_measuring_again_measures_nothing(verb: str, own_store: Path, family: Fa
     assert set(before) == set(after)
     if verb == "measure":
         assert before == after
+        told = f"nothing to measure: all 4 cells asked for are in store={own_store} already, mine on file"
+        assert answer.stderr == f"rbpx: {told}\n"
+
+
+def test_a_sweep_with_nothing_to_measure_is_one_line_and_one_with_a_missing_cell_is_not(
+    own_store: Path, family: Family, cwd: Path
+) -> None:
+    words = ["measure", *family.words("xs"), "--store", own_store]
+    answer = here(*words, "-m", "seed=42", "limit=1000", cwd=cwd, check=0)
+    told = f"rbpx: nothing to measure: the cell asked for is in store={own_store} already, mine on file\n"
+    assert answer.stderr == told
+    assert "nothing to measure" not in here(*words, "-m", "seed=42,7", cwd=cwd, check=0).stderr
 
 
 def test_a_model_under_another_family_name_is_another_row_of_the_same_run(

@@ -4,6 +4,7 @@ A sweep measures after its last job was composed, so that each model is loaded o
 that a launcher gave a process of its own measures at once.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,31 @@ def start(job: Job) -> "Measured | None":
 
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
-    """Measure the grids that waited."""
-    return measured(outcomes)
+    """Measure the grids that waited; where nothing was missing, say what the store holds."""
+    grids = measured(outcomes)
+    done = [grid for grid in grids if not (grid.n_new or grid.failures or grid.error)]
+    if grids and len(done) == len(grids):
+        _log_nothing_missing(grids)
+    return grids
+
+
+def _log_nothing_missing(grids: "Sequence[Measured]") -> None:
+    """One line for a command that had nothing to do."""
+    families, texts = (list(dict.fromkeys(names)) for names in zip(*map(_names, grids), strict=True))
+    cells = {(grid.request.store, key) for grid in grids for key in grid.cell_keys}
+    stores = ", ".join(dict.fromkeys(grid.request.store for grid in grids))
+    held = "the cell asked for is" if len(cells) == 1 else f"all {len(cells):,} cells asked for are"
+    what = f"{', '.join(families)} on {', '.join(texts)}"
+    logging.getLogger(__name__).info(f"nothing to measure: {held} in store={stores} already, {what}")
+
+
+def _names(grid: "Measured") -> tuple[str, str]:
+    """The names of a grid's family and text."""
+    from rbpx.config.grid import members
+
+    assert grid.request.model is not None
+    assert grid.request.dataset is not None
+    return members(grid.request.model, grid.request.sizes())[0], grid.request.dataset.name
 
 
 def measured(outcomes: Sequence[Outcome]) -> "list[Measured]":
