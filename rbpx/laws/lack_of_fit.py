@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.interval import Estimate, around, half_width
 
-__all__ = ["curvature", "line_residuals", "runs_p"]
+__all__ = ["curvature", "is_rounding", "line_residuals", "runs_p"]
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | None = 
     J_NP = np.column_stack([np.ones(len(x_N)), x_N, x_N**2])
     L_PN = np.linalg.pinv(J_NP)
     of_q_N = L_PN[2]
-    straight = _is_rounding(line_residuals(ln_S_N, ln_y_N), y_N)
+    straight = is_rounding(line_residuals(ln_S_N, ln_y_N), y_N)
     value = 0.0 if straight else float(of_q_N @ y_N)
     left_N = np.zeros(len(x_N)) if straight else y_N - J_NP @ (L_PN @ y_N)
     dof, unit = len(x_N) - 3, float(of_q_N @ of_q_N)
@@ -94,7 +94,7 @@ def runs_p(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> float | None:
     if n < _FEWEST_FOR_RUNS:
         return None
     residual_N = line_residuals(x_N, y_N)
-    if _is_rounding(residual_N, y_N):
+    if is_rounding(residual_N, y_N):
         return None
     ratio = float((np.diff(residual_N) ** 2).sum() / (residual_N @ residual_N))
     difference = np.diff(np.eye(n), axis=0)
@@ -111,13 +111,14 @@ def line_residuals(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Floats:
     return np.asarray(about_N - x_N * (float(x_N @ about_N) / float(x_N @ x_N)))
 
 
+def is_rounding(residual_N: Floats, ln_y_N: Floats) -> bool:
+    """Whether residuals of ln y are no larger than float64 makes them, so that the points lie on the law."""
+    return bool(np.abs(residual_N).max() <= _ROUNDING * max(1.0, float(np.abs(ln_y_N).max())))
+
+
 def _centred(ln_S_N: ArrayLike) -> Floats:
     ln_S = np.asarray(ln_S_N, np.float64)
     return np.asarray(ln_S - ln_S.mean())
-
-
-def _is_rounding(residual_N: Floats, ln_y_N: Floats) -> bool:
-    return bool(np.abs(residual_N).max() <= _ROUNDING * max(1.0, float(np.abs(ln_y_N).max())))
 
 
 def _probability_at_most_0(weight_M: Floats) -> float:
