@@ -20,7 +20,7 @@ from scipy.special import stdtr
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rbpx.laws.over_forms import predict_batch
+from rbpx.laws.over_forms import below_batch, predict_batch
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.prediction import predict
 
@@ -117,24 +117,19 @@ def plain_mixture(x: Floats, ln_y_BN: Floats) -> Floats:
 
 
 def cell(truth: Truth, draws: int, seed: int) -> tuple[float, float, float]:
-    """Coverage over forms, its median half width in ln y, and that of the plain mixture (of the first 200 ladders)."""
+    """Coverage over forms; the median half width in ln y, that of the plain mixture, both of the first 100 ladders."""
     x, ln_y = truth.draw(draws, np.random.default_rng(seed))
-    answer = np.log(predict_batch(np.exp(x[:-1]), np.exp(ln_y[:, :-1]), math.exp(x[-1])))
-    held = (answer[:, 1] <= ln_y[:, -1]) & (ln_y[:, -1] <= answer[:, 2])
-    plain = plain_mixture(x, ln_y[:200, :-1])
-    return (
-        float(held.mean()),
-        float(np.median(answer[:, 2] - answer[:, 1]) / 2),
-        float(np.median(np.ptp(plain, axis=1)) / 2),
-    )
+    sizes, y, new = np.exp(x[:-1]), np.exp(ln_y[:, :-1]), math.exp(x[-1])
+    below = below_batch(sizes, y, new, np.exp(ln_y[:, -1]))
+    over, plain = np.log(predict_batch(sizes, y[:100], new)[:, 1:]), plain_mixture(x, ln_y[:100, :-1])
+    held = (below >= 0.025) & (below <= 0.975)
+    return float(held.mean()), float(np.median(np.ptp(over, axis=1)) / 2), float(np.median(np.ptp(plain, axis=1)) / 2)
 
 
 def print_drawn(draws: int) -> None:
     """A line for each condition, then one for each cell."""
     lines = []
-    print(
-        f"| {draws:,} ladders a cell | cells | coverage, mean | worst | cells below .90 | width over plain | most |"
-    )
+    print(f"| {draws:,} ladders a cell | cells | coverage, mean | worst | cells below .90 | width over plain | most |")
     print("|---|---|---|---|---|---|---|")
     for name, truths in CONDITIONS.items():
         cells = [cell(truth, draws, seed) for seed, truth in enumerate(truths)]

@@ -30,7 +30,7 @@ from scipy.special import stdtr, stdtrit
 
 from rbpx.laws.interval import LEVEL
 
-__all__ = ["COMBINED", "Averaged", "Shape", "Within", "average_forms", "predict_batch"]
+__all__ = ["COMBINED", "Averaged", "Shape", "Within", "average_forms", "below_batch", "predict_batch"]
 
 Floats = NDArray[np.float64]
 
@@ -185,6 +185,21 @@ def predict_batch(S: ArrayLike, y_BN: ArrayLike, S_new: float) -> Floats:
     return _quantiles(mixture.centre_BG, mixture.scale_BG, mixture.weight_BG, len(ln_S) - 2)
 
 
+def below_batch(S: ArrayLike, y_BN: ArrayLike, S_new: float, y_new_B: ArrayLike) -> Floats:
+    """The probability that a new model shows less than y_new; between .025 and .975 y_new is in the interval.
+
+    Args:
+        S: as in `predict_batch`.
+        y_BN: as there.
+        S_new: as there.
+        y_new_B: values at the new size, positive, shape [B].
+    """
+    ln_S = tuple(np.log(np.asarray(S, dtype=np.float64)).tolist())
+    mixture = _mix(_grid(ln_S, math.log(S_new)), np.log(np.asarray(y_BN, dtype=np.float64)))
+    away_BG = np.log(np.asarray(y_new_B, dtype=np.float64))[:, None] - mixture.centre_BG
+    return np.asarray((mixture.weight_BG * _below(away_BG, mixture.scale_BG, len(ln_S) - 2)).sum(axis=1))
+
+
 @dataclass(frozen=True, eq=False)
 class _Mixture:
     """Student's t of each component in ln y: its centre and scale, and its weight."""
@@ -201,8 +216,8 @@ def _average(grid: _Grid, ln_y_N: Floats, S_new: float, sign: float) -> Averaged
     weights = {shape: float(weight_G[mask].sum()) for shape, mask in of_shape.items()}
 
     def answer(mask_G: NDArray[np.bool_]) -> Within:
-        parts = (mixture.centre_BG, mixture.scale_BG, mixture.weight_BG)
-        y, *ends = (sign * _quantiles(*(part[:, mask_G] for part in parts), dof)[0]).tolist()
+        centre_BG, scale_BG, weight_BG = mixture.centre_BG, mixture.scale_BG, mixture.weight_BG
+        y, *ends = (sign * _quantiles(centre_BG[:, mask_G], scale_BG[:, mask_G], weight_BG[:, mask_G], dof)[0]).tolist()
         return Within(y, *sorted(ends))
 
     within = {shape: answer(mask) for shape, mask in of_shape.items() if weights[shape] > 0}
@@ -292,10 +307,14 @@ def _quantiles(centre_BG: Floats, scale_BG: Floats, weight_BG: Floats, dof: int)
     lo_B3, hi_B3 = np.nanmin(quantile_BG3, axis=1), np.nanmax(quantile_BG3, axis=1)
     for _ in range(_HALVINGS):
         middle_B3 = (lo_B3 + hi_B3) / 2
-        away_BG3 = middle_B3[:, None] - centre_BG[..., None]
-        with np.errstate(divide="ignore", invalid="ignore"):  # an exact form has no scale: all or nothing
-            below_BG3 = stdtr(dof, np.where(away_BG3 == 0, 0.0, away_BG3 / scale_BG[..., None]))
+        below_BG3 = _below(middle_B3[:, None] - centre_BG[..., None], scale_BG[..., None], dof)
         is_below_B3 = (weight_BG[..., None] * below_BG3).sum(axis=1) < tail_3
         lo_B3, hi_B3 = np.where(is_below_B3, middle_B3, lo_B3), np.where(is_below_B3, hi_B3, middle_B3)
     with np.errstate(over="ignore"):  # an end beyond any float is infinite
-        return np.exp((lo_B3 + hi_B3) / 2)
+        return np.asarray(np.exp((lo_B3 + hi_B3) / 2))
+
+
+def _below(away: Floats, scale: Floats, dof: int) -> Floats:
+    """Student's t distribution function at a distance from the centre; an exact form has no scale: all or nothing."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(stdtr(dof, np.where(away == 0, 0.0, away / scale)))

@@ -78,7 +78,7 @@ def judge_over_forms(
         y: the values there.
         backtests: of the prediction over forms.
     """
-    statuses = [status for status in reasons if status in _OF_POINTS]
+    statuses: list[Status] = [status for status in reasons if status in _OF_POINTS]
     if answer.weights.get(Shape.bend, 0.0) > OUTSIDE:
         statuses.append(Status.bends)
     if math.log10(S[-1] / S[0]) < SHORT:

@@ -10,7 +10,7 @@ from scipy.optimize import brentq, least_squares
 from scipy.stats import t as student_t
 
 from benchmarks.coverage import Truth, plain_mixture
-from rbpx.laws.over_forms import Shape, average_forms, predict_batch
+from rbpx.laws.over_forms import Shape, average_forms, below_batch, predict_batch
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.prediction import predict
 
@@ -154,3 +154,11 @@ def test_where_there_is_an_offset_the_interval_of_the_line_fails() -> None:
     over = (answer[:, 1] <= np.exp(ln_y[:, -1])) & (np.exp(ln_y[:, -1]) <= answer[:, 2])
     assert np.mean(line) < 0.5
     assert over.mean() > 0.9
+
+
+def test_the_probability_below_agrees_with_the_ends_of_the_interval() -> None:
+    x, ln_y = Truth(0.12, 5, 0.3, 0.01).draw(5, np.random.default_rng(1))
+    sizes, y, new = np.exp(x[:-1]), np.exp(ln_y[:, :-1]), math.exp(x[-1])
+    quantiles = predict_batch(sizes, y, new)
+    for place, tail in enumerate((0.5, 0.025, 0.975)):
+        assert below_batch(sizes, y, new, quantiles[:, place]) == pytest.approx([tail] * 5, abs=1e-8)

@@ -6,10 +6,8 @@ from rbpx.analyses.predict.analysis import Foreseen, Foresight, Foresights
 from rbpx.display.names import law_name, status_name
 from rbpx.display.numbers import UNKNOWN, number, percent, short, span
 from rbpx.display.tables import console, grid, print_notes, put
-from rbpx.laws.over_forms import COMBINED
+from rbpx.laws.over_forms import COMBINED, Shape
 from rbpx.laws.verdict import FAR
-
-FORMS = ("power", "offset", "bend")
 
 
 def show(results: Sequence[Foresights]) -> None:
@@ -110,4 +108,4 @@ def _cell(foreseen: Sequence[Foreseen]) -> str:
 def weights_of(foresight: Foresight) -> str:
     """Weights of power law, offset and bend in percent."""
     weights = foresight.weights
-    return UNKNOWN if weights is None else "/".join(f"{100 * weights.get(form, 0.0):.0f}" for form in FORMS)
+    return UNKNOWN if weights is None else "/".join(f"{100 * weights.get(form, 0.0):.0f}" for form in Shape)
