@@ -192,21 +192,22 @@ def print_public() -> None:
         over, line = [], []
         for S, y, fewest in ladders:
             for m in range(fewest, len(S)):
-                over += _held(S, y, m, forms=True)
-                line += _held(S, y, m, forms=False)
+                over += held(S, y, m, forms=True)
+                line += held(S, y, m, forms=False)
         print(f"| {name} | {len(over)} | {np.mean(over):.2f} | {np.mean(line):.2f} |")
 
 
-def _held(S: Sequence[float], y: Sequence[float], m: int, forms: bool) -> list[bool]:
-    held = []
+def held(S: Sequence[float], y: Sequence[float], m: int, forms: bool) -> list[bool]:
+    """Whether the interval from the m smallest sizes holds each larger one, over forms or by least squares."""
+    inside = []
     for at, value in zip(S[m:], y[m:], strict=True):
         if forms:
             _, lo, hi = predict_batch(S[:m], [y[:m]], at)[0]
         else:
             there = predict(fit_power_law(S[:m], y[:m]), at)
             lo, hi = there.lo or 0.0, there.hi or math.inf
-        held.append(bool(lo <= value <= hi))
-    return held
+        inside.append(bool(lo <= value <= hi))
+    return inside
 
 
 if __name__ == "__main__":
