@@ -108,12 +108,20 @@ class Group:
     @property
     def title(self) -> str:
         """The name of the group in tables and headings."""
+        return self._titled(f"{self.first.family} on {self.first.dataset}")
+
+    @property
+    def title_of_family(self) -> str:
+        """The same without the text, for what stands over several texts."""
+        return self._titled(self.first.family)
+
+    def _titled(self, what: str) -> str:
         first = self.first
         choices = [first.reading, first.dtype if first.dtype != "float32" else None]
         choices += [f"revision {first.revision}" if first.revision else None]
         choices += [f"bos {first.bos}" if first.bos not in (None, "tokenizer") else None]
         choices += ["padding masked" if first.padding == "masked" else None]
-        named = ", ".join([f"{first.family} on {first.dataset}", *(choice for choice in choices if choice)])
+        named = ", ".join([what, *(choice for choice in choices if choice)])
         return named if self.is_measured else f"{named} ({first.source})"
 
     def names(self) -> dict[str, Any]:

@@ -8,7 +8,9 @@ ANALYSIS = Analysis(
     help="""\
 For every two texts that a family was measured on, fits L_A / L_B = G (S / S_ref)^delta, where L is the
 cross-entropy or -ln RBP_k (arXiv 2510.24626). A is the harder text; delta < 0 means that the gap closes, and
-the table gives the size at which it would be closed, with intervals that include documents and models.
+the table gives the size at which it would be closed, with intervals that include documents and models. A gap
+closes or opens where p of delta = 0, adjusted for all gaps of the request (Holm), is below 0.05. The ratio is
+no power law if a loss has an irreducible part: p bend tests that, form says what the two losses call for.
 
 slices= compares tokens of one text instead, each slice with the first: position (buckets 1-15, 16-63, 64-255,
 256+), frequency (deciles of the scored tokens by how often their id is scored, most frequent first), or slices

@@ -4,19 +4,20 @@ Source: Relative Scaling Laws for LLMs, arXiv 2510.24626.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any, Final
 
 import duckdb
 
-from rbpx.analyses.gaps.law import EQUATION, Gap, fit_gap
+from rbpx.analyses.gaps.law import EQUATION, Gap, fit_gap, settle
 from rbpx.analyses.gaps.slices import SlicePoints, slice_points
 from rbpx.config.request import Request
 from rbpx.groups.fits import record_of
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import ALIKE, Group
 from rbpx.laws.names import Method
+from rbpx.laws.significance import holm
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 
@@ -28,11 +29,12 @@ _ByLaw = dict[tuple[str, int | None], Points]
 
 @dataclass(frozen=True, eq=False)
 class LossGap:
-    """The gap of one loss: of `law` ("rbp" or "cross_entropy"), at k where it has one."""
+    """The gap of one loss: of `law` ("rbp" or "cross_entropy"), at k where it has one; `doubts`: of its points."""
 
     law: str
     k: int | None
     gap: Gap
+    doubts: tuple[Status, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     """The gaps of every two groups that differ in their text alone and share 3 sizes or more, or of slices of each."""
     if request.slices is not None:
         measured = [group for group in groups if group.is_measured]
-        return [between for group in measured for between in _between_slices(connection, group, request)]
+        return _adjusted([gaps for group in measured for gaps in _between_slices(connection, group, request)])
     gaps = []
     for one, other in combinations(groups, 2):
         apart = [name for name in _SHARED if getattr(one.first, name) != getattr(other.first, name)]
@@ -69,7 +71,21 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         # The documents of two texts are drawn independently of each other.
         points = [_points(connection, g, replace(request, seed=request.seed + n)) for n, g in enumerate(pair)]
         gaps.append(Gaps(pair[0], pair[1], _loss_gaps(points[0], points[1])))
-    return gaps
+    return _adjusted(gaps)
+
+
+def _adjusted(results: Sequence[Gaps]) -> list[Gaps]:
+    """The same gaps with their p values adjusted for all of them (Holm), which decides each verdict."""
+    tests = [each.gap.p for gaps in results for each in gaps.gaps if each.gap.p is not None]
+    adjusted = iter(holm(tests))
+    settled = []
+    for gaps in results:
+        of_losses = [
+            replace(each, gap=settle(each.gap, None if each.gap.p is None else next(adjusted), each.doubts))
+            for each in gaps.gaps
+        ]
+        settled.append(replace(gaps, gaps=tuple(of_losses)))
+    return settled
 
 
 def _between_slices(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Gaps]:
@@ -87,20 +103,20 @@ def _loss_gaps(one: _ByLaw, other: _ByLaw) -> tuple[LossGap, ...]:
         if b is None or len(a.runs) != len(b.runs):
             continue
         doubts = {each.doubt for each in (a, b) if each.doubt is not None}
-        resampled = (None, None) if Status.one_document in doubts else (a.y_BN, b.y_BN)
-        gaps.append(LossGap(a.law, a.k, _doubted(fit_gap(a.S_N, a.y_N, b.y_N, *resampled), doubts)))
+        if Status.one_document in doubts:
+            gap = _without_intervals(fit_gap(a.S_N, a.y_N, b.y_N))
+        else:
+            gap = fit_gap(a.S_N, a.y_N, b.y_N, a.y_BN, b.y_BN)
+        gaps.append(LossGap(a.law, a.k, gap, tuple(doubts)))
     return tuple(gaps)
 
 
-def _doubted(gap: Gap, doubts: set[Status]) -> Gap:
-    """A doubt known before the fit becomes its status; with one document there are no intervals."""
-    if not doubts or gap.fit.status is not Status.ok:
+def _without_intervals(gap: Gap) -> Gap:
+    """The numbers of a gap of one document, which says nothing of others: no interval, no test and no verdict."""
+    if gap.delta is None:
         return gap
-    if Status.one_document not in doubts:
-        return replace(gap, fit=replace(gap.fit, status=doubts.pop()))
-    fit = replace(gap.fit, status=Status.one_document, alpha_lo=None, alpha_hi=None)
-    gap = replace(gap, fit=fit, ratio_lo=None, ratio_hi=None, delta_lo=None, delta_hi=None)
-    return replace(gap, ln_S_closed_lo=None, ln_S_closed_hi=None)
+    bare = Gap(gap.swapped, gap.fit, gap.S_ref, gap.ratio, delta=gap.delta)
+    return replace(bare, fit=replace(gap.fit, status=Status.ok, alpha_lo=None, alpha_hi=None))
 
 
 def _by_law(points: Sequence[Points]) -> _ByLaw:
@@ -123,8 +139,11 @@ def keep(store: Store, gaps: Gaps) -> list[Record]:
     records = []
     for each in gaps.gaps:
         a, b = (gaps.other, gaps.group) if each.gap.swapped else (gaps.group, gaps.other)
-        about: dict[str, Any] = {name: value for name, value in vars(each.gap).items() if name != "fit"}
-        params = each.gap.fit.params | about | {"loss": each.law, "verdict": each.gap.verdict, "equation": EQUATION}
+        params = (
+            each.gap.fit.params
+            | _about(each.gap)
+            | {"loss": each.law, "verdict": each.gap.verdict, "equation": EQUATION}
+        )
         params["text_hash_b"] = b.first.text_hash
         params |= _slice_params(gaps, each.gap.swapped)
         slices = [] if gaps.slices is None else sorted([part.chosen.name, part.chosen.where] for part in gaps.slices)
@@ -135,6 +154,23 @@ def keep(store: Store, gaps: Gaps) -> list[Record]:
         store.write_record("fits", record["fit_id"], record)
         records.append(record)
     return records
+
+
+def _about(gap: Gap) -> dict[str, Any]:
+    """What a gap says beside its fit, as plain values."""
+    about: dict[str, Any] = {
+        name: value for name, value in vars(gap).items() if name not in ("fit", "curvature", "offset")
+    }
+    about |= {"closed_beyond": gap.closed_beyond}
+    bent = gap.curvature
+    for name in ("value", "lo", "hi", "p", "turns"):
+        own = "curvature" if name == "value" else f"curvature_{name}"
+        about[own] = None if bent is None else getattr(bent, name)
+    if gap.offset is not None:
+        closing = ("ln_S_closed", "ln_S_closed_lo", "ln_S_closed_hi")
+        about |= {name: value for name, value in asdict(gap.offset).items() if name not in closing}
+        about |= {"form": gap.offset.form.value}
+    return about
 
 
 def _slice_params(gaps: Gaps, swapped: bool) -> dict[str, Any]:

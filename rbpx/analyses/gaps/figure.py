@@ -43,9 +43,10 @@ def loss_name(loss: LossGap) -> str:
 
 
 def pair_name(gaps: Gaps, loss: LossGap) -> str:
-    """The names of a pair: A, the harder text, then B."""
+    """The names of a pair: A, the harder text, then B; with the revision where the models have one."""
     names = (gaps.group.first.dataset, gaps.other.first.dataset)
-    return " / ".join(names[::-1] if loss.gap.swapped else names)
+    revision = gaps.group.first.revision
+    return " / ".join(names[::-1] if loss.gap.swapped else names) + (f", revision {revision}" if revision else "")
 
 
 def _run_ids(results: Sequence[Gaps]) -> tuple[str, ...]:
@@ -74,9 +75,9 @@ def _exponents(results: Sequence[Gaps], fit_ids: Sequence[str]) -> Figure | Undr
     return Figure(
         name,
         title,
-        f"Exponents of the ratio of losses for {results[0].group.first.family}: {'; '.join(verdicts)}.",
+        f"Exponents of the ratio of losses for {results[0].group.title_of_family}: {'; '.join(verdicts)}.",
         "L_A / L_B = G·(S / S_ref)^δ, A the harder text. Left of 0 the gap closes with size, right of 0 it opens. "
-        "Bars: 95 %, documents and models.",
+        "Bars: 95 %, documents and models, each gap by itself; the verdicts are adjusted for all of them (Holm).",
         _exponents_chart(rows),
         _exponents_values(name, title, rows),
         spelled("laws", fit_ids=fit_ids),
@@ -139,8 +140,8 @@ def _ratios(gaps: Gaps, at: int, fit_ids: Sequence[str]) -> Figure | Undrawn:
     return Figure(
         name,
         title,
-        f"Losses of {gaps.group.first.family} on {names}, their ratio against size; at the geometric mean of the sizes "
-        f"{', '.join(ratios)}.",
+        f"Losses of {gaps.group.title_of_family} on {names}, their ratio against size; at the geometric mean of the "
+        f"sizes {', '.join(ratios)}.",
         "Ratio of the losses of each model, that of the harder text on top. At 1 the gap is closed. Bands: where 95 % "
         "of new models would lie.",
         _ratios_chart(points, lines),

@@ -2,23 +2,32 @@
 
 L_A / L_B = G (S / S_ref)^delta with delta = alpha_B - alpha_A, for L = cross-entropy or -ln RBP_k. A is the text with
 the higher loss at S_ref, so G > 1; delta < 0: the gap closes, until the ratio is 1, and opens the other way beyond.
+That holds where both losses are power laws; whether they are is tested (`rbpx.analyses.gaps.shape`).
 
 Source: Relative Scaling Laws for LLMs, arXiv 2510.24626.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from rbpx.analyses.gaps.shape import REACH, Curvature, OffsetRatio, curvature, offset_ratio
+from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.fieller import fieller
+from rbpx.laws.form import Form
 from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.significance import ALPHA, p_of_zero
 from rbpx.laws.uncertainty import Uncertainty
 from rbpx.status import Status
 
-__all__ = ["EQUATION", "Gap", "fit_gap"]
+Floats = NDArray[np.float64]
+_Closing = tuple[float | None, float | None, float | None]
+
+__all__ = ["EQUATION", "Gap", "fit_gap", "settle"]
 
 EQUATION: Final = "L_A / L_B = G * (S / S_ref)^delta"
 
@@ -37,9 +46,13 @@ class Gap:
         delta: exponent of the ratio; below 0 the gap closes.
         delta_lo: lower end of its 95 % interval.
         delta_hi: upper end.
+        p: two-sided p value of delta = 0.
+        p_adjusted: the same, adjusted for all gaps of the request (Holm); p itself until `settle`.
         ln_S_closed: ln of the size at which the ratio is 1; None where the gap does not close.
         ln_S_closed_lo: lower end of its 95 % interval, None where there is none on that side.
         ln_S_closed_hi: upper end.
+        curvature: how ln of the ratio bends against ln S; None below 4 sizes.
+        offset: the same ratio where each loss may have an irreducible part; None where that cannot be fitted.
     """
 
     swapped: bool
@@ -51,16 +64,88 @@ class Gap:
     delta: float | None = None
     delta_lo: float | None = None
     delta_hi: float | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
     ln_S_closed: float | None = None
     ln_S_closed_lo: float | None = None
     ln_S_closed_hi: float | None = None
 
+    curvature: Curvature | None = None
+    offset: OffsetRatio | None = None
+
+    @property
+    def bends(self) -> bool:
+        """Whether the ratio is significantly no power law."""
+        return self.curvature is not None and self.curvature.p < ALPHA
+
+    @property
+    def form(self) -> Form | None:
+        """What the two losses call for: power laws, offsets, or either; None where offsets cannot be fitted."""
+        return None if self.offset is None else self.offset.form
+
     @property
     def verdict(self) -> str | None:
-        """Whether the gap "closes", "opens" or is "constant" as far as the data show; None without a fit."""
-        if self.delta_lo is None or self.delta_hi is None:
+        """What the gap does, as far as all tests of the request together show; None without a fit.
+
+        "closes" or "opens" where the adjusted p is below 0.05, "may close" or "may open" where only its own p is;
+        "turns" where the ratio bends and turns round within the sizes, "bends" where it bends without a trend, else
+        "parallel": the interval of delta contains 0.
+        """
+        if self.p_adjusted is None or self.delta is None:
             return None
-        return "closes" if self.delta_hi < 0 else "opens" if self.delta_lo > 0 else "constant"
+        if self.bends and self.curvature is not None and self.curvature.turns:
+            return "turns"
+        if self.p_adjusted < ALPHA:
+            return "closes" if self.delta < 0 else "opens"
+        if self.p is not None and self.p < ALPHA:
+            return "may close" if self.delta < 0 else "may open"
+        return "bends" if self.bends else "parallel"
+
+    @property
+    def closed_beyond(self) -> float | None:
+        """The factor by which the size of the closing lies outside the sizes; 1 within them."""
+        if self.ln_S_closed is None:
+            return None
+        ends = [math.log(end) for end in (min(self.fit.params["S"]), max(self.fit.params["S"]))]
+        return _exp(max(self.ln_S_closed - ends[1], ends[0] - self.ln_S_closed, 0.0))
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether it would close more than 10 times outside the sizes, if at all."""
+        return self.verdict == "closes" and (self.closed_beyond or math.inf) > REACH
+
+    def reasons(self) -> list[Status]:
+        """All that is doubtful about it as a power law, the first to be named first."""
+        verdict = self.verdict
+        holds = {
+            Status.no_trend: verdict in ("parallel", "may close", "may open"),
+            Status.not_monotone: verdict == "turns",
+            Status.bends: self.bends,
+            Status.beyond: self.is_beyond,
+        }
+        return [status for status in Status if holds.get(status, False)]
+
+
+def _exp(x: float) -> float:
+    return math.exp(min(x, 700.0))
+
+
+def settle(gap: Gap, p_adjusted: float | None, doubts: Collection[Status] = ()) -> Gap:
+    """Give a gap its adjusted p value, and with it its verdict, closing and status.
+
+    Args:
+        gap: as fitted.
+        p_adjusted: by `holm`, over all gaps of a request.
+        doubts: statuses that are known beside those of the fit.
+    """
+    gap = replace(gap, p_adjusted=p_adjusted)
+    if gap.delta is None:
+        return gap
+    if gap.verdict != "closes":
+        gap = replace(gap, ln_S_closed=None, ln_S_closed_lo=None, ln_S_closed_hi=None)
+    reasons = sorted({*doubts, *gap.reasons()}, key=list(Status).index)
+    params = gap.fit.params | {"reasons": [status.value for status in reasons]}
+    return replace(gap, fit=replace(gap.fit, status=reasons[0] if reasons else Status.ok, params=params))
 
 
 def fit_gap(
@@ -93,35 +178,82 @@ def fit_gap(
         swapped = fit.params.get("ln_C_ref", 0.0) < 0
         if swapped:
             fit = fit_power_law(S, 1 / ratio_N, None if ratio_BN is None else 1 / ratio_BN)
-    if fit.alpha is None or fit.status is not Status.ok:
+    if fit.alpha is None or fit.r2 is None:
         return Gap(swapped, fit)
     params = fit.params
     ln_G, S_ref = params["ln_C_ref"], params["S_ref"]
-    lo = hi = None
-    closed: tuple[Any, Any, Any] = (None, None, None)
+    ln_ratio_BN = _usable(ratio_BN, swapped)
+    S_N, ln_ratio_N = np.asarray(params["S"], np.float64), np.log(np.asarray(params["y"], np.float64))
+    sides = (b_N, a_N, b_resampled, a_resampled) if swapped else (a_N, b_N, a_resampled, b_resampled)
+    bent = curvature(S_N, ln_ratio_N, ln_ratio_BN)
+    offset = _offset(S_N, *sides)
+    lo = hi = p = None
+    closed: _Closing = (None, None, None)
     if params["uncertainty"] is not None:
         about = Uncertainty.recall(params["uncertainty"])
         lo, hi = (math.exp(end) for end in about.interval(ln_G, np.array([1.0, 0.0])))
-        closed = _closed(ln_G, fit.alpha, math.log(S_ref), about)
-    return Gap(
+        p = p_of_zero(fit.alpha, np.array([0.0, 1.0]), about)
+        straight = _closed(ln_G, fit.alpha, math.log(S_ref), about)
+        closed = _over_forms(straight, offset, bent is not None and bent.p < ALPHA)
+    ratio = math.exp(ln_G)
+    gap = Gap(
         swapped=swapped,
+        fit=fit,
         S_ref=S_ref,
-        ratio=math.exp(ln_G),
-        ratio_lo=lo,
-        ratio_hi=hi,
+        ratio=ratio,
+        ratio_lo=None if lo is None else min(lo, ratio),
+        ratio_hi=None if hi is None else max(hi, ratio),
         delta=-fit.alpha,
         delta_lo=None if fit.alpha_hi is None else -fit.alpha_hi,
         delta_hi=None if fit.alpha_lo is None else -fit.alpha_lo,
+        p=p,
         ln_S_closed=closed[0],
         ln_S_closed_lo=closed[1],
         ln_S_closed_hi=closed[2],
-        fit=fit,
+        curvature=bent,
+        offset=offset,
     )
+    return settle(gap, p)
 
 
-def _closed(
-    ln_G: float, alpha: float, ln_S_ref: float, about: Uncertainty
-) -> tuple[float | None, float | None, float | None]:
+def _usable(ratio_BN: Floats | None, swapped: bool) -> Floats | None:
+    """Logarithms of the resampled ratios that are positive and finite; None where there are none."""
+    if ratio_BN is None:
+        return None
+    usable_BN = ratio_BN[np.all((ratio_BN > 0) & np.isfinite(ratio_BN), axis=1)]
+    if len(usable_BN) == 0:
+        return None
+    return -np.log(usable_BN) if swapped else np.log(usable_BN)
+
+
+def _offset(S_N: Floats, a_N: Floats, b_N: Floats, a_resampled: Any, b_resampled: Any) -> OffsetRatio | None:
+    """The ratio with offsets; resamples in which a loss is not positive and finite are left out."""
+    if a_resampled is None or b_resampled is None:
+        return offset_ratio(S_N, a_N, b_N)
+    a_BN, b_BN = np.asarray(a_resampled, np.float64), np.asarray(b_resampled, np.float64)
+    usable_B = np.all((a_BN > 0) & np.isfinite(a_BN) & (b_BN > 0) & np.isfinite(b_BN), axis=1)
+    if usable_B.sum() < MIN_RESAMPLES:
+        return offset_ratio(S_N, a_N, b_N)
+    return offset_ratio(S_N, a_N, b_N, a_BN[usable_B], b_BN[usable_B])
+
+
+def _over_forms(straight: _Closing, offset: OffsetRatio | None, bends: bool) -> _Closing:
+    """The closing of the form that holds: of the power law, of the laws with offsets, or over both."""
+    if offset is None:
+        return (None, None, None) if bends else straight
+    curved = offset.ln_S_closed, offset.ln_S_closed_lo, offset.ln_S_closed_hi
+    if offset.form is Form.offset or bends:
+        return curved
+    if offset.form is Form.power or straight[0] is None:
+        return straight
+    ends = [
+        None if one is None or other is None else choose(one, other)
+        for choose, one, other in ((min, straight[1], curved[1]), (max, straight[2], curved[2]))
+    ]
+    return straight[0], ends[0], ends[1]
+
+
+def _closed(ln_G: float, alpha: float, ln_S_ref: float, about: Uncertainty) -> _Closing:
     """Where ln G - alpha (ln S - ln S_ref) is 0, by inverting the confidence band (Fieller)."""
     if alpha <= 0:
         return None, None, None

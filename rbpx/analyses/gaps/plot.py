@@ -22,5 +22,6 @@ def show(results: Sequence[Gaps]) -> None:
         for each in spread(gaps.gaps, MOST):
             A, B = names[::-1] if each.gap.swapped else names
             delta = f"delta {number(each.gap.delta)} ({span(each.gap.delta_lo, each.gap.delta_hi)})"
+            delta += f", {each.gap.verdict}" if each.gap.verdict is not None else ""
             series.append(law_series(f"{law_name(each.law, each.k)}, {A} / {B}", each.gap.fit, delta))
-        print_plot(screen, f"{gaps.group.first.family}: L_A / L_B against S", series, SIZE, Axis("L_A / L_B"))
+        print_plot(screen, f"{gaps.group.title_of_family}: L_A / L_B against S", series, SIZE, Axis("L_A / L_B"))

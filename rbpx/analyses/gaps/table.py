@@ -1,13 +1,14 @@
 """Gaps: fitted pairs in; which text or slice is harder, how fast the gap changes and where it closes, out."""
 
-import math
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
 
 from rbpx.analyses.gaps.analysis import Gaps
+from rbpx.analyses.gaps.cells import closed, multiplicity, p_value
 from rbpx.analyses.gaps.law import Gap
+from rbpx.analyses.gaps.shape import REACH
 from rbpx.analyses.gaps.slices import SlicePoints
 from rbpx.display.fit_cells import sizes_of
 from rbpx.display.names import law_name, status_name
@@ -15,23 +16,36 @@ from rbpx.display.numbers import UNKNOWN, number, span
 from rbpx.display.tables import console, grid, print_notes, put
 from rbpx.status import Status
 
+_MOST_PAIRS = 2  # of one family with a table each; more of them are rows of a table for each loss
+
 
 def show(results: Sequence[Gaps]) -> None:
-    """Print a table for each pair of texts with a row for each loss; of slices a table for each loss."""
+    """Print the pairs of texts, a table each with a row for each loss, or many in a table for each loss; or slices."""
     screen = console()
+    families: dict[str, list[Gaps]] = {}
     for gaps in results:
         if gaps.slices is None:
-            _print_pair(screen, gaps)
+            families.setdefault(gaps.group.title_of_family, []).append(gaps)
+    for family, pairs in families.items():
+        if len(pairs) > _MOST_PAIRS:
+            _print_losses(screen, family, pairs)
+        else:
+            for gaps in pairs:
+                _print_pair(screen, gaps)
     for group in dict.fromkeys(gaps.group for gaps in results if gaps.slices is not None):
         _print_slices(screen, [gaps for gaps in results if gaps.group is group and gaps.slices is not None])
     ties = ", ".join(dict.fromkeys(f"ties {gaps.group.ties.value}" for gaps in results))
     what = "slice" if any(gaps.slices for gaps in results) else "text"
+    every = [each.gap for gaps in results for each in gaps.gaps]
     print_notes(
         screen,
         f"L_A / L_B = G (S / S_ref)^delta, {ties}; A is the {what} with the higher loss at the geometric mean of the "
-        "sizes, where the ratio is given. delta < 0: the gap closes; constant: the interval of delta contains 0. "
-        "Closed at S: where the ratio would be 1, with a 95 % interval, – for an end that is unbounded.",
-        (each.gap.fit.status for gaps in results for each in gaps.gaps),
+        f"sizes, where the ratio is given. delta < 0: the gap closes. {multiplicity(every)} Closed at: the S where the "
+        "ratio would be 1, with a 95 % interval over the forms that the losses call for, – for an end that is "
+        f"unbounded; beyond: more than {REACH:g} times outside the sizes, if at all. Form: power, if both losses are "
+        "power laws; offset, if one has an irreducible part, so that the ratio is no power law and delta is its mean "
+        "slope over the sizes.",
+        (status for gap in every for status in (gap.fit.status, *gap.reasons())),
     )
 
 
@@ -40,11 +54,24 @@ def _print_pair(screen: Console, gaps: Gaps) -> None:
     for swapped, (A, B) in ((False, names), (True, names[::-1])):
         rows = [each for each in gaps.gaps if each.gap.swapped is swapped]
         if rows:
-            title = f"{gaps.group.first.family}: {A} (A) against {B} (B), {len(gaps.group.runs)} sizes"
+            title = f"{gaps.group.title_of_family}: {A} (A) against {B} (B), {len(gaps.group.runs)} sizes"
             table = grid(title, ["loss", *_COLUMNS], spare=_SPARE)
             for each in rows:
                 table.add_row(law_name(each.law, each.k), *_row(each.gap))
             put(screen, table)
+
+
+def _print_losses(screen: Console, family: str, pairs: Sequence[Gaps]) -> None:
+    """Print all pairs of one family, a table for each loss."""
+    for law, k in dict.fromkeys((each.law, each.k) for gaps in pairs for each in gaps.gaps):
+        title = f"{family}, {law_name(law, k)}: {len(pairs)} pairs of texts"
+        table = grid(title, ["A", "B", *_COLUMNS], left=2, spare=_SPARE)
+        for gaps in pairs:
+            names = (gaps.group.first.dataset, gaps.other.first.dataset)
+            for each in (each for each in gaps.gaps if (each.law, each.k) == (law, k)):
+                A, B = names[::-1] if each.gap.swapped else names
+                table.add_row(escape(A), escape(B), *_row(each.gap))
+        put(screen, table)
 
 
 def _print_slices(screen: Console, results: Sequence[Gaps]) -> None:
@@ -72,8 +99,9 @@ def _entropies(part: SlicePoints) -> list[str]:
     return [number(float(entropies.y_N[0]), 3), number(float(entropies.y_N[-1]), 3)]
 
 
-_COLUMNS = ["L_A/L_B", "95 % of it", "delta", "95 % interval", "R2", "sizes", "over S", "gap", "closed at S"]
-_SPARE = ("95 % of it", "R2", "over S", "sizes")
+_COLUMNS = ["L_A/L_B", "95 % of it", "delta", "95 % interval", "p", "p Holm", "p bend", "form", "R2", "sizes", "over S"]
+_COLUMNS += ["gap", "closed at"]
+_SPARE = ("p Holm", "p bend", "95 % of it", "form", "p", "R2", "over S", "sizes")
 
 
 def _row(gap: Gap) -> list[str]:
@@ -82,24 +110,21 @@ def _row(gap: Gap) -> list[str]:
         span(gap.ratio_lo, gap.ratio_hi, 3),
         number(gap.delta, 4),
         span(gap.delta_lo, gap.delta_hi, 3),
+        p_value(gap.p),
+        p_value(gap.p_adjusted),
+        p_value(None if gap.curvature is None else gap.curvature.p),
+        UNKNOWN if gap.form is None else gap.form.value,
         number(gap.fit.r2, 3),
         *sizes_of(gap.fit),
-        gap.verdict if gap.verdict and gap.fit.status is Status.ok else status_name(gap.fit.status),
-        _closed(gap),
+        _verdict(gap),
+        closed(gap),
     ]
 
 
-def _closed(gap: Gap) -> str:
-    if gap.ln_S_closed is None:
-        return UNKNOWN
-    lo, hi = (_power(gap.ln_S_closed_lo), _power(gap.ln_S_closed_hi))
-    return f"{_power(gap.ln_S_closed)} ({lo}..{hi})"
-
-
-def _power(ln_S: float | None) -> str:
-    """A size in one digit, however large."""
-    if ln_S is None:
-        return UNKNOWN
-    exponent = math.floor(ln_S / math.log(10))
-    digit = round(math.exp(ln_S - exponent * math.log(10)))
-    return f"1e{exponent + 1}" if digit == 10 else f"{digit}e{exponent}"
+def _verdict(gap: Gap) -> str:
+    """The verdict; with what is known to be wrong beside it, or the status alone where there is no verdict."""
+    if gap.verdict is None:
+        return status_name(gap.fit.status)
+    doubts = [gap.fit.status] if gap.fit.status not in (Status.ok, *gap.reasons()) else []
+    doubts += [Status.bends] if gap.bends and gap.verdict not in ("turns", "bends") else []
+    return ", ".join([gap.verdict, *map(status_name, doubts)])

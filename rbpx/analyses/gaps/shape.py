@@ -1,0 +1,235 @@
+"""Whether the ratio of two losses is a power law in size: its curvature, and what follows where it is none.
+
+ln(L_A / L_B) is a straight line in ln S if both losses are power laws. If a loss has an irreducible part,
+L = E + C S^(-alpha), it is not: the ratio bends, and tends to E_A / E_B. Shapes: N sizes, B resamples.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbpx.laws.form import NEGLIGIBLE, Form
+from rbpx.laws.interval import Z, student_t
+from rbpx.laws.names import Method
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.regression import Regression
+from rbpx.laws.significance import p_of_zero
+from rbpx.laws.uncertainty import Uncertainty, uncertainty
+
+__all__ = ["Curvature", "OffsetRatio", "curvature", "form_of", "offset_ratio"]
+
+Floats = NDArray[np.float64]
+Ends = tuple[float | None, float | None]
+
+REACH: Final = 10.0  # factor outside the sizes up to which a closing is looked for
+_GRID: Final = 400
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """How a parabola through ln(L_A / L_B) against ln S bends.
+
+    Attributes:
+        value: coefficient of ln(S / S_ref)^2; above 0 the slope rises with size.
+        lo: lower end of its 95 % interval.
+        hi: upper end.
+        p: two-sided p value of no curvature.
+        turns: the parabola turns round within the sizes: its slopes at the smallest and at the largest have opposite
+            signs, each significantly.
+    """
+
+    value: float
+    lo: float
+    hi: float
+    p: float
+    turns: bool
+
+
+def curvature(S_N: Floats, ln_ratio_N: Floats, ln_ratio_BN: Floats | None) -> Curvature | None:
+    """Test whether ln(L_A / L_B) is a straight line in ln S, against a parabola; None below 4 sizes.
+
+    Args:
+        S_N: sizes.
+        ln_ratio_N: logarithms of the ratios.
+        ln_ratio_BN: the same under resampled documents, finite.
+    """
+    if len(S_N) < 4:
+        return None
+    x_N = np.log(S_N) - np.log(S_N).mean()
+    J_NP = np.column_stack([np.ones(len(x_N)), x_N, x_N**2])
+    L_PN = np.linalg.pinv(J_NP)
+    theta_P = L_PN @ ln_ratio_N
+    residual_N, nothing_P = ln_ratio_N - J_NP @ theta_P, np.zeros(3)
+    parabola = Regression(theta_P, J_NP, np.ones(len(x_N)), residual_N, None, False, True, nothing_P, ())
+    refits = None if ln_ratio_BN is None else (ln_ratio_BN @ L_PN.T, ln_ratio_BN - ln_ratio_N)
+    about = uncertainty(parabola, refits)
+    of_bend_P = np.array([0.0, 0.0, 1.0])
+    slopes = [_slope(theta_P, float(x), about) for x in (x_N.min(), x_N.max())]
+    lo, hi = about.interval(float(theta_P[2]), of_bend_P)
+    return Curvature(
+        value=float(theta_P[2]),
+        lo=min(lo, float(theta_P[2])),
+        hi=max(hi, float(theta_P[2])),
+        p=p_of_zero(float(theta_P[2]), of_bend_P, about),
+        turns=slopes[0] * slopes[1] < 0,
+    )
+
+
+def _slope(theta_P: Floats, x: float, about: Uncertainty) -> int:
+    """The sign of the slope at x; 0 where it is not significant."""
+    at_P = np.array([0.0, 1.0, 2 * x])
+    lo, hi = about.interval(float(at_P @ theta_P), at_P)
+    return 1 if lo > 0 else -1 if hi < 0 else 0
+
+
+@dataclass(frozen=True)
+class OffsetRatio:
+    """The ratio of two losses that each have an irreducible part.
+
+    Attributes:
+        form: what the two losses call for: `offset` where the 95 % interval of an E leaves out 0, `power` where both
+            contain negligible offsets only, else `either`.
+        E_a: irreducible part of A, in the unit of the loss.
+        E_a_lo: lower end of its 95 % interval.
+        E_a_hi: upper end; None where the data set none.
+        E_b: of B.
+        E_b_lo: lower end.
+        E_b_hi: upper end.
+        ln_S_closed: ln of the size at which the two laws meet, None where they do not within 10 times the sizes.
+        ln_S_closed_lo: lower end of its 95 % interval; None where it is not within 10 times the sizes.
+        ln_S_closed_hi: upper end, likewise.
+    """
+
+    form: Form
+    E_a: float
+    E_a_lo: float | None
+    E_a_hi: float | None
+    E_b: float
+    E_b_lo: float | None
+    E_b_hi: float | None
+    ln_S_closed: float | None
+    ln_S_closed_lo: float | None
+    ln_S_closed_hi: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """A loss as E + C S^(-alpha).
+
+    Attributes:
+        theta_P: ln_C_ref, alpha, E.
+        residual_N: ln y, measured minus fitted.
+        sensitivity_PN: change of each parameter for a change of each ln y; none of an E at its bound.
+        ends: of the 95 % interval of E.
+        least: the smallest loss.
+    """
+
+    theta_P: Floats
+    residual_N: Floats
+    sensitivity_PN: Floats
+    ends: Ends
+    least: float
+
+    def at(self, x_G: Floats) -> tuple[Floats, Floats]:
+        """Ln of the loss at G sizes, and its derivatives by each ln y that was fitted, shape [G, N]."""
+        ln_y_G, gradient_GP = _ln_loss(x_G, self.theta_P)
+        return ln_y_G, gradient_GP @ self.sensitivity_PN
+
+
+def _ln_loss(x_G: Floats, theta_P: Floats) -> tuple[Floats, Floats]:
+    """ln(E + C S^(-alpha)) and its derivatives by ln_C_ref, alpha and E."""
+    power_G = np.exp(theta_P[0] - theta_P[1] * x_G)
+    y_G = power_G + theta_P[2]
+    return np.log(y_G), np.column_stack([power_G / y_G, -x_G * power_G / y_G, 1 / y_G])
+
+
+def form_of(*sides: tuple[float | None, float | None, float]) -> Form:
+    """What losses call for, each given by the interval of its E and its smallest value."""
+    if any(lo is not None and lo > 0 for lo, _, _ in sides):
+        return Form.offset
+    return Form.power if all(hi is not None and hi <= NEGLIGIBLE * y for _, hi, y in sides) else Form.either
+
+
+def offset_ratio(
+    S_N: Floats, a_N: Floats, b_N: Floats, a_BN: Floats | None = None, b_BN: Floats | None = None
+) -> OffsetRatio | None:
+    """The ratio of two losses with an irreducible part each, and where it is 1.
+
+    Both laws are fitted by themselves. What models do to both losses alike drops out of their ratio: its interval is
+    from the residuals of both with their correlation, by Student's t of N - 3 degrees of freedom, and from the
+    documents that were drawn for both. A size at which the gap may be closed is one at which the 95 % band of
+    ln(L_A / L_B) contains 0, which is looked for up to 10 times outside the sizes.
+
+    Returns:
+        The ratio; None below 4 sizes or where one of the fits does not converge.
+    """
+    a, b = (_side(S_N, y_N, y_BN) for y_N, y_BN in ((a_N, a_BN), (b_N, b_BN)))
+    if a is None or b is None:
+        return None
+    changes = None if a_BN is None or b_BN is None else (np.log(a_BN / a_N), np.log(b_BN / b_N))
+    closed = _closed(S_N, a, b, changes)
+    form = form_of((*a.ends, a.least), (*b.ends, b.least))
+    return OffsetRatio(form, float(a.theta_P[2]), *a.ends, float(b.theta_P[2]), *b.ends, *closed)
+
+
+def _side(S_N: Floats, y_N: Floats, y_BN: Floats | None) -> _Side | None:
+    if y_BN is None:  # one text is in many pairs
+        return _side_of(tuple(S_N.tolist()), tuple(y_N.tolist()))
+    return _fitted(S_N, y_N, y_BN)
+
+
+@lru_cache(maxsize=1024)
+def _side_of(S: tuple[float, ...], y: tuple[float, ...]) -> _Side | None:
+    return _fitted(np.array(S), np.array(y), None)
+
+
+def _fitted(S_N: Floats, y_N: Floats, y_BN: Floats | None) -> _Side | None:
+    fit = fit_power_law(S_N, y_N, y_BN, Method.offset, backtests=False)
+    if fit.alpha is None or fit.r2 is None:
+        return None
+    theta_P = np.array([fit.params["ln_C_ref"], fit.alpha, fit.params["E"]])
+    free = 2 if theta_P[2] == 0 else 3
+    J_NP = _ln_loss(np.log(S_N) - np.log(S_N).mean(), theta_P)[1][:, :free]
+    sensitivity_PN = np.zeros((3, len(S_N)))
+    sensitivity_PN[:free] = np.linalg.pinv(J_NP)
+    ends = fit.params.get("E_lo"), fit.params.get("E_hi")
+    return _Side(theta_P, np.asarray(fit.params["residuals_ln"]), sensitivity_PN, ends, float(y_N.min()))
+
+
+def _closed(
+    S_N: Floats, a: _Side, b: _Side, changes: tuple[Floats, Floats] | None
+) -> tuple[float | None, float | None, float | None]:
+    """Where both laws meet, and both ends of the sizes around it at which they may."""
+    ln_S_ref, n = float(np.log(S_N).mean()), len(S_N)
+    ln_S_G = np.linspace(math.log(S_N.min() / REACH), math.log(S_N.max() * REACH), _GRID)
+    (ln_a_G, by_a_GN), (ln_b_G, by_b_GN) = (side.at(ln_S_G - ln_S_ref) for side in (a, b))
+    gap_G = ln_a_G - ln_b_G
+    residual_N2 = np.column_stack([a.residual_N, b.residual_N])
+    noise_22 = residual_N2.T @ residual_N2 / (n - 3)
+    by_GN2 = np.stack([by_a_GN, -by_b_GN], axis=-1)
+    variance_G = student_t(n - 3) ** 2 * np.einsum("gni,ij,gnj->g", by_GN2, noise_22, by_GN2)
+    if changes is not None:
+        moved_BG = changes[0] @ by_a_GN.T - changes[1] @ by_b_GN.T
+        gap_G, variance_G = gap_G - moved_BG.mean(axis=0), variance_G + Z**2 * moved_BG.var(axis=0, ddof=1)
+    crossings = np.flatnonzero(np.diff(np.sign(gap_G)) != 0)
+    if len(crossings) == 0:
+        return None, None, None
+    at = int(crossings[np.argmin(np.abs(ln_S_G[crossings] - ln_S_ref))])
+    value = _root(ln_S_G[at : at + 2], gap_G[at : at + 2])
+    outside_G = np.abs(gap_G) - np.sqrt(variance_G)
+    below = np.flatnonzero(outside_G[: at + 1] > 0)
+    above = np.flatnonzero(outside_G[at + 1 :] > 0) + at + 1
+    lo = None if len(below) == 0 else _root(*(v[below[-1] : below[-1] + 2] for v in (ln_S_G, outside_G)))
+    hi = None if len(above) == 0 else _root(*(v[above[0] - 1 : above[0] + 1] for v in (ln_S_G, outside_G)))
+    return value, None if lo is None else min(lo, value), None if hi is None else max(hi, value)
+
+
+def _root(x_2: Floats, y_2: Floats) -> float:
+    """Where a line through two points is 0; their middle where it does not pass 0 between them."""
+    if y_2[0] * y_2[1] > 0:
+        return float(x_2.mean())
+    return float(x_2[0] - y_2[0] * (x_2[1] - x_2[0]) / (y_2[1] - y_2[0]))
