@@ -21,7 +21,7 @@ from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import Estimate, Z, around, student_t
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
-from rbpx.laws.trend import first_of, trend_doubts
+from rbpx.laws.trend import first_of, names_of, trend_doubts
 from rbpx.status import Status
 
 __all__ = ["curvature_of", "fit_k_law", "nested_covariance"]
@@ -52,7 +52,7 @@ def fit_k_law(k_grid: Sequence[int], y_K: Floats, y_BK: Floats | None, method: M
     """
     fit = fit_power_law(k_grid, y_K, y_BK, method)
     if fit.alpha is None or fit.params["uncertainty"] is None:
-        return replace(fit, params=fit.params | {"reasons": [] if fit.status is Status.ok else [fit.status.value]})
+        return replace(fit, params=fit.params | {"reasons": names_of([fit.status])})
     known_BK = _usable(y_BK)
     sd_P, kind = _standard_deviations(fit, k_grid, known_BK)
     params: dict[str, Any] = fit.params | {"interval": kind, "limited_by": None if kind is None else "text"}
@@ -75,7 +75,7 @@ def fit_k_law(k_grid: Sequence[int], y_K: Floats, y_BK: Floats | None, method: M
     ends = None if curvature is None else curvature.ends
     if method is not Method.offset and ends is not None and not ends[0] <= 0 <= ends[1]:
         reasons.append(Status.bends)
-    params["reasons"] = [reason.value for reason in sorted(reasons, key=list(Status).index)]
+    params["reasons"] = names_of(reasons)
     return replace(
         fit,
         alpha_stderr=None if kind is None else float(sd_P[1]),
