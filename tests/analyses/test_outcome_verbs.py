@@ -103,7 +103,7 @@ def test_the_tables_of_outcomes_fit_a_terminal_and_say_what_is_wrong(gathered: P
     printed = here("outcomes", "k=10", "resamples=100", "--store", gathered, cwd=cwd, check=0).stdout
     tables = printed.split("A sequence of N tokens passes")[0].splitlines()
     assert max(map(len, tables)) <= 80
-    for words in ("tokens themselves", "independent", "correlation measured", "correlation fitted 0.", "all, fitted r"):
+    for words in ("tokens themselves", "independent", "r measured", "r fitted 0.", "all, fitted r"):
         assert words in printed
     hard = here("outcomes", "k=1", "n=[120]", "resamples=50", "--store", gathered, cwd=cwd, check=0).stdout
     assert "one outcome: All sequences pass or all fail" in hard

@@ -28,7 +28,7 @@ from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.names import MLE, Method
 from rbpx.laws.power import PowerLawFit
-from rbpx.laws.trend import first_of, trend_doubts
+from rbpx.laws.trend import first_of, judged, names_of, trend_doubts
 from rbpx.status import Status
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
@@ -175,7 +175,7 @@ def _emergence(
     laws = []
     for at, n in enumerate(lengths):
         p_BM = None if p_BMN is None else p_BMN[:, :, at]
-        fit = _judged(of_one_document(group, fit_windows(S, p_MN[:, at], p_BM)))
+        fit = judged(of_one_document(group, fit_windows(S, p_MN[:, at], p_BM)))
         covariance = None if p_BM is None else line_covariance(S, p_BM)
         laws.append(WindowLaw(n, fit, tuple(windows_crossing(fit, level, covariance) for level in LEVELS)))
     pooled = fit_pooled(S, lengths, p_MN, windows_MN, p_BMN)
@@ -193,12 +193,6 @@ def _emergence(
     return Emergence(k, tuple(lengths), p_MN, independent_MN, tuple(dependence), *more)
 
 
-def _judged(fit: PowerLawFit) -> PowerLawFit:
-    """The law of one window length with the status that its exponent has earned."""
-    reasons = [*([] if fit.status is Status.ok else [fit.status]), *trend_doubts(fit.alpha, fit.alpha_lo, fit.alpha_hi)]
-    return replace(fit, status=first_of(reasons), params=fit.params | {"reasons": _names(reasons)})
-
-
 def _judged_joint(joint: JointFit, pooled: PooledFit) -> JointFit:
     """The joint law bends where its exponent does, or where its constants do not grow as N."""
     if joint.alpha is None:
@@ -206,17 +200,13 @@ def _judged_joint(joint: JointFit, pooled: PooledFit) -> JointFit:
     reasons = [*([] if joint.status is Status.ok else [joint.status])]
     reasons += trend_doubts(joint.alpha, joint.alpha_lo, joint.alpha_hi)
     reasons += [Status.bends] if pooled.bent or pooled.dependent else []
-    return replace(joint, status=first_of(reasons), params=joint.params | {"reasons": _names(reasons)})
-
-
-def _names(reasons: Sequence[Status]) -> list[str]:
-    return [reason.value for reason in sorted(set(reasons), key=list(Status).index)]
+    return replace(joint, status=first_of(reasons), params=joint.params | {"reasons": names_of(reasons)})
 
 
 def _unknown_interval(params: Record) -> dict[str, Any]:
     """What changes of a law where one document, which cannot be resampled, leaves its interval unknown."""
     reasons = [Status.one_document, *([Status.bends] if Status.bends in params.get("reasons", []) else [])]
-    params = params | {"interval": None, "reasons": _names(reasons)}
+    params = params | {"interval": None, "reasons": names_of(reasons)}
     return {"alpha_lo": None, "alpha_hi": None, "status": first_of(reasons), "params": params}
 
 

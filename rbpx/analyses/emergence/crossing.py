@@ -34,6 +34,7 @@ class Crossing:
     different from 0. S, lo and hi are parameters, and None also where they are outside the range of a float. The
     numbers are None where the law has none, or does not rise towards the share. The status is that of the law, or
     beyond where S is more than 10 times outside the measured sizes: the interval assumes that the law holds there.
+    is_beyond says so whatever the status.
     """
 
     share: float
@@ -41,6 +42,7 @@ class Crossing:
     ln_lo: float | None
     ln_hi: float | None
     status: Status
+    is_beyond: bool = False
 
     @property
     def S(self) -> float | None:
@@ -187,7 +189,7 @@ def _cross(
     outside = max(ln_S - float(ln_sizes.max()), float(ln_sizes.min()) - ln_S)
     reasons = [fit.status, *([Status.beyond] if outside > math.log(FAR) else [])]
     status = first_of(reason for reason in reasons if reason is not Status.ok)
-    return Crossing(share, ln_S, ends[0], ends[1], status)
+    return Crossing(share, ln_S, ends[0], ends[1], status, Status.beyond in reasons)
 
 
 def _level(share: float) -> float:

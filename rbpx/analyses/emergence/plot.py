@@ -12,6 +12,7 @@ from rbpx.display.plot.terminal import MOST, law_curve, print_plot
 from rbpx.display.spread import spread
 from rbpx.display.tables import console
 from rbpx.groups.selection import Group
+from rbpx.status import Status
 
 
 def show(results: Sequence[Emergences]) -> None:
@@ -32,4 +33,5 @@ def _series(group: Group, result: Emergence, at: int) -> Series:
     if law.fit.alpha is None:
         return Series(f"{name}: {law.fit.status.label}", S_M, p_M)
     x_L, y_L = law_curve(law.fit)
-    return Series(f"{name}: alpha {number(law.fit.alpha)}", S_M, p_M, x_L=x_L, y_L=np.exp(-y_L))
+    doubt = "" if law.fit.status is Status.ok else f", {law.fit.status.label}"
+    return Series(f"{name}: alpha {number(law.fit.alpha)}{doubt}", S_M, p_M, x_L=x_L, y_L=np.exp(-y_L))

@@ -22,7 +22,7 @@ from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import Estimate, around
 from rbpx.laws.model_scatter import Scatter, model_scatter
 from rbpx.laws.passing import Slopes, Tally, climb, separated, slopes
-from rbpx.laws.trend import first_of, trend_doubts
+from rbpx.laws.trend import first_of, names_of, trend_doubts
 from rbpx.status import Status
 
 __all__ = ["EQUATION", "SOURCE", "PooledFit", "fit_pooled"]
@@ -167,7 +167,7 @@ def fit_pooled(
     params["independent"] = {one.name: {**vars(one.estimate), "p": one.p} for one in independence}
     params["alphas"] = {str(n): vars(one) for n, one in alphas.items()}
     reasons = [*trend_doubts(alpha, lo, hi), *([Status.bends] if bent else [])]
-    params["reasons"] = [reason.value for reason in sorted(reasons, key=list(Status).index)]
+    params["reasons"] = names_of(reasons)
     return PooledFit(
         alpha=alpha,
         alpha_stderr=math.sqrt(scatter.variance_of(of_alpha_P)),

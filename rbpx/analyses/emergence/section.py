@@ -3,20 +3,32 @@
 import math
 
 from rbpx.analyses.emergence.analysis import LAGS, LEVELS, Emergence, Emergences
-from rbpx.analyses.emergence.crossing import Crossing
+from rbpx.analyses.emergence.crossing import FAR, Crossing
 from rbpx.analyses.emergence.figure import figures
+from rbpx.analyses.emergence.pooled import PooledFit
 from rbpx.display.chart.sheet import Entry, Sheet, decimal, magnitude, span, state, whole
 from rbpx.display.numbers import UNKNOWN, rough, short
-from rbpx.display.section import Section, Sources, doubts_of
+from rbpx.display.section import Section, Sources, doubts_of, interval
+from rbpx.status import Status
 
 __all__ = ["section"]
 
+_WHAT_BENDS = {"drift": "the change of α with N", "curvature": "the curvature in ln S"}
 _NOTABLE = 0.03  # a correlation below this is called hardly any
 
 
 def section(result: Emergences, sources: Sources) -> Section:
     """A figure and a table of laws for each k."""
     statuses = [(f"k = {each.k:,}, N = {law.n}", law.fit.status) for each in result.by_k for law in each.laws]
+    statuses += [(f"k = {each.k:,}, pooled", each.pooled.status) for each in result.by_k]
+    statuses += [(f"k = {each.k:,}, C·N·S^−α", each.joint.status) for each in result.by_k]
+    statuses += [
+        (f"k = {each.k:,}, N = {law.n} at p = {c.share}", Status.beyond)
+        for each in result.by_k
+        for law in each.laws
+        for c in law.crossings
+        if c.is_beyond
+    ]
     sheets = (_laws(result),) if result.by_k else ()
     return Section(
         "emergence",
@@ -29,7 +41,7 @@ def section(result: Emergences, sources: Sources) -> Section:
 
 
 def _sentences(result: Emergences) -> list[str]:
-    sentences = [_factor(result, each) for each in result.by_k]
+    sentences = [said for each in result.by_k for said in (_factor(result, each), _pooled(each))]
     return [sentence for sentence in sentences if sentence is not None]
 
 
@@ -55,6 +67,30 @@ def _factor(result: Emergences, each: Emergence) -> str | None:
     return f"{sentence}."
 
 
+def _pooled(each: Emergence) -> str | None:
+    """The exponent that all window lengths have in common, or that they have none."""
+    pooled = each.pooled
+    if pooled.alpha is None:
+        return None
+    alpha = interval(pooled.alpha, pooled.alpha_lo, pooled.alpha_hi)
+    if Status.no_trend in pooled.reasons:
+        return f"k = {each.k:,}: no effect of size on windows shows: one exponent for all N is {alpha}."
+    how = "falls" if pooled.alpha > 0 else "rises"
+    sentence = f"k = {each.k:,}: with a constant for each N, −ln p {how} as S^−α with α = {alpha}"
+    if pooled.bent:
+        sentence += f", an average and no law: {', '.join(_WHAT_BENDS.get(b.name, b.name) for b in pooled.bent)}"
+        sentence += " differs significantly from what one law says"
+    if pooled.dependent:
+        slower = sum(one.estimate.value or 0.0 for one in pooled.dependent if one.name == _last(pooled)) < 0
+        sentence += f". The constants do not grow as N{', but slower' if slower else ''}, so C·N·S^−α does not hold"
+    return f"{sentence}."
+
+
+def _last(pooled: PooledFit) -> str:
+    """The name of the constant of the longest windows."""
+    return pooled.growth[-1].name
+
+
 def _times(factor: float) -> str:
     if 0.95 < factor < 1.05:
         return "about as much"
@@ -68,16 +104,22 @@ def _laws(result: Emergences) -> Sheet:
             fit = law.fit
             row = [whole(each.k), whole(law.n), decimal(fit.alpha), span(fit.alpha_lo, fit.alpha_hi), decimal(fit.r2)]
             rows.append([*row, *(_crossing(c) for c in law.crossings), state(fit.status)])
-        joint = each.joint
-        row = [whole(each.k), Entry("all", ("all",)), decimal(joint.alpha), span(joint.alpha_lo, joint.alpha_hi)]
-        rows.append([*row, decimal(joint.r2_lnln), *(magnitude(None) for _ in LEVELS), state(joint.status)])
+        pooled, joint = each.pooled, each.joint
+        for name, fit, r2 in (("pooled", pooled, None), ("C·N", joint, joint.r2_lnln)):
+            row = [whole(each.k), Entry(name, (name,)), decimal(fit.alpha), span(fit.alpha_lo, fit.alpha_hi)]
+            rows.append([*row, decimal(r2), *(magnitude(None) for _ in LEVELS), state(fit.status)])
     columns = [("k", "k"), ("N", "n"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2")]
     columns += [(f"S at p = {level}", f"S_at_{level}") for level in LEVELS]
-    note = "−ln p = C·S^−α for each N; all: −ln p = C·N·S^−α for every N. S at p: where p reaches that level."
+    note = (
+        "−ln p = C·S^−α for each N; pooled: one α for every N and a constant for each, from the counts of windows, "
+        "p = 0 included; C·N: −ln p = C·N·S^−α, as if tokens were independent. S at p: where p reaches that level; "
+        f"beyond: more than {FAR} times outside the sizes."
+    )
     return Sheet.of("laws", "Laws of windows", [*columns, ("status", "status")], rows, note)
 
 
 def _crossing(crossing: Crossing) -> Entry:
     S = crossing.S
     is_finite = S is not None and math.isfinite(S)
-    return Entry(short(S) if is_finite else UNKNOWN, (S if is_finite else None,))
+    text = short(S) if is_finite else UNKNOWN
+    return Entry(f"{text}, beyond" if is_finite and crossing.is_beyond else text, (S if is_finite else None,))

@@ -1,12 +1,12 @@
 """Emergence: windows and laws of fitted groups in; measured and predicted shares, and sizes of crossings, out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.markup import escape
 
 from rbpx.analyses.emergence.analysis import LAGS, LEVELS, Emergence, Emergences
-from rbpx.analyses.emergence.crossing import Crossing
+from rbpx.analyses.emergence.crossing import FAR, Crossing
 from rbpx.display.fit_cells import constant, sizes_of
 from rbpx.display.names import status_name
 from rbpx.display.numbers import UNKNOWN, magnitude_span, number, percent, short, span
@@ -16,23 +16,76 @@ from rbpx.status import Status
 
 
 def show(results: Sequence[Emergences]) -> None:
-    """Print for each k the shares of windows of every size beside those under independence, the laws, the crossings."""
+    """Print for each group what every k and N comes to; one k is printed with all its sizes, levels and constants."""
     screen = console()
     for emergences in results:
-        for emergence in emergences.by_k:
-            _print_windows(screen, emergences.group, emergence)
-            _print_laws(screen, emergences.group, emergence)
         if not emergences.by_k:
             screen.print(f"{emergences.group.title}: no windows of more than one token are known.", soft_wrap=True)
-    statuses: set[Status] = {law.fit.status for each in results for e in each.by_k for law in e.laws}
-    statuses |= {c.status for each in results for e in each.by_k for law in e.laws for c in law.crossings}
+        elif len(emergences.by_k) == 1:
+            _print_windows(screen, emergences.group, emergences.by_k[0])
+            _print_laws(screen, emergences.group, emergences.by_k[0])
+        else:
+            _print_summary(screen, emergences)
+    shown = [emergence for each in results for emergence in each.by_k]
+    for line in dict.fromkeys(line for each in results for line in _bends(each)):
+        screen.print(line, soft_wrap=True)
+    ask = " One k, as k=10, is printed with every size and level." if any(len(e.by_k) > 1 for e in results) else ""
     print_notes(
         screen,
-        f"p_N: share of windows of N consecutive tokens whose ranks are all at most k; ties "
-        f"{results[0].group.ties.value}. Independent: RBP_k^N. Corrected: beta-binomial with the measured mean and "
-        "autocorrelation of hits. S at p: with a 95 % interval, – for an end that is unbounded.",
-        statuses,
+        "p_N: share of windows of N consecutive tokens whose ranks are all at most k; ties "
+        f"{results[0].group.ties.value}. Independent: RBP_k^N. Laws: -ln p_N = C S^-alpha for each N, with R2 of "
+        "ln(-ln p); pooled: one alpha and a constant for each N, from the counts of windows, p = 0 included; C N: one "
+        "constant, times N. S at p: with a 95 % interval, – for an end that is unbounded; * more than "
+        f"{FAR} times outside the sizes.{ask}",
+        (status for emergence in shown for status in _statuses(emergence)),
     )
+
+
+def _statuses(emergence: Emergence) -> Iterator[Status]:
+    for law in emergence.laws:
+        yield law.fit.status
+        yield from (crossing.status for crossing in law.crossings if crossing.ln_S is not None)
+    yield from (emergence.pooled.status, emergence.joint.status)
+
+
+def _bends(result: Emergences) -> Iterator[str]:
+    """Why a pooled law bends, a line for each group."""
+    said = [f"k = {e.k} ({', '.join(one.name for one in e.pooled.bent)})" for e in result.by_k if e.pooled.bent]
+    if said:
+        yield f"{result.group.title}: the pooled law bends at {', '.join(said)}."
+
+
+def _print_summary(screen: Console, result: Emergences) -> None:
+    columns = ["k", "N", "smallest", "largest", "independent", "alpha", "95 % interval", "S at p = 0.5", "status"]
+    table = grid(
+        f"{result.group.title}: p_N at the smallest and the largest S, and its laws",
+        columns,
+        spare=("independent", "S at p = 0.5"),
+    )
+    for emergence in result.by_k:
+        unseen = []
+        for at, law in enumerate(emergence.laws):
+            p_M = emergence.measured_MN[:, at]
+            if not (p_M > 0).any():
+                unseen.append(str(law.n))
+                continue
+            shares = [_share(p_M[0]), _share(p_M[-1]), _share(emergence.independent_MN[-1, at])]
+            crossing = _crossing(law.crossings[LEVELS.index(0.5)])
+            table.add_row(
+                str(emergence.k),
+                str(law.n),
+                *shares,
+                number(law.fit.alpha),
+                span(law.fit.alpha_lo, law.fit.alpha_hi),
+                crossing,
+                status_name(law.fit.status),
+            )
+        if unseen:
+            table.add_row(str(emergence.k), ", ".join(unseen), "0", "0")
+        for name, fit in (("pooled", emergence.pooled), ("C N", emergence.joint)):
+            ends = span(fit.alpha_lo, fit.alpha_hi)
+            table.add_row(str(emergence.k), name, "", "", "", number(fit.alpha), ends, "", status_name(fit.status))
+    put(screen, table)
 
 
 def _print_windows(screen: Console, group: Group, result: Emergence) -> None:
@@ -57,21 +110,21 @@ def _share(p: float) -> str:
 
 
 def _print_laws(screen: Console, group: Group, result: Emergence) -> None:
-    columns = ["N", "alpha", "95 % interval", "C", "95 % of C", "R2 of ln(-ln p)", "R2 of p", "backtest", "sizes"]
+    columns = ["N", "alpha", "95 % interval", "C", "95 % of C", "R2", "R2 of p", "backtest", "sizes"]
     title = f"{group.title}, k = {result.k}: -ln p_N = C · S^-alpha for each N, and C · N · S^-alpha"
-    table = grid(title, [*columns, "over S", "status"], spare=("C", "95 % of C", "backtest", "over S"))
+    table = grid(title, [*columns, "over S", "status"], spare=("C", "95 % of C", "R2 of p", "backtest", "over S"))
     for law in result.laws:
         fit, ends = law.fit, span(law.fit.alpha_lo, law.fit.alpha_hi)
         row = [number(fit.alpha), ends, *constant(fit), number(fit.r2, 3), "", percent(fit.backtest_error)]
         table.add_row(str(law.n), *row, *sizes_of(fit), status_name(fit.status))
-    joint, ends = result.joint, span(result.joint.alpha_lo, result.joint.alpha_hi)
+    pooled, joint, ends = result.pooled, result.joint, span(result.joint.alpha_lo, result.joint.alpha_hi)
+    name, of_pooled = status_name(pooled.status), span(pooled.alpha_lo, pooled.alpha_hi)
+    table.add_row("pooled", number(pooled.alpha), of_pooled, "", "", "", "", "", str(pooled.n_sizes), "", name)
     r2 = [number(joint.r2_lnln, 3), number(joint.r2_p, 3)]
     C = [short(joint.C), magnitude_span(joint.C_lo, joint.C_hi)]
-    table.add_row("joint", number(joint.alpha), ends, *C, *r2, "", str(joint.n_sizes), "", status_name(joint.status))
-    if joint.alpha_within is not None:
-        table.add_row("joint, own C", number(joint.alpha_within))
+    table.add_row("C N", number(joint.alpha), ends, *C, *r2, "", str(joint.n_sizes), "", status_name(joint.status))
     put(screen, table)
-    crossing = [law for law in result.laws if any(c.status is Status.ok for c in law.crossings)]
+    crossing = [law for law in result.laws if any(c.ln_S is not None for c in law.crossings)]
     if crossing:
         columns = ["N", *(f"S at p = {level}" for level in LEVELS)]
         table = grid(
@@ -83,7 +136,8 @@ def _print_laws(screen: Console, group: Group, result: Emergence) -> None:
 
 
 def _crossing(crossing: Crossing) -> str:
-    if crossing.status is not Status.ok:
+    if crossing.ln_S is None:
         return UNKNOWN
     lo, hi = (UNKNOWN if end is None else f"{end:.0e}".replace("e+", "e") for end in (crossing.lo, crossing.hi))
-    return f"{lo}..{hi}" if crossing.S is None else f"{crossing.S:.1e} ({lo}..{hi})".replace("e+", "e")
+    text = f"{lo}..{hi}" if crossing.S is None else f"{crossing.S:.1e} ({lo}..{hi})".replace("e+", "e")
+    return f"{text}*" if crossing.is_beyond else text

@@ -4,6 +4,7 @@
 Source: RBP paper (arXiv 2510.20387), appendix B, figure 9, table 1.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,8 +13,9 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
+from rbpx.analyses.klaw.law import fit_k_law
 from rbpx.config.request import Request
-from rbpx.groups.fits import record_of
+from rbpx.groups.fits import of_one_document, record_of
 from rbpx.groups.points import weigh_group
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.interval import half_width
@@ -28,6 +30,7 @@ Floats = npt.NDArray[np.float64]
 
 PAPER_K: Final = (1, 2, 3, 5, 7, 10, 18, 30, 50, 78, 100)
 STEP: Final = 10  # the k of a smaller model, that a larger one is to do without
+_LN_STEP: Final = (0.0, math.log(STEP))
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,15 @@ class Exchange:
         factor: how many times larger a model must be to score at k = 1 what this one scores at k = 10.
         lo: lower end of the factor's 95 % interval; None where there is none.
         hi: upper end; None where alpha_S is not significantly above 0, so that no size may be large enough.
+        is_local: whether the law in k bends. The rate is then that between k = 1 and 10 themselves, where these are
+            of the grid, and another stretch of k has another.
     """
 
     rate: float
     factor: float
     lo: float | None
     hi: float | None
+    is_local: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         y_NBK = None
     laws = []
     for at, run in enumerate(group.runs):
-        fit = fit_power_law(k_grid, y_NK[at], None if y_NBK is None else y_NBK[at], method)
+        fit = of_one_document(group, fit_k_law(k_grid, y_NK[at], None if y_NBK is None else y_NBK[at], method))
         laws.append(KLaw(run, fit, _exchange(group, k_grid, y_NK, y_NBK, at, fit)))
     return KLaws(group, tuple(k_grid), tuple(laws))
 
@@ -98,17 +104,25 @@ def _exchange(
     of_S = fit_power_law(sizes, y_NK[:, first], y_BN)
     if of_S.alpha is None or of_S.alpha <= 0:
         return None
-    rate = of_k.alpha / of_S.alpha
+    is_local = Status.bends in of_k.params["reasons"]
+    alpha_k, ends = of_k.alpha, [k_grid.index(k) for k in (1, STEP) if k in k_grid]
+    if is_local and len(ends) == 2:
+        alpha_k = float(line(_LN_STEP, np.log(y_NK[at, ends]))[1])
+    rate = alpha_k / of_S.alpha
     text = 0.0
     if y_NBK is not None and y_BN is not None:
         usable_B = np.isfinite(np.log(y_NBK[at])).all(axis=1) & np.isfinite(np.log(y_BN)).all(axis=1)
-        alpha_k_B = line(np.log(k_grid), np.log(y_NBK[at][usable_B]))[:, 1]
+        ln_y_BK = np.log(y_NBK[at][usable_B])
+        alpha_k_B = line(np.log(k_grid), ln_y_BK)[:, 1]
+        if is_local and len(ends) == 2:
+            alpha_k_B = line(_LN_STEP, ln_y_BK[:, ends])[:, 1]
         alpha_S_B = line(np.log(sizes), np.log(y_BN[usable_B]))[:, 1]
         text = float(np.var(alpha_k_B / alpha_S_B, ddof=1))
     models_sd = rate / of_S.alpha * of_S.params["alpha_models_sd"]
     half = half_width(shared=text, scatter=models_sd, dof=len(sizes) - 2)
     falls = of_S.alpha_lo is not None and of_S.alpha_lo > 0
-    return Exchange(rate, STEP**rate, STEP ** max(rate - half, 0.0), STEP ** (rate + half) if falls else None)
+    hi = STEP ** (rate + half) if falls else None
+    return Exchange(rate, STEP**rate, STEP ** max(rate - half, 0.0), hi, is_local)
 
 
 def keep(store: Store, laws: KLaws) -> list[Record]:

@@ -22,8 +22,9 @@ def show(results: Sequence[KLaws]) -> None:
         for size in sizes:
             table.add_row(escape(size), *(_pair(laws, size) for laws in of_family))
         put(screen, table)
-    columns = ["size", "S", "alpha_k", "95 % interval", "C", "95 % of C", "R2", "S times", "95 % interval", "rate"]
-    spare = ("S", "C", "95 % of C", "R2")
+    columns = ["size", "S", "alpha_k", "95 % of it", "C", "95 % of C", "R2", "neighbours", "S times", "95 % interval"]
+    columns += ["rate"]
+    spare = ("neighbours", "S", "R2", "C", "95 % of C")
     for laws in results:
         table = grid(f"{laws.group.title}: k = {STEP} against size", [*columns, "status"], spare=spare)
         for law in laws.laws:
@@ -32,10 +33,12 @@ def show(results: Sequence[KLaws]) -> None:
     ks = ", ".join(map(str, results[0].k_grid))
     print_notes(
         screen,
-        f"k = {ks}; ties {results[0].group.ties.value}; least squares of ln(-ln RBP_k) on ln k. S times: how many "
-        f"times larger a model must be to do at k = 1 what this one does at k = {STEP}, {STEP}^(alpha_k / alpha_S) "
-        "with alpha_S of the law in S at k = 1; – for an end: no size is known to suffice. Rate: d ln S / d ln k at "
-        "constant RBP.",
+        f"k = {ks}; ties {results[0].group.ties.value}; least squares of ln(-ln RBP_k) on ln k. Interval of alpha_k: "
+        "other documents, at all k together, as hits at one k are hits at every larger k. Neighbours: correlation of "
+        "the residuals of neighbouring k. S times: how many times larger a model must be to do at k = 1 what this one "
+        f"does at k = {STEP}, {STEP}^(alpha_k / alpha_S) with alpha_S of the law in S at k = 1; – for an end: no size "
+        f"is known to suffice. Rate: d ln S / d ln k at constant RBP. Where the law in k bends, alpha_k is that of the "
+        f"best line over these k, and S times and rate are local: they take alpha between k = 1 and {STEP} alone.",
         (status for laws in results for status in doubts(laws)),
     )
 
@@ -60,6 +63,7 @@ def _exchange_row(law: KLaw) -> list[str]:
         span(fit.alpha_lo, fit.alpha_hi, 3),
         *constant(fit),
         number(fit.r2, 3),
+        number(fit.params.get("residual_autocorrelation"), 2),
         *worth,
         status_name(fit.status),
     ]

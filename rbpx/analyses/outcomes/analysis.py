@@ -26,6 +26,7 @@ from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.line import line
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.shares import neg_ln
+from rbpx.laws.trend import judged
 from rbpx.status import Status
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
@@ -59,7 +60,7 @@ def _measured(
     if total_4BML is not None:
         with np.errstate(invalid="ignore"):  # a resample without a token has no share, and is left out
             y_BM = neg_ln(total_4BML[2, :, :, 0] / total_4BML[0, :, :, 0])
-    law = of_one_document(group, fit_power_law(S, neg_ln(rbp_M), y_BM))
+    law = judged(of_one_document(group, fit_power_law(S, neg_ln(rbp_M), y_BM)))
     at = [counted.index(length) for length in lengths]
     r_ML = _correlation(total_4ML[:, :, at], lengths)
     r_BML = None if total_4BML is None else _correlation(total_4BML[..., at], lengths)
@@ -107,7 +108,8 @@ def _of_one_document(fit: OutcomeFit) -> OutcomeFit:
     if fit.alpha is None:
         return fit
     unknown: dict[str, Any] = dict.fromkeys(("alpha_stderr", "alpha_lo", "alpha_hi", "r_lo", "r_hi"))
-    return replace(fit, **unknown, status=Status.one_document, params=fit.params | {"interval": None})
+    params = fit.params | {"interval": None, "reasons": [Status.one_document.value]}
+    return replace(fit, **unknown, status=Status.one_document, params=params)
 
 
 def keep(store: Store, result: OutcomesResult) -> list[Record]:

@@ -21,6 +21,7 @@ from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import around
 from rbpx.laws.model_scatter import Scatter, model_scatter
 from rbpx.laws.passing import TOLERANCES, Slopes, climb, slopes
+from rbpx.laws.trend import first_of, names_of, trend_doubts
 from rbpx.status import Status
 
 __all__ = ["EQUATION", "Correction", "OutcomeFit", "Outcomes", "fit_outcomes", "implied_rbp", "reproduce_outcomes"]
@@ -35,11 +36,12 @@ _CERTAIN: Final = 1 - 1e-9  # the largest share of hits to start from
 
 @dataclass(frozen=True, eq=False)
 class OutcomeFit:
-    """The law of single tokens recovered from outcomes; every number None unless status is ok or one_sided.
+    """The law of single tokens recovered from outcomes; numbers are None where the status says that there is no fit.
 
     C is at S = 1, nats; alpha > 0 when bigger is better. alpha_stderr is from the sequences: over resampled documents
     where there are, else from Fisher's information. alpha_lo and alpha_hi are a 95 % interval that includes the
-    sampling of the sequences and, from 3 sizes on, the scatter of the models about the law. r is the correlation of
+    sampling of the sequences and, from 3 sizes on, the scatter of the models about the law; they are centred on the
+    number. r is the correlation of
     `free`, with its interval. aic and bic are of the likelihood of the outcomes, and compare corrections on the same
     outcomes.
 
@@ -78,8 +80,9 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
         The fit. Its status is too_short without a sequence, too_few_sizes below 2 sizes, one_outcome if all pass or all
         fail, separated if the sizes at which some pass and those at which some fail meet at one size at most (alpha has
         no maximum then), one_length if `free` has one N, not_known if `measured` has no correlation, not_converged if
-        the search found no maximum; with numbers, one_sided if of 3 sizes or more fewer than 3 have passes and failures
-        both.
+        the search found no maximum; with numbers, no_trend where the interval of alpha contains 0, barely_determined
+        where it is as wide as alpha, one_sided if of 3 sizes or more fewer than 3 have passes and failures both. All
+        that hold are in params["reasons"].
 
     Raises:
         ValueError: if shapes disagree, a size or N is impossible, or more passed than there are.
@@ -116,10 +119,13 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
         "interval": kind if has_interval else None,
         "tolerances": TOLERANCES,
     }
-    ends = [_ends(theta_P, refits.bias_P, scatter, of_P) for of_P in np.eye(len(theta_P))]
+    ends = [_ends(theta_P, scatter, of_P) for of_P in np.eye(len(theta_P))]
     r_ends: tuple[float | None, float | None] = (None, None)
     if len(theta_P) == 3 and scatter.sequences_PP[2, 2] > 0:  # at 0 the likelihood has no second derivative to trust
         r_ends = (max(ends[2][0], 0.0), max(ends[2][1], 0.0))
+    reasons = [Status.one_sided] if is_one_sided(one) else []
+    reasons += trend_doubts(float(theta_P[1]), *(ends[1] if has_interval else (None, None)))
+    about["params"]["reasons"] = names_of(reasons)
     n_parameters, value = len(theta_P), float(peak.ln_likelihood_B[0])
     return OutcomeFit(
         C=exp_or_none(float(theta_P[0] + theta_P[1] * ln_S_ref)),
@@ -132,7 +138,7 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
         r_hi=r_ends[1] if has_interval else None,
         aic=2 * n_parameters - 2 * value,
         bic=n_parameters * math.log(about["n_sequences"]) - 2 * value,
-        status=Status.one_sided if is_one_sided(one) else Status.ok,
+        status=first_of(reasons),
         alpha_B=refits.alpha_B,
         **about,
     )
@@ -196,7 +202,7 @@ def implied_rbp(fit: OutcomeFit, S: float) -> tuple[float, float | None, float |
     scatter = Scatter.recall(params["uncertainty"])
     bias_P = np.asarray(params["bias"])
     theta_P = np.array([params["ln_C_ref"], fit.alpha, *[0.0] * (len(bias_P) - 2)])
-    lo, hi = _ends(theta_P, bias_P, scatter, np.array([1.0, -x, *[0.0] * (len(bias_P) - 2)]))
+    lo, hi = _ends(theta_P, scatter, np.array([1.0, -x, *[0.0] * (len(bias_P) - 2)]))
     return rbp, _share(hi), _share(lo)
 
 
@@ -205,9 +211,9 @@ def _share(mu: float) -> float:
     return math.exp(-math.exp(mu)) if mu < _LARGEST_MU else 0.0
 
 
-def _ends(theta_P: Floats, bias_P: Floats, scatter: Scatter, of_P: Floats) -> tuple[float, float]:
-    """95 % interval of a linear combination of the parameters, centred on its value minus the bias of its resamples."""
-    return around(float(of_P @ (theta_P - bias_P)), scatter.half_width(of_P))
+def _ends(theta_P: Floats, scatter: Scatter, of_P: Floats) -> tuple[float, float]:
+    """95 % interval of a linear combination of the parameters, centred on its value."""
+    return around(float(of_P @ theta_P), scatter.half_width(of_P))
 
 
 def _counts(one: Outcomes) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class OutcomeLaws:
         value = fit.alpha - self.tokens.law.alpha
         if fit.alpha_B is None or fit.alpha_lo is None or self.tokens.alpha_B is None:
             return Estimate(value, None, None)
-        return estimate(value, fit.alpha_B - self.tokens.alpha_B, self.tokens.n_documents, Recipe.basic)
+        return estimate(value, fit.alpha_B - self.tokens.alpha_B, self.tokens.n_documents, Recipe.uncentred)
 
 
 @dataclass(frozen=True, eq=False)

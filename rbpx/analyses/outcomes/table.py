@@ -17,8 +17,8 @@ from rbpx.laws.power import PowerLawFit
 _LONGEST_NAME: Final = 16
 _TAKEN = {
     Correction.none: "independent",
-    Correction.measured: "correlation measured",
-    Correction.free: "correlation fitted",
+    Correction.measured: "r measured",
+    Correction.free: "r fitted",
 }
 
 
