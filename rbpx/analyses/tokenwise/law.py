@@ -51,7 +51,7 @@ def hit_chance(z: ArrayLike) -> Floats:
 
 
 def ln_hit_chance(z: ArrayLike) -> Floats:
-    """ln eta = -ln(1 + exp(-z)); any shape."""
+    """Logarithm of the chance of a hit, -ln(1 + exp(-z)); any shape."""
     z = np.asarray(z, dtype=np.float64)
     return np.asarray(np.minimum(z, 0.0) - np.log1p(np.exp(-np.abs(z))))  # five times as fast as np.logaddexp
 
