@@ -117,13 +117,13 @@ def measure_cell(
             "text_hash": cell.text_hash,
             "tokenizer_hash": loaded.tokenizer_hash,
             "weights_hash": loaded.weights_hash,
-            "device": ", ".join(dict.fromkeys(map(_device_name, loaded.devices))),
+            "device": ", ".join(device_names(loaded.devices)),
             "n_processes": processes.world_size,
             "tokens_per_s": n_tokens / wall_s,
             "wall_s": wall_s,
             "peak_mib": _peak_mib(processes.device),
             "started_at": started_at,
-            "versions": _versions(),
+            "versions": versions(),
         }
     record = {
         "cell_key": cell.key,
@@ -186,7 +186,8 @@ def _vocab_table(loaded: LoadedModel) -> pa.Table:
     return pa.table(columns, schema=schema.VOCAB)
 
 
-def _versions() -> Record:
+def versions() -> Record:
+    """Versions of rbpx, Python and the libraries here, by name."""
     return {
         "rbpx": __version__,
         "python": platform.python_version(),
@@ -194,8 +195,14 @@ def _versions() -> Record:
     }
 
 
-def _device_name(device: str) -> str:
-    return torch.cuda.get_device_name(device) if device.startswith("cuda") else device.split(":")[0]
+def device_names(devices: Sequence[str]) -> list[str]:
+    """The kinds of devices, as cpu or the name of a GPU, each once."""
+    return list(
+        dict.fromkeys(
+            torch.cuda.get_device_name(device) if device.startswith("cuda") else device.split(":")[0]
+            for device in devices
+        )
+    )
 
 
 def _peak_mib(device: torch.device) -> float:

@@ -75,7 +75,7 @@ def losses_of(moments_n3J: Floats, top_n: Floats, own_n: Floats) -> Floats:
 
 
 def _temper_rows(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
-    """Float64 [N, 2 + 3 J] on the logits' device: the largest logit, NaN if one is not finite; the target's; moments."""
+    """Float64 [N, 2 + 3 J] on the logits' device: largest logit (NaN if one is not finite), target's logit, moments."""
     if logits_NV.dtype != torch.float32:
         raise ValueError(f"Losses at other temperatures need float32 logits, got {logits_NV.dtype}")
     own_N = logits_NV.gather(1, targets_N.to(logits_NV.device, torch.int64)[:, None])[:, 0]

@@ -25,7 +25,7 @@ f32 = np.float32
 # Sums may be split over a vector's lanes; the loops never see a NaN, which `largest` finds first.
 @njit(nogil=True, cache=True, fastmath={"reassoc", "nsz", "contract"})
 def _exponentials(z_v: Any, top: Any, below_v: Any, step_v: Any, power_v: Any, step: Any) -> None:
-    """x = z - top and exp(step x) of each entry; the power that the nodes multiply begins at 1."""
+    """Write x = z - top and exp(step x) of each entry; the power that the nodes multiply begins at 1."""
     for v in range(z_v.shape[0]):
         x = z_v[v] - top
         below_v[v] = x

@@ -12,7 +12,7 @@ RELATIONS: Final = {
     "vocab": "One row for each token id of a tokenizer.",
     "observations": "RBP_k of each run at the default k under each tie rule, and what was imported; `rbp_at(k, ties)` "
     "is a relation of the same columns at any k.",
-    "temperatures": "One row for each document of a run and each inverse temperature, where `temperature` measured them.",
+    "temperatures": "One row for each document and inverse temperature of a run, once `temperature` measured them.",
     "fits": "One row for each fitted law.",
     "rank_fits": "One row for each distribution fitted to the ranks of a run.",
     "failures": "One row for each cell that was not measured, and why.",
@@ -102,7 +102,7 @@ COLUMNS: Final = {
 LAWS: Final = {
     "rbp": "-ln RBP_k = C S^-alpha (arXiv 2510.20387, eq. 5); from outcomes by maximum likelihood where method is mle",
     "cross_entropy": "cross-entropy = C S^-alpha, nats a token",
-    "cross_entropy_at_temperature": "cross-entropy at the temperature that the text prefers for each model = C S^-alpha",
+    "cross_entropy_at_temperature": "cross-entropy at the temperature that the text prefers, as a law in S",
     "lognormal_rbp1": "-ln of the share of rank 1 that a lognormal of the others derives = C S^-alpha (appendix D)",
     "lognormal_cross_entropy": "entropy of that lognormal, nats = C S^-alpha (appendix D)",
     "error_entropy": "H(P) of the ranks, nats = C S^-alpha (arXiv 2510.04067)",

@@ -131,8 +131,17 @@ def _selects(statement: duckdb.Statement) -> bool:
 
 
 RELATIONS = (
-    "runs", "tokens", "rank_counts", "documents", "vocab", "observations", "temperatures", "fits", "rank_fits", "failures"
-)  # fmt: skip
+    "runs",
+    "tokens",
+    "rank_counts",
+    "documents",
+    "vocab",
+    "observations",
+    "temperatures",
+    "fits",
+    "rank_fits",
+    "failures",
+)
 
 
 def _damage(problem: duckdb.Error) -> DamageError | None:

@@ -17,6 +17,7 @@ import pytest
 from rbpx.analyses.audit.analysis import analyse
 from rbpx.analyses.audit.rank_changes import SAME_NATS, Moves, count_moves
 from rbpx.config.request import Request
+from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.groups.selection import Group, Run
 from rbpx.groups.shifts import shift
 from rbpx.store.queries import ask_beside, connect
@@ -162,8 +163,8 @@ def test_fifty_documents_are_measured_again_unless_a_limit_is_given(family: Fami
     text = write_jsonl(tmp_path / "many.jsonl", *(f"Letter {n} left the harbour." for n in range(60)))
     store = tmp_path / "store"
     here("measure", *family.words("xs", text=text), "--store", store, cwd=cwd, check=0)
-    assert {row["n_documents"] for row in rows(store, cwd)} == {50}
-    assert {row["n_documents"] for row in rows(store, cwd, "limit=1000")} == {60}
+    assert {row["n_documents"] for row in rows(store, cwd, "dtype=float32")} == {50}
+    assert {row["n_documents"] for row in rows(store, cwd, "dtype=float32", "limit=1000")} == {60}
 
 
 # ------------------------------------------------------------------------------------------------------- same results
@@ -192,10 +193,10 @@ def test_a_float32_run_that_was_something_else_is_told(own_store: Path, cwd: Pat
         columns["logprob"][3] += 2 * SAME_NATS
 
     rewrite_tokens(own_store, "s", change)
-    row = of_run(rows(own_store, cwd), "s", k=1)
+    row = of_run(rows(own_store, cwd, "dtype=float32"), "s", k=1)
     assert (row["is_same"], row["n_changed"], row["n_moved"], row["median_move"]) == (False, 5, 5, 7)
     assert row["largest_logprob_move"] == pytest.approx(2 * SAME_NATS, rel=1e-2)
-    shown = here("audit", QUICK, "--store", own_store, cwd=cwd, check=0).stdout
+    shown = here("audit", QUICK, "dtype=float32", "--store", own_store, cwd=cwd, check=0).stdout
     (line,) = [line for line in shown.splitlines() if line.split()[:1] == ["s"] and line.split()[-1] == "no"]
     assert "%" in line
 
@@ -205,7 +206,7 @@ def test_tokens_that_are_cut_otherwise_now_are_not_compared(own_store: Path, cwd
         columns["token_id"][0] += 1
 
     rewrite_tokens(own_store, "s", change)
-    answer = here("audit", QUICK, "--store", own_store, cwd=cwd, check=1)
+    answer = here("audit", QUICK, "dtype=float32", "--store", own_store, cwd=cwd, check=1)
     assert_told(answer, "mine s on file", "other tokens")
 
 
@@ -213,11 +214,11 @@ def test_tokens_that_are_cut_otherwise_now_are_not_compared(own_store: Path, cwd
 
 
 def assert_told(answer: Answer, *names: str) -> None:
-    """One line about one run, and tables of the others."""
+    """One line about one run, and what came of the others."""
     assert "Traceback" not in answer.stderr, answer.stderr[-2000:]
     (line,) = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
     assert [name for name in names if name not in line] == [], line
-    assert {"xs", "m", "l"} < {line.split()[0] for line in answer.stdout.splitlines() if line.strip()}
+    assert "3 sizes, 8 of 8 documents" in answer.stdout
 
 
 @pytest.fixture
@@ -244,17 +245,17 @@ def test_a_model_that_is_not_the_one_measured_is_refused_and_the_others_go_on(
     else:
         shutil.rmtree(own.folders["s"])
     before = snapshot(store)
-    answer = here("audit", QUICK, "--store", store, cwd=cwd, check=1)
+    answer = here("audit", QUICK, "dtype=float32", "--store", store, cwd=cwd, check=1)
     assert_told(answer, "mine s on file", {"gone": str(own.folders["s"])}.get(harm, f"{harm}_hash"))
     assert snapshot(store) == before
-    (law,) = {row["n_points"] for row in rows(store, cwd, check=1) if row["kind"] == "law"}
+    (law,) = {row["n_points"] for row in rows(store, cwd, "dtype=float32", check=1) if row["kind"] == "law"}
     assert law == 3
 
 
 def test_a_text_that_is_not_the_one_measured_is_refused(moved: tuple[Path, Family], cwd: Path) -> None:
     store, own = moved
     write_jsonl(own.text, "Another text.", "Than before.")
-    answer = here("audit", QUICK, "size=xs", "--store", store, cwd=cwd, check=1)
+    answer = here("audit", QUICK, "dtype=float32", "size=xs", "--store", store, cwd=cwd, check=1)
     assert answer.stdout == ""
     assert "is not the text that was measured" in answer.stderr
 
@@ -278,11 +279,35 @@ def test_an_audit_writes_nothing_and_says_how_fast_it_was(both: Path, cwd: Path)
     before = snapshot(both)
     answer = here("audit", QUICK, "--store", both, cwd=cwd, check=0)
     assert snapshot(both) == before
-    assert answer.stderr.count("tokens/s") == 2 * len(SHAPES)
+    assert answer.stderr.count("tokens/s") == len(SHAPES)
+    assert f"{len(SHAPES)} of {2 * len(SHAPES)} runs were measured in float32 by these versions" in answer.stderr
     tables = [line for line in answer.stdout.splitlines() if not line.startswith(("Changed", "not positive"))]
     assert max(map(len, tables)) <= 80
+    assert len(answer.stdout.splitlines()) <= 40
     assert "mine on file, window 64, bfloat16, again in float32: ranks, 8 of 8 documents" in tables
-    assert "mine on file, window 64, again in float32: alpha" in tables
+    assert "mine on file, window 64, bfloat16, again in float32: alpha" in tables
+    assert not any("window 64, again" in line for line in tables)
+
+
+def test_float32_runs_are_left_out_until_they_are_asked_for(measured: Measured, cwd: Path) -> None:
+    answer = here("audit", QUICK, "--store", measured.store, cwd=cwd, check=0)
+    assert (answer.stdout, answer.stderr.count("tokens/s")) == ("", 0)
+    (line,) = answer.stderr.splitlines()
+    assert "dtype=float32" in line
+    answer = here("audit", QUICK, "dtype=float32", "--store", measured.store, cwd=cwd, check=0)
+    (line,) = answer.stdout.splitlines()
+    assert "no rank moved" in line
+    assert answer.stderr.count("tokens/s") == len(SHAPES)
+
+
+def test_a_float32_run_of_other_versions_is_measured_again(own_store: Path, cwd: Path) -> None:
+    for size in ("s", "l"):
+        path = own_store / "runs" / runs_by_size(own_store)[size]["run_id"] / "manifest.json"
+        facts = read_sealed(path)
+        write_sealed(path, facts | {"versions": facts["versions"] | {"torch": "1.0"}}, in_lines=True)
+    answer = here("audit", QUICK, "--store", own_store, cwd=cwd, check=0)
+    assert "2 of 4 runs" in answer.stderr
+    assert answer.stderr.count("tokens/s") == 2
 
 
 def test_the_rows_are_the_same_in_json_and_csv_and_over_a_sweep(both: Path, cwd: Path) -> None:

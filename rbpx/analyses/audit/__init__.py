@@ -9,9 +9,12 @@ ANALYSIS = Analysis(
 Measures 50 documents (limit=) of each run again in float32, the same documents for every size, and compares
 them with what is stored: how many ranks moved and how far, how many tokens crossed k, and how much RBP_k,
 cross-entropy and the exponents of their laws change, with intervals from documents resampled on both sides
-together. Model, tokenizer and text must be those of the run. dtype= narrows to runs of that dtype; a float32
-run must come out the same up to rounding, and the table says so if it does not. device= and tokens_per_batch=
-may differ from the original. Nothing is written.""",
+together. Model, tokenizer and text must be those of the run. device= and tokens_per_batch= may
+differ from the original. Nothing is written.
+
+Runs that were measured in float32 by the same versions on the same kind of device could not come out otherwise and
+are left out; dtype=float32 measures them all the same, and the table says whether they come out as they were, up
+to rounding. dtype= narrows to runs of that dtype.""",
     examples=(
         "python -m rbpx audit dataset=pydoc",
         "python -m rbpx audit dtype=bfloat16 limit=20 k='[1,10,100,1000]' --format json",

@@ -1,43 +1,36 @@
-"""Audit of precision (verb audit): some documents of stored runs are measured again in float32.
+"""Audit of precision (verb audit): some documents of stored runs are measured again in float32. Nothing is written.
 
-A run records its request, which is repeated: the same text, cut by the same protocol for the same model. Both are
-checked against the hashes of the run before anything is compared. Nothing is written.
+A run that was measured in float32, by the same versions on the same kind of device, would give the same numbers again,
+so it is left out unless dtype=float32 asks for it.
 """
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import duckdb
 import pyarrow as pa
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from rbpx.analyses.audit.analysis import Audit, analyse, pair_ranks, sample_documents
-from rbpx.config.grid import Cell, cells
 from rbpx.config.options import Dtype
 from rbpx.config.placement import Split
 from rbpx.config.request import Request
-from rbpx.data.corpus import Document, text_hash
 from rbpx.display.progress import GridProgress
 from rbpx.errors import RbpxError
-from rbpx.files.digest import digest
 from rbpx.groups.selection import Group, Run, select
+from rbpx.measure.again import Reopener, RunNames
+from rbpx.measure.cell import device_names, versions
 from rbpx.measure.distributed import ProcessGroup, init_process_group
 from rbpx.measure.extract import measure_windows
-from rbpx.measure.offline import hash_members
-from rbpx.measure.protocol import resolve_protocol
 from rbpx.measure.results import Failure
-from rbpx.measure.runner import draw_sample, split_of
-from rbpx.models.load import load_model
+from rbpx.measure.runner import split_of
 from rbpx.store.queries import connect
 from rbpx.store.remote import open_store
 from rbpx.store.store import Record, Store
 
-_ASKED = ("model", "dataset", "protocol", "limit", "seed")  # what decides which tokens a run is of
-
-Texts = dict[str, list[Document]]
-"""Texts that were read, by a digest of their request."""
+_DECISIVE = ("torch", "transformers", "tokenizers")  # versions that can change what a model computes
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -75,11 +68,16 @@ def remeasure(request: Request) -> Remeasured:
                 f"{'' if request.dtype is None else f' with dtype={request.dtype.value}'}; see python -m rbpx status"
             )
         processes = init_process_group(request.device.value)
-        n_runs, texts = sum(len(group.runs) for group in groups), Texts()
+        if request.dtype is None:
+            groups = _without_same(groups, store, processes)
+        reopener = Reopener(store, processes)
+        n_runs = sum(len(group.runs) for group in groups)
+        if n_runs == 0:
+            return Remeasured((), (), ())
         with GridProgress("audit in float32", n_runs, quiet=not processes.is_main) as progress:
             for group in groups:
                 doc_ids = sample_documents(group, request.limit, request.seed)
-                runs, failed = _pair_group(connection, group, doc_ids, request, store, processes, progress, texts)
+                runs, failed = _pair_group(connection, group, doc_ids, request, reopener, progress)
                 failures += failed
                 if runs:
                     run_ids += [run.run_id for run, _ in runs]
@@ -87,18 +85,37 @@ def remeasure(request: Request) -> Remeasured:
     return Remeasured(tuple(audits), tuple(run_ids), tuple(failures))
 
 
+def _without_same(groups: list[Group], store: Store, processes: ProcessGroup) -> list[Group]:
+    """The groups without the runs that cannot come out otherwise here; a line says how many those are."""
+    device = ", ".join(device_names([str(processes.device)]))
+
+    def is_same(run: Run) -> bool:
+        facts: Record = store.manifest(run.run_id)
+        same = all(facts["versions"].get(name) == versions()[name] for name in _DECISIVE)
+        return run.dtype == Dtype.float32.value and same and facts["device"] == device
+
+    n_all = sum(len(group.runs) for group in groups)
+    kept = [replace(group, runs=tuple(run for run in group.runs if not is_same(run))) for group in groups]
+    n_same = n_all - sum(len(group.runs) for group in kept)
+    if n_same and processes.is_main:
+        _LOGGER.info(
+            f"{n_same} of {n_all} runs were measured in float32 by these versions on this kind of device, so measuring "
+            "them again could change nothing; to do it anyway: dtype=float32"
+        )
+    return [group for group in kept if group.runs]
+
+
 def _pair_group(
     connection: duckdb.DuckDBPyConnection,
     group: Group,
     doc_ids: list[int],
     request: Request,
-    store: Store,
-    processes: ProcessGroup,
+    reopener: Reopener,
     progress: GridProgress,
-    texts: Texts,
 ) -> tuple[list[tuple[Run, pa.Table]], list[Failure]]:
     """The runs of a group with their ranks, stored beside measured again; and the runs that could not be measured."""
     paired, failures = [], []
+    processes = reopener.processes
     for run in group.runs:
         name = f"{run.family} {run.size} on {run.dataset} ({run.dtype})"
 
@@ -106,8 +123,8 @@ def _pair_group(
             return progress.begin(what, n_tokens, processes.world_size)
 
         try:
-            with split_of(request, store) as split:
-                again, wall_s = _measure_again(run, doc_ids, request, store, processes, texts, begin, split)
+            with split_of(request, reopener.store) as split:
+                again, wall_s = _measure_again(run, doc_ids, request, reopener, begin, split)
             pairs = pair_ranks(connection, group, run, doc_ids, again)
         except RbpxError as problem:
             failures.append(Failure(name, str(problem), request_is_wrong=False))
@@ -122,70 +139,18 @@ def _measure_again(
     run: Run,
     doc_ids: list[int],
     request: Request,
-    store: Store,
-    processes: ProcessGroup,
-    texts: Texts,
+    reopener: Reopener,
     begin: Callable[[int], Callable[[int], None]],
     split: Split | None,
 ) -> tuple[pa.Table, float]:
     """The scored tokens of some documents of a run, in float32, and the seconds that ranking them took."""
-    facts, record = store.manifest(run.run_id), _record(run, store)
-    cell, documents = _ask_again(record, store, texts)
-    if cell.text_hash != facts["text_hash"]:
-        raise RbpxError(
-            f"dataset {run.dataset} is not the text that was measured (hash {cell.text_hash}, the run has "
-            f"{facts['text_hash']}); bring back the text, or measure the run anew"
-        )
-    cache = store.root / "hashes.json"
-    revision = record["commit"] or cell.revision
-    loaded = load_model(cell.model, revision, cell.dtype, processes.device, cache, cell.pickled, split)
-    for what, of_run in (("weights_hash", loaded.weights_hash), ("tokenizer_hash", loaded.tokenizer_hash)):
-        if of_run != facts[what]:
-            raise RbpxError(
-                f"{cell.model} is not the model that was measured ({what} {of_run}, the run has {facts[what]}); bring "
-                "back the model, or measure the run anew"
-            )
-    protocol = resolve_protocol(cell, loaded)
+    names = RunNames(run.run_id, run.family, run.size, run.dataset)
+    protocol, documents = reopener.reopen(names, split, Dtype.float32)
     windows = protocol.windows([documents[doc_id] for doc_id in doc_ids])
     n_tokens = sum(w.n_scored for w in windows)
     if n_tokens == 0:
         raise RbpxError(f"none of the {len(doc_ids)} document(s) drawn has a scored token; give more with limit=N")
     advance = begin(n_tokens)
     wall_from = time.monotonic()
-    rows = measure_windows(protocol.loaded, windows, processes, request.tokens_per_batch, advance)
+    rows = measure_windows(protocol.loaded, windows, reopener.processes, request.tokens_per_batch, advance)
     return pa.table(rows.columns), time.monotonic() - wall_from
-
-
-def _record(run: Run, store: Store) -> Record:
-    """The newest request that this run answered under these names."""
-    names = (run.run_id, run.family, run.size, run.dataset)
-    answered = [
-        cell
-        for cell in store.records("cells")
-        if (cell["run_id"], *(cell[n] for n in ("family", "size", "dataset"))) == names
-    ]
-    return max(answered, key=lambda cell: str(cell["asked_at"]))
-
-
-def _ask_again(record: Record, store: Store, texts: Texts) -> tuple[Cell, list[Document]]:
-    """The cell of a record, in float32, and the documents of its text.
-
-    Raises:
-        RbpxError: the record has no complete request, or its model or text is not available.
-    """
-    values = {name: record["config"].get(name) for name in _ASKED}
-    if None in values.values():
-        raise RbpxError("its record does not contain the whole request; measure the run anew")
-    try:
-        request = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Request), values))
-    except OmegaConfBaseException as problem:
-        reason = str(problem).split("\n")[0]
-        raise RbpxError(f"its record is of another version of rbpx ({reason}); measure the run anew") from None
-    assert isinstance(request, Request)
-    request = replace(request, size=[record["size"]], dtype=Dtype.float32, store=str(store.root))
-    hashes = hash_members(request, store)
-    key = digest([values["dataset"], values["limit"], values["seed"]])
-    if key not in texts:
-        texts[key] = draw_sample(request, store).documents
-    (cell,) = cells(request, text_hash(texts[key]), hashes)
-    return cell, texts[key]

@@ -14,30 +14,48 @@ from rbpx.status import Status
 
 
 def show(results: Sequence[Audit]) -> None:
-    """Print for each group how many ranks moved, and how that shifts each run and the laws through the runs."""
+    """Print for each group how many ranks moved, and how that shifts each run and the laws; a line where none did."""
     screen = console()
+    told = [audit for audit in results if not _is_unmoved(audit)]
     for audit in results:
         title = f"{audit.group.title}, again in float32"
         documents = f"{audit.n_documents:,} of {audit.n_stored:,} documents"
+        if _is_unmoved(audit):
+            tokens = sum(each.moves.n_tokens for each in audit.runs)
+            largest = max(each.moves.largest_logprob_move for each in audit.runs)
+            screen.print(
+                f"{title}: {len(audit.runs)} sizes, {documents}, {tokens:,} tokens: no rank moved, and no "
+                f"log-probability by more than {short(largest)} nats",
+                soft_wrap=True,
+                markup=False,
+            )
+            continue
         _print_moves(screen, f"{title}: ranks, {documents}", audit)
         _print_shifts(screen, f"{title}: RBP_k and nats", audit)
         if audit.laws:
             _print_laws(screen, f"{title}: alpha", audit)
-    rules = ", ".join(dict.fromkeys(audit.group.ties.value for audit in results))
+    if not told:
+        return
+    rules = ", ".join(dict.fromkeys(audit.group.ties.value for audit in told))
     screen.print(
         f"Changed: tokens whose number of greater or of equal logits differs; moved: those whose rank differs, ties "
         f"{rules}; by, largest: the median and the largest change, in ranks; nats: the largest difference of a "
         "log-probability. Same: a second measurement in float32 agrees, with at most 1 token in 1,000 changed and "
-        "differences up to 0.0001 nats. Lost, gained: hits only as stored, only in float32. Differences are float32 "
-        "minus stored, on the same documents, with 95 % intervals over documents, and for alpha over models too; "
-        f"{UNKNOWN} where no document differs.",
+        "differences up to 0.0001 nats. Differences are float32 minus stored, on the same documents; * where the 95 % "
+        f"interval over documents (in --format json, with what was lost and gained) excludes 0; {UNKNOWN} where no "
+        "document differs. Intervals of alpha are over documents and models.",
         soft_wrap=True,
     )
-    statuses = {law.difference.status for audit in results for law in audit.laws}
+    statuses = {law.difference.status for audit in told for law in audit.laws}
     if Status.no_variation in statuses:
         screen.print(f"{status_name(Status.no_variation)}: no rank crossed k, so nothing shifts.", soft_wrap=True)
     for line in remedies(statuses - {Status.no_variation}):
         screen.print(line, soft_wrap=True)
+
+
+def _is_unmoved(audit: Audit) -> bool:
+    """Whether no rank moved, and no log-probability beyond rounding."""
+    return all(each.moves.n_moved == 0 and each.moves.is_same for each in audit.runs)
 
 
 def _print_moves(screen: Console, title: str, audit: Audit) -> None:
@@ -57,13 +75,13 @@ def _same(each: RunAudit) -> str:
 
 
 def _print_shifts(screen: Console, title: str, audit: Audit) -> None:
-    table = grid(title, ["size", "", "stored", "float32", "difference", "95 % interval", "lost", "gained"], left=2)
+    k_grid = list(audit.runs[0].rbp)
+    columns = [f"RBP_{k}" for k in k_grid]
+    table = grid(title, ["size", "CE", "difference", *columns], spare=columns)
     for each in audit.runs:
-        table.add_section()
-        for at, (k, shifted) in enumerate(each.rbp.items()):
-            crossed = (f"{each.moves.n_lost[k]:,}", f"{each.moves.n_gained[k]:,}")
-            table.add_row(escape(each.run.size) if at == 0 else "", f"RBP_{k}", *_cells(shifted), *crossed)
-        table.add_row("", "CE", *_cells(each.cross_entropy_nats))
+        shifts = [_difference(each.rbp[k]) for k in k_grid]
+        nats = each.cross_entropy_nats
+        table.add_row(escape(each.run.size), number(nats.before), _difference(nats), *shifts)
     put(screen, table)
 
 
@@ -81,9 +99,12 @@ def _print_laws(screen: Console, title: str, audit: Audit) -> None:
     put(screen, table)
 
 
-def _cells(shifted: Shift) -> list[str]:
-    ends = span_signed(shifted.difference.lo, shifted.difference.hi)
-    return [number(shifted.before), number(shifted.after), signed(shifted.difference.value), ends]
+def _difference(shifted: Shift) -> str:
+    """A difference with its sign, marked where its interval excludes 0."""
+    value, ends = shifted.difference.value, shifted.difference.ends
+    if not value:
+        return UNKNOWN
+    return f"{signed(value)}{'*' if ends is not None and (ends[0] > 0 or ends[1] < 0) else ' '}"
 
 
 def signed(value: float | None) -> str:

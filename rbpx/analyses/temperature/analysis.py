@@ -181,8 +181,8 @@ def check_same(run_id: str, again: pa.Table, facts: Record) -> None:
     nats = pc.sum(raw["sum_loss_nats"]).as_py() / n_tokens
     if n_tokens != facts["n_tokens"] or not abs(nats - stored) <= _SAME_NATS:
         raise RbpxError(
-            f"run {run_id} has {facts['n_tokens']:,} tokens and a cross-entropy of {stored:.4f} nats; measured again it "
-            f"has {n_tokens:,} and {nats:.4f}; look at versions and device with `show`, or measure the run anew"
+            f"run {run_id} has {facts['n_tokens']:,} tokens and a cross-entropy of {stored:.4f} nats; measured again "
+            f"it has {n_tokens:,} and {nats:.4f}; look at versions and device with `show`, or measure the run anew"
         )
 
 

@@ -35,8 +35,8 @@ def show(results: Sequence[Temperatures]) -> None:
     statuses = {law.fit.status for result in measured for law in (result.raw, result.tempered) if law is not None}
     if Status.at_limit in statuses:
         screen.print(
-            f"{status_name(Status.at_limit)}: T* lies beyond {1 / betas[-1]:g} to {1 / betas[0]:g}, so what stands at T* "
-            "is the value at the nearer end.",
+            f"{status_name(Status.at_limit)}: T* lies beyond {1 / betas[-1]:g} to {1 / betas[0]:g}, so what stands at "
+            "T* is the value at the nearer end.",
             soft_wrap=True,
         )
     for line in remedies(statuses - {Status.at_limit}):

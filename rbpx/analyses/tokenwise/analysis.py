@@ -8,6 +8,7 @@ Source: arXiv 2306.11343, for the learner.
 """
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -45,7 +46,7 @@ class Learner:
         judgement: against the true hits; None unless the status is ok.
         told_nats: its log loss estimated from the outcomes of the unseen documents; None where it was not estimated.
         coefficients: mean over the folds, per standard deviation of each feature; None where there are none.
-        status: of the fold that did worst.
+        status: of the first fold that has no model; ok if all have one.
     """
 
     name: str
@@ -118,15 +119,20 @@ def _tokenwise(
     x_TF = np.column_stack([np.ones(len(x_TF)), x_TF])
     tokens = _Tokens(x_TF, table["hit"].to_numpy(zero_copy_only=False), table["doc_id"].to_numpy())
     fold_T = (np.random.default_rng(seed).permutation(group.n_documents) % FOLDS)[tokens.document_T]
-    learners = [each for n in lengths for each in _learners(tokens, fold_T, n, names)]
-    return Tokenwise(k, len(x_TF), float(tokens.hit_T.mean()), (*learners, _ceiling(tokens, fold_T, names)))
+    with ThreadPoolExecutor() as pool:  # numpy works outside the interpreter's lock
+        ceiling = pool.submit(_ceiling, tokens, fold_T, names)
+        by_length = pool.map(lambda n: list(_learners(tokens, fold_T, n, names)), lengths)
+        learners = [each for of_length in by_length for each in of_length]
+        return Tokenwise(k, len(x_TF), float(tokens.hit_T.mean()), (*learners, ceiling.result()))
 
 
 def _ceiling(tokens: _Tokens, fold_T: Any, names: Sequence[str]) -> Learner:
     z_T, thetas, status = np.full(len(fold_T), np.nan), [], Status.ok
     for seen_T, unseen_T in _folds(fold_T):
         learned = _learn(tokens.x_TF[seen_T, None], tokens.hit_T[seen_T])
-        status = learned.status if status is Status.ok else status
+        status = learned.status
+        if status is not Status.ok:
+            break
         thetas.append(learned.theta_F)
         z_T[unseen_T] = tokens.x_TF[unseen_T] @ learned.theta_F
     return _judged("tokens", None, status, z_T, tokens, None, thetas, names)
@@ -147,8 +153,10 @@ def _learners(tokens: _Tokens, fold_T: Any, n: int, names: Sequence[str]) -> Ite
         x_QNF, passed = tokens.x_TF[at_QN[seen_Q]], passed_Q[seen_Q]
         naive = (x_QNF.reshape(-1, 1, x_QNF.shape[2]), np.repeat(passed, n))
         for way, (x, labels) in enumerate(((x_QNF, passed), naive, (x_QNF[:, :, :1], passed))):
+            if statuses[way] is not Status.ok:  # one fold without a model leaves tokens that cannot be judged
+                continue
             learned = _learn(x, labels)
-            statuses[way] = learned.status if statuses[way] is Status.ok else statuses[way]
+            statuses[way] = learned.status
             thetas[way].append(learned.theta_F)
             z_3T[way, unseen_T] = tokens.x_TF[unseen_T, : x.shape[2]] @ learned.theta_F
     for way, name in enumerate(LEARNERS[:3]):

@@ -47,7 +47,13 @@ class Learned:
 
 def hit_chance(z: ArrayLike) -> Floats:
     """eta, the chance of a hit, from its logit x theta; any shape."""
-    return np.asarray(np.exp(-np.logaddexp(0.0, -np.asarray(z, dtype=np.float64))))
+    return np.exp(ln_hit_chance(z))
+
+
+def ln_hit_chance(z: ArrayLike) -> Floats:
+    """Logarithm of the chance of a hit, -ln(1 + exp(-z)); any shape."""
+    z = np.asarray(z, dtype=np.float64)
+    return np.asarray(np.minimum(z, 0.0) - np.log1p(np.exp(-np.abs(z))))  # five times as fast as np.logaddexp
 
 
 def hit_given_outcome(eta_QN: ArrayLike, passed_Q: ArrayLike) -> Floats:
@@ -58,10 +64,15 @@ def hit_given_outcome(eta_QN: ArrayLike, passed_Q: ArrayLike) -> Floats:
         passed_Q: whether each sequence passed.
     """
     eta = np.asarray(eta_QN, dtype=np.float64)
+    with np.errstate(divide="ignore"):  # a token that is sure to be a miss
+        ln_pass_Q = np.log(eta).sum(axis=1)
+    return _hit_given_outcome(eta, ln_pass_Q, np.asarray(passed_Q, dtype=bool))
+
+
+def _hit_given_outcome(eta_QN: Floats, ln_pass_Q: Floats, passed_Q: NDArray[np.bool_]) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):  # a sequence that is sure to fail, or sure to pass
-        ln_pass_Q1 = np.log(eta).sum(axis=1, keepdims=True)
-        of_failed_QN = (eta - np.exp(ln_pass_Q1)) / -np.expm1(ln_pass_Q1)
-    return np.where(np.asarray(passed_Q, dtype=bool)[:, None], 1.0, of_failed_QN)
+        of_failed_QN = (eta_QN - np.exp(ln_pass_Q)[:, None]) / -np.expm1(ln_pass_Q)[:, None]
+    return np.where(passed_Q[:, None], 1.0, of_failed_QN)
 
 
 def unbiased_risk(eta_QN: ArrayLike, passed_Q: ArrayLike, loss_hit_QN: ArrayLike, loss_miss_QN: ArrayLike) -> float:
@@ -107,14 +118,21 @@ def learn(x_QNF: ArrayLike, passed_Q: ArrayLike) -> Learned:
         raise ValueError(f"features have shape {x.shape}, outcomes {passed.shape}")
     if passed.all() or not passed.any():
         return Learned(np.full(x.shape[2], np.nan), 0, Status.one_outcome)
-    flat_TF = x.reshape(-1, x.shape[2])
+    flat_TF = np.ascontiguousarray(x.reshape(-1, x.shape[2]))  # one product instead of one a sequence
+
+    def ln_eta(theta_F: Floats) -> Floats:
+        return ln_hit_chance(flat_TF @ theta_F).reshape(passed.shape[0], x.shape[1])
+
     share = float(passed.mean()) ** (1 / x.shape[1])
-    theta_F = np.linalg.lstsq(flat_TF, np.full(len(flat_TF), np.log(share / (1 - share))), rcond=None)[0]
-    value = ln_likelihood(theta_F, x, passed)
+    # The least squares of a constant on the features, one of which is constant too.
+    start_F = np.linalg.lstsq(flat_TF.T @ flat_TF, flat_TF.sum(axis=0), rcond=None)[0]
+    theta_F = start_F * np.log(share / (1 - share))
+    ln_eta_QN = ln_eta(theta_F)
+    value = _total(ln_eta_QN.sum(axis=1), passed)
     for step in range(1, _STEPS + 1):
-        eta_QN, ln_pass_Q = hit_chance(x @ theta_F), _ln_pass(theta_F, x)
-        score_F = (hit_given_outcome(eta_QN, passed) - eta_QN).ravel() @ flat_TF
-        slope_QF = ((1 - eta_QN)[:, None, :] @ x)[:, 0]
+        eta_QN, ln_pass_Q = np.exp(ln_eta_QN), ln_eta_QN.sum(axis=1)
+        score_F = (_hit_given_outcome(eta_QN, ln_pass_Q, passed) - eta_QN).ravel() @ flat_TF
+        slope_QF = np.einsum("qn,qnf->qf", 1 - eta_QN, x)
         weight_Q = np.exp(ln_pass_Q) / -np.expm1(ln_pass_Q)
         information_FF = (slope_QF * weight_Q[:, None]).T @ slope_QF
         if not np.linalg.cond(information_FF) < _WORST_CONDITION:
@@ -123,7 +141,8 @@ def learn(x_QNF: ArrayLike, passed_Q: ArrayLike) -> Learned:
         if score_F @ step_F < _DECREMENT:
             return Learned(theta_F, step, Status.ok)
         for _ in range(_HALVINGS):
-            risen = ln_likelihood(theta_F + step_F, x, passed)
+            ln_eta_QN = ln_eta(theta_F + step_F)
+            risen = _total(ln_eta_QN.sum(axis=1), passed)
             if risen >= value - _ROUNDING * abs(value):
                 break
             step_F = step_F / 2
@@ -132,7 +151,7 @@ def learn(x_QNF: ArrayLike, passed_Q: ArrayLike) -> Learned:
 
 
 def _ln_pass(theta_F: Floats, x_QNF: Floats) -> Floats:
-    return -np.asarray(np.logaddexp(0.0, -(x_QNF @ theta_F)).sum(axis=1))
+    return np.asarray(ln_hit_chance(x_QNF @ theta_F).sum(axis=1))
 
 
 def _total(ln_pass_Q: Floats, passed_Q: NDArray[np.bool_]) -> float:
