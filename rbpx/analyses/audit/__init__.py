@@ -21,4 +21,12 @@ may differ from the original. Nothing is written.""",
     tokens=True,
     measures=True,
     primary="audit",
+    keys=(
+        "k",
+        "ties",
+        "limit",
+        "dtype",
+        "device",
+        "resamples",
+    ),
 )

@@ -12,4 +12,10 @@ times larger a model must be to do at k = 1 what this one does at k = 10.""",
     examples=("python -m rbpx klaw", "python -m rbpx klaw dataset=stdlib k='[1,2,5,10]' --format csv"),
     title="The law in k",
     sizes=1,
+    keys=(
+        "k",
+        "ties",
+        "resamples",
+        "method",
+    ),
 )

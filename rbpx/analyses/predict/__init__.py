@@ -12,4 +12,12 @@ and says how far outside the fitted sizes that is.""",
     examples=("python -m rbpx predict", "python -m rbpx predict dataset=stdlib S='[1e7,1e8]' method='[ols,offset]'"),
     title="Backtest and prediction",
     sizes=3,
+    keys=(
+        "k",
+        "S",
+        "ties",
+        "resamples",
+        "laws",
+        "method",
+    ),
 )
