@@ -107,7 +107,7 @@ def _run_job(line: CommandLine, config: Any, alone: bool) -> Outcome:
         _check_shown(line.verb, request)
         if start is None:
             return Outcome(request)
-        job = Job(request, line, alone)
+        job = Job(request, line, alone, *(_place(line) if alone else ()))
         if isinstance(described, Verb) and not described.needs_store:
             return Outcome(request, start(job))
         from rbpx.store.reread import read_again
@@ -120,6 +120,25 @@ def _run_job(line: CommandLine, config: Any, alone: bool) -> Outcome:
     except BrokenPipeError:
         close_output()
         return Outcome()
+
+
+def _place(line: CommandLine) -> tuple[int, int | None]:
+    """The number of the job that runs, from 1, and how many its sweep has: Hydra knows the first when it starts one."""
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.types import RunMode
+
+    hydra = HydraConfig.get()
+    if hydra.mode != RunMode.MULTIRUN:
+        return 1, 1
+    number = int(hydra.job.num) + 1
+    if not hydra.sweeper["_target_"].endswith(f".{BasicSweeper.__name__}"):
+        return number, None
+    params = [f"{key}={value}" for key, value in (hydra.sweeper.get("params") or {}).items()]
+    overrides = [word for word in line.hydra if "=" in word and not word.startswith("-")]
+    parsed = OverridesParser.create().parse_overrides([*params, *overrides])
+    return number, sum(len(batch) for batch in BasicSweeper.split_arguments(parsed, None))
 
 
 def close_output() -> None:
