@@ -11,7 +11,9 @@ from rbpx.config.suggest import did_you_mean
 from rbpx.store.remote import open_store
 from rbpx.ties import Ties
 
-_IMPORTED = ("source", "ties", "family", "dataset", "size")
+_IMPORTED = ("source", "ties", "family", "dataset", "size", "revision")
+_NAMES = ("source", "family", "dataset", "size", "revision")
+_KEYS = {"revision": "model.revision"}  # of those whose key has another name
 
 
 def _asks_for(ties: Ties | None) -> str:
@@ -21,12 +23,14 @@ def _asks_for(ties: Ties | None) -> str:
 def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
     """Why a request matches nothing; imported observations have one tie rule, measured ones have all."""
     query = """
-        SELECT DISTINCT source, ties, family, dataset, size FROM observations WHERE source <> 'measured' ORDER BY ALL"""
+        SELECT DISTINCT source, ties, family, dataset, size, revision
+        FROM observations WHERE source <> 'measured' ORDER BY ALL"""
     named: dict[str, Any] = {
         "source": request.source,
         "family": request.family or (None if request.model is None else request.model.family),
         "dataset": None if request.dataset is None else request.dataset.name,
         "size": None if request.size == "all" else request.size,
+        "revision": None if request.model is None else request.model.revision,
     }
     others = [
         (row[0], row[1])
@@ -37,7 +41,7 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
             for name, value in named.items()
         )
     ]
-    narrowing = " ".join(f"{name}={value}" for name, value in named.items() if value is not None)
+    narrowing = " ".join(f"{_KEYS.get(name, name)}={value}" for name, value in named.items() if value is not None)
     unknown = _not_there(connection, named)
     if unknown is not None:
         return f"{unknown}; see python -m rbpx status --store {request.store}"
@@ -53,16 +57,17 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
 def _not_there(connection: duckdb.DuckDBPyConnection, named: Mapping[str, Any]) -> str | None:
     """The first value that is asked for and nothing in the store has, with those that there are."""
     query = """
-        SELECT DISTINCT source, family, dataset, size FROM observations WHERE source <> 'measured'
-        UNION SELECT DISTINCT 'measured', family, dataset, size FROM runs ORDER BY ALL"""
+        SELECT DISTINCT source, family, dataset, size, revision FROM observations WHERE source <> 'measured'
+        UNION SELECT DISTINCT 'measured', family, dataset, size, revision FROM runs ORDER BY ALL"""
     rows = connection.sql(query).fetchall()
-    for at, name in enumerate(("source", "family", "dataset", "size")):
+    for at, name in enumerate(_NAMES):
         present = list(dict.fromkeys(row[at] for row in rows if row[at] is not None))
         values = named[name] if isinstance(named[name], list) else [named[name]]
         for value in values:
             if value is not None and value not in present:
                 examples = ", ".join(present[:12]) + (", ..." if len(present) > 12 else "")
-                return f"{name}={value} is not in the store; {did_you_mean(str(value), present)}it holds {examples}"
+                holds = f"{did_you_mean(str(value), present)}it holds {examples or 'none'}"
+                return f"{_KEYS.get(name, name)}={value} is not in the store; {holds}"
     return None
 
 

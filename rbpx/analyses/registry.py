@@ -21,6 +21,7 @@ class Analysis:
         examples: commands that can be typed.
         title: heading of its section in a report.
         sizes: models that a group of runs needs.
+        keys: what it can be asked beside what narrows every question, for its page.
         tokens: whether it reads single tokens, which imported results do not have.
         across: whether it compares groups with each other, instead of looking at one after the other.
         small: whether it has something to say about groups with fewer sizes than a law needs.
@@ -40,6 +41,7 @@ class Analysis:
     small: bool = False
     measures: bool = False
     file: str = ""
+    keys: tuple[str, ...] = ()
     primary: str = "analyse"
 
 

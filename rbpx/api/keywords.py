@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from rbpx.analyses.registry import analysis
-from rbpx.config.compose import compose
+from rbpx.config.compose import compose, names_dataset
 from rbpx.config.overrides import quoted
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
+from rbpx.store.imports import dataset_names
+from rbpx.store.remote import open_store
 
 _GROUPS = ("model", "dataset", "protocol")
 
@@ -82,7 +84,9 @@ def requests(verb: str, keys: Mapping[str, Any], store: str, config_dir: Path | 
     primary = analysis(verb).primary
     fixed = [f"store={quoted(store)}", *own]
     jobs = [[f"{name}={written(value)}" for name, value in job] for job in product(*combinations)]
-    return [compose(primary, [*fixed, *job]) for job in jobs]
+    narrowed = any(names_dataset(primary, job) for job in jobs)
+    held = dataset_names(open_store(store)) if narrowed else []
+    return [compose(primary, [*fixed, *job], held) for job in jobs]
 
 
 def _choices(name: str, value: Any) -> list[Any]:

@@ -2,52 +2,111 @@
 
 import textwrap
 from pathlib import Path
+from typing import Final
 
+from rbpx.analyses.registry import Analysis, has
 from rbpx.cli.registry import about, verbs
 from rbpx.config.places import experiments, folder
 
-_KEYS = """\
+# What is said of each key, in the order of the page; {models}, {datasets} and {experiments} are the names there are.
+_KEYS: Final[dict[str, str]] = {
+    "model": """\
 model=FAMILY      {models}
-                  model=hub model.id=ORG/NAME or a folder; model.revision=step1000 a branch, tag or commit of the hub
-model.pickled=true  take weights from pytorch_model.bin where there are no safetensors; tensors only, no code is run
-model.bos=RULE    tokenizer (default): special tokens as the tokenizer adds them; add: exactly one BOS; none
-size=SIZE         all (default), one, or a list: size='[3k,25k]'
+                  model=hub model.id=ORG/NAME or a folder; model.revision=step1000 a branch, tag or commit there""",
+    "model.pickled": """\
+model.pickled=true  take weights from pytorch_model.bin where there are no safetensors; tensors only, no code is run""",
+    "model.bos": """\
+model.bos=RULE    tokenizer (default): special tokens as the tokenizer adds them; add: exactly one BOS; none""",
+    "size": """\
+size=SIZE         all (default), one, or a list: size='[3k,25k]'""",
+    "dataset": """\
 dataset=NAME      {datasets}
                   dataset=file dataset.path=FILE for your own text; dataset.path= beside a known dataset reads that
-                  from a file; dataset=hub dataset.hub=ORG/NAME dataset.split=test, dataset.subset=, dataset.revision=
+                  from a file; dataset=hub dataset.hub=ORG/NAME dataset.split=test, also subset=, revision=""",
+    "dataset.fields": """\
 dataset.fields=   columns that make a document, '[question,answer]'; dataset.where='{{column: value}}' and
-                  dataset.longer_than=N choose rows, dataset.articles=true joins lines into articles
+                  dataset.longer_than=N choose rows, dataset.articles=true joins lines into articles""",
+    "dataset.chunk": """\
+dataset.chunk=none  or paragraph, line: what of a text on this machine makes a document; dataset.name=NAME names it""",
+    "dataset.draw": """\
 dataset.draw=HOW  whole: load, shuffle, take the first; parts, stream: the same documents, with less loaded;
-                  first: the first rows, shuffled. What was drawn stays in the store, in samples/
+                  first: the first rows, shuffled. What was drawn stays in the store, in samples/""",
+    "protocol": """\
 protocol=NAME     paper (default): documents cut to 512 tokens or the model's context; official: what the authors'
-                  code does; rolling: whole documents, protocol.window=1024 protocol.stride=512, each token scored once
-protocol.padding=counted  or masked: rows of the vocabulary without a token (Pythia has 27 or more)
-k=K               one, a list k='[1,10,100]', or log; default 1, 10, 100, 500, 1000, 2500, 10000 below the vocabulary
-n=N, S=S          lengths of windows and sequences, in tokens; sizes to predict
-ties=RULE         pessimistic (default), optimistic (default for protocol=official), mid
-limit=N           documents at most, default 1000, drawn with seed=42
-dtype=float32     or bfloat16, float16; logits are float32 in each
-device=auto       or cpu, cuda; tokens_per_batch=4096 changes speed, never results
+                  code does; rolling: whole documents, protocol.window=1024 protocol.stride=512, each token once""",
+    "protocol.padding": """\
+protocol.padding=counted  or masked: rows of the vocabulary without a token (Pythia has 27 or more)""",
+    "k": """\
+k=K               one, a list k='[1,10,100]', or log; default 1, 10, 100, 500, 1000, 2500, 10000 below V""",
+    "n": """\
+n=N               lengths of windows and sequences, in tokens: n='[1,2,5]'""",
+    "S": """\
+S=SIZE            sizes to predict, in non-embedding parameters: S='[1e9,1e10]'""",
+    "ties": """\
+ties=RULE         pessimistic (default), optimistic (default for protocol=official), mid""",
+    "limit": """\
+limit=N           documents at most, default 1000 (audit: 50 of each run), drawn with seed=42""",
+    "dtype": """\
+dtype=float32     or bfloat16, float16; logits are float32 in each""",
+    "device": """\
+device=auto       or cpu, cuda; tokens_per_batch=4096 changes speed, never results""",
+    "memory": """\
 device=split      a model larger than one GPU, over all GPUs, memory and disk; memory='{{0: 20GiB, cpu: 60GiB}}' limits
-                  each of them, and what it does not name holds nothing
-calibrate=false   or true: plan measures how fast this machine is
-resamples=1000    of the documents, for intervals
-slices=, least=, top=  slices of tokens that gaps compares; rows of improve: least count, number printed
-laws=all          or a list of laws; method=ols, weighted, offset, robust, a list or all
-family=, source=  narrow an analysis to families and to a source of observations (measured, or as imported)
-store=DIR         folder of the store (--store DIR), default $RBPX_STORE or store/; s3://BUCKET/PATH is read only
-plot=true         small plots under the tables (--plot): fit, klaw, regimes, emergence, gaps
-format=table      or csv, json (--format F); report: html, md, tex, svg, pdf; output=FILE (--output FILE) where a verb
-                  writes
-experiment=NAME   {experiments}"""
+                  each of them, and what it does not name holds nothing""",
+    "calibrate": """\
+calibrate=false   or true: plan measures how fast this machine is""",
+    "resamples": """\
+resamples=1000    of the documents, for intervals""",
+    "slices": """\
+slices=           position, frequency, or SQL conditions by name: slices='{{early: "position < 64"}}'""",
+    "least": """\
+least=20          times that a token id must be scored to be listed""",
+    "top": """\
+top=15            rows that are printed""",
+    "laws": """\
+laws=all          or a list of laws""",
+    "method": """\
+method=ols        weighted, offset, robust, a list or all: how laws are fitted""",
+    "source": """\
+family=, source=  narrow a question to families and to a source of observations (measured, or as imported)""",
+    "store": """\
+store=DIR         folder of the store (--store DIR), default $RBPX_STORE or store/; s3://BUCKET/PATH is read only""",
+    "plot": """\
+plot=true         small plots under the tables (--plot): fit, klaw, regimes, emergence, gaps""",
+    "format": """\
+format=table      or csv, json (--format F); report: html, md, tex, svg, pdf""",
+    "output": """\
+output=FILE       where a verb writes (--output FILE)""",
+    "experiment": """\
+experiment=NAME   {experiments}""",
+}
+# What is said of a key in place of that on the page of a question, which looks at what the store holds.
+_NARROWING: Final[dict[str, str]] = {
+    "model": """\
+model=FAMILY      narrows to a family that the store holds, model.revision=step1000 to a revision of it""",
+    "size": """\
+size=SIZE         narrows to sizes: all (default), one, or a list: size='[3k,25k]'""",
+    "dataset": """\
+dataset=NAME      narrows to a text, measured or imported""",
+    "protocol": """\
+protocol=NAME     narrows to texts that were read so: paper, official, rolling""",
+    "plot": """\
+plot=true         small plots under the tables (--plot)""",
+    "format": """\
+format=table      or csv, json (--format F)""",
+    "output": """\
+output=FILE       for csv and json (--output FILE)""",
+}
+_NARROWS: Final = ("model", "size", "dataset", "protocol", "source")
+_SHOWS: Final = ("store", "format", "output")
 
+_MANY = "-m, --multirun    sweep: -m model=a,b dataset=x,y runs every combination and ends with one table"
+_PROCESSES = "Several processes: accelerate launch -m rbpx ... or torchrun --nproc-per-node 2 -m rbpx ..."
 _FLAGS = """\
--m, --multirun    sweep: -m model=a,b dataset=x,y runs every combination and ends with one table
 --cfg job         print the configuration instead of running
 --config-dir DIR  your own model/NAME.yaml and dataset/NAME.yaml
---version         print the version
-Several processes: accelerate launch -m rbpx ... or torchrun --nproc-per-node 2 -m rbpx ...
-Exit status: 0 done, 1 something failed while running, 2 the request is wrong."""
+--version         print the version"""
+_STATUS = "Exit status: 0 done, 1 something failed while running, 2 the request is wrong."
 
 
 def help_text(verb: str | None) -> str:
@@ -57,20 +116,48 @@ def help_text(verb: str | None) -> str:
         return (
             "rbpx tells how language models get better with size, token by token.\n\n"
             "usage: python -m rbpx [VERB] [key=value ...]\n\n"
-            f"verbs (default: run)\n{lines}\n\nkeys\n{_indent(_keys())}\n\nflags\n{_indent(_FLAGS)}\n\n"
+            f"verbs (default: run)\n{lines}\n\nkeys\n{_indent(_keys())}\n\n"
+            f"flags\n{_indent(chr(10).join([_MANY, _FLAGS, _PROCESSES, _STATUS]))}\n\n"
             "python -m rbpx VERB --help explains one verb."
         )
     lesson = about(verb)
-    keys = {"train": _train_keys, "import": _import_keys}.get(verb, _keys)()
+    keys = {"train": _train_keys, "import": _import_keys}.get(verb, lambda: _keys_of(verb))()
     examples = "\n".join(f"  {line}" for line in lesson.examples)
     paragraphs = [textwrap.fill(text, 100, break_on_hyphens=False) for text in lesson.help.split("\n\n")]
-    parts = [f"rbpx {verb}: {lesson.summary}", *paragraphs, f"examples\n{examples}", f"keys\n{_indent(keys)}"]
-    return "\n\n".join([*parts, f"flags\n{_indent(_FLAGS)}"])
+    parts = [f"rbpx {verb}: {lesson.summary}", *paragraphs, f"examples\n{examples}"]
+    parts += [f"keys\n{_indent(keys)}"] if keys else []
+    flags = [_MANY, _FLAGS, *([_PROCESSES] if lesson.primary in ("measure", "audit") else []), _STATUS]
+    return "\n\n".join([*parts, f"flags\n{_indent(chr(10).join(flags))}", "All keys: python -m rbpx --help"])
+
+
+def keys_of(verb: str) -> tuple[str, ...]:
+    """The keys that the page of a verb explains, in its order."""
+    lesson = about(verb)
+    if isinstance(lesson, Analysis):
+        plot = ("plot",) if has(verb, "plot") else ()
+        asked: tuple[str, ...] = (*_NARROWS, *lesson.keys, *plot, *_SHOWS)
+    else:
+        asked = (*lesson.keys, *(("store",) if lesson.needs_store else ()))
+    return tuple(name for name in _KEYS if name in asked)
+
+
+def _keys_of(verb: str) -> str:
+    lesson = about(verb)
+    texts = dict(_KEYS)
+    if lesson.primary in ("analyse", "audit"):
+        texts |= {name: text for name, text in _NARROWING.items() if name not in _SHOWS}
+    if isinstance(lesson, Analysis):
+        texts |= _NARROWING
+    return _filled("\n".join(texts[name] for name in keys_of(verb)))
 
 
 def _keys() -> str:
+    return _filled("\n".join(_KEYS.values()))
+
+
+def _filled(text: str) -> str:
     conf = folder("conf")
-    return _KEYS.format(
+    return text.format(
         models=_listed(_names(conf / "model")),
         datasets=_listed(_names(conf / "dataset")),
         experiments=_listed([path.stem for path in experiments("measure")]),
@@ -78,7 +165,9 @@ def _keys() -> str:
 
 
 def _listed(names: list[str]) -> str:
-    return textwrap.fill(", ".join(names), 90, subsequent_indent=" " * 18, break_on_hyphens=False)
+    return textwrap.fill(
+        ", ".join(names), 110, initial_indent=" " * 18, subsequent_indent=" " * 18, break_on_hyphens=False
+    ).lstrip()
 
 
 def _train_keys() -> str:

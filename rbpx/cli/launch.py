@@ -16,10 +16,10 @@ from rbpx.cli import sweep_folder
 from rbpx.cli.argv import CommandLine
 from rbpx.cli.registry import about, module
 from rbpx.cli.verb import Job, Outcome, Verb
-from rbpx.config.compose import check_overrides, is_ours, register
+from rbpx.config.compose import check_overrides, is_ours, names_dataset, register, with_groups
 from rbpx.config.explain import explain
 from rbpx.config.options import Format
-from rbpx.config.overrides import quoted
+from rbpx.config.overrides import quoted, store_of
 from rbpx.config.places import folder
 from rbpx.config.request import Request
 from rbpx.errors import MeasureError, RbpxError
@@ -41,7 +41,9 @@ def launch(line: CommandLine) -> list[Outcome]:
     check_overrides(overrides)
     if primary == "import":  # there they are names, not files of conf/, where Hydra would look for them
         overrides = [re.sub(r"^(dataset|protocol)=", r"plain.\1=", override) for override in overrides]
-    register(primary, overrides)
+    overrides = with_groups(primary, overrides)
+    held = _held(primary, overrides)
+    register(primary, overrides, held)
     launcher = next((o.partition("=")[2] for o in overrides if o.startswith("hydra/launcher=")), "basic")
     alone, sweep = launcher != "basic", sweep_folder.make(launcher, overrides)
     outcomes: list[Outcome] = []
@@ -54,10 +56,10 @@ def launch(line: CommandLine) -> list[Outcome]:
     lost: list[Outcome] = []
     try:
         hydra.main(version_base="1.3", config_path=str(folder("conf")), config_name=primary)(task)()
-    except (HydraException, OmegaConfBaseException, ValueError) as problem:
+    except (HydraException, OmegaConfBaseException, ValueError, AssertionError) as problem:
         if problem.__traceback__ is None or is_ours(problem):
             raise
-        raise RbpxError(explain(problem, primary, overrides)) from None
+        raise RbpxError(explain(problem, primary, overrides, held)) from None
     except Exception as problem:  # a job that was killed: each launcher has a name of its own for it
         if not alone or is_ours(problem):
             raise
@@ -68,6 +70,16 @@ def launch(line: CommandLine) -> list[Outcome]:
         if not lost:
             sweep_folder.remove(sweep)
     return [*outcomes, *lost]
+
+
+def _held(primary: str, overrides: Sequence[str]) -> list[str]:
+    """The datasets that the store holds, where overrides name one that conf/ does not have."""
+    if not names_dataset(primary, overrides):
+        return []
+    from rbpx.store.imports import dataset_names
+    from rbpx.store.remote import open_store
+
+    return dataset_names(open_store(store_of(overrides)))
 
 
 def _refuse_lists(overrides: Sequence[str]) -> None:
@@ -95,7 +107,7 @@ def _run_job(line: CommandLine, config: Any, alone: bool) -> Outcome:
         _check_shown(line.verb, request)
         if start is None:
             return Outcome(request)
-        job = Job(request, line, alone)
+        job = Job(request, line, alone, *(_place(line) if alone else ()))
         if isinstance(described, Verb) and not described.needs_store:
             return Outcome(request, start(job))
         from rbpx.store.reread import read_again
@@ -108,6 +120,25 @@ def _run_job(line: CommandLine, config: Any, alone: bool) -> Outcome:
     except BrokenPipeError:
         close_output()
         return Outcome()
+
+
+def _place(line: CommandLine) -> tuple[int, int | None]:
+    """The number of the job that runs, from 1, and how many its sweep has: Hydra knows the first when it starts one."""
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.types import RunMode
+
+    hydra = HydraConfig.get()
+    if hydra.mode != RunMode.MULTIRUN:
+        return 1, 1
+    number = int(hydra.job.num) + 1
+    if not hydra.sweeper["_target_"].endswith(f".{BasicSweeper.__name__}"):
+        return number, None
+    params = [f"{key}={value}" for key, value in (hydra.sweeper.get("params") or {}).items()]
+    overrides = [word for word in line.hydra if "=" in word and not word.startswith("-")]
+    parsed = OverridesParser.create().parse_overrides([*params, *overrides])
+    return number, sum(len(batch) for batch in BasicSweeper.split_arguments(parsed, None))
 
 
 def close_output() -> None:

@@ -1,6 +1,5 @@
 """The folder of a sweep: where Hydra works, and where jobs with a process of their own leave their outcomes."""
 
-import os
 import pickle
 import shutil
 import tempfile
@@ -10,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from rbpx.cli.verb import Outcome
+from rbpx.config.overrides import store_of
 from rbpx.files.atomic import atomic_write
 
 
@@ -29,8 +29,7 @@ def make(launcher: str, overrides: Sequence[str]) -> Path:
     """Where the jobs of a sweep leave their outcomes: in the store, beside their logs, if they may run elsewhere."""
     if launcher == "basic":
         return Path(tempfile.mkdtemp(prefix="rbpx-"))
-    stores = [o.partition("=")[2].strip("\"'") for o in overrides if o.startswith("store=")]
-    store = Path(stores[-1] if stores else os.environ.get("RBPX_STORE", "store")).expanduser().resolve()
+    store = Path(store_of(overrides)).expanduser().resolve()
     sweep = store / "sweeps" / uuid.uuid4().hex[:12]
     sweep.mkdir(parents=True)
     return sweep

@@ -1,10 +1,27 @@
 """The description of a verb, the job that it is given, and the outcome of a job."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine
+
+# What says which cells make a grid, and how they are measured.
+GRID_KEYS: Final = (
+    *(
+        "model",
+        "model.bos",
+        "size",
+        "dataset",
+        "dataset.fields",
+        "dataset.chunk",
+        "protocol",
+        "limit",
+        "dtype",
+        "device",
+    ),
+)
+RARE_GRID_KEYS: Final = ("model.pickled", "dataset.draw", "protocol.padding", "memory")
 
 
 @dataclass(frozen=True)
@@ -19,6 +36,7 @@ class Verb:
         primary: the file of conf/ that its request begins from.
         takes_words: whether it takes words beside key=value, as the query of sql.
         needs_store: whether it reads or writes a store.
+        keys: what it can be asked beside the store, for its page.
     """
 
     order: int
@@ -28,6 +46,7 @@ class Verb:
     primary: str = "analyse"
     takes_words: bool = False
     needs_store: bool = True
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -39,11 +58,15 @@ class Job:
         line: the command line that all jobs share.
         alone: whether it has a process of its own, as under the launchers joblib and submitit, so that it cannot wait
             for the other jobs of its sweep.
+        number: of this job in its sweep, from 1.
+        n_jobs: of the sweep; None where its sweeper does not know yet how many it will start.
     """
 
     request: Any
     line: "CommandLine"
     alone: bool
+    number: int = 1
+    n_jobs: int | None = 1
 
     @property
     def words(self) -> tuple[str, ...]:

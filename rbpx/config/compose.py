@@ -11,13 +11,16 @@ from rbpx.config.places import _PACKAGE, experiments, folder
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 
+_NARROWING = ("analyse", "audit")  # files of conf/ of verbs that look at what the store holds
 
-def compose(primary: str, overrides: Sequence[str]) -> Any:
+
+def compose(primary: str, overrides: Sequence[str], held: Sequence[str] = ()) -> Any:
     """The request that overrides make, as a job of a command line would get it.
 
     Args:
         primary: the file of conf/ that it begins from.
         overrides: key=value, as typed.
+        held: names of the datasets in the store; `dataset=` takes them where a question is asked of it.
 
     Raises:
         RbpxError: the overrides name something that does not exist or has the wrong type.
@@ -28,14 +31,15 @@ def compose(primary: str, overrides: Sequence[str]) -> Any:
     from omegaconf.errors import OmegaConfBaseException
 
     check_overrides(overrides)
-    register(primary, overrides)
+    overrides = with_groups(primary, overrides)
+    register(primary, overrides, held)
     try:
         with hydra.initialize_config_dir(str(folder("conf")), version_base="1.3"):
             return OmegaConf.to_object(hydra.compose(primary, overrides=list(overrides)))
-    except (HydraException, OmegaConfBaseException, ValueError) as problem:
+    except (HydraException, OmegaConfBaseException, ValueError, AssertionError) as problem:
         if is_ours(problem):
             raise
-        raise RbpxError(explain(problem, primary, overrides)) from None
+        raise RbpxError(explain(problem, primary, overrides, held)) from None
 
 
 def check_overrides(overrides: Sequence[str]) -> None:
@@ -50,6 +54,24 @@ def check_overrides(overrides: Sequence[str]) -> None:
         raise RbpxError(f"{hubs[0]} is for datasets of the hub, and a file has no such parts; drop it")
 
 
+def with_groups(primary: str, overrides: Sequence[str]) -> list[str]:
+    """Overrides with the groups that narrowing keys of a question to the store need, where they are not named.
+
+    There is no model and no dataset where a question looks at all that the store holds; model.revision, model.family,
+    dataset.name and dataset.path then narrow by themselves. A study may name a model itself.
+    """
+    keys = [override.partition("=")[0].lstrip("+") for override in overrides]
+    if primary not in _NARROWING or "experiment" in keys:
+        return list(overrides)
+    needed = {"model=hub": ("model.revision", "model.family"), "dataset=file": ("dataset.name", "dataset.path")}
+    groups = [
+        group
+        for group, inner in needed.items()
+        if group.partition("=")[0] not in keys and any(key in inner for key in keys)
+    ]
+    return [*overrides, *groups]  # flags of Hydra come first
+
+
 def is_ours(problem: BaseException) -> bool:
     """Whether an exception began in our own task: then it is a defect, not a wrong override."""
     trace = problem.__traceback__
@@ -58,8 +80,8 @@ def is_ours(problem: BaseException) -> bool:
     return trace is not None and Path(trace.tb_frame.f_code.co_filename).is_relative_to(_PACKAGE)
 
 
-def register(primary: str, overrides: Sequence[str]) -> None:
-    """The schema, and one option of the group `experiment` for each study of this kind.
+def register(primary: str, overrides: Sequence[str], held: Sequence[str] = ()) -> None:
+    """The schema, an option of the group `experiment` for each study of this kind, one of `dataset` for each text held.
 
     Studies are read only where one may be asked for, or what there is: that is a third of the time to start. A ladder
     is always trained by a study.
@@ -80,3 +102,23 @@ def register(primary: str, overrides: Sequence[str]) -> None:
         if primary != "train":
             OmegaConf.update(node, "study.name", path.stem)
         store.store(group="experiment", name=path.stem, node=node, package="_global_")
+    store.repo.pop("dataset", None)  # those of a store that this process asked before
+    written = _dataset_files(overrides)
+    for name in held:
+        if re.fullmatch(r"\w[\w.+-]*", name) and name not in written:
+            store.store(group="dataset", name=name, node={"name": name, "kind": "file"})
+
+
+def names_dataset(primary: str, overrides: Sequence[str]) -> bool:
+    """Whether overrides narrow a question to a dataset that has no file in conf/, so that the store has to know it."""
+    values = [override.partition("=")[2] for override in overrides if re.match(r"\+?dataset=", override)]
+    asked = {name.strip("\"' ") for value in values for name in value.split(",")}
+    return primary in _NARROWING and not asked <= _dataset_files(overrides)
+
+
+def _dataset_files(overrides: Sequence[str]) -> set[str]:
+    """The datasets that have a file in conf/, or in the folder that --config-dir or hydra.searchpath names."""
+    text = "\n".join(overrides)
+    own = re.findall(r"(?:^|\n)(?:--config-dir|-cd)[=\n](.+)", text) + re.findall(r"file://([^\"',\]]+)", text)
+    places = [folder("conf"), *(Path(place) for place in own)]
+    return {path.stem for place in places for path in (place / "dataset").glob("*.yaml")}

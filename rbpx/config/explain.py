@@ -16,18 +16,30 @@ from rbpx.config.suggest import did_you_mean, near
 _GROUPS: dict[str, Any] = {"model": ModelConfig, "dataset": DatasetConfig, "protocol": ProtocolConfig}
 
 
+_EXAMPLES = {"model": "model=pythia", "dataset": "dataset=pydoc", "protocol": "protocol=rolling"}
+
+
 _LISTED = ("size", "k", "n", "S", "laws", "method", "family", "analyses")  # keys that one list may be given to
 
 
 _NAMED_BY = {"model": "family=", "dataset": "dataset=file dataset.name="}  # for names without a file in conf/
 
 
-def explain(problem: Exception, primary: str, overrides: Sequence[str]) -> str:
-    """One line for an error of Hydra or OmegaConf: what is wrong, and what there is instead."""
+def explain(problem: Exception, primary: str, overrides: Sequence[str], held: Sequence[str] = ()) -> str:
+    """One line for an error of Hydra or OmegaConf: what is wrong, and what there is instead.
+
+    Args:
+        problem: what they raised.
+        primary: the file of conf/ that the request begins from.
+        overrides: as typed.
+        held: names of the datasets in the store that a question is asked of.
+    """
     text = str(problem)
     missing = re.search(r"Could not find '(\w+)/([^']*)'", text)
     if missing:
-        return _unknown_option(missing[1], missing[2], primary)
+        return _unknown_option(missing[1], missing[2], primary, held)
+    if "Unexpected type for root: NoneType" in text:
+        return _needs_group(overrides)
     inner = re.search(r"Key '([^']+)' not in 'ImportConfig'", f"{text} {problem.__cause__}")
     if inner:
         known = ", ".join(ImportConfig.__dataclass_fields__)
@@ -70,11 +82,24 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str]) -> str:
     return f"{line.replace('Error merging override ', '')[:300]}; see python -m rbpx --help"
 
 
-def _unknown_option(group: str, option: str, primary: str) -> str:
+def _needs_group(overrides: Sequence[str]) -> str:
+    """A key of a group, such as model.bos, where no model is named."""
+    named = {override.partition("=")[0].lstrip("+~") for override in overrides}
+    for override in overrides:
+        group = override.lstrip("+~").partition(".")[0]
+        if group in _GROUPS and group not in named:
+            return f"{override} is a key of a {group}, and none is named; add {group}=NAME, as in {_EXAMPLES[group]}"
+    return f"a key of {' '.join(overrides)} belongs to a group that is not named; see python -m rbpx --help"
+
+
+def _unknown_option(group: str, option: str, primary: str, held: Sequence[str]) -> str:
     if group == "experiment":
         known = [path.stem for path in experiments(primary)]
     else:
         known = sorted(path.stem for path in (folder("conf") / group).glob("*.yaml"))
+    if group == "dataset" and held:
+        hint = did_you_mean(option, [*held, *known])
+        return f"dataset={option} is unknown; {hint}the store holds {', '.join(held)}; known: {', '.join(known)}"
     hint = did_you_mean(option, known)
     if group == "dataset" and (Path(option).suffix or "/" in option):
         hint = f"a file of yours is dataset=file dataset.path={option}; "

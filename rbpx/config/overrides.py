@@ -1,8 +1,16 @@
-"""Quotes values for the grammar of Hydra's overrides."""
+"""Overrides as Hydra takes them: values quoted for their grammar, the store that they name."""
 
+import os
 import re
+from collections.abc import Sequence
 
 
 def quoted(value: str) -> str:
     """A value quoted so that Hydra takes it literally, whatever characters it contains."""
     return '"' + re.sub(r'(\\*)("|$)', lambda m: m[1] * 2 + ('\\"' if m[2] else ""), value) + '"'
+
+
+def store_of(overrides: Sequence[str]) -> str:
+    """The store that overrides name, before Hydra has read them; else the environment's, else `store`."""
+    stores = [override.partition("=")[2].strip("\"'") for override in overrides if override.startswith("store=")]
+    return stores[-1] if stores else os.environ.get("RBPX_STORE", "store")

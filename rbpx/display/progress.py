@@ -17,9 +17,13 @@ _PLAIN_EVERY_S = 15.0
 class GridProgress:
     """Shows how many cells are done and left, the tokens scored per second and the time left for the cell."""
 
-    def __init__(self, title: str, n_cells: int, quiet: bool = False) -> None:
-        """Start with `n_cells` to do; `quiet` is for all processes but the main one."""
+    def __init__(self, title: str, n_cells: int, quiet: bool = False, number: int = 1, n_jobs: int | None = 1) -> None:
+        """Start with `n_cells` to do; `quiet` is for all processes but the main one.
+
+        Where a sweep has several jobs, each with a process of its own, `number` says which of its `n_jobs` these are.
+        """
         console = Console(stderr=True)
+        self._job = "" if n_jobs == 1 else f"job {number}" if n_jobs is None else f"job {number}/{n_jobs}"
         self._bars = None
         self._title, self._n_cells, self._done = title, n_cells, 0
         self._say: Callable[[str], None] = (
@@ -88,7 +92,8 @@ class GridProgress:
         self._say(f"{self._place(done=True)} {text}")
 
     def _place(self, done: bool = False) -> str:
-        return f"[{self._done if done else self._done + 1}/{self._n_cells}]"
+        cell = f"{self._done if done else self._done + 1}/{self._n_cells}"
+        return f"[{', '.join(part for part in (self._job, cell) if part)}]"
 
 
 def tell_loading(what: str, quiet: bool = False) -> Callable[[int, int | None, str], None]:

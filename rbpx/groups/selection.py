@@ -153,7 +153,7 @@ _NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions"
 def _choices(request: Request) -> dict[str, list[str] | None]:
     model, dataset, protocol = request.model, request.dataset, request.protocol
     families = request.families()
-    if model is not None:
+    if model is not None and not (model.family is None and model.id is None and model.revision is not None):
         families = [*(families or []), family_name(request)]
     return {
         "sources": None if request.source is None else [request.source],

@@ -50,10 +50,15 @@ class _Grid:
     new: list[Record] = field(default_factory=list)  # of the cells that were measured now
 
 
-def measure_grids(requests: Sequence[Request]) -> list[Measured]:
+def measure_grids(requests: Sequence[Request], number: int = 1, n_jobs: int | None = 1) -> list[Measured]:
     """Measure every cell of the grids that their stores do not hold yet, each model loaded once for all of its texts.
 
     An error in one request is part of its result and does not stop the others.
+
+    Args:
+        requests: one for each grid.
+        number: of the job of a sweep that these requests are, from 1, where its jobs have processes of their own.
+        n_jobs: of that sweep; None if unknown.
 
     Returns:
         A result for each request, in their order.
@@ -71,7 +76,7 @@ def measure_grids(requests: Sequence[Request]) -> list[Measured]:
     for device, on_device in groupby(grids.items(), key=lambda numbered: numbered[1].request.device):
         together = dict(on_device)
         try:
-            _measure_on(device, list(together.values()))
+            _measure_on(device, list(together.values()), number, n_jobs)
         except RbpxError as problem:  # no such device, no process group, no place to write: none of these is measured
             stopped |= dict.fromkeys(together, problem)
             continue
@@ -138,7 +143,7 @@ def _tell_loading(what: str) -> Tell:
     return tell_loading(what, quiet=not is_main_process())
 
 
-def _measure_on(device: Device, grids: Sequence[_Grid]) -> None:
+def _measure_on(device: Device, grids: Sequence[_Grid], number: int, n_jobs: int | None) -> None:
     """Measure the missing cells, model by model; a cell that fails is noted and does not stop the others."""
     processes = _init_process_group(device) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else None
     missing: list[tuple[_Grid, Cell]] = []
@@ -157,7 +162,7 @@ def _measure_on(device: Device, grids: Sequence[_Grid]) -> None:
 
     processes = processes or _init_process_group(device)
     title = " on ".join(", ".join(dict.fromkeys(getattr(c, of) for _, c in missing)) for of in ("family", "dataset"))
-    with GridProgress(title, len(missing), quiet=not processes.is_main) as progress:
+    with GridProgress(title, len(missing), not processes.is_main, number, n_jobs) as progress:
         for same_model in _by_model(missing):
             grid, cell = same_model[0]
             with split_of(grid.request, grid.store) as split:

@@ -112,6 +112,12 @@ def _observations(table: pa.Table) -> list[Observation]:
     return [Observation(**{n: v for n, v in record.items() if n != "run_id"}) for record in table.to_pylist()]
 
 
+def dataset_names(store: Store) -> list[str]:
+    """The names of the texts that a store holds, measured or imported, sorted."""
+    imported = {name for one in list_imports(store) for name in one["dataset"]}
+    return sorted(imported | {cell["dataset"] for cell in store.records("cells")})
+
+
 def list_imports(store: Store) -> list[Record]:
     """Each import: source, file, sha256, imported_at, columns, and its n_observations, families, datasets, sizes, k."""
     rows = []

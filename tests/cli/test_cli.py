@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import rbpx as package
 from rbpx.cli.registry import names
 from tests.support.commands import Answer, here, rbpx, start
 from tests.support.stores import RESAMPLES, Family, Measured, build_member, write_jsonl
@@ -46,6 +47,45 @@ def test_help_teaches_at_once_without_loading_anything_heavy(verb: str | None, c
         assert all(re.search(rf"^  {known} ", stdout, re.MULTILINE) for known in names())
     else:
         assert f"python -m rbpx {verb}" in stdout or (verb == "run" and "python -m rbpx model=" in stdout)
+
+
+# What a question reads of its request -> the key that it is asked by; what narrows every question is explained to all.
+ASKED = {
+    "k": "k", "k_grid": "k", "k_listed": "k", "k_beyond": "k", "n": "n", "n_listed": "n", "targets": "S",
+    "ties": "ties", "chosen_laws": "laws", "methods": "method", "slices": "slices", "conditions": "slices",
+    "resamples": "resamples", "least": "least", "top": "top", "limit": "limit", "device": "device",
+    "calibrate": "calibrate",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", names())
+def test_the_page_of_a_verb_fits_a_screen_and_explains_its_keys_alone(verb: str) -> None:
+    from rbpx.analyses.registry import names as questions
+    from rbpx.cli.help import help_text, keys_of
+
+    page = help_text(verb)
+    assert len(page.splitlines()) <= 56
+    assert max(map(len, page.splitlines())) <= 120
+    assert len(re.findall(r"^  store=DIR ", page, re.MULTILINE)) == (verb not in ("completion", "train"))
+    explained = set(keys_of(verb)) if verb not in ("train", "import") else set()
+    if verb in questions():
+        folder = Path(package.__file__).parent / "analyses" / verb
+        code = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+        read = {ASKED[name] for name in re.findall(r"\brequest\.(\w+)", code) if name in ASKED}
+        assert read <= explained
+        assert explained - read <= {"model", "size", "dataset", "protocol", "source", "store", "format", "output",
+                                    "plot", "k", "ties", "resamples", "laws", "dtype"}  # fmt: skip
+    assert ("calibrate" in explained) == (verb == "plan")
+    assert ("slices=" in page) == (verb == "gaps")
+    assert ("dataset.draw" in page) == (verb in ("measure", "plan"))
+
+
+def test_the_page_of_all_verbs_explains_every_key() -> None:
+    from rbpx.cli.help import help_text, keys_of
+
+    page = help_text(None)
+    known = {name for verb in names() if verb not in ("train", "import") for name in keys_of(verb)}
+    assert [name for name in known if not re.search(rf"\b{re.escape(name)}=", page)] == []
 
 
 def examples() -> list[str]:

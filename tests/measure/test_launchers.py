@@ -1,6 +1,7 @@
 """Sweeps: models loaded once, jobs side by side under the launchers, one that fails, one that is killed."""
 
 import json
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,20 @@ def test_jobs_side_by_side_make_the_runs_of_one_process_and_a_cell_that_fails_st
     assert before < runs(store, cwd, "asked_at", "started_at"), "what is done is not measured again"
     here("measure", *words, "--store", alone, cwd=cwd, check=0)
     assert runs(store, cwd) == runs(alone, cwd)
+
+
+def test_a_job_with_a_process_of_its_own_says_which_of_the_sweep_it_is(
+    family: Family, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "rbpx.cli.messages.show_messages_of_job", lambda: None
+    )  # one job at a time runs in this process
+    words = [*family.words("xs", "s"), "limit=2,3", "seed=1,2", "hydra/launcher=joblib", "hydra.launcher.n_jobs=1"]
+    answer = here("measure", "-m", *words, "--store", tmp_path / "store", cwd=cwd, check=0)
+    places = re.findall(r"^\[(.*)\] mine", answer.stderr, re.MULTILINE)
+    assert places == [f"job {job}/4, {cell}/2" for job in (1, 2, 3, 4) for cell in (1, 2)]
+    answer = here("measure", "-m", *words[:-2], "dtype=bfloat16", "--store", tmp_path / "s", cwd=cwd, check=0)
+    assert re.findall(r"^\[(.*)\] mine", answer.stderr, re.MULTILINE) == [f"{cell}/8" for cell in range(1, 9)]
 
 
 def test_a_model_is_loaded_once_for_all_texts_of_a_sweep(

@@ -12,4 +12,5 @@ squares of logarithms, and keeps the law in `fits` under the name median_rank.""
     title="The median rank",
     sizes=3,
     tokens=True,
+    keys=("ties",),
 )

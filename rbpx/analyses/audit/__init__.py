@@ -24,4 +24,12 @@ to rounding. dtype= narrows to runs of that dtype.""",
     tokens=True,
     measures=True,
     primary="audit",
+    keys=(
+        "k",
+        "ties",
+        "limit",
+        "dtype",
+        "device",
+        "resamples",
+    ),
 )

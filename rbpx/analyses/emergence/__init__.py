@@ -14,4 +14,10 @@ corrected for dependence, and the sizes at which p crosses 0.1, 0.5 and 0.9.""",
     examples=("python -m rbpx emergence dataset=pydoc", "python -m rbpx emergence k=1 n='[1,2,5,10,50]' --format csv"),
     title="Emergence: N tokens in a row",
     sizes=3,
+    keys=(
+        "k",
+        "n",
+        "ties",
+        "resamples",
+    ),
 )

@@ -15,4 +15,8 @@ ranks strictly: compare with ties=optimistic.""",
     title="Cross-entropy taken apart",
     sizes=1,
     tokens=True,
+    keys=(
+        "ties",
+        "resamples",
+    ),
 )

@@ -22,4 +22,11 @@ an offset.""",
     title="Laws of size",
     sizes=3,
     small=True,
+    keys=(
+        "k",
+        "ties",
+        "resamples",
+        "laws",
+        "method",
+    ),
 )

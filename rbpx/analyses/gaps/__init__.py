@@ -29,4 +29,11 @@ size; such a gap is marked `different tokens`.""",
     title="Gaps between texts",
     sizes=3,
     across=True,
+    keys=(
+        "k",
+        "ties",
+        "resamples",
+        "laws",
+        "slices",
+    ),
 )

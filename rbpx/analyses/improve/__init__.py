@@ -18,4 +18,10 @@ of them.""",
     title="Improvement by token",
     sizes=3,
     tokens=True,
+    keys=(
+        "k",
+        "ties",
+        "least",
+        "top",
+    ),
 )

@@ -13,4 +13,10 @@ at all k together; where the points curve significantly, the law is marked `bend
     examples=("python -m rbpx klaw", "python -m rbpx klaw dataset=stdlib k='[1,2,5,10]' --format csv"),
     title="The law in k",
     sizes=1,
+    keys=(
+        "k",
+        "ties",
+        "resamples",
+        "method",
+    ),
 )

@@ -13,4 +13,12 @@ compare with the larger ones, on the same tokens, so that laws can be ranked by 
     examples=("python -m rbpx predict", "python -m rbpx predict dataset=stdlib S='[1e7,1e8]' method='[ols,offset]'"),
     title="Backtest and prediction",
     sizes=3,
+    keys=(
+        "k",
+        "S",
+        "ties",
+        "resamples",
+        "laws",
+        "method",
+    ),
 )

@@ -15,4 +15,9 @@ ones.""",
     title="The distribution of the ranks",
     sizes=1,
     tokens=True,
+    keys=(
+        "k",
+        "ties",
+        "resamples",
+    ),
 )

@@ -19,4 +19,9 @@ without features. Name two sizes to choose the models.""",
     title="Hits learned from outcomes",
     sizes=2,
     tokens=True,
+    keys=(
+        "k",
+        "n",
+        "ties",
+    ),
 )

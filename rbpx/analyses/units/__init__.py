@@ -15,4 +15,9 @@ side; intervals are over documents.""",
     title="Units across tokenizers",
     sizes=1,
     tokens=True,
+    keys=(
+        "k",
+        "ties",
+        "resamples",
+    ),
 )

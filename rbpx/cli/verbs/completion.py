@@ -12,6 +12,7 @@ console script `rbpx`. `python -m rbpx` cannot be completed, since the shell the
 put eval "$(rbpx completion bash)" into ~/.bashrc, for zsh eval "$(rbpx completion zsh)" into ~/.zshrc.""",
     examples=("python -m rbpx completion bash",),
     takes_words=True,
+    needs_store=False,
 )
 
 

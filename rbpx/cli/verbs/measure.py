@@ -8,7 +8,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rbpx.cli.verb import Job, Outcome, Verb
+from rbpx.cli.verb import GRID_KEYS, RARE_GRID_KEYS, Job, Outcome, Verb
 
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine
@@ -20,6 +20,7 @@ VERB = Verb(
     help="As `run`, without the laws.",
     examples=("python -m rbpx measure model=ladder dataset=pydoc",),
     primary="measure",
+    keys=(*GRID_KEYS, *RARE_GRID_KEYS),
 )
 
 
@@ -27,7 +28,7 @@ def start(job: Job) -> "Measured | None":
     """Measure the grid of a job that has a process of its own; None where it waits for the rest of its sweep."""
     from rbpx.measure.runner import measure_grids
 
-    return measure_grids([job.request])[0] if job.alone else None
+    return measure_grids([job.request], job.number, job.n_jobs)[0] if job.alone else None
 
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rbpx.cli.verb import Job, Outcome, Verb
+from rbpx.cli.verb import GRID_KEYS, RARE_GRID_KEYS, Job, Outcome, Verb
 
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine
@@ -25,6 +25,7 @@ second (calibrate=true).""",
         "python -m rbpx plan -m model=gpt2,pythia dataset=pydoc,stdlib dtype=bfloat16 --format json",
     ),
     primary="measure",
+    keys=(*GRID_KEYS, *RARE_GRID_KEYS, "calibrate", "format"),
 )
 
 

@@ -24,6 +24,22 @@ as Markdown, tex gives tables for a paper in the layout of tables 1 and 2, svg a
         "python -m rbpx report --format pdf --output figures",
         "python -m rbpx report --format tex --output tables.tex",
     ),
+    keys=(
+        "model",
+        "size",
+        "dataset",
+        "protocol",
+        "source",
+        "k",
+        "n",
+        "S",
+        "ties",
+        "resamples",
+        "laws",
+        "method",
+        "format",
+        "output",
+    ),
 )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rbpx.cli.verb import Job, Outcome, Verb
+from rbpx.cli.verb import GRID_KEYS, Job, Outcome, Verb
 from rbpx.cli.verbs import measure
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ time and start it again: what has been measured is kept.""",
         "python -m rbpx model=hub model.id='[A,B,C]' model.family=mine dataset=file dataset.path=notes.jsonl",
     ),
     primary="measure",
+    keys=(*GRID_KEYS, "k", "ties", "resamples", "laws", "plot", "format", "experiment"),
 )
 
 

@@ -14,6 +14,7 @@ observations, fits, rank_fits and failures; rbp_at(k, ties) gives RBP at any k."
         "python -m rbpx sql \"SELECT size, rbp FROM rbp_at(42, 'mid')\" --format csv",
     ),
     takes_words=True,
+    keys=("format", "output"),
 )
 
 

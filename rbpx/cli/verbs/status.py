@@ -21,6 +21,7 @@ as stopped.""",
         "python -m rbpx status model=ladder dataset=pydoc",
         "python -m rbpx status -m model=ladder,pythia dataset=pydoc,stdlib",
     ),
+    keys=("model", "size", "dataset", "protocol", "limit", "dtype", "format"),
 )
 
 

@@ -30,6 +30,7 @@ SOURCE` removes what was imported.""",
         "python -m rbpx store gc",
     ),
     takes_words=True,
+    keys=("format",),
 )
 
 _KNOWN = "store verify, store merge OTHER, store rebuild, store gc, store rm RUN|SOURCE"
