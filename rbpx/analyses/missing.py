@@ -78,6 +78,8 @@ def no_groups(name: str, request: Request, tokens_known: bool) -> str:
             f"{name} looks at tokens, and imported results have none; measure: "
             "python -m rbpx measure model=ladder dataset=pydoc"
         )
+    if analysis(name).lacking:
+        return analysis(name).lacking.format(store=request.store)
     if analysis(name).across and request.slices is None:
         return (
             f"no two texts that were asked for in store={request.store} have 3 sizes of one family in common, measured "

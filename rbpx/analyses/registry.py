@@ -27,6 +27,7 @@ class Analysis:
         small: whether it has something to say about groups with fewer sizes than a law needs.
         measures: whether it measures again instead of asking the store alone.
         file: what it takes in place of the store, as FILE.csv; empty where it takes nothing.
+        lacking: why it may have nothing to look at, with {store}; a sentence for its sizes where empty.
         primary: the file of conf/ that its request begins from.
     """
 
@@ -42,6 +43,7 @@ class Analysis:
     measures: bool = False
     file: str = ""
     keys: tuple[str, ...] = ()
+    lacking: str = ""
     primary: str = "analyse"
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rbpx.analyses.improve.analysis import Improvement
     from rbpx.analyses.klaw.analysis import KLaws
     from rbpx.analyses.outcomes.recovery import OutcomesResult
+    from rbpx.analyses.pooled.analysis import Pooled
     from rbpx.analyses.predict.analysis import Foresights
     from rbpx.analyses.ranks.analysis import Ranks
     from rbpx.analyses.regimes.analysis import Regimes
@@ -123,6 +124,7 @@ class Measurements:
         predict: ClassVar[Ask[Foresights]]
         emergence: ClassVar[Ask[Emergences]]
         gaps: ClassVar[Ask[Gaps]]
+        pooled: ClassVar[Ask[Pooled]]
         choices: ClassVar[Ask[Choices]]
         ranks: ClassVar[Ask[Ranks]]
         entropy: ClassVar[Ask[Entropies]]

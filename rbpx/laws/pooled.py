@@ -112,7 +112,8 @@ def fit_pooled(
 
     Returns:
         The fit. Its status is too_few_sizes where a family has fewer than 3 sizes (4 different ones in all for an
-        offset), not_positive for a y that is not positive and finite, not_converged, at_bound where E is 0.
+        offset), not_positive for a y that is not positive and finite, no_variation where every family stays the same,
+        not_converged, at_bound where E is 0; bends where there are reasons to doubt it.
 
     Raises:
         ValueError: fewer than two families, another method, or sizes that are not positive and different.
@@ -129,6 +130,8 @@ def fit_pooled(
         return _without_numbers(method, len(sizes), Status.too_few_sizes)
     if any(np.any(~(each > 0) | ~np.isfinite(each)) for each in values):
         return _without_numbers(method, len(sizes), Status.not_positive)
+    if all(np.all(each == each[0]) for each in values):
+        return _without_numbers(method, len(sizes), Status.no_variation)
     points = stack(sizes, values, y_resampled)
     law = fit_line(points) if method is Method.ols else fit_offset(points)
     if not law.converged:
@@ -141,7 +144,7 @@ def _with_numbers(points: Stacked, law: SharedLaw, method: Method) -> PooledFit:
     error = shared_error(points, law.jacobian_MP, law.residual_M, at=n)
     alpha, E = error.around(law.alpha), Estimate(0.0, 0.0, 0.0)
     if method is Method.offset:
-        alpha, E = _profiled(points, law, error)
+        alpha, E = _profiled(points, law)
     own_M = _about_own(law)
     matrix_FF = correlations(points, own_M)
     mean, effective = effective_families(matrix_FF)
@@ -180,29 +183,42 @@ def _with_numbers(points: Stacked, law: SharedLaw, method: Method) -> PooledFit:
     )
 
 
-def _profiled(points: Stacked, law: SharedLaw, error: SharedError) -> tuple[Estimate, Estimate]:
+def _profiled(points: Stacked, law: SharedLaw) -> tuple[Estimate, Estimate]:
     """Intervals of alpha and E along the valley in which they trade off.
 
     The sum of squares may rise by t^2 times the variance that one point would need to have, were all independent, for
-    the parameter to have the error that it has; documents add to each end.
+    the parameter to have the error that it has; documents add to each end. That variance is another one on the edge
+    E = 0, where alpha is a slope: as far as E = 0 is allowed, alpha may be as far from that slope as is left over.
     """
-    if law.at_bound:  # derivatives of the law with E free, so that an offset may lie above 0
-        free = _with_free_offset(points, law)
-        error = shared_error(points, free, law.residual_M, at=points.n_families)
-        of_E = shared_error(points, free, law.residual_M, at=points.n_families + 1)
-    else:
-        of_E = shared_error(points, law.jacobian_MP, law.residual_M, at=points.n_families + 1)
-    ends = []
-    for name, each in (("alpha", error), ("E", of_E)):
+    n, exact = points.n_families, is_rounding(law.residual_M, points.ln_y_M)
+    free = _with_free_offset(points, law) if law.at_bound else law.jacobian_MP
+    errors = [shared_error(points, free, law.residual_M, at=at) for at in (n, n + 1)]
+    ends: list[tuple[float | None, float | None]] = []
+    for name, each in zip(("alpha", "E"), errors, strict=True):
         value, t = float(getattr(law, name)), student_t(each.dof)
-        widened = law.squares + (t * each.scatter) ** 2 / each.unit
-        lo, hi = (None, None) if not math.isfinite(t) else (value, value)
-        if math.isfinite(t) and not is_rounding(law.residual_M, points.ln_y_M):
-            lo, hi = profile_ends(points, law, name, t * each.scatter, widened)
-        rest = max(each.half_width**2 - (t * each.scatter) ** 2, 0.0) if math.isfinite(t) else 0.0
-        lo, hi = (None if end is None else _further(value, end, rest) for end in (lo, hi))
-        ends.append(Estimate(value, max(lo, 0.0) if name == "E" and lo is not None else lo, hi))
-    return ends[0], ends[1]
+        if math.isfinite(t) and not exact:
+            ends.append(profile_ends(points, law, name, t * each.scatter, law.squares + t**2 * each.variance_of_one))
+        else:
+            ends.append((value, value) if math.isfinite(t) else (None, None))
+    ends[0] = _with_edge(points, law, errors[1], ends[0]) if not exact else ends[0]
+    alpha, E = (
+        Estimate(value, *(None if end is None else _further(value, end, each.beside_scatter) for end in pair))
+        for value, pair, each in zip((law.alpha, law.E), ends, errors, strict=True)
+    )
+    return alpha, Estimate(E.value, None if E.lo is None else max(E.lo, 0.0), E.hi)
+
+
+def _with_edge(
+    points: Stacked, law: SharedLaw, of_E: SharedError, ends: tuple[float | None, float | None]
+) -> tuple[float | None, float | None]:
+    """The ends of alpha, with those of the laws without an offset that the data allow."""
+    line, t = fit_line(points), student_t(of_E.dof)
+    if not math.isfinite(t) or line.squares - law.squares > t**2 * of_E.variance_of_one:
+        return ends
+    left = t**2 - (line.squares - law.squares) / of_E.variance_of_one
+    reach = math.sqrt(left) * shared_error(points, line.jacobian_MP, line.residual_M, at=points.n_families).scatter
+    lo, hi = ends
+    return None if lo is None else min(lo, line.alpha - reach), None if hi is None else max(hi, line.alpha + reach)
 
 
 def _further(value: float, end: float, rest: float) -> float:
@@ -240,9 +256,7 @@ def _judged(test: NestedTest | None, curve: Estimate, runs: Sequence[float | Non
         compared = (
             f"trainings of one size differ by {test.sd_rest:.2g} in ln y where the law is off by {test.sd_about:.2g}"
         )
-        words = (
-            f"{compared} (F = {test.F:.3g} with {test.dof} and {test.dof_rest} degrees of freedom, p = {test.p:.2g})"
-        )
+        words = f"{compared} (F = {test.F:.3g}, p = {test.p:.2g})"
         if test.p < _ALPHA_LEVEL:
             return "misfit", f"misfit, not scatter: {words}"
         return "", f"scatter: {words}"

@@ -9,16 +9,19 @@ Shapes: M points, P parameters, B resamples of the documents.
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.interval import Estimate, around, half_width
+from rbpx.laws.interval import Estimate, around, half_width, student_t
 from rbpx.laws.stacked import Stacked
 
 __all__ = ["SharedError", "shared_error"]
 
 Floats = NDArray[np.float64]
+
+_WORST_CONDITION: Final = 1e8
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,17 @@ class SharedError:
     def half_width(self) -> float:
         """Half of the 95 % interval."""
         return half_width(self.shared, self.scatter, self.dof, self.explained)
+
+    @property
+    def variance_of_one(self) -> float:
+        """Variance that each point would have, were all independent, for the combination to have this scatter."""
+        return self.scatter**2 / self.unit
+
+    @property
+    def beside_scatter(self) -> float:
+        """What documents add to the square of the half width."""
+        t = student_t(self.dof)
+        return max(self.half_width**2 - (t * self.scatter) ** 2, 0.0) if math.isfinite(t) else 0.0
 
     def around(self, value: float) -> Estimate:
         """A number with its interval; without ends where no degree of freedom is left."""
@@ -118,6 +132,3 @@ def _means(rest_MM: Floats, same_MM: Floats) -> Floats:
     of_size_MM = rest_MM @ same_MM
     mixed = float(np.trace(of_size_MM))
     return np.array([[float(np.trace(rest_MM)), mixed], [mixed, float(np.sum(of_size_MM * of_size_MM.T))]])
-
-
-_WORST_CONDITION = 1e8

@@ -76,7 +76,7 @@ class Report:
         n_runs: measured runs and imported sizes.
         n_failed: cells of the store that could not be measured.
         chapters: by text.
-        gaps: between texts, a section a family; or why there are none.
+        gaps: between texts and families, a section a family; or why there are none.
         overview: all laws at a glance.
         paper: tables 1 and 2 in the shape of the paper's; without rows where nothing of them is known.
         runs: where the numbers come from.
@@ -273,11 +273,16 @@ def _sections_across(
         results, records = answers[name]
         for family in dict.fromkeys(each.group.first.family for each in results):
             own = [each for each in results if each.group.first.family == family]
-            ids = [str(record["fit_id"]) for record in records if record["family"] == family and record.get("fit_id")]
+            ids = [str(record["fit_id"]) for record in records if _leads(record, family) and record.get("fit_id")]
             sections.append(part(name, "section").section(own, Sources(connection, ids)))
         if not results:
             sections.append(_empty(name, _sentence(reasons[name])))
     return tuple(sections)
+
+
+def _leads(record: Record, family: str) -> bool:
+    """Whether a fit is of this family, or of several of which it is the first."""
+    return str(record["family"]).split(" + ")[0] == family
 
 
 def _about(group: Group) -> str:

@@ -30,7 +30,7 @@ def markdown(report: Report) -> str:
             for section in part.sections:
                 lines += _section(section)
     if report.parts:
-        lines += ["## Gaps between texts", ""]
+        lines += ["## Across texts and families", ""]
         for section in report.gaps:
             lines += _section(section)
     for sheet in (*report.paper, report.runs):

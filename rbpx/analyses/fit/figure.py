@@ -11,6 +11,7 @@ import altair as alt
 import numpy as np
 
 from rbpx.analyses.fit.analysis import Laws
+from rbpx.analyses.fit.residuals import residual_figure
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.drawing import S_TITLE, colour, curve, dash, data, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
@@ -33,13 +34,14 @@ _POINTS = "A law needs three sizes; only the points are drawn."
 
 
 def figures(result: Laws) -> list[Figure | Undrawn]:
-    """-ln RBP_k at up to seven k, then cross-entropy."""
+    """-ln RBP_k at up to seven k, cross-entropy, then what both leave about their laws."""
     first = [law for law in result.laws if law.method is result.laws[0].method]
     shares = [law for law in first if law.law == "rbp" and _is_drawn(law)]
     entropy = [law for law in first if law.law == "cross_entropy" and _is_drawn(law)]
     return [
         _figure(result, "rbp", "−ln RBP_k against size", spread(shares, MOST_SERIES)),
         _figure(result, "cross_entropy", "Cross-entropy against size", entropy),
+        residual_figure(result),
     ]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from rbpx.analyses.fit.analysis import Laws
+from rbpx.analyses.fit.residuals import residual_series
 from rbpx.display.names import law_name
 from rbpx.display.plot.axes import SIZE, Axis
 from rbpx.display.plot.terminal import law_series, print_plot
@@ -27,6 +28,10 @@ def show(results: Sequence[Laws]) -> None:
             _print(screen, f"{title}: -ln RBP_k against S", usual or spread(at_k, 4), Axis("-ln RBP_k"))
             nats = [law for law in of_method if law.law in _NATS]
             _print(screen, f"{title}: cross-entropy against S", nats, Axis("nats a token"))
+            straight = [law for law in nats if law.law == "cross_entropy"]
+            left = residual_series([*straight, *(usual or spread(at_k, 4))])
+            if left:
+                print_plot(screen, f"{title}: residuals about the laws", left, SIZE, Axis("ln y - law", log=False))
 
 
 def _print(screen: Console, title: str, laws: Sequence[Law], y: Axis) -> None:

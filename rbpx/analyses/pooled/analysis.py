@@ -1,0 +1,151 @@
+"""One exponent for the families on one text (verb pooled): groups of runs in, pooled laws out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Final
+
+import duckdb
+
+from rbpx.config.request import Request
+from rbpx.groups.fits import fit_points, record_of
+from rbpx.groups.points import Points, size_points, weigh_group
+from rbpx.groups.selection import ALIKE, Group
+from rbpx.laws.names import Method
+from rbpx.laws.pooled import PooledFit, fit_pooled
+from rbpx.laws.power import PowerLawFit
+from rbpx.status import Status
+from rbpx.store.store import Record, Store
+
+DEFAULT_K: Final = (1, 10, 100)
+_LAWS: Final = ("rbp", "cross_entropy")
+_SHARED: Final = tuple(name for name in ALIKE if name != "family")
+_METHODS: Final = (Method.ols, Method.offset)
+
+
+@dataclass(frozen=True, eq=False)
+class PooledLaw:
+    """One quantity of several families.
+
+    Attributes:
+        law: "rbp" or "cross_entropy".
+        k: None where the law has none.
+        points: of each family.
+        own: the power law of each by itself.
+        fits: with one exponent, without an offset and with one.
+    """
+
+    law: str
+    k: int | None
+    points: tuple[Points, ...]
+    own: tuple[PowerLawFit, ...]
+    fits: tuple[PooledFit, ...]
+
+    @property
+    def families(self) -> list[str]:
+        """Names, in the order of the points."""
+        return [points.runs[0].family for points in self.points]
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """The laws of the families on one text."""
+
+    groups: tuple[Group, ...]
+    laws: tuple[PooledLaw, ...]
+
+    @property
+    def group(self) -> Group:
+        """A group that names what all have in common."""
+        return self.groups[0]
+
+    @property
+    def families(self) -> str:
+        """The families in one name."""
+        return " + ".join(group.first.family for group in self.groups)
+
+    @property
+    def title(self) -> str:
+        """The name of the families together in tables and headings."""
+        return Group((replace(self.group.first, family=self.families),), self.group.ties).title
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Pooled]:
+    """Pool the groups that differ in their family alone."""
+
+    def alike(group: Group) -> tuple[str, ...]:
+        return (group.ties.value, *(str(getattr(group.first, name)) for name in _SHARED))
+
+    results = []
+    for _, members in groupby(sorted(groups, key=alike), key=alike):
+        families = tuple(members)
+        laws = _laws(connection, families, request) if len(families) > 1 else ()
+        if laws:
+            results.append(Pooled(families, laws))
+    return results
+
+
+def _laws(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> tuple[PooledLaw, ...]:
+    k_grid: list[int] = []
+    if all(group.is_measured for group in groups):
+        k_grid = request.k_grid(min(run.vocab_size or 0 for group in groups for run in group.runs), DEFAULT_K)
+    by_law: dict[tuple[str, int | None], list[Points]] = {}
+    for group in groups:
+        evidence = weigh_group(connection, group, request, k_grid, _LAWS)
+        for points in size_points(group, evidence, request, k_grid, _LAWS):
+            if points.doubt in (None, Status.one_document) and len(points.runs) >= 3:
+                by_law.setdefault((points.law, points.k), []).append(points)
+    return tuple(_law(*key, points) for key, points in by_law.items() if len(points) > 1)
+
+
+def _law(law: str, k: int | None, points: Sequence[Points]) -> PooledLaw:
+    own = tuple(fit_points(each, Method.ols).fit for each in points)
+    lone = any(each.doubt is Status.one_document for each in points)
+    # The documents of one text are drawn alike for all families, so their resamples belong together.
+    resampled = None if lone else [each.y_BN for each in points]
+    sizes, values = [each.S_N for each in points], [each.y_N for each in points]
+    fits = tuple(fit_pooled(sizes, values, resampled, method) for method in _METHODS)
+    return PooledLaw(law, k, tuple(points), own, tuple(map(_of_one_document, fits)) if lone else fits)
+
+
+def _of_one_document(fit: PooledFit) -> PooledFit:
+    status = Status.one_document if fit.status is Status.ok else fit.status
+    return replace(fit, status=status, alpha_lo=None, alpha_hi=None, E_lo=None, E_hi=None)
+
+
+def keep(store: Store, pooled: Pooled) -> list[Record]:
+    """Write the pooled laws to the store, a row for each quantity and form, and return them."""
+    records = []
+    for law in pooled.laws:
+        run_ids = sorted({run_id for points in law.points for run in points.runs for run_id in run.run_ids})
+        for fit in law.fits:
+            params: dict[str, Any] = fit.record() | {
+                "loss": law.law,
+                "families": law.families,
+                "S": [points.S_N for points in law.points],
+                "y": [points.y_N.tolist() for points in law.points],
+                "own_alpha": [[own.alpha, own.alpha_lo, own.alpha_hi] for own in law.own],
+            }
+            more: Record = {"k": law.k, "n": law.law, "family": " + ".join(law.families), "params": params}
+            record = record_of(pooled.group, "pooled", _as_law(fit, params), run_ids, fit.method, **more)
+            store.write_record("fits", record["fit_id"], record)
+            records.append(record)
+    return records
+
+
+def _as_law(fit: PooledFit, params: dict[str, Any]) -> PowerLawFit:
+    """The columns of `fits`; constants differ between families, so they stand in params."""
+    return PowerLawFit(
+        C=None,
+        alpha=fit.alpha,
+        alpha_stderr=fit.alpha_stderr,
+        alpha_lo=fit.alpha_lo,
+        alpha_hi=fit.alpha_hi,
+        r2=None,
+        aic=None,
+        bic=None,
+        n_points=sum(map(len, params["S"])),
+        backtest_error=None,
+        status=fit.status,
+        params=params,
+    )
