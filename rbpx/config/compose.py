@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +55,8 @@ def register(primary: str, overrides: Sequence[str]) -> None:
     from hydra.core.config_store import ConfigStore
     from omegaconf import OmegaConf
 
-    from rbpx.config.recipe import TrainRequest
-
+    _register_schema()
     store = ConfigStore.instance()
-    store.store(name="request", node=Request)
-    store.store(name="train_request", node=TrainRequest)
-    store.store(name="import_request", node=ImportRequest)
     asks = re.compile(r"experiment|^-")  # --info and completion list them
     needed = primary == "train" or any(asks.search(word) for word in overrides)
     for path in experiments(primary) if needed else ():
@@ -67,3 +64,15 @@ def register(primary: str, overrides: Sequence[str]) -> None:
         if primary != "train":
             OmegaConf.update(node, "study.name", path.stem)
         store.store(group="experiment", name=path.stem, node=node, package="_global_")
+
+
+@cache
+def _register_schema() -> None:
+    from hydra.core.config_store import ConfigStore
+
+    from rbpx.config.recipe import TrainRequest
+
+    store = ConfigStore.instance()
+    store.store(name="request", node=Request)
+    store.store(name="train_request", node=TrainRequest)
+    store.store(name="import_request", node=ImportRequest)
