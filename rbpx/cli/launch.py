@@ -1,22 +1,25 @@
 """Hydra: a command line in, the outcome of each of its jobs out; Hydra's own errors become one line.
 
-The basic launcher runs all jobs in this process. Other launchers run each in a process of its own, which leaves its
-outcome as a file in the folder of the sweep.
+A line with nothing but overrides is one job, composed once. The rest is Hydra's own main: sweeps, studies, which may
+be sweeps, and Hydra's flags; it composes a configuration once more to learn whether it is a sweep. Its basic launcher
+runs all jobs in this process. Other launchers run each in a process of its own, which leaves its outcome as a file in
+the folder of the sweep.
 """
 
+import logging.config
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from rbpx.analyses.registry import analyses, has
 from rbpx.cli import sweep_folder
 from rbpx.cli.argv import CommandLine
 from rbpx.cli.registry import about, module
 from rbpx.cli.verb import Job, Outcome, Verb
-from rbpx.config.compose import check_overrides, is_ours, names_dataset, register, with_groups
+from rbpx.config.compose import check_overrides, compose, is_ours, names_dataset, register, with_groups
 from rbpx.config.explain import explain
 from rbpx.config.options import Format
 from rbpx.config.overrides import quoted, store_of
@@ -32,10 +35,6 @@ def launch(line: CommandLine) -> list[Outcome]:
         RbpxError: the overrides name something that does not exist or has the wrong type.
     """
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us as exceptions instead of printed tracebacks
-    import hydra
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-
     primary, overrides = about(line.verb).primary, list(line.hydra)
     _refuse_lists(overrides)
     check_overrides(overrides)
@@ -43,6 +42,27 @@ def launch(line: CommandLine) -> list[Outcome]:
         overrides = [re.sub(r"^(dataset|protocol)=", r"plain.\1=", override) for override in overrides]
     overrides = with_groups(primary, overrides)
     held = _held(primary, overrides)
+    if not any(re.search(r"^-|^\W*experiment=|hydra", override) for override in overrides):
+        _show_warnings_of_libraries()
+        return [_run_job(line, lambda: compose(primary, overrides, held), alone=False)]
+    return _main(line, primary, overrides, held)
+
+
+def _show_warnings_of_libraries() -> None:
+    """Do what Hydra's main does for each job: its configuration of Python's logging, read from the same file."""
+    from omegaconf import OmegaConf
+
+    said = OmegaConf.load(folder("conf") / "hydra" / "job_logging" / "stderr.yaml")
+    logging.config.dictConfig(cast(dict[str, Any], OmegaConf.to_container(said)))
+
+
+def _main(line: CommandLine, primary: str, overrides: list[str], held: Sequence[str]) -> list[Outcome]:
+    """Hydra's main: the outcomes of all jobs of a sweep or a study; none where a flag asks for something else."""
+    import hydra
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
     register(primary, overrides, held)
     launcher = next((o.partition("=")[2] for o in overrides if o.startswith("hydra/launcher=")), "basic")
     alone, sweep = launcher != "basic", sweep_folder.make(launcher, overrides)
@@ -50,7 +70,7 @@ def launch(line: CommandLine) -> list[Outcome]:
     leave = partial(sweep_folder.leave, sweep) if alone else outcomes.append
 
     def task(config: Any) -> None:
-        leave(_run_job(line, config, alone))
+        leave(_run_job(line, lambda: OmegaConf.to_object(config), alone))
 
     sys.argv = ["rbpx", *overrides, f"hydra.sweep.dir={quoted(str(sweep))}"]
     lost: list[Outcome] = []
@@ -93,17 +113,15 @@ def _refuse_lists(overrides: Sequence[str]) -> None:
             )
 
 
-def _run_job(line: CommandLine, config: Any, alone: bool) -> Outcome:
+def _run_job(line: CommandLine, read_request: Callable[[], Any], alone: bool) -> Outcome:
     """Start the verb in whatever process a launcher chose; a user's mistake is an outcome, not raised."""
-    from omegaconf import OmegaConf
-
     if alone:
         from rbpx.cli.messages import show_messages_of_job
 
         show_messages_of_job()
     described, start = about(line.verb), getattr(module(line.verb), "start", None)
     try:
-        request: Any = OmegaConf.to_object(config)
+        request = read_request()
         _check_shown(line.verb, request)
         if start is None:
             return Outcome(request)

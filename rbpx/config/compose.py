@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -89,12 +90,8 @@ def register(primary: str, overrides: Sequence[str], held: Sequence[str] = ()) -
     from hydra.core.config_store import ConfigStore
     from omegaconf import OmegaConf
 
-    from rbpx.config.recipe import TrainRequest
-
+    _register_schema()
     store = ConfigStore.instance()
-    store.store(name="request", node=Request)
-    store.store(name="train_request", node=TrainRequest)
-    store.store(name="import_request", node=ImportRequest)
     asks = re.compile(r"experiment|^-")  # --info and completion list them
     needed = primary == "train" or any(asks.search(word) for word in overrides)
     for path in experiments(primary) if needed else ():
@@ -122,3 +119,15 @@ def _dataset_files(overrides: Sequence[str]) -> set[str]:
     own = re.findall(r"(?:^|\n)(?:--config-dir|-cd)[=\n](.+)", text) + re.findall(r"file://([^\"',\]]+)", text)
     places = [folder("conf"), *(Path(place) for place in own)]
     return {path.stem for place in places for path in (place / "dataset").glob("*.yaml")}
+
+
+@cache
+def _register_schema() -> None:
+    from hydra.core.config_store import ConfigStore
+
+    from rbpx.config.recipe import TrainRequest
+
+    store = ConfigStore.instance()
+    store.store(name="request", node=Request)
+    store.store(name="train_request", node=TrainRequest)
+    store.store(name="import_request", node=ImportRequest)

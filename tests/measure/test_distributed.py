@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -12,6 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from tests.support.commands import here
+from tests.support.warm import Warm
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 ACCELERATE = [
@@ -92,15 +96,18 @@ def checkpoint(tiny_checkpoint: Callable[..., Path]) -> Path:
 def alone(checkpoint: Path, texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Stored:
     """The run of one process."""
     folder = tmp_path_factory.mktemp("alone")
-    done = rbpx([sys.executable], folder, *measuring(checkpoint, texts, folder / "store"))
-    assert done.returncode == 0, done.stderr
+    (folder / "cwd").mkdir()
+    here(*measuring(checkpoint, texts, folder / "store"), cwd=folder / "cwd", check=0)
     stored = only_run(folder / "store")
     assert stored.manifest["n_processes"] == 1
     return stored
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", [TORCHRUN, ACCELERATE], ids=["torchrun", "accelerate"])
+@pytest.mark.parametrize(
+    "launcher",
+    [pytest.param(TORCHRUN, id="torchrun"), pytest.param(ACCELERATE, id="accelerate", marks=pytest.mark.long)],
+)
 def test_two_processes_make_the_run_of_one(
     launcher: list[str], checkpoint: Path, texts: Path, alone: Stored, tmp_path: Path
 ) -> None:
@@ -139,6 +146,17 @@ def test_two_processes_make_the_run_of_one(
     assert done.stdout == "", "nothing but results goes to stdout"
 
 
+def launch(words: list[str], folder: Path) -> list[Warm]:
+    """Two processes with what a launcher tells each of them; none of them is stopped when another one fails."""
+    (folder / "cwd").mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    of_all = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    ranks = [{"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(2)]
+    return [Warm(*words, cwd=folder / "cwd", env=of_all | rank) for rank in ranks]
+
+
 def test_processes_that_would_each_believe_to_be_alone_are_stopped_before_anything_is_written(
     checkpoint: Path, texts: Path, tmp_path: Path
 ) -> None:
@@ -146,17 +164,16 @@ def test_processes_that_would_each_believe_to_be_alone_are_stopped_before_anythi
 
     if torch.cuda.is_available():
         pytest.skip("with a GPU the processes do meet")
-    done = rbpx(TORCHRUN, tmp_path, *measuring(checkpoint, texts, tmp_path / "store"))
-    assert done.returncode != 0
-    complaints = [line for line in done.stderr.splitlines() if line.startswith("rbpx: ")]
-    assert len(complaints) == 1, done.stderr
+    processes = launch(measuring(checkpoint, texts, tmp_path / "store"), tmp_path)
+    outputs = [process.communicate()[1] for process in processes]
+    assert 0 not in [process.returncode for process in processes]
+    complaints = [line for stderr in outputs for line in stderr.splitlines() if line.startswith("rbpx: ")]
+    assert len(complaints) == 1, outputs
     assert "WORLD_SIZE=2" in complaints[0]
     assert "ACCELERATE_USE_CPU=true" in complaints[0]
     assert not (tmp_path / "store").exists()
-    assert not list((tmp_path / "cwd").iterdir())
 
 
-@pytest.mark.slow
 def test_a_failure_that_one_process_meets_ends_all_and_keeps_no_run(
     tiny_checkpoint: Callable[..., Path], texts: Path, tmp_path: Path
 ) -> None:
@@ -171,12 +188,13 @@ def test_a_failure_that_one_process_meets_ends_all_and_keeps_no_run(
     short = [line for line in lines if len(line) < 60]
     longest = max(lines, key=len)
     (tmp_path / "texts.jsonl").write_text("".join([*short, longest]), encoding="utf-8")
-    done = rbpx(TORCHRUN, tmp_path, *measuring(folder, tmp_path / "texts.jsonl", tmp_path / "store"), "device=cpu")
-    assert done.returncode != 0
-    complaints = [line for line in done.stderr.splitlines() if line.startswith("rbpx: ")]
-    assert len(complaints) == 1, done.stderr
+    processes = launch([*measuring(folder, tmp_path / "texts.jsonl", tmp_path / "store"), "device=cpu"], tmp_path)
+    outputs = [process.communicate()[1] for process in processes]
+    assert 0 not in [process.returncode for process in processes]
+    complaints = [line for stderr in outputs for line in stderr.splitlines() if line.startswith("rbpx: ")]
+    assert len(complaints) == 1, outputs
     assert "non-finite logits" in complaints[0]
-    assert "rbpx/measure/extract.py" not in done.stderr, "a traceback of ours"
+    assert "rbpx/measure/extract.py" not in "".join(outputs), "a traceback of ours"
     assert not list((tmp_path / "store").glob("runs/*"))
     assert not list((tmp_path / "store").glob("cells/*"))
     (failure,) = (tmp_path / "store" / "failures").iterdir()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import here, rbpx
+from tests.support.commands import here
 from tests.support.stores import Family
 
 LAUNCHERS = {
@@ -38,14 +38,14 @@ def break_one(family: Family, tmp_path: Path) -> tuple[list[str], Path]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", LAUNCHERS)
+@pytest.mark.parametrize("launcher", [pytest.param("joblib", marks=pytest.mark.long), "submitit"])
 def test_jobs_side_by_side_make_the_runs_of_one_process_and_a_cell_that_fails_stops_no_other(
     launcher: str, family: Family, cwd: Path, tmp_path: Path
 ) -> None:
     words, weights = break_one(family, tmp_path)
     words += ["dataset=pydoc,stdlib"]
     store, alone = tmp_path / "store", tmp_path / "alone"
-    answer = rbpx("measure", *words, *LAUNCHERS[launcher], "--store", store, cwd=cwd, check=1)
+    answer = here("measure", *words, *LAUNCHERS[launcher], "--store", store, cwd=cwd, check=1)
     failed = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
     assert len(failed) == 2, answer.stderr
     assert all(f"mine m on {dataset} failed" in "".join(failed) for dataset in ("pydoc", "stdlib"))
@@ -160,7 +160,7 @@ def test_a_job_that_is_killed_is_told_and_its_log_is_kept(family: Family, cwd: P
     (tmp_path / "site" / "sitecustomize.py").write_text(killer)
     words = [word for word in family.words("xs") if not word.startswith("dataset")]
     words += ["dataset=pydoc,stdlib", "limit=2", *LAUNCHERS["submitit"], "--store", str(tmp_path / "store")]
-    answer = rbpx("measure", "-m", *words, cwd=cwd, env={"PYTHONPATH": str(tmp_path / "site")}, check=1)
+    answer = here("measure", "-m", *words, cwd=cwd, env={"PYTHONPATH": str(tmp_path / "site")}, check=1)
     lines = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
     assert len(lines) == 1, answer.stderr
     assert "a job of submitit_local ended without an answer" in lines[0]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.commands import here, start
+from tests.support.commands import here
 from tests.support.stores import (
     SHAPES,
     Family,
@@ -21,9 +21,9 @@ from tests.support.stores import (
     columns_of,
     run_folders,
 )
+from tests.support.warm import Warm
 
 SLOWLY = "tokens_per_batch=1"  # one document at a time: long enough to be caught at it
-ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # two processes whose threads wait for each other spin instead of working
 
 
 def answers(store: Path) -> dict[tuple[str, str, str], str]:
@@ -51,7 +51,7 @@ def test_a_sweep_that_is_killed_continues_where_it_was_and_ends_as_if_undisturbe
 ) -> None:
     store, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
     words = ["measure", *family.words(text=long_jsonl)]
-    process = start(*words, SLOWLY, "--store", store, cwd=cwd)
+    process = Warm(*words, SLOWLY, "--store", store, cwd=cwd)
     wait_for(lambda: bool(run_folders(store)) or process.poll() is not None, "first run")
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -98,17 +98,13 @@ def test_leftovers_of_a_kill_are_removed_when_they_are_old_and_left_to_others_wh
     assert len(run_folders(own_store)) == 5
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cells", ["different", "same"])
 def test_two_processes_measure_into_one_store_at_once(
     cells: str, family: Family, long_jsonl: Path, cwd: Path, tmp_path: Path
 ) -> None:
     store = tmp_path / "store"
     sizes = ("s", "m") if cells == "different" else ("s", "s")
-    both = [
-        start("measure", *family.words(size, text=long_jsonl), SLOWLY, "--store", store, cwd=cwd, env=ONE_THREAD)
-        for size in sizes
-    ]
+    both = [Warm("measure", *family.words(size, text=long_jsonl), SLOWLY, "--store", store, cwd=cwd) for size in sizes]
     outputs = [process.communicate(timeout=300) for process in both]
     assert [process.returncode for process in both] == [0, 0], outputs
     # Both found their cell missing, so neither began after the other had ended.

@@ -11,8 +11,10 @@ from typing import Any
 
 from rbpx.store.heartbeat import heartbeat, read_heartbeats
 from rbpx.store.store import Store
-from tests.support.commands import here, start
+from tests.support.checkpoints import TINY_TEXT
+from tests.support.commands import here
 from tests.support.stores import Family, cell_records, write_jsonl
+from tests.support.warm import Warm
 
 NAMES = {
     "cell_key": "a" * 16, "family": "mine", "size": "xl", "dataset": "file", "protocol": "paper", "dtype": "float32",
@@ -95,8 +97,9 @@ def test_a_mark_that_cannot_be_written_stops_no_measurement(family: Family, cwd:
 
 def test_status_shows_a_killed_measurement_as_stopped_and_the_next_one_finishes_it(cwd: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
-    words = ["model=ladder", "size=3.2m", "dataset=pydoc", "--store", str(store)]
-    process = start("measure", *words, cwd=cwd)
+    text = write_jsonl(tmp_path / "text.jsonl", *(f"Letter {n}: {text}" for n in range(10) for text in TINY_TEXT))
+    words = ["model=ladder", "size=3.2m", "dataset=file", f"dataset.path={text}", "--store", str(store)]
+    process = Warm("measure", *words, cwd=cwd)
     wait_until(lambda: list(store.glob("running/[!.]*.json")))
     running = here("status", *words, cwd=cwd, check=0).stdout
     process.kill()

@@ -49,7 +49,9 @@ def read(root: str) -> list[tuple[int, int, int]]:
 @pytest.mark.slow
 def test_eight_writers_and_four_readers_at_once(tmp_path: Path) -> None:
     root = str(tmp_path / "store")
-    with multiprocessing.get_context("spawn").Pool(12) as pool:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])  # libraries are read once, not by each of them
+    with context.Pool(12) as pool:
         readers: list[Any] = [pool.apply_async(read, (root,)) for _ in range(4)]
         writers = pool.map_async(wrote, [(root, number) for number in range(8)])
         assert sorted(writers.get(120)) == list(range(8))

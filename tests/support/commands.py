@@ -29,17 +29,22 @@ def start(
     """Start `python -m rbpx ARGS` and return at once; `python` are words for the interpreter itself."""
     words = [sys.executable, *python, "-m", "rbpx", *(str(arg) for arg in args)]
     pipe = subprocess.PIPE
-    return subprocess.Popen(words, cwd=cwd, env=_environment(env), stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(words, cwd=cwd, env=command_environment(env), stdout=pipe, stderr=pipe, text=True)
 
 
-def here(*args: object, cwd: Path, env: Mapping[str, str] | None = None, check: int | None = None) -> Answer:
-    """As `rbpx`, without a new process: torch is imported once for all commands of a test session."""
+def here(
+    *args: object, cwd: Path, env: Mapping[str, str] | None = None, check: int | None = None, writes: bool = False
+) -> Answer:
+    """As `rbpx`, without a new process: torch is imported once for all commands of a test session.
+
+    One that `writes` may leave files in its working directory.
+    """
     from rbpx.__main__ import main
 
     words = [str(arg) for arg in args]
     stdout, stderr = io.StringIO(), io.StringIO()
-    with _untouched(cwd), _as_before(), contextlib.chdir(cwd):
-        environment = _environment(env)
+    with contextlib.nullcontext() if writes else _untouched(cwd), _as_before(), contextlib.chdir(cwd):
+        environment = command_environment(env)
         os.environ.clear()
         os.environ.update(environment)
         with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
@@ -50,7 +55,7 @@ def here(*args: object, cwd: Path, env: Mapping[str, str] | None = None, check: 
     return _checked(Answer(words, status, stdout.getvalue(), stderr.getvalue()), check)
 
 
-def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
+def command_environment(env: Mapping[str, str] | None) -> dict[str, str]:
     """This process's environment without what would change a command's answer: a store of the developer, a width."""
     plain = {name: value for name, value in os.environ.items() if name not in ("RBPX_STORE", "COLUMNS")}
     return plain | dict(env or {})

@@ -19,8 +19,9 @@ from rbpx.errors import RbpxError
 from rbpx.train.loss import chunked_cross_entropy
 from rbpx.train.text import drop_shared, prepare_text
 from rbpx.train.tokenizer import train_tokenizer
-from tests.support.commands import here, start
+from tests.support.commands import here
 from tests.support.places import CONF, EXPERIMENTS, LADDER
+from tests.support.warm import Warm
 
 
 def a_site(folder: Path, files: dict[str, str]) -> Path:
@@ -130,7 +131,7 @@ def test_a_training_that_is_killed_continues_to_the_same_weights(cwd: Path, tmp_
     words = ["train", f"text.site={site}", *KEYS]
     here(*words, f"output={tmp_path / 'whole'}", cwd=cwd, check=0)
     shutil.copytree(tmp_path / "whole" / "text", tmp_path / "killed" / "text")
-    killed = start(*words, f"output={tmp_path / 'killed'}", cwd=cwd)
+    killed = Warm(*words, f"output={tmp_path / 'killed'}", cwd=cwd)
     checkpoint, deadline = tmp_path / "killed" / "tiny.checkpoint.pt", time.monotonic() + 200
     while not checkpoint.is_file() and time.monotonic() < deadline:
         time.sleep(0.02)
