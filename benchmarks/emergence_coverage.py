@@ -1,8 +1,8 @@
 """How often the interval of the pooled law of emergence holds the exponent that windows were drawn from.
 
-Seven sizes over three decades (and 5, and 10), six window lengths; models scatter ln(-ln p) by `models`, a part `shared`
-of whose variance all windows of a model have in common; documents by 0.4 %. Windows are counted, so the small sizes have
-none of the long ones. Beside it: the joint law C N S^-alpha of the same windows, where it holds (lengths 1, 2, 5).
+Five, seven and ten sizes over three decades, six window lengths; models scatter ln(-ln p) by `models`, and a part
+`shared` of that variance is common to all windows of a model; documents by 0.4 %. Windows are counted, so the small
+sizes have none of the long ones. Beside it: the joint law C N S^-alpha of windows that follow it, at lengths 1, 2, 5.
 
     .venv/bin/python benchmarks/emergence_coverage.py [DRAWS, default 1000]
 """

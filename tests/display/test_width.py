@@ -88,6 +88,17 @@ def test_a_table_fits_80_columns_and_says_more_at_160(verb: str, store: Path, cw
             assert set(few.split()) <= set(more.split())
 
 
+def test_emergence_of_two_texts_fits_a_screen_and_one_k_is_told_in_full(store: Path, cwd: Path) -> None:
+    ask = ("emergence", "resamples=25", "--store", store)
+    summary, full = (
+        here(*ask, *words, cwd=cwd, check=0).stdout for words in ([], ["k=10", "dataset=file", "dataset.name=one"])
+    )
+    assert len(summary.splitlines()) <= 65
+    assert [summary.count(name) for name in ("pooled  ", "C N  ")] == [6, 6]  # of two texts at three k
+    assert "S at p = 0.9" in full
+    assert "S at p = 0.9" not in summary
+
+
 def test_what_160_columns_say_more_is_what_the_fit_holds(store: Path, cwd: Path) -> None:
     lines = tables("fit", 160, store, cwd, "dataset=file", "dataset.name=one")
     words = ("dataset=file", "dataset.name=one", "resamples=25", "laws=[rbp]", "k=[1]", "--format", "json")

@@ -197,7 +197,7 @@ def _judged_joint(joint: JointFit, pooled: PooledFit) -> JointFit:
     """The joint law bends where its exponent does, or where its constants do not grow as N."""
     if joint.alpha is None:
         return replace(joint, params=joint.params | {"reasons": [joint.status.value]})
-    reasons = [*([] if joint.status is Status.ok else [joint.status])]
+    reasons: list[Status] = [] if joint.status is Status.ok else [joint.status]
     reasons += trend_doubts(joint.alpha, joint.alpha_lo, joint.alpha_hi)
     reasons += [Status.bends] if pooled.bent or pooled.dependent else []
     return replace(joint, status=first_of(reasons), params=joint.params | {"reasons": names_of(reasons)})

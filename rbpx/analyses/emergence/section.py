@@ -78,8 +78,9 @@ def _pooled(each: Emergence) -> str | None:
     how = "falls" if pooled.alpha > 0 else "rises"
     sentence = f"k = {each.k:,}: with a constant for each N, −ln p {how} as S^−α with α = {alpha}"
     if pooled.bent:
-        sentence += f", an average and no law: {', '.join(_WHAT_BENDS.get(b.name, b.name) for b in pooled.bent)}"
-        sentence += " differs significantly from what one law says"
+        names = [_WHAT_BENDS.get(one.name, one.name.replace("alpha", "α")) for one in pooled.bent]
+        sentence += f", an average and no law: {', '.join(names)}"
+        sentence += f" {'differs' if len(pooled.bent) == 1 else 'differ'} significantly from what one law says"
     if pooled.dependent:
         slower = sum(one.estimate.value or 0.0 for one in pooled.dependent if one.name == _last(pooled)) < 0
         sentence += f". The constants do not grow as N{', but slower' if slower else ''}, so C·N·S^−α does not hold"
@@ -105,9 +106,9 @@ def _laws(result: Emergences) -> Sheet:
             row = [whole(each.k), whole(law.n), decimal(fit.alpha), span(fit.alpha_lo, fit.alpha_hi), decimal(fit.r2)]
             rows.append([*row, *(_crossing(c) for c in law.crossings), state(fit.status)])
         pooled, joint = each.pooled, each.joint
-        for name, fit, r2 in (("pooled", pooled, None), ("C·N", joint, joint.r2_lnln)):
-            row = [whole(each.k), Entry(name, (name,)), decimal(fit.alpha), span(fit.alpha_lo, fit.alpha_hi)]
-            rows.append([*row, decimal(r2), *(magnitude(None) for _ in LEVELS), state(fit.status)])
+        for name, one, r2 in (("pooled", pooled, None), ("C·N", joint, joint.r2_lnln)):
+            row = [whole(each.k), Entry(name, (name,)), decimal(one.alpha), span(one.alpha_lo, one.alpha_hi)]
+            rows.append([*row, decimal(r2), *(magnitude(None) for _ in LEVELS), state(one.status)])
     columns = [("k", "k"), ("N", "n"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2")]
     columns += [(f"S at p = {level}", f"S_at_{level}") for level in LEVELS]
     note = (

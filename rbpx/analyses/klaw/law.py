@@ -56,7 +56,9 @@ def fit_k_law(k_grid: Sequence[int], y_K: Floats, y_BK: Floats | None, method: M
     known_BK = _usable(y_BK)
     sd_P, kind = _standard_deviations(fit, k_grid, known_BK)
     params: dict[str, Any] = fit.params | {"interval": kind, "limited_by": None if kind is None else "text"}
-    alpha_lo, alpha_hi = (None, None) if kind is None else around(fit.alpha, sd_P[1] * _reach(kind, len(y_K) - 2))
+    alpha_lo, alpha_hi = (
+        (None, None) if kind is None else around(fit.alpha, float(sd_P[1]) * _reach(kind, len(y_K) - 2))
+    )
     if kind is None:
         params |= dict.fromkeys(("C_lo", "C_hi", "E_lo", "E_hi"))
     else:
@@ -70,7 +72,7 @@ def fit_k_law(k_grid: Sequence[int], y_K: Floats, y_BK: Floats | None, method: M
     residual_K = np.array(fit.params["residuals_ln"])
     params["residual_autocorrelation"] = _autocorrelation(residual_K)
     params["curvature"] = None if curvature is None else vars(curvature)
-    reasons = [] if fit.status is Status.ok else [fit.status]
+    reasons: list[Status] = [] if fit.status is Status.ok else [fit.status]
     reasons += trend_doubts(fit.alpha, alpha_lo, alpha_hi)
     ends = None if curvature is None else curvature.ends
     if method is not Method.offset and ends is not None and not ends[0] <= 0 <= ends[1]:
