@@ -118,35 +118,27 @@ def learn(x_QNF: ArrayLike, passed_Q: ArrayLike) -> Learned:
         raise ValueError(f"features have shape {x.shape}, outcomes {passed.shape}")
     if passed.all() or not passed.any():
         return Learned(np.full(x.shape[2], np.nan), 0, Status.one_outcome)
-    flat_TF = np.ascontiguousarray(x.reshape(-1, x.shape[2]))  # one product instead of one a sequence
+    from rbpx.analyses.tokenwise.kernel import derivatives  # imports numba, which takes half a second
 
-    def ln_eta(theta_F: Floats) -> Floats:
-        return ln_hit_chance(flat_TF @ theta_F).reshape(passed.shape[0], x.shape[1])
-
+    flat_TF = np.ascontiguousarray(x.reshape(-1, x.shape[2]))
     share = float(passed.mean()) ** (1 / x.shape[1])
     # The least squares of a constant on the features, one of which is constant too.
     start_F = np.linalg.lstsq(flat_TF.T @ flat_TF, flat_TF.sum(axis=0), rcond=None)[0]
     theta_F = start_F * np.log(share / (1 - share))
-    ln_eta_QN = ln_eta(theta_F)
-    value = _total(ln_eta_QN.sum(axis=1), passed)
+    value, score_F, information_FF = derivatives(flat_TF, theta_F, passed)
     for step in range(1, _STEPS + 1):
-        eta_QN, ln_pass_Q = np.exp(ln_eta_QN), ln_eta_QN.sum(axis=1)
-        score_F = (_hit_given_outcome(eta_QN, ln_pass_Q, passed) - eta_QN).ravel() @ flat_TF
-        slope_QF = np.einsum("qn,qnf->qf", 1 - eta_QN, x)
-        weight_Q = np.exp(ln_pass_Q) / -np.expm1(ln_pass_Q)
-        information_FF = (slope_QF * weight_Q[:, None]).T @ slope_QF
         if not np.linalg.cond(information_FF) < _WORST_CONDITION:
             break
         step_F = np.linalg.solve(information_FF, score_F)
         if score_F @ step_F < _DECREMENT:
             return Learned(theta_F, step, Status.ok)
+        before = value
         for _ in range(_HALVINGS):
-            ln_eta_QN = ln_eta(theta_F + step_F)
-            risen = _total(ln_eta_QN.sum(axis=1), passed)
-            if risen >= value - _ROUNDING * abs(value):
+            value, score_F, information_FF = derivatives(flat_TF, theta_F + step_F, passed)
+            if value >= before - _ROUNDING * abs(before):
                 break
             step_F = step_F / 2
-        theta_F, value = theta_F + step_F, risen
+        theta_F = theta_F + step_F
     return Learned(np.full(x.shape[2], np.nan), step, Status.not_converged)
 
 

@@ -10,26 +10,26 @@ from rbpx.display.tables import console, grid, print_notes, put
 _SEEN = {
     "outcomes": "outcomes",
     "naive": "outcomes, naive",
-    "constant": "outcomes, no features",
+    "constant": "outcomes, constant",
     "tokens": "every token",
 }
 
 
 def show(results: Sequence[TokenwiseResult]) -> None:
-    """Print for each k how well the hits of held-out tokens are predicted, by what was learned from."""
+    """Print how well the hits of held-out tokens are predicted at each k, by what was learned from."""
     screen = console()
     for each in results:
+        title = f"{each.group.title}: hits of {each.run.size}, with features from {each.smaller.size}"
+        table = grid(title, ["k", "learned from", "N", "AUC", "95 % interval", "loss", "est.", "mean p"], left=2)
         for at in each.by_k:
-            title = f"{each.group.title}, k = {at.k}: hits of {each.run.size}, with features from {each.smaller.size}"
-            table = grid(title, ["learned from", "N", "AUC", "95 % interval", "loss", "est.", "mean p"])
+            table.add_section()
+            table.add_row(str(at.k), "true hits", "", "", "", "", "", number(at.rbp, 3))
             without = {learner.n for learner in at.learners if learner.name == "outcomes" and learner.judgement is None}
             for learner in at.learners:
                 if learner.n in without and learner.name != "outcomes":
                     continue  # one row says that there is nothing to learn from at this N
-                table.add_row(_SEEN[learner.name], *_row(learner, at.rbp))
-            table.add_section()
-            table.add_row("true", "", "", "", "", "", number(at.rbp, 3))
-            put(screen, table)
+                table.add_row("", _SEEN[learner.name], *_row(learner, at.rbp))
+        put(screen, table)
     print_notes(
         screen,
         f"Logistic models of P(hit), learned from the passes and failures of sequences of N tokens in {FOLDS - 1} of "
