@@ -356,7 +356,7 @@ def two_sizes(family: Family, tmp_path_factory: pytest.TempPathFactory) -> tuple
 
 def test_run_with_two_sizes_prints_its_measurements_and_what_a_law_needs(two_sizes: tuple[Path, Answer]) -> None:
     store, answer = two_sizes
-    assert "2 size(s) (xs, m); a law needs at least 3" in answer.stdout
+    assert "2 sizes (xs, m); a law needs at least 3" in answer.stdout
     for share, y in zip(shares(store, 1)[1], cross_entropies(store)[1], strict=True):
         assert f"{share:.4f}" in answer.stdout
         assert f"{y:.3f}" in answer.stdout
