@@ -8,6 +8,7 @@ import duckdb
 from rbpx.analyses.registry import analysis
 from rbpx.config.request import Request
 from rbpx.config.suggest import did_you_mean
+from rbpx.counts import number_of
 from rbpx.store.remote import open_store
 from rbpx.ties import Ties
 
@@ -86,7 +87,8 @@ def no_groups(name: str, request: Request, tokens_known: bool) -> str:
             "alike; measure another text: python -m rbpx measure model=ladder dataset=pydoc"
         )
     n_runs = sum(1 for _ in open_store(request.store).records("cells"))
+    sizes = number_of(analysis(name).sizes, "size")
     return (
-        f"no group of runs in store={request.store} has the {analysis(name).sizes} sizes that {name} needs "
-        f"({n_runs} run(s) in all); measure more: python -m rbpx model=ladder dataset=stdlib size=all"
+        f"no group of runs in store={request.store} has the {sizes} that {name} needs "
+        f"({number_of(n_runs, 'run')} in all); measure more: python -m rbpx model=ladder dataset=stdlib size=all"
     )

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rbpx.config.options import Format
+from rbpx.counts import number_of
 from rbpx.display.grid import width
 from rbpx.display.numbers import UNKNOWN
 from rbpx.display.tables import console
@@ -79,7 +80,9 @@ def print_table(table: pa.Table, format: Format, output: str | None = None) -> N
     if not rows:
         print("no rows", file=sys.stderr)
     elif table.num_rows > len(rows):
-        print(f"{table.num_rows:,} rows, the first {len(rows)} shown; --format csv prints all", file=sys.stderr)
+        print(
+            f"{number_of(table.num_rows, 'row')}, the first {len(rows)} shown; --format csv prints all", file=sys.stderr
+        )
 
 
 def _print_downwards(screen: Console, names: Sequence[str], rows: Sequence[Sequence[str]], n_rows: int) -> None:

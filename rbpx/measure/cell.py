@@ -74,7 +74,7 @@ def measure_cell(
     scored = {w.doc_id for w in windows if w.n_scored}
     if n_tokens == 0:
         raise RbpxError(
-            f"dataset {cell.dataset} has nothing to score: none of its {len(documents)} document(s) has "
+            f"dataset {cell.dataset} has nothing to score: no document of its {len(documents):,} has "
             f"{SHORTEST} consecutive tokens; use longer texts"
         )
     run_id = digest(

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.models.devices import require_cuda
 
@@ -78,7 +79,8 @@ def init_process_group(device: str) -> ProcessGroup:
     accelerator = Accelerator(cpu=device == "cpu")
     if accelerator.num_processes != n_launched:
         raise RbpxError(
-            f"the launcher set WORLD_SIZE={n_launched}, but {accelerator.num_processes} process(es) joined the group, "
+            f"the launcher set WORLD_SIZE={n_launched}, but the group has "
+            f"{number_of(accelerator.num_processes, 'process', 'processes')}, "
             "so each would measure everything; on a CPU launch with ACCELERATE_USE_CPU=true (or device=cpu)"
         )
     # Sums of 16-bit products in 16 bits would move ranks; float32 products stay exact (no TF32) by torch's default.

@@ -251,7 +251,7 @@ def _measure(
     grid.cell_keys.append(record["cell_key"])
     grid.new.append(record)
     facts = store.manifest(record["run_id"])
-    progress.finish(f"{cell}: {facts['n_tokens']:,} tokens at {facts['tokens_per_s']:,.0f} tokens/s")
+    progress.finish(f"{cell}: {number_of(facts['n_tokens'], 'token')} at {facts['tokens_per_s']:,.0f} tokens/s")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from rbpx.analyses.answer import Grid, answer
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.section import sentences
 from rbpx.analyses.registry import analyses, analysis, has, part
+from rbpx.counts import number_of
 from rbpx.display.chart.figure import Undrawn
 from rbpx.display.chart.sheet import Sheet
 from rbpx.display.section import Section, Sources
@@ -253,8 +254,8 @@ def _reason(name: str, group: Group, reasons: dict[str, str]) -> str:
     if described.tokens and not group.is_measured:
         return "It looks at single tokens, and imported results have none."
     if len(group.runs) < described.sizes:
-        sizes = "size" if len(group.runs) == 1 else "sizes"
-        return f"It needs {described.sizes} sizes, and there are {len(group.runs)} {sizes} here: measure more of them."
+        there = f"there {'is' if len(group.runs) == 1 else 'are'} {number_of(len(group.runs), 'size')}"
+        return f"It needs {number_of(described.sizes, 'size')}, and {there} here: measure more of them."
     return _sentence(reasons[name])
 
 
@@ -292,10 +293,12 @@ def _about(group: Group) -> str:
     if not group.is_measured:
         return f"{named}; imported from {first.source}, ties {group.ties.value}"
     tokens = sorted({run.n_tokens or 0 for run in runs})
-    counted = f"{tokens[0]:,}" + (f" to {tokens[-1]:,}" if len(tokens) > 1 else "")
+    fewest = f"{tokens[0]:,} to " if len(tokens) > 1 else ""
+    counted = f"{fewest}{number_of(tokens[-1], 'scored token')}"
     each = "" if len(runs) == 1 else " a model"
     skipped = f", {first.n_skipped:,} too short to score" if first.n_skipped else ""
+    documents = number_of(first.n_documents or 0, "document")
     return (
-        f"{named}; {counted} scored tokens{each}, {first.n_documents:,} documents{skipped}; {first.protocol} protocol, "
-        f"{first.dtype}, ties {group.ties.value}, text {str(first.text_hash)[:8]}"
+        f"{named}; {counted}{each}, {documents}{skipped}; {first.protocol} protocol, {first.dtype}, "
+        f"ties {group.ties.value}, text {str(first.text_hash)[:8]}"
     )

@@ -8,6 +8,7 @@ from typing import Final
 from rbpx.analyses.answer import Grid
 from rbpx.config.options import Format
 from rbpx.config.request import Request
+from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.files.atomic import atomic_write_text
 from rbpx.files.output import check_output
@@ -63,14 +64,15 @@ def write_report(grids: Sequence[Grid], narrowed: str) -> Path:
         from rbpx.report.pictures import write_pictures
 
         n = write_pictures(report, form.value, path, INDEX)
-        print(f"{n} figures written to {path}", file=sys.stderr)
+        print(f"{number_of(n, 'figure')} written to {path}", file=sys.stderr)
         return path
     text = _text(form)(report)
     try:
         atomic_write_text(path, text)
     except OSError as problem:
         raise RbpxError(f"output={path} cannot be written: {problem.strerror}; name another file") from None
-    print(f"report of {report.n_runs} run(s) written to {path} ({len(text.encode()) / 1e6:.1f} MB)", file=sys.stderr)
+    runs, mb = number_of(report.n_runs, "run"), len(text.encode()) / 1e6
+    print(f"report of {runs} written to {path} ({mb:.1f} MB)", file=sys.stderr)
     return path
 
 

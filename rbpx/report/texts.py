@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from rbpx.counts import number_of
 from rbpx.display.chart.sheet import Entry, Sheet
 from rbpx.display.section import Section
 from rbpx.report.contents import Report
@@ -13,7 +14,7 @@ __all__ = ["latex", "markdown"]
 
 def markdown(report: Report) -> str:
     """Sentences and tables; `--format svg` gives the figures."""
-    where = f"{report.n_runs} run(s), {report.n_tokens:,} scored tokens, store `{report.store}`"
+    where = f"{number_of(report.n_runs, 'run')}, {number_of(report.n_tokens, 'scored token')}, store `{report.store}`"
     lines = [f"<!-- rbpx report {report.version} -->", f"# {_md(report.title)}", ""]
     lines += [f"{where}, {report.made_at} UTC, rbpx {report.version}.", ""]
     if not report.parts:

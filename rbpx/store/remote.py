@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from rbpx.counts import number_of
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.atomic import atomic_write
 from rbpx.files.digest import digest
@@ -85,7 +86,7 @@ def local_copy(url: str) -> Path:
     _prune(copy, files)
     if new:
         mib = sum(file.n_bytes for file in new) / 2**20
-        _LOGGER.info(f"copied {len(new):,} files ({mib:,.1f} MiB) of {url} into {copy}")
+        _LOGGER.info(f"copied {number_of(len(new), 'file')} ({mib:,.1f} MiB) of {url} into {copy}")
     return copy
 
 

@@ -48,7 +48,7 @@ def find_packages(recipe: Recipe) -> dict[str, Distribution]:
     ]
     if mismatches:
         raise RbpxError(
-            f"the training text needs {len(mismatches)} package(s) that are not installed in the recipe's version: "
+            f"the training text needs packages that are not installed in the recipe's version ({len(mismatches)}): "
             f"{', '.join(mismatches[:5])}{' ...' if len(mismatches) > 5 else ''}; install them with "
             "pip install --no-deps --target FOLDER -r experiments/ladder_text.txt and pass text.site=FOLDER"
         )

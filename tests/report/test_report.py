@@ -257,7 +257,7 @@ def test_without_an_output_it_is_report_html_here_and_nothing_else(place: Path, 
     process = start("report", "--store", tmp_path / "empty", cwd=tmp_path / "cwd")
     stdout, stderr = process.communicate(timeout=120)
     assert (process.returncode, stdout) == (0, "")
-    assert "report of 0 run(s) written to report.html" in stderr
+    assert "report of 0 runs written to report.html" in stderr
     assert [path.name for path in (tmp_path / "cwd").iterdir()] == ["report.html"]
 
 

@@ -229,7 +229,7 @@ def test_what_a_kill_leaves_is_counted_and_is_no_fault(own_store: Path, cwd: Pat
     torn.mkdir()
     (torn / "tokens.parquet").write_bytes(b"PAR1")
     answer = here("store", "verify", "--store", own_store, cwd=cwd, check=0)
-    assert "1 unfinished file(s)" in answer.stdout
+    assert "1 unfinished file of" in answer.stdout
 
 
 # -------------------------------------------------------------------------------------------------------------- reading

@@ -74,7 +74,7 @@ def refused(answer: Answer, *says: str) -> None:
 def test_every_row_becomes_an_observation_with_its_values(results: Path, store: Path, cwd: Path) -> None:
     answer = bring(results, store, cwd)
     assert answer.stderr == (
-        f"imported 4 observations of 2 model(s) on 1 dataset(s) at 2 k from {results} into {store} as them\n"
+        f"imported 4 observations of 2 models on 1 dataset at 2 k from {results} into {store} as them\n"
     )
     common = {"source": "them", "family": "toy", "revision": None, "dataset": "wiki", "text_hash": None}
     common |= {"protocol": None, "dtype": None, "n": 1, "ties": "mid", "n_tokens": 5000}
@@ -408,7 +408,7 @@ def test_gc_keeps_fits_of_imported_runs_until_their_source_is_removed(results: P
     kept = Store(store)
     for name, ids in {"whole": run_ids(store, cwd), "gone": ["nosuch"]}.items():
         kept.write_record("fits", name, {"fit_id": name, "run_ids": ids, "created_at": "2026-01-01T00:00:00"})
-    assert "dropped 1 fit(s)" in here("store", "gc", "--store", store, cwd=cwd, check=0).stderr
+    assert "dropped 1 fit whose" in here("store", "gc", "--store", store, cwd=cwd, check=0).stderr
     assert [fit["fit_id"] for fit in kept.records("fits")] == ["whole"]
     here("store", "rm", "them", "--store", store, cwd=cwd, check=0)
     assert list(kept.records("fits")) == []

@@ -149,7 +149,7 @@ def _measure_again(
     windows = protocol.windows([documents[doc_id] for doc_id in doc_ids])
     n_tokens = sum(w.n_scored for w in windows)
     if n_tokens == 0:
-        raise RbpxError(f"none of the {len(doc_ids)} document(s) drawn has a scored token; give more with limit=N")
+        raise RbpxError(f"no document of the {len(doc_ids):,} drawn has a scored token; give more with limit=N")
     advance = begin(n_tokens)
     wall_from = time.monotonic()
     rows = measure_windows(protocol.loaded, windows, reopener.processes, request.tokens_per_batch, advance)

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from rbpx.analyses.audit.analysis import Audit, RunAudit
+from rbpx.counts import number_of
 from rbpx.display.names import law_name, remedies, status_name
 from rbpx.display.numbers import UNKNOWN, number, short
 from rbpx.display.tables import console, grid, put
@@ -19,7 +20,7 @@ def show(results: Sequence[Audit]) -> None:
     told = [audit for audit in results if not _is_unmoved(audit)]
     for audit in results:
         title = f"{audit.group.title}, again in float32"
-        documents = f"{audit.n_documents:,} of {audit.n_stored:,} documents"
+        documents = f"{audit.n_documents:,} of {number_of(audit.n_stored, 'document')}"
         if _is_unmoved(audit):
             tokens = sum(each.moves.n_tokens for each in audit.runs)
             largest = max(each.moves.largest_logprob_move for each in audit.runs)

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from rbpx.analyses.fit.analysis import Laws
+from rbpx.counts import number_of
 from rbpx.display.fit_cells import constant, sizes_of
 from rbpx.display.names import law_name, remedies, short_status, status_name
 from rbpx.display.numbers import UNKNOWN, number, percent, span
@@ -26,7 +27,9 @@ def show(results: Sequence[Laws]) -> None:
         if laws not in fitted:
             runs = laws.group.runs
             names = ", ".join(run.size for run in runs)
-            screen.print(f"{laws.group.title}: {len(runs)} size(s) ({names}); a law needs at least 3.", soft_wrap=True)
+            screen.print(
+                f"{laws.group.title}: {number_of(len(runs), 'size')} ({names}); a law needs at least 3.", soft_wrap=True
+            )
     if not fitted:
         return
     methods = list(dict.fromkeys(law.method for laws in fitted for law in laws.laws))
@@ -119,7 +122,7 @@ def _print_models(screen: Console, result: Laws) -> None:
         _print_measured(screen, result)
         return
     ks = [k for k in result.k_grid if any((k, 1) in run.observed for run in group.runs)][:5]
-    screen.print(f"[bold]{escape(group.title)}: imported, {len(group.runs)} sizes[/bold]", soft_wrap=True)
+    screen.print(f"[bold]{escape(group.title)}: imported, {number_of(len(group.runs), 'size')}[/bold]", soft_wrap=True)
     table = grid("", ["size", "S", *(f"RBP_{k}" for k in ks), "CE"])
     for run in group.runs:
         shares = [number(run.observed.get((k, 1))) for k in ks]
@@ -133,7 +136,7 @@ def _print_measured(screen: Console, result: Laws) -> None:
     counted = f"{tokens[0]:,}" + (f" to {tokens[-1]:,}" if len(tokens) > 1 else "")
     skipped = f", {first.n_skipped} shorter than 2 tokens skipped" if first.n_skipped else ""
     title = (
-        f"{group.title}: {counted} tokens a model, {first.n_documents:,} documents{skipped}; "
+        f"{group.title}: {counted} tokens a model, {number_of(first.n_documents or 0, 'document')}{skipped}; "
         f"{first.protocol} protocol, {first.dtype}, text {str(first.text_hash)[:8]}"
     )
     screen.print(f"[bold]{escape(title)}[/bold]", soft_wrap=True)

@@ -2,6 +2,7 @@
 
 from rbpx.analyses.ranks.analysis import PAPER, Closure, Ranks, RunRanks
 from rbpx.analyses.ranks.figure import figures, form
+from rbpx.counts import number_of
 from rbpx.display.chart.sheet import Entry, Sheet, decimal, named, span, state
 from rbpx.display.section import Section, Sources, doubts_of, interval
 
@@ -34,7 +35,7 @@ def _sentences(result: Ranks) -> list[str]:
         best = sum(each.best == result.favoured for each in result.runs)
         sentences.append(
             f"Of the distributions over all ranks, {form(result.favoured)} has the smallest AIC summed over all sizes "
-            f"(and the smallest at {best} of {len(result.runs)} sizes)."
+            f"(and the smallest at {best} of {number_of(len(result.runs), 'size')})."
         )
     one = next((c for c in result.closures if c.distribution == PAPER and c.quantity == "rbp" and c.k == 1), None)
     if one is not None and one.level[0] is not None and one.derived.alpha is not None:

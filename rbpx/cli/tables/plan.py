@@ -6,6 +6,7 @@ from itertools import groupby
 from rich.markup import escape
 
 from rbpx.config.options import Format
+from rbpx.counts import number_of
 from rbpx.display.numbers import UNKNOWN, time
 from rbpx.display.records import print_records
 from rbpx.display.tables import console, grid, put
@@ -77,7 +78,7 @@ def _mib(value: float | None) -> str:
 def _notes(planned: Sequence[Planned]) -> list[str]:
     """The totals of what is left to do, and what the columns mean."""
     left = [one for one in planned if not one.is_done]
-    cells = f"{len(planned)} cell{'s' if len(planned) > 1 else ''}"
+    cells = number_of(len(planned), "cell")
     totals = _total(left) if left else "."
     lines = [f"{cells}, {len(planned) - len(left)} done, {len(left)} to do{totals}"]
     sources = {one.time_from for one in left if one.time_from is not None}

@@ -11,6 +11,7 @@ from rich.table import Table
 from rbpx.cli.tables.cell_states import lines_of_heartbeats, of_grid, of_store
 from rbpx.config.options import Format
 from rbpx.config.request import Request
+from rbpx.counts import number_of
 from rbpx.display.records import print_records
 from rbpx.display.tables import console, grid, put
 from rbpx.store import relations
@@ -44,7 +45,7 @@ def _print_grid(cell_states: Sequence[CellState], format: Format) -> None:
     states = [f"{counts[state]} {state.value}" for state in State if counts[state]]
     heartbeats = [one.heartbeat for one in cell_states if one.heartbeat is not None]
     pace = sum(beat.facts["tokens_per_s"] or 0.0 for beat in heartbeats if beat.alive)
-    lines = [f"{len(cell_states)} cells: {', '.join(states)}{f'; {pace:,.0f} tokens/s' if pace else ''}"]
+    lines = [f"{number_of(len(cell_states), 'cell')}: {', '.join(states)}{f'; {pace:,.0f} tokens/s' if pace else ''}"]
     lines += lines_of_heartbeats(heartbeats)
     lines += [f"failed: {one.cell}: {one.error}" for one in cell_states if one.error is not None]
     for line in lines:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbpx.cli.verb import Job, Verb
+from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:
@@ -73,10 +74,9 @@ def import_study(request: "Request") -> None:
 
 def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: str) -> None:
     ones = imported.observations
-    models, datasets = len({(one.family, one.size) for one in ones}), len({one.dataset for one in ones})
-    brought = (
-        f"{len(ones):,} observations of {models} model(s) on {datasets} dataset(s) at {len({o.k for o in ones})} k"
-    )
+    models = number_of(len({(one.family, one.size) for one in ones}), "model")
+    datasets = number_of(len({one.dataset for one in ones}), "dataset")
+    brought = f"{number_of(len(ones), 'observation')} of {models} on {datasets} at {len({o.k for o in ones})} k"
     n_known = len(ones) - imported.n_new
     already = f" ({n_known:,} of them were there already)" if n_known else ""
     if imported.ignored:

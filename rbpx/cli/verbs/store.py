@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rbpx.cli.verb import Job, Verb
 from rbpx.config.options import Format
+from rbpx.counts import number_of
 from rbpx.errors import MeasureError, RbpxError
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def start(job: Job) -> None:
     if action == "rebuild" and not rest:
         (store.root / NAME).unlink(missing_ok=True)
     elif action == "gc" and not rest:
-        print(f"dropped {_collect_garbage(store)} fit(s) whose runs are gone", file=sys.stderr)
+        print(f"dropped {number_of(_collect_garbage(store), 'fit')} whose runs are gone", file=sys.stderr)
     elif action == "rm" and len(rest) == 1:
         _remove(store, rest[0], request)
     else:
@@ -101,20 +102,25 @@ def _verify(store: "Store", request: "Request") -> None:
     n_bytes = sum(path.stat().st_size for path in store.root.glob("runs/[!.]*/*") if path.is_file())
     with counted("verifying, MiB", n_bytes / 2**20) as advance:
         result = verify(store, lambda read: advance(read / 2**20))
-    summary = (
-        f"store {store.root}: {result.n_runs:,} runs, {result.n_tokens:,} tokens, {result.n_bytes / 2**20:,.1f} MiB, "
-        f"{result.n_cells:,} cells, {result.n_records:,} fits and failures, {result.n_files:,} files beside them"
+    counts = (
+        number_of(result.n_runs, "run"),
+        number_of(result.n_tokens, "token"),
+        f"{result.n_bytes / 2**20:,.1f} MiB",
+        number_of(result.n_cells, "cell"),
+        number_of(result.n_records, "fit or failure", "fits and failures"),
+        number_of(result.n_files, "file beside them", "files beside them"),
     )
+    summary = f"store {store.root}: {', '.join(counts)}"
     notes = []
     if result.n_orphaned:
         notes.append(
-            f"{result.n_orphaned:,} orphaned run(s), which no cell refers to: the command that measured them "
-            "links them again"
+            f"{number_of(result.n_orphaned, 'orphaned run')}, to which no cell refers: the command that measured it "
+            "links it again"
         )
     if result.leftovers:
         notes.append(
-            f"{len(result.leftovers):,} unfinished file(s) of processes that are writing or were stopped, which do no "
-            "harm: measuring clears them away after a day"
+            f"{number_of(len(result.leftovers), 'unfinished file')} of processes that are writing or were stopped, "
+            "harmless: measuring clears such files away after a day"
         )
     if request.format is Format.table:
         screen = console()
@@ -127,7 +133,7 @@ def _verify(store: "Store", request: "Request") -> None:
         for line in (summary, *notes):
             print(line, file=sys.stderr)
     if result.faults:
-        raise MeasureError(f"{len(result.faults):,} fault(s) in store={request.store}")
+        raise MeasureError(f"{number_of(len(result.faults), 'fault')} in store={request.store}")
 
 
 def _merge(store: "Store", place: str, request: "Request") -> None:
@@ -154,4 +160,4 @@ def _merge(store: "Store", place: str, request: "Request") -> None:
         file=sys.stderr,
     )
     if merged.skipped:
-        raise MeasureError(f"{len(merged.skipped):,} thing(s) of {place} were kept out")
+        raise MeasureError(f"kept out of the store: {number_of(len(merged.skipped), 'thing')} of {place}")
