@@ -71,7 +71,8 @@ def exponents_test(points: Stacked, shared_MP: Floats, own_MQ: Floats, residual_
     """
     sizes_MG = points.of_shared_size_MG
     wanted = _rank(own_MQ) - _rank(shared_MP)
-    paired = _nested(points, *(np.column_stack([J, sizes_MG]) for J in (shared_MP, own_MQ)), residual_M)
+    small_MP, large_MQ = (np.column_stack([J, sizes_MG]) for J in (shared_MP, own_MQ))
+    paired = _nested(points, small_MP, large_MQ, residual_M)
     if paired is not None and paired.dof == wanted:
         return paired
     return _nested(points, shared_MP, own_MQ, residual_M)

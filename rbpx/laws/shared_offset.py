@@ -101,7 +101,7 @@ def profile_ends(points: Stacked, best: SharedLaw, name: str, step: float, limit
     def over(value: float) -> float:
         nonlocal law
         law = _kept(points, law, name, value)
-        return law.squares**0.5 - limit**0.5
+        return float(law.squares**0.5 - limit**0.5)
 
     lowest, highest = (0.0, float(np.exp(points.ln_y_M.max()))) if name == "E" else (-_STEEPEST, _STEEPEST)
     down, up = _crossing(over, centre, -step, lowest), _crossing(over, centre, step, highest)

@@ -14,7 +14,7 @@ from rbpx.display.plot.canvas import Series, draw
 from tests.support.commands import Answer, here
 from tests.support.synthetic import Truth, write_store
 
-PLOTTED = ("fit", "regimes", "klaw", "emergence", "gaps")
+PLOTTED = ("fit", "regimes", "klaw", "emergence", "gaps")  # of one family; pooled has a test of its own
 MARKS, PLAIN = "●■▲◆○□△◇", "ox+*#@%&"
 RESAMPLES = "resamples=50"
 ONE = ("dataset=file", "dataset.name=one")
@@ -155,7 +155,7 @@ def test_a_plot_fits_80_columns(verb: str, store: Path, cwd: Path) -> None:
     words = {"emergence": ["n=[1,2,5]", "k=10"], "fit": ["laws=[rbp,cross_entropy]"]}.get(verb, [])
     shown = ask(store, cwd, verb, *words, "--plot", check=0).stdout
     lines = [line for line in shown.splitlines() if re.match(r"\s*[-\d.e]*\s*[│┤└]", line)]
-    assert sum("└" in line for line in lines) == {"fit": 4, "regimes": 4, "gaps": 1}.get(verb, 2)
+    assert sum("└" in line for line in lines) == {"fit": 6, "regimes": 4, "gaps": 1}.get(verb, 2)
     assert max(map(len, lines)) <= 80
     assert any("●" in line for line in lines)
 
@@ -169,11 +169,14 @@ def test_the_plot_of_a_fit_shows_every_size_and_says_the_exponent_of_the_table(s
     words = (*ONE, "k=[1,100]", "laws=[rbp]")
     plot = ask(store, cwd, "fit", *words, "--plot", check=0).stdout
     rows = json.loads(ask(store, cwd, "fit", *words, "--format", "json", check=0).stdout)
-    drawn, legend = plot.split("non-embedding parameters")
+    drawn, legend, left = plot.split("non-embedding parameters")
     for mark, row in zip("●■", rows, strict=True):
         assert drawn.split("against S")[1].count(mark) == 5
         told = f"{mark} -ln RBP_{row['k']}: alpha {row['alpha']:.4f} ({row['alpha_lo']:.4f}..{row['alpha_hi']:.4f})"
         assert told in legend
+        x, residuals = np.log(row["params"]["S"]), np.array(row["params"]["residuals_ln"])
+        q = np.polyfit(x, residuals, 2)[0]
+        assert f"{mark} -ln RBP_{row['k']}, off by {np.sqrt(np.mean(residuals**2)):.2g}, curvature {q:.4f} (" in left
 
 
 def test_a_terminal_without_unicode_is_given_ascii(store: Path, cwd: Path) -> None:
@@ -194,7 +197,7 @@ def test_a_law_without_numbers_says_why_in_its_legend(store: Path, cwd: Path) ->
 def test_a_verb_without_a_plot_says_which_have_one(verb: str, store: Path, cwd: Path) -> None:
     answer = here(verb, "--plot", "--store", store, cwd=cwd, check=2)
     assert answer.stdout == ""
-    assert answer.stderr == f"rbpx: {verb} has no plot; drop --plot, or ask one of {', '.join(PLOTTED)}\n"
+    assert answer.stderr == f"rbpx: {verb} has no plot; drop --plot, or ask one of {', '.join([*PLOTTED, 'pooled'])}\n"
 
 
 def test_a_plot_is_not_for_programs(store: Path, cwd: Path) -> None:
