@@ -13,6 +13,7 @@ import pytest
 from rbpx.laws.bootstrap import document_weights
 from tests.support.commands import here
 from tests.support.stores import SHAPES, Measured, cell_records, columns_of, manifests, rank_by_hand, write_jsonl
+from tests.support.synthetic import Truth, write_store
 
 Rows = list[dict[str, Any]]
 RULES = ("pessimistic", "optimistic", "mid")
@@ -155,7 +156,7 @@ def test_the_rule_that_is_asked_for_is_that_of_the_reference(ways: Path, cwd: Pa
 def test_the_table_is_whole_in_eighty_columns(ways: Path, cwd: Path) -> None:
     printed = here("choices", "resamples=50", "--store", ways, cwd=cwd, check=0).stdout
     table = printed.split("First row")[0]
-    assert max(len(line) for line in table.splitlines() if "the reference is" not in line) <= 80
+    assert max(len(line) for line in table.splitlines() if line.startswith(" ")) <= 80
     assert (
         "mine on file: the reference is paper, window 64, padding counted, bos tokenizer, float32, pessimistic."
         in table
@@ -171,7 +172,21 @@ def test_one_way_alone_has_its_tie_rules_and_says_how_to_get_another(measured: M
     store = Path(shutil.copytree(measured.store, cwd.parent / "store"))
     printed = here("choices", "resamples=50", "--store", store, cwd=cwd, check=0).stdout
     assert "Only one way was measured" in printed
-    assert {line.split()[0] for line in printed.splitlines() if line.strip()} >= {"reference", "optimistic", "mid"}
+    assert {line.split()[0] for line in printed.splitlines() if line.strip()} >= {"reference", "optimistic"}
+    rows = choices(store, cwd, "ties=pessimistic", "k=[1,10,100]")
+    mid = [row["value"] for row in rows if row["ties"] == "mid"]
+    assert any("The same for all" in line and line.endswith("ties mid.") for line in printed.splitlines()) != any(mid)
+
+
+def test_what_is_the_same_is_one_line_for_all_texts_and_no_table(tmp_path: Path, cwd: Path) -> None:
+    """Drawn ranks have no ties, so the rules give the same."""
+    for dataset in ("one", "other"):
+        write_store(tmp_path / "store", Truth(S=(1_000, 10_000, 100_000)), 1, 10, 30, dataset=dataset)
+    printed = here("choices", "resamples=30", "--store", tmp_path / "store", cwd=cwd, check=0).stdout
+    first, second = printed.splitlines()
+    assert first.startswith("The same for all: drawn on one; drawn on other: ")
+    assert first.endswith("under ties optimistic or mid.")
+    assert "Only one way was measured" in second
 
 
 def test_texts_are_compared_each_by_itself_and_csv_has_the_same_rows(

@@ -1,6 +1,7 @@
-"""The effect of choices: each way of measuring a text in, a table of the largest size and one of exponents out."""
+"""The effect of choices: each way of measuring a text in, tables of what differs and a line of what does not out."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -15,32 +16,65 @@ from rbpx.laws.power import PowerLawFit
 from rbpx.status import Status
 from rbpx.ties import Ties
 
+_SAME = "same"
 _SPEAK_FOR_THEMSELVES = ("protocol", "dtype", "ties")  # their values need no name beside them
 
 
 def show(results: Sequence[Choices]) -> None:
-    """Print for each text every way in which it was measured, as differences from a reference."""
+    """Print for each text the ways that differ from a reference, with how far, and in a line those that do not."""
     screen = console()
+    same: dict[str, list[str]] = {}
+    tabled = False
     for choices in results:
         first = choices.group.first
-        names = {name: getattr(first, name) for name in COLUMNS} | {"ties": choices.group.ties.value}
         title = f"{first.family} on {first.dataset}{f', revision {first.revision}' if first.revision else ''}"
-        _print(screen, f"{title}: {choices.reference.run.size}", choices, _of_run, _shift_of_run)
+        alike = [way for way in choices.ways if _is_same(choices, way)]
+        if alike:
+            same.setdefault("; ".join(_labels(choices, alike)), []).append(title)
+        if len(alike) == len(choices.ways):
+            continue
+        tabled = True
+        names = {name: getattr(first, name) for name in COLUMNS} | {"ties": choices.group.ties.value}
+        differing = replace(choices, ways=tuple(way for way in choices.ways if way not in alike))
+        _print(screen, f"{title}: {choices.reference.run.size}", differing, _of_run, _shift_of_run)
         if choices.reference.laws:
-            _print(screen, f"{title}: alpha of {len(choices.group.runs)} sizes", choices, _of_laws, _shift_of_laws)
+            _print(screen, f"{title}: alpha of {len(choices.group.runs)} sizes", differing, _of_laws, _shift_of_laws)
         screen.print(f"{title}: the reference is {', '.join(_say(names))}.", markup=False, soft_wrap=True)
-    screen.print(
-        "First row: the values of the reference; below it: differences from the reference, in thousandths (nats / 1000 "
-        'for CE), or "same" where no document differs. 95 % intervals over documents, resampled jointly for both, and '
-        "for alpha over models too. Protocols may score different tokens.",
-        soft_wrap=True,
-    )
+    for labels, titles in same.items():
+        quantities = "RBP_k, cross-entropy and alpha"
+        line = f"The same for all: {'; '.join(titles)}: no document differs in {quantities} under {labels}."
+        screen.print(line, markup=False, soft_wrap=True)
+    if tabled:
+        screen.print(
+            "First row: the values of the reference; below it: differences from the reference, in thousandths (nats / "
+            '1000 for CE), or "same" where no document differs. 95 % intervals over documents, resampled jointly for '
+            "both, and for alpha over models too. Protocols may score different tokens.",
+            soft_wrap=True,
+        )
     if all(set(way.differs) == {"ties"} for choices in results for way in choices.ways):
         screen.print(
             "Only one way was measured; measure another: python -m rbpx measure dtype=bfloat16", soft_wrap=True
         )
-    for line in remedies(_doubts(results)):
+    for line in remedies(_doubts(results) if tabled else ()):
         screen.print(line, soft_wrap=True)
+
+
+def _is_same(choices: Choices, way: Way) -> bool:
+    """Whether no quantity of the largest size, and no exponent, differs from the reference."""
+    cells = [_shift_of_run(way, key) for key in choices.reference.values]
+    cells += [_shift_of_laws(way, key) for key in way.laws]
+    return all(cell == _SAME for cell in cells)
+
+
+def _labels(choices: Choices, ways: Sequence[Way]) -> list[str]:
+    """The names of ways: their tie rules together, with what else each differs in."""
+    labels = []
+    for _, one in groupby(ways, key=lambda way: way.group.run_ids):
+        rules = list(one)
+        differs = {name: value for name, value in rules[0].differs.items() if name != "ties"}
+        ties = ["any ties"] if len(rules) == len(Ties) else [f"ties {' or '.join(way.group.ties for way in rules)}"]
+        labels.append(", ".join([*_say(differs), *ties]))
+    return labels
 
 
 def _print(
@@ -127,7 +161,7 @@ def _interval_or_status(fit: PowerLawFit, ends: str) -> str:
 def _difference(value: float | None, lo: float | None, hi: float | None) -> str:
     """A difference above its interval, or "same" where no token differs."""
     if value == 0 and lo is None:
-        return "same"
+        return _SAME
     return f"{thousandths(value)}\n{UNKNOWN if lo is None and hi is None else f'{thousandths(lo)}..{thousandths(hi)}'}"
 
 

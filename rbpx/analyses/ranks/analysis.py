@@ -88,14 +88,18 @@ class Closure:
 
     @property
     def level(self) -> tuple[float | None, float | None, float | None]:
-        """Derived over measured at the geometric mean of the sizes, and its 95 % interval."""
+        """Derived over measured at the geometric mean of the sizes, and its 95 % interval.
+
+        The interval is centred on the level less its bias, which counted entropies have, and reaches to the level.
+        """
         params = self.ratio.params
         if self.ratio.alpha is None or "ln_C_ref" not in params:
             return None, None, None
         if params.get("uncertainty") is None or self.ratio.status is Status.one_document:
             return float(np.exp(params["ln_C_ref"])), None, None
         ends = Uncertainty.recall(params["uncertainty"]).interval(params["ln_C_ref"], np.array([1.0, 0.0]))
-        return float(np.exp(params["ln_C_ref"])), float(np.exp(ends[0])), float(np.exp(ends[1]))
+        level = float(np.exp(params["ln_C_ref"]))
+        return level, min(level, float(np.exp(ends[0]))), max(level, float(np.exp(ends[1])))
 
 
 @dataclass(frozen=True, eq=False)

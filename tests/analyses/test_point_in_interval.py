@@ -1,0 +1,106 @@
+"""Every number of every table lies inside its own interval: rows of all questions, walked through column by column.
+
+A column X has an interval where there are X_lo and X_hi beside it, or beside the params that hold them; where there are
+lo and hi alone, they are of the column value or y. None says that an end is not known, or open.
+"""
+
+import json
+import math
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from rbpx.analyses.registry import analyses
+from tests.support.checkpoints import TINY_TEXT
+from tests.support.commands import here
+from tests.support.stores import Measured, write_jsonl
+
+WORDS = {"outcomes": ["n=[1,2,5]"], "tokenwise": ["n=[5]"], "emergence": ["n=[1,2,5]"], "predict": ["S=[1e6,1e9]"]}
+VERBS = [verb for verb, question in analyses().items() if not question.measures]
+PLAIN = ("value", "y")
+ROUNDING = 1e-9
+
+
+class Place(NamedTuple):
+    """A number with its interval, and the way to it from the row."""
+
+    path: str
+    value: float
+    lo: float
+    hi: float
+
+    @property
+    def is_inside(self) -> bool:
+        slack = ROUNDING * max(abs(self.value), abs(self.lo), abs(self.hi))
+        return self.lo - slack <= self.value <= self.hi + slack
+
+
+def numbers_with_intervals(of: Any, path: str = "", above: dict[str, Any] | None = None) -> Iterator[Place]:
+    """Each number with both ends, at any depth; ends inside params may belong to a number beside the params."""
+    if isinstance(of, list):
+        for at, each in enumerate(of):
+            yield from numbers_with_intervals(each, f"{path}[{at}]", above)
+    if not isinstance(of, dict):
+        return
+    known = {**(above or {}), **of}
+    for name in of:
+        if name == "lo" or name.endswith("_lo"):
+            stem = name[:-2]
+            own = stem.rstrip("_") or next((each for each in PLAIN if each in of), "value")
+            value, lo, hi = known.get(own), of[name], of.get(f"{stem}hi")
+            if all(isinstance(number, int | float) for number in (value, lo, hi)):
+                yield Place(f"{path}.{own}", value, lo, hi)
+    for name, inner in of.items():
+        beside = {key: value for key, value in of.items() if not isinstance(value, dict | list)}
+        yield from numbers_with_intervals(inner, f"{path}.{name}", beside if name == "params" else None)
+
+
+@pytest.fixture(scope="module")
+def busy(measured: Measured, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A family with ties, measured on two texts, and an imported one on three, which scatters about no law at all."""
+    place = tmp_path_factory.mktemp("busy")
+    store, cwd, table = Path(shutil.copytree(measured.store, place / "store")), place / "cwd", place / "theirs.csv"
+    cwd.mkdir()
+    text = write_jsonl(place / "other.jsonl", *(f"{line} {line[::-1]}" for line in TINY_TEXT[2:]))
+    here("measure", *measured.family.words(text=text), "dataset.name=other", "--store", store, cwd=cwd, check=0)
+    losses = {"one": [3.1, 2.7, 2.45, 2.3, 2.22], "two": [2.9, 2.6, 2.3, 2.2, 2.0], "three": [2.0, 2.4, 1.9, 2.1, 2.0]}
+    lines = [f"{text},{10**n},{10**n},1,{math.exp(-y)},{y}" for text, ys in losses.items() for n, y in enumerate(ys, 4)]
+    table.write_text("\n".join(["dataset,size,S,k,rbp,cross_entropy_nats", *lines]))
+    here("import", table, "source=them", "ties=pessimistic", "family=theirs", "--store", store, cwd=cwd, check=0)
+    return store
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_number_is_inside_its_interval(verb: str, busy: Path, cwd: Path) -> None:
+    words = (verb, *WORDS.get(verb, []), "resamples=30", "--store", busy, "--format", "json")
+    rows = json.loads(here(*words, cwd=cwd, check=0).stdout)
+    places = [place for row in rows for place in numbers_with_intervals(row, _name(row))]
+    assert places, "no interval in any row, so this says nothing"
+    assert [place for place in places if not place.is_inside] == []
+
+
+@pytest.mark.parametrize("relation", ["fits", "rank_fits"])
+def test_what_is_kept_in_the_store_is_inside_its_interval(relation: str, busy: Path, cwd: Path) -> None:
+    for verb in ("fit", "gaps") if relation == "fits" else ("ranks",):
+        here(verb, "resamples=50", "--store", busy, cwd=cwd, check=0)
+    words = ("sql", f"SELECT * FROM {relation}", "--store", busy, "--format", "json")
+    rows = json.loads(here(*words, cwd=cwd, check=0).stdout)
+    rows = [row | {"params": json.loads(row["params"])} if isinstance(row["params"], str) else row for row in rows]
+    places = [place for row in rows for place in numbers_with_intervals(row, _name(row))]
+    assert places
+    assert [place for place in places if not place.is_inside] == []
+
+
+def test_the_walk_finds_a_number_outside_at_any_depth() -> None:
+    row = {"alpha": 1.0, "alpha_lo": 0.5, "alpha_hi": None, "C": 3.0, "params": {"C_lo": 1.0, "C_hi": 2.0, "at": [{
+        "value": 0.1, "lo": 0.0, "hi": 0.2}, {"value": 0.3, "lo": 0.0, "hi": 0.2}]}}  # fmt: skip
+    outside = [place.path for place in numbers_with_intervals(row) if not place.is_inside]
+    assert outside == [".params.C", ".params.at[1].value"]
+
+
+def _name(row: dict[str, Any]) -> str:
+    names = ("kind", "law", "distribution", "quantity", "method", "family", "dataset", "size", "k", "n", "token_id")
+    return " ".join(str(row[name]) for name in names if row.get(name) is not None)
