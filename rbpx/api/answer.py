@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rbpx.analyses.perform import show
 from rbpx.analyses.registry import analyses, has, part
+from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.store.store import Record
 
@@ -20,9 +23,11 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Answer(Generic[Result]):
     """The answer of one verb; the same numbers as `python -m rbpx VERB ... --format json`.
+
+    `print(answer)` shows the table that the verb prints, as wide as the terminal.
 
     Attributes:
         verb: which.
@@ -50,8 +55,23 @@ class Answer(Generic[Result]):
         return pd.DataFrame.from_records(list(self.records))
 
     def show(self) -> None:
-        """Print the table that the verb prints."""
-        show(self.verb, self.results)
+        """Print the table that the verb prints, in colour where the terminal has any."""
+        if self.verb in analyses():
+            show(self.verb, self.results)
+        else:
+            from rbpx.api.measuring import show_cells
+
+            show_cells(self.records)
+
+    def __str__(self) -> str:
+        """The table that the verb prints, as plain text."""
+        with redirect_stdout(io.StringIO()) as text:
+            self.show()
+        return text.getvalue().rstrip("\n")
+
+    def __repr__(self) -> str:
+        """What it is, in a line."""
+        return f"<Answer of {self.verb}: {number_of(len(self.records), 'row')}; print() shows its table>"
 
     def plot(self) -> alt.LayerChart:
         """A picture, in a notebook; that of `fit` has every law with its points, its curve and its 95 % band.

@@ -41,6 +41,10 @@ class Keys(TypedDict, total=False):
         seed: of the resamples.
         least: how often a token id must be scored to be listed.
         top: rows that are printed.
+        limit: documents at most, to measure.
+        dtype: precision to measure in.
+        device: to measure on: "auto", "cpu", "cuda" or "split".
+        tokens_per_batch: padded tokens in a batch; changes speed, never results.
     """
 
     model: str | Sequence[str]
@@ -60,9 +64,20 @@ class Keys(TypedDict, total=False):
     seed: int
     least: int
     top: int
+    limit: int
+    dtype: Literal["float32", "bfloat16", "float16"]
+    device: Literal["auto", "cpu", "cuda", "split"]
+    tokens_per_batch: int
 
 
-def requests(verb: str, keys: Mapping[str, Any], store: str, config_dir: Path | None = None) -> list[Request]:
+def requests(
+    verb: str,
+    keys: Mapping[str, Any],
+    store: str,
+    config_dir: Path | None = None,
+    primary: str | None = None,
+    fixed: Mapping[str, Any] | None = None,
+) -> list[Request]:
     """One request for each combination of the models, datasets and protocols that are listed.
 
     Args:
@@ -70,6 +85,8 @@ def requests(verb: str, keys: Mapping[str, Any], store: str, config_dir: Path | 
         keys: by name; keys of a group have a dot: `**{"model.revision": "step1000"}`.
         store: folder or s3:// URL of the store.
         config_dir: folder with a user's own model/NAME.yaml and dataset/NAME.yaml.
+        primary: the file of conf/ that they begin from; None: that of the analysis.
+        fixed: keys that are set beside them.
 
     Raises:
         RbpxError: a key is unknown, or a value is not what its key takes.
@@ -81,12 +98,12 @@ def requests(verb: str, keys: Mapping[str, Any], store: str, config_dir: Path | 
         )
     own = [] if config_dir is None else [f"hydra.searchpath=[{quoted(f'file://{config_dir.resolve()}')}]"]
     combinations = [[(name, choice) for choice in _choices(name, value)] for name, value in keys.items()]
-    primary = analysis(verb).primary
-    fixed = [f"store={quoted(store)}", *own]
+    primary = primary or analysis(verb).primary
+    base = [f"store={quoted(store)}", *own, *(f"{name}={written(value)}" for name, value in (fixed or {}).items())]
     jobs = [[f"{name}={written(value)}" for name, value in job] for job in product(*combinations)]
     narrowed = any(names_dataset(primary, job) for job in jobs)
     held = dataset_names(open_store(store)) if narrowed else []
-    return [compose(primary, [*fixed, *job], held) for job in jobs]
+    return [compose(primary, [*base, *job], held) for job in jobs]
 
 
 def _choices(name: str, value: Any) -> list[Any]:

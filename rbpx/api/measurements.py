@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from rbpx.analyses.answer import answer, open_filled
 from rbpx.analyses.registry import analyses, analysis, has, part
 from rbpx.api.answer import Answer, Result
-from rbpx.api.keywords import Keys, requests
+from rbpx.api.keywords import Keys, requests, written
 from rbpx.config.request import Request
 from rbpx.errors import MeasureError
 from rbpx.files.output import plain
+from rbpx.store.export import export
 from rbpx.store.messages import collected_messages
 from rbpx.store.queries import ask, ask_user, connect
 from rbpx.store.remote import open_store
@@ -41,20 +42,25 @@ if TYPE_CHECKING:
     from rbpx.analyses.temperature.analysis import Temperatures
     from rbpx.analyses.tokenwise.analysis import TokenwiseResult
     from rbpx.analyses.units.analysis import GroupUnits
+    from rbpx.measure.results import Measured
 
 
-def open_measurements(store: str | Path = "store", config_dir: str | Path | None = None) -> Measurements:
+def open_measurements(
+    store: str | Path = "store", config_dir: str | Path | None = None, create: bool = False
+) -> Measurements:
     """Open a store; `rbpx.open` is this function.
 
     Args:
         store: its folder, or s3://BUCKET/PATH, of which a copy is kept up to date in the user's cache.
         config_dir: folder with model/NAME.yaml and dataset/NAME.yaml of your own, as --config-dir on the command line.
+        create: whether to open a store that holds nothing yet, to measure into it.
 
     Raises:
-        RbpxError: it holds nothing.
+        RbpxError: it holds nothing, and `create` is not set.
         MeasureError: object storage does not answer.
     """
-    open_filled(str(store))
+    if not create:
+        open_filled(str(store))
     return Measurements(str(store), None if config_dir is None else Path(config_dir))
 
 
@@ -104,6 +110,73 @@ class Measurements:
             return everything.filter(pa.compute.equal(everything["ties"], ties))
         ks = request.k_listed()
         return self._ask(lambda c: pa.concat_tables([ask(c, "rbp_at", k=each, ties=ties) for each in ks]))
+
+    # ------------------------------------------------------------------------------------------- what is no question
+
+    def measure(self, **keys: Unpack[Keys]) -> Answer[Measured]:
+        """Measure every cell of a grid that the store does not hold yet, as the verb does; nothing is printed.
+
+        A model and a dataset have the defaults of the command line; lists of them are a sweep, which loads each model
+        once. Its rows are the cells of the grid, held before or measured now, with their runs; a cell that failed is a
+        row with its error.
+
+        Raises:
+            RbpxError: the request is wrong.
+            MeasureError: a text could not be had, or each cell has failed.
+        """
+        from rbpx.api.measuring import measure
+
+        asked = requests("measure", dict(keys), self.store, self.config_dir, primary="measure")
+        with collected_messages() as messages:
+            results, rows = measure(asked)
+        return Answer("measure", tuple(results), tuple(rows), tuple(messages))
+
+    def report(
+        self,
+        output: str | Path | None = None,
+        format: Literal["html", "md", "tex", "svg", "pdf"] | None = None,
+        **keys: Unpack[Keys],
+    ) -> Path:
+        """Write one page with the laws, figures and tables of the store, as the verb does.
+
+        Args:
+            output: the file, or for svg and pdf the folder; report.html if left out. A file that is not a report is
+                not overwritten.
+            format: html, md, tex, svg or pdf; by the name of the output if left out.
+            keys: what narrows the report.
+
+        Returns:
+            Where it is.
+
+        Raises:
+            RbpxError: it cannot be written, or nothing in the store matches.
+        """
+        from rbpx.report.output import check, write_report
+
+        told = {"output": None if output is None else str(output), "format": format}
+        fixed = {name: value for name, value in told.items() if value is not None}
+        asked = requests("report", dict(keys), self.store, self.config_dir, primary="analyse", fixed=fixed)
+        for request in asked:
+            check(request)
+        narrowed = " ".join(f"{name}={written(value)}" for name, value in keys.items())
+        with collected_messages():
+            return read_again(self.store, lambda: write_report([(request, None) for request in asked], narrowed))
+
+    def export(self, what: str, output: str | Path) -> Path:
+        """Write a relation or the answer to a query to a file, as the verb does.
+
+        Args:
+            what: the name of a relation, or one SELECT.
+            output: a file that ends in .csv, .json or .parquet.
+
+        Returns:
+            Where it is.
+
+        Raises:
+            RbpxError: there is no such relation, DuckDB refuses the query, or the file cannot be written.
+        """
+        read_again(self.store, lambda: export(self.store, what, str(output)))
+        return Path(output).expanduser()
 
     def _ask(self, question: Any) -> Any:
         def answer() -> Any:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from typing import Any
 
 from rich.console import Console
@@ -60,7 +60,8 @@ class Screen(Console):
 
 
 def console() -> Console:
-    """Standard output for people, in characters that its encoding has."""
+    """Standard output for people, in characters that its encoding has; plain text where a program captures it."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors=AS_ASCII)
-    return Screen(highlight=False, emoji=False)
+    captured = isinstance(sys.stdout, StringIO)  # in a notebook, rich would display it beside what is captured
+    return Screen(highlight=False, emoji=False, force_jupyter=False if captured else None)

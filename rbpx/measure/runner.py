@@ -50,7 +50,9 @@ class _Grid:
     new: list[Record] = field(default_factory=list)  # of the cells that were measured now
 
 
-def measure_grids(requests: Sequence[Request], number: int = 1, n_jobs: int | None = 1) -> list[Measured]:
+def measure_grids(
+    requests: Sequence[Request], number: int = 1, n_jobs: int | None = 1, quiet: bool = False
+) -> list[Measured]:
     """Measure every cell of the grids that their stores do not hold yet, each model loaded once for all of its texts.
 
     An error in one request is part of its result and does not stop the others.
@@ -59,6 +61,7 @@ def measure_grids(requests: Sequence[Request], number: int = 1, n_jobs: int | No
         requests: one for each grid.
         number: of the job of a sweep that these requests are, from 1, where its jobs have processes of their own.
         n_jobs: of that sweep; None if unknown.
+        quiet: whether to print no progress.
 
     Returns:
         A result for each request, in their order.
@@ -70,13 +73,13 @@ def measure_grids(requests: Sequence[Request], number: int = 1, n_jobs: int | No
     stopped: dict[int, RbpxError] = {}
     for i, request in enumerate(requests):
         try:
-            grids[i] = _grid(request)
+            grids[i] = _grid(request, quiet)
         except RbpxError as problem:
             stopped[i] = problem
     for device, on_device in groupby(grids.items(), key=lambda numbered: numbered[1].request.device):
         together = dict(on_device)
         try:
-            _measure_on(device, list(together.values()), number, n_jobs)
+            _measure_on(device, list(together.values()), number, n_jobs, quiet)
         except RbpxError as problem:  # no such device, no process group, no place to write: none of these is measured
             stopped |= dict.fromkeys(together, problem)
             continue
@@ -115,18 +118,18 @@ def _not_measured(request: Request, problem: RbpxError) -> Measured:
     return Measured(request, error=str(problem), status=1 if isinstance(problem, MeasureError) else 2)
 
 
-def _grid(request: Request) -> _Grid:
+def _grid(request: Request, quiet: bool) -> _Grid:
     """The cells of a request, and the documents that they share."""
     store = own_store(request.store)
     hashes = hash_members(request, store)
-    texts = draw_sample(request, store)
+    texts = draw_sample(request, store, quiet)
     text = text_hash(texts.documents)
     request = as_held(request, text, store)
     return _Grid(request, store, cells(request, text, hashes), texts)
 
 
-def draw_sample(request: Request, store: Store) -> Sample:
-    """The documents that a request selects.
+def draw_sample(request: Request, store: Store, quiet: bool = False) -> Sample:
+    """The documents that a request selects; `quiet` prints no progress.
 
     Raises:
         RbpxError: the request names no dataset, or its text cannot be read or is empty.
@@ -134,16 +137,16 @@ def draw_sample(request: Request, store: Store) -> Sample:
     """
     if request.dataset is None:
         raise RbpxError(INCOMPLETE)
-    return sample(request.dataset, request.limit, request.seed, store, _tell_loading)
+    return sample(request.dataset, request.limit, request.seed, store, partial(_tell_loading, quiet=quiet))
 
 
-def _tell_loading(what: str) -> Tell:
+def _tell_loading(what: str, quiet: bool) -> Tell:
     from rbpx.display.progress import tell_loading
 
-    return tell_loading(what, quiet=not is_main_process())
+    return tell_loading(what, quiet=quiet or not is_main_process())
 
 
-def _measure_on(device: Device, grids: Sequence[_Grid], number: int, n_jobs: int | None) -> None:
+def _measure_on(device: Device, grids: Sequence[_Grid], number: int, n_jobs: int | None, quiet: bool) -> None:
     """Measure the missing cells, model by model; a cell that fails is noted and does not stop the others."""
     processes = _init_process_group(device) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else None
     missing: list[tuple[_Grid, Cell]] = []
@@ -162,7 +165,7 @@ def _measure_on(device: Device, grids: Sequence[_Grid], number: int, n_jobs: int
 
     processes = processes or _init_process_group(device)
     title = " on ".join(", ".join(dict.fromkeys(getattr(c, of) for _, c in missing)) for of in ("family", "dataset"))
-    with GridProgress(title, len(missing), not processes.is_main, number, n_jobs) as progress:
+    with GridProgress(title, len(missing), quiet or not processes.is_main, number, n_jobs) as progress:
         for same_model in _by_model(missing):
             grid, cell = same_model[0]
             with split_of(grid.request, grid.store) as split:

@@ -1,6 +1,6 @@
 """Where a report goes: requests in; a page, a text or a folder of figures out."""
 
-import sys
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ from rbpx.store.remote import open_store
 
 __all__ = ["check", "write_report"]
 
+_LOGGER = logging.getLogger(__name__)
 _NAMES: Final = {
     Format.html: "report.html",
     Format.md: "report.md",
@@ -64,7 +65,7 @@ def write_report(grids: Sequence[Grid], narrowed: str) -> Path:
         from rbpx.report.pictures import write_pictures
 
         n = write_pictures(report, form.value, path, INDEX)
-        print(f"{number_of(n, 'figure')} written to {path}", file=sys.stderr)
+        _LOGGER.info(f"{number_of(n, 'figure')} written to {path}")
         return path
     text = _text(form)(report)
     try:
@@ -72,7 +73,7 @@ def write_report(grids: Sequence[Grid], narrowed: str) -> Path:
     except OSError as problem:
         raise RbpxError(f"output={path} cannot be written: {problem.strerror}; name another file") from None
     runs, mb = number_of(report.n_runs, "run"), len(text.encode()) / 1e6
-    print(f"report of {runs} written to {path} ({mb:.1f} MB)", file=sys.stderr)
+    _LOGGER.info(f"report of {runs} written to {path} ({mb:.1f} MB)")
     return path
 
 

@@ -1,0 +1,65 @@
+"""Measuring from Python: requests in, a row for each cell that was measured or failed out."""
+
+from collections.abc import Sequence
+
+from rich.markup import escape
+
+from rbpx.config.request import Request
+from rbpx.display.numbers import number
+from rbpx.display.tables import console, grid, put
+from rbpx.errors import MeasureError, RbpxError
+from rbpx.measure.results import Measured
+from rbpx.measure.runner import measure_grids
+from rbpx.store.remote import own_store
+from rbpx.store.store import Record
+
+
+def measure(requests: Sequence[Request]) -> tuple[list[Measured], list[Record]]:
+    """Measure what the stores of some requests lack.
+
+    Returns:
+        What became of each grid; and a row for each of its cells, held before, measured now, or failed.
+
+    Raises:
+        RbpxError: a request is wrong, or each cell that was tried has failed because of it.
+        MeasureError: a text could not be had, or each cell has failed.
+    """
+    grids = measure_grids(requests, quiet=True)
+    for grid_done in grids:
+        if grid_done.error is not None:
+            raise (MeasureError if grid_done.status == 1 else RbpxError)(grid_done.error)
+    failures = [failure for each in grids for failure in each.failures]
+    if failures and not any(each.cell_keys for each in grids):
+        kind = RbpxError if all(failure.request_is_wrong for failure in failures) else MeasureError
+        raise kind("; ".join(dict.fromkeys(f"{failure.cell} failed: {failure.error}" for failure in failures)))
+    return grids, [row for each in grids for row in _rows(each)]
+
+
+def _rows(measured: Measured) -> list[Record]:
+    store = own_store(measured.request.store)
+    rows: list[Record] = []
+    for key in measured.cell_keys:
+        record = store.cell(key)
+        if record is not None:
+            facts = store.manifest(record["run_id"])
+            names = {name: record[name] for name in ("family", "size", "dataset", "revision", "run_id")}
+            of_run = ("protocol", "dtype", "non_embedding_params", "n_documents", "n_tokens", "cross_entropy_nats")
+            rows.append({"state": "done", **names, **{name: facts[name] for name in of_run}, "error": None})
+    rows.sort(key=lambda row: row["non_embedding_params"])
+    return rows + [{"state": "failed", "cell": each.cell, "error": each.error} for each in measured.failures]
+
+
+def show_cells(records: Sequence[Record]) -> None:
+    """Print the cells that a store now holds, a row each, and a line for each that failed."""
+    screen = console()
+    table = grid("cells", ["family", "size", "dataset", "S", "documents", "tokens", "CE"], left=3)
+    for row in records:
+        if row["state"] == "done":
+            names = (escape(row[name]) for name in ("family", "size", "dataset"))
+            counts = (f"{row[name]:,}" for name in ("non_embedding_params", "n_documents", "n_tokens"))
+            table.add_row(*names, *counts, number(row["cross_entropy_nats"]))
+    if table.rows:
+        put(screen, table)
+    for row in records:
+        if row["state"] == "failed":
+            screen.print(f"{row['cell']} failed: {row['error']}", markup=False, soft_wrap=True)

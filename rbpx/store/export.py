@@ -1,0 +1,54 @@
+"""Writes a relation of a store, or the answer to a query, as CSV, JSON or Parquet."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from rbpx.errors import RbpxError
+from rbpx.files.output import write_csv, write_json, write_parquet
+from rbpx.store.queries import RELATIONS, ask_user, connect
+from rbpx.store.remote import open_store
+
+SUFFIXES: Final = (".csv", ".json", ".parquet")
+
+
+def export(store: str, what: str, output: str | None, suffix: str | None = None) -> None:
+    """Write a relation, or the answer to a query, whole or not at all.
+
+    Args:
+        store: folder or URL.
+        what: the name of a relation, or one SELECT.
+        output: the file; None is stdout.
+        suffix: `.csv`, `.json` or `.parquet` where the name of the output does not end in one of them.
+
+    Raises:
+        RbpxError: the store does not exist, there is no such relation, DuckDB refuses the query, the file's kind is not
+            known, or it cannot be written.
+    """
+    kind = _kind(output, suffix)
+    if re.fullmatch(r"[^\s()]+", what):
+        if what not in RELATIONS:
+            raise RbpxError(f"{what} is not a relation; known: {', '.join(RELATIONS)}; or give a query in quotes")
+        what = f"SELECT * FROM {what}"
+    opened = open_store(store)
+    if not opened.root.is_dir():
+        raise RbpxError(f"store={store} does not exist; measure or import first, or name it with --store DIR")
+    with connect(opened) as connection:
+        answer = ask_user(connection, what)
+    if kind == ".parquet" and output is not None:
+        write_parquet(answer, output)
+    else:
+        (write_json if kind == ".json" else write_csv)(answer, output)
+
+
+def _kind(output: str | None, suffix: str | None) -> str:
+    """The kind of file: what the output's name says, else the one that was asked for, else CSV."""
+    if output is None:
+        return suffix or ".csv"
+    own = Path(output).suffix.lower()
+    if own in SUFFIXES and suffix not in (None, own):
+        raise RbpxError(f"output={output} and format={str(suffix)[1:]} differ; leave one of them out")
+    if own not in SUFFIXES and suffix is None:
+        known = ", ".join(SUFFIXES)
+        raise RbpxError(f"output={output} does not tell its format; end it in {known}, or give --format csv")
+    return own if own in SUFFIXES else str(suffix)
