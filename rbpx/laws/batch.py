@@ -61,26 +61,32 @@ def search_offset(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, holds_alpha: b
     theta_BP = np.full(start_BP.shape, np.nan)
     left_B, u_BP, damping_B = np.arange(len(ln_y_BN)), start_BP / unit_P, np.full(len(ln_y_BN), 1e-3)
     cost_B, r_BN, J_BPN = offset_residuals(x_N, ln_y_BN, u_BP * unit_P, unit_P)
-    diagonal = np.arange(3)
     for _ in range(300):
         g_BP = (J_BPN @ r_BN[:, :, None])[:, :, 0]
         A_BPP = J_BPN @ J_BPN.transpose(0, 2, 1)
+        diagonal_BP = A_BPP.reshape(-1, 9)[:, ::4]  # a view
         bound_B = (u_BP[:, 2] == 0) & (g_BP[:, 2] <= 0)
-        fixed_BP = np.column_stack([np.zeros_like(bound_B), np.full_like(bound_B, holds_alpha), bound_B])
-        g_BP[fixed_BP] = 0
-        A_BPP[fixed_BP[:, :, None] | fixed_BP[:, None, :]] = 0
-        A_BPP[:, diagonal, diagonal] = A_BPP[:, diagonal, diagonal] * (1 + damping_B[:, None]) + fixed_BP
-        A_BPP[:, diagonal, diagonal] += 1e-6 * damping_B[:, None]  # far out a parameter may not matter at all
+        fixed_BP = np.zeros(g_BP.shape, bool)
+        fixed_BP[:, 1], fixed_BP[:, 2] = holds_alpha, bound_B
+        if holds_alpha or bound_B.any():
+            g_BP[fixed_BP] = 0
+            A_BPP[fixed_BP[:, :, None] | fixed_BP[:, None, :]] = 0
+        diagonal_BP *= 1 + damping_B[:, None]
+        diagonal_BP += fixed_BP
+        diagonal_BP += 1e-6 * damping_B[:, None]  # far out a parameter may not matter at all
         new_BP = u_BP + np.linalg.solve(A_BPP, g_BP[..., None])[..., 0]
-        new_BP[:, 2] = np.maximum(new_BP[:, 2], 0)
+        np.maximum(new_BP[:, 2], 0, out=new_BP[:, 2])
         new_cost_B, new_r_BN, new_J_BPN = offset_residuals(x_N, ln_y_BN, new_BP * unit_P, unit_P)
         better_B = new_cost_B <= cost_B
-        done_B = np.all(np.abs(new_BP - u_BP) <= 1e-9 * (1 + np.abs(u_BP)), axis=1)
+        done_B = (np.abs(new_BP - u_BP) <= 1e-9 * (1 + np.abs(u_BP))).all(axis=1)
         # A free step that gains nothing: at the foot of the valley, or where a parameter has stopped to matter.
         done_B |= better_B & (damping_B <= 1e-2) & (cost_B - new_cost_B <= 1e-14 * cost_B)
-        u_BP[better_B], cost_B[better_B] = new_BP[better_B], new_cost_B[better_B]
-        r_BN[better_B], J_BPN[better_B] = new_r_BN[better_B], new_J_BPN[better_B]
-        damping_B = np.clip(np.where(better_B, damping_B / 5, damping_B * 5), 1e-6, 1e8)
+        if better_B.all():
+            u_BP, cost_B, r_BN, J_BPN = new_BP, new_cost_B, new_r_BN, new_J_BPN
+        elif better_B.any():
+            u_BP[better_B], cost_B[better_B] = new_BP[better_B], new_cost_B[better_B]
+            r_BN[better_B], J_BPN[better_B] = new_r_BN[better_B], new_J_BPN[better_B]
+        damping_B = np.minimum(np.maximum(np.where(better_B, damping_B / 5, damping_B * 5), 1e-6), 1e8)
         if done_B.any():
             theta_BP[left_B[done_B]] = u_BP[done_B] * unit_P
             rest_B = ~done_B
@@ -98,5 +104,6 @@ def offset_residuals(x_N: Floats, ln_y_BN: Floats, theta_BP: Floats, unit_P: Flo
         law_BN = power_BN + theta_BP[:, 2:]
         share_BN = power_BN / law_BN
         r_BN = ln_y_BN - np.log(law_BN)
-        J_BPN = np.stack([share_BN, -x_N * share_BN, unit_P[2] / law_BN], axis=1)
+        J_BPN = np.empty((len(theta_BP), 3, len(x_N)))
+        J_BPN[:, 0], J_BPN[:, 1], J_BPN[:, 2] = share_BN, -x_N * share_BN, unit_P[2] / law_BN
         return (r_BN**2).sum(1), r_BN, J_BPN

@@ -158,7 +158,8 @@ def test_names_and_contrast_pass_an_automated_check(scheme: str, width: int, bro
     visit = Visit(browser, page_file, width, scheme)
     page = visit.all_drawn()
     page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
-    found = axe_playwright.Axe().run(page).response["violations"]
+    beside = {"exclude": [["#code-text"]]}  # a second text has nothing but other numbers
+    found = axe_playwright.Axe().run(page, context=beside).response["violations"]
     told = [f"{each['id']}: {each['nodes'][0]['html'][:200]} ({len(each['nodes'])})" for each in found]
     assert told == []
     visit.context.close()
