@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import zlib
+from functools import cache
 from html import unescape
 from pathlib import Path
 from typing import Any, Final
@@ -39,12 +40,18 @@ def page(report: Report) -> str:
         unfolded=len(report.parts) <= _OPEN_UP_TO,
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup((_HERE / "page.js").read_text(encoding="utf-8")),
-        # a script ends at the first </script, wherever it stands
-        vega=Markup(vl_convert.javascript_bundle(_BUNDLE).replace("</script", "<\\/script")) if report.parts else "",
+        vega=_vega() if report.parts else "",
         themes={theme: variables(theme) for theme in ("light", "dark")},
         config=config(None),
         charts=_packed({name: _lowered(figure.spec) for name, figure in _figures(report).items()}),
     )
+
+
+@cache
+def _vega() -> Markup:
+    """The library that draws the figures; to bundle it takes a second, once a process."""
+    # a script ends at the first </script, wherever it stands
+    return Markup(vl_convert.javascript_bundle(_BUNDLE).replace("</script", "<\\/script"))
 
 
 def _figures(report: Report) -> dict[str, Figure]:
