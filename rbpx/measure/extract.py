@@ -193,12 +193,12 @@ def read_batch(
     try:
         with torch.inference_mode():
             ids = torch.from_numpy(ids_BT).to(input_device(loaded.model))
-            row, column = torch.from_numpy(row_N), torch.from_numpy(column_N)
-            targets_N = ids[row, column]  # a position is predicted by the state before it
+            rows, columns = torch.from_numpy(row_N), torch.from_numpy(column_N)
+            targets_N = ids[rows, columns]  # a position is predicted by the state before it
             if loaded.head.product is not None:
-                return places, measure(head_input(loaded.model, ids)[row, column - 1], targets_N)
+                return places, measure(head_input(loaded.model, ids)[rows, columns - 1], targets_N)
             logits_BTV = loaded.model(input_ids=ids, use_cache=False).logits[..., : loaded.head.vocab_size]
-            return places, measure_whole(logits_BTV[row, column - 1], targets_N)
+            return places, measure_whole(logits_BTV[rows, columns - 1], targets_N)
     except NonFiniteLogits as problem:
         raise MeasureError(
             f"{loaded.name} gives non-finite logits at document {doc_id_N[problem.row]}, position "

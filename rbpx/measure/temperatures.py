@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import torch
 
@@ -22,7 +23,7 @@ from rbpx.store.schema import TEMPERATURES
 
 _MIN_LOGITS_FOR_TILES = 1 << 25  # with fewer, the second in which numba is loaded does not pay
 
-Part = tuple[Floats, Floats, Floats]
+Part = tuple[npt.NDArray[np.int32], Floats, Floats]
 """Documents of a batch, the scored tokens of each, and sums over them [D, 3, J]."""
 
 

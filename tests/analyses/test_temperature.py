@@ -11,9 +11,13 @@ import torch
 from scipy.optimize import minimize_scalar
 from transformers import AutoModelForCausalLM
 
+from rbpx.analyses.answer import answer
 from rbpx.analyses.temperature.law import loss_at, minimum
+from rbpx.analyses.temperature.section import section
+from rbpx.config.request import Request
+from rbpx.display.section import Sources
 from tests.support.commands import here
-from tests.support.stores import SHAPES, Measured, columns_of, run_folders, runs_by_size, snapshot
+from tests.support.stores import SHAPES, Measured, columns_of, run_folders, runs_by_size
 
 QUICK = "resamples=50"
 Rows = list[dict[str, Any]]
@@ -38,13 +42,15 @@ def logits_by_hand(folder: Path, store: Path, run: dict[str, Any], text: Path) -
     numbers = [int(str(source_id).rpartition(":")[2]) - 1 for source_id in documents["source_id"]]
     texts = dict(zip(documents["doc_id"].tolist(), (lines[n] for n in numbers), strict=True))
     logits, targets = [], []
-    for doc_id, position, token_id in zip(run["doc_id"], run["position"], run["token_id"], strict=True):
-        ids = tokenizer(texts[doc_id])["input_ids"]
-        assert ids[position] == token_id
+    for doc_id in np.unique(run["doc_id"]):
+        ids = tokenizer(texts[doc_id])["input_ids"][:64]
+        mine = run["doc_id"] == doc_id
+        assert [ids[position] for position in run["position"][mine]] == run["token_id"][mine].tolist()
         with torch.inference_mode():
-            logits.append(model(torch.tensor([ids[:position]])).logits[0, -1].numpy())
-        targets.append(token_id)
-    return np.array(logits), np.array(targets)
+            of_document = model(torch.tensor([ids])).logits[0].numpy()
+        logits.append(of_document[run["position"][mine] - 1])
+        targets.append(run["token_id"][mine])
+    return np.concatenate(logits), np.concatenate(targets)
 
 
 def cross_entropy(z: Any, targets: Any, beta: float) -> float:
@@ -126,10 +132,10 @@ def test_a_report_measures_nothing_and_says_what_to_type(own_store: Path, cwd: P
     assert not (own_store / "temperatures").exists()
     assert "python -m rbpx temperature family=mine dataset=file" in (tmp_path / "r.html").read_text(encoding="utf-8")
     here("temperature", QUICK, "--store", own_store, cwd=cwd, check=0)
-    before = snapshot(own_store / "temperatures")
-    here("report", QUICK, "k=[2,10]", "--store", own_store, "--output", tmp_path / "r.html", cwd=cwd, check=0)
-    assert snapshot(own_store / "temperatures") == before
-    assert "as measured and" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    (result,), rows = answer("temperature", [(Request(store=str(own_store), resamples=50, model=None), None)])
+    shown = section(result, Sources(connection=None, fit_ids=[str(rows[-1]["fit_id"])]))  # type: ignore[arg-type]
+    assert "as measured and" in shown.sentences[1]
+    assert [figure.name for figure in shown.figures] == ["temperature", "loss"]
 
 
 def test_what_is_printed_fits_and_a_run_that_is_removed_takes_its_losses_along(own_store: Path, cwd: Path) -> None:

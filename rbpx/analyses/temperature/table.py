@@ -75,8 +75,8 @@ def _print_laws(screen: Console, result: Temperatures) -> None:
             more = [*constant(fit), number(fit.r2, 3), percent(fit.backtest_error)]
             ends = span(fit.alpha_lo, fit.alpha_hi)
             table.add_row(law_name(law.law), number(fit.alpha), ends, *more, status_name(fit.status))
-    fit = result.difference
-    if fit is not None and fit.alpha is not None:
-        ends = UNKNOWN if fit.alpha_lo is None else f"{fit.alpha_lo:+.4f}..{fit.alpha_hi:+.4f}"
-        table.add_row("difference", f"{fit.alpha:+.4f}", ends, *[""] * 5)
+    change = result.difference
+    if change is not None and change.alpha is not None:
+        ends = UNKNOWN if change.alpha_lo is None else f"{change.alpha_lo:+.4f}..{change.alpha_hi:+.4f}"
+        table.add_row("difference", f"{change.alpha:+.4f}", ends, *[""] * 5)
     put(screen, table)
