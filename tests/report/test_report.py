@@ -204,7 +204,7 @@ def test_the_report_of_one_run_says_what_a_law_needs(place: Path, tmp_path: Path
     said = words_of(text)
     assert "There is 1 size (10000); a law needs three." in said
     assert re.search(r"10000: RBP1 = 0\.\d{4}, RBP10 = 0\.\d{4}, RBP100 = 0\.\d{4}, cross-entropy \d\.\d{3} nats", said)
-    assert said.count("Not drawn. It needs 3 sizes, and there are 1 size") == 3
+    assert said.count("Not drawn. It needs 3 sizes, and there is 1 size") == 3
     assert "No two texts that were asked for" in said
     assert set(read(text).figures) >= {"drawn-on-prose-laws-rbp", "drawn-on-prose-k-k", "drawn-on-prose-entropy-shares"}
 

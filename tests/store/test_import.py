@@ -297,7 +297,7 @@ def test_importing_again_changes_nothing(results: Path, store: Path, cwd: Path) 
 
 def test_equal_rows_are_kept_once(store: Path, cwd: Path, tmp_path: Path) -> None:
     answer = bring(write(tmp_path / "twice.csv", HEADER, ROWS[0], ROWS[0]), store, cwd)
-    assert answer.stderr.startswith("imported 1 observations")
+    assert answer.stderr.startswith("imported 1 observation of")
     assert len(observations(store, cwd)) == 1
 
 
