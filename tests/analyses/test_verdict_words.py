@@ -19,7 +19,7 @@ POINTS = {  # cross-entropy that does not fall, that turns round, that falls, an
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("verdicts")
+    place, home = tmp_path_factory.mktemp("verdicts"), tmp_path_factory.mktemp("stores") / "store"
     rows = [
         {
             "model": f"{text}-{S}",
@@ -37,18 +37,20 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "import",
         place / "points.json",
         "--store",
-        place / "store",
+        home,
         "source=drawn",
         "family=drawn",
         "ties=optimistic",
         cwd=place,
         check=0,
     )
-    return place / "store"
+    return home
 
 
 def rows_of(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
-    answer = here(*words, "laws=cross_entropy", "ties=optimistic", "--store", store, "--format", "json", cwd=cwd, check=0)
+    answer = here(
+        *words, "laws=cross_entropy", "ties=optimistic", "--store", store, "--format", "json", cwd=cwd, check=0
+    )
     return list(json.loads(answer.stdout))
 
 

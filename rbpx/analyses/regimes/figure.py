@@ -22,7 +22,7 @@ _SIGNAL, _DOCUMENTS, _BINOMIAL = "change by the law", "noise of the documents", 
 
 def figures(result: Regimes, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
     """Alpha against k, R2 against k, and the change by the law beside the noise."""
-    fitted = [regime for regime in result.regimes if regime.law.fit.alpha is not None]
+    fitted = [regime for regime in result.regimes if regime.law.fit.r2 is not None]
     names = [("alpha", "Exponent against k"), ("r2", "R² against k"), ("noise", "Noise floor")]
     if not fitted:
         return [Undrawn(name, title, "No k has a law at these sizes.") for name, title in names]
