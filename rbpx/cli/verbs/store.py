@@ -34,6 +34,7 @@ SOURCE` removes what was imported.""",
     keys=("format",),
 )
 
+_KINDS = {"rank_fits": "rank_fits", "vocab": "vocab"}  # of things in a store that are no plain plurals
 _KNOWN = "store verify, store merge OTHER, store rebuild, store gc, store rm RUN|SOURCE"
 
 
@@ -153,8 +154,10 @@ def _merge(store: "Store", place: str, request: "Request") -> None:
     refresh_index(store)
     for line in merged.skipped:
         print(f"kept out: {line}", file=sys.stderr)
-    came = ", ".join(f"{n:,} {kind}" for kind, n in merged.copied.items() if n)
-    there = ", ".join(f"{n:,} {kind}" for kind, n in merged.already_here.items() if n)
+    came, there = (
+        ", ".join(number_of(n, _KINDS.get(kind, kind.removesuffix("s")), _KINDS.get(kind, kind)) for kind, n in each)
+        for each in ([(kind, n) for kind, n in of.items() if n] for of in (merged.copied, merged.already_here))
+    )
     print(
         f"brought from {other.root}: {came or 'nothing'}" + (f" (here already: {there})" if there else ""),
         file=sys.stderr,
