@@ -207,7 +207,7 @@ def test_tokens_that_are_cut_otherwise_now_are_not_compared(own_store: Path, cwd
 
     rewrite_tokens(own_store, "s", change)
     answer = here("audit", QUICK, "dtype=float32", "--store", own_store, cwd=cwd, check=1)
-    assert_told(answer, "mine s on file", "other tokens")
+    assert_told(answer, "mine s on own", "other tokens")
 
 
 # -------------------------------------------------------------------------------------------------------- refusals
@@ -246,7 +246,7 @@ def test_a_model_that_is_not_the_one_measured_is_refused_and_the_others_go_on(
         shutil.rmtree(own.folders["s"])
     before = snapshot(store)
     answer = here("audit", QUICK, "dtype=float32", "--store", store, cwd=cwd, check=1)
-    assert_told(answer, "mine s on file", {"gone": str(own.folders["s"])}.get(harm, f"{harm}_hash"))
+    assert_told(answer, "mine s on own", {"gone": str(own.folders["s"])}.get(harm, f"{harm}_hash"))
     assert snapshot(store) == before
     (law,) = {row["n_points"] for row in rows(store, cwd, "dtype=float32", check=1) if row["kind"] == "law"}
     assert law == 3

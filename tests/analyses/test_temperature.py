@@ -67,7 +67,8 @@ def test_temperatures_and_losses_are_those_of_a_float64_search(own_store: Path, 
         row = of_runs(found)[size]
         assert row["cross_entropy_nats"] == pytest.approx(cross_entropy(z, targets, 1.0), abs=1e-6)
         assert row["cross_entropy_nats"] == pytest.approx(-run["logprob"].mean(dtype=np.float64), abs=1e-6)
-        assert row["cross_entropy_at_temperature_nats"] == pytest.approx(best.fun, abs=1e-6)
+        least = min(best.fun, cross_entropy(z, targets, 0.125), cross_entropy(z, targets, 2.0))
+        assert row["cross_entropy_at_temperature_nats"] == pytest.approx(least, abs=1e-6)
         if row["status"] == "ok":
             assert row["temperature"] == pytest.approx(1 / best.x, abs=1e-3)
             assert row["temperature_lo"] < row["temperature"] < row["temperature_hi"]

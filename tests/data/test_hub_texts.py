@@ -253,7 +253,7 @@ def one_line(told: Told, error: str) -> str:
         ({"split": "test", "revision": "v9"}, ["dataset.revision=v9"]),
         ({"split": "test", "fields": ["texte"]}, ["'texte'", "it has: text, kind, n", "dataset.fields"]),
         ({"split": "test", "fields": ["texte"], "draw": "parts"}, ["'texte'", "it has: text, kind, n"]),
-        ({"split": "test", "fields": ["n"], "draw": "stream"}, ["no text in field 'n'"]),
+        ({"split": "test", "fields": ["n"], "draw": "stream"}, ["in field 'n', a number, not a text"]),
         ({"split": "test", "where": {"sort": "odd"}}, ["'sort'", "it has: text, kind, n", "dataset.where"]),
         ({"split": "test", "where": {"kind.name": "odd"}}, ["'name'", "kind.name"]),
         ({"split": "test", "where": {"kind": "neither"}}, ["no text that meets", "neither"]),

@@ -34,7 +34,7 @@ def multiplicity(gaps: Sequence[Gap]) -> str:
     """How many gaps were tested, and what that does to the verdicts."""
     n = sum(gap.p_adjusted is not None for gap in gaps)
     text = (
-        f"p Holm: of delta = 0, adjusted for the {n} gap(s) of this request; below {ALPHA:g} the gap closes or opens; "
+        f"p Holm: of delta = 0, adjusted for all gaps of this request ({n}); below {ALPHA:g} the gap closes or opens; "
         f"it may close or may open where only its own p is below {ALPHA:g}, as 1 of 20 gaps without any trend is; else "
         "it is parallel, as far as these sizes show."
     )

@@ -66,6 +66,7 @@ def _print_predictions(foresights: Foresights) -> None:
         table = grid(
             f"{foresights.group.title}: a new model of S = {size}{_distance(foresights, at)}",
             ["law", "combined", "95 %", "weights", *methods, "status"],
+            spare=(*methods, "weights"),
         )
         for answer in foresights.answers:
             if not answer.predictions:

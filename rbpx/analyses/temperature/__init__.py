@@ -22,4 +22,5 @@ change speed only. T is searched from 0.5 to 8.""",
     title="Temperature",
     sizes=1,
     tokens=True,
+    keys=("device", "tokens_per_batch", "resamples", "seed"),
 )
