@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -19,11 +20,11 @@ import pytest
 
 from docs.retell import execute, told
 from rbpx.cli.registry import names
-from rbpx.data.corpus import draw, read_stdlib
+from rbpx.data import corpus
+from rbpx.data.corpus import Source, draw, read_stdlib
 from tests.support.checkpoints import build_checkpoint
 from tests.support.commands import here
 from tests.support.places import DOCS, EXPERIMENTS, PROJECT
-from tests.support.stores import write_jsonl
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 TUTORIAL = DOCS / "tutorial.md"
@@ -51,51 +52,44 @@ def in_python(command: str) -> list[str]:
     return [sys.executable, *words[1:]] if Path(words[0]).name == "python" else words
 
 
-def run(words: list[str], cwd: Path, store: Path, own: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """A command line: in this process, or in one of its own where it is none of rbpx.
+@cache
+def a_few_modules() -> Source:
+    return [(document.source_id, document.text) for document in draw(read_stdlib(), 40, seed=0)]
 
-    Args:
-        words: the command line.
-        cwd: where it runs.
-        store: its store, if it names none.
-        own: a configuration of one's own, for the commands that read a text.
+
+def run(words: list[str], cwd: Path, store: Path, whole: bool = False) -> subprocess.CompletedProcess[str]:
+    """A command line: in this process, where `stdlib` has a few modules if not the `whole` of them, or in its own.
+
+    Figures are drawn in a process of their own: beside the threads of torch the drawing can wait for ever.
     """
     environment = {"RBPX_STORE": str(store), "COLUMNS": "80", "HF_HUB_OFFLINE": "1"}
-    if words[:3] == [sys.executable, "-m", "rbpx"]:
-        reads_a_text = not set(names()) - {"measure", "record", "audit", "plan", "status"} & set(words)
-        more = ["--config-dir", own] if own is not None and reads_a_text else []
-        return here(*words[3:], *more, cwd=cwd, env=environment, writes="report" in words)
-    return subprocess.run(words, cwd=cwd, env=os.environ | environment, capture_output=True, text=True, timeout=900)
+    if words[:3] != [sys.executable, "-m", "rbpx"] or "pdf" in words:
+        return subprocess.run(words, cwd=cwd, env=os.environ | environment, capture_output=True, text=True, timeout=900)
+    with pytest.MonkeyPatch.context() as patch:
+        if not whole:
+            patch.setattr(corpus, "read_stdlib", a_few_modules)
+        return here(*words[3:], cwd=cwd, env=environment, writes="report" in words)
 
 
-def run_demo(folder: Path, own: Path | None = None) -> tuple[Path, str]:
+def run_demo(folder: Path, whole: bool = False) -> tuple[Path, str]:
     """The store that `make demo` fills, and what it printed."""
     recipe = subprocess.run(["make", "-n", "demo"], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
-    done = run(in_python(recipe.strip().split("\n")[-1]), folder, folder / "store", own)
+    (folder / "cwd").mkdir()
+    done = run(in_python(recipe.strip().split("\n")[-1]), folder / "cwd", folder / "store", whole)
     assert done.returncode == 0, done.stderr
     return folder / "store", done.stdout
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A configuration whose `stdlib` is 40 modules."""
-    folder = tmp_path_factory.mktemp("own")
-    write_jsonl(folder / "modules.jsonl", *[document.text for document in draw(read_stdlib(), 40, seed=0)])
-    (folder / "dataset").mkdir()
-    (folder / "dataset" / "stdlib.yaml").write_text(f"name: stdlib\nkind: file\npath: {folder / 'modules.jsonl'}\n")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def demo(own: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The store that `make demo` fills, and what it printed; of the standard library it has a few modules."""
-    return run_demo(tmp_path_factory.mktemp("demo"), own)
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The store that `make demo` fills, but for most of the standard library, and what it printed."""
+    return run_demo(tmp_path_factory.mktemp("demo"))
 
 
 @pytest.fixture(scope="module")
 def whole_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The store that `make demo` fills."""
-    return run_demo(tmp_path_factory.mktemp("whole"))[0]
+    return run_demo(tmp_path_factory.mktemp("whole"), whole=True)[0]
 
 
 @pytest.fixture(scope="module")
@@ -138,12 +132,12 @@ SHOWN = [command for command in COMMANDS if command.startswith("python")]
 @pytest.mark.parametrize(
     "command", [pytest.param(c, marks=pytest.mark.slow) if "report" in c.split() else c for c in SHOWN]
 )
-def test_a_command_that_is_shown_runs(command: str, scratch: Path, own: Path, workplace: Path) -> None:
+def test_a_command_that_is_shown_runs(command: str, scratch: Path, workplace: Path) -> None:
     before = sorted(workplace.iterdir())
     words = in_python(command)
     if "report" in words and not any(word.startswith("resamples=") for word in words):
         words.append("resamples=25")  # what a page holds does not depend on how many, its minutes do
-    done = run(words, workplace, scratch, own)
+    done = run(words, workplace, scratch)
     assert done.returncode == 0, done.stderr
     assert bool(done.stdout.strip()) != bool({"measure", "import", "report"} & set(command.split()))
     made = sorted(set(workplace.iterdir()) - set(before))
@@ -161,10 +155,10 @@ def test_no_command_that_is_shown_is_left_untried() -> None:
     assert {c.split()[0] for c in COMMANDS} == {"make", "python", "source"}
 
 
-def test_a_second_demo_measures_nothing_and_prints_the_same(demo: tuple[Path, str], own: Path) -> None:
+def test_a_second_demo_measures_nothing_and_prints_the_same(demo: tuple[Path, str]) -> None:
     store, printed = demo
     files = {path: path.stat().st_mtime_ns for path in (store / "runs").rglob("*")}
-    again = run([sys.executable, "-m", "rbpx", "-m", "model=ladder", "dataset=pydoc,stdlib"], store.parent, store, own)
+    again = run([sys.executable, "-m", "rbpx", "-m", "model=ladder", "dataset=pydoc,stdlib"], store.parent, store)
     assert again.returncode == 0
     assert again.stdout == printed
     assert again.stderr == ""
@@ -172,8 +166,9 @@ def test_a_second_demo_measures_nothing_and_prints_the_same(demo: tuple[Path, st
 
 
 def labels(text: str) -> list[str]:
-    """The first words of each line, not digits, which depend on the Python version."""
-    return [re.split(r"\s{2,}|:", line.strip())[0] for line in text.strip().strip("`").removeprefix("text").split("\n")]
+    """The first words of each line, not digits, which depend on the texts; a rule has any length."""
+    lines = re.sub("─+", "─", text.strip().strip("`").removeprefix("text")).split("\n")
+    return [re.split(r"\s{2,}|:", line.strip())[0] for line in lines]
 
 
 @pytest.mark.parametrize(("page", "least"), [(README, 16), (PAGES[TUTORIAL.relative_to(PROJECT)], 30)])
@@ -185,9 +180,9 @@ def test_a_demo_that_is_shown_has_the_rows_that_the_demo_prints(page: str, least
 
 @pytest.mark.parametrize(("commands", "shown"), list(told(TUTORIAL.read_text(encoding="utf-8"))), ids=lambda it: it[0])
 def test_the_tutorial_shows_what_its_commands_print(
-    commands: list[str], shown: str, demo: tuple[Path, str], own: Path, workplace: Path
+    commands: list[str], shown: str, demo: tuple[Path, str], workplace: Path
 ) -> None:
-    done = [run(in_python(command), workplace, demo[0], own) for command in commands]
+    done = [run(in_python(command), workplace, demo[0]) for command in commands]
     assert [each.returncode for each in done] == [0] * len(done), done[-1].stderr
     printed = done[-1].stdout
     assert [label for label in labels(shown) if label not in labels(printed)] == []
@@ -245,10 +240,8 @@ STUDIES = [path for path in sorted(EXPERIMENTS.glob("*.yaml")) if of_the_ladder(
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
-def test_the_findings_on_pydoc_are_those_of_a_new_run(
-    path: Path, demo: tuple[Path, str], own: Path, tmp_path: Path
-) -> None:
-    (kept, texts), (new, new_texts) = findings(path), findings(record(path, demo[0], tmp_path, own))
+def test_the_findings_on_pydoc_are_those_of_a_new_run(path: Path, demo: tuple[Path, str], tmp_path: Path) -> None:
+    (kept, texts), (new, new_texts) = findings(path), findings(record(path, demo[0], tmp_path))
     assert kept[0] == new[0]
     assert {line[0] for line in kept} == {line[0] for line in new}
     skip_other_texts(re.findall(r"pydoc \w+", texts), re.findall(r"pydoc \w+", new_texts))
@@ -258,17 +251,17 @@ def test_the_findings_on_pydoc_are_those_of_a_new_run(
 @pytest.mark.long
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_the_findings_in_a_study_are_those_of_a_new_run(path: Path, whole_demo: Path, tmp_path: Path) -> None:
-    (kept, texts), (new, new_texts) = findings(path), findings(record(path, whole_demo, tmp_path))
+    (kept, texts), (new, new_texts) = findings(path), findings(record(path, whole_demo, tmp_path, whole=True))
     assert kept[0] == new[0]
     skip_other_texts(texts, new_texts)
     assert_same(kept, new)
 
 
-def record(path: Path, store: Path, folder: Path, own: Path | None = None) -> Path:
+def record(path: Path, store: Path, folder: Path, whole: bool = False) -> Path:
     """A copy of the study with the findings of now."""
     (folder / "cwd").mkdir()
     words = ["record", f"experiment={path.stem}", "model=ladder", "--output", str(folder / path.name)]
-    done = run([sys.executable, "-m", "rbpx", *words], folder / "cwd", store, own)
+    done = run([sys.executable, "-m", "rbpx", *words], folder / "cwd", store, whole)
     assert done.returncode == 0, done.stderr
     return folder / path.name
 
