@@ -16,7 +16,14 @@ _LAWS = {
     "confidence": "confidence",
 }
 _VARIANTS = (("_share", ", share"), ("_corrected", ", corrected"), ("_at_temperature", " at T*"))
-_SHORT_STATUSES = {Status.power_law_limit: "limit", Status.beyond_vocabulary: "beyond V"}
+_SHORT_STATUSES = {
+    Status.power_law_limit: "limit",
+    Status.beyond_vocabulary: "beyond V",
+    Status.not_monotone: "turns",
+    Status.backtest_failed: "failed",
+    Status.intervals_missed: "missed",
+    Status.barely_determined: "barely",
+}
 
 
 def law_name(law: str, k: int | None = None, method: Method = Method.ols) -> str:

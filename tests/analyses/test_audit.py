@@ -207,7 +207,7 @@ def test_tokens_that_are_cut_otherwise_now_are_not_compared(own_store: Path, cwd
 
     rewrite_tokens(own_store, "s", change)
     answer = here("audit", QUICK, "dtype=float32", "--store", own_store, cwd=cwd, check=1)
-    assert_told(answer, "mine s on own", "other tokens")
+    assert_told(answer, "mine s on file", "other tokens")
 
 
 # -------------------------------------------------------------------------------------------------------- refusals

@@ -119,7 +119,7 @@ def test_run_prints_what_each_model_does(measured: Measured) -> None:
 
 def test_the_printed_table_is_whole_on_a_narrow_terminal(measured: Measured) -> None:
     """Words that are cut are words that nobody understands; the rows of the laws end with their status."""
-    begins = {status.label.split()[0] for status in Status} | {"limit", "beyond"}
+    begins = {status.label.split()[0] for status in Status} | {"limit", "beyond", "turns", "failed", "missed"}
     form = r" (?:power|offset|either|–)  +(?=[a-z])"
     rows = [line for line in measured.answer.stdout.split("Scaling laws")[1].splitlines() if re.search(form, line)]
     assert len(rows) >= 9

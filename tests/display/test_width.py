@@ -81,7 +81,7 @@ def test_a_table_fits_80_columns_and_says_more_at_160(verb: str, store: Path, cw
     asked = {"emergence": ["k=10", "n=[1,2,5]"], "regimes": ["k=[1,10,100]"], "ranks": one, "predict": one}
     words = asked.get(verb, [])
     narrow, wide = (tables(verb, columns, store, cwd, *words) for columns in (80, 160))
-    assert max(map(len, narrow)) <= 80 < max(map(len, wide)) <= 160
+    assert max(len(line.rstrip()) for line in narrow) <= 80 < max(map(len, wide)) <= 160
     assert len(narrow) == len(wide)
     for few, more in zip(narrow, wide, strict=True):
         if "───" not in few:

@@ -36,7 +36,7 @@ def show(results: Sequence[Laws]) -> None:
     table = grid(_heading(methods), _COLUMNS, spare=_SPARE)
     table.columns[0].min_width, table.columns[0].max_width, table.columns[0].no_wrap = 16, 24, False
     table.columns[-1].justify = "left"
-    table.columns[-1].min_width, table.columns[-1].max_width, table.columns[-1].no_wrap = 9, 12, False
+    table.columns[-1].min_width, table.columns[-1].max_width, table.columns[-1].no_wrap = 6, 12, False
     for laws in fitted:
         for method in methods:
             by = f", {method.value}" if len(methods) > 1 else ""

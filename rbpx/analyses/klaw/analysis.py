@@ -18,6 +18,7 @@ from rbpx.config.request import Request
 from rbpx.groups.fits import of_one_document, record_of
 from rbpx.groups.points import weigh_group
 from rbpx.groups.selection import Group, Run
+from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import half_width
 from rbpx.laws.line import line
 from rbpx.laws.names import Method
@@ -121,8 +122,10 @@ def _exchange(
     models_sd = rate / of_S.alpha * of_S.params["alpha_models_sd"]
     half = half_width(shared=text, scatter=models_sd, dof=len(sizes) - 2)
     falls = of_S.alpha_lo is not None and of_S.alpha_lo > 0
-    hi = STEP ** (rate + half) if falls else None
-    return Exchange(rate, STEP**rate, STEP ** max(rate - half, 0.0), hi, is_local)
+    factor, lo = exp_or_none(rate * _LN_STEP[1]), exp_or_none(max(rate - half, 0.0) * _LN_STEP[1])
+    if factor is None or lo is None:  # no size is so large
+        return None
+    return Exchange(rate, factor, lo, exp_or_none((rate + half) * _LN_STEP[1]) if falls else None, is_local)
 
 
 def keep(store: Store, laws: KLaws) -> list[Record]:

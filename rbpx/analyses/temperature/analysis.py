@@ -22,7 +22,7 @@ from rbpx.groups.fits import Law, fit_points, fit_record
 from rbpx.groups.points import Points
 from rbpx.groups.selection import Group, Run
 from rbpx.groups.shifts import Shift, shift, shift_law
-from rbpx.laws.bootstrap import document_weights, estimate
+from rbpx.laws.bootstrap import Recipe, document_weights, estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit
@@ -143,10 +143,10 @@ def _temperature(run: Run, curves: _Curves, weights_BD: Floats) -> tuple[RunTemp
     inside = beta_J[0] < beta < beta_J[-1]
     found = RunTemperature(
         run,
-        estimate(1 / beta, 1 / beta_B, n_documents) if inside else Estimate(None, None, None),
+        estimate(1 / beta, 1 / beta_B, n_documents, Recipe.uncentred) if inside else Estimate(None, None, None),
         shift(raw, best, raw_B, best_B, n_documents),
-        estimate(raw, raw_B, n_documents),
-        estimate(best, best_B, n_documents),
+        estimate(raw, raw_B, n_documents, Recipe.uncentred),
+        estimate(best, best_B, n_documents, Recipe.uncentred),
         beta_J,
         loss_13J[0],
         Status.ok if inside else Status.at_limit,
