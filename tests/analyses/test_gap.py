@@ -32,6 +32,8 @@ def test_the_gap_of_two_exact_laws_is_the_difference_of_their_exponents() -> Non
     assert (gap.swapped, gap.fit.status) == (False, Status.ok)
     assert gap.S_ref == pytest.approx(1e6)
     assert gap.delta == pytest.approx(0.06 - 0.10, rel=1e-9)
+    assert gap.curvature is not None
+    assert (gap.curvature.value, gap.curvature.p) == (0.0, 1.0)  # what rounding leaves is no curve
     assert gap.ratio == pytest.approx(9 / 4 * 1e6**-0.04, rel=1e-9)
     assert gap.verdict == "closes"
     assert gap.ln_S_closed is not None

@@ -27,6 +27,7 @@ Ends = tuple[float | None, float | None]
 
 REACH: Final = 10.0  # factor outside the sizes up to which a closing is looked for
 _GRID: Final = 400
+_ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)  # residuals so small are no curve
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,9 @@ def curvature(S_N: Floats, ln_ratio_N: Floats, ln_ratio_BN: Floats | None) -> Cu
     if len(S_N) < 4:
         return None
     x_N = np.log(S_N) - np.log(S_N).mean()
+    straight_N = np.polyval(np.polyfit(x_N, ln_ratio_N, 1), x_N)
+    if np.abs(ln_ratio_N - straight_N).max() <= _ROUNDING * max(1.0, float(np.abs(ln_ratio_N).max())):
+        return Curvature(0.0, 0.0, 0.0, 1.0, turns=False)
     J_NP = np.column_stack([np.ones(len(x_N)), x_N, x_N**2])
     L_PN = np.linalg.pinv(J_NP)
     theta_P = L_PN @ ln_ratio_N
