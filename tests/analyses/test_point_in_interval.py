@@ -71,6 +71,10 @@ def busy(measured: Measured, tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"{family},{text},{10**n},{10**n},1,{math.exp(-y)},{y}"
         for family, apart in (("theirs", 0.0), ("others", 0.1))
         for text, ys in losses.items()
+<<<<<<< HEAD
+=======
+        if text != "three" or family == "theirs"
+>>>>>>> gaps
         for n, y in enumerate((y + apart * math.cos(y * n) for n, y in enumerate(ys)), 4)
     ]
     table.write_text("\n".join(["family,dataset,size,S,k,rbp,cross_entropy_nats", *lines]))
@@ -87,16 +91,16 @@ def test_each_number_is_inside_its_interval(verb: str, busy: Path, cwd: Path) ->
     assert [place for place in places if not place.is_inside] == []
 
 
-@pytest.mark.parametrize("relation", ["fits", "rank_fits"])
-def test_what_is_kept_in_the_store_is_inside_its_interval(relation: str, busy: Path, cwd: Path) -> None:
-    for verb in ("fit", "gaps") if relation == "fits" else ("ranks",):
-        here(verb, "resamples=50", "--store", busy, cwd=cwd, check=0)
-    words = ("sql", f"SELECT * FROM {relation}", "--store", busy, "--format", "json")
-    rows = json.loads(here(*words, cwd=cwd, check=0).stdout)
-    rows = [row | {"params": json.loads(row["params"])} if isinstance(row["params"], str) else row for row in rows]
-    places = [place for row in rows for place in numbers_with_intervals(row, _name(row))]
-    assert places
-    assert [place for place in places if not place.is_inside] == []
+def test_what_is_kept_in_the_store_is_inside_its_interval(busy: Path, cwd: Path) -> None:
+    for verb in ("gaps", "ranks"):  # those of the other questions are there where their tests ran before
+        here(verb, "resamples=30", "--store", busy, cwd=cwd, check=0)
+    for relation in ("fits", "rank_fits"):
+        words = ("sql", f"SELECT * FROM {relation}", "--store", busy, "--format", "json")
+        rows = json.loads(here(*words, cwd=cwd, check=0).stdout)
+        rows = [row | {"params": json.loads(row["params"])} if isinstance(row["params"], str) else row for row in rows]
+        places = [place for row in rows for place in numbers_with_intervals(row, _name(row))]
+        assert places, relation
+        assert [place for place in places if not place.is_inside] == [], relation
 
 
 def test_the_walk_finds_a_number_outside_at_any_depth() -> None:
