@@ -71,10 +71,7 @@ def busy(measured: Measured, tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"{family},{text},{10**n},{10**n},1,{math.exp(-y)},{y}"
         for family, apart in (("theirs", 0.0), ("others", 0.1))
         for text, ys in losses.items()
-<<<<<<< HEAD
-=======
         if text != "three" or family == "theirs"
->>>>>>> gaps
         for n, y in enumerate((y + apart * math.cos(y * n) for n, y in enumerate(ys)), 4)
     ]
     table.write_text("\n".join(["family,dataset,size,S,k,rbp,cross_entropy_nats", *lines]))
