@@ -66,7 +66,7 @@ def around(centre: float, half: float) -> tuple[float, float]:
 
 def reaching(value: float, ends: tuple[float, float]) -> tuple[float, float]:
     """An interval, extended to the number that stands beside it where a correction for bias has moved it past that."""
-    return min(ends[0], value), max(ends[1], value)
+    return min(*ends, value), max(*ends, value)
 
 
 def from_stderr(value: float | None, stderr: float | None, dof: float | None = None) -> Estimate:

@@ -57,6 +57,10 @@ def intervals(
         valley = offset_ends(x_N, ln_y_N, regression.theta_P, spread, ln_S_ref)
         ends, ln_C_ends = valley.alpha, valley.ln_C
         E_lo, E_hi = valley.E
+        if None not in ln_C_ends:  # the valley may turn, so that an end of alpha is none of C
+            ln_C_ends = reaching(ln_C, (ln_C_ends[0], ln_C_ends[1]))  # type: ignore[arg-type]
+        if E_hi is not None:
+            E_lo, E_hi = reaching(float(regression.theta_P[2]), (E_lo or 0.0, E_hi))
     C_lo, C_hi = map(exp_or_none, ln_C_ends)
     linear = method in (Method.ols, Method.weighted)
     r2_lo, r2_hi = reaching(r2, r2_interval(r2, len(regression.residual_N))) if linear and r2 < 1 else (None, None)

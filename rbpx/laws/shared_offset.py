@@ -56,7 +56,8 @@ class SharedLaw:
     @property
     def squares(self) -> float:
         """Sum of the squared residuals."""
-        return float(self.residual_M @ self.residual_M)
+        with np.errstate(over="ignore"):  # a step too far has no finite cost, and is not taken
+            return float(self.residual_M @ self.residual_M)
 
 
 def fit_line(points: Stacked, alpha: float | None = None) -> SharedLaw:
@@ -97,11 +98,14 @@ def profile_ends(points: Stacked, best: SharedLaw, name: str, step: float, limit
         Both ends; None where the sum of squares stays below the limit. E ends at 0.
     """
     centre, law = float(getattr(best, name)), best
+    known = {centre: float(best.squares**0.5 - limit**0.5)}
 
     def over(value: float) -> float:
         nonlocal law
-        law = _kept(points, law, name, value)
-        return float(law.squares**0.5 - limit**0.5)
+        if value not in known:  # each search begins at the last law, so a second one may end elsewhere
+            law = _kept(points, law, name, value)
+            known[value] = float(law.squares**0.5 - limit**0.5)
+        return known[value]
 
     lowest, highest = (0.0, float(np.exp(points.ln_y_M.max()))) if name == "E" else (-_STEEPEST, _STEEPEST)
     down, up = _crossing(over, centre, -step, lowest), _crossing(over, centre, step, highest)
