@@ -34,7 +34,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(numpy|pa|pd|alt|pyarrow|pandas|altair|collections|typing|pathlib|rbpx|npt|Unpack)\b.*")
 ]
 nitpick_ignore_regex += [
-    ("py:.*", r"(Result|Path|Record|Sequence|Mapping|Group|Run|Status|Any|Method|Evidence|Choice)\b.*")
+    ("py:.*", r"(Result|Path|Record|Sequence|Mapping|Group|Run|Status|Any|Method|Evidence|Choice|Measured)\b.*")
 ]
 nitpick_ignore_regex += [
     ("py:class", r"(KLaws|Regimes|Emergences|Gaps|Choices|Ranks|Entropies|GroupUnits|Improvement)")
