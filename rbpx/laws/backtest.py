@@ -3,6 +3,7 @@
 Shapes: N sizes, in increasing order.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -48,13 +49,14 @@ def backtest(
     Args:
         fit_smallest: the fit to the m smallest sizes; one without numbers predicts nothing.
         S: sizes, increasing.
-        y: the values there, with their sign.
+        y: the values there, with their sign; one that is 0 or not finite has no relative error and is left out.
     """
     tests = []
     for m in range(MIN_FITTED, len(S)):
         fit = fit_smallest(m)
         if fit.alpha is not None:
-            tests += [_compare(m, predict(fit, at), value) for at, value in zip(S[m:], y[m:], strict=True)]
+            known = [(at, value) for at, value in zip(S[m:], y[m:], strict=True) if value != 0 and math.isfinite(value)]
+            tests += [_compare(m, predict(fit, at), value) for at, value in known]
     return tuple(tests)
 
 

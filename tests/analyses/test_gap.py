@@ -204,7 +204,7 @@ def test_all_pairs_of_a_request_are_adjusted_together(shared_data: Path, tmp_pat
     printed = here(*words, cwd=cwd, check=0).stdout
     assert "olmo, revision 10xC (olmo), cross-entropy: 28 pairs of texts" in printed
     n_bent = sum(row["params"]["curvature_p"] < 0.05 for row in found)
-    assert f"adjusted for the {len(found)} gap(s) of this request" in printed
+    assert f"adjusted for all gaps of this request ({len(found)})" in printed
     assert f"{n_bent} of {len(found)} bend at 0.05" in printed
 
 

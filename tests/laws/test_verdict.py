@@ -170,3 +170,9 @@ def test_most_true_laws_are_ok_and_few_laws_that_bend() -> None:
         bent += judged(np.exp(-0.1 * x - 0.01 * (x - x.mean()) ** 2 + noise))[1] == ()
     assert true >= 42  # each of the tests is wrong once in twenty
     assert bent <= 3
+
+
+def test_a_larger_size_without_a_miss_is_left_out_of_the_backtests() -> None:
+    y = [*law()[:5].tolist(), 0.0, math.inf]
+    tests = backtest(lambda m: fit_power_law(S[:m], y[:m]), S, y)
+    assert [(test.n_fitted, test.S) for test in tests] == [(3, S[3]), (3, S[4]), (4, S[4])]

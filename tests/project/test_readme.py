@@ -128,6 +128,7 @@ def test_a_verb_is_told_in_the_readme(verb: str) -> None:
     assert f"`{verb}`" in README
 
 
+SILENT = {"measure", "import", "report", "audit"}  # what they do is told beside the results
 SHOWN = [command for command in COMMANDS if command.startswith("python")]
 
 
@@ -141,7 +142,7 @@ def test_a_command_that_is_shown_runs(command: str, scratch: Path, workplace: Pa
         words.append("resamples=25")  # what a page holds does not depend on how many, its minutes do
     done = run(words, workplace, scratch)
     assert done.returncode == 0, done.stderr
-    assert bool(done.stdout.strip()) != bool({"measure", "import", "report"} & set(command.split()))
+    assert bool(done.stdout.strip()) != bool(SILENT & set(command.split()))
     made = sorted(set(workplace.iterdir()) - set(before))
     assert len(made) == ("report" in command.split())
     for path in made:
@@ -248,6 +249,8 @@ def test_the_findings_on_pydoc_are_those_of_a_new_run(path: Path, demo: tuple[Pa
     (kept, texts), (new, new_texts) = findings(path), findings(record(path, demo[0], tmp_path))
     assert kept[0] == new[0]
     assert {line[0] for line in kept} == {line[0] for line in new}
+    if "Holm" in kept[0]:  # adjusted for the gaps of other texts too, of which there are fewer here
+        kept, new = ([line[:11] for line in lines] for lines in (kept, new))
     skip_other_texts(re.findall(r"pydoc \w+", texts), re.findall(r"pydoc \w+", new_texts))
     assert_same(of_pydoc(kept), of_pydoc(new))
 
