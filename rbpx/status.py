@@ -1,8 +1,9 @@
 """The outcomes of a fit, each with its remedy in plain words."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
-__all__ = ["Status"]
+__all__ = ["Status", "first_of", "in_order"]
 
 
 class Status(StrEnum):
@@ -87,3 +88,15 @@ _REMEDY = {
     Status.beyond: "More than 10 times outside the sizes: no backtest reaches so far, so measure a larger model.",
     Status.one_length: "One N cannot separate the correlation of hits from RBP: give outcomes of several N.",
 }
+
+_PLACE = {status: place for place, status in enumerate(Status)}
+
+
+def in_order(statuses: Iterable[Status]) -> tuple[Status, ...]:
+    """All that hold, each once, in the order of `Status` and without `ok`."""
+    return tuple(sorted(set(statuses) - {Status.ok}, key=_PLACE.__getitem__))
+
+
+def first_of(statuses: Iterable[Status]) -> Status:
+    """The one to show: the first that holds, `ok` where none does."""
+    return next(iter(in_order(statuses)), Status.ok)

@@ -16,8 +16,9 @@ from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
 from rbpx.laws.quantity import quantity
 from rbpx.laws.rank_fit import RankFit
-from rbpx.laws.verdict import in_order, judge
-from rbpx.status import Status
+from rbpx.laws.trend import with_reasons
+from rbpx.laws.verdict import judge
+from rbpx.status import Status, in_order
 from rbpx.store.schema import FITS
 from rbpx.store.store import Record, Store, now
 from rbpx.ties import Ties
@@ -56,10 +57,10 @@ def fit_points(points: Points, method: Method, compares: bool = False) -> Law:
     A doubt known beforehand is one of its reasons, or prevents the fit.
     """
     if points.doubt in (Status.not_known, Status.beyond_vocabulary):
-        fit = _with(fit_power_law(points.S_N, points.y_N), (points.doubt,))
+        fit = with_reasons(fit_power_law(points.S_N, points.y_N), (points.doubt,))
         return Law(points.law, points.k, method, fit, None, points.runs)
     y_BN = None if points.doubt is Status.one_document else points.y_BN
-    fit = _fit_smallest(points, method, y_BN, len(points.runs))
+    fit = _fit_smallest(points, method, y_BN, len(points.runs), backtests=True)
     choice = compare_forms(fit, None if y_BN is None else np.abs(y_BN)) if compares and method is Method.ols else None
     # The larger model was measured on the same documents; an offset is slow to fit to all their resamples again.
     kept_BN = None if method is Method.offset else y_BN
@@ -69,18 +70,12 @@ def fit_points(points: Points, method: Method, compares: bool = False) -> Law:
         reasons = in_order([*reasons, points.doubt])
     if points.doubt is Status.one_document:
         fit = replace(fit, alpha_lo=None, alpha_hi=None)
-    return Law(points.law, points.k, method, _with(fit, reasons), choice, points.runs, tests)
+    return Law(points.law, points.k, method, with_reasons(fit, reasons), choice, points.runs, tests)
 
 
-def _fit_smallest(points: Points, method: Method, y_BN: Floats | None, m: int) -> PowerLawFit:
+def _fit_smallest(points: Points, method: Method, y_BN: Floats | None, m: int, backtests: bool = False) -> PowerLawFit:
     fit = fit_signed_power_law if _is_signed(points.law) else fit_power_law
-    return fit(points.S_N[:m], points.y_N[:m], None if y_BN is None else y_BN[:, :m], method)
-
-
-def _with(fit: PowerLawFit, reasons: Sequence[Status]) -> PowerLawFit:
-    """The fit with the first of the reasons as its status and all of them in its params."""
-    status = reasons[0] if reasons else Status.ok
-    return replace(fit, status=status, params={**fit.params, "reasons": [reason.value for reason in reasons]})
+    return fit(points.S_N[:m], points.y_N[:m], None if y_BN is None else y_BN[:, :m], method, backtests)
 
 
 def _is_signed(law: str) -> bool:
@@ -93,7 +88,7 @@ def of_one_document(group: Group, fit: PowerLawFit) -> PowerLawFit:
     if group.n_documents != 1 or fit.alpha is None:
         return fit
     reasons = in_order([*map(Status, fit.params.get("reasons", ())), fit.status, Status.one_document])
-    return replace(_with(fit, reasons), alpha_lo=None, alpha_hi=None)
+    return replace(with_reasons(fit, reasons), alpha_lo=None, alpha_hi=None)
 
 
 def fit_record(group: Group, law: Law, resamples: int) -> Record:

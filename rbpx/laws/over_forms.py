@@ -21,7 +21,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -129,7 +129,7 @@ def average_forms(S: ArrayLike, y: ArrayLike, targets: Sequence[float]) -> list[
     return [_average(_grid(ln_S, math.log(S_new)), ln_y_N, S_new, sign) for S_new in targets]
 
 
-@cache
+@lru_cache(maxsize=128)
 def _grid(ln_S: tuple[float, ...], ln_S_new: float) -> _Grid:
     x_M = np.array([*ln_S, ln_S_new])
     n = len(ln_S)

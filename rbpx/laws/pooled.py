@@ -155,8 +155,9 @@ def _with_numbers(points: Stacked, law: SharedLaw, method: Method) -> PooledFit:
     reasons = []
     if exponents is not None and exponents.p < _ALPHA_LEVEL:
         reasons.append("exponents differ")
-    if _judged(replicates, curve, runs)[0]:
-        reasons.append(_judged(replicates, curve, runs)[0])
+    doubt, _ = _judged(replicates, curve, runs)
+    if doubt:
+        reasons.append(doubt)
     status = Status.at_bound if law.at_bound else Status.ok
     return PooledFit(
         method=method,

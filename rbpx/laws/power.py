@@ -99,7 +99,11 @@ def fit_power_law(
 
 
 def fit_signed_power_law(
-    S: ArrayLike, term: ArrayLike, term_resampled: ArrayLike | None = None, method: Method = Method.ols
+    S: ArrayLike,
+    term: ArrayLike,
+    term_resampled: ArrayLike | None = None,
+    method: Method = Method.ols,
+    backtests: bool = True,
 ) -> PowerLawFit:
     """Fit term = sign * C * S^(-alpha) to a term that may be negative, by regression of ln|term| on ln S.
 
@@ -109,6 +113,7 @@ def fit_signed_power_law(
         term_resampled: the term under B resamples of the documents, shape [B, N]; rows in which a value has another
             sign are left out and counted.
         method: how ln|term| is regressed on ln S.
+        backtests: as in `fit_power_law`.
 
     Returns:
         The fit of |term| with params["sign"] = 1 or -1. If the terms have both signs, or one is 0, the status is
@@ -125,7 +130,9 @@ def fit_signed_power_law(
     if len(S_N) >= 3 and np.all(np.isfinite(term_N)) and (np.any(signs != signs[0]) or signs[0] == 0):
         return _without_numbers(S_N, term_N, Status.sign_change, Method(method), sign=None)
     sign = -1 if len(signs) and signs[0] < 0 else 1
-    fit = _fit(S_N, sign * term_N, None if term_BN is None else sign * term_BN, Method(method), sign=sign)
+    fit = _fit(
+        S_N, sign * term_N, None if term_BN is None else sign * term_BN, Method(method), sign=sign, backtests=backtests
+    )
     return replace(fit, params={**fit.params, "y": _finite_or_none(term_N)})
 
 

@@ -29,25 +29,20 @@ from rbpx.laws.lack_of_fit import curvature, runs_p
 from rbpx.laws.names import Method
 from rbpx.laws.over_forms import Averaged, Shape
 from rbpx.laws.power import PowerLawFit
-from rbpx.status import Status
+from rbpx.laws.prediction import outside
+from rbpx.status import Status, in_order
 
-__all__ = ["FAR", "in_order", "judge", "judge_backtests", "judge_over_forms"]
+__all__ = ["FAR", "judge", "judge_backtests", "judge_over_forms"]
 
 Floats = NDArray[np.float64]
 
-FAR: Final = 10.0  # times outside the sizes: beyond what any backtest covers
+FAR: Final = 10  # times outside the sizes: beyond what any backtest covers
 SIGNIFICANT: Final = 0.05
 FAILED: Final = 0.05  # of y: a backtest that is closer has not failed
 SHORT: Final = 2.0  # decades of S, below which the sizes say little about the form
 OUTSIDE: Final = 0.8  # weight of a bend, above which neither a power law nor an offset fits
 HELD: Final = 0.8  # of the intervals of backtests, at least
 _OF_POINTS: Final = (Status.no_trend, Status.not_monotone, Status.one_document, Status.power_law_limit)  # of any form
-_ORDER: Final = {status: at for at, status in enumerate(Status)}
-
-
-def in_order(statuses: Iterable[Status]) -> tuple[Status, ...]:
-    """All that hold, in their order and without `ok`."""
-    return tuple(sorted(set(statuses) - {Status.ok}, key=_ORDER.__getitem__))
 
 
 def judge(
@@ -83,7 +78,7 @@ def judge_over_forms(
         statuses.append(Status.bends)
     if math.log10(S[-1] / S[0]) < SHORT:
         statuses.append(Status.barely_determined)
-    if max(answer.S / S[-1], S[0] / answer.S) > FAR:
+    if outside(answer.S, S) > FAR:
         statuses.append(Status.beyond)
     return in_order([*statuses, *judge_backtests(y, backtests)])
 

@@ -11,8 +11,8 @@ from rbpx.laws.names import Method
 from rbpx.laws.over_forms import average_forms
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.prediction import Prediction, predict
-from rbpx.laws.verdict import in_order, judge, judge_over_forms
-from rbpx.status import Status
+from rbpx.laws.verdict import judge, judge_over_forms
+from rbpx.status import Status, in_order
 
 S = [float(size) for size in np.logspace(6, 9, 7)]
 SCATTER = np.array([1, -1, 0.5, 1, -0.5, -1, 0.5])

@@ -28,8 +28,8 @@ from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.names import MLE, Method
 from rbpx.laws.power import PowerLawFit
-from rbpx.laws.trend import first_of, judged, names_of, trend_doubts
-from rbpx.status import Status
+from rbpx.laws.trend import judged, names_of, trend_doubts
+from rbpx.status import Status, first_of
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 

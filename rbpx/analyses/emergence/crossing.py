@@ -17,13 +17,10 @@ from rbpx.laws.line import line
 from rbpx.laws.model_scatter import Scatter
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.shares import neg_ln
-from rbpx.laws.trend import first_of
-from rbpx.status import Status
+from rbpx.laws.verdict import FAR
+from rbpx.status import Status, first_of
 
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8, solved for S; interval by Fieller, Biometrika 1940"
-
-
-FAR: Final = 10  # times outside the sizes: a crossing that says so
 
 
 @dataclass(frozen=True)
@@ -188,8 +185,7 @@ def _cross(
     ends = [None if end is None else ln_S_ref + end for end in (lo, hi)]
     outside = max(ln_S - float(ln_sizes.max()), float(ln_sizes.min()) - ln_S)
     reasons = [fit.status, *([Status.beyond] if outside > math.log(FAR) else [])]
-    status = first_of(reason for reason in reasons if reason is not Status.ok)
-    return Crossing(share, ln_S, ends[0], ends[1], status, Status.beyond in reasons)
+    return Crossing(share, ln_S, ends[0], ends[1], first_of(reasons), Status.beyond in reasons)
 
 
 def _level(share: float) -> float:

@@ -22,8 +22,8 @@ from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import Estimate, around
 from rbpx.laws.model_scatter import Scatter, model_scatter
 from rbpx.laws.passing import Slopes, Tally, climb, separated, slopes
-from rbpx.laws.trend import first_of, names_of, trend_doubts
-from rbpx.status import Status
+from rbpx.laws.trend import names_of, trend_doubts
+from rbpx.status import Status, first_of
 
 __all__ = ["EQUATION", "SOURCE", "PooledFit", "fit_pooled"]
 

@@ -3,12 +3,13 @@
 import math
 
 from rbpx.analyses.emergence.analysis import LAGS, LEVELS, Emergence, Emergences
-from rbpx.analyses.emergence.crossing import FAR, Crossing
+from rbpx.analyses.emergence.crossing import Crossing
 from rbpx.analyses.emergence.figure import figures
 from rbpx.analyses.emergence.pooled import PooledFit
 from rbpx.display.chart.sheet import Entry, Sheet, decimal, magnitude, span, state, whole
 from rbpx.display.numbers import UNKNOWN, rough, short
 from rbpx.display.section import Section, Sources, doubts_of, interval
+from rbpx.laws.verdict import FAR
 from rbpx.status import Status
 
 __all__ = ["section"]

@@ -6,12 +6,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from rbpx.analyses.emergence.analysis import LAGS, LEVELS, Emergence, Emergences
-from rbpx.analyses.emergence.crossing import FAR, Crossing
+from rbpx.analyses.emergence.crossing import Crossing
 from rbpx.display.fit_cells import constant, sizes_of
 from rbpx.display.names import status_name
 from rbpx.display.numbers import UNKNOWN, magnitude_span, number, percent, short, span
 from rbpx.display.tables import console, grid, print_notes, put
 from rbpx.groups.selection import Group
+from rbpx.laws.verdict import FAR
 from rbpx.status import Status
 
 

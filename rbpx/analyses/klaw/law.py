@@ -21,8 +21,8 @@ from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import Estimate, Z, around, student_t
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
-from rbpx.laws.trend import first_of, names_of, trend_doubts
-from rbpx.status import Status
+from rbpx.laws.trend import names_of, trend_doubts
+from rbpx.status import Status, first_of
 
 __all__ = ["curvature_of", "fit_k_law", "nested_covariance"]
 

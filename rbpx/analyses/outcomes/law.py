@@ -21,8 +21,8 @@ from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import around
 from rbpx.laws.model_scatter import Scatter, model_scatter
 from rbpx.laws.passing import TOLERANCES, Slopes, climb, slopes
-from rbpx.laws.trend import first_of, names_of, trend_doubts
-from rbpx.status import Status
+from rbpx.laws.trend import names_of, trend_doubts
+from rbpx.status import Status, first_of
 
 __all__ = ["EQUATION", "Correction", "OutcomeFit", "Outcomes", "fit_outcomes", "implied_rbp", "reproduce_outcomes"]
 

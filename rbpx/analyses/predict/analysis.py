@@ -20,8 +20,8 @@ from rbpx.laws.backtest import Backtest, backtest_over_forms
 from rbpx.laws.names import Method
 from rbpx.laws.over_forms import COMBINED, Averaged, Shape, Within, average_forms
 from rbpx.laws.prediction import Prediction, outside, predict
-from rbpx.laws.verdict import FAR, in_order, judge_over_forms
-from rbpx.status import Status
+from rbpx.laws.verdict import FAR, judge_over_forms
+from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store
 
 
@@ -40,7 +40,7 @@ class Foreseen:
     @property
     def status(self) -> Status:
         """The first of the reasons."""
-        return self.reasons[0] if self.reasons else Status.ok
+        return first_of(self.reasons)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,7 @@ def _record(foresights: Foresights, law: Law) -> Record:
 def _row(
     kind: str, named: Record, n_fitted: int, prediction: Prediction, reasons: Sequence[Status] | None = None
 ) -> Record:
-    status = None if reasons is None else (reasons[0] if reasons else Status.ok).value
+    status = None if reasons is None else first_of(reasons).value
     told = None if reasons is None else [reason.value for reason in reasons]
     return {"kind": kind, **named, "n_fitted": n_fitted, **vars(prediction), "status": status, "reasons": told}
 
