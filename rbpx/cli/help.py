@@ -75,6 +75,8 @@ store=DIR         folder of the store (--store DIR), default $RBPX_STORE or stor
 plot=true         small plots under the tables (--plot): fit, klaw, regimes, emergence, gaps""",
     "format": """\
 format=table      or csv, json (--format F); report: html, md, tex, svg, pdf""",
+    "fresh": """\
+fresh=true        compute again what was asked before of the same runs; without it, it is printed from the store""",
     "output": """\
 output=FILE       where a verb writes (--output FILE)""",
     "experiment": """\
@@ -98,7 +100,7 @@ format=table      or csv, json (--format F)""",
 output=FILE       for csv and json (--output FILE)""",
 }
 _NARROWS: Final = ("model", "size", "dataset", "protocol", "source")
-_SHOWS: Final = ("store", "format", "output")
+_SHOWS: Final = ("store", "format", "fresh", "output")
 
 _MANY = "-m, --multirun    sweep: -m model=a,b dataset=x,y runs every combination and ends with one table"
 _PROCESSES = "Several processes: accelerate launch -m rbpx ... or torchrun --nproc-per-node 2 -m rbpx ..."

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rbpx.analyses.registry import analysis, has, part
+from rbpx.cli.kept import print_once
 from rbpx.cli.verb import Job, Outcome
 from rbpx.config.options import Format
 from rbpx.errors import RbpxError
@@ -34,25 +35,33 @@ def start(job: Job) -> Any:
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
     """Ask the store about all jobs as one, and print the answer."""
-    from rbpx.analyses.perform import perform, print_results
     from rbpx.config.process import is_main_process
     from rbpx.measure.results import Measured
-    from rbpx.store.reread import read_again
 
     requests = [outcome.request for outcome in outcomes]
     if analysis(line.verb).measures:
         if is_main_process():
+            from rbpx.analyses.perform import print_results
+
             results = [result for outcome in outcomes for result in outcome.answer.results]
             print_results(line.verb, results, requests[0])
         return [Measured(each.request, each.answer.run_ids, each.answer.failures) for each in outcomes]
     if line.words:
+        from rbpx.analyses.perform import print_results
+
         print_results(line.verb, [outcome.answer for outcome in outcomes], requests[0])
     elif is_main_process():
-        grids = [(request, None) for request in requests]
-        read_again(requests[0].store, lambda: perform([line.verb], grids, writes=True))
+        print_once(line.verb, requests, (), lambda: _ask(line.verb, requests))
     if has(line.verb, "measure"):
         return [Measured(each.request, each.answer.run_ids, each.answer.failures) for each in outcomes]
     return []
+
+
+def _ask(verb: str, requests: "Sequence[Request]") -> None:
+    from rbpx.analyses.perform import perform
+    from rbpx.store.reread import read_again
+
+    read_again(requests[0].store, lambda: perform([verb], [(request, None) for request in requests], writes=True))
 
 
 def _file(job: Job) -> Path:

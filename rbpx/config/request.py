@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rbpx.config.dataset import DatasetConfig
@@ -56,6 +56,7 @@ class Request:
     output: str | None = None
     format: Format = Format.table
     plot: bool = False
+    fresh: bool = False
     imports: list[ImportConfig] = field(default_factory=list)
     analyses: list[str] = field(default_factory=lambda: ["fit"])
 
@@ -107,6 +108,10 @@ class Request:
                 raise RbpxError(
                     f"{key}={value} is not what the authors used, which is {theirs}; drop it, or use protocol=paper"
                 )
+
+    def asked(self) -> dict[str, str]:
+        """What is asked, in plain values; without where it is looked for, and whether it is computed in any case."""
+        return {name: repr(value) for name, value in asdict(self).items() if name not in ("store", "output", "fresh")}
 
     def sizes(self) -> list[str] | None:
         """The sizes asked for, in order; None means all."""

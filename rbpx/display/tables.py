@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from io import StringIO, TextIOWrapper
+from io import StringIO
 from typing import Any
 
 from rich.console import Console
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from rbpx.display.grid import Grid, fitting, parts, width
 from rbpx.display.names import remedies
-from rbpx.display.visible import AS_ASCII, visible
+from rbpx.display.visible import visible, write_as_ascii_where_needed
 from rbpx.status import Status
 
 
@@ -61,7 +61,6 @@ class Screen(Console):
 
 def console() -> Console:
     """Standard output for people, in characters that its encoding has; plain text where a program captures it."""
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors=AS_ASCII)
+    write_as_ascii_where_needed()
     captured = isinstance(sys.stdout, StringIO)  # in a notebook, rich would display it beside what is captured
     return Screen(highlight=False, emoji=False, force_jupyter=False if captured else None)

@@ -3,17 +3,21 @@
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from rbpx.analyses.answer import Grid
 from rbpx.config.options import Format
 from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.files.atomic import atomic_write_text
 from rbpx.files.output import check_output
-from rbpx.report.contents import Report, gather
+from rbpx.store.answers import kept_answer
+from rbpx.store.messages import collected_messages, repeat
 from rbpx.store.remote import open_store
+
+if TYPE_CHECKING:
+    from rbpx.analyses.answer import Grid
+    from rbpx.report.contents import Report
 
 __all__ = ["check", "write_report"]
 
@@ -53,31 +57,50 @@ def check(request: Request) -> None:
         raise RbpxError(f"{named} exists and is not a report; name another file with --output FILE, or move it away")
 
 
-def write_report(grids: Sequence[Grid], narrowed: str) -> Path:
+def write_report(grids: "Sequence[Grid]", narrowed: str) -> Path:
     """Make a report of everything that is asked for, and write it.
 
     Returns:
         Where it is.
     """
     form, path = _place(grids[0][0])
-    report = gather(grids, narrowed)
     if form in _FOLDERS:
+        from rbpx.report.contents import gather
         from rbpx.report.pictures import write_pictures
 
-        n = write_pictures(report, form.value, path, INDEX)
+        n = write_pictures(gather(grids, narrowed), form.value, path, INDEX)
         _LOGGER.info(f"{number_of(n, 'figure')} written to {path}")
         return path
-    text = _text(form)(report)
+    text, n_runs = _once(grids, narrowed, form)
     try:
         atomic_write_text(path, text)
     except OSError as problem:
         raise RbpxError(f"output={path} cannot be written: {problem.strerror}; name another file") from None
-    runs, mb = number_of(report.n_runs, "run"), len(text.encode()) / 1e6
-    _LOGGER.info(f"report of {runs} written to {path} ({mb:.1f} MB)")
+    _LOGGER.info(f"report of {number_of(n_runs, 'run')} written to {path} ({len(text.encode()) / 1e6:.1f} MB)")
     return path
 
 
-def _text(form: Format) -> Callable[[Report], str]:
+def _once(grids: "Sequence[Grid]", narrowed: str, form: Format) -> tuple[str, int]:
+    """The text of a report and its runs, from the store where the same was asked before, with the time of then."""
+    requests = [request for request, _ in grids]
+    cells = [None if cell_keys is None else list(cell_keys) for _, cell_keys in grids]
+    asked = {"verb": "report", "form": form.value, "requests": [request.asked() for request in requests], "of": cells}
+    kept = kept_answer([request.store for request in requests], asked | {"narrowed": narrowed})
+    answer = kept.find() if kept is not None and not requests[0].fresh else None
+    if answer is None:
+        from rbpx.report.contents import gather
+
+        with collected_messages() as messages:
+            report = gather(grids, narrowed)
+        answer = {"text": _text(form)(report), "n_runs": report.n_runs, "messages": messages}
+        if kept is not None:
+            kept.keep(answer)
+    else:
+        repeat(answer["messages"])
+    return answer["text"], answer["n_runs"]
+
+
+def _text(form: Format) -> "Callable[[Report], str]":
     if form is Format.html:
         from rbpx.report.page import page
 

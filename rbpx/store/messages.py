@@ -7,7 +7,7 @@ beside its answer (`collected_messages`).
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -60,6 +60,12 @@ def attached(handler: MessageHandler) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
+
+
+def repeat(messages: Iterable[str]) -> None:
+    """Log again what was collected before."""
+    for line in messages:
+        logging.getLogger(__name__).info(line)
 
 
 @contextmanager

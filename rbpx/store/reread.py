@@ -4,8 +4,6 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from rbpx.errors import DamageError
-from rbpx.store.integrity import doubt
-from rbpx.store.remote import open_store
 
 T = TypeVar("T")
 
@@ -15,5 +13,9 @@ def read_again(store: str, do: Callable[[], T]) -> T:
     try:
         return do()
     except DamageError:
+        # imported here because most commands find no damage, and some need no table at all
+        from rbpx.store.integrity import doubt
+        from rbpx.store.remote import open_store
+
         doubt(open_store(store))
         return do()

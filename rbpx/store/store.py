@@ -7,6 +7,7 @@ temperatures/<run_id>.parquet   losses of a run's documents at other temperature
 imports/<source>-<digest>.parquet   other people's observations, with their provenance
 samples/<key>.parquet   the documents drawn from a hub's dataset
 fits/ rank_fits/ failures/   one JSON record per file
+answers/              what questions printed, to be printed again (`answers`)
 """
 
 import hashlib

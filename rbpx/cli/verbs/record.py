@@ -51,7 +51,8 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     from rbpx.config.places import folder
     from rbpx.config.process import is_main_process
 
-    grids, rows = run.measure_and_analyse(outcomes)
+    grids, requests, done = run.measured(outcomes)
+    rows = run.analyse(requests, done) if requests and is_main_process() else []
     complete = not any(grid.error or grid.failures for grid in grids)
     if outcomes and is_main_process() and complete:
         request = outcomes[0].request

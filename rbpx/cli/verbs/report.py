@@ -38,6 +38,7 @@ as Markdown, tex gives tables for a paper in the layout of tables 1 and 2, svg a
         "laws",
         "method",
         "format",
+        "fresh",
         "output",
     ),
 )

@@ -30,7 +30,7 @@ time and start it again: what has been measured is kept.""",
         "python -m rbpx model=hub model.id='[A,B,C]' model.family=mine dataset=file dataset.path=notes.jsonl",
     ),
     primary="measure",
-    keys=(*GRID_KEYS, "k", "ties", "resamples", "laws", "plot", "format", "experiment"),
+    keys=(*GRID_KEYS, "k", "ties", "resamples", "laws", "plot", "format", "fresh", "experiment"),
 )
 
 
@@ -45,25 +45,30 @@ def start(job: Job) -> "Measured | None":
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
     """Measure what waited, and print the laws over all of the sweep."""
-    grids, _ = measure_and_analyse(outcomes)
+    from rbpx.cli.kept import print_once
+    from rbpx.config.process import is_main_process
+
+    grids, requests, done = measured(outcomes)
+    if requests and is_main_process():
+        print_once(line.verb, requests, done, lambda: analyse(requests, done))
     return grids
 
 
-def measure_and_analyse(outcomes: Sequence[Outcome]) -> "tuple[list[Measured], list[Record]]":
-    """What became of each grid, and the rows of the analyses over all of them."""
-    from rbpx.config.process import is_main_process
+def measured(outcomes: Sequence[Outcome]) -> "tuple[list[Measured], list[Request], list[str]]":
+    """What became of each grid, the requests of all jobs, and the cells that the store now holds."""
+    grids = measure.measured([outcome for outcome in outcomes if outcome.request.model is not None])
+    return grids, [outcome.request for outcome in outcomes], [key for grid in grids for key in grid.cell_keys]
+
+
+def analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record]":
+    """Do and print the analyses of a study, over all cells of its sweep; the rows of their fits."""
     from rbpx.store.reread import read_again
 
-    grids = measure.measured([outcome for outcome in outcomes if outcome.request.model is not None])
-    requests = [outcome.request for outcome in outcomes]
-    if not requests or not is_main_process():
-        return grids, []
-    done = [key for grid in grids for key in grid.cell_keys]
-    return grids, read_again(requests[0].store, lambda: _analyse(requests, done))
+    return read_again(requests[0].store, lambda: _analyse(requests, done))
 
 
 def _analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record]":
-    """The analyses of a study, over all cells of its sweep; over what it imported where it measures nothing."""
+    """As `analyse`; over what a study imported where it measures nothing."""
     from rbpx.analyses.perform import perform
 
     first = requests[0]

@@ -1,0 +1,142 @@
+"""Kept answers: what a question printed, found again while runs, request and code are the same; `answers/` of a store.
+
+An answer is a pure function of the runs, which never change, of what was asked, and of the code. Its file is named by
+what was asked, so a new answer takes the place of a stale one. It is used only if it is as it was sealed, the files of
+the store and the code are those that it was made from, and the fits that were kept with it are still the store's; in
+any other case the question is computed again. Nothing else depends on the folder, which can be removed at any time.
+"""
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+from rbpx.files.digest import digest
+from rbpx.files.sealed import read_sealed, write_sealed
+
+__all__ = ["kept_answer"]
+
+_FOLDER: Final = "answers"
+_COMPUTED: Final = ("fits", "rank_fits")  # by questions, from the other files
+_NO_INPUTS: Final = (_FOLDER, *_COMPUTED, "running", "rbpx.duckdb", "README.md")
+_BESIDE: Final = ("created_at", "params", "seal")  # the numbers of a fit
+_DEPTH: Final = 2  # runs/RUN_ID/tokens.parquet
+_ROOM_BYTES: Final = 256 * 2**20
+_LIBRARIES: Final = ("duckdb", "jinja2", "lmfit", "numpy", "pyarrow", "rich", "scipy", "vl-convert-python", "altair")
+
+Stamps = dict[str, list[int]]
+"""Path in the store -> what changes when the file is written or replaced."""
+
+
+def kept_answer(stores: Sequence[str], asked: Mapping[str, Any]) -> "KeptAnswer | None":
+    """What a store on this machine has of an answer; None where it is another's, or several are asked as one."""
+    root = Path(stores[0]).expanduser().resolve()
+    return KeptAnswer(root, asked) if len(set(stores)) == 1 and root.is_dir() else None
+
+
+class KeptAnswer:
+    """The answer to one question, as far as the store has it.
+
+    `find` comes first; what it did not find is computed and given to `keep`.
+    """
+
+    def __init__(self, root: Path, asked: Mapping[str, Any]) -> None:
+        """Look at the store as it is before anything is computed.
+
+        Args:
+            root: the folder of the store.
+            asked: all that the answer depends on beside runs and code, as plain values.
+        """
+        self._root = root
+        self._path = root / _FOLDER / f"{digest(dict(asked))}.json"
+        self._made_from = _made_from(root)
+        self._fits = _stamps(root, _COMPUTED)
+
+    def find(self) -> dict[str, Any] | None:
+        """The answer that was kept; None where it has to be computed."""
+        try:
+            record = read_sealed(self._path)
+        except (OSError, ValueError):
+            return None
+        if record.get("made_from") != self._made_from or not (self._root / "rbpx.duckdb").is_file():
+            return None
+        for name, (stamp, numbers) in record["fits"].items():
+            # another question may have written the same fit anew, with more beside it
+            if self._fits.get(name) != stamp and _numbers(self._root / name) != numbers:
+                return None
+        answer: dict[str, Any] = record["answer"]
+        return answer
+
+    def keep(self, answer: Mapping[str, Any]) -> None:
+        """Keep what was computed, unless the store has changed meanwhile or cannot be written."""
+        if _made_from(self._root) != self._made_from:
+            return
+        now = _stamps(self._root, _COMPUTED)
+        written = {name: stamp for name, stamp in now.items() if self._fits.get(name) != stamp}
+        fits = {name: [stamp, _numbers(self._root / name)] for name, stamp in written.items()}
+        record = {"made_from": self._made_from, "fits": fits, "answer": dict(answer)}
+        with suppress(OSError):  # it is computed again next time
+            write_sealed(self._path, record, durable=False)
+            _make_room(self._path)
+
+
+def _made_from(root: Path) -> str:
+    """A digest of all that answers are computed from: the files of the store, and the code."""
+    entries = sorted(entry.name for entry in os.scandir(root) if entry.name not in _NO_INPUTS)
+    return digest([str(root), _stamps(root, [name for name in entries if not name.startswith(".")]), _code()])
+
+
+def _stamps(root: Path, names: Iterable[str]) -> Stamps:
+    return {path: stamp for name in names for path, stamp in _walk(root, name)}
+
+
+def _walk(root: Path, name: str, depth: int = 0) -> Iterator[tuple[str, list[int]]]:
+    """All files of the store below a name, those that are being written left out."""
+    path = root / name
+    with suppress(FileNotFoundError):  # another process has just removed it
+        if path.is_dir() and depth < _DEPTH:
+            for child in sorted(entry.name for entry in os.scandir(path) if not entry.name.startswith(".")):
+                yield from _walk(root, f"{name}/{child}", depth + 1)
+        else:
+            stat = path.stat()
+            yield name, [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+
+
+def _numbers(fit: Path) -> str | None:
+    """A digest of the numbers of a fit but for rounding, without when it was made and what is kept beside them."""
+    try:
+        row = json.loads(fit.read_text(encoding="utf-8"))
+        named = [row.get("params", {}).get("resamples"), *(row[name] for name in sorted(row) if name not in _BESIDE)]
+    except (OSError, ValueError, AttributeError):
+        return None
+    return digest([f"{value:.9g}" if isinstance(value, float) else value for value in named])
+
+
+@cache
+def _code() -> str:
+    """A digest of the package and of the libraries that compute and print."""
+    package = Path(__file__).resolve().parents[1]
+    contents = hashlib.sha256()
+    for path in sorted(path for path in package.rglob("*") if path.suffix in (".py", ".sql", ".css", ".js", ".jinja")):
+        contents.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest([contents.hexdigest(), platform.python_version(), [metadata.version(name) for name in _LIBRARIES]])
+
+
+def _make_room(newest: Path) -> None:
+    """Remove the oldest answers where all together take more than their room."""
+    aged = []
+    for entry in os.scandir(newest.parent):
+        with suppress(FileNotFoundError):  # another process makes room too
+            stat = entry.stat()
+            aged.append((stat.st_mtime_ns, stat.st_size, Path(entry.path)))
+    room = _ROOM_BYTES
+    for _, n_bytes, path in sorted(aged, reverse=True):
+        room -= n_bytes
+        if room < 0 and path != newest:
+            path.unlink(missing_ok=True)

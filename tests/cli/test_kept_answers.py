@@ -1,0 +1,233 @@
+"""Answers that are kept in the store: printed again to the last bit, computed anew when what they depend on changes."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rbpx.analyses import perform
+from rbpx.files.sealed import read_sealed, write_sealed
+from tests.support.commands import command_environment, here, rbpx
+from tests.support.places import PROJECT
+from tests.support.stores import RESAMPLES, Measured
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The questions that were computed, not found."""
+    names: list[str] = []
+    answer = perform.answer
+
+    def counting(name: str, *args: object, **options: object) -> object:
+        names.append(name)
+        return answer(name, *args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(perform, "answer", counting)
+    return names
+
+
+@pytest.fixture
+def store(own_store: Path) -> Path:
+    """A store without kept answers."""
+    shutil.rmtree(own_store / "answers")
+    return own_store
+
+
+def ask(store: Path, *words: str, **environment: str) -> tuple[str, str]:
+    line = [*words, RESAMPLES, "--store", str(store)]
+    environment = {"COLUMNS": "80"} | environment
+    done = here(*line, cwd=store.parent, env=environment, check=0, writes="--output" in words)
+    return done.stdout, done.stderr
+
+
+def kept_file(store: Path) -> Path:
+    (path,) = (store / "answers").glob("*.json")
+    return path
+
+
+@pytest.mark.parametrize("words", [["fit"], ["fit", "--format", "json"], ["emergence", "k=1"], ["predict", "S=1e6"]])
+def test_the_same_asked_again_is_printed_to_the_last_bit(words: list[str], store: Path, computed: list[str]) -> None:
+    first = ask(store, *words)
+    assert ask(store, *words) == first
+    assert computed == [words[0]]
+
+
+def test_a_sweep_that_is_done_is_not_fitted_again(measured: Measured, computed: list[str]) -> None:
+    words = measured.family.words()
+    first = ask(measured.store, *words)
+    assert ask(measured.store, *words) == first
+    assert computed == ["fit"]
+
+
+def test_messages_are_shown_again(store: Path, computed: list[str]) -> None:
+    (store / "runs" / sorted(path.name for path in (store / "runs").iterdir())[0] / "tokens.parquet").write_bytes(
+        b"no table"
+    )
+    first = ask(store, "fit")
+    assert "is corrupt" in first[1]
+    assert ask(store, "fit") == first
+    assert computed == ["fit"]
+
+
+def test_another_key_another_width_or_colour_is_another_question(store: Path, computed: list[str]) -> None:
+    texts = [
+        ask(store, "fit"),
+        ask(store, "fit", "k=2"),
+        ask(store, "fit", COLUMNS="160"),
+        ask(store, "fit", FORCE_COLOR="1"),
+        ask(store, "fit", "seed=7"),
+    ]
+    assert computed == ["fit"] * len(texts)
+    assert len(set(texts)) == len(texts)
+
+
+def test_a_run_that_goes_is_a_new_answer(store: Path, computed: list[str]) -> None:
+    before, _ = ask(store, "fit")
+    rows = json.loads(
+        here("sql", "SELECT run_id FROM runs", "--format", "json", "--store", store, cwd=store.parent).stdout
+    )
+    here("store", "rm", rows[0]["run_id"], "--store", store, cwd=store.parent, check=0)
+    assert ask(store, "fit")[0] != before
+    assert computed == ["fit", "fit"]
+
+
+def test_a_run_that_comes_is_a_new_answer(measured: Measured, tmp_path: Path, computed: list[str]) -> None:
+    words = measured.family.words("xs", "s", "m")
+    store = tmp_path / "store"
+    here(*words, RESAMPLES, "--store", store, cwd=tmp_path, check=0, writes=True)
+    before, _ = ask(store, "fit")
+    here("measure", *measured.family.words("l"), "--store", store, cwd=tmp_path, check=0)
+    assert ask(store, "fit")[0] != before
+    assert computed == ["fit", "fit", "fit"]
+
+
+def test_fresh_computes_in_any_case(store: Path, computed: list[str]) -> None:
+    first = ask(store, "fit")
+    assert ask(store, "fit", "fresh=true") == first
+    assert computed == ["fit", "fit"]
+    assert len(list((store / "answers").iterdir())) == 1
+
+
+def test_a_damaged_answer_is_not_believed(store: Path, computed: list[str]) -> None:
+    first = ask(store, "fit")
+    path = kept_file(store)
+    path.write_text(path.read_text().replace("alpha", "alphq"))
+    assert ask(store, "fit") == first
+    path.write_bytes(b"\xff\x00")
+    assert ask(store, "fit") == first
+    assert computed == ["fit"] * 3
+
+
+def test_an_answer_that_would_command_the_terminal_is_not_printed(store: Path, computed: list[str]) -> None:
+    first = ask(store, "fit")
+    record = read_sealed(kept_file(store))
+    record["answer"]["printed"] += "\x1b]0;owned\x07"
+    write_sealed(kept_file(store), record)
+    assert ask(store, "fit") == first
+    assert computed == ["fit", "fit"]
+
+
+def test_fits_that_are_gone_or_have_other_numbers_are_made_again(store: Path, computed: list[str]) -> None:
+    rows = "SELECT count(*) AS n, max(params->>'resamples') AS b FROM fits"
+
+    def fits() -> list[dict[str, object]]:
+        done = here("sql", rows, "--format", "json", "--store", store, cwd=store.parent, check=0)
+        return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+    first = ask(store, "fit")
+    held = fits()
+    shutil.rmtree(store / "fits")
+    assert ask(store, "fit") == first
+    assert fits() == held
+    here("fit", "resamples=60", "--store", store, cwd=store.parent, check=0)
+    assert fits() != held
+    assert ask(store, "fit") == first
+    assert fits() == held
+    assert computed == ["fit"] * 4
+
+
+def test_another_question_about_the_same_laws_leaves_an_answer_as_it_is(store: Path, computed: list[str]) -> None:
+    first = ask(store, "fit")
+    ask(store, "predict", "S=1e6")
+    assert ask(store, "fit") == first
+    assert computed == ["fit", "predict"]
+
+
+def test_a_copy_of_a_store_computes_its_own(store: Path, tmp_path: Path, computed: list[str]) -> None:
+    first = ask(store, "fit")
+    (tmp_path / "elsewhere").mkdir()
+    copy = Path(shutil.copytree(store, tmp_path / "elsewhere" / "store"))
+    assert ask(copy, "fit") == first
+    assert computed == ["fit", "fit"]
+
+
+def test_rows_for_a_file_are_computed(store: Path, tmp_path: Path, computed: list[str]) -> None:
+    for name in ("a.json", "b.json"):
+        ask(store, "fit", "--format", "json", "--output", str(tmp_path / name))
+    assert computed == ["fit", "fit"]
+    assert not (store / "answers").exists()
+
+
+def test_a_page_asked_again_is_the_same_page(store: Path, tmp_path: Path) -> None:
+    for name in ("a.html", "b.html"):
+        ask(store, "report", "--output", str(tmp_path / name))
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+    assert "vega" in (tmp_path / "b.html").read_text()
+
+
+def test_the_oldest_answers_make_room(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(store, "fit")
+    first = kept_file(store)
+    monkeypatch.setattr("rbpx.store.answers._ROOM_BYTES", first.stat().st_size + 100)
+    ask(store, "fit", "seed=7")
+    assert kept_file(store) != first
+
+
+def test_other_code_is_a_new_answer(store: Path, tmp_path: Path) -> None:
+    """One line of the package changed, in a copy of it, as an update changes it."""
+    copy = tmp_path / "code"
+    shutil.copytree(PROJECT / "rbpx", copy / "rbpx", ignore=shutil.ignore_patterns("ladder", "__pycache__"))
+    for name in ("conf", "experiments"):
+        (copy / name).symlink_to(PROJECT / name)
+    (copy / "rbpx" / "ladder").symlink_to(PROJECT / "rbpx" / "ladder")
+    (tmp_path / "cwd").mkdir()
+
+    def printed() -> str:
+        words = [sys.executable, "-m", "rbpx", "units", "--store", str(store)]
+        environment = command_environment({"PYTHONPATH": str(copy), "COLUMNS": "80"})
+        done = subprocess.run(words, cwd=tmp_path / "cwd", env=environment, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    first = printed()
+    changed = copy / "rbpx" / "analyses" / "units" / "table.py"
+    line = "bits per byte"
+    assert line in changed.read_text()
+    changed.write_text(changed.read_text().replace(line, "bits per octet"))
+    assert printed() != first
+    changed.write_text(changed.read_text().replace("bits per octet", line))
+    assert printed() == first
+
+
+def test_an_answer_that_is_found_loads_neither_arrow_nor_duckdb(store: Path) -> None:
+    ask(store, "fit", COLUMNS="80")
+    program = (
+        "import sys; from rbpx.__main__ import main; "
+        f"status = main(['fit', '{RESAMPLES}', '--store', {str(store)!r}]); "
+        "print(status, sorted({'pyarrow', 'duckdb', 'scipy', 'lmfit', 'torch', 'pandas'} & set(sys.modules)))"
+    )
+    environment = command_environment({"COLUMNS": "80"})
+    words = [sys.executable, "-c", program]
+    first, again = (
+        subprocess.run(words, cwd=store.parent, env=environment, capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    )
+    assert first.splitlines()[:-1] == again.splitlines()[:-1]
+    assert again.splitlines()[-1] == "0 []"
+
+
+def test_the_key_is_on_the_pages(tmp_path: Path) -> None:
+    for verb in ("fit", "report", "run"):
+        assert "fresh=true" in rbpx(verb, "--help", cwd=tmp_path, check=0).stdout
