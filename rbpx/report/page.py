@@ -4,8 +4,10 @@ import base64
 import json
 import re
 import zlib
+from contextlib import suppress
 from functools import cache
 from html import unescape
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +19,9 @@ from rbpx.display.chart.colours import config, variables
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Entry
 from rbpx.display.numbers import UNKNOWN
+from rbpx.files.cache import cache_folder
+from rbpx.files.digest import digest
+from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.report.contents import Report
 
 __all__ = ["MARK", "page"]
@@ -49,9 +54,15 @@ def page(report: Report) -> str:
 
 @cache
 def _vega() -> Markup:
-    """The library that draws the figures; to bundle it takes a second, once a process."""
-    # a script ends at the first </script, wherever it stands
-    return Markup(vl_convert.javascript_bundle(_BUNDLE).replace("</script", "<\\/script"))
+    """The library that draws the figures; to bundle it takes a second or two, once on a machine."""
+    kept = cache_folder() / f"vega-{metadata.version('vl-convert-python')}-{digest(_BUNDLE)}.json"
+    try:
+        script = read_sealed(kept)["script"]
+    except (OSError, ValueError, KeyError):
+        script = vl_convert.javascript_bundle(_BUNDLE)
+        with suppress(OSError):  # it is made again next time
+            write_sealed(kept, {"script": script}, durable=False)
+    return Markup(script.replace("</script", "<\\/script"))  # a script ends at the first </script, wherever it stands
 
 
 def _figures(report: Report) -> dict[str, Figure]:

@@ -12,6 +12,7 @@ from typing import Any
 from rbpx.counts import number_of
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.atomic import atomic_write
+from rbpx.files.cache import cache_folder
 from rbpx.files.digest import digest
 from rbpx.store.store import Store
 
@@ -66,7 +67,7 @@ def local_copy(url: str) -> Path:
     Files of a run never change, so each is copied once; its manifest is copied last, so that here too a run is either
     complete or absent. Files copied before are not read again.
     """
-    copy = _cache() / "stores" / digest(url)
+    copy = cache_folder() / "stores" / digest(url)
     try:
         system, root = _open(url)
         files = _list_files(system, root)
@@ -88,10 +89,6 @@ def local_copy(url: str) -> Path:
         mib = sum(file.n_bytes for file in new) / 2**20
         _LOGGER.info(f"copied {number_of(len(new), 'file')} ({mib:,.1f} MiB) of {url} into {copy}")
     return copy
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rbpx"
 
 
 def _open(url: str) -> tuple[Any, str]:
