@@ -100,7 +100,7 @@ format=table      or csv, json (--format F)""",
 output=FILE       for csv and json (--output FILE)""",
 }
 _NARROWS: Final = ("model", "size", "dataset", "protocol", "source")
-_SHOWS: Final = ("store", "format", "fresh", "output")
+_SHOWS: Final = ("store", "format", "output")
 
 _MANY = "-m, --multirun    sweep: -m model=a,b dataset=x,y runs every combination and ends with one table"
 _PROCESSES = "Several processes: accelerate launch -m rbpx ... or torchrun --nproc-per-node 2 -m rbpx ..."
@@ -137,7 +137,8 @@ def keys_of(verb: str) -> tuple[str, ...]:
     lesson = about(verb)
     if isinstance(lesson, Analysis):
         plot = ("plot",) if has(verb, "plot") else ()
-        asked: tuple[str, ...] = (*_NARROWS, *lesson.keys, *plot, *_SHOWS)
+        kept = () if lesson.measures else ("fresh",)
+        asked: tuple[str, ...] = (*_NARROWS, *lesson.keys, *plot, *kept, *_SHOWS)
     else:
         asked = (*lesson.keys, *(("store",) if lesson.needs_store else ()))
     return tuple(name for name in _KEYS if name in asked)
