@@ -2,8 +2,10 @@
 
 import json
 import re
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,13 +29,19 @@ def models(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
     return {arch: build_real(arch, shared_data / "data" / "tokenizers", place / arch, THEIRS) for arch in ROWS}
 
 
-def scored_by_the_authors(folder: Path, texts: list[str]) -> list[tuple[int, int, int]]:
-    """(document, position, label) where neither input nor label is padding or special, in texts padded to 512."""
+@cache
+def read_tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def scored_by_the_authors(folder: Path, texts: list[str]) -> list[tuple[int, int, int]]:
+    """(document, position, label) where neither input nor label is padding or special, in texts padded to 512."""
+    tokenizer = read_tokenizer(folder)
     skipped = {tokenizer.pad_token_id or tokenizer.eos_token_id, *tokenizer.all_special_ids}
     rows = []
     for document, text in enumerate(texts):
