@@ -89,7 +89,7 @@ def look_up(model: str, revision: str | None, shape: dict[str, Any]) -> LocalMod
     if shape:
         architecture = _of_family(json.dumps(shape))
     else:
-        architecture = None if folder is None else read_architecture(folder)
+        architecture = None if folder is None else _of_folder(folder, (folder / "config.json").stat().st_mtime_ns)
     return LocalModel(folder=folder, weights_mib=sum(weights) / _MIB if weights else None, architecture=architecture)
 
 
@@ -97,6 +97,12 @@ def look_up(model: str, revision: str | None, shape: dict[str, Any]) -> LocalMod
 def _of_family(shape: str) -> Architecture | None:
     """The architecture of a size of a known family, built once for all jobs of a sweep."""
     return read_architecture(json.loads(shape))
+
+
+@cache
+def _of_folder(folder: Path, written_ns: int) -> Architecture | None:
+    """The architecture of a folder whose configuration was written then, built once for all jobs of a sweep."""
+    return read_architecture(folder)
 
 
 def _in_cache(model: str, revision: str | None) -> Path | None:
