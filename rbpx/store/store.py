@@ -223,20 +223,15 @@ class Store:
         except FileNotFoundError:  # perhaps removed by another process since it was listed
             return None
         except (OSError, ValueError):
-            self._leave_out(
-                f"{kind}/{path.name} in store={self.root} is corrupt and left out; remove that file, then run the line "
-                "that made it again",
-            )
+            line = "is corrupt and left out; remove that file, then run the line that made it again"
+            warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.root} {line}")
             return None
         wrong = misnamed(path, record)
         if wrong is None:
             return record
         fault, remedy = wrong
-        self._leave_out(f"{kind}/{path.name} in store={self.root} is not counted: {fault}; {remedy}")
+        warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.root} is not counted: {fault}; {remedy}")
         return None
-
-    def _leave_out(self, line: str) -> None:
-        warn_damage(_LOGGER, self.root, line)
 
     def drop_record(self, kind: str, name: str) -> None:
         """Remove one record, if it exists."""

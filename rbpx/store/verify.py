@@ -29,8 +29,7 @@ class Fault:
     """Something wrong in a store.
 
     Attributes:
-        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `vocab`, `temperatures`, `import` or
-            `folder`.
+        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `vocab`, `temperatures`, `import` or `folder`.
         name: of the run, the record or the file.
         fault: what is wrong.
         remedy: what to do.
@@ -186,36 +185,25 @@ def _file_faults(store: Store) -> list[Fault]:
             fault = file_fault(path) or fault_of(path)
             if fault is not None:
                 name = f"{path.parent.name}/{path.name}"
-                faults.append(
-                    Fault(kind, path.stem, fault, f"remove {name}" + ("" if is_copy(fault) else f", then {again}"))
-                )
+                then = "" if is_copy(fault) else f", then {again}"
+                faults.append(Fault(kind, path.stem, fault, f"remove {name}{then}"))
     return faults
 
 
 def _losses(store: Store) -> Iterator[Fault]:
     """What was written and is gone."""
     for path in missing(store.root):
-        kind = path.parent.name.removesuffix("s") if path.parent.name != "temperatures" else "temperatures"
-        if is_evicted(path):
-            yield Fault(
-                kind, path.stem, f"{path.parent.name}/{path.name} is in iCloud, not on this machine", "download it"
-            )
-            continue
-        gone = f"{path.parent.name}/{path.name} was written and is gone"
-        yield Fault(
-            kind,
-            path.stem,
-            gone,
-            f"{_AGAIN.get(kind, 'run the line that made it again')}; if it was meant to go, rbpx store gc",
-        )
+        folder = path.parent.name
+        kind = folder if folder in _AGAIN else folder.removesuffix("s")
+        fault, remedy = f"{folder}/{path.name} is in iCloud, not on this machine", "download it"
+        if not is_evicted(path):
+            fault = f"{folder}/{path.name} was written and is gone"
+            remedy = f"{_AGAIN.get(kind, 'run the line that made it again')}; if it was meant to go, rbpx store gc"
+        yield Fault(kind, path.stem, fault, remedy)
     for tokenizer_hash, run_id in lost_vocabularies(store).items():
-        gone = f"vocab/{tokenizer_hash}.parquet is gone, and run {run_id} refers to it"
-        yield Fault(
-            "vocab",
-            tokenizer_hash,
-            gone,
-            f"rbpx store merge OTHER from a copy that has it, or rbpx store rm {run_id} and measure it again",
-        )
+        fault = f"vocab/{tokenizer_hash}.parquet is gone, and run {run_id} refers to it"
+        remedy = f"rbpx store merge OTHER from a copy that has it, or rbpx store rm {run_id} and measure it again"
+        yield Fault("vocab", tokenizer_hash, fault, remedy)
 
 
 def _copied_folders(store: Store) -> Iterator[Fault]:
@@ -226,9 +214,8 @@ def _copied_folders(store: Store) -> Iterator[Fault]:
         own = {path.name for path in run_files(store, run_id)}
         for path in sorted(store.run_folder(run_id).glob("[!.]*")):
             if path.suffix in (".json", ".parquet") and path.name not in own:
-                yield Fault(
-                    "run", run_id, f"runs/{run_id}/{path.name} is not a file of it and is not read", "remove that file"
-                )
+                fault = f"runs/{run_id}/{path.name} is not a file of it and is not read"
+                yield Fault("run", run_id, fault, "remove that file")
 
 
 def _temperatures_fault(store: Store, path: Path) -> str | None:
