@@ -29,7 +29,7 @@ T = TypeVar("T")
 _MIB: Final = 2**20
 _LOOK_S: Final = 0.05  # how often time and memory are looked at
 _GRACE_S: Final = 1.0  # for DuckDB to stop after it was interrupted; it takes milliseconds
-_ASIDE_MIB: Final = 512  # beyond the limit of DuckDB's own memory: the rows on their way to the output
+_ASIDE_MIB: Final = 512  # beyond the limit of DuckDB's own memory: single values, and rows on their way to the output
 _SPILLS: Final = 4  # times the memory, on disk
 _OLD_S: Final = 24 * 3600
 _left_behind: list["Bounded"] = []
@@ -132,7 +132,9 @@ class Bounded:
         self._limits = limits
         self._calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
         self._used_s, self._own_s = 0.0, time.thread_time()
-        self._before_mib = _resident_mib()
+        held_mib = limits.held_mib
+        aside_mib = max(0.0, min(0.5 * held_mib + _ASIDE_MIB, 0.75 * machine_mib() - held_mib))
+        self._most_mib = _resident_mib() + held_mib + aside_mib
 
     def __enter__(self) -> "Bounded":
         threading.Thread(target=self._serve, name="rbpx-sql", daemon=True).start()
@@ -152,10 +154,11 @@ class Bounded:
         Raises:
             RbpxError: a limit was reached.
         """
+        self._used_s += time.thread_time() - self._own_s  # what was done with the rows since the last call
+        self._check(self._used_s)
         future: Future[T] = Future()
         self._calls.put((do, future))
-        began, own_s = time.monotonic(), time.thread_time()
-        self._used_s += own_s - self._own_s  # what was done with the rows since the last call
+        began = time.monotonic()
         try:
             while True:
                 with contextlib.suppress(TimeoutError):
@@ -170,13 +173,13 @@ class Bounded:
                 self._stop(future)
 
     def _check(self, used_s: float) -> None:
-        timeout_s, most_mib = self._limits.timeout_s, self._limits.held_mib
+        timeout_s = self._limits.timeout_s
         if timeout_s is not None and used_s > timeout_s:
             raise RbpxError(
                 f"this query took longer than sql_timeout_s={timeout_s:g} and was stopped; narrow it with WHERE or "
                 f"LIMIT, or give it more time: sql_timeout_s={10 * timeout_s:g}"
             )
-        if _resident_mib() - self._before_mib > 1.5 * most_mib + _ASIDE_MIB:
+        if _resident_mib() > self._most_mib:
             raise RbpxError(too_large(self._limits))
 
     def _stop(self, future: Future[Any]) -> None:

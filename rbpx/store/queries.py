@@ -151,7 +151,7 @@ def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimi
                 yield Rows(schema, parts())
             finally:
                 if not bounded.is_left_behind:
-                    bounded.call(reader.close)
+                    reader.close()
 
 
 def ask_user(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimits = _LIMITS) -> pa.Table:

@@ -44,6 +44,19 @@ def test_a_query_without_end_is_stopped_in_one_line(query: str, measured: Measur
     assert spills() == []
 
 
+def test_rows_without_end_are_stopped_too_though_each_comes_quickly(
+    measured: Measured, cwd: Path, tmp_path: Path
+) -> None:
+    words = ["sql", "SELECT * FROM range(1000000000000)", "sql_timeout_s=0.5", "--store", measured.store]
+    printed = here(*words, "--format", "csv", cwd=cwd, check=2)
+    assert printed.stdout.split()[:3] == ["range", "0", "1"]
+    written = here(*words, "--output", tmp_path / "rows.csv", cwd=cwd, check=2)
+    assert not (tmp_path / "rows.csv").exists()
+    for answer in (printed, written):
+        (line,) = answer.stderr.splitlines()
+        assert "longer than sql_timeout_s=0.5" in line
+
+
 def test_the_first_rows_of_very_many_are_shown(measured: Measured, cwd: Path) -> None:
     answer = here("sql", "SELECT * FROM range(1000000000000)", "--store", measured.store, cwd=cwd, check=0)
     assert answer.stdout.split()[2:] == [str(n) for n in range(40)]
