@@ -66,7 +66,7 @@ types: $(STAMP) ## what mypy says of the types
 imports: $(STAMP) ## whether imports go the one way that pyproject.toml says
 	$(BIN)/lint-imports
 
-soak: $(STAMP) ## half an hour of kills, flipped bits, crowds and full disks on real stores
+soak: $(STAMP) ## half an hour of kills, flipped bits, crowds, full disks, copies and deletions on real stores
 	$(BIN)/python -m tests.support.soak --rounds 60
 
 clean: ## remove caches and build outputs; .venv and the store stay

@@ -1,5 +1,6 @@
 """`python -m rbpx`: from the words of a command line to an exit status."""
 
+import os
 import sys
 
 from rbpx.cli.argv import parse
@@ -47,7 +48,13 @@ def main(argv: list[str]) -> int:
 
 def cli() -> None:
     """The console script."""
-    sys.exit(main(sys.argv[1:]))
+    status = main(sys.argv[1:])
+    bounded = sys.modules.get("rbpx.store.bounded")
+    if bounded is not None and bounded.was_stopped():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

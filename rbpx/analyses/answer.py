@@ -11,6 +11,7 @@ from rbpx.config.request import Request
 from rbpx.display.progress import counted
 from rbpx.errors import RbpxError
 from rbpx.groups.selection import Group, select
+from rbpx.store.bounded import SqlLimits
 from rbpx.store.index import refresh_index
 from rbpx.store.queries import connect
 from rbpx.store.remote import open_store
@@ -60,7 +61,8 @@ def answer(
     for alike in _alike(grids) if question.across else [[grid] for grid in grids]:
         request = alike[0][0]
         store = open_filled(request.store)
-        with connect(store, with_fits=False) as connection:
+        limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
+        with connect(store, with_fits=False, limits=limits) as connection:
             groups: list[Group] = []
             for each, cell_keys in alike:
                 selected = select(connection, each, cell_keys)
@@ -81,7 +83,7 @@ def answer(
         rows += [row for result in new_results for row in module.keep(store, result)]
         results += new_results
         if indexes:
-            refresh_index(store)
+            refresh_index(store, required=False)
     if not any(len(result.group.runs) >= question.sizes for result in results):
         if required:
             raise RbpxError(no_groups(name, grids[0][0], tokens_known))

@@ -45,6 +45,8 @@ class Keys(TypedDict, total=False):
         dtype: precision to measure in.
         device: to measure on: "auto", "cpu", "cuda" or "split".
         tokens_per_batch: padded tokens in a batch; changes speed, never results.
+        sql_timeout_s: seconds that an SQL condition of `slices` may take.
+        sql_memory_mib: memory, MiB, for SQL.
     """
 
     model: str | Sequence[str]
@@ -68,6 +70,8 @@ class Keys(TypedDict, total=False):
     dtype: Literal["float32", "bfloat16", "float16"]
     device: Literal["auto", "cpu", "cuda", "split"]
     tokens_per_batch: int
+    sql_timeout_s: float | None
+    sql_memory_mib: int | None
 
 
 def requests(

@@ -14,6 +14,7 @@ from rbpx.api.keywords import Keys, requests, written
 from rbpx.config.request import Request
 from rbpx.errors import MeasureError
 from rbpx.files.output import plain
+from rbpx.store.bounded import SqlLimits
 from rbpx.store.export import export
 from rbpx.store.messages import collected_messages
 from rbpx.store.queries import ask, ask_user, connect
@@ -79,17 +80,23 @@ class Measurements:
     store: str
     config_dir: Path | None = None
 
-    def sql(self, query: str) -> pa.Table:
+    def sql(self, query: str, sql_timeout_s: float | None = 60.0, sql_memory_mib: int | None = None) -> pa.Table:
         """The answer to one SELECT over the relations of the store, as an Arrow table; reading only.
 
-        Raises:
-            RbpxError: it is not a SELECT, or DuckDB refuses it.
-        """
-        return self._ask(lambda connection: ask_user(connection, query))
+        Args:
+            query: one SELECT.
+            sql_timeout_s: seconds after which it is stopped; None for no limit.
+            sql_memory_mib: memory, MiB, that it and its answer may take each; None for half of the machine's.
 
-    def frame(self, query: str) -> pd.DataFrame:
+        Raises:
+            RbpxError: it is not a SELECT, DuckDB refuses it, or a limit was reached.
+        """
+        limits = SqlLimits(sql_timeout_s, sql_memory_mib)
+        return self._ask(lambda connection: ask_user(connection, query, limits), limits)
+
+    def frame(self, query: str, sql_timeout_s: float | None = 60.0, sql_memory_mib: int | None = None) -> pd.DataFrame:
         """As `sql`, as a pandas DataFrame."""
-        frame: pd.DataFrame = self.sql(query).to_pandas()
+        frame: pd.DataFrame = self.sql(query, sql_timeout_s, sql_memory_mib).to_pandas()
         return frame
 
     def observations(self, k: int | Sequence[int] | None = None, ties: str = "pessimistic") -> pa.Table:
@@ -178,9 +185,9 @@ class Measurements:
         read_again(self.store, lambda: export(self.store, what, str(output)))
         return Path(output).expanduser()
 
-    def _ask(self, question: Any) -> Any:
+    def _ask(self, question: Any, limits: SqlLimits | None = None) -> Any:
         def answer() -> Any:
-            with connect(self._opened()) as connection:
+            with connect(self._opened(), limits=limits or SqlLimits()) as connection:
                 return question(connection)
 
         return read_again(self.store, answer)

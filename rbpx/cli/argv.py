@@ -79,7 +79,16 @@ class CommandLine:
     @property
     def changes_of_study(self) -> list[str]:
         """Overrides that change what a study gives, not where it is or how fast it comes."""
-        same = ("experiment", "store", "output", "format", "device", "tokens_per_batch")
+        same = (
+            "experiment",
+            "store",
+            "output",
+            "format",
+            "device",
+            "tokens_per_batch",
+            "sql_timeout_s",
+            "sql_memory_mib",
+        )
         overrides = [o for o in self.hydra if "=" in o and not o.startswith("hydra")]
         return [o for o in overrides if o.split("=")[0].lstrip("+~") not in same]
 

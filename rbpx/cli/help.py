@@ -59,6 +59,9 @@ calibrate=false   or true: plan measures how fast this machine is""",
 resamples=1000    of the documents, for intervals""",
     "slices": """\
 slices=           position, frequency, or SQL conditions by name: slices='{{early: "position < 64"}}'""",
+    "sql_timeout_s": """\
+sql_timeout_s=60  seconds that SQL of yours may compute (sql, export, slices), null for no limit; sql_memory_mib= MiB
+                  that it may hold, default half of the machine's or the container's memory""",
     "least": """\
 least=20          times that a token id must be scored to be listed""",
     "top": """\

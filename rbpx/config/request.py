@@ -52,6 +52,8 @@ class Request:
     least: int = 20
     top: int = 15
     calibrate: bool = False
+    sql_timeout_s: float | None = 60.0
+    sql_memory_mib: int | None = None
     store: str = "${oc.env:RBPX_STORE,store}"
     output: str | None = None
     format: Format = Format.table
@@ -69,6 +71,10 @@ class Request:
         for name in ("tokens_per_batch", "limit", "resamples", "least", "top"):
             if getattr(self, name) < 1:
                 raise RbpxError(f"{name}={getattr(self, name)} is below 1; give a positive whole number")
+        for name, unit in (("sql_timeout_s", "seconds"), ("sql_memory_mib", "MiB")):
+            limit = getattr(self, name)
+            if limit is not None and not 0 < limit < math.inf:
+                raise RbpxError(f"{name}={limit} is not a positive number of {unit}; give one, or leave it out")
         if self.model is not None:
             check_name("model.revision", self.model.revision)
         if self.plot and self.format is not Format.table:

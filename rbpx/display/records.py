@@ -3,6 +3,7 @@
 import csv
 import json
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, TextIO
@@ -19,9 +20,10 @@ from rbpx.display.grid import width
 from rbpx.display.numbers import UNKNOWN
 from rbpx.display.tables import console
 from rbpx.display.visible import visible_line
-from rbpx.files.output import Lines, opened, plain, python_values, write_csv, write_json, write_parquet
+from rbpx.files.output import Lines, Rows, opened, plain, python_values, write_csv, write_json, write_parquet
 
 _ROWS_SHOWN = 40
+_ROWS_COUNTED, _COUNTING_S = 1_000_000, 1.0  # beyond, it is only said that there are more
 _RECORDS_SHOWN = 10  # of rows printed downwards, each of which takes a line a column
 
 
@@ -45,20 +47,21 @@ def _write_csv(rows: Sequence[dict[str, Any]], file: TextIO) -> None:
         writer.writerow({k: json.dumps(v) if isinstance(v, dict | list) else v for k, v in row.items()})
 
 
-def print_table(table: pa.Table, format: Format, output: str | None = None) -> None:
+def print_table(answer: Rows, format: Format, output: str | None = None) -> None:
     """Print the answer to a query.
 
     For people it is a table of the first rows; where its columns do not fit side by side, rows are printed downwards,
-    a line a column. How many rows there are is said beside them.
+    a line a column. How many rows there are is said beside them, where counting them takes no time.
     """
     if format is Format.table and output is not None and output.endswith(".parquet"):
-        write_parquet(table, output)
+        write_parquet(answer, output)
         return
     if format is not Format.table or output is not None:
         fallback = Format.json if str(output).endswith(".json") else Format.csv
         chosen = fallback if format is Format.table else format
-        (write_json if chosen is Format.json else write_csv)(table, output)
+        (write_json if chosen is Format.json else write_csv)(answer, output)
         return
+    table, n_rows = _first_rows(answer)
     names = [escape(visible_line(name)) for name in table.column_names]
     rows = [
         [_cell(value) for value in row]
@@ -76,20 +79,32 @@ def print_table(table: pa.Table, format: Format, output: str | None = None) -> N
         screen.print(shown)
     else:
         rows = rows[:_RECORDS_SHOWN]
-        _print_downwards(screen, names, rows, table.num_rows)
+        _print_downwards(screen, names, rows, n_rows)
     if not rows:
         print("no rows", file=sys.stderr)
-    elif table.num_rows > len(rows):
-        print(
-            f"{number_of(table.num_rows, 'row')}, the first {len(rows)} shown; --format csv prints all", file=sys.stderr
-        )
+    elif n_rows is None or n_rows > len(rows):
+        counted = "more rows than these" if n_rows is None else number_of(n_rows, "row")
+        print(f"{counted}, the first {len(rows)} shown; --format csv prints all", file=sys.stderr)
 
 
-def _print_downwards(screen: Console, names: Sequence[str], rows: Sequence[Sequence[str]], n_rows: int) -> None:
+def _first_rows(answer: Rows) -> tuple[pa.Table, int | None]:
+    """The rows that are shown, and how many there are; None where counting the rest would take a while."""
+    parts: list[pa.RecordBatch] = []
+    n_rows, until = 0, time.monotonic() + _COUNTING_S
+    for part in answer:
+        if n_rows < _ROWS_SHOWN:
+            parts.append(part)
+        n_rows += part.num_rows
+        if n_rows > _ROWS_COUNTED or (n_rows > _ROWS_SHOWN and time.monotonic() > until):
+            return pa.Table.from_batches(parts, answer.schema), None
+    return pa.Table.from_batches(parts, answer.schema), n_rows
+
+
+def _print_downwards(screen: Console, names: Sequence[str], rows: Sequence[Sequence[str]], n_rows: int | None) -> None:
     """Print each row as lines of a column and its value; a long value goes on below, at the left edge."""
     widest = max(screen.measure(name).maximum for name in names)
     for number, cells in enumerate(rows, 1):
-        screen.print(f"row {number:,} of {n_rows:,}", style="bold")
+        screen.print(f"row {number:,}{'' if n_rows is None else f' of {n_rows:,}'}", style="bold")
         for name, cell in zip(names, cells, strict=True):
             screen.print(f"  {name}{' ' * (widest - screen.measure(name).maximum)}  {cell}", soft_wrap=True)
 

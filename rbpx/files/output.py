@@ -1,4 +1,4 @@
-"""Writes an Arrow table as CSV, JSON or Parquet, completely or not at all."""
+"""Writes Arrow rows as CSV, JSON or Parquet as they come; a file appears completely or not at all."""
 
 import csv
 import errno
@@ -6,8 +6,9 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq
 from rbpx.errors import RbpxError
 from rbpx.files.atomic import atomic_write
 
-_ROWS = 10_000  # converted to Python objects at a time
+_GROUP_ROWS, _GROUP_BYTES = 1 << 17, 1 << 26  # of a row group of Parquet
 
 
 def check_output(output: str) -> None:
@@ -93,33 +94,69 @@ class Lines:
         return self._file.write(row[:-2] + "\n")
 
 
-def write_csv(table: pa.Table, output: str | None) -> None:
+@dataclass(frozen=True)
+class Rows:
+    """Rows that are computed while they are read, once, a part at a time.
+
+    Attributes:
+        schema: of every part.
+        parts: the rows, in order.
+    """
+
+    schema: pa.Schema
+    parts: Iterable[pa.RecordBatch]
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return iter(self.parts)
+
+
+def rows_of(table: pa.Table) -> Rows:
+    """The rows of a table."""
+    return Rows(table.schema, table.to_batches())
+
+
+def write_csv(rows: Rows, output: str | None) -> None:
     """Write CSV, empty for missing; nested values as JSON."""
     with opened(output) as file:
         writer = csv.writer(Lines(file))
-        writer.writerow(_distinct(table.column_names))
-        for values in _rows(table):
+        writer.writerow(_distinct(rows.schema.names))
+        for values in _rows(rows):
             writer.writerow([json.dumps(v, default=str) if isinstance(v, dict | list) else v for v in values])
 
 
-def write_json(table: pa.Table, output: str | None) -> None:
+def write_json(rows: Rows, output: str | None) -> None:
     """Write a JSON array of objects, null for missing."""
-    names = _distinct(table.column_names)
+    names = _distinct(rows.schema.names)
     with opened(output) as file:
         before = "[\n"
-        for values in _rows(table):
+        for values in _rows(rows):
             file.write(before + " " + json.dumps(dict(zip(names, values, strict=True)), default=str))
             before = ",\n"
         file.write("[]\n" if before == "[\n" else "\n]\n")
 
 
-def write_parquet(table: pa.Table, output: str) -> None:
-    """Write Parquet, with the types of the table."""
-    with output_file(output) as path:
-        pq.write_table(table.rename_columns(_distinct(table.column_names)), path, compression="zstd")
+def write_parquet(rows: Rows, output: str) -> None:
+    """Write Parquet, with the types of the rows, a row group for every few thousand of them."""
+    fields = [field.with_name(name) for field, name in zip(rows.schema, _distinct(rows.schema.names), strict=True)]
+    schema = pa.schema(fields, rows.schema.metadata)
+    with output_file(output) as path, pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for parts in _gathered(rows):
+            writer.write_table(pa.Table.from_batches(parts).rename_columns(schema.names).cast(schema))
 
 
-def python_values(column: pa.ChunkedArray) -> list[Any]:
+def _gathered(rows: Rows) -> Iterator[list[pa.RecordBatch]]:
+    """Parts of the rows together, as many as make a row group that is worth its header."""
+    parts: list[pa.RecordBatch] = []
+    for part in rows:
+        parts.append(part)
+        if sum(each.num_rows for each in parts) >= _GROUP_ROWS or sum(each.nbytes for each in parts) >= _GROUP_BYTES:
+            yield parts
+            parts = []
+    if parts:
+        yield parts
+
+
+def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     """The values of a column; dates that Python cannot represent, such as infinity, as text."""
     try:
         values: list[Any] = column.to_pylist()
@@ -128,9 +165,9 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
     return values
 
 
-def _rows(table: pa.Table) -> Iterator[list[Any]]:
-    for start in range(0, table.num_rows, _ROWS):
-        columns = [python_values(column) for column in table.slice(start, _ROWS).columns]
+def _rows(rows: Rows) -> Iterator[list[Any]]:
+    for part in rows:
+        columns = [python_values(column) for column in part.columns]
         yield from ([plain(value) for value in values] for values in zip(*columns, strict=True))
 
 

@@ -141,9 +141,9 @@ def measure_cell(
     failure = None
     if processes.is_main:
         try:
+            if not store.has_vocab(loaded.tokenizer_hash):
+                store.write_vocab(loaded.tokenizer_hash, _vocab_table(loaded))
             if facts is not None:
-                if not store.has_vocab(loaded.tokenizer_hash):
-                    store.write_vocab(loaded.tokenizer_hash, _vocab_table(loaded))
                 store.write_run(run_id, facts, _run_tables(run_id, rows, windows, documents))
             store.write_record("cells", cell.key, record)
             store.drop_record("failures", cell.failure_key)

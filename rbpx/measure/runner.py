@@ -85,7 +85,7 @@ def measure_grids(
             continue
         if is_main_process():
             for store in {grid.store.root: grid.store for grid in together.values()}.values():
-                refresh_index(store)
+                refresh_index(store, required=False)
             for grid in together.values():
                 _log_unscored(grid)
     return [
@@ -247,7 +247,11 @@ def _measure(
             record = measure_cell(cell, grid.sample, load, store, processes, budget, config, begin)
     except RbpxError as problem:
         if processes.is_main:
-            store.write_record("failures", cell.failure_key, {**cell.names(), "error": str(problem), "at": now()})
+            store.write_record(
+                "failures",
+                cell.failure_key,
+                {**cell.names(), "failure_key": cell.failure_key, "error": str(problem), "at": now()},
+            )
         grid.failures.append(Failure(str(cell), str(problem), not isinstance(problem, MeasureError)))
         progress.finish(f"{cell} failed")
         return

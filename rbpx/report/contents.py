@@ -124,7 +124,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
         return _report(request.store, narrowed, n_failed, [], [], (), {})
     with evidence_kept():
         answers, reasons = _find_all(grids)
-    refresh_index(store)
+    refresh_index(store, required=False)
     with connect(store) as connection:
         parts = _parts(connection, answers, reasons)
         of_gaps = _sections_across(connection, answers, reasons)

@@ -24,7 +24,10 @@ __all__ = ["kept_answer"]
 
 _FOLDER: Final = "answers"
 _COMPUTED: Final = ("fits", "rank_fits")  # by questions, from the other files
-_NO_INPUTS: Final = (_FOLDER, *_COMPUTED, "running", "rbpx.duckdb", "README.md")
+_NO_INPUTS: Final = (
+    *(_FOLDER, "running", "rbpx.duckdb", "README.md"),
+    *(f"{place}{kind}" for kind in _COMPUTED for place in ("", "written/")),
+)
 _BESIDE: Final = ("created_at", "params", "seal")  # the numbers of a fit
 _DEPTH: Final = 2  # runs/RUN_ID/tokens.parquet
 _ROOM_BYTES: Final = 256 * 2**20
@@ -88,8 +91,9 @@ class KeptAnswer:
 
 def _made_from(root: Path) -> str:
     """A digest of all that answers are computed from: the files of the store, and the code."""
-    entries = sorted(entry.name for entry in os.scandir(root) if entry.name not in _NO_INPUTS)
-    return digest([str(root), _stamps(root, [name for name in entries if not name.startswith(".")]), _code()])
+    entries = sorted(entry.name for entry in os.scandir(root) if not entry.name.startswith("."))
+    stamps = {name: stamp for name, stamp in _stamps(root, entries).items() if not name.startswith(_NO_INPUTS)}
+    return digest([str(root), stamps, _code()])
 
 
 def _stamps(root: Path, names: Iterable[str]) -> Stamps:

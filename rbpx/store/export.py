@@ -1,18 +1,23 @@
 """Writes a relation of a store, or the answer to a query, as CSV, JSON or Parquet."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from rbpx.errors import RbpxError
 from rbpx.files.output import write_csv, write_json, write_parquet
-from rbpx.store.queries import RELATIONS, ask_user, connect
+from rbpx.store.bounded import SqlLimits
+from rbpx.store.complete import known_complete
+from rbpx.store.queries import RELATIONS, connect, user_rows
 from rbpx.store.remote import open_store
 
 SUFFIXES: Final = (".csv", ".json", ".parquet")
 
 
-def export(store: str, what: str, output: str | None, suffix: str | None = None) -> None:
+def export(
+    store: str, what: str, output: str | None, suffix: str | None = None, limits: SqlLimits | None = None
+) -> None:
     """Write a relation, or the answer to a query, whole or not at all.
 
     Args:
@@ -20,6 +25,7 @@ def export(store: str, what: str, output: str | None, suffix: str | None = None)
         what: the name of a relation, or one SELECT.
         output: the file; None is stdout.
         suffix: `.csv`, `.json` or `.parquet` where the name of the output does not end in one of them.
+        limits: of a query; a relation may take its time.
 
     Raises:
         RbpxError: the store does not exist, there is no such relation, DuckDB refuses the query, the file's kind is not
@@ -29,16 +35,16 @@ def export(store: str, what: str, output: str | None, suffix: str | None = None)
     if re.fullmatch(r"[^\s()]+", what):
         if what not in RELATIONS:
             raise RbpxError(f"{what} is not a relation; known: {', '.join(RELATIONS)}; or give a query in quotes")
-        what = f"SELECT * FROM {what}"
+        what, limits = f"SELECT * FROM {what}", replace(limits or SqlLimits(), timeout_s=None)
+    limits = limits or SqlLimits()
     opened = open_store(store)
     if not opened.root.is_dir():
         raise RbpxError(f"store={store} does not exist; measure or import first, or name it with --store DIR")
-    with connect(opened) as connection:
-        answer = ask_user(connection, what)
-    if kind == ".parquet" and output is not None:
-        write_parquet(answer, output)
-    else:
-        (write_json if kind == ".json" else write_csv)(answer, output)
+    with connect(opened, limits=limits) as connection, user_rows(connection, what, limits) as rows:
+        if kind == ".parquet" and output is not None:
+            write_parquet(rows, output)
+        else:
+            (write_json if kind == ".json" else write_csv)(known_complete(rows, opened, output), output)
 
 
 def _kind(output: str | None, suffix: str | None) -> str:

@@ -15,7 +15,8 @@ from rbpx.errors import RbpxError
 from rbpx.files.columns import match_columns
 from rbpx.files.digest import digest
 from rbpx.files.rows import read_table
-from rbpx.store.integrity import file_fault, read_whole, sound_files
+from rbpx.store import ledger
+from rbpx.store.integrity import file_fault, is_copy, read_whole, sound_files
 from rbpx.store.observations import Observation, merge, read_observations, run_ids
 from rbpx.store.schema import OBSERVATIONS
 from rbpx.store.store import Record, Store, now
@@ -103,7 +104,7 @@ def observations_of(store: Store, source: str) -> list[Observation]:
     for path in store.import_files():
         provenance(path)
         fault = file_fault(path)
-        if fault is not None:
+        if fault is not None and not is_copy(fault):
             raise RbpxError(f"{path} is corrupt: {fault}; move it out of the store, and import its file again")
     return [one for origin, table in _tables(store) if origin["source"] == source for one in _observations(table)]
 
@@ -146,7 +147,7 @@ def remove_source(store: Store, source: str) -> int:
     with FileLock(store.root / ".imports.lock"):
         paths = [path for path in sound_files(store, store.import_files()) if provenance(path)["source"] == source]
         for path in paths:
-            path.unlink()
+            ledger.remove(path)
     return len(paths)
 
 

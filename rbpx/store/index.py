@@ -11,22 +11,29 @@ from filelock import FileLock
 from rbpx.errors import MeasureError
 from rbpx.files.atomic import atomic_write, leftovers
 from rbpx.files.digest import digest
-from rbpx.store import relations
-from rbpx.store.integrity import sound_runs
+from rbpx.store import ledger, relations
+from rbpx.store.integrity import sound_files, sound_runs
 from rbpx.store.queries import read_sql
-from rbpx.store.store import Store
+from rbpx.store.store import KINDS, Store, is_refusal
 
 NAME = "rbpx.duckdb"
 _STORAGE = "v1.0.0"  # DuckDB 1.x clients open it too
 
 
-def refresh_index(store: Store) -> Path:
+def refresh_index(store: Store, required: bool = True) -> Path:
     """Bring the index up to date with the files; a store that was moved has another state, so it is indexed again.
+
+    Args:
+        store: the store.
+        required: whether a store that is read-only is an error. Questions are answered from the files, so for them its
+            index stays as it is.
 
     Raises:
         MeasureError: the index cannot be written.
     """
     path = store.root / NAME
+    if not required and not os.access(store.root, os.W_OK):
+        return path
     try:
         store.root.mkdir(parents=True, exist_ok=True)
         with FileLock(store.root / f".{NAME}.lock"):
@@ -34,7 +41,10 @@ def refresh_index(store: Store) -> Path:
             state = digest([store.state(), sound_runs(store)])
             if _state_of(path) != state:
                 _rebuild(store, path, state)
+                _enter_all(store)
     except OSError as problem:
+        if not required and is_refusal(problem):
+            return path
         raise _unwritten(path, problem.strerror or str(problem)) from None
     except duckdb.Error as problem:
         unwritten = re.search(r"Could not write file .*?: (.+)", str(problem))
@@ -42,6 +52,20 @@ def refresh_index(store: Store) -> Path:
             raise
         raise _unwritten(path, unwritten[1] if unwritten else str(problem)) from None
     return path
+
+
+def _enter_all(store: Store) -> None:
+    """Note in the ledger what an earlier version wrote without an entry; copies have none."""
+    for kind in ledger.KINDS:
+        if kind in KINDS:
+            paths = (
+                path for path in store.record_files(kind) if not ledger.has(path) and store.record(kind, path.stem)
+            )
+        else:
+            paths = (
+                path for path in sound_files(store, (store.root / kind).glob("[!.]*.parquet")) if not ledger.has(path)
+            )
+        ledger.enter_all(paths)
 
 
 def _unwritten(path: Path, reason: str) -> MeasureError:
@@ -100,8 +124,8 @@ def _quoted(text: str) -> str:
 
 def refresh_if_writable(store: Store) -> None:
     """Bring the index up to date where the store is writable; otherwise questions are answered from the files."""
-    if store.root.is_dir() and os.access(store.root, os.W_OK):
+    if store.root.is_dir():
         try:
-            refresh_index(store)
+            refresh_index(store, required=False)
         except MeasureError as problem:
             logging.getLogger(__name__).warning(str(problem))

@@ -11,6 +11,7 @@ bytes of the page headers; when a file fails, `doubt` discards the cached result
 import contextlib
 import hashlib
 import logging
+import shlex
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,16 +20,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest, read_cache, write_cache
 from rbpx.files.sealed import read_sealed
+from rbpx.store.ledger import missing
 from rbpx.store.messages import warn_damage
+from rbpx.store.names import COPY_OF, copied_folders, copy_of_run, file_misnamed
 from rbpx.store.schema import FORMAT
 from rbpx.store.store import RUN_TABLES, Record, Store, stamp
 
 _LOGGER = logging.getLogger(__name__)
 _CACHE = ".checked.json"
 _REMEMBERED_FROM_BYTES = 1 << 28
+_CORRUPT = "corrupt and left out: {}; remove it, and make it again"
 _checked_before: dict[tuple[Path, str], dict[str, Any]] = {}  # results of this process, for smaller stores
 _PROMISED = {"protocol", "dtype", "vocab_size", "text_hash", "tokenizer_hash", "cross_entropy_nats", "files"} | {
     f"n_{what}" for what in ("documents", "skipped", "tokens", "bytes")
@@ -47,13 +52,65 @@ def sound_runs(store: Store) -> list[str]:
     if faults:
         cells = {cell["run_id"]: cell for cell in store.records("cells")}
         for run_id, fault in faults.items():
+            what = "not counted" if is_copy(fault) else "corrupt and left out"
             warn_damage(
                 _LOGGER,
                 store.root,
-                f"run {run_id}{_called(cells.get(run_id))} is corrupt and left out: {fault}; rbpx store rm {run_id}, "
-                "then run the line that measured it again",
+                f"run {run_id}{_called(cells.get(run_id))} is {what}: {fault}; {run_remedy(run_id, fault)}",
             )
     return sound
+
+
+def is_copy(fault: str) -> bool:
+    """Whether a fault is that of a copy under another name, which is cured by removing it."""
+    return fault.startswith(COPY_OF)
+
+
+def run_remedy(run_id: str, fault: str) -> str:
+    """What to do about a run that is not counted."""
+    again = "" if is_copy(fault) else ", then run the line that measured it again"
+    return f"rbpx store rm {shlex.quote(run_id)}{again}"
+
+
+def warn_of_losses(store: Store, tokenizer_hashes: Iterable[str]) -> None:
+    """Log in one line what was written to a store and is gone, and in one what looks like a copy of its folders.
+
+    Args:
+        store: the store.
+        tokenizer_hashes: to whose vocabularies its runs refer.
+    """
+    gone = [f"{path.parent.name}/{path.name}" for path in missing(store.root)]
+    gone += [f"vocab/{name}.parquet" for name in sorted(set(tokenizer_hashes)) if not store.has_vocab(name)]
+    if gone:
+        warn_damage(
+            _LOGGER,
+            store.root,
+            f"{number_of(len(gone), 'file')} of store={store.root} {'is' if len(gone) == 1 else 'are'} gone and not "
+            f"counted: {_first(gone)}; rbpx store verify --store {store.root} says what to do",
+        )
+    folders = [path.name for path, _ in copied_folders(store.root)]
+    if folders:
+        warn_damage(
+            _LOGGER,
+            store.root,
+            f"{_first(folders)} in store={store.root} {'looks' if len(folders) == 1 else 'look'} like a copy of its "
+            "folders and is not read; rbpx store verify says what to do",
+        )
+
+
+def lost_vocabularies(store: Store) -> dict[str, str]:
+    """The vocabularies that runs refer to and that are not here: tokenizer_hash -> one of the runs."""
+    lost: dict[str, str] = {}
+    for run_id in store.run_ids():
+        with contextlib.suppress(OSError, ValueError):  # of a corrupt run, which is reported as such
+            tokenizer_hash = store.manifest(run_id).get("tokenizer_hash")
+            if tokenizer_hash is not None and not store.has_vocab(tokenizer_hash):
+                lost.setdefault(tokenizer_hash, run_id)
+    return lost
+
+
+def _first(names: list[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 def sound_files(store: Store, paths: Iterable[Path]) -> list[Path]:
@@ -64,11 +121,8 @@ def sound_files(store: Store, paths: Iterable[Path]) -> list[Path]:
         store, kind, {name: [path] for name, path in by_name.items()}, lambda n: file_fault(by_name[n])
     )
     for name, fault in faults.items():
-        warn_damage(
-            _LOGGER,
-            store.root,
-            f"{name} in store={store.root} is corrupt and left out: {fault}; remove it, and make it again",
-        )
+        says = f"not counted: {fault}; remove it" if is_copy(fault) else _CORRUPT.format(fault)
+        warn_damage(_LOGGER, store.root, f"{name} in store={store.root} is {says}")
     return [by_name[name] for name in sound]
 
 
@@ -76,7 +130,7 @@ def doubt(store: Store) -> None:
     """Discard the cached results: a file failed when it was read, though neither its size nor its times had changed."""
     for checked in [key for key in _checked_before if key[0] == store.root]:
         del _checked_before[checked]
-    with contextlib.suppress(PermissionError):  # a read-only store: the query fails again, and says why
+    with contextlib.suppress(OSError):  # a read-only store: the query fails again, and says why
         (store.root / _CACHE).unlink(missing_ok=True)
 
 
@@ -99,8 +153,9 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
         return "manifest.json is missing"
     except (OSError, ValueError) as problem:
         return f"manifest.json is corrupt ({_line(problem)})"
-    if facts.get("run_id") != run_id:
-        return f"manifest.json is that of run {facts.get('run_id')}"
+    copied = copy_of_run(run_id, facts, store.root)
+    if copied is not None:
+        return copied
     _refuse_newer(store, run_id, facts)
     if not _PROMISED <= facts.keys():
         return f"manifest.json does not say {min(_PROMISED - facts.keys())}"
@@ -119,18 +174,14 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
 
 
 def file_fault(path: Path) -> str | None:
-    """What is wrong with a file of the vocabulary or of imports, None if nothing is.
+    """What is wrong with a file of vocabularies, temperatures or imports, None if nothing is.
 
-    It has no manifest; what can be checked are the checksums of its pages and, for an import, the digest of its rows
-    in its name.
+    It has no manifest; what can be checked are the checksums of its pages, and that its rows are those of its name.
     """
     try:
-        table = read_whole(path)
-    except (OSError, ValueError, pa.ArrowException) as problem:
+        return file_misnamed(path, read_whole(path))
+    except (OSError, ValueError, LookupError, pa.ArrowException) as problem:
         return _line(problem)
-    if path.parent.name == "imports" and path.stem.rpartition("-")[2] != digest(table.to_pylist()):
-        return "its rows are not those that its name stands for"
-    return None
 
 
 def read_whole(path: Path) -> pa.Table:

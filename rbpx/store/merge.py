@@ -9,8 +9,10 @@ from pathlib import Path
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.atomic import atomic_write
 from rbpx.files.sealed import read_sealed
+from rbpx.store import ledger
 from rbpx.store.imports import adopt, imported_run_ids
 from rbpx.store.integrity import file_fault, run_fault
+from rbpx.store.names import misnamed
 from rbpx.store.store import Record, Store, is_plain
 
 _ALSO = ("vocab", "samples")  # folders of files that are named by their contents
@@ -88,7 +90,7 @@ def _bring_run(store: Store, other: Store, run_id: str, merged: Merged) -> None:
             pass
         except OSError as problem:
             if not store.has_run(run_id):  # otherwise another process copied it meanwhile
-                raise _unwritten(store, problem) from None
+                raise store.unwritten(problem) from None
     if fault is None:
         merged.copied["runs"] += 1
     else:
@@ -119,7 +121,9 @@ def _bring_file(store: Store, other: Store, path: Path, kind: str, merged: Merge
         with atomic_write(final) as copy:
             shutil.copyfile(path, copy)
     except OSError as problem:
-        raise _unwritten(store, problem) from None
+        raise store.unwritten(problem) from None
+    if kind in ledger.KINDS:
+        ledger.enter(final)
     merged.copied[kind] += 1
 
 
@@ -164,8 +168,11 @@ def _records(other: Store, kind: str, merged: Merged) -> Iterator[tuple[str, Rec
         except ValueError as problem:
             merged.skipped.append(f"{kind}/{path.name}: it is corrupt ({problem})")
             continue
-        if kind == "cells" and not (record["cell_key"] == path.stem and is_plain(record["run_id"])):
-            merged.skipped.append(f"{kind}/{path.name}: it is not the request that its name says")
+        wrong = misnamed(path, record)
+        if wrong is None and kind == "cells" and not is_plain(record["run_id"]):
+            wrong = ("its run is not a valid name", "remove it")
+        if wrong is not None:
+            merged.skipped.append(f"{kind}/{path.name}: {wrong[0]}")
             continue
         yield path.stem, record
 
@@ -176,10 +183,3 @@ def _bring_record(store: Store, kind: str, name: str, record: Record, merged: Me
         merged.copied[kind] += 1
     else:
         merged.already_here[kind] += 1
-
-
-def _unwritten(store: Store, problem: OSError) -> MeasureError:
-    reason = problem.strerror or problem
-    return MeasureError(
-        f"store={store.root} cannot be written: {reason}; what came is whole: make room and merge again"
-    )

@@ -1,9 +1,9 @@
-"""Runs SQL over a store: the project's own questions from .sql files, and a user's SELECT, each as an Arrow table."""
+"""Runs SQL over a store: the project's own questions from .sql files, and what users write, within limits."""
 
 import re
-import tempfile
-import uuid
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,13 @@ import duckdb
 import pyarrow as pa
 
 from rbpx.errors import DamageError, RbpxError
+from rbpx.files.output import Rows
 from rbpx.store import relations
+from rbpx.store.bounded import Bounded, SqlLimits, close, limit, too_large
 from rbpx.store.store import Store
 
+_LIMITS = SqlLimits()
+_ROWS = 2048  # asked for at a time; DuckDB computes no fewer
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -30,7 +34,8 @@ def _files() -> tuple[Path, ...]:
     return tuple(_PACKAGE.rglob("*.sql"))
 
 
-def connect(store: Store, with_fits: bool = True) -> duckdb.DuckDBPyConnection:
+@contextmanager
+def connect(store: Store, with_fits: bool = True, limits: SqlLimits = _LIMITS) -> Iterator[duckdb.DuckDBPyConnection]:
     """Connect to the relations of a store in memory; no statement can reach a file, an extension or a setting.
 
     The Parquet files are registered as Arrow datasets, so that DuckDB itself needs no access to any path.
@@ -38,8 +43,18 @@ def connect(store: Store, with_fits: bool = True) -> duckdb.DuckDBPyConnection:
     Args:
         store: the store.
         with_fits: whether to include `fits`, `rank_fits` and `failures`, each of whose rows is a file to be read.
+        limits: of the memory and the temporary files of all questions that it is asked.
     """
     connection = duckdb.connect(":memory:")
+    spill = limit(connection, limits)
+    try:
+        _fill(connection, store, with_fits)
+        yield connection
+    finally:
+        close(connection, spill)
+
+
+def _fill(connection: duckdb.DuckDBPyConnection, store: Store, with_fits: bool) -> None:
     for name in ("runs", *(relations.BY_RECORD if with_fits else ())):
         connection.register(f"{name}_arrow", relations.table(store, name))
         connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
@@ -48,11 +63,8 @@ def connect(store: Store, with_fits: bool = True) -> duckdb.DuckDBPyConnection:
         connection.register(name, relations.dataset(store, name))
     connection.execute(read_sql("relations"))
     connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
-    # By default it spills into .tmp of the working directory. Files there could be read, so the name is a random one.
-    connection.execute("SET temp_directory = $1", [f"{tempfile.gettempdir()}/rbpx-{uuid.uuid4().hex}"])
     connection.execute("SET python_enable_replacements = false; SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
-    return connection
 
 
 def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:
@@ -76,16 +88,18 @@ def ask_beside(connection: duckdb.DuckDBPyConnection, rows: pa.Table, name: str,
         connection.unregister("given")
 
 
-def ask_where(connection: duckdb.DuckDBPyConnection, rows: pa.Table, condition: str, name: str) -> pa.Table:
+def ask_where(
+    connection: duckdb.DuckDBPyConnection, rows: pa.Table, condition: str, name: str, limits: SqlLimits = _LIMITS
+) -> pa.Table:
     """The answer to one question about the rows that meet a user's condition; the question calls them `chosen`.
 
     DuckDB parses the condition as one expression, never as a statement, in a read-only transaction.
 
     Raises:
-        RbpxError: it is not a single boolean expression, or DuckDB refuses it.
+        RbpxError: it is not a single boolean expression, DuckDB refuses it, or a limit was reached.
     """
-    connection.execute("BEGIN TRANSACTION READ ONLY")
-    try:
+
+    def choose() -> pa.Table:
         relation = connection.from_arrow(rows)
         chosen = relation.filter(condition)
         (kind,) = relation.project(f"({condition}\n)").types
@@ -94,33 +108,81 @@ def ask_where(connection: duckdb.DuckDBPyConnection, rows: pa.Table, condition: 
         answer = chosen.query("chosen", read_sql(name))
         assert answer is not None, f"{name}.sql is not a SELECT"
         return answer.to_arrow_table()
-    except duckdb.Error as problem:
-        raise _damage(problem) or RbpxError(_one_line(problem)) from None
-    finally:
-        connection.execute("ROLLBACK")
+
+    with Bounded(connection, limits) as bounded, _reading(bounded):
+        try:
+            return bounded.call(choose)
+        except duckdb.Error as problem:
+            raise _damage(problem) or _beyond(problem, limits) or RbpxError(_one_line(problem)) from None
 
 
-def ask_user(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
-    """The answer to a user's query: one read-only SELECT over the relations.
+@contextmanager
+def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimits = _LIMITS) -> Iterator[Rows]:
+    """The answer to a user's query, a part at a time: one read-only SELECT over the relations.
+
+    The first part is computed before any is given out, so that what is wrong with a query is known before a caller has
+    written anything.
 
     Raises:
-        RbpxError: it is not a SELECT, it would change something, or DuckDB refuses it.
+        RbpxError: it is not a SELECT, it would change something, DuckDB refuses it, or a limit was reached.
         DamageError: a file of the store cannot be read.
     """
+    with Bounded(connection, limits) as bounded:
+        try:
+            statements = bounded.call(lambda: connection.extract_statements(query))
+        except duckdb.Error as problem:
+            raise RbpxError(f"this SQL is wrong: {_one_line(problem)}") from None
+        if len(statements) != 1 or not _selects(statements[0]):
+            raise RbpxError(
+                f"sql takes one SELECT and only reads, got: {query.strip()[:80]!r}; the store is not changed"
+            )
+        with _reading(bounded):
+            get = partial(_bounded_call, bounded, limits)
+            reader = get(lambda: connection.sql(query).to_arrow_reader(_ROWS))
+            schema, first = reader.schema, get(lambda: next(reader, None))
+
+            def parts() -> Iterator[pa.RecordBatch]:
+                part = first
+                while part is not None:
+                    yield part
+                    part = get(lambda: next(reader, None))
+
+            try:
+                yield Rows(schema, parts())
+            finally:
+                if not bounded.is_left_behind:
+                    reader.close()
+
+
+def ask_user(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimits = _LIMITS) -> pa.Table:
+    """As `user_rows`, all of it as one table, which may not be larger than the limit of memory."""
+    parts, n_bytes = [], 0
+    with user_rows(connection, query, limits) as reader:
+        for part in reader:
+            parts.append(part)
+            n_bytes += part.nbytes
+            if n_bytes > limits.held_mib * 2**20:
+                raise RbpxError(f"the answer is larger: {too_large(limits)}")
+        return pa.Table.from_batches(parts, reader.schema)
+
+
+def _bounded_call(bounded: Bounded, limits: SqlLimits, do: Callable[[], Any]) -> Any:
     try:
-        statements = connection.extract_statements(query)
-    except duckdb.Error as problem:
-        raise RbpxError(f"this SQL is wrong: {_one_line(problem)}") from None
-    if len(statements) != 1 or not _selects(statements[0]):
-        raise RbpxError(f"sql takes one SELECT and only reads, got: {query.strip()[:80]!r}; the store is not changed")
-    try:
-        connection.execute("BEGIN TRANSACTION READ ONLY")
-        return connection.sql(query).to_arrow_table()
-    except duckdb.Error as problem:
+        return bounded.call(do)
+    except (duckdb.Error, OSError, pa.ArrowException) as problem:  # while rows are read, they come from pyarrow
         wrong = RbpxError(f"this SQL is wrong: {_one_line(problem)}; relations: {', '.join(RELATIONS)}")
-        raise _damage(problem) or wrong from None
+        raise _damage(problem) or _beyond(problem, limits) or wrong from None
+
+
+@contextmanager
+def _reading(bounded: Bounded) -> Iterator[None]:
+    """A transaction that changes nothing."""
+    bounded.call(lambda: bounded.connection.execute("BEGIN TRANSACTION READ ONLY"))
+    try:
+        yield
     finally:
-        connection.execute("ROLLBACK")
+        if not bounded.is_left_behind:
+            bounded.connection.execute("ROLLBACK")
 
 
 def _selects(statement: duckdb.Statement) -> bool:
@@ -144,7 +206,12 @@ RELATIONS = (
 )
 
 
-def _damage(problem: duckdb.Error) -> DamageError | None:
+def _beyond(problem: Exception, limits: SqlLimits) -> RbpxError | None:
+    """The error to raise where DuckDB had too little memory or disk; None where it had enough."""
+    return RbpxError(too_large(limits)) if "Out of Memory Error" in str(problem) else None
+
+
+def _damage(problem: Exception) -> DamageError | None:
     """The error to raise when a page fails its checksum or a file has changed since it was listed; None if neither."""
     read = re.search(r"reading the stream registered as '(\w+)' failed: (.*)", _one_line(problem))
     if read is None:

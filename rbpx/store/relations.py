@@ -11,7 +11,7 @@ import pyarrow.dataset
 from pyarrow.fs import LocalFileSystem
 
 from rbpx.store import schema
-from rbpx.store.integrity import sound_files, sound_runs
+from rbpx.store.integrity import sound_files, sound_runs, warn_of_losses
 from rbpx.store.messages import warn_damage
 from rbpx.store.store import Record, Store
 
@@ -78,6 +78,7 @@ def _run_rows(store: Store) -> list[Record]:
                 f"run {cell['run_id']} ({cell['family']} {cell['size']} on {cell['dataset']}) is gone from "
                 f"store={store.root}; run the line that measured it again",
             )
+    warn_of_losses(store, [row["tokenizer_hash"] for row in rows])
     return rows
 
 

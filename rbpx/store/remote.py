@@ -14,6 +14,7 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.atomic import atomic_write
 from rbpx.files.cache import cache_folder
 from rbpx.files.digest import digest
+from rbpx.store import ledger
 from rbpx.store.store import Store
 
 _LOGGER = logging.getLogger(__name__)
@@ -136,4 +137,4 @@ def _prune(copy: Path, files: Sequence[_File]) -> None:
         local = [path for path in (copy / kind).rglob("*") if path.is_file()]
         gone = [path for path in local if PurePosixPath(path.relative_to(copy)) not in remote_paths]
         for path in sorted(gone, key=lambda p: p.name != "manifest.json"):  # manifests first: without one it is no run
-            path.unlink(missing_ok=True)
+            ledger.remove(path)

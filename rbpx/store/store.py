@@ -8,8 +8,10 @@ imports/<source>-<digest>.parquet   other people's observations, with their prov
 samples/<key>.parquet   the documents drawn from a hub's dataset
 fits/ rank_fits/ failures/   one JSON record per file
 answers/              what questions printed, to be printed again (`answers`)
+written/<kind>/<file>   what was written beside the runs (`ledger`), so that a deletion is noticed
 """
 
+import errno
 import hashlib
 import logging
 import os
@@ -27,7 +29,9 @@ import pyarrow.parquet as pq
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.atomic import atomic_remove, atomic_write
 from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.store import ledger
 from rbpx.store.messages import warn_damage
+from rbpx.store.names import is_harmless, misnamed
 from rbpx.store.schema import FORMAT
 
 Record = dict[str, Any]
@@ -55,6 +59,8 @@ KINDS = ("cells", "fits", "rank_fits", "failures")  # of records
 # Computed from runs, hundreds at once, and recomputed by the same command: waiting for the disk after each would take
 # longer than the fits (10 ms a record). After a crash of the machine the seal shows which of them were lost.
 _COMPUTED = ("fits", "rank_fits")
+_REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM)
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def now() -> str:
@@ -84,9 +90,14 @@ class Store:
         try:
             (self.root / "runs").mkdir(parents=True, exist_ok=True)
         except OSError as problem:
+            if self.root.is_dir() and is_refusal(problem):
+                raise self.unwritten(problem) from None
             raise RbpxError(f"store={self.root} cannot be made: {problem.strerror}; name another folder") from None
-        if not os.access(self.root / "runs", os.W_OK):
-            raise RbpxError(f"store={self.root} cannot be written by you; name another folder with --store DIR")
+        for folder in (self.root, *(self.root / name for name in ("runs", "cells", "vocab", "failures"))):
+            if folder.is_dir() and not os.access(folder, os.W_OK):
+                read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
+                number = errno.EROFS if read_only else errno.EACCES
+                raise self.unwritten(OSError(number, os.strerror(number)))
         for parts in self.leftovers():
             if age_s(parts) > (_SCRATCH_S if parts.name.startswith(".scratch.") else _LEFTOVER_S):
                 shutil.rmtree(parts, ignore_errors=True) if parts.is_dir() else parts.unlink(missing_ok=True)
@@ -126,7 +137,7 @@ class Store:
             if not self.has_run(run_id):
                 raise RbpxError(
                     f"the run cannot be written to store={self.root}: {problem.strerror or problem}; no part of it was "
-                    "kept; make room and run the same line again"
+                    f"kept; {_next(problem)}"
                 ) from None
 
     def manifest(self, run_id: str) -> Record:
@@ -176,38 +187,56 @@ class Store:
             with atomic_write(path) as temporary:
                 pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
         except OSError as problem:
-            raise self._unwritten(problem) from None
+            raise self.unwritten(problem) from None
+        if path.parent.name in ledger.KINDS:
+            ledger.enter(path)
 
     def write_record(self, kind: str, name: str, record: Record) -> None:
-        """Write one record of `cells`, `fits`, `rank_fits` or `failures`; a record of the same name is replaced."""
-        try:
-            write_sealed(self._place(kind, name), record, durable=kind not in _COMPUTED)
-        except OSError as problem:
-            raise self._unwritten(problem) from None
+        """Write one record of `cells`, `fits`, `rank_fits` or `failures`; a record of the same name is replaced.
 
-    def _unwritten(self, problem: OSError) -> MeasureError:
-        reason = problem.strerror or problem
-        return MeasureError(f"store={self.root} cannot be written: {reason}; make room and run the same line again")
+        What is computed from runs is only logged as not kept where the store is read-only: it can be computed again.
 
-    def record(self, kind: str, name: str) -> Record | None:
-        """One record by its name; None where there is none, or where it is corrupt, which is logged."""
+        Raises:
+            MeasureError: the disk is full, or fails.
+            RbpxError: the store is read-only, and the record is not computed.
+        """
         path = self._place(kind, name)
         try:
-            return read_sealed(path)
+            write_sealed(path, record, durable=kind not in _COMPUTED)
+        except OSError as problem:
+            if kind not in _COMPUTED or not is_refusal(problem):
+                raise self.unwritten(problem) from None
+            _LOGGER.warning(f"store={self.root} cannot be written: {problem.strerror}; the answer is not kept in it")
+            return
+        if kind in ledger.KINDS:
+            ledger.enter(path)
+
+    def unwritten(self, problem: OSError) -> RbpxError:
+        """The error to raise where something cannot be written, with what to do about it."""
+        line = f"store={self.root} cannot be written: {problem.strerror or problem}; {_next(problem)}"
+        return RbpxError(line) if is_refusal(problem) else MeasureError(line)
+
+    def record(self, kind: str, name: str) -> Record | None:
+        """One record by its name; None where there is none, or where it is corrupt or another's, which is logged."""
+        path = self._place(kind, name)
+        try:
+            record = read_sealed(path)
         except FileNotFoundError:  # perhaps removed by another process since it was listed
             return None
-        except ValueError:
-            warn_damage(
-                _LOGGER,
-                self.root,
-                f"{kind}/{path.name} in store={self.root} is corrupt and left out; remove that file, then run the line "
-                "that made it again",
-            )
+        except (OSError, ValueError):
+            line = "is corrupt and left out; remove that file, then run the line that made it again"
+            warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.root} {line}")
             return None
+        wrong = misnamed(path, record)
+        if wrong is None:
+            return record
+        fault, remedy = wrong
+        warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.root} is not counted: {fault}; {remedy}")
+        return None
 
     def drop_record(self, kind: str, name: str) -> None:
         """Remove one record, if it exists."""
-        self._place(kind, name).unlink(missing_ok=True)
+        ledger.remove(self._place(kind, name))
 
     def _place(self, kind: str, name: str) -> Path:
         if not is_plain(name):
@@ -234,13 +263,13 @@ class Store:
 
     def run_ids(self) -> list[str]:
         """Runs that were written completely, in name order; `integrity` checks which of them still are."""
-        return sorted(path.name for path in self.root.glob("runs/[!.]*") if path.is_dir())
+        return sorted(path.name for path in self.root.glob("runs/[!.]*") if path.is_dir() and not is_harmless(path))
 
     def drop_run(self, run_id: str) -> None:
         """Remove a run, and the requests that it answers; a reader sees it complete or not at all."""
         for cell in [cell for cell in self.records("cells") if cell["run_id"] == run_id]:
             self.drop_record("cells", cell["cell_key"])
-        self.temperature_file(run_id).unlink(missing_ok=True)
+        ledger.remove(self.temperature_file(run_id))
         atomic_remove(self.run_folder(run_id))
 
     def vocab_files(self) -> list[Path]:
@@ -261,6 +290,18 @@ class Store:
             for path in self.record_files(kind):
                 digest.update(f"{path.name} {stamp(path)}".encode())
         return digest.hexdigest()
+
+
+def is_refusal(problem: OSError) -> bool:
+    """Whether writing failed because the file system or the folder is read-only to this user."""
+    return problem.errno in _REFUSED
+
+
+def _next(problem: OSError) -> str:
+    """What to do where something could not be written."""
+    if is_refusal(problem):
+        return "name another folder with --store DIR"
+    return f"{'make room and ' if problem.errno in _FULL else ''}run the same line again"
 
 
 def stamp(path: Path) -> list[int] | None:

@@ -6,12 +6,13 @@ from functools import partial
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 
 from rbpx.errors import RbpxError
 from rbpx.files.sealed import read_sealed
 from rbpx.store.imports import imported_run_ids, provenance
-from rbpx.store.integrity import file_fault, read_whole, run_fault, run_files
+from rbpx.store.integrity import file_fault, is_copy, lost_vocabularies, read_whole, run_fault, run_files, run_remedy
+from rbpx.store.ledger import is_evicted, missing
+from rbpx.store.names import copied_folders, misnamed
 from rbpx.store.queries import ask
 from rbpx.store.store import KINDS, RUN_TABLES, Record, Store
 
@@ -28,7 +29,7 @@ class Fault:
     """Something wrong in a store.
 
     Attributes:
-        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `vocab`, `temperatures` or `import`.
+        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `vocab`, `temperatures`, `import` or `folder`.
         name: of the run, the record or the file.
         fault: what is wrong.
         remedy: what to do.
@@ -87,8 +88,7 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
             n_tokens += 0 if fault else facts["n_tokens"]
         if fault is not None:
             broken.add(run_id)
-            again = f"rbpx store rm {run_id}, then run the line that measured it again"
-            faults.append(Fault("run", run_id, fault, again))
+            faults.append(Fault("run", run_id, fault, run_remedy(run_id, fault)))
         read = sum(path.stat().st_size for path in run_files(store, run_id) if path.is_file())
         n_bytes += read
         advance(read)
@@ -99,6 +99,8 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
                 named_by_cells.add(record["run_id"])
             faults += _record_faults(store, kind, record)
     faults += _file_faults(store)
+    faults += _losses(store)
+    faults += _copied_folders(store)
     return Verified(
         faults=faults,
         n_runs=len(run_ids),
@@ -142,12 +144,18 @@ def _sums_fault(store: Store, run_id: str, facts: Record) -> str | None:
 def _readable(store: Store, kind: str, faults: list[Fault]) -> Iterator[Record]:
     for path in store.record_files(kind):
         try:
-            yield read_sealed(path)
+            record = read_sealed(path)
         except FileNotFoundError:  # removed by another process since it was listed
             continue
-        except ValueError as problem:
+        except (OSError, ValueError) as problem:
             remedy = f"remove {kind}/{path.name}, then run the line that made it again"
             faults.append(Fault(kind.removesuffix("s"), path.stem, f"it is corrupt ({problem})", remedy))
+            continue
+        wrong = misnamed(path, record)
+        if wrong is None:
+            yield record
+        else:
+            faults.append(Fault(kind.removesuffix("s"), path.stem, *wrong))
 
 
 def _record_faults(store: Store, kind: str, record: Record) -> Iterator[Fault]:
@@ -165,9 +173,9 @@ def _record_faults(store: Store, kind: str, record: Record) -> Iterator[Fault]:
 
 
 def _file_faults(store: Store) -> list[Fault]:
-    """Files beside the runs whose rows are not those of the tokenizer, the run or the digest in their name."""
+    """Files beside the runs that are corrupt, not those of their names, or do not add up."""
     kinds = (
-        ("vocab", store.vocab_files(), lambda path: _vocab_fault(path.stem, read_whole(path)), _AGAIN["vocab"]),
+        ("vocab", store.vocab_files(), _vocab_fault, _AGAIN["vocab"]),
         ("temperatures", store.temperature_files(), partial(_temperatures_fault, store), _AGAIN["temperatures"]),
         ("import", store.import_files(), _import_fault, _AGAIN["import"]),
     )
@@ -177,14 +185,41 @@ def _file_faults(store: Store) -> list[Fault]:
             fault = file_fault(path) or fault_of(path)
             if fault is not None:
                 name = f"{path.parent.name}/{path.name}"
-                faults.append(Fault(kind, path.stem, fault, f"remove {name}, then {again}"))
+                then = "" if is_copy(fault) else f", then {again}"
+                faults.append(Fault(kind, path.stem, fault, f"remove {name}{then}"))
     return faults
+
+
+def _losses(store: Store) -> Iterator[Fault]:
+    """What was written and is gone."""
+    for path in missing(store.root):
+        folder = path.parent.name
+        kind = folder if folder in _AGAIN else folder.removesuffix("s")
+        fault, remedy = f"{folder}/{path.name} is in iCloud, not on this machine", "download it"
+        if not is_evicted(path):
+            fault = f"{folder}/{path.name} was written and is gone"
+            remedy = f"{_AGAIN.get(kind, 'run the line that made it again')}; if it was meant to go, rbpx store gc"
+        yield Fault(kind, path.stem, fault, remedy)
+    for tokenizer_hash, run_id in lost_vocabularies(store).items():
+        fault = f"vocab/{tokenizer_hash}.parquet is gone, and run {run_id} refers to it"
+        remedy = f"rbpx store merge OTHER from a copy that has it, or rbpx store rm {run_id} and measure it again"
+        yield Fault("vocab", tokenizer_hash, fault, remedy)
+
+
+def _copied_folders(store: Store) -> Iterator[Fault]:
+    """Copies of whole folders, and of files within runs, which nothing reads."""
+    for path, kind in copied_folders(store.root):
+        yield Fault("folder", path.name, f"it looks like a copy of {kind}/ and is not read", "move it out of the store")
+    for run_id in store.run_ids():
+        own = {path.name for path in run_files(store, run_id)}
+        for path in sorted(store.run_folder(run_id).glob("[!.]*")):
+            if path.suffix in (".json", ".parquet") and path.name not in own:
+                fault = f"runs/{run_id}/{path.name} is not a file of it and is not read"
+                yield Fault("run", run_id, fault, "remove that file")
 
 
 def _temperatures_fault(store: Store, path: Path) -> str | None:
     table = read_whole(path)
-    if set(table["run_id"].to_pylist()) != {path.stem}:
-        return "it is of another run than its name says"
     facts = store.manifest(path.stem)
     for at in table.group_by("beta").aggregate([("n_tokens", "sum")]).to_pylist():
         if at["n_tokens_sum"] != facts["n_tokens"]:
@@ -192,16 +227,14 @@ def _temperatures_fault(store: Store, path: Path) -> str | None:
     return None
 
 
-def _vocab_fault(tokenizer_hash: str, table: pa.Table) -> str | None:
-    if set(table["tokenizer_hash"].to_pylist()) != {tokenizer_hash}:
-        return "it is of another tokenizer than its name says"
-    ids = table["token_id"].to_pylist()
+def _vocab_fault(path: Path) -> str | None:
+    ids = read_whole(path)["token_id"].to_pylist()
     return None if ids == list(range(len(ids))) else "its token ids are not 0, 1, 2, ... without a gap"
 
 
 def _import_fault(path: Path) -> str | None:
     try:
-        source = provenance(path)["source"]
+        provenance(path)
     except RbpxError as problem:
         return str(problem)
-    return None if path.stem.startswith(f"{source}-") else f"it is of source {source}"
+    return None

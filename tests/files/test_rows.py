@@ -20,7 +20,7 @@ from rbpx.errors import RbpxError
 from rbpx.files import rows as home
 from rbpx.files.columns import ALIASES, OBSERVATION_FIELDS, TRIAL_FIELDS
 from rbpx.files.numbers import number, whole_number
-from rbpx.files.output import write_csv
+from rbpx.files.output import rows_of, write_csv
 from rbpx.files.rows import FORMATS, Row, format_of, read_rows, read_table
 
 PACKAGE = Path(home.__file__).parents[1]
@@ -107,7 +107,7 @@ def test_what_is_written_as_csv_is_read_as_the_same_cells(cells: list[tuple[str,
     table = pa.table({"a": [first for first, _ in cells], "b": [second for _, second in cells]})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "cells.csv"
-        write_csv(table, str(path))
+        write_csv(rows_of(table), str(path))
         assert [tuple(row.values.values()) for row in read_rows(path).rows] == cells
 
 

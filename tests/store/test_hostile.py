@@ -16,6 +16,7 @@ from rbpx.config.options import Format
 from rbpx.display.records import print_table
 from rbpx.display.tables import console, grid, put
 from rbpx.display.visible import visible, visible_line
+from rbpx.files.output import rows_of
 from rbpx.store.store import Store
 from tests.support.commands import here
 from tests.support.stores import Family, Measured, cell_records, run_folders, snapshot, write_jsonl
@@ -35,7 +36,7 @@ def harmless(text: str) -> bool:
 
 @pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
 def test_a_cell_shows_a_nasty_text_as_it_is_and_obeys_nothing(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    print_table(pa.table({"size": ["1"], text or "empty": [text]}), Format.table)
+    print_table(rows_of(pa.table({"size": ["1"], text or "empty": [text]})), Format.table)
     shown = capsys.readouterr().out
     assert harmless(shown)
     if text.isprintable() and 0 < len(text) < 20:
@@ -49,7 +50,7 @@ def test_nasty_texts_come_back_from_csv_and_json_as_they_were(
     format: Format, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = [f"{n}{text}" for n, text in enumerate(NASTY)]
-    print_table(pa.table({name: NASTY for name in names}), format)
+    print_table(rows_of(pa.table({name: NASTY for name in names})), format)
     out = capsys.readouterr().out
     if format is Format.json:
         assert json.loads(out) == [dict.fromkeys(names, text) for text in NASTY]
@@ -138,7 +139,8 @@ def test_a_request_in_the_store_that_leads_elsewhere_is_not_followed(
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "manifest.json").write_text(json.dumps({"run_id": "x", "n_tokens": 1}))
     for name in ("../../elsewhere", str(tmp_path / "elsewhere")):
-        Store(own_store).write_record("cells", "0" * 16, cell_records(own_store)[0] | {"run_id": name, "size": "evil"})
+        request = cell_records(own_store)[0] | {"run_id": name, "size": "evil", "cell_key": "0" * 16}
+        Store(own_store).write_record("cells", "0" * 16, request)
         answer = here(
             "sql", "SELECT size FROM runs ORDER BY size", "--format", "csv", "--store", own_store, cwd=cwd, check=0
         )

@@ -1,8 +1,8 @@
-"""`make soak`: minutes of kills, flipped bits, full disks and crowds on real stores; prints what was done and seen.
+"""`make soak`: minutes of kills, flipped bits, full disks, crowds, copies and deletions; prints what it saw.
 
 Not part of the tests: `python -m tests.support.soak --rounds 60 --folder FOLDER`. Exits 1 where anything was lost,
-doubled, torn or silently wrong. The full disk needs the right to mount a tmpfs; without it that part is left out, which
-is printed.
+doubled, torn or silently wrong. The full disk and the read-only one need the right to mount; without it these parts are
+left out, which is printed.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from pathlib import Path
 import psutil
 
 from rbpx.errors import DamageError
+from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store import integrity
 from rbpx.store.integrity import doubt, run_files, sound_runs
 from rbpx.store.queries import ask_user, connect
@@ -249,7 +250,7 @@ class Soak:
             if number % 20 == 0 and [fault.name for fault in verify(store).faults] != [run_id]:
                 self.fail(f"verify does not name {run_id}")
             # As a disk flips it in a large store: what was found before the flip still seems to hold.
-            known = integrity._found[store.root, "runs"]
+            known = integrity._checked_before[store.root, "runs"]
             known[run_id] = [known[run_id][0], None]
             try:
                 if path.suffix == ".json":
@@ -306,6 +307,172 @@ class Soak:
         finally:
             subprocess.run(["umount", disk], check=True)
 
+    def copies(self, n_rounds: int) -> None:
+        """What file syncing and people do: copies and deletions of any files, while two commands measure and fit."""
+        store = Store(Path(shutil.copytree(self.reference, self.folder / "copied")))
+        fit = ["fit", "resamples=20", "laws=[rbp]", "k=[1,10]", "--store", str(store.root)]
+        assert finished(fit, self.cwd).returncode == 0
+        n_cells, n_copies, n_deletions = len(store.record_files("cells")), 0, 0
+        for number in range(n_rounds):
+            writers = [started(words, self.cwd) for words in (fit, sweep(LIMITS[:2], store.root))]
+            copied, deleted = [], []
+            for kind in ("cells", "fits", "vocab", "runs"):
+                files = sorted((store.root / kind).glob("[!.]*"))
+                whole = [path for path in files if not any(mark in path.name for mark in (" (1)", "sync-conflict"))]
+                for path in self.random.sample(whole, min(2, len(whole))):
+                    mark = self.random.choice([" (1)", ".sync-conflict-20261122", "-HOST"])
+                    copy = path.with_name(f"{path.stem}{mark}{path.suffix}")
+                    with suppress(FileNotFoundError):  # replaced at this moment
+                        (shutil.copytree if path.is_dir() else shutil.copy)(path, copy)
+                        copied.append(copy)
+                if kind in ("cells", "fits") and number % 2:
+                    gone = self.random.choice(whole)
+                    gone.unlink(missing_ok=True)
+                    deleted.append(gone)
+            for writer in writers:
+                said = writer.communicate()[1]
+                if writer.returncode or "Traceback" in said:
+                    self.fail(f"copies, round {number}: {said[-600:]}")
+            rows = finished(
+                ["sql", "SELECT cell_key FROM runs", "--format", "json", "--store", str(store.root)], self.cwd
+            )
+            keys = [row["cell_key"] for row in json.loads(rows.stdout or "[]")]
+            if len(keys) != len(set(keys)) or len(keys) > n_cells:
+                self.fail(f"copies, round {number}: {len(keys)} rows of {len(set(keys))} cells")
+            told = finished(["store", "verify", "--format", "json", "--store", str(store.root)], self.cwd)
+            names = {fault["name"] for fault in json.loads(told.stdout)}
+            for copy in copied:
+                if (copy.name if copy.is_dir() else copy.stem) not in names:
+                    self.fail(f"copies, round {number}: verify does not name {copy}")
+            for path in deleted:
+                if path.exists() == (path.stem in names):  # measured or fitted again meanwhile, or missed
+                    state = "there and" if path.exists() else "gone and not"
+                    self.fail(f"copies, round {number}: {path} is {state} named")
+            for copy in copied:
+                shutil.rmtree(copy) if copy.is_dir() else copy.unlink()
+            for words in (sweep(LIMITS, store.root), fit):
+                answer = finished(words, self.cwd)
+                if answer.returncode:
+                    self.fail(f"copies, round {number}: {answer.stderr[-600:]}")
+            finished(["store", "gc", "--store", str(store.root)], self.cwd)
+            self.check(store.root, f"copies, round {number}", complete=True)
+            n_copies, n_deletions = n_copies + len(copied), n_deletions + len(deleted)
+            print(f"copies, round {number}: {len(copied)} copies, {len(deleted)} deletions", flush=True)
+        print(f"{n_copies} copies and {n_deletions} deletions beside two writers: none counted, all named")
+
+    def read_only(self) -> None:
+        """Questions to a store that turns read-only and back while they are asked."""
+        store = Path(shutil.copytree(self.reference, self.folder / "writable"))
+        mount = self.folder / "read_only"
+        mount.mkdir()
+        if subprocess.run(["mount", "--bind", store, mount], capture_output=True).returncode:
+            print("no right to mount: the read-only store was left out")
+            return
+        fit = ["fit", "resamples=20", "laws=[rbp]", "k=10", "--format", "csv", "--store", str(mount)]
+        try:
+            expected = finished(fit, self.cwd).stdout
+            n_refused = 0
+            for number in range(6):
+                mode = "ro" if number % 2 == 0 else "rw"
+                asked = [started(fit, self.cwd), started(sweep((LIMITS[0], 4 + 2 * number), mount), self.cwd)]
+                time.sleep(self.random.uniform(0.0, 4.0))
+                subprocess.run(["mount", "-o", f"remount,{mode},bind", mount], capture_output=True)
+                for process, may_fail in zip(asked, (False, True), strict=True):
+                    out, said = process.communicate()
+                    n_refused += process.returncode != 0
+                    if "Traceback" in said or (process.returncode and not may_fail):
+                        self.fail(f"read-only, round {number}: {process.returncode} {said[-600:]}")
+                    if may_fail and process.returncode and "cannot be written" not in said:
+                        self.fail(f"read-only, round {number}: {said[-600:]}")
+                    del out
+                answer = finished(fit, self.cwd)
+                if answer.returncode or answer.stdout.count("\n") < expected.count("\n"):
+                    self.fail(f"read-only, round {number}: {answer.stderr[-600:]}")
+                faults = verify(Store(mount)).faults
+                if faults:
+                    self.fail(f"read-only, round {number}: {faults[:3]}")
+                subprocess.run(["mount", "-o", "remount,rw,bind", mount], check=True)
+            print(f"6 turns to read-only and back: every question answered, {n_refused} sweeps refused in one line")
+        finally:
+            subprocess.run(["umount", mount], check=True)
+
+    def clocks(self) -> None:
+        """Clocks that step: records from the future and from 1970, file times backwards; the same answers."""
+        store = Store(Path(shutil.copytree(self.reference, self.folder / "clocks")))
+        fit = ["fit", "resamples=20", "laws=[rbp]", "k=10", "--format", "json", "--store", str(store.root)]
+
+        def laws() -> list[tuple[object, ...]]:
+            answer = finished(fit, self.cwd)
+            if answer.returncode or "Traceback" in answer.stderr:
+                self.fail(f"clocks: {answer.stderr[-600:]}")
+                return []
+            rows = json.loads(answer.stdout)
+            return [tuple(row[name] for name in ("fit_id", "C", "alpha", "alpha_lo", "alpha_hi")) for row in rows]
+
+        expected = laws()
+        n_steps = 0
+        for at, seconds in (("2999-01-01T00:00:00.000000", 4e9), ("1970-01-01T00:00:00.000000", 0.0)):
+            for kind, name in (("cells", "asked_at"), ("fits", "created_at")):
+                for path in store.record_files(kind):
+                    write_sealed(path, {**read_sealed(path), name: at})
+                    os.utime(path, (seconds, seconds))
+                    n_steps += 1
+            for run_id in store.run_ids():
+                for path in (*run_files(store, run_id), store.run_folder(run_id)):
+                    os.utime(path, (seconds, seconds))
+            if laws() != expected:
+                self.fail(f"clocks: other laws once all times are {at}")
+            for words in (["status"], ["store", "verify"], sweep(LIMITS, store.root)[:-2]):
+                answer = finished([*words, "--store", str(store.root)], self.cwd)
+                if answer.returncode or "Traceback" in answer.stderr:
+                    self.fail(f"clocks: {words}: {answer.stderr[-600:]}")
+            path = store.record_files("fits")[0]
+            path.unlink()
+            if not verify(store).faults:
+                self.fail("clocks: a deletion is not noticed")
+            laws()
+            self.check(store.root, f"clocks at {at}", complete=True)
+        print(f"{n_steps} records dated to 2999 and 1970: the same laws, the same cells")
+
+    def versions(self) -> None:
+        """A run of a newer format comes into a store while this version reads and writes it."""
+        store = Store(Path(shutil.copytree(self.reference, self.folder / "versions")))
+        run_id = store.run_ids()[0]
+        newer = store.root / "runs" / ("f" * 16)
+        questions = (
+            ["fit", "resamples=20", "laws=[rbp]", "k=10"],
+            ["sql", "SELECT count(*) FROM tokens"],
+            ["store", "verify"],
+            ["status"],
+        )
+        began = [started([*words, "--store", str(store.root)], self.cwd) for words in questions]
+        shutil.copytree(store.run_folder(run_id), newer.with_name(".newer.tmp"))
+        manifest = newer.with_name(".newer.tmp") / "manifest.json"
+        write_sealed(manifest, {**read_sealed(manifest), "run_id": newer.name, "format": 99})
+        newer.with_name(".newer.tmp").rename(newer)
+        later = [started([*words, "--store", str(store.root)], self.cwd) for words in questions]
+        n_refused = 0
+        for process in (*began, *later):
+            out, said = process.communicate()
+            refused = process.returncode == 2 and "format 99" in said and "update rbpx" in said and not out.strip()
+            n_refused += refused
+            if "Traceback" in said or not (refused or (process.returncode == 0 and process in began)):
+                self.fail(f"versions: {process.args[3:]}: {process.returncode} {said[-600:]}")
+        shutil.rmtree(newer)
+        # Columns and keys that this version does not know, in a format that it reads, are passed over.
+        for path in store.record_files("cells"):
+            write_sealed(path, {**read_sealed(path), "of_a_later_version": {"x": [1]}})
+        (store.root / "forecasts").mkdir()
+        (store.root / "forecasts" / "one.json").write_text("{}")
+        for words in questions:
+            answer = finished([*words, "--store", str(store.root)], self.cwd)
+            if answer.returncode or "Traceback" in answer.stderr:
+                self.fail(f"versions: {words}: {answer.stderr[-600:]}")
+        # A store of an earlier version has no ledger; that version removes runs without one.
+        shutil.rmtree(store.root / "written", ignore_errors=True)
+        self.check(store.root, "versions, without a ledger", complete=True)
+        print(f"a newer format among 8 questions: {n_refused} refused in one line, the others answered before it came")
+
 
 def main() -> int:
     """Everything, or the parts named."""
@@ -314,7 +481,8 @@ def main() -> int:
     line.add_argument("--flips", type=int, default=400)
     line.add_argument("--seed", type=int, default=1)
     line.add_argument("--folder", type=Path, default=Path("soak"))
-    line.add_argument("--parts", default="rounds,crowd,flips,full")
+    line.add_argument("--copies", type=int, default=10)
+    line.add_argument("--parts", default="rounds,crowd,flips,full,copies,read_only,clocks,versions")
     asked = line.parse_args()
     folder = asked.folder.resolve()
     shutil.rmtree(folder, ignore_errors=True)
@@ -327,6 +495,11 @@ def main() -> int:
         soak.flips(asked.flips)
     if "full" in parts:
         soak.full()
+    if "copies" in parts:
+        soak.copies(asked.copies)
+    for part in ("read_only", "clocks", "versions"):
+        if part in parts:
+            getattr(soak, part)()
     print("nothing was lost, doubled, torn or silently wrong" if not soak.wrong else f"{len(soak.wrong)} WRONG")
     (folder / "wrong.json").write_text(json.dumps(soak.wrong, indent=1))
     return 1 if soak.wrong else 0

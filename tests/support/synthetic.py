@@ -109,6 +109,12 @@ def _write_run(store: Store, run_id: str, S: int, rank_DT: Any, token_DT: Any, d
         "rank_counts": pa.table({k: pa.array(v, schema.RANK_COUNTS.field(k).type) for k, v in rank_counts.items()}),
         "documents": pa.table({k: pa.array(v, schema.DOCUMENTS.field(k).type) for k, v in documents.items()}),
     }
+    if not store.has_vocab(facts["tokenizer_hash"]):
+        ids = {"tokenizer_hash": [facts["tokenizer_hash"]] * 3, "token_id": [0, 1, 2], "text": ["a", "b", "c"]}
+        store.write_vocab(
+            facts["tokenizer_hash"],
+            pa.table({name: pa.array(ids[name], schema.VOCAB.field(name).type) for name in ids}),
+        )
     store.write_run(run_id, facts, tables)
     cell = {
         "cell_key": f"cell-{run_id}", "run_id": run_id, "family": family, "size": str(S), "model": f"{family}-{S}",

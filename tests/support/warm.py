@@ -64,6 +64,7 @@ def _command(words: list[str], cwd: Path, environment: dict[str, str], output: P
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(cwd)
-    from rbpx.__main__ import main
+    from rbpx.__main__ import cli
 
-    sys.exit(main(words))
+    sys.argv = ["rbpx", *words]
+    cli()

@@ -35,5 +35,6 @@ size; such a gap is marked `different tokens`.""",
         "resamples",
         "laws",
         "slices",
+        "sql_timeout_s",
     ),
 )

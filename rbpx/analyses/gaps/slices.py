@@ -21,6 +21,7 @@ from rbpx.groups.points import Points, size_points
 from rbpx.groups.selection import Group
 from rbpx.laws.bootstrap import document_weights
 from rbpx.status import Status
+from rbpx.store.bounded import SqlLimits
 from rbpx.store.queries import ask, ask_where
 
 POSITIONS: Final = (1, 16, 64, 256)  # where the built-in buckets begin
@@ -65,11 +66,12 @@ def slice_points(
     Raises:
         RbpxError: a condition is wrong, or there are not two slices with a token at every size.
     """
+    limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
     counts: dict[Slice, list[pa.Table]] = {}
     for run in group.runs:
         scored = ask(connection, "scored_tokens", run_id=run.run_id, ties=group.ties.value)
         for part in _slices(request):
-            counts.setdefault(part, []).append(_count(connection, scored, part))
+            counts.setdefault(part, []).append(_count(connection, scored, part, limits))
     occupied = {part: tables for part, tables in counts.items() if all(table.num_rows for table in tables)}
     empty = [part for part in counts if part not in occupied]
     if empty and request.conditions():
@@ -101,9 +103,9 @@ def _slices(request: Request) -> list[Slice]:
     return parts
 
 
-def _count(connection: duckdb.DuckDBPyConnection, scored: pa.Table, part: Slice) -> pa.Table:
+def _count(connection: duckdb.DuckDBPyConnection, scored: pa.Table, part: Slice, limits: SqlLimits) -> pa.Table:
     try:
-        return ask_where(connection, scored, part.where, "slice_ranks")
+        return ask_where(connection, scored, part.where, "slice_ranks", limits)
     except RbpxError as problem:
         raise RbpxError(
             f"slices.{part.name}={part.where!r} is not a valid condition: {problem}; give one SQL expression "

@@ -14,12 +14,13 @@ Takes the name of a relation or a SELECT. The suffix of --output gives the forma
         'python -m rbpx export "SELECT size, cross_entropy_nats FROM runs" --output runs.csv',
     ),
     takes_words=True,
-    keys=("format", "output"),
+    keys=("sql_timeout_s", "format", "output"),
 )
 
 
 def start(job: Job) -> None:
     """Write a relation, or the answer to a query, to a file or to stdout."""
+    from rbpx.store.bounded import SqlLimits
     from rbpx.store.export import export
     from rbpx.store.queries import RELATIONS
 
@@ -30,4 +31,5 @@ def start(job: Job) -> None:
             f"--output FILE; relations: {', '.join(RELATIONS)}"
         )
     suffix = None if request.format is Format.table else f".{request.format.value}"
-    export(request.store, words[0], request.output, suffix)
+    limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
+    export(request.store, words[0], request.output, suffix, limits)

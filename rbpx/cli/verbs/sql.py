@@ -8,21 +8,25 @@ VERB = Verb(
     summary="query the store in SQL, read-only",
     help="""\
 Answers one SELECT (DuckDB's dialect) over the relations runs, tokens, rank_counts, documents, vocab,
-observations, fits, rank_fits and failures; rbp_at(k, ties) gives RBP at any k.""",
+observations, fits, rank_fits and failures; rbp_at(k, ties) gives RBP at any k. The table shows the first rows;
+csv, json and files get all of them, written as they are computed. A query that takes longer than sql_timeout_s or
+more memory than sql_memory_mib is stopped.""",
     examples=(
         'python -m rbpx sql "SELECT size, n_tokens, cross_entropy_nats FROM runs"',
         "python -m rbpx sql \"SELECT size, rbp FROM rbp_at(42, 'mid')\" --format csv",
     ),
     takes_words=True,
-    keys=("format", "output"),
+    keys=("sql_timeout_s", "format", "output"),
 )
 
 
 def start(job: Job) -> None:
     """Answer it."""
     from rbpx.display.records import print_table
+    from rbpx.store.bounded import SqlLimits
+    from rbpx.store.complete import known_complete
     from rbpx.store.index import refresh_if_writable
-    from rbpx.store.queries import ask_user, connect
+    from rbpx.store.queries import connect, user_rows
     from rbpx.store.remote import open_store
 
     request, words = job.request, job.words
@@ -32,6 +36,6 @@ def start(job: Job) -> None:
     if not store.root.is_dir():
         raise RbpxError(f"store={request.store} does not exist; measure first, or name the store with --store DIR")
     refresh_if_writable(store)
-    with connect(store) as connection:
-        answer = ask_user(connection, words[0])
-    print_table(answer, request.format, request.output)
+    limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
+    with connect(store, limits=limits) as connection, user_rows(connection, words[0], limits) as rows:
+        print_table(known_complete(rows, store, request.output), request.format, request.output)

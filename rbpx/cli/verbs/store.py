@@ -22,8 +22,8 @@ VERB = Verb(
 fits against the runs that they name. It prints a line for each fault with what to do, and exits 1. Meanwhile
 corrupt files are left out of every answer, with a line that names them. `merge OTHER` copies what another store
 holds and this one lacks, verified on the way; a run that both hold with different bytes is named and stays as
-it is here. `rebuild` makes the index rbpx.duckdb anew, `gc` drops orphaned fits, `rm RUN` removes a run, `rm
-SOURCE` removes what was imported.""",
+it is here. `rebuild` makes the index rbpx.duckdb anew, `gc` drops orphaned fits and no longer misses files that
+were deleted by hand, `rm RUN` removes a run, `rm SOURCE` removes what was imported.""",
     examples=(
         "python -m rbpx store verify",
         "python -m rbpx store merge OTHER",
@@ -59,10 +59,14 @@ def start(job: Job) -> None:
         _verify(store, request)
         return
     if action == "rebuild" and not rest:
+        store.prepare()
         (store.root / NAME).unlink(missing_ok=True)
     elif action == "gc" and not rest:
+        store.prepare()
         print(f"dropped {number_of(_collect_garbage(store), 'fit')} whose runs are gone", file=sys.stderr)
+        _forget_losses(store)
     elif action == "rm" and len(rest) == 1:
+        store.prepare()
         _remove(store, rest[0], request)
     else:
         raise RbpxError(f"store {' '.join(job.words)!r} is unknown; known: {_KNOWN}")
@@ -80,6 +84,7 @@ def _remove(store: "Store", name: str, request: "Request") -> None:
 
 
 def _collect_garbage(store: "Store") -> int:
+    from rbpx.store import ledger
     from rbpx.store.imports import imported_run_ids
 
     whole = set(store.run_ids()) | imported_run_ids(store)
@@ -87,10 +92,24 @@ def _collect_garbage(store: "Store") -> int:
     for fit_id in gone:
         store.drop_record("fits", fit_id)
     for path in set(store.root.glob("temperatures/[!.]*.parquet")) - set(store.temperature_files()):
-        path.unlink(missing_ok=True)
+        ledger.remove(path)
     for fit in [fit for fit in store.records("rank_fits") if fit["run_id"] not in whole]:
         store.drop_record("rank_fits", f"{fit['run_id']}-{fit['ties']}-{fit['distribution']}")
     return len(gone)
+
+
+def _forget_losses(store: "Store") -> None:
+    """No longer miss what was deleted by hand."""
+    from rbpx.store import ledger
+
+    lost = [path for path in ledger.missing(store.root) if not ledger.is_evicted(path)]
+    for path in lost:
+        ledger.forget(path)
+    if lost:
+        print(
+            f"{number_of(len(lost), 'file')} deleted by hand {'is' if len(lost) == 1 else 'are'} no longer missed",
+            file=sys.stderr,
+        )
 
 
 def _verify(store: "Store", request: "Request") -> None:

@@ -1,0 +1,88 @@
+"""The names that a store's files must have: under another name lies a copy, as file syncing makes, not counted."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from rbpx.files.digest import digest
+
+COPY_OF: Final = "it is a copy of "  # how a fault begins whose cure is to remove the file, and nothing else
+FOLDERS: Final = ("runs", "cells", "fits", "rank_fits", "failures", "vocab", "imports", "temperatures", "samples")
+_HARMLESS: Final = {"@eadir", "__macosx", "$recycle.bin", "system volume information", "lost+found"}
+_KIND: Final = re.compile(rf"(?<![a-z_])({'|'.join(FOLDERS)})(?![a-z_])")
+_KEY: Final = re.compile(r"[0-9a-f]{16}")
+
+
+def is_harmless(path: Path) -> bool:
+    """Whether a folder is one that file systems and synchronisation make in every folder."""
+    return path.name.startswith(".") or path.name.lower() in _HARMLESS
+
+
+def own_name(kind: str, record: Mapping[str, Any]) -> str | None:
+    """The name under which a record of `cells`, `fits`, `rank_fits` or `failures` was written; None if it says none."""
+    if kind == "rank_fits":
+        parts = [record.get(name) for name in ("run_id", "ties", "distribution")]
+        return None if None in parts else "-".join(map(str, parts))
+    name = record.get({"cells": "cell_key", "fits": "fit_id", "failures": "failure_key"}[kind])
+    return name if isinstance(name, str) else None
+
+
+def misnamed(path: Path, record: Mapping[str, Any]) -> tuple[str, str] | None:
+    """What is wrong with a record that is not the one of its file's name, and what to do; None where it is."""
+    kind, own = path.parent.name, own_name(path.parent.name, record)
+    if own == path.stem or (own is None and kind == "failures" and _KEY.fullmatch(path.stem)):
+        return None  # failures of older versions do not say under which key they were written
+    if own is None and kind != "failures":
+        return f"it is not a record of {kind}", f"remove {kind}/{path.name}"
+    if own is not None and not path.with_name(f"{own}.json").exists():
+        return f"it is the record {own} under another name", f"rename {kind}/{path.name} to {own}.json"
+    return f"{COPY_OF}{'another failure' if own is None else f'{kind}/{own}.json'}", f"remove {kind}/{path.name}"
+
+
+def file_misnamed(path: Path, table: pa.Table) -> str | None:
+    """What is wrong with a file of `vocab`, `temperatures` or `imports` whose rows are not those of its name."""
+    kind = path.parent.name
+    if kind == "imports":
+        rows = table.to_pylist()
+        own = "-".join(sorted({row["source"] for row in rows})) + f"-{digest(rows)}"
+        wrong = "its rows are not those that its name stands for"
+    elif kind in ("vocab", "temperatures"):
+        column, what = {"vocab": ("tokenizer_hash", "tokenizer"), "temperatures": ("run_id", "run")}[kind]
+        own = "-".join(map(str, table[column].unique().to_pylist()))
+        wrong = f"it is of another {what} than its name says"
+    else:
+        return None
+    if own == path.stem:
+        return None
+    return f"{COPY_OF}{kind}/{own}.parquet" if own and path.with_name(f"{own}.parquet").is_file() else wrong
+
+
+def copied_folders(root: Path) -> Iterator[tuple[Path, str]]:
+    """Folders beside those of a store that look like copies of one of them (`cells 2`, `fits - Copy`), with its kind.
+
+    They are not read. A folder counts where it holds what one of the kind would: records, Parquet files or runs.
+    """
+    if not root.is_dir():
+        return
+    for path in sorted(root.iterdir()):
+        kind = _KIND.search(path.name.lower())
+        if kind and path.name not in FOLDERS and not is_harmless(path) and path.is_dir() and _holds(path, kind[1]):
+            yield path, kind[1]
+
+
+def _holds(folder: Path, kind: str) -> bool:
+    patterns = {"runs": ("*/manifest.json",), "vocab": ("*.parquet",)}.get(kind, ("*.json", "*.parquet"))
+    return any(next(folder.glob(pattern), None) is not None for pattern in patterns)
+
+
+def copy_of_run(run_id: str, facts: Mapping[str, Any], root: Path) -> str | None:
+    """What is wrong with a run's folder that has the manifest of another run; None where it is its own."""
+    own = facts.get("run_id")
+    if own == run_id:
+        return None
+    here = isinstance(own, str) and (root / "runs" / Path(own).name / "manifest.json").is_file()
+    return f"{COPY_OF}run {own}" if here else f"manifest.json is that of run {json.dumps(own)}"

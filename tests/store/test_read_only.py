@@ -1,0 +1,112 @@
+"""A store that cannot be written answers every question, keeps nothing, and says so in one line."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import here
+from tests.support.stores import Family, Measured, snapshot
+
+QUESTIONS = [
+    ["fit", "resamples=20", "laws=[rbp]", "k=10"],
+    ["ranks", "resamples=20", "k=10"],
+    ["run", "resamples=20", "laws=[rbp]", "k=10"],
+]
+SILENT = [["status"], ["sql", "SELECT count(*) FROM tokens"], ["export", "runs"], ["store", "verify"]]
+
+
+@pytest.fixture
+def read_only(untouched: Measured, tmp_path: Path) -> Iterator[Path]:
+    """A store on a read-only mount; for who may not mount, in folders without the right to write."""
+    store = Path(shutil.copytree(untouched.store, tmp_path / "writable"))
+    mount = tmp_path / "store"
+    mount.mkdir()
+    if os.geteuid() != 0:
+        for folder in (store, *(path for path in store.rglob("*") if path.is_dir())):
+            folder.chmod(0o555)
+        yield store
+        for folder in (store, *(path for path in store.rglob("*") if path.is_dir())):
+            folder.chmod(0o755)
+        return
+    if subprocess.run(["mount", "--bind", store, mount], capture_output=True).returncode:
+        pytest.skip("root without the right to mount: no folder is read-only to it")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", mount], check=True)
+        yield mount
+    finally:
+        subprocess.run(["umount", mount], check=True)
+
+
+def test_every_question_is_answered_and_nothing_kept(
+    read_only: Path, untouched: Measured, family: Family, cwd: Path
+) -> None:
+    before = snapshot(read_only)
+    for words in QUESTIONS:
+        words = [words[0], *(family.words() if words[0] == "run" else []), *words[1:]]
+        answer = here(*words, "--store", read_only, cwd=cwd, check=0)
+        assert "mine on file" in answer.stdout
+        (line,) = answer.stderr.splitlines()
+        assert line.startswith(f"rbpx: store={read_only} cannot be written: ")
+        assert line.endswith("; the answer is not kept in it")
+    for words in SILENT:
+        answer = here(*words, "--store", read_only, cwd=cwd, check=0)
+        assert answer.stdout
+        assert answer.stderr == ""
+    output = cwd.parent / "report.md"
+    answer = here("report", "resamples=20", "k=10", "--output", output, "--store", read_only, cwd=cwd, check=0)
+    assert output.read_text()
+    assert [line.endswith("not kept in it") for line in answer.stderr.splitlines()] == [True, False]
+    assert snapshot(read_only) == before
+
+
+@pytest.mark.parametrize("verb", ["measure", "run"])
+def test_nothing_is_measured_into_it(
+    verb: str, read_only: Path, family: Family, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import rbpx.models.load
+
+    def load(*_: object, **__: object) -> None:
+        raise AssertionError("a model was loaded for a store that cannot be written")
+
+    monkeypatch.setattr(rbpx.models.load, "load_model", load)
+    answer = here(verb, *family.words("s"), "limit=2", "--store", read_only, cwd=cwd, check=2)
+    (line,) = answer.stderr.splitlines()
+    assert f"store={read_only} cannot be written: " in line
+    assert line.endswith("; name another folder with --store DIR")
+    assert answer.stdout == ""
+
+
+@pytest.mark.parametrize("words", [["gc"], ["rebuild"], ["rm", "them"], ["merge", "."]])
+def test_what_changes_a_store_is_refused_in_one_line(words: list[str], read_only: Path, cwd: Path) -> None:
+    other = [str(read_only.parent / "writable") if word == "." else word for word in words]
+    answer = here("store", *other, "--store", read_only, cwd=cwd, check=2)
+    (line,) = answer.stderr.splitlines()
+    assert f"store={read_only} cannot be written: " in line
+
+
+@pytest.mark.parametrize("number", ["EROFS", "EACCES", "EPERM", "ENOSPC", "EIO"])
+def test_only_a_refusal_is_taken_as_read_only(
+    number: str, own_store: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An immutable folder refuses with EPERM; a full disk and one that fails have lines of their own."""
+    import errno
+
+    from rbpx.store import store
+
+    code = getattr(errno, number)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(store, "write_sealed", refuse)
+    refused = number in ("EROFS", "EACCES", "EPERM")
+    answer = here("fit", "resamples=20", "laws=[rbp]", "k=10", "--store", own_store, cwd=cwd, check=0 if refused else 1)
+    (line,) = answer.stderr.splitlines()
+    assert os.strerror(code) in line
+    assert ("not kept" in line) == refused
+    assert ("make room" in line) == (number == "ENOSPC")
+    assert bool(answer.stdout) == refused
