@@ -132,8 +132,9 @@ def test_a_size_that_was_measured_and_its_near_neighbours_can_be_predicted() -> 
         Truth(0.12, 5, 0.3, 0.01),
         Truth(0.12, 7, 1.0, 0.003, rho=0.5),
         Truth(0.12, 7, 0.0, 0.01, bend=0.8),
+        Truth(0.25, 5, 0.0, 0.01, bend=0.5),
     ],
-    ids=["form true", "scatter correlated", "truth outside the forms"],
+    ids=["form true", "scatter correlated", "truth outside the forms", "exponent halved"],
 )
 def test_the_interval_holds_a_new_model(truth: Truth) -> None:
     x, ln_y = truth.draw(300, np.random.default_rng(0))
