@@ -81,7 +81,7 @@ _REMEDY = {
     Status.one_sided: "Fewer than 3 sizes have both passes and failures: treat alpha as rough, or choose a smaller N.",
     Status.no_trend: "The exponent cannot be told from 0, so no effect of size shows: do not extrapolate.",
     Status.not_monotone: "The values turn round within the sizes, so no power law fits: read the values themselves.",
-    Status.bends: "The points curve about the law: read the prediction over forms, or fit method=offset.",
+    Status.bends: "The points curve: the law is a mean slope; to extrapolate, ask predict.",
     Status.backtest_failed: "The smaller sizes do not predict the largest: do not extrapolate without more sizes.",
     Status.intervals_missed: "Intervals of backtests missed too many values: take them as too narrow.",
     Status.barely_determined: "The interval of the exponent is as wide as the exponent: add sizes further apart.",

@@ -72,7 +72,11 @@ def opened(output: str | None) -> Iterator[TextIO]:
 
 
 def plain(value: Any) -> Any:
-    """A value that JSON and CSV can represent; what is not finite is missing."""
+    """A value that JSON and CSV can represent; what is not finite is missing, at any depth."""
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value.isoformat() if isinstance(value, datetime) else value

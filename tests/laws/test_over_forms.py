@@ -23,12 +23,12 @@ Y = [4.1, 3.5, 3.02, 2.79, 2.33, 2.2]
 def by_the_loop(S: list[float], y: list[float], S_new: float) -> tuple[list[float], dict[str, float]]:
     """The documented mixture, one component after the other, each fitted by scipy."""
     x, ln_y, x_new, n = np.log(S), np.log(y), math.log(S_new), len(S)
-    forms: list[tuple[str, float, float, float, float]] = [("power", 0.35, 0.0, 0.0, 1.0)]
+    forms: list[tuple[str, float, float, float, float]] = [("power", 0.25, 0.0, 0.0, 1.0)]
     forms += [("offset", 0.45 / 21, share, 0.0, 1.0) for share in np.linspace(0, 0.98, 22)[1:]]
-    ratios = (0.25, 0.35, 0.5, 0.65, 0.8, 1.25, 1.5, 1.8, 2.2)
+    ratios = ((0.25, 1), (0.35, 2), (0.5, 4), (0.65, 4), (0.8, 4), (1.25, 4), (1.5, 3), (1.8, 2), (2.2, 1))
     forms += [
-        ("bend", 0.2 / 27, 0.0, float(at), ratio)
-        for at, ratio in itertools.product(np.quantile(x, (0.25, 0.5, 0.75)), ratios)
+        ("bend", 0.3 / 3 * of_25 / 25, 0.0, float(at), ratio)
+        for at, (ratio, of_25) in itertools.product(np.quantile(x, (0.25, 0.5, 0.75)), ratios)
     ]
     parts = []
     for (rho, weight), (name, prior, share, at, ratio) in itertools.product(((0, 0.4), (0.5, 0.3), (0.8, 0.3)), forms):
@@ -61,8 +61,8 @@ def by_the_loop(S: list[float], y: list[float], S_new: float) -> tuple[list[floa
         g = gradient(np.array([u_new]))[0] - J.T @ carry
         unit = 1 - to_new @ carry + g @ np.linalg.inv(A) @ g
         centre = float(ln_law(fit.x, np.array([u_new]))[0] + carry @ (ln_y - ln_law(fit.x, u)))
-        ln_weight = math.log(prior * weight) - (n - 2) / 2 * math.log(sse) - math.log(np.linalg.det(R)) / 2
-        ln_weight -= math.log(np.linalg.det(A)) / 4
+        ln_likelihood = -(n - 2) / 2 * math.log(sse) - math.log(np.linalg.det(R)) / 2
+        ln_weight = math.log(prior * weight) + 0.9 * ln_likelihood - 0.35 * math.log(np.linalg.det(A))
         parts.append((name, centre, math.sqrt(sse / (n - 2) * unit), ln_weight))
     most = max(part[3] for part in parts)
     weights = np.array([math.exp(part[3] - most) for part in parts])
@@ -132,8 +132,9 @@ def test_a_size_that_was_measured_and_its_near_neighbours_can_be_predicted() -> 
         Truth(0.12, 5, 0.3, 0.01),
         Truth(0.12, 7, 1.0, 0.003, rho=0.5),
         Truth(0.12, 7, 0.0, 0.01, bend=0.8),
+        Truth(0.25, 5, 0.0, 0.01, bend=0.5),
     ],
-    ids=["form true", "scatter correlated", "truth outside the forms"],
+    ids=["form true", "scatter correlated", "truth outside the forms", "exponent halved"],
 )
 def test_the_interval_holds_a_new_model(truth: Truth) -> None:
     x, ln_y = truth.draw(300, np.random.default_rng(0))

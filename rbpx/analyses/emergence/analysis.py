@@ -19,6 +19,7 @@ from rbpx.analyses.emergence.crossing import (
     pooled_crossing,
     windows_crossing,
 )
+from rbpx.analyses.emergence.extrapolated import Extrapolation
 from rbpx.analyses.emergence.hit_windows import Windows, count_windows, window_share
 from rbpx.analyses.emergence.law import JointFit, fit_joint, fit_windows
 from rbpx.analyses.emergence.pooled import PooledFit, fit_pooled
@@ -58,7 +59,7 @@ class Dependence:
 
 @dataclass(frozen=True, eq=False)
 class WindowLaw:
-    """The law of one window length, and where it reaches each of `LEVELS`."""
+    """The law of one window length, and where it reaches each of `LEVELS`; outside the sizes, over forms."""
 
     n: int
     fit: PowerLawFit
@@ -76,9 +77,9 @@ class Emergence:
         dependence: of each run; empty where there are no tokens to look at.
         laws: one a window length.
         pooled: one exponent for all of them, and a constant for each.
-        pooled_crossings: where the pooled law reaches each of `LEVELS`, by window length.
+        pooled_crossings: where the pooled law reaches each of `LEVELS`, by window length; outside the sizes over forms.
         joint: the law for all of them if tokens were independent, C N S^-alpha.
-        joint_crossings: where the joint law reaches each of `LEVELS`, by window length.
+        joint_crossings: where the joint law does, by itself: it is what independent tokens would show.
     """
 
     k: int
@@ -172,12 +173,14 @@ def _emergence(
     dependence: Sequence[Dependence],
 ) -> Emergence:
     S = [run.non_embedding_params for run in group.runs]
+    extrapolated = {n: Extrapolation(S, p_MN[:, at], LEVELS) for at, n in enumerate(lengths)}
     laws = []
     for at, n in enumerate(lengths):
         p_BM = None if p_BMN is None else p_BMN[:, :, at]
         fit = judged(of_one_document(group, fit_windows(S, p_MN[:, at], p_BM)))
         covariance = None if p_BM is None else line_covariance(S, p_BM)
-        laws.append(WindowLaw(n, fit, tuple(windows_crossing(fit, level, covariance) for level in LEVELS)))
+        alone = [windows_crossing(fit, level, covariance) for level in LEVELS]
+        laws.append(WindowLaw(n, fit, tuple(extrapolated[n].of(crossing, fit.status) for crossing in alone)))
     pooled = fit_pooled(S, lengths, p_MN, windows_MN, p_BMN)
     joint = fit_joint(S, lengths, p_MN, p_BMN)
     if group.n_documents == 1:
@@ -185,7 +188,10 @@ def _emergence(
         one: dict[str, Any] = {"C_lo": None, "C_hi": None} | _unknown_interval(joint.params)
         joint = joint if joint.alpha is None else replace(joint, **one)
     joint = _judged_joint(joint, pooled)
-    pooled_crossings = {n: tuple(pooled_crossing(pooled, n, q) for q in LEVELS) for n in lengths}
+    pooled_crossings = {
+        n: tuple(extrapolated[n].of(pooled_crossing(pooled, n, level), pooled.status) for level in LEVELS)
+        for n in lengths
+    }
     documents = "document_covariance" in joint.params
     crossings = {n: tuple(joint_crossing(joint, n, q, documents=documents) for q in LEVELS) for n in lengths}
     independent_MN = rbp_M[:, None] ** np.array(lengths)
@@ -279,4 +285,5 @@ def _joint(emergence: Emergence) -> tuple[PowerLawFit, Record]:
 
 
 def _plain(crossing: Crossing) -> Record:
-    return {**asdict(crossing), "S": crossing.S, "lo": crossing.lo, "hi": crossing.hi}
+    sizes = {"S": crossing.S, "lo": crossing.lo, "hi": crossing.hi, "method": crossing.method}
+    return {**vars(crossing), **sizes, "law": None if crossing.law is None else _plain(crossing.law)}

@@ -1,4 +1,7 @@
-"""The size at which the share of windows of hits reaches a level: by a fitted law, with its interval."""
+"""The size at which the share of windows of hits reaches a level: by a fitted law, with its interval.
+
+Outside the sizes the answer is another (`rbpx.analyses.emergence.extrapolated`).
+"""
 
 import math
 from dataclasses import dataclass
@@ -15,6 +18,7 @@ from rbpx.laws.fieller import fieller
 from rbpx.laws.interval import student_t
 from rbpx.laws.line import line
 from rbpx.laws.model_scatter import Scatter
+from rbpx.laws.over_forms import COMBINED
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.shares import neg_ln
 from rbpx.laws.verdict import FAR
@@ -32,6 +36,9 @@ class Crossing:
     numbers are None where the law has none, or does not rise towards the share. The status is that of the law, or
     beyond where S is more than 10 times outside the measured sizes: the interval assumes that the law holds there.
     is_beyond says so whatever the status.
+
+    Where the answer is over forms, `law` is that of the law alone; ln_S may then be None with an end known: at no size
+    that was searched is a model more likely than not to reach the level.
     """
 
     share: float
@@ -40,6 +47,17 @@ class Crossing:
     ln_hi: float | None
     status: Status
     is_beyond: bool = False
+    law: "Crossing | None" = None
+
+    @property
+    def method(self) -> str:
+        """`combined` if over forms, else `law`."""
+        return "law" if self.law is None else COMBINED
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether anything is known of the size."""
+        return any(number is not None for number in (self.ln_S, self.ln_lo, self.ln_hi))
 
     @property
     def S(self) -> float | None:

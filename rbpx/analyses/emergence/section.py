@@ -114,14 +114,13 @@ def _laws(result: Emergences) -> Sheet:
     columns += [(f"S at p = {level}", f"S_at_{level}") for level in LEVELS]
     note = (
         "−ln p = C·S^−α for each N; pooled: one α for every N and a constant for each, from the counts of windows, "
-        "p = 0 included; C·N: −ln p = C·N·S^−α, as if tokens were independent. S at p: where p reaches that level; "
-        f"beyond: more than {FAR} times outside the sizes."
+        "p = 0 included; C·N: −ln p = C·N·S^−α, as if tokens were independent. S at p: where p reaches that level, "
+        f"outside the sizes by the prediction over forms; beyond: more than {FAR} times outside the sizes."
     )
     return Sheet.of("laws", "Laws of windows", [*columns, ("status", "status")], rows, note)
 
 
 def _crossing(crossing: Crossing) -> Entry:
-    S = crossing.S
-    is_finite = S is not None and math.isfinite(S)
-    text = short(S) if is_finite else UNKNOWN
-    return Entry(f"{text}, beyond" if is_finite and crossing.is_beyond else text, (S if is_finite else None,))
+    S, lo = crossing.S, crossing.lo
+    text = short(S) if S is not None else UNKNOWN if lo is None else f"from {short(lo)}"
+    return Entry(f"{text}, beyond" if crossing.is_beyond and crossing.has_numbers else text, (S,))

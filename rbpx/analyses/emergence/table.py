@@ -36,8 +36,8 @@ def show(results: Sequence[Emergences]) -> None:
         "p_N: share of windows of N consecutive tokens whose ranks are all at most k; ties "
         f"{results[0].group.ties.value}. Independent: RBP_k^N. Laws: -ln p_N = C S^-alpha for each N, with R2 of "
         "ln(-ln p); pooled: one alpha and a constant for each N, from the counts of windows, p = 0 included; C N: one "
-        "constant, times N. S at p: with a 95 % interval, – for an end that is unbounded; * more than "
-        f"{FAR} times outside the sizes.{ask}",
+        "constant, times N. S at p: with a 95 % interval, – for an end that is unbounded; outside the sizes over "
+        f"forms, as in predict; * more than {FAR} times outside.{ask}",
         (status for emergence in shown for status in _statuses(emergence)),
     )
 
@@ -45,7 +45,7 @@ def show(results: Sequence[Emergences]) -> None:
 def _statuses(emergence: Emergence) -> Iterator[Status]:
     for law in emergence.laws:
         yield law.fit.status
-        yield from (crossing.status for crossing in law.crossings if crossing.ln_S is not None)
+        yield from (crossing.status for crossing in law.crossings if crossing.has_numbers)
     yield from (emergence.pooled.status, emergence.joint.status)
 
 
@@ -125,20 +125,17 @@ def _print_laws(screen: Console, group: Group, result: Emergence) -> None:
     C = [short(joint.C), magnitude_span(joint.C_lo, joint.C_hi)]
     table.add_row("C N", number(joint.alpha), ends, *C, *r2, "", str(joint.n_sizes), "", status_name(joint.status))
     put(screen, table)
-    crossing = [law for law in result.laws if any(c.ln_S is not None for c in law.crossings)]
+    crossing = [law for law in result.laws if any(c.has_numbers for c in law.crossings)]
     if crossing:
         columns = ["N", *(f"S at p = {level}" for level in LEVELS)]
-        table = grid(
-            f"{group.title}, k = {result.k}: sizes at which p_N reaches a level, by the law of that N", columns
-        )
+        table = grid(f"{group.title}, k = {result.k}: sizes at which p_N reaches a level", columns)
         for law in crossing:
             table.add_row(str(law.n), *map(_crossing, law.crossings))
         put(screen, table)
 
 
 def _crossing(crossing: Crossing) -> str:
-    if crossing.ln_S is None:
-        return UNKNOWN
     lo, hi = (UNKNOWN if end is None else f"{end:.0e}".replace("e+", "e") for end in (crossing.lo, crossing.hi))
     text = f"{lo}..{hi}" if crossing.S is None else f"{crossing.S:.1e} ({lo}..{hi})".replace("e+", "e")
+    text = text if crossing.has_numbers else UNKNOWN
     return f"{text}*" if crossing.is_beyond else text

@@ -21,8 +21,9 @@ from rbpx.laws.fieller import fieller
 from rbpx.laws.form import Form
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.significance import ALPHA, p_of_zero
+from rbpx.laws.trend import with_reasons
 from rbpx.laws.uncertainty import Uncertainty
-from rbpx.status import Status
+from rbpx.status import Status, in_order
 
 Floats = NDArray[np.float64]
 _Closing = tuple[float | None, float | None, float | None]
@@ -123,7 +124,7 @@ class Gap:
             Status.bends: self.bends,
             Status.beyond: self.is_beyond,
         }
-        return [status for status in Status if holds.get(status, False)]
+        return list(in_order(status for status, is_so in holds.items() if is_so))
 
 
 def _exp(x: float) -> float:
@@ -143,9 +144,7 @@ def settle(gap: Gap, p_adjusted: float | None, doubts: Collection[Status] = ()) 
         return gap
     if gap.verdict != "closes":
         gap = replace(gap, ln_S_closed=None, ln_S_closed_lo=None, ln_S_closed_hi=None)
-    reasons = sorted({*doubts, *gap.reasons()}, key=list(Status).index)
-    params = gap.fit.params | {"reasons": [status.value for status in reasons]}
-    return replace(gap, fit=replace(gap.fit, status=reasons[0] if reasons else Status.ok, params=params))
+    return replace(gap, fit=with_reasons(gap.fit, [*doubts, *gap.reasons()]))
 
 
 def fit_gap(

@@ -1,0 +1,142 @@
+"""Every form of a grid fitted to series of values, weighed by how well it fits, and what each says of other sizes.
+
+For a given E, a given bend and a given correlation two parameters are left, and a new model has Student's t as
+predictive distribution of ln y, with n - 2 degrees of freedom. The weight of each is
+prior (SSE^(-(n-2)/2) |R|^(-1/2))^.9 |J' R^-1 J|^-.35, with R the correlation of the scatter and J the derivatives of
+ln y. The last exponent would be 1/2 if every exponent alpha were as likely beforehand, and 0 if every slope of ln y
+were. The likelihood counts for nine tenths, because no form is exact and small deviations from all of them would tell
+one from another with too much confidence (P. Gruenwald and T. van Ommen, Bayesian Analysis 12, 2017). Both numbers were
+chosen by coverage and width (docs/explanation/uncertainty.md).
+
+Shapes: B series, N sizes, T other sizes, G components.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbpx.laws.form_grid import FormGrid
+from rbpx.laws.t_mixture import TMixture
+
+__all__ = ["FormFits", "fit_forms"]
+
+Floats = NDArray[np.float64]
+
+_EVIDENCE: Final = 0.9  # what the likelihood counts for
+_FLATNESS: Final = 0.35  # exponent of |J' R^-1 J|
+_STEPS: Final = 4  # of Gauss-Newton: each form has two parameters, and starts at its own weighted line
+_EXACT: Final = 1e-13  # relative to |ln y|: residuals below it are rounding, so the form is exact
+
+
+@dataclass(frozen=True, eq=False)
+class FormFits:
+    """The components, fitted.
+
+    Attributes:
+        grid: the components.
+        E_BG: the offset of each.
+        theta_BG2: ln C at the middle of the sizes, and alpha.
+        residual_BGN: ln y less ln of the law.
+        share_BGN: of the power law in the law, the derivative of ln y by ln C.
+        A_BG22: J' R^-1 J.
+        sigma2_BG: variance of a model about the law.
+        weight_BG: of each component; they sum to 1.
+    """
+
+    grid: FormGrid
+    E_BG: Floats
+    theta_BG2: Floats
+    residual_BGN: Floats
+    share_BGN: Floats
+    A_BG22: Floats
+    sigma2_BG: Floats
+    weight_BG: Floats
+
+    def at(self, x_T: Floats) -> TMixture:
+        """The predictive distribution of ln y of new models, [B, T] mixtures.
+
+        Args:
+            x_T: ln S of each.
+        """
+        onward = self.grid.onward(x_T)
+        ln_power_BTG = self.theta_BG2[:, None, :, 0] - self.theta_BG2[:, None, :, 1] * onward.u_TG
+        ln_law_BTG = _ln_sum(ln_power_BTG, self.E_BG[:, None])
+        share_BTG = np.exp(ln_power_BTG - ln_law_BTG)
+
+        def carried(column_BGN: Floats) -> Floats:
+            return np.asarray(np.einsum("bgn,tgn->btg", column_BGN, onward.carry_TGN))
+
+        of_first_BTG = share_BTG - carried(self.share_BGN)
+        of_slope_BTG = -share_BTG * onward.u_TG + carried(self.share_BGN * self.grid.u_GN)
+        gradient_BTG2 = np.stack([of_first_BTG, of_slope_BTG], axis=3)
+        spread_BTG = np.einsum("btgi,bgij,btgj->btg", gradient_BTG2, np.linalg.inv(self.A_BG22), gradient_BTG2)
+        scale_BTG = np.sqrt(self.sigma2_BG[:, None] * (onward.rest_TG + spread_BTG))
+        weight_BTG = np.broadcast_to(self.weight_BG[:, None], scale_BTG.shape)
+        centre_BTG = ln_law_BTG + carried(self.residual_BGN)
+        return TMixture(centre_BTG, scale_BTG, weight_BTG, len(self.grid.x_N) - 2)
+
+
+def fit_forms(grid: FormGrid, ln_y_BN: Floats) -> FormFits:
+    """Fit every component of a grid to each series, by Gauss-Newton in ln y."""
+    n = ln_y_BN.shape[1]
+    ln_y_B1N = ln_y_BN[:, None]
+    y_B1N = np.exp(ln_y_B1N)
+    E_BG = grid.offset_G * y_B1N.min(axis=2)
+    share_BGN = 1 - E_BG[:, :, None] / y_B1N
+    theta_BG2 = _solve(grid, share_BGN, share_BGN * np.log(y_B1N - E_BG[:, :, None]))[0]
+    theta_BG2, law_BGN, share_BGN, sse_BG = _improve(grid, E_BG, ln_y_B1N, theta_BG2)
+    A_BG22 = _solve(grid, share_BGN, law_BGN)[1]
+
+    rounding_B1 = n * (_EXACT * np.maximum(1.0, np.abs(ln_y_BN).max(axis=1, keepdims=True))) ** 2
+    exact_BG = sse_BG <= rounding_B1
+    with np.errstate(divide="ignore"):
+        ln_likelihood_BG = -(n - 2) / 2 * np.log(sse_BG) - grid.ln_det_G / 2
+    ln_weight_BG = np.log(grid.prior_G) + _EVIDENCE * ln_likelihood_BG - _FLATNESS * np.linalg.slogdet(A_BG22)[1]
+    # Forms that pass through all points leave nothing to weigh: the first of them, the simplest, answers.
+    simplest_BG = np.where(np.arange(exact_BG.shape[1]) == np.argmax(exact_BG, axis=1)[:, None], 0.0, -np.inf)
+    ln_weight_BG = np.where(exact_BG.any(axis=1, keepdims=True), simplest_BG, ln_weight_BG)
+    weight_BG = np.exp(ln_weight_BG - ln_weight_BG.max(axis=1, keepdims=True))
+    weight_BG = weight_BG / weight_BG.sum(axis=1, keepdims=True)
+    sigma2_BG = np.where(exact_BG, 0.0, sse_BG / (n - 2))
+    return FormFits(grid, E_BG, theta_BG2, ln_y_B1N - law_BGN, share_BGN, A_BG22, sigma2_BG, weight_BG)
+
+
+def _improve(grid: FormGrid, E_BG: Floats, ln_y_B1N: Floats, theta_BG2: Floats) -> tuple[Floats, ...]:
+    """Gauss-Newton in ln y from the weighted line through ln(y - E), where a step that gains nothing is not taken.
+
+    Returns:
+        The parameters, ln of the law, the share of the power law in it, and the whitened sum of squares.
+    """
+
+    def at(theta_BG2: Floats) -> tuple[Floats, Floats, Floats]:
+        ln_power_BGN = theta_BG2[..., :1] - theta_BG2[..., 1:] * grid.u_GN
+        law_BGN = _ln_sum(ln_power_BGN, E_BG[..., None])
+        white_BGN = np.einsum("bgn,gnm->bgm", ln_y_B1N - law_BGN, grid.whiten_GNN)
+        return law_BGN, np.exp(ln_power_BGN - law_BGN), (white_BGN**2).sum(2)
+
+    law_BGN, share_BGN, sse_BG = at(theta_BG2)
+    for _ in range(_STEPS):
+        new_theta_BG2 = theta_BG2 + _solve(grid, share_BGN, ln_y_B1N - law_BGN)[0]
+        new_law_BGN, new_share_BGN, new_sse_BG = at(new_theta_BG2)
+        better_BG = new_sse_BG < sse_BG
+        theta_BG2 = np.where(better_BG[..., None], new_theta_BG2, theta_BG2)
+        law_BGN = np.where(better_BG[..., None], new_law_BGN, law_BGN)
+        share_BGN = np.where(better_BG[..., None], new_share_BGN, share_BGN)
+        sse_BG = np.where(better_BG, new_sse_BG, sse_BG)
+    return theta_BG2, law_BGN, share_BGN, sse_BG
+
+
+def _solve(grid: FormGrid, share_BGN: Floats, target_BGN: Floats) -> tuple[Floats, Floats]:
+    """Least squares of the target on (share, -share u), whitened: the two coefficients, and J' R^-1 J."""
+    J_BG2N = np.stack([share_BGN, -share_BGN * grid.u_GN], axis=2) @ grid.whiten_GNN
+    white_BGN = np.einsum("bgn,gnm->bgm", target_BGN, grid.whiten_GNN)
+    A_BG22 = J_BG2N @ J_BG2N.swapaxes(2, 3)
+    return np.linalg.solve(A_BG22, J_BG2N @ white_BGN[..., None])[..., 0], A_BG22
+
+
+def _ln_sum(ln_power: Floats, E: Floats) -> Floats:
+    """ln(E + exp(ln_power)), E >= 0."""
+    with np.errstate(divide="ignore"):  # ln 0 = -inf is the neutral element of logaddexp
+        return np.asarray(np.logaddexp(ln_power, np.log(E)))

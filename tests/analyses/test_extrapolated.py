@@ -1,0 +1,96 @@
+"""Crossings of `emergence` outside the sizes: over forms, with the law alone beside them, as a command prints them."""
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rbpx.analyses.emergence.crossing import windows_crossing
+from rbpx.analyses.emergence.extrapolated import Extrapolation
+from rbpx.analyses.emergence.law import fit_windows
+from rbpx.laws.over_forms import predict_batch
+from rbpx.status import Status
+from tests.support.commands import here
+
+S = np.geomspace(1e6, 1e9, 7)
+LEVELS = (0.1, 0.5, 0.9)
+P = np.exp(-40 * S**-0.2 * np.exp(0.02 * np.array([1.0, -1, 1, 0, -1, 0.5, -0.5])))
+
+
+def test_within_the_sizes_the_law_answers_and_outside_all_forms_do() -> None:
+    extrapolated, fit = Extrapolation(S, P, LEVELS), fit_windows(S, P)
+    law = [windows_crossing(fit, level) for level in LEVELS]
+    found = [extrapolated.of(crossing, fit.status) for crossing in law]
+    assert [crossing.method for crossing in found] == ["law", "law", "combined"]
+    assert found[:2] == law[:2]
+    assert found[2].law == law[2]
+    assert law[2].ln_lo is not None
+    # An offset that the points allow keeps the level from being reached, which the law alone cannot know.
+    assert (law[2].ln_hi is None, found[2].ln_hi) == (False, None)
+    assert found[2].ln_lo is not None
+    assert found[2].status is Status.beyond
+
+
+def test_shares_of_0_leave_the_law_alone() -> None:
+    fit = fit_windows(S, P)
+    law = windows_crossing(fit, 0.9)
+    assert Extrapolation(S, [0.0, *P[1:]], LEVELS).of(law, fit.status) == law
+
+
+def imported(place: Path, lengths: Sequence[int], cwd: Path) -> Path:
+    """A store with windows of some lengths, as if tokens were independent."""
+    table, store = place / "windows.csv", place / "store"
+    lines = [
+        f"theirs,text,{size:.0f},{size:.0f},1,{n},{p**n:.12f}" for size, p in zip(S, P, strict=True) for n in lengths
+    ]
+    table.write_text("\n".join(["family,dataset,size,S,k,n,rbp", *lines]))
+    here("import", table, "source=them", "ties=pessimistic", "--store", store, cwd=cwd, check=0)
+    return store
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What `emergence` says of imported windows of 1 and 5 tokens."""
+    place, cwd = tmp_path_factory.mktemp("windows"), tmp_path_factory.mktemp("cwd")
+    store = imported(place, (1, 5), cwd)
+    printed = here("emergence", "--store", store, "--format", "json", cwd=cwd, check=0).stdout
+    return [row for row in json.loads(printed) if row["kind"].endswith("law")]
+
+
+def test_a_row_has_the_crossing_over_forms_and_that_of_its_law(rows: list[dict[str, Any]]) -> None:
+    of_5 = next(row for row in rows if row["n"] == 5 and row["kind"] == "law")
+    half = next(crossing for crossing in of_5["params"]["crossings"] if crossing["share"] == 0.5)
+    middle, lower, upper = (None if half[end] is None else float(half[end]) for end in ("S", "lo", "hi"))
+    assert half["method"] == "combined"
+    assert half["law"]["S"] > S[-1]
+    assert middle is not None
+    assert lower is not None
+    y_N = -np.log([float(f"{p**5:.12f}") for p in P])
+    for size, column in ((middle, 0), (lower, 1)):
+        assert predict_batch(np.round(S), y_N[None], size)[0, column] == pytest.approx(math.log(2), rel=1e-6)
+    assert upper is None or predict_batch(np.round(S), y_N[None], upper)[0, 2] == pytest.approx(math.log(2), rel=1e-6)
+
+
+def test_the_pooled_law_is_extrapolated_as_the_law_of_that_length_and_the_joint_law_by_itself(
+    rows: list[dict[str, Any]],
+) -> None:
+    own, pooled, joint = (
+        next(row for row in rows if row["kind"] == kind and (kind != "law" or row["n"] == 5))["params"]["crossings"]
+        for kind in ("law", "pooled law", "joint law")
+    )
+    at = [crossing["share"] for crossing in own].index(0.9)
+    names = ("S", "lo", "hi", "ln_S", "method")
+    assert [pooled["5"][at][name] for name in names] == [own[at][name] for name in names]
+    assert pooled["5"][at]["law"]["S"] == pytest.approx(own[at]["law"]["S"], rel=0.2)
+    assert joint["5"][at]["method"] == "law"
+
+
+def test_the_table_names_what_is_beyond(tmp_path: Path, cwd: Path) -> None:
+    printed = here("emergence", "k=1", "--store", imported(tmp_path, (5,), cwd), cwd=cwd, check=0).stdout
+    (row,) = [line for line in printed.splitlines() if line.split()[:1] == ["5"] and "(" in line]
+    assert row.rstrip().endswith("*")
+    assert "outside the sizes over forms" in " ".join(printed.split())

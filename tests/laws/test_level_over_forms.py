@@ -1,0 +1,74 @@
+"""The size at which a level is reached over forms, against a search on the prediction and on drawn ladders."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from benchmarks.coverage import Truth
+from rbpx.laws.level_over_forms import SEARCHED, reach_over_forms
+from rbpx.laws.over_forms import predict_batch
+
+S = np.geomspace(1e6, 1e9, 7)
+Y = 40 * S**-0.15 * np.exp(0.01 * np.array([1.0, -1, 1, 0, -1, 0.5, -0.5]))
+
+
+def by_search(column: int, level: float) -> float | None:
+    """Where one column of the prediction (median, lower end, upper end) falls to the level; None where it does not."""
+
+    def above(x: float) -> float:
+        return float(np.log(predict_batch(S, Y[None], math.exp(x))[0, column] / level))
+
+    far = math.log(S[-1] * SEARCHED)
+    return None if above(far) > 0 else float(brentq(above, math.log(S[0] / SEARCHED), far, xtol=1e-7))
+
+
+@pytest.mark.parametrize("level", [3.0, 1.6, 0.5])
+def test_both_ends_and_the_size_are_where_the_prediction_meets_the_level(level: float) -> None:
+    (found,) = reach_over_forms(S, Y, [level]) or []
+    # A lower end of y that meets the level is a size at which the level is just possible: the lower end of the sizes.
+    for number, column in ((found.ln_S, 0), (found.ln_lo, 1), (found.ln_hi, 2)):
+        expected = by_search(column, level)
+        assert (number is None) == (expected is None)
+        assert number == (None if expected is None else pytest.approx(expected, abs=1e-6))
+
+
+def test_a_level_that_an_offset_may_keep_from_being_reached_has_an_open_end() -> None:
+    near, far, never = reach_over_forms(S, Y, [1.6, 0.5, 0.01]) or []
+    assert near.ln_hi is not None
+    assert far.ln_S is not None
+    assert far.ln_hi is None
+    assert (never.ln_S, never.ln_lo, never.ln_hi) == (None, None, None)
+
+
+def test_points_on_a_law_reach_a_level_where_its_inverse_says() -> None:
+    (found,) = reach_over_forms(S, 40 * S**-0.15, [1.5]) or []
+    assert [found.ln_lo, found.ln_S, found.ln_hi] == pytest.approx([math.log(40 / 1.5) / 0.15] * 3, abs=1e-7)
+
+
+def test_values_without_a_law_reach_nothing() -> None:
+    assert reach_over_forms(S[:2], Y[:2], [1.0]) is None
+    assert reach_over_forms(S, [*Y[:6], 0.0], [1.0]) is None
+    assert reach_over_forms(S, -Y, [1.0]) is None
+
+
+def held(truth: Truth, draws: int) -> float:
+    """Share of ladders whose interval for the value of a new model holds its size."""
+    x, ln_y = truth.draw(draws, np.random.default_rng(3))
+    inside = 0
+    for row in ln_y:
+        (found,) = reach_over_forms(np.exp(x[:-1]), np.exp(row[:-1]), [math.exp(row[-1])]) or []
+        inside += (found.ln_lo is None or found.ln_lo <= x[-1]) and (found.ln_hi is None or x[-1] <= found.ln_hi)
+    return inside / draws
+
+
+def test_the_interval_holds_the_size_of_a_new_model() -> None:
+    assert held(Truth(0.12, 5, 0.3, 0.01), 60) >= 0.9
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n", [5, 7, 10])
+@pytest.mark.parametrize("E", [0.0, 0.3, 1.0])
+def test_the_interval_holds_the_size_of_a_new_model_at_any_offset(n: int, E: float) -> None:
+    assert held(Truth(0.12, n, E, 0.01), 500) >= 0.92
