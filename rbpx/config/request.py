@@ -39,6 +39,7 @@ class Request:
     device: Device = Device.auto
     memory: Any = None  # a dict; Hydra adds no keys to one that is typed
     tokens_per_batch: int = 4096
+    deterministic: bool = False
     seed: int = SEED
     k: Any = None
     n: Any = None
@@ -107,6 +108,11 @@ class Request:
                 raise RbpxError(
                     f"{key}={value} is not what the authors used, which is {theirs}; drop it, or use protocol=paper"
                 )
+
+    @property
+    def batch_budget(self) -> int:
+        """Padded tokens of a batch; 1 is one window a batch, so that no window's numbers depend on its neighbours."""
+        return 1 if self.deterministic else self.tokens_per_batch
 
     def sizes(self) -> list[str] | None:
         """The sizes asked for, in order; None means all."""

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from rbpx.config.placement import Split
-from rbpx.errors import MeasureError, RbpxError
+from rbpx.errors import MeasureError, RbpxError, first_line
 from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import weight_files
 from rbpx.models.pickles import convert
@@ -87,9 +87,3 @@ def _device_map(split: Split | None) -> dict[str, Any]:
     logger.setLevel(logging.ERROR)  # it warns that parts are offloaded, which is intended
     limits = None if split.limits is None else dict(split.limits)
     return {"device_map": "auto", "max_memory": limits, "offload_folder": split.folder}
-
-
-def first_line(problem: Exception) -> str:
-    """The first line of a library's error, to be part of a one-line message."""
-    lines = [line.strip() for line in str(problem).split("\n") if line.strip()]
-    return f"{type(problem).__name__}: {lines[0][:200] if lines else 'no reason given'}"
