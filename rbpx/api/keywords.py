@@ -44,7 +44,8 @@ class Keys(TypedDict, total=False):
         limit: documents at most, to measure.
         dtype: precision to measure in.
         device: to measure on: "auto", "cpu", "cuda" or "split".
-        tokens_per_batch: padded tokens in a batch; changes speed, never results.
+        tokens_per_batch: padded tokens in a batch; changes speed, and results by rounding alone.
+        deterministic: whether measured bits are to be the same for every batch size and number of processes.
     """
 
     model: str | Sequence[str]
@@ -68,6 +69,7 @@ class Keys(TypedDict, total=False):
     dtype: Literal["float32", "bfloat16", "float16"]
     device: Literal["auto", "cpu", "cuda", "split"]
     tokens_per_batch: int
+    deterministic: bool
 
 
 def requests(

@@ -12,7 +12,13 @@ from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 
 INCOMPLETE = "a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help"
-_PLAIN = {"bos": Bos.tokenizer.value, "whole": False, "stride": None, "padding": Padding.counted.value, "deterministic": False}
+_PLAIN = {
+    "bos": Bos.tokenizer.value,
+    "whole": False,
+    "stride": None,
+    "padding": Padding.counted.value,
+    "deterministic": False,
+}
 
 
 @dataclass(frozen=True)

@@ -144,9 +144,7 @@ def measure_cell(
     return processes.broadcast(record)
 
 
-def _prepare(
-    cell: Cell, loaded: LoadedModel, documents: Sequence[Document]
-) -> tuple[ResolvedProtocol, list[Window]]:
+def _prepare(cell: Cell, loaded: LoadedModel, documents: Sequence[Document]) -> tuple[ResolvedProtocol, list[Window]]:
     """The protocol of a cell, resolved for its model, and the windows of its documents."""
     if cell.non_embedding_params not in (None, loaded.non_embedding_params):
         raise RbpxError(

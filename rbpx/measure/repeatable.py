@@ -16,16 +16,19 @@ _CUBLAS = "CUBLAS_WORKSPACE_CONFIG"  # without it cuBLAS may choose another kern
 
 @contextmanager
 def repeatable() -> Iterator[None]:
-    """Compute in one thread and by deterministic kernels alone for as long as the block takes.
+    """Compute in one thread, and on a GPU by deterministic kernels alone, for as long as the block takes.
 
-    Torch raises RuntimeError where an operation on a GPU has no such kernel.
+    Torch raises RuntimeError where an operation on a GPU has no such kernel. On a CPU one thread is all it takes.
     """
-    n_threads, was_on = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    n_threads, on_gpu = torch.get_num_threads(), torch.cuda.is_available()
+    was_on = torch.are_deterministic_algorithms_enabled()
     os.environ.setdefault(_CUBLAS, ":4096:8")
     torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
+    if on_gpu:
+        torch.use_deterministic_algorithms(True)
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(was_on)
         torch.set_num_threads(n_threads)
+        if on_gpu:
+            torch.use_deterministic_algorithms(was_on)

@@ -51,6 +51,7 @@ def load_weights(
             trust_remote_code=False,
             local_files_only=True,
             output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are refused below, by name
             **_device_map(split),
         )
         model = model.eval() if split is not None else model.to(device).eval()
@@ -65,7 +66,18 @@ def load_weights(
                 f"{name} has a pickle that is not a plain file of tensors (corrupt, or with code in it), so it was not "
                 "opened; use weights in safetensors"
             ) from None
+        if "trust_remote_code" in str(problem):
+            raise RbpxError(
+                f"{name} needs code of its own, and rbpx runs none; use a checkpoint of an architecture of transformers"
+            ) from None
         raise RbpxError(f"{name} cannot be loaded as a causal language model: {first_line(problem)}") from None
+    mismatched = sorted(report["mismatched_keys"])
+    if mismatched:  # transformers would fill them with random numbers
+        key, stored, configured = mismatched[0]
+        raise RbpxError(
+            f"{name} has {len(mismatched)} weights of other shapes than config.json says, first {key}: "
+            f"{tuple(stored)} in its file, {tuple(configured)} by config.json; check config.json"
+        )
     missing = sorted(report["missing_keys"])
     if missing:  # transformers would fill them with random numbers
         raise RbpxError(f"{name} lacks {len(missing)} of its weights, first {missing[0]}; is the download complete?")

@@ -27,7 +27,13 @@ SMALL: dict[str, Any] = {
     **{"num_experts_per_tok": 2, "n_group": 1, "topk_group": 1, "first_k_dense_replace": 1},
     **_LATENT,
     **dict.fromkeys(_CONTEXTS, CONTEXT),
-    **{"vocab_size": VOCAB_ROWS, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2},
+    **{
+        "vocab_size": VOCAB_ROWS,
+        "vocab_size_per_layer_input": VOCAB_ROWS,
+        "pad_token_id": 0,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+    },
     **{"is_decoder": True, "initializer_range": 0.2},
 }
 _MAMBA = {"mamba_n_heads": 8, "mamba_d_head": 8, "mamba_d_state": 8}
@@ -35,10 +41,13 @@ _ALL_HEADS = {"num_key_value_heads": 4}  # of latent attention
 # What some need beside, because one value of theirs has to fit another.
 OWN: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("axk1", "axk2", "deepseek_v2", "deepseek_v3", "deepseek_v32", "glm4_moe_lite"), _ALL_HEADS),
-    **dict.fromkeys(("glm_moe_dsa", "longcat_flash", "minicpm3", "youtu"), _ALL_HEADS),
+    **dict.fromkeys(("glm_moe_dsa", "minicpm3", "youtu"), _ALL_HEADS),
     **dict.fromkeys(("bamba", "granitemoehybrid"), _MAMBA),
     "cohere": {"logit_scale": 0.0613},
     "dots1": {"n_shared_experts": 1},
+    **dict.fromkeys(("bailing_hybrid", "kimi_linear", "dots3_note", "dots3_note_text"), _ALL_HEADS),
+    "longcat_flash": _ALL_HEADS | {"ffn_hidden_size": 64, "expert_ffn_hidden_size": 32},
+    "reformer": {"axial_pos_embds": False},
     "falcon_h1": {"mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_state": 8},
     "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
     "granite": {"logits_scaling": 7.0},
@@ -61,13 +70,11 @@ def tiny_config(model_type: str, **changes: Any) -> Any:
     kind = CONFIG_MAPPING[model_type]
     whole = kind()
     text = whole.get_text_config(decoder=True)
-    has = text.to_dict()
+    parts = [name for name in kind.sub_configs if getattr(whole, name) is text]
+    has = (text if parts else whole).to_dict()  # an encoder with a decoder has no part of its own for text
     small = {key: value for key, value in SMALL.items() if key in has}
     layer_types = list(dict.fromkeys(has.get("layer_types") or []))
     if layer_types:
         small["layer_types"] = (layer_types * 2)[:2]
     small |= OWN.get(model_type, {}) | changes
-    if text is whole:
-        return kind(**small)
-    part = next(name for name in kind.sub_configs if getattr(whole, name) is text)
-    return kind(**{part: small})
+    return kind(**{parts[0]: small} if parts else small)

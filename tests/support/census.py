@@ -29,7 +29,7 @@ TABLE = DOCS / "reference" / "architectures.csv"
 COLUMNS = ("architecture", "model", "context", "beyond", "head", "in_16_bits", "refused")
 CPU = torch.device("cpu")
 _MOST_S = 120  # for one architecture
-_MOST_PARAMS = 20_000_000  # of a form that is still tiny; larger ones have parts that no setting here reaches
+_MOST_PARAMS = 100_000_000  # of a form that is still tiny; larger ones have parts that no setting here reaches
 _LONG = 513  # tokens: one more than a window of protocol=paper
 
 
