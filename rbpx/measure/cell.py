@@ -139,6 +139,8 @@ def measure_cell(
 
     try:
         processes.together(write if processes.is_main else lambda: None)
+    except MeasureError:
+        raise
     except RbpxError as problem:
         raise MeasureError(str(problem)) from None
     return processes.broadcast(record)

@@ -247,6 +247,8 @@ def _measure(
             budget = grid.request.batch_budget
             with repeatable() if cell.deterministic else nullcontext():
                 record = measure_cell(cell, grid.sample, load, store, processes, budget, config, begin)
+    except BrokenPipeError:  # whoever read what is printed has seen enough
+        raise
     except Exception as raised:
         problem = raised if isinstance(raised, RbpxError) else UnexpectedError.of(raised, "measuring it failed")
         if problem is not raised and processes.world_size > 1:
