@@ -186,7 +186,8 @@ def test_two_processes_make_the_bits_of_one_where_they_are_asked_to(
     one, two = only_run(tmp_path / "one"), only_run(tmp_path / "two")
     assert (one.manifest["n_processes"], two.manifest["n_processes"]) == (1, 2)
     assert one.tokens.num_rows > 500
-    assert one.tokens.equals(two.tokens), "floats too: arrow compares their values, and none is NaN"
+    for name in one.tokens.column_names:
+        np.testing.assert_array_equal(one.tokens[name].to_numpy(), two.tokens[name].to_numpy(), err_msg=name)
 
 
 def test_a_failure_that_one_process_meets_ends_all_and_keeps_no_run(
