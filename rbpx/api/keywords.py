@@ -45,7 +45,7 @@ class Keys(TypedDict, total=False):
         dtype: precision to measure in.
         device: to measure on: "auto", "cpu", "cuda" or "split".
         tokens_per_batch: padded tokens in a batch; changes speed, and results by rounding alone.
-        deterministic: whether measured bits are to be the same for every batch size and number of processes.
+        deterministic: whether measured bits are to be the same for every batch size.
     """
 
     model: str | Sequence[str]

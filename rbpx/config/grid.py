@@ -43,7 +43,7 @@ class Cell:
         dtype: precision of the model.
         limit: documents at most.
         seed: of the draw.
-        deterministic: whether its numbers are equal to the bit for any batch size and number of processes.
+        deterministic: whether each window is computed alone and in one thread, so that the batch size moves no bit.
         pickled: whether weights may come from a pickle; not part of the key, since the weights are the same.
     """
 

@@ -38,7 +38,7 @@ COLUMNS: Final = {
     "dataset": "name of the text",
     "dataset_b": "the second text of a gap; null elsewhere",
     "dataset_commit": "commit of the hub that the documents are of; null for texts of this machine",
-    "deterministic": "whether its bits are those of any batch size and number of processes; null in older runs",
+    "deterministic": "whether its bits are the same for any batch size; null in older runs",
     "device": "what it was measured on",
     "distance": "largest difference between the fitted and the counted distribution function, a share",
     "distribution": "name of the fitted distribution",

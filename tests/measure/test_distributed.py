@@ -174,22 +174,6 @@ def test_processes_that_would_each_believe_to_be_alone_are_stopped_before_anythi
     assert not (tmp_path / "store").exists()
 
 
-def test_two_processes_make_the_bits_of_one_where_they_are_asked_to(
-    checkpoint: Path, texts: Path, cwd: Path, tmp_path: Path
-) -> None:
-    asked = ["deterministic=true", "device=cpu"]
-    here(*measuring(checkpoint, texts, tmp_path / "one"), *asked, "tokens_per_batch=1000", cwd=cwd, check=0)
-    (tmp_path / "both").mkdir()
-    processes = launch([*measuring(checkpoint, texts, tmp_path / "two"), *asked], tmp_path / "both")
-    outputs = [process.communicate() for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], outputs
-    one, two = only_run(tmp_path / "one"), only_run(tmp_path / "two")
-    assert (one.manifest["n_processes"], two.manifest["n_processes"]) == (1, 2)
-    assert one.tokens.num_rows > 500
-    for name in one.tokens.column_names:
-        np.testing.assert_array_equal(one.tokens[name].to_numpy(), two.tokens[name].to_numpy(), err_msg=name)
-
-
 def test_a_failure_that_one_process_meets_ends_all_and_keeps_no_run(
     tiny_checkpoint: Callable[..., Path], texts: Path, tmp_path: Path
 ) -> None:

@@ -44,7 +44,6 @@ HEADS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"logits_soft_cap": 2.0, "lru_width": 32, "attention_window_size": 16, "num_hidden_layers": 3, "head_dim": 8},
         "softcap 2",
     ),
-    "xlstm": ("xLSTMConfig", {"output_logit_soft_cap": 3.0, "num_heads": 4, "num_blocks": 2}, "softcap 3"),
     "cohere": ("CohereConfig", {"logit_scale": 0.0613}, "scale 0.0613"),
     "granite": ("GraniteConfig", {"logits_scaling": 7.0}, "scale 0.142857143"),
     "hyperclovax": ("HyperCLOVAXConfig", {"logits_scaling": 0.3}, "scale 0.3"),
