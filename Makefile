@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --no-compile -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo studies docs picture tutorial test long check types imports soak clean
+.PHONY: help install demo studies docs census picture tutorial test long check types imports soak clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -40,6 +40,10 @@ docs: $(STAMP) ## the documentation, in docs/_build/html; a warning is an error
 
 tutorial: $(STAMP) ## run what the tutorial and the example notebook show again, on the store of make demo
 	$(BIN)/python docs/retell.py docs/tutorial.md docs/example.ipynb
+
+census: $(STAMP) ## which architectures of transformers are measured: docs/reference/architectures.csv, in twenty minutes
+	rm -f docs/reference/architectures.csv
+	$(BIN)/python -m tests.support.census
 
 picture: $(STAMP) ## docs/report.png: the first screen of the report of the demo's store, by Chromium
 	@mkdir -p build

@@ -1,5 +1,7 @@
 """What goes wrong for a user, as one line: what, with its value, where, and what to do next."""
 
+from traceback import format_exception
+
 
 class RbpxError(Exception):
     """A request that cannot be met; the command line prints it as one line and exits 2."""
@@ -11,3 +13,27 @@ class MeasureError(RbpxError):
 
 class DamageError(MeasureError):
     """A file of the store that failed while it was read; looked at again, it is found and left out."""
+
+
+class UnexpectedError(MeasureError):
+    """An error that rbpx did not raise itself: of a model's code, of a library, or a mistake in rbpx.
+
+    Attributes:
+        traceback: of the original error, in Python's words.
+    """
+
+    traceback: str = ""
+
+    @classmethod
+    def of(cls, problem: Exception, what: str) -> "UnexpectedError":
+        """One line for an error of any kind, beginning with what happened; its traceback is kept."""
+        unexpected = cls(f"{what}: {first_line(problem)}")
+        unexpected.traceback = "".join(format_exception(problem))
+        return unexpected
+
+
+def first_line(problem: Exception) -> str:
+    """The kind of an error of a library and its first line, with the next where it only announces that one."""
+    lines = [line.strip() for line in str(problem).split("\n") if line.strip()]
+    n_lines = 2 if lines and lines[0].endswith(":") else 1
+    return f"{type(problem).__name__}: {' '.join(lines[:n_lines])[:200] if lines else 'no reason given'}"

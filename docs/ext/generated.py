@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ext import code, holdings, layers, notebook
+from ext import architectures, code, holdings, layers, notebook
 
 PARTS: dict[str, Callable[[], str]] = {
     "verbs": code.verbs,
@@ -13,6 +13,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "keys": code.keys,
     "configurations": code.configurations,
     "families": code.families,
+    "architectures": architectures.architectures,
     "datasets": code.datasets,
     "studies": code.studies,
     "relations": holdings.relations,

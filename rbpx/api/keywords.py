@@ -44,7 +44,8 @@ class Keys(TypedDict, total=False):
         limit: documents at most, to measure.
         dtype: precision to measure in.
         device: to measure on: "auto", "cpu", "cuda" or "split".
-        tokens_per_batch: padded tokens in a batch; changes speed, never results.
+        tokens_per_batch: padded tokens in a batch; changes speed, and results by rounding alone.
+        deterministic: whether measured bits are to be the same for every batch size.
         sql_timeout_s: seconds that an SQL condition of `slices` may take.
         sql_memory_mib: memory, MiB, for SQL.
     """
@@ -72,6 +73,7 @@ class Keys(TypedDict, total=False):
     tokens_per_batch: int
     sql_timeout_s: float | None
     sql_memory_mib: int | None
+    deterministic: bool
 
 
 def requests(

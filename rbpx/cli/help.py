@@ -49,7 +49,10 @@ limit=N           documents at most, default 1000 (audit: 50 of each run), drawn
     "dtype": """\
 dtype=float32     or bfloat16, float16; logits are float32 in each""",
     "device": """\
-device=auto       or cpu, cuda; tokens_per_batch=4096 changes speed, never results""",
+device=auto       or cpu, cuda; tokens_per_batch=4096 changes speed, and results by rounding alone: logprobs by some
+                  1e-5 nats, a rank where two logits are as close""",
+    "deterministic": """\
+deterministic=false  or true: the same bits for any tokens_per_batch; a window a pass, one thread a process""",
     "memory": """\
 device=split      a model larger than one GPU, over all GPUs, memory and disk; memory='{{0: 20GiB, cpu: 60GiB}}' limits
                   each of them, and what it does not name holds nothing""",

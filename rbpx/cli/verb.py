@@ -21,7 +21,7 @@ GRID_KEYS: Final = (
         "device",
     ),
 )
-RARE_GRID_KEYS: Final = ("model.pickled", "dataset.draw", "protocol.padding", "memory")
+RARE_GRID_KEYS: Final = ("model.pickled", "dataset.draw", "protocol.padding", "memory", "deterministic")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,13 @@ from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 
 INCOMPLETE = "a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help"
-_PLAIN = {"bos": Bos.tokenizer.value, "whole": False, "stride": None, "padding": Padding.counted.value}
+_PLAIN = {
+    "bos": Bos.tokenizer.value,
+    "whole": False,
+    "stride": None,
+    "padding": Padding.counted.value,
+    "deterministic": False,
+}
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,7 @@ class Cell:
         dtype: precision of the model.
         limit: documents at most.
         seed: of the draw.
+        deterministic: whether each window is computed alone and in one thread, so that the batch size moves no bit.
         pickled: whether weights may come from a pickle; not part of the key, since the weights are the same.
     """
 
@@ -57,6 +64,7 @@ class Cell:
     dtype: str
     limit: int
     seed: int
+    deterministic: bool = False
     pickled: bool = False
 
     @property
@@ -184,6 +192,7 @@ def cells(request: Request, text_hash: str | None, model_hashes: dict[str, str |
             dtype=request.dtype.value,
             limit=request.limit,
             seed=request.seed,
+            deterministic=request.deterministic,
             pickled=model.pickled,
         )
         for member in chosen

@@ -39,6 +39,7 @@ class Request:
     device: Device = Device.auto
     memory: Any = None  # a dict; Hydra adds no keys to one that is typed
     tokens_per_batch: int = 4096
+    deterministic: bool = False
     seed: int = SEED
     k: Any = None
     n: Any = None
@@ -118,6 +119,11 @@ class Request:
     def asked(self) -> dict[str, str]:
         """What is asked, in plain values; without where it is looked for, and whether it is computed in any case."""
         return {name: repr(value) for name, value in asdict(self).items() if name not in ("store", "output", "fresh")}
+
+    @property
+    def batch_budget(self) -> int:
+        """Padded tokens of a batch; 1 is one window a batch, so that no window's numbers depend on its neighbours."""
+        return 1 if self.deterministic else self.tokens_per_batch
 
     def sizes(self) -> list[str] | None:
         """The sizes asked for, in order; None means all."""

@@ -22,7 +22,7 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.digest import digest
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import TokenRows, measure_windows
-from rbpx.measure.protocol import resolve_protocol
+from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
 from rbpx.models.load import LoadedModel
 from rbpx.store import schema
 from rbpx.store.store import Record, Store, now
@@ -60,23 +60,11 @@ def measure_cell(
         MeasureError: measuring failed.
     """
     started_at = now()
-    loaded = load()
-    if cell.non_embedding_params not in (None, loaded.non_embedding_params):
-        raise RbpxError(
-            f"{cell.model} has S = {loaded.non_embedding_params:,} non-embedding parameters, but its family's file "
-            f"gives {cell.non_embedding_params:,}; check the size or the file"
-        )
-    protocol = resolve_protocol(cell, loaded)
-    loaded = protocol.loaded
     documents = sample.documents
-    windows = protocol.windows(documents)
+    protocol, windows = processes.together(lambda: _prepare(cell, load(), documents))
+    loaded = protocol.loaded
     n_tokens = sum(w.n_scored for w in windows)
     scored = {w.doc_id for w in windows if w.n_scored}
-    if n_tokens == 0:
-        raise RbpxError(
-            f"dataset {cell.dataset} has nothing to score: no document of its {len(documents):,} has "
-            f"{SHORTEST} consecutive tokens; use longer texts"
-        )
     run_id = digest(
         [
             schema.FORMAT,
@@ -88,6 +76,7 @@ def measure_cell(
             cell.dtype,
             f"float32 logits, {loaded.head.after}",
             *protocol.departures(),
+            *(["deterministic"] if cell.deterministic else []),
         ]
     )
     facts: Record | None = None
@@ -104,6 +93,7 @@ def measure_cell(
             "padding": protocol.padding.value,
             "bos": protocol.bos.value,
             "dtype": cell.dtype,
+            "deterministic": cell.deterministic,
             "head": loaded.head.after,
             "non_embedding_params": loaded.non_embedding_params,
             "total_params": loaded.total_params,
@@ -138,21 +128,39 @@ def measure_cell(
         "asked_at": started_at,
         "config": config,
     }
-    failure = None
-    if processes.is_main:
-        try:
-            if not store.has_vocab(loaded.tokenizer_hash):
-                store.write_vocab(loaded.tokenizer_hash, _vocab_table(loaded))
-            if facts is not None:
-                store.write_run(run_id, facts, _run_tables(run_id, rows, windows, documents))
-            store.write_record("cells", cell.key, record)
-            store.drop_record("failures", cell.failure_key)
-        except RbpxError as problem:
-            failure = str(problem)
-    failure = processes.broadcast(failure)  # if the writer raised alone, the others would wait forever
-    if failure is not None:
-        raise MeasureError(failure)
+
+    def write() -> None:
+        if not store.has_vocab(loaded.tokenizer_hash):
+            store.write_vocab(loaded.tokenizer_hash, _vocab_table(loaded))
+        if facts is not None:
+            store.write_run(run_id, facts, _run_tables(run_id, rows, windows, documents))
+        store.write_record("cells", cell.key, record)
+        store.drop_record("failures", cell.failure_key)
+
+    try:
+        processes.together(write if processes.is_main else lambda: None)
+    except MeasureError:
+        raise
+    except RbpxError as problem:
+        raise MeasureError(str(problem)) from None
     return processes.broadcast(record)
+
+
+def _prepare(cell: Cell, loaded: LoadedModel, documents: Sequence[Document]) -> tuple[ResolvedProtocol, list[Window]]:
+    """The protocol of a cell, resolved for its model, and the windows of its documents."""
+    if cell.non_embedding_params not in (None, loaded.non_embedding_params):
+        raise RbpxError(
+            f"{cell.model} has S = {loaded.non_embedding_params:,} non-embedding parameters, but its family's file "
+            f"gives {cell.non_embedding_params:,}; check the size or the file"
+        )
+    protocol = resolve_protocol(cell, loaded)
+    windows = protocol.windows(documents)
+    if not any(window.n_scored for window in windows):
+        raise RbpxError(
+            f"dataset {cell.dataset} has nothing to score: no document of its {len(documents):,} has "
+            f"{SHORTEST} consecutive tokens; use longer texts"
+        )
+    return protocol, windows
 
 
 def _run_tables(

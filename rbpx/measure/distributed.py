@@ -1,6 +1,7 @@
 """The distributed process group of a launch, as accelerate sets it up: rank, world size, device, collectives."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
@@ -8,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 
 from rbpx.counts import number_of
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, UnexpectedError
 from rbpx.models.devices import require_cuda
 
 T = TypeVar("T")
@@ -40,6 +41,22 @@ class ProcessGroup:
         from accelerate.utils import gather_object
 
         return list(gather_object([part]))
+
+    def together(self, work: Callable[[], T]) -> T:
+        """What `work` returns here; an error in one process is raised in all, which would wait for it forever."""
+        if self.world_size == 1:
+            return work()
+        problem: RbpxError | None = None
+        try:
+            result = work()
+        except RbpxError as raised:
+            problem = raised
+        except Exception as raised:
+            problem = UnexpectedError.of(raised, f"process {self.rank} failed")
+        problems = [reported for reported in self.gather(problem) if reported is not None]
+        if problems:
+            raise problems[0]
+        return result
 
     def broadcast(self, value: T) -> T:
         """The value of the main process, on every process."""

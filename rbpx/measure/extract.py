@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 from rbpx.data.windows import Window
-from rbpx.errors import MeasureError
+from rbpx.errors import MeasureError, RbpxError, UnexpectedError
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.models.devices import input_device, is_out_of_memory
 from rbpx.models.head import head_input, without_tiles
@@ -77,7 +77,8 @@ def measure_windows(
         advance: called with the number of tokens just scored by this process.
 
     Raises:
-        MeasureError: a single window does not fit into memory, or logits are not finite; every process raises it.
+        MeasureError: a single window does not fit into memory, logits are not finite, or the model's code fails; every
+            process raises it.
     """
     scored = [w for w in windows if w.n_scored]
     if sum(w.n_scored for w in scored) * loaded.head.vocab_size < _MIN_LOGITS_FOR_TILES:
@@ -105,17 +106,8 @@ def measure_batches(
     """
     scored = sorted((w for w in windows if w.n_scored), key=_longest_first)
     share = scored[processes.rank :: processes.world_size]  # dealt by length, so that the processes finish together
-    failure, parts = None, None
-    try:
-        parts = _measure_share(of_batch, loaded, share, tokens_per_batch, advance)
-    except MeasureError as problem:
-        failure = str(problem)
-    # All processes report, also after a failure: if one raised alone, the others would wait forever.
-    reports = processes.gather((failure, parts))
-    failures = [text for text, _ in reports if text is not None]
-    if failures:
-        raise MeasureError(failures[0])
-    return [part for _, of_process in reports if of_process is not None for part in of_process]
+    parts = processes.together(lambda: _measure_share(of_batch, loaded, share, tokens_per_batch, advance))
+    return [part for of_process in processes.gather(parts) for part in of_process]
 
 
 def _measure_share(
@@ -133,9 +125,12 @@ def _measure_share(
         batch = queue.pop(0)
         try:
             parts.append(of_batch(loaded, batch))
-        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as problem:
+        except RbpxError:
+            raise
+        except Exception as problem:  # each architecture fails in its own way
             if not is_out_of_memory(problem):
-                raise
+                what = f"{loaded.name} fails on a window of {len(batch[0].ids)} tokens (document {batch[0].doc_id})"
+                raise UnexpectedError.of(problem, what) from None
             failed = problem
         else:
             advance(sum(window.n_scored for window in batch))

@@ -57,14 +57,23 @@ def as_held(request: Request, text: str | None, store: Store) -> Request:
 def hash_members(request: Request, store: Store) -> dict[str, str | None]:
     """A hash of the contents of each model of a request that lies in a folder; None for hub ids.
 
+    It is None too for a folder that cannot be read while another can: loading it fails, and is that cell's failure.
+
     Raises:
-        RbpxError: the request names no model, or a folder holds none.
+        RbpxError: the request names no model, or none of its models can be read.
     """
     model = request.model
     if model is None:
         raise RbpxError(INCOMPLETE)
     hashes: dict[str, str | None] = {}
+    problems: list[RbpxError] = []
     for member in members(model, request.sizes())[1]:
-        folder, cache = local_folder(member.model, model.pickled), store.root / "hashes.json"
-        hashes[member.model] = None if folder is None else hash_model(folder, member.model, cache, model.pickled)
+        try:
+            folder, cache = local_folder(member.model, model.pickled), store.root / "hashes.json"
+            hashes[member.model] = None if folder is None else hash_model(folder, member.model, cache, model.pickled)
+        except RbpxError as problem:
+            hashes[member.model] = None
+            problems.append(problem)
+    if hashes and len(problems) == len(hashes):
+        raise problems[0]
     return hashes

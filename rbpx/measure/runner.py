@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from functools import cache, partial
@@ -22,7 +22,7 @@ from rbpx.data.corpus import text_hash
 from rbpx.data.hub_texts import Sample
 from rbpx.data.parquet_parts import Tell
 from rbpx.data.samples import sample
-from rbpx.errors import MeasureError, RbpxError
+from rbpx.errors import MeasureError, RbpxError, UnexpectedError
 from rbpx.measure.offline import as_held, hash_members
 from rbpx.measure.results import Failure, Measured
 from rbpx.measure.scored import scored_share
@@ -232,6 +232,7 @@ def _measure(
 ) -> None:
     """Measure one cell and note the result in its grid; `start_next` is called once its model begins to compute."""
     from rbpx.measure.cell import measure_cell
+    from rbpx.measure.repeatable import repeatable
 
     place = {"cell": progress.n_done + 1, "cells": n_cells}
     store, config = grid.store, _plain(grid.request)
@@ -243,16 +244,20 @@ def _measure(
                 advance = progress.begin(f"{cell.family} {cell.size}", n_tokens, processes.world_size)
                 return beat.follow(n_tokens, advance, processes.world_size)
 
-            budget = grid.request.tokens_per_batch
-            record = measure_cell(cell, grid.sample, load, store, processes, budget, config, begin)
-    except RbpxError as problem:
+            budget = grid.request.batch_budget
+            with repeatable() if cell.deterministic else nullcontext():
+                record = measure_cell(cell, grid.sample, load, store, processes, budget, config, begin)
+    except BrokenPipeError:  # whoever read what is printed has seen enough
+        raise
+    except Exception as raised:
+        problem = raised if isinstance(raised, RbpxError) else UnexpectedError.of(raised, "measuring it failed")
+        if problem is not raised and processes.world_size > 1:
+            raise  # in this process alone, so the others wait for it: the launcher has to end them all
         if processes.is_main:
-            store.write_record(
-                "failures",
-                cell.failure_key,
-                {**cell.names(), "failure_key": cell.failure_key, "error": str(problem), "at": now()},
-            )
-        grid.failures.append(Failure(str(cell), str(problem), not isinstance(problem, MeasureError)))
+            told = {"error": str(problem), "traceback": getattr(problem, "traceback", None), "at": now()}
+            store.write_record("failures", cell.failure_key, {**cell.names(), "failure_key": cell.failure_key, **told})
+        where = "; its traceback: python -m rbpx sql 'FROM failures'" if isinstance(problem, UnexpectedError) else ""
+        grid.failures.append(Failure(str(cell), f"{problem}{where}", not isinstance(problem, MeasureError)))
         progress.finish(f"{cell} failed")
         return
     grid.cell_keys.append(record["cell_key"])

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from rbpx.errors import RbpxError
+from rbpx.models.context import context_of
 from rbpx.models.folder import local_folder
 from rbpx.models.parameter_count import non_embedding_params, total_params
 
@@ -129,15 +130,15 @@ def read_architecture(source: dict[str, Any] | Path) -> Architecture | None:
             config = AutoConfig.for_model(**source)
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+        return architecture_of(model)
     except Exception:  # each architecture fails in its own way; measuring reports it, here it is only unknown
         return None
-    return architecture_of(model)
 
 
 def architecture_of(model: Any) -> Architecture | None:
     """The architecture of a causal language model, on any device; None if its configuration does not give it."""
     head = model.get_output_embeddings()
-    config = model.config.get_text_config()
+    config = model.config.get_text_config(decoder=True)
     width = getattr(config, "hidden_size", None)
     layers = getattr(config, "num_hidden_layers", None)
     if head is None or not isinstance(width, int) or not isinstance(layers, int):
@@ -158,7 +159,7 @@ def architecture_of(model: Any) -> Architecture | None:
         attention_width=heads * (getattr(config, "head_dim", None) or width // heads) if heads else 0,
         eager=bool(heads) and model.config._attn_implementation == "eager",
         state=state * (getattr(config, "intermediate_size", None) or width),
-        context=getattr(config, "max_position_embeddings", None),
+        context=context_of(model),
     )
 
 

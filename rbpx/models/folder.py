@@ -107,7 +107,15 @@ def _read_json(path: Path, model: str) -> dict[str, Any]:
 
 
 def hash_model(folder: Path, name: str, cache: Path | None = None, pickled: bool = False) -> str:
-    """The identity of a model: a hash of its configuration and of the bytes of its weight files."""
+    """The identity of a model: a hash of its configuration and of the bytes of its weight files.
+
+    Raises:
+        RbpxError: one of them cannot be read.
+    """
     config = _read_json(folder / "config.json", name)
     settings = {key: value for key, value in config.items() if key not in _IGNORED_KEYS}
-    return digest([settings, hash_files(weight_files(folder, name, pickled), cache)])
+    files = weight_files(folder, name, pickled)
+    try:
+        return digest([settings, hash_files(files, cache)])
+    except OSError as problem:
+        raise RbpxError(f"model.id={name} cannot be read: {problem.filename}: {problem.strerror}") from None

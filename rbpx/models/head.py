@@ -5,6 +5,7 @@ Shapes: B windows, T tokens, N positions, D hidden width, V vocabulary.
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -168,9 +169,10 @@ def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
     hidden_BTD = head_input(model, ids_BT)
     highest = float(head(hidden_BTD).float().abs().max())
     gains = (_PROBE_LOGIT / highest, 1.0) if 0 < highest < math.inf else (1.0,)
-    plain = [head(hidden_BTD * gain).float() for gain in gains]
-    emitted = [_emitted(model, head, ids_BT, gain).to(plain[0].device) for gain in gains]
+    emitted = [_emitted(model, head, ids_BT, gain) for gain in gains]
     width = int(emitted[0].shape[-1])
+    plain = [head(hidden_BTD * gain).float()[..., :width] for gain in gains]  # some cut padding rows off
+    emitted = [logits.to(plain[0].device) for logits in emitted]
     if emitted[0].shape != plain[0].shape:
         return "unknown", None, width
     if not all(bool(logits.isfinite().all()) for logits in (*plain, *emitted)):
@@ -183,18 +185,31 @@ def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
             for z, y in zip(plain, emitted, strict=True)
         )
 
+    config = model.config.get_text_config(decoder=True)
     if explains(lambda logits_NV: logits_NV):
         return "identity", None, width
     squares = float((plain[0].double() ** 2).sum())
     if squares > 0:
         scale = float((emitted[0].double() * plain[0].double()).sum()) / squares
-        scale = _configured(scale, model.config.get_text_config())
+        scale = _configured(scale, config)
         if explains(lambda logits_NV: logits_NV * scale):
             return f"scale {scale:.9g}", lambda logits_NV: logits_NV * scale, width
-    cap = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
-    if cap and explains(lambda logits_NV: cap * torch.tanh(logits_NV / cap)):
-        return f"softcap {cap:.9g}", lambda logits_NV: cap * torch.tanh(logits_NV / cap), width
+    for cap in _soft_caps(config):
+        softcap = partial(_softcap, cap=cap)
+        if explains(softcap):
+            return f"softcap {cap:.9g}", softcap, width
     return "unknown", None, width
+
+
+def _softcap(logits_NV: Tensor, cap: float) -> Tensor:
+    """Logits [N, V] pressed into (-cap, cap): c tanh(z / c)."""
+    return cap * torch.tanh(logits_NV / cap)
+
+
+def _soft_caps(config: Any) -> list[float]:
+    """The soft caps of logits in a configuration, where every architecture has its own name for them."""
+    named = {key: value for key, value in config.to_dict().items() if "logit" in key and "cap" in key}
+    return [float(cap) for cap in named.values() if isinstance(cap, int | float) and cap > 0]
 
 
 def _configured(scale: float, config: Any) -> float:

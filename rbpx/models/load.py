@@ -12,8 +12,9 @@ from typing import Any
 import torch
 
 from rbpx.config.placement import Split
-from rbpx.errors import MeasureError, RbpxError
-from rbpx.models.devices import devices_of
+from rbpx.errors import MeasureError, RbpxError, UnexpectedError, first_line
+from rbpx.models.context import context_of
+from rbpx.models.devices import devices_of, is_out_of_memory
 from rbpx.models.folder import hash_model
 from rbpx.models.head import Head, check_causal, open_head
 from rbpx.models.hub import check_snapshot, fetch
@@ -34,7 +35,7 @@ class LoadedModel:
         head: hidden states to float32 logits.
         devices: those that hold its weights or compute: one, or several for a split model, possibly `disk`.
         commit: the hub's commit, None for a folder.
-        context: longest input in tokens; None if its configuration sets no limit.
+        context: longest input in tokens; None if it has no limit.
         non_embedding_params: S.
         total_params: all parameters.
         weights_hash: of the configuration and the bytes of the weights.
@@ -77,8 +78,29 @@ def load_model(
 
     Raises:
         RbpxError: it is not a causal language model, weights are missing, or its tokenizer does not fit.
-        MeasureError: the hub does not answer or delivered corrupt files, or the model does not fit into memory.
+        MeasureError: the hub does not answer or delivered corrupt files, the model does not fit into memory, or its
+            code fails.
     """
+    try:
+        return _load(name, revision, dtype, device, cache, pickled, split)
+    except RbpxError:
+        raise
+    except Exception as problem:  # each architecture fails in its own way
+        if is_out_of_memory(problem):
+            remedy = "use a smaller dtype or device=split"
+            raise MeasureError(f"{name} does not fit into memory ({first_line(problem)}); {remedy}") from None
+        raise UnexpectedError.of(problem, f"{name} cannot be run") from None
+
+
+def _load(
+    name: str,
+    revision: str | None,
+    dtype: str,
+    device: torch.device,
+    cache: Path | None,
+    pickled: bool,
+    split: Split | None,
+) -> LoadedModel:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     folder, commit = fetch(name, revision, pickled)
     check_snapshot(folder, name, pickled, cache)
@@ -114,7 +136,7 @@ def load_model(
         head=head,
         devices=devices_of(model),
         commit=commit,
-        context=getattr(model.config.get_text_config(), "max_position_embeddings", None),
+        context=context_of(model),
         non_embedding_params=counts[0],
         total_params=counts[1],
         weights_hash=weights_hash,

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from rbpx.config.placement import Split
-from rbpx.errors import MeasureError, RbpxError
+from rbpx.errors import MeasureError, RbpxError, first_line
 from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import weight_files
 from rbpx.models.pickles import convert
@@ -51,6 +51,7 @@ def load_weights(
             trust_remote_code=False,
             local_files_only=True,
             output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are refused below, by name
             **_device_map(split),
         )
         model = model.eval() if split is not None else model.to(device).eval()
@@ -65,7 +66,18 @@ def load_weights(
                 f"{name} has a pickle that is not a plain file of tensors (corrupt, or with code in it), so it was not "
                 "opened; use weights in safetensors"
             ) from None
+        if "trust_remote_code" in str(problem):
+            raise RbpxError(
+                f"{name} needs code of its own, and rbpx runs none; use a checkpoint of an architecture of transformers"
+            ) from None
         raise RbpxError(f"{name} cannot be loaded as a causal language model: {first_line(problem)}") from None
+    mismatched = sorted(report["mismatched_keys"])
+    if mismatched:  # transformers would fill them with random numbers
+        key, stored, configured = mismatched[0]
+        raise RbpxError(
+            f"{name} has {len(mismatched)} weights of other shapes than config.json says, first {key}: "
+            f"{tuple(stored)} in its file, {tuple(configured)} by config.json; check config.json"
+        )
     missing = sorted(report["missing_keys"])
     if missing:  # transformers would fill them with random numbers
         raise RbpxError(f"{name} lacks {len(missing)} of its weights, first {missing[0]}; is the download complete?")
@@ -87,9 +99,3 @@ def _device_map(split: Split | None) -> dict[str, Any]:
     logger.setLevel(logging.ERROR)  # it warns that parts are offloaded, which is intended
     limits = None if split.limits is None else dict(split.limits)
     return {"device_map": "auto", "max_memory": limits, "offload_folder": split.folder}
-
-
-def first_line(problem: Exception) -> str:
-    """The first line of a library's error, to be part of a one-line message."""
-    lines = [line.strip() for line in str(problem).split("\n") if line.strip()]
-    return f"{type(problem).__name__}: {lines[0][:200] if lines else 'no reason given'}"

@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, first_line
 from rbpx.files.digest import digest
-from rbpx.models.pretrained import first_line
 
 
 def load_tokenizer(folder: Path, name: str) -> Any:

@@ -102,5 +102,6 @@ def _same_request(cell: Cell, record: Record) -> bool:
     protocol = {**vars(ProtocolConfig()), "padding": ProtocolConfig().padding.value, **request["protocol"]}
     theirs = {**{name: request[name] for name in ("dtype", "limit", "seed")}, "bos": request["model"].get("bos")}
     theirs |= {"protocol": protocol["name"], **{n: protocol[n] for n in ("window", "whole", "stride", "padding")}}
+    theirs["deterministic"] = request.get("deterministic", False)
     theirs["bos"] = theirs["bos"] or Bos.tokenizer.value
     return all(getattr(cell, name) == value for name, value in theirs.items())

@@ -63,6 +63,7 @@ RUNS = pa.schema(
         ("padding", pa.string()),
         ("bos", pa.string()),
         ("dtype", pa.string()),
+        ("deterministic", pa.bool_()),
         ("head", pa.string()),
         ("non_embedding_params", pa.int64()),
         ("total_params", pa.int64()),
@@ -166,5 +167,6 @@ FAILURES = pa.schema(
         ("dataset", pa.string()),
         ("error", pa.string()),
         ("at", pa.timestamp("us")),
+        ("traceback", pa.string()),
     ]
 )

@@ -15,7 +15,7 @@ import torch
 
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window, cut_windows
-from rbpx.errors import MeasureError
+from rbpx.errors import MeasureError, UnexpectedError
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import COLUMNS, TokenRows, batch_windows, measure_windows
 from rbpx.models.load import LoadedModel, load_model
@@ -285,10 +285,11 @@ def test_another_failure_of_the_model_is_not_taken_for_a_lack_of_memory(case: Ca
     loaded, windows, _ = case("gpt2")
     with (
         small_memory(loaded.model, 100, lambda: RuntimeError("shapes do not match")) as memory,
-        pytest.raises(RuntimeError, match="shapes do not match"),
+        pytest.raises(UnexpectedError, match=r"tokens \(document \d\): RuntimeError: shapes do not match$") as caught,
     ):
         measure(loaded, windows, 10**6)
     assert len(memory.tried) == 1
+    assert "in read_batch" in caught.value.traceback, "where it happened is kept"
 
 
 # ------------------------------------------------------------------------------------------------ not finite logits
@@ -381,7 +382,9 @@ class ThreadGroup(ProcessGroup):
     def gather(self, part: Any) -> list[Any]:
         self.board[self.rank] = part
         self.meeting.wait(60)
-        return list(self.board)
+        parts = list(self.board)
+        self.meeting.wait(60)  # all have read it before any writes to it again
+        return parts
 
 
 def in_group(world: int, work: Callable[[ProcessGroup], Any]) -> list[Any]:

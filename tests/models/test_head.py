@@ -39,6 +39,11 @@ HEADS: dict[str, tuple[str, dict[str, Any], str]] = {
     "gemma2": ("Gemma2Config", {"head_dim": 8, "final_logit_softcapping": 2.0}, "softcap 2"),
     "gemma2, no cap": ("Gemma2Config", {"head_dim": 8, "final_logit_softcapping": None}, "identity"),
     "nanochat": ("NanoChatConfig", {"final_logit_softcapping": 3.0}, "softcap 3"),
+    "recurrent gemma": (
+        "RecurrentGemmaConfig",
+        {"logits_soft_cap": 2.0, "lru_width": 32, "attention_window_size": 16, "num_hidden_layers": 3, "head_dim": 8},
+        "softcap 2",
+    ),
     "cohere": ("CohereConfig", {"logit_scale": 0.0613}, "scale 0.0613"),
     "granite": ("GraniteConfig", {"logits_scaling": 7.0}, "scale 0.142857143"),
     "hyperclovax": ("HyperCLOVAXConfig", {"logits_scaling": 0.3}, "scale 0.3"),
@@ -201,12 +206,12 @@ def by_vocabulary(logits_BTV: Tensor, ids_BT: Tensor) -> Tensor:
     return logits_BTV + torch.sin(torch.arange(logits_BTV.shape[-1]) * 0.7).to(logits_BTV.dtype)
 
 
-def narrower(logits_BTV: Tensor, ids_BT: Tensor) -> Tensor:
+def without_padding_rows(logits_BTV: Tensor, ids_BT: Tensor) -> Tensor:
     """The rows of padding cut off."""
     return logits_BTV[..., :310]
 
 
-UNKNOWN = [by_position, by_token, by_vocabulary, narrower]
+UNKNOWN = [by_position, by_token, by_vocabulary]
 
 
 def change_logits(monkeypatch: pytest.MonkeyPatch, change: Callable[[Tensor, Tensor], Tensor]) -> None:
@@ -233,7 +238,7 @@ def test_a_model_that_does_something_unknown_is_measured_whole_and_right(
     change_logits(monkeypatch, change)
     loaded = load(tiny_checkpoint("gpt2"))
     assert (loaded.head.logits, loaded.head.after) == (None, "unknown")
-    assert loaded.head.vocab_size == (310 if change is narrower else VOCAB_ROWS)
+    assert loaded.head.vocab_size == VOCAB_ROWS
     windows = windows_of(loaded, tiny_text)
     assert_rows_of_the_models_own_logits(
         measure(loaded, windows), loaded.model, windows, loaded.tokenizer.all_special_ids
@@ -251,6 +256,20 @@ def test_a_model_that_does_something_unknown_is_not_measured_in_16_bits(
     change_logits(monkeypatch, change)
     with pytest.raises(RbpxError, match="dtype=float32"):
         load(tiny_checkpoint("gpt2"), dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_rows_that_a_model_cuts_off_its_logits_do_not_compete(
+    dtype: str, monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Callable[..., Path], tiny_text: list[str]
+) -> None:
+    change_logits(monkeypatch, without_padding_rows)
+    loaded = load(tiny_checkpoint("gpt2"), dtype)
+    assert (loaded.head.after, loaded.head.vocab_size) == ("identity", 310)
+    windows = windows_of(loaded, tiny_text)
+    rows = measure(loaded, windows)
+    if dtype == "float32":
+        assert_rows_of_the_models_own_logits(rows, loaded.model, windows, loaded.tokenizer.all_special_ids)
+    assert rows.columns["greater"].max() < 310
 
 
 def test_a_head_of_zeros_ties_every_token_with_every_other(

@@ -161,7 +161,7 @@ def _peaks_mib(
     """Peak memory by dtype, the requested one and bfloat16."""
     assert request.dtype is not None, "the grid of a request sets its dtype"
     n_bytes = None if documents is None else sum(len(d.text.encode("utf-8", "surrogatepass")) for d in documents)
-    batch, window = request.tokens_per_batch, windowing.window
+    batch, window = request.batch_budget, windowing.window
     return {
         dtype: peak_mib(architecture, dtype, free.device, batch, window, n_bytes, released_mib)
         for dtype in {request.dtype.value, Dtype.bfloat16.value}
