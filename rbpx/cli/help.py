@@ -105,6 +105,7 @@ _PROCESSES = "Several processes: accelerate launch -m rbpx ... or torchrun --npr
 _FLAGS = """\
 --cfg job         print the configuration instead of running
 --config-dir DIR  your own model/NAME.yaml and dataset/NAME.yaml
+--trust-config    let such files and overrides name code to run, and read the environment
 --version         print the version"""
 _STATUS = "Exit status: 0 done, 1 something failed while running, 2 the request is wrong."
 
