@@ -75,6 +75,8 @@ store=DIR         folder of the store (--store DIR), default $RBPX_STORE or stor
 plot=true         small plots under the tables (--plot): fit, klaw, regimes, emergence, gaps""",
     "format": """\
 format=table      or csv, json (--format F); report: html, md, tex, svg, pdf""",
+    "spreadsheet": """\
+spreadsheet=true  in csv, put a ' before text that begins with = + - @, a tab or a line end, which spreadsheets run""",
     "output": """\
 output=FILE       where a verb writes (--output FILE)""",
     "experiment": """\
@@ -98,7 +100,7 @@ format=table      or csv, json (--format F)""",
 output=FILE       for csv and json (--output FILE)""",
 }
 _NARROWS: Final = ("model", "size", "dataset", "protocol", "source")
-_SHOWS: Final = ("store", "format", "output")
+_SHOWS: Final = ("store", "format", "spreadsheet", "output")
 
 _MANY = "-m, --multirun    sweep: -m model=a,b dataset=x,y runs every combination and ends with one table"
 _PROCESSES = "Several processes: accelerate launch -m rbpx ... or torchrun --nproc-per-node 2 -m rbpx ..."
@@ -139,6 +141,7 @@ def keys_of(verb: str) -> tuple[str, ...]:
         asked: tuple[str, ...] = (*_NARROWS, *lesson.keys, *plot, *_SHOWS)
     else:
         asked = (*lesson.keys, *(("store",) if lesson.needs_store else ()))
+        asked += ("spreadsheet",) if "format" in asked else ()
     return tuple(name for name in _KEYS if name in asked)
 
 

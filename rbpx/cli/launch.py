@@ -19,13 +19,23 @@ from rbpx.cli import sweep_folder
 from rbpx.cli.argv import CommandLine
 from rbpx.cli.registry import about, module
 from rbpx.cli.verb import Job, Outcome, Verb
-from rbpx.config.compose import check_overrides, compose, explained, is_ours, names_dataset, register, request_of, with_groups
+from rbpx.config.compose import (
+    check_overrides,
+    compose,
+    explained,
+    is_ours,
+    names_dataset,
+    register,
+    request_of,
+    with_groups,
+)
 from rbpx.config.options import Format
 from rbpx.config.overrides import quoted, store_of
 from rbpx.config.places import folder
 from rbpx.config.request import Request
 from rbpx.config.trust import check_overrides_trusted
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.files.output import write_for_spreadsheets
 
 
 def launch(line: CommandLine) -> list[Outcome]:
@@ -124,6 +134,7 @@ def _run_job(line: CommandLine, read_request: Callable[[], Any], alone: bool) ->
     try:
         request = read_request()
         _check_shown(line.verb, request)
+        write_for_spreadsheets(getattr(request, "spreadsheet", False))
         if start is None:
             return Outcome(request)
         job = Job(request, line, alone, *(_place(line) if alone else ()))

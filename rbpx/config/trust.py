@@ -22,8 +22,9 @@ _HYDRA: Final = {
     "mode": (),
     "sweeper": ("params", "max_batch_size"),
     "launcher": (
-        *("n_jobs", "timeout_min", "cpus_per_task", "gpus_per_node", "tasks_per_node", "nodes", "mem_gb", "name"),
-        *("partition", "qos", "account", "constraint", "mem_per_cpu", "mem_per_gpu", "gpus_per_task", "array_parallelism"),
+        *("n_jobs", "timeout_min", "cpus_per_task", "gpus_per_node", "gpus_per_task", "tasks_per_node", "nodes"),
+        *("mem_gb", "mem_per_cpu", "mem_per_gpu", "name", "partition", "qos", "account", "constraint"),
+        "array_parallelism",
     ),
 }  # fmt: skip
 _PACKAGES: Final = (None, "_global_", "_group_", "model", "dataset", "protocol")
@@ -72,8 +73,7 @@ def check_values(node: Any, path: Path) -> None:
     from omegaconf import OmegaConf
 
     values = OmegaConf.to_container(node, resolve=False)
-    if not isinstance(values, dict):
-        raise RbpxError(f"{path} is not a mapping of keys to values; write KEY: VALUE")
+    assert isinstance(values, dict)
     references = 0
     for keys, value in _leaves(values):
         key = ".".join(map(str, keys))

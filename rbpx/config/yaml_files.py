@@ -73,6 +73,10 @@ def check_yaml(text: str, place: str) -> None:
                 size = sizes[anchor]
             elif isinstance(event, yaml.NodeEvent) and event.tag not in (None, "!", *_PLAIN_TAGS):
                 raise RbpxError(f"{where}: the tag {_tag(event.tag)} is not known; write a plain value without a tag")
+            is_empty = isinstance(event, yaml.ScalarEvent) and not event.value
+            if isinstance(event, yaml.NodeEvent) and not open_nodes and not is_empty:
+                if not isinstance(event, yaml.MappingStartEvent):
+                    raise RbpxError(f"{where}: a mapping of keys to values is expected; write KEY: VALUE")
             if isinstance(event, yaml.CollectionStartEvent):
                 open_nodes.append((anchor, 1))
                 if len(open_nodes) > DEEPEST:

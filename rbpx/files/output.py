@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
@@ -77,6 +78,35 @@ def plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
+_for_spreadsheets = ContextVar("for_spreadsheets", default=False)
+_RUN = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+    "\n",
+    "\uff1d",
+    "\uff0b",
+    "\uff0d",
+    "\uff20",
+)  # wide signs are read as the plain ones
+
+
+def write_for_spreadsheets(on: bool) -> None:
+    """Whether CSV is written so that no spreadsheet takes a cell for a formula; until the next call."""
+    _for_spreadsheets.set(on)
+
+
+def csv_cell(value: Any) -> Any:
+    """A value as a cell of CSV: what is nested as JSON; for spreadsheets, text that they would run behind a quote."""
+    if isinstance(value, dict | list):
+        return json.dumps(value, default=str)
+    run = _for_spreadsheets.get() and isinstance(value, str) and value.startswith(_RUN)
+    return f"'{value}" if run else value
+
+
 class Lines:
     r"""The file that a CSV writer writes to; it ends each row with a line feed.
 
@@ -97,9 +127,9 @@ def write_csv(table: pa.Table, output: str | None) -> None:
     """Write CSV, empty for missing; nested values as JSON."""
     with opened(output) as file:
         writer = csv.writer(Lines(file))
-        writer.writerow(_distinct(table.column_names))
+        writer.writerow([csv_cell(name) for name in _distinct(table.column_names)])
         for values in _rows(table):
-            writer.writerow([json.dumps(v, default=str) if isinstance(v, dict | list) else v for v in values])
+            writer.writerow([csv_cell(value) for value in values])
 
 
 def write_json(table: pa.Table, output: str | None) -> None:

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest, read_cache, write_cache
+from rbpx.files.row_digest import digest_of_rows
 from rbpx.files.sealed import read_sealed
 from rbpx.store.messages import warn_damage
 from rbpx.store.schema import FORMAT
@@ -128,7 +129,7 @@ def file_fault(path: Path) -> str | None:
         table = read_whole(path)
     except (OSError, ValueError, pa.ArrowException) as problem:
         return _line(problem)
-    if path.parent.name == "imports" and path.stem.rpartition("-")[2] != digest(table.to_pylist()):
+    if path.parent.name == "imports" and path.stem.rpartition("-")[2] != digest_of_rows(table):
         return "its rows are not those that its name stands for"
     return None
 
