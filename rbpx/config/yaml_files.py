@@ -4,6 +4,7 @@ Aliases may stand for other aliases, so that a few lines can stand for more valu
 counted as they would be after all aliases were replaced, from the events of the parser, before anything is built.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,7 +65,8 @@ def check_yaml(text: str, place: str) -> None:
     sizes: dict[str, int] = {}  # anchor -> values that it stands for; those still open are missing
     open_nodes: list[tuple[str | None, int]] = []  # anchor, values so far
     try:
-        for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        events: Iterator[Any] = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        for event in events:
             where = f"{place}, line {event.start_mark.line + 1}"
             anchor, size = getattr(event, "anchor", None), 1
             if isinstance(event, yaml.AliasEvent):

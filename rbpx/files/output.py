@@ -79,19 +79,8 @@ def plain(value: Any) -> Any:
 
 
 _for_spreadsheets = ContextVar("for_spreadsheets", default=False)
-_RUN = (
-    "=",
-    "+",
-    "-",
-    "@",
-    "\t",
-    "\r",
-    "\n",
-    "\uff1d",
-    "\uff0b",
-    "\uff0d",
-    "\uff20",
-)  # wide signs are read as the plain ones
+# What spreadsheets take for a formula; signs of full width too.
+_RUN = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def write_for_spreadsheets(on: bool) -> None:

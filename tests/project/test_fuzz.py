@@ -62,18 +62,18 @@ def test_any_table_of_results_comes_back_as_it_was_written_from_each_format(data
 
     names = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=5)
     keys = data.draw(st.lists(st.tuples(names, st.integers(1, 40)), min_size=1, max_size=8, unique=True))
-    tokens = data.draw(st.integers(1, 10**6))
+    n = data.draw(st.integers(1, 10**6))
     rows = [
         {
             "family": "f",
-            "size": name,
+            "size": size,
             "S": 7,
             "dataset": "d",
             "k": k,
-            "n_tokens": tokens,
-            "rbp": min(tokens, k) / tokens,
+            "n_tokens": n,
+            "rbp": min(n, k) / n,
         }
-        for name, k in keys
+        for size, k in keys
     ]
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, list(rows[0]))

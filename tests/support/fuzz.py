@@ -36,13 +36,13 @@ BOUNDS = RowChoice(row_mib=1, file_mib=2)
 
 def refused(target: Callable[[], object]) -> bool:
     """Whether what it does is refused, in one line; any other exception passes through."""
+    said = None
     try:
         target()
     except RbpxError as problem:
-        assert str(problem), "a refusal says why"
-        assert "\n" not in str(problem), f"a refusal is one line: {str(problem)!r}"
-        return True
-    return False
+        said = str(problem)
+    assert said is None or (said and "\n" not in said), f"a refusal is one line that says why: {said!r}"
+    return said is not None
 
 
 def texts(content: bytes) -> None:
@@ -118,7 +118,7 @@ TABLES = [
     b" = Title = \n\nOne line\n = Other = \n",
     gzip.compress(_CSV),
     gzip.compress(b'{"text": "' + b"a" * 3_000_000 + b'"}\n'),
-    gzip.compress(b'{"text": "a"}\n' * 200_000),
+    gzip.compress((b'{"text": "' + b"a" * 1_000 + b'"}\n') * 2_500),
     _parquet(),
 ]
 FILES = [
@@ -136,24 +136,21 @@ FILES = [
     b"name: 'a\n",
     b"longer_than: 1_000\nrow_mib: .inf\nchunk: line\n",
 ]
-_WORDS = [
-    b"",
-    b"0",
-    b"-1",
-    b"1e999",
-    b"nan",
-    b"\x00",
-    b"\xff",
-    b"\xef\xbb\xbf",
-    b'"',
-    b",",
-    b"\n",
-    b"\r",
-    b"{",
-    b"]",
+_WORDS = [b"", b"0", b"-1", b"1e999", b"nan", b"\x00", b"\xff", b"\xef\xbb\xbf", b'"', b",", b"\n", b"\r", b"{", b"]"]
+_WORDS += [
     b": ",
+    b"&a ",
+    b"*a",
+    b"${",
+    b"hydra:",
+    b"_target_: a",
+    b"!!",
+    b"- ",
+    b"\\ud800",
+    b"9" * 5000,
+    b"text",
+    b"rbp",
 ]
-_WORDS += [b"&a ", b"*a", b"${", b"hydra:", b"_target_: a", b"!!", b"- ", b"\\ud800", b"9" * 5000, b"text", b"rbp"]
 
 
 def mutated(corpus: list[bytes]) -> st.SearchStrategy[bytes]:
