@@ -39,9 +39,8 @@ def main(argv: list[str]) -> int:
         name = (problem.name or "").partition(".")[0]
         if name == "rbpx":
             raise
-        print(
-            f"rbpx: the package {name} is not installed in this Python; install rbpx again, with pip", file=sys.stderr
-        )
+        advice = "install rbpx again: python -m pip install rbpx"
+        print(f"rbpx: the package {name} is not installed in this Python; {advice}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         from rbpx.cli.launch import close_output

@@ -80,9 +80,14 @@ def request_of(config: Any, primary: str) -> Any:
 
 
 def _check_keys(node: Any, primary: str, within: str = "") -> None:
-    from omegaconf import Container, DictConfig, OmegaConf
+    from omegaconf import DictConfig, ListConfig, OmegaConf
 
-    if not isinstance(node, Container) or node._is_none() or node._is_missing() or node._is_interpolation():
+    if (
+        not isinstance(node, DictConfig | ListConfig)
+        or node._is_none()
+        or node._is_missing()
+        or node._is_interpolation()
+    ):
         return
     keys = list(node) if isinstance(node, DictConfig) else list(range(len(node)))
     typed = getattr(OmegaConf.get_type(node), "__dataclass_fields__", keys)

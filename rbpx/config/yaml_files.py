@@ -73,8 +73,9 @@ def check_yaml(text: str, place: str) -> None:
                 if anchor not in sizes:
                     raise RbpxError(f"{where}: *{anchor} stands for nothing before it, or for itself; write it out")
                 size = sizes[anchor]
-            elif isinstance(event, yaml.NodeEvent) and event.tag not in (None, "!", *_PLAIN_TAGS):
-                raise RbpxError(f"{where}: the tag {_tag(event.tag)} is not known; write a plain value without a tag")
+            tag = getattr(event, "tag", None)
+            if tag not in (None, "!", *_PLAIN_TAGS):
+                raise RbpxError(f"{where}: the tag {_tag(str(tag))} is not known; write a plain value without a tag")
             is_empty = isinstance(event, yaml.ScalarEvent) and not event.value
             if isinstance(event, yaml.NodeEvent) and not open_nodes and not is_empty:
                 if not isinstance(event, yaml.MappingStartEvent):

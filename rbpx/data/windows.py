@@ -163,8 +163,8 @@ def _first_tokens(
     left = list(range(len(texts)))
     while left:
         beginnings = [_beginning(texts[i], n_characters, rule) for i in left]
-        for i, *tokens in zip(left, *_encoded(beginnings, tokenizer, window, bos), strict=True):
-            ids[i], offsets[i] = tokens
+        for i, of_one, places in zip(left, *_encoded(beginnings, tokenizer, window, bos), strict=True):
+            ids[i], offsets[i] = of_one, places
         read = zip(left, beginnings, strict=True)
         left = [i for i, beginning in read if len(ids[i]) < window and len(beginning) < len(texts[i])]
         n_characters *= 4

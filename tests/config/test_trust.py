@@ -34,11 +34,10 @@ def refused(answer: Answer, *says: str) -> None:
     assert [words for words in says if words not in line] == [], line
 
 
-MARK = "open('{mark}', 'w')"
 NAMES_CODE = {
     "a callback": "# @package _global_\nhydra: {callbacks: {a: {_target_: builtins.open, file: MARK, mode: w}}}",
-    "a handler": "# @package _global_\nhydra: {job_logging: {handlers: {a: {class: logging.FileHandler, filename: MARK}}}}",
-    "a factory": "# @package _global_\nhydra: {hydra_logging: {filters: {a: {(): builtins.open, file: MARK, mode: w}}}}",
+    "a handler": "# @package _global_\nhydra: {job_logging: {handlers: {a: {class: a.File, filename: MARK}}}}",
+    "a factory": "# @package _global_\nhydra: {hydra_logging: {filters: {a: {(): open, file: MARK, mode: w}}}}",
     "a launcher": "# @package _global_\nhydra: {launcher: {_target_: os.getcwd}}",
     "a shell": "# @package _global_\nhydra: {launcher: {setup: [touch MARK]}}",
     "an environment": "# @package _global_\nhydra: {job: {env_set: {LD_PRELOAD: MARK}}}",
@@ -71,9 +70,9 @@ def test_a_file_for_a_group_of_hydra_is_refused(tmp_path: Path, cwd: Path) -> No
 def test_the_flag_allows_what_is_refused(tmp_path: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINE", "stdlib-of-mine")
     folder = stranger(tmp_path, "name: ${oc.env:MINE}\nkind: pydoc\n")
-    answer = plan(folder, cwd, "size=3k", "--trust-config", "--format", "csv")
-    assert answer.returncode == 0, answer.stderr
-    assert "stdlib-of-mine" in answer.stdout
+    words = ("model=ladder", "dataset=mine", "--config-dir", folder, "--cfg", "job", "--resolve", "--store", tmp_path)
+    assert "name: stdlib-of-mine" in here("plan", *words, "--trust-config", cwd=cwd, check=0).stdout
+    refused(here("plan", *words, cwd=cwd), "--trust-config")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,7 @@ LAUGHS = "a0: &a0 [x, x, x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 
         ("- a\n- b", ["a mapping of keys to values is expected"]),
         ("5", ["a mapping of keys to values is expected"]),
         ("a: 1\na: 2", ["cannot be read as YAML", "duplicate key a"]),
-        ("name: a\nwhere: {b: [" + "${name}, " * 9 + "]}", ["refers to other keys 9 times"]),
+        ("name: a\nwhere: {b: [" + "'${name}', " * 9 + "]}", ["refers to other keys 9 times"]),
     ],
     ids=["laughs", "itself", "lists", "mappings", "python", "tag", "quote", "long", "list", "number", "twice", "keys"],
 )
