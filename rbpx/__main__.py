@@ -36,6 +36,13 @@ def main(argv: list[str]) -> int:
     except RbpxError as problem:
         print(f"rbpx: {visible_line(str(problem))}", file=sys.stderr)
         return 1 if isinstance(problem, MeasureError) else 2
+    except ModuleNotFoundError as problem:
+        name = (problem.name or "").partition(".")[0]
+        if name == "rbpx":
+            raise
+        advice = "install rbpx again: python -m pip install rbpx"
+        print(f"rbpx: the package {name} is not installed in this Python; {advice}", file=sys.stderr)
+        return 2
     except BrokenPipeError:
         from rbpx.cli.launch import close_output
 

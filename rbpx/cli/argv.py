@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from rbpx.cli.registry import names, takes_words, verbs
 from rbpx.config.overrides import quoted
 from rbpx.config.suggest import did_you_mean, near
+from rbpx.config.trust import FLAG as TRUST
 from rbpx.errors import RbpxError
 
 _OURS = ("format", "store", "output")
@@ -34,6 +35,7 @@ FLAGS = (
     "--multirun",
     "--cfg",
     "--config-dir",
+    TRUST,
     "--info",
     "--help",
     "--version",
@@ -63,6 +65,7 @@ class CommandLine:
         hydra: overrides and flags for Hydra.
         help: whether help was asked for.
         version: whether the version was asked for.
+        trusts_config: whether files of configuration and overrides may name code.
     """
 
     verb: str
@@ -70,6 +73,7 @@ class CommandLine:
     hydra: tuple[str, ...]
     help: bool
     version: bool
+    trusts_config: bool = False
 
     @property
     def sweeps(self) -> bool:
@@ -109,6 +113,7 @@ def parse(argv: list[str]) -> CommandLine:
     flags: list[str] = []
     overrides: list[str] = []
     pages: set[str] = set()
+    trusts = False
     rest = list(argv)
     completes = {"-sc", "--shell-completion"}
     while rest:
@@ -121,6 +126,8 @@ def parse(argv: list[str]) -> CommandLine:
             overrides.append(f"{flag[2:]}={quoted(given)}")
         elif word in ("-h", "--help", "--version"):
             pages.add(word)
+        elif word == TRUST:
+            trusts = True
         elif word == "--plot":
             overrides.append("plot=true")
         elif flag in _VALUED:
@@ -149,7 +156,7 @@ def parse(argv: list[str]) -> CommandLine:
         raise RbpxError(f"{ways[0]} and {ways[1]} ask for two ways of running; give one of them")
     helps = bool(pages & {"-h", "--help"})
     # Hydra's parser wants its flags before the overrides, people write them anywhere.
-    return CommandLine(verb or "run", tuple(words), (*flags, *overrides), helps, "--version" in pages)
+    return CommandLine(verb or "run", tuple(words), (*flags, *overrides), helps, "--version" in pages, trusts)
 
 
 def _known_verb(word: str) -> str:

@@ -83,6 +83,8 @@ plot=true         small plots under the tables (--plot): fit, klaw, regimes, eme
 format=table      or csv, json (--format F); report: html, md, tex, svg, pdf""",
     "fresh": """\
 fresh=true        compute again what was asked before of the same runs; without it, it is printed from the store""",
+    "spreadsheet": """\
+spreadsheet=true  in csv, put a ' before text that begins with = + - @, a tab or a line end, which spreadsheets run""",
     "output": """\
 output=FILE       where a verb writes (--output FILE)""",
     "experiment": """\
@@ -106,13 +108,14 @@ format=table      or csv, json (--format F)""",
 output=FILE       for csv and json (--output FILE)""",
 }
 _NARROWS: Final = ("model", "size", "dataset", "protocol", "source")
-_SHOWS: Final = ("store", "format", "output")
+_SHOWS: Final = ("store", "format", "spreadsheet", "output")
 
 _MANY = "-m, --multirun    sweep: -m model=a,b dataset=x,y runs every combination and ends with one table"
 _PROCESSES = "Several processes: accelerate launch -m rbpx ... or torchrun --nproc-per-node 2 -m rbpx ..."
 _FLAGS = """\
 --cfg job         print the configuration instead of running
 --config-dir DIR  your own model/NAME.yaml and dataset/NAME.yaml
+--trust-config    let such files and overrides name code to run, and read the environment
 --version         print the version"""
 _STATUS = "Exit status: 0 done, 1 something failed while running, 2 the request is wrong."
 
@@ -147,6 +150,7 @@ def keys_of(verb: str) -> tuple[str, ...]:
         asked: tuple[str, ...] = (*_NARROWS, *lesson.keys, *plot, *kept, *_SHOWS)
     else:
         asked = (*lesson.keys, *(("store",) if lesson.needs_store else ()))
+        asked += ("spreadsheet",) if "format" in asked else ()
     return tuple(name for name in _KEYS if name in asked)
 
 

@@ -19,13 +19,23 @@ from rbpx.cli import sweep_folder
 from rbpx.cli.argv import CommandLine
 from rbpx.cli.registry import about, module
 from rbpx.cli.verb import Job, Outcome, Verb
-from rbpx.config.compose import check_overrides, compose, is_ours, names_dataset, register, with_groups
-from rbpx.config.explain import explain
+from rbpx.config.compose import (
+    check_overrides,
+    compose,
+    explained,
+    is_ours,
+    names_dataset,
+    register,
+    request_of,
+    with_groups,
+)
 from rbpx.config.options import Format
 from rbpx.config.overrides import quoted, store_of
 from rbpx.config.places import folder
 from rbpx.config.request import Request
+from rbpx.config.trust import check_overrides_trusted
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.files.output import write_for_spreadsheets
 
 
 def launch(line: CommandLine) -> list[Outcome]:
@@ -38,13 +48,15 @@ def launch(line: CommandLine) -> list[Outcome]:
     primary, overrides = about(line.verb).primary, list(line.hydra)
     _refuse_lists(overrides)
     check_overrides(overrides)
+    if not line.trusts_config:
+        check_overrides_trusted(overrides)
     if primary == "import":  # there they are names, not files of conf/, where Hydra would look for them
         overrides = [re.sub(r"^(dataset|protocol)=", r"plain.\1=", override) for override in overrides]
     overrides = with_groups(primary, overrides)
     held = _held(primary, overrides)
     if not any(re.search(r"^-|^\W*experiment=|hydra", override) for override in overrides):
         _show_warnings_of_libraries()
-        return [_run_job(line, lambda: compose(primary, overrides, held), alone=False)]
+        return [_run_job(line, lambda: compose(primary, overrides, held, line.trusts_config), alone=False)]
     return _main(line, primary, overrides, held)
 
 
@@ -59,27 +71,26 @@ def _show_warnings_of_libraries() -> None:
 def _main(line: CommandLine, primary: str, overrides: list[str], held: Sequence[str]) -> list[Outcome]:
     """Hydra's main: the outcomes of all jobs of a sweep or a study; none where a flag asks for something else."""
     import hydra
-    from hydra.errors import HydraException
-    from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
 
-    register(primary, overrides, held)
+    register(primary, overrides, held, line.trusts_config)
     launcher = next((o.partition("=")[2] for o in overrides if o.startswith("hydra/launcher=")), "basic")
     alone, sweep = launcher != "basic", sweep_folder.make(launcher, overrides)
     outcomes: list[Outcome] = []
     leave = partial(sweep_folder.leave, sweep) if alone else outcomes.append
 
+    began: list[bool] = []
+
     def task(config: Any) -> None:
-        leave(_run_job(line, lambda: OmegaConf.to_object(config), alone))
+        began.append(True)
+        leave(_run_job(line, lambda: request_of(config, primary), alone))
 
     sys.argv = ["rbpx", *overrides, f"hydra.sweep.dir={quoted(str(sweep))}"]
     lost: list[Outcome] = []
     try:
-        hydra.main(version_base="1.3", config_path=str(folder("conf")), config_name=primary)(task)()
-    except (HydraException, OmegaConfBaseException, ValueError, AssertionError) as problem:
-        if problem.__traceback__ is None or is_ours(problem):
-            raise
-        raise RbpxError(explain(problem, primary, overrides, held)) from None
+        with explained(primary, overrides, held, lambda: not began and not alone):
+            hydra.main(version_base="1.3", config_path=str(folder("conf")), config_name=primary)(task)()
+    except RbpxError:
+        raise
     except Exception as problem:  # a job that was killed: each launcher has a name of its own for it
         if not alone or is_ours(problem):
             raise
@@ -123,6 +134,7 @@ def _run_job(line: CommandLine, read_request: Callable[[], Any], alone: bool) ->
     try:
         request = read_request()
         _check_shown(line.verb, request)
+        write_for_spreadsheets(getattr(request, "spreadsheet", False))
         if start is None:
             return Outcome(request)
         job = Job(request, line, alone, *(_place(line) if alone else ()))

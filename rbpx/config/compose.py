@@ -1,46 +1,100 @@
 """Hydra: overrides in, the checked request of one job out."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rbpx.config.explain import explain
+from rbpx.config.explain import explain, unknown_key
 from rbpx.config.imports import ImportRequest
 from rbpx.config.places import _PACKAGE, experiments, folder
 from rbpx.config.request import Request
+from rbpx.config.trust import install, load_trusted
 from rbpx.errors import RbpxError
 
 _NARROWING = ("analyse", "audit")  # files of conf/ of verbs that look at what the store holds
 
 
-def compose(primary: str, overrides: Sequence[str], held: Sequence[str] = ()) -> Any:
+def compose(primary: str, overrides: Sequence[str], held: Sequence[str] = (), trusts: bool = False) -> Any:
     """The request that overrides make, as a job of a command line would get it.
 
     Args:
         primary: the file of conf/ that it begins from.
         overrides: key=value, as typed.
         held: names of the datasets in the store; `dataset=` takes them where a question is asked of it.
+        trusts: whether files of the user may name code.
 
     Raises:
         RbpxError: the overrides name something that does not exist or has the wrong type.
     """
     import hydra
-    from hydra.errors import HydraException
-    from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
 
     check_overrides(overrides)
     overrides = with_groups(primary, overrides)
-    register(primary, overrides, held)
+    register(primary, overrides, held, trusts)
+    with explained(primary, overrides, held), hydra.initialize_config_dir(str(folder("conf")), version_base="1.3"):
+        return request_of(hydra.compose(primary, overrides=list(overrides)), primary)
+
+
+@contextmanager
+def explained(
+    primary: str, overrides: Sequence[str], held: Sequence[str], composes: Callable[[], bool] = lambda: True
+) -> Iterator[None]:
+    """Turn what Hydra and OmegaConf raise into one line.
+
+    Args:
+        primary: the file of conf/ that the request begins from.
+        overrides: as typed.
+        held: names of the datasets in the store.
+        composes: whether nothing but configuration is read still, so that any exception is about that.
+
+    Raises:
+        RbpxError: an override or a file names something that does not exist, or has the wrong type.
+    """
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
     try:
-        with hydra.initialize_config_dir(str(folder("conf")), version_base="1.3"):
-            return OmegaConf.to_object(hydra.compose(primary, overrides=list(overrides)))
-    except (HydraException, OmegaConfBaseException, ValueError, AssertionError) as problem:
-        if is_ours(problem):
+        yield
+    except Exception as problem:  # plugins and the grammar of overrides raise whatever they like
+        expected = isinstance(problem, HydraException | OmegaConfBaseException | ValueError | AssertionError)
+        if is_ours(problem) or not (expected or composes()):
             raise
+        if isinstance(problem, RecursionError):
+            raise RbpxError("the configuration is nested too deeply, or refers to itself; write it flatter") from None
         raise RbpxError(explain(problem, primary, overrides, held)) from None
+
+
+def request_of(config: Any, primary: str) -> Any:
+    """The typed request that a composed configuration makes.
+
+    Raises:
+        RbpxError: it has a key that no request has; `+KEY=VALUE` adds any to a configuration.
+    """
+    from omegaconf import OmegaConf
+
+    _check_keys(config, primary)
+    return OmegaConf.to_object(config)
+
+
+def _check_keys(node: Any, primary: str, within: str = "") -> None:
+    from omegaconf import DictConfig, ListConfig, OmegaConf
+
+    if (
+        not isinstance(node, DictConfig | ListConfig)
+        or node._is_none()
+        or node._is_missing()
+        or node._is_interpolation()
+    ):
+        return
+    keys = list(node) if isinstance(node, DictConfig) else list(range(len(node)))
+    typed = getattr(OmegaConf.get_type(node), "__dataclass_fields__", keys)
+    for key in keys:
+        if key not in typed:
+            raise RbpxError(unknown_key(f"{within}{key}", primary))
+        _check_keys(node._get_node(key), primary, f"{within}{key}.")
 
 
 def check_overrides(overrides: Sequence[str]) -> None:
@@ -81,7 +135,7 @@ def is_ours(problem: BaseException) -> bool:
     return trace is not None and Path(trace.tb_frame.f_code.co_filename).is_relative_to(_PACKAGE)
 
 
-def register(primary: str, overrides: Sequence[str], held: Sequence[str] = ()) -> None:
+def register(primary: str, overrides: Sequence[str], held: Sequence[str] = (), trusts: bool = False) -> None:
     """The schema, an option of the group `experiment` for each study of this kind, one of `dataset` for each text held.
 
     Studies are read only where one may be asked for, or what there is: that is a third of the time to start. A ladder
@@ -90,12 +144,13 @@ def register(primary: str, overrides: Sequence[str], held: Sequence[str] = ()) -
     from hydra.core.config_store import ConfigStore
     from omegaconf import OmegaConf
 
+    install(trusts)
     _register_schema()
     store = ConfigStore.instance()
     asks = re.compile(r"experiment|^-")  # --info and completion list them
     needed = primary == "train" or any(asks.search(word) for word in overrides)
     for path in experiments(primary) if needed else ():
-        node = OmegaConf.load(path)
+        node = load_trusted(path, trusts)
         if primary != "train":
             OmegaConf.update(node, "study.name", path.stem)
         store.store(group="experiment", name=path.stem, node=node, package="_global_")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rbpx.config.options import Chunk, Draw, check_name
-from rbpx.config.row_choice import RowChoice
+from rbpx.config.row_choice import FILE_MIB, ROW_MIB, RowChoice
 from rbpx.errors import RbpxError
 
 UNNAMED: Final = "file"  # what every file was called before it had the name of its path
@@ -31,6 +31,8 @@ class DatasetConfig:
             lines) or line.
         where: path of a column -> the value that a row must have there, such as {meta.pile_set_name: Github}.
         longer_than: characters that a document must exceed.
+        row_mib: what one row, or one text, may hold, MiB (2^20 characters each): more is refused.
+        file_mib: what a packed file (.gz, Parquet) may hold once it is unpacked, MiB.
     """
 
     name: str = ""
@@ -46,6 +48,8 @@ class DatasetConfig:
     chunk: Chunk = Chunk.none
     where: Any = None  # a dict; Hydra adds no keys to one that is typed
     longer_than: int | None = None
+    row_mib: int = ROW_MIB
+    file_mib: int = FILE_MIB
 
     def __post_init__(self) -> None:
         """Refuse invalid names, fields, conditions and lengths.
@@ -56,6 +60,9 @@ class DatasetConfig:
         """
         for name in ("subset", "split", "revision"):
             check_name(f"dataset.{name}", getattr(self, name))
+        for name in ("row_mib", "file_mib"):
+            if getattr(self, name) < 1:
+                raise RbpxError(f"dataset.{name}={getattr(self, name)} is below 1; give a whole number of MiB")
         self.name = self.name or self.file_name
         self._refuse_what_is_not_for_it()
         if not self.fields:
@@ -98,4 +105,12 @@ class DatasetConfig:
 
     def row_choice(self) -> RowChoice:
         """Which fields and rows of it are measured."""
-        return RowChoice(tuple(self.fields), self.articles, dict(self.where or {}), self.longer_than, self.chunk)
+        return RowChoice(
+            fields=tuple(self.fields),
+            articles=self.articles,
+            where=dict(self.where or {}),
+            longer_than=self.longer_than,
+            chunk=self.chunk,
+            row_mib=self.row_mib,
+            file_mib=self.file_mib,
+        )

@@ -48,7 +48,7 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str], held: Se
         r"Could not override '([^']+)'|Key '([^']+)' (?:is )?not in|Could not delete from config. '([^']+)'", text
     )
     if key:
-        return _unknown_key(next(k for k in key.groups() if k), primary)
+        return unknown_key(next(k for k in key.groups() if k), primary)
     ambiguous = re.search(r"Ambiguous value for argument '([^']+)'", text)
     if ambiguous:
         name, _, values = ambiguous[1].partition("=")
@@ -111,7 +111,8 @@ def _unknown_option(group: str, option: str, primary: str, held: Sequence[str]) 
     return f"{group}={option} is unknown; {hint}known: {', '.join(known)}{own}"
 
 
-def _unknown_key(key: str, primary: str) -> str:
+def unknown_key(key: str, primary: str) -> str:
+    """One line for a key that no request has, with the one that may have been meant."""
     from rbpx.config.recipe import TrainRequest
 
     requests: dict[str, Any] = {"train": TrainRequest, "import": ImportRequest}

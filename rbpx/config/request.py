@@ -58,6 +58,7 @@ class Request:
     store: str = "${oc.env:RBPX_STORE,store}"
     output: str | None = None
     format: Format = Format.table
+    spreadsheet: bool = False
     plot: bool = False
     fresh: bool = False
     imports: list[ImportConfig] = field(default_factory=list)
@@ -80,6 +81,8 @@ class Request:
             check_name("model.revision", self.model.revision)
         if self.plot and self.format is not Format.table:
             raise RbpxError(f"plot=true draws for people, format={self.format.value} is for programs; drop one of them")
+        if self.spreadsheet and self.format not in (Format.csv, Format.table):
+            raise RbpxError(f"spreadsheet=true is for csv, not format={self.format.value}; drop one of them")
         self._check_official()
         self.sizes()
         self.memory_limits()

@@ -1,9 +1,13 @@
 """Which fields of a dataset's rows make a text, and which rows are measured."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from rbpx.config.options import Chunk
+
+# A book has 1 MiB, and tokens of 10 MiB take 2 GiB of memory.
+ROW_MIB: Final = 16
+FILE_MIB: Final = 1024
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,8 @@ class RowChoice:
     where: dict[str, Any] = field(default_factory=dict)
     longer_than: int | None = None
     chunk: Chunk = Chunk.none
+    row_mib: int = ROW_MIB
+    file_mib: int = FILE_MIB
 
     @property
     def takes_every_row(self) -> bool:

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from rbpx.config.options import Chunk
 from rbpx.config.row_choice import RowChoice
-from rbpx.data.texts import Text, texts
+from rbpx.data.texts import Text, bounds_of, texts
 from rbpx.errors import RbpxError
-from rbpx.files.rows import format_of, read_bytes, read_rows
+from rbpx.files.rows import format_of, read_rows
+from rbpx.files.unpacked import read_bytes
 
 # Tests, IDLE, the 2to3 converter, build machinery and the data of pydoc are not library code.
 _NOT_STDLIB = {
@@ -81,7 +83,7 @@ def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None
     wanted = wanted or RowChoice(tuple(fields))
     if format_of(path) is None:
         return _read_plain(path, wanted)
-    rows = {str(row.number): row for row in read_rows(path, one_object=True).rows}
+    rows = {str(row.number): row for row in read_rows(path, one_object=True, bounds=bounds_of(wanted)).rows}
 
     def place(name: str) -> str:
         line = rows[name].line
@@ -100,8 +102,10 @@ def _with_nan(values: dict[str, Any], fields: Sequence[str]) -> dict[str, Any]:
 
 
 def _read_plain(path: Path, wanted: RowChoice) -> Source:
+    in_pieces = wanted.articles or wanted.chunk is not Chunk.none
     try:
-        whole = read_bytes(path).decode("utf-8-sig")
+        content, _ = read_bytes(path, bounds_of(wanted), None if in_pieces else wanted.row_mib)
+        whole = content.decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, ValueError) as problem:
         raise RbpxError(f"dataset.path={path} cannot be read: {problem}; check that it is what its name says") from None
     if wanted.where:

@@ -148,7 +148,7 @@ class _Rows(Sequence[Text]):
 
     def __getitem__(self, index: Any) -> Any:
         name = self._names[index]
-        return name, text_of(self._rows[index], self._dataset.fields, name, place_of(self._dataset))
+        return name, text_of(self._rows[index], self._dataset.row_choice(), name, place_of(self._dataset))
 
 
 def _draw_loaded(rows: Any, dataset: DatasetConfig, limit: int, seed: int) -> list[Document]:

@@ -97,5 +97,5 @@ def _read(where: _RowGroup, rows: Sequence[int], wanted: RowChoice, place: str) 
     for row, record in zip(rows, records, strict=True):
         name = f"{where.split}/{where.first + row - where.start}"
         # the columns that were not read are included by name, for an error that lists all columns
-        texts_by_row[row] = (name, text_of(dict.fromkeys(columns) | record, wanted.fields, name, place))
+        texts_by_row[row] = (name, text_of(dict.fromkeys(columns) | record, wanted, name, place))
     return texts_by_row

@@ -1,7 +1,7 @@
 """Turns rows of a dataset into texts: which fields make a text, which rows count, which lines form an article."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
@@ -9,6 +9,7 @@ from rbpx.config.options import Chunk
 from rbpx.config.row_choice import RowChoice
 from rbpx.data.articles import split_articles
 from rbpx.errors import RbpxError
+from rbpx.files.unpacked import MIB, Bounds
 
 Text = tuple[str, str]  # (source_id, text)
 Place = str | Callable[[str], str]  # a source, or the place of a row in it by the row's id: for errors
@@ -21,11 +22,13 @@ def texts(rows: Iterable[tuple[str, Any]], wanted: RowChoice, place: Place) -> I
         RbpxError: a row lacks a field or a column of `where`, or a field is not text.
     """
     chosen = ((name, row) for name, row in rows if _meets(row, wanted.where, name, place))
-    all_texts: Iterable[Text] = ((name, text_of(row, wanted.fields, name, place)) for name, row in chosen)
+    all_texts: Iterable[Text] = ((name, text_of(row, wanted, name, place)) for name, row in chosen)
     if wanted.articles:
         all_texts = split_articles(line for _, line in all_texts)
     if wanted.chunk is not Chunk.none:
         all_texts = (chunk for name, text in all_texts for chunk in chunks(name, text, wanted.chunk))
+    if wanted.articles or wanted.chunk is not Chunk.none:
+        all_texts = ((name, _bounded(text, wanted, name, "the file")) for name, text in all_texts)
     least = wanted.longer_than
     return ((name, text) for name, text in all_texts if least is None or len(text) > least)
 
@@ -47,18 +50,30 @@ def chunks(name: str, text: str, chunk: Chunk) -> Iterator[Text]:
             yield f"{name}:{part[0][0]}", "\n".join(line for _, line in part).removesuffix("\r")
 
 
-def text_of(row: Any, fields: Sequence[str], name: str, place: Place) -> str:
+def bounds_of(wanted: RowChoice) -> Bounds:
+    """What a file, and a row of it, may hold."""
+    return Bounds(wanted.row_mib, wanted.file_mib, "if that is meant, give dataset.{key}=N with a larger N")
+
+
+def text_of(row: Any, wanted: RowChoice, name: str, place: Place) -> str:
     """The fields of one row, joined by newlines.
 
     Raises:
-        RbpxError: the row is not a record, or one of the fields is not text.
+        RbpxError: the row is not a record, one of the fields is not text, or they hold more than a row may.
     """
     if not isinstance(row, dict):
         raise RbpxError(f"{_at(name, place)} is not a record with fields; one JSON object per row is expected")
-    for field in fields:
+    for field in wanted.fields:
         if not isinstance(row.get(field), str):
             raise RbpxError(f"{_at(name, place)} {_not_text(row, field)}")
-    return "\n".join(row[field] for field in fields)
+    text = "\n".join(row[field] for field in wanted.fields)
+    return text if wanted.articles or wanted.chunk is not Chunk.none else _bounded(text, wanted, name, place)
+
+
+def _bounded(text: str, wanted: RowChoice, name: str, place: Place) -> str:
+    if len(text) > wanted.row_mib * MIB:
+        raise bounds_of(wanted).row_too_long(_at(name, place))
+    return text
 
 
 def _at(name: str, place: Place) -> str:

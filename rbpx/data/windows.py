@@ -1,5 +1,6 @@
 """Cuts documents into windows of token ids, and marks the positions that are scored."""
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,8 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.config.options import Bos
+from rbpx.data.breaks import break_rule
 from rbpx.data.corpus import Document
 from rbpx.errors import RbpxError
+
+_CHARACTERS = 8  # of a token, which has 4 in English: what most texts need to fill a window
+_LEAST_READ = 256  # characters
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +122,8 @@ def cut_windows(
     special = [*tokenizer.all_special_ids, *unscored]
     windows = []
     texts = [document.text for document in documents]
-    longest = window if stride is None else None
-    for document, ids, offsets in zip(documents, *_encoded(texts, tokenizer, longest, bos), strict=True):
+    read = _first_tokens(texts, tokenizer, window, bos) if stride is None else _encoded(texts, tokenizer, None, bos)
+    for document, ids, offsets in zip(documents, *read, strict=True):
         ids_T = np.asarray(ids, np.int32)
         scored_T, n_bytes_T = scored_positions(ids_T, special), token_bytes(document.text, offsets)
         done = 0
@@ -141,6 +146,35 @@ def authors_padding(tokenizer: Any) -> int:
     if token_id is None:
         raise RbpxError("protocol=official pads windows with the pad or eos token, but this tokenizer has neither")
     return int(token_id)
+
+
+def _first_tokens(
+    texts: Sequence[str], tokenizer: Any, window: int, bos: Bos
+) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
+    """As `_encoded`, of the first `window` tokens: no more of a long text is tokenised than gives them.
+
+    A beginning is long enough where it fills the window; where its tokenizer proves no place to cut, the text is read
+    whole.
+    """
+    ids: list[list[int]] = [[]] * len(texts)
+    offsets: list[list[tuple[int, int]]] = [[]] * len(texts)
+    n_characters = max(_LEAST_READ, _CHARACTERS * window)
+    rule = break_rule(tokenizer) if any(len(text) > n_characters for text in texts) else None
+    left = list(range(len(texts)))
+    while left:
+        beginnings = [_beginning(texts[i], n_characters, rule) for i in left]
+        for i, of_one, places in zip(left, *_encoded(beginnings, tokenizer, window, bos), strict=True):
+            ids[i], offsets[i] = of_one, places
+        read = zip(left, beginnings, strict=True)
+        left = [i for i, beginning in read if len(ids[i]) < window and len(beginning) < len(texts[i])]
+        n_characters *= 4
+    return ids, offsets
+
+
+def _beginning(text: str, n_characters: int, rule: re.Pattern[str] | None) -> str:
+    """The text up to the first place behind so many characters where it may be cut; all of it if there is none."""
+    place = None if rule is None or len(text) <= n_characters else rule.search(text, n_characters)
+    return text if place is None else text[: place.start()]
 
 
 def _encoded(

@@ -20,7 +20,17 @@ from rbpx.display.grid import width
 from rbpx.display.numbers import UNKNOWN
 from rbpx.display.tables import console
 from rbpx.display.visible import visible_line
-from rbpx.files.output import Lines, Rows, opened, plain, python_values, write_csv, write_json, write_parquet
+from rbpx.files.output import (
+    Lines,
+    Rows,
+    csv_cell,
+    opened,
+    plain,
+    python_values,
+    write_csv,
+    write_json,
+    write_parquet,
+)
 
 _ROWS_SHOWN = 40
 _ROWS_COUNTED, _COUNTING_S = 1_000_000, 1.0  # beyond, it is only said that there are more
@@ -41,10 +51,10 @@ def print_records(records: Iterable[dict[str, Any]], format: Format, output: str
 def _write_csv(rows: Sequence[dict[str, Any]], file: TextIO) -> None:
     if not rows:
         return
-    writer = csv.DictWriter(Lines(file), list(dict.fromkeys(k for row in rows for k in row)))
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({k: json.dumps(v) if isinstance(v, dict | list) else v for k, v in row.items()})
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.writer(Lines(file))
+    for cells in (names, *([row.get(name, "") for name in names] for row in rows)):
+        writer.writerow([csv_cell(cell) for cell in cells])
 
 
 def print_table(answer: Rows, format: Format, output: str | None = None) -> None:

@@ -2,12 +2,19 @@
 
 import re
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 from rbpx.errors import RbpxError
-from rbpx.files.rows import Row
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+
+
+class Placed(Protocol):
+    """What stands somewhere in a file."""
+
+    @property
+    def place(self) -> str:
+        """Where, for errors."""
 
 
 def number(value: Any) -> Decimal | None:
@@ -18,11 +25,11 @@ def number(value: Any) -> Decimal | None:
     return Decimal(text) if _NUMBER.fullmatch(text) else None
 
 
-def whole_number(row: Row, field: str, value: Any, meaning: str, *, least: int = 1, most: int = 2**63 - 1) -> int:
+def whole_number(row: Placed, field: str, value: Any, meaning: str, *, least: int = 1, most: int = 2**63 - 1) -> int:
     """A whole number within limits.
 
     Args:
-        row: the row of the cell.
+        row: the row of the cell, or where the cell is.
         field: the field that the cell holds.
         value: the cell.
         meaning: what is expected there, for the error.

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -82,6 +83,24 @@ def plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
+_for_spreadsheets = ContextVar("for_spreadsheets", default=False)
+# What spreadsheets take for a formula; signs of full width too.
+_RUN = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def write_for_spreadsheets(on: bool) -> None:
+    """Whether CSV is written so that no spreadsheet takes a cell for a formula; until the next call."""
+    _for_spreadsheets.set(on)
+
+
+def csv_cell(value: Any) -> Any:
+    """A value as a cell of CSV: what is nested as JSON; for spreadsheets, text that they would run behind a quote."""
+    if isinstance(value, dict | list):
+        return json.dumps(value, default=str)
+    run = _for_spreadsheets.get() and isinstance(value, str) and value.startswith(_RUN)
+    return f"'{value}" if run else value
+
+
 class Lines:
     r"""The file that a CSV writer writes to; it ends each row with a line feed.
 
@@ -123,9 +142,9 @@ def write_csv(rows: Rows, output: str | None) -> None:
     """Write CSV, empty for missing; nested values as JSON."""
     with opened(output) as file:
         writer = csv.writer(Lines(file))
-        writer.writerow(_distinct(rows.schema.names))
+        writer.writerow([csv_cell(name) for name in _distinct(rows.schema.names)])
         for values in _rows(rows):
-            writer.writerow([json.dumps(v, default=str) if isinstance(v, dict | list) else v for v in values])
+            writer.writerow([csv_cell(value) for value in values])
 
 
 def write_json(rows: Rows, output: str | None) -> None:

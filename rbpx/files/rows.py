@@ -5,20 +5,19 @@ surrounding white space, empty ones as None, column names that differ in more th
 """
 
 import csv
-import gzip
-import hashlib
-import io
 import json
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError
+from rbpx.files.parquet import parquet_records
+from rbpx.files.unpacked import Bounds, Lines, read_bytes, unpacked
 
 FORMATS = (".csv", ".parquet", ".json", ".jsonl")
 
@@ -68,30 +67,15 @@ def format_of(path: Path) -> str | None:
     return last if last in FORMATS else None
 
 
-def read_bytes(path: Path) -> bytes:
-    """The bytes of a file, decompressed where its name ends in .gz."""
-    content = path.read_bytes()
-    return gzip.decompress(content) if path.suffix.lower() == ".gz" else content
-
-
 def read_table(path: Path) -> Rows:
     """Read a table of values.
 
     Raises:
         RbpxError: it is missing, is not what its suffix says, has no rows, or two columns differ only in case.
     """
-    if not path.is_file():
-        raise RbpxError(f"{path} is not a file; give the path of a CSV, Parquet, JSON or JSONL file")
-    if format_of(path) is None:
-        raise RbpxError(
-            f"{path} has {f'the suffix {path.suffix.lower()!r}' if path.suffix else 'no suffix'}; "
-            f"known: {', '.join(FORMATS)}, each also with .gz; rename the file"
-        )
+    check_table(path)
     table = read_rows(path)
-    lowered = [column.strip().lower() for column in table.columns]
-    duplicate = next((column for column in table.columns if lowered.count(column.strip().lower()) > 1), None)
-    if duplicate is not None:
-        raise RbpxError(f"{path} has two columns named {duplicate!r}, ignoring case; rename one of them")
+    check_names(table.columns, path)
     stripped = [(row, {name: _stripped(value) for name, value in row.values.items()}) for row in table.rows]
     rows = tuple(
         Row(row.path, row.number, row.line, values)
@@ -103,98 +87,142 @@ def read_table(path: Path) -> Rows:
     return Rows(path, table.sha256, table.columns, rows)
 
 
+def check_table(path: Path) -> None:
+    """Refuse a path that names no table.
+
+    Raises:
+        RbpxError: it is missing, or has another suffix.
+    """
+    if not path.is_file():
+        raise RbpxError(f"{path} is not a file; give the path of a CSV, Parquet, JSON or JSONL file")
+    if format_of(path) is None:
+        raise RbpxError(
+            f"{path} has {f'the suffix {path.suffix.lower()!r}' if path.suffix else 'no suffix'}; "
+            f"known: {', '.join(FORMATS)}, each also with .gz; rename the file"
+        )
+
+
+def check_names(columns: Sequence[str], path: Path) -> None:
+    """Refuse columns whose names differ only in case.
+
+    Raises:
+        RbpxError: two do.
+    """
+    counted = Counter(column.strip().lower() for column in columns)
+    duplicate = next((column for column in columns if counted[column.strip().lower()] > 1), None)
+    if duplicate is not None:
+        raise RbpxError(f"{path} has two columns named {duplicate!r}, ignoring case; rename one of them")
+
+
 def _stripped(value: Any) -> Any:
     return value.strip() or None if isinstance(value, str) else value
 
 
-def read_rows(path: Path, *, one_object: bool = False) -> Rows:
+def read_rows(path: Path, *, one_object: bool = False, bounds: Bounds | None = None) -> Rows:
     """Read a file in one of `FORMATS`, with its values as written.
 
     Args:
         path: the file.
         one_object: whether a JSON file may be a single object, which is then its only row.
+        bounds: what it may hold; None: the default bounds.
 
     Raises:
-        RbpxError: it is not what its suffix says.
+        RbpxError: it is not what its suffix says, or holds more than it may.
     """
-    suffix = format_of(path)
+    suffix, bounds = format_of(path), bounds or Bounds()
     if suffix is None:
         raise ValueError(f"{path} is not a table")
-    readers: dict[str, Callable[[bytes, Path], Table]] = {
-        ".csv": _read_csv,
-        ".parquet": _read_parquet,
-        ".json": partial(_read_json, one_object=one_object),
-        ".jsonl": _read_jsonl,
-    }
     try:
-        content = read_bytes(path)
-        columns, rows = readers[suffix](content, path)
-    # Arrow's, JSON's and encoding errors are ValueErrors.
-    except (OSError, EOFError, zlib.error, ValueError, csv.Error) as problem:
-        reason = " ".join(str(problem).split())
-        raise RbpxError(f"{path} cannot be read: {reason}; check that it is what its suffix says") from None
-    return Rows(path, hashlib.sha256(content).hexdigest(), tuple(columns), tuple(rows))
+        if suffix == ".parquet":
+            content, sha256 = read_bytes(path, bounds)
+            columns, records = parquet_records(content, path, bounds)
+            return Rows(path, sha256, columns, tuple(Row(path, n, None, each) for n, each in enumerate(records, 1)))
+        if suffix == ".json":
+            content, sha256 = read_bytes(path, bounds)
+            rows = _of_records(path, _json_values(content, path, one_object))
+            return Rows(path, sha256, _names(rows), rows)
+        with unpacked(path, bounds) as file:
+            if suffix == ".csv":
+                columns, cells = csv_rows(Lines(file, path, bounds, newline=""), path)
+                numbered = enumerate(cells, 1)
+                rows = tuple(Row(path, n, line, dict(zip(columns, row, strict=True))) for n, (line, row) in numbered)
+            else:
+                rows = _of_records(path, _json_lines(Lines(file, path, bounds, newline="\n"), path))
+                columns = _names(rows)
+            return Rows(path, file.sha256.hexdigest(), columns, rows)
+    except READING as problem:
+        raise RbpxError(unreadable(path, problem)) from None
 
 
-Table = tuple[list[str], list[Row]]
+# What reading raises: Arrow's, JSON's and encoding errors are ValueErrors; JSON may be nested deeper than Python calls.
+READING = (OSError, EOFError, zlib.error, ValueError, csv.Error, RecursionError, OverflowError, MemoryError)
 
 
-def _read_csv(content: bytes, path: Path) -> Table:
-    csv.field_size_limit(sys.maxsize)  # documents are longer than the 128 KiB that csv allows a field
-    reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
-    columns: list[str] = []
-    rows: list[Row] = []
-    end = 0  # a record with quoted line breaks has several lines; it is reported by its first
-    for cells in reader:
-        line, end = end + 1, reader.line_num
-        if len(cells) < 2 and len(cells) != len(columns) and not any(cell.strip() for cell in cells):
-            continue  # a blank line, which has no comma; a row of as many empty cells as there are columns is a row
-        if not columns:
-            columns = cells
-            continue
-        number = len(rows) + 1
+def unreadable(path: Path, problem: BaseException) -> str:
+    """One line for a file that cannot be read."""
+    reason = "it is nested too deeply" if isinstance(problem, RecursionError) else " ".join(str(problem).split())[:300]
+    return f"{path} cannot be read: {reason}; check that it is what its suffix says"
+
+
+def csv_rows(lines: Lines, path: Path) -> tuple[tuple[str, ...], Iterator[tuple[int, list[str]]]]:
+    """The columns of a CSV file, and the cells of each row with the line on which it begins."""
+    csv.field_size_limit(sys.maxsize)  # `lines` bounds a row
+    records = _csv_records(lines)
+    columns = next((cells for _, cells in records if any(cell.strip() for cell in cells) or len(cells) > 1), [])
+    return tuple(columns), _csv_cells(records, columns, path)
+
+
+def _csv_records(lines: Lines) -> Iterator[tuple[int, list[str]]]:
+    """Each record with its first line: one with quoted line breaks has several."""
+    line = 1
+    for cells in csv.reader(lines, strict=True):
+        yield line, cells
+        lines.begin_row()
+        line = lines.number + 1
+
+
+def _csv_cells(
+    records: Iterator[tuple[int, list[str]]], columns: list[str], path: Path
+) -> Iterator[tuple[int, list[str]]]:
+    number = 0
+    for line, cells in records:
         if len(cells) != len(columns):
+            if len(cells) < 2 and not any(cell.strip() for cell in cells):
+                continue  # a blank line, which has no comma
             raise RbpxError(
-                f"row {number} of {path} (line {line}): {number_of(len(cells), 'cell')} where the header has "
+                f"row {number + 1} of {path} (line {line}): {number_of(len(cells), 'cell')} where the header has "
                 f"{len(columns)}; fix that line"
             )
-        rows.append(Row(path, number, line, dict(zip(columns, cells, strict=True))))
-    return columns, rows
+        number += 1
+        yield line, cells
 
 
-def _read_parquet(content: bytes, path: Path) -> Table:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table = pq.ParquetFile(pa.BufferReader(content)).read()
-    columns = (column.to_pylist() for column in table.columns)
-    records = (dict(zip(table.column_names, values, strict=True)) for values in zip(*columns, strict=True))
-    return table.column_names, [Row(path, number, None, record) for number, record in enumerate(records, 1)]
-
-
-def _read_json(content: bytes, path: Path, one_object: bool = False) -> Table:
+def _json_values(content: bytes, path: Path, one_object: bool) -> Iterator[tuple[int, None, Any]]:
     whole = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object)
     if one_object and isinstance(whole, dict):
         whole = [whole]
     if not isinstance(whole, list):
         raise RbpxError(f"{path} is not a JSON array of objects; wrap its rows in [...], or name it .jsonl")
-    return _of_records(path, ((number, None, value) for number, value in enumerate(whole, 1)))
+    return ((number, None, value) for number, value in enumerate(whole, 1))
 
 
-def _read_jsonl(content: bytes, path: Path) -> Table:
-    return _of_records(path, _json_lines(content.decode("utf-8-sig"), path))
-
-
-def _json_lines(text: str, path: Path) -> Iterator[tuple[int, int, Any]]:
+def _json_lines(lines: Lines, path: Path) -> Iterator[tuple[int, int, Any]]:
     number = 0
-    for line, words in enumerate(text.split("\n"), 1):
+    for words in lines:
+        lines.begin_row()
         if not words.strip():
             continue
         number += 1
         try:
-            yield number, line, json.loads(words, object_pairs_hook=_object)
-        except ValueError as problem:
-            raise RbpxError(f"row {number} of {path} (line {line}): not JSON ({problem}); fix that line") from None
+            yield number, lines.number, json.loads(words, object_pairs_hook=_object)
+        except (ValueError, RecursionError) as problem:
+            reason = "nested too deeply" if isinstance(problem, RecursionError) else problem
+            where = f"row {number} of {path} (line {lines.number})"
+            raise RbpxError(f"{where}: not JSON ({reason}); fix that line") from None
+
+
+def _names(rows: Iterable[Row]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(column for row in rows for column in row.values))
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -204,11 +232,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def _of_records(path: Path, values: Iterable[tuple[int, int | None, Any]]) -> Table:
+def _of_records(path: Path, values: Iterable[tuple[int, int | None, Any]]) -> tuple[Row, ...]:
     rows = []
     for number, line, value in values:
         if not isinstance(value, dict):
             where = "" if line is None else f" (line {line})"
             raise RbpxError(f"row {number} of {path}{where}: not an object with named values; give one object a row")
         rows.append(Row(path, number, line, value))
-    return list(dict.fromkeys(column for row in rows for column in row.values)), rows
+    return tuple(rows)

@@ -2,22 +2,25 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock
 
 from rbpx.config.imports import ImportConfig
 from rbpx.errors import RbpxError
+from rbpx.files.column_table import read_columns
 from rbpx.files.columns import match_columns
-from rbpx.files.digest import digest
-from rbpx.files.rows import read_table
+from rbpx.files.row_digest import digest_of_rows
 from rbpx.store import ledger
+from rbpx.store.contradictions import codes, not_stored
 from rbpx.store.integrity import file_fault, is_copy, read_whole, sound_files
-from rbpx.store.observations import Observation, merge, read_observations, run_ids
+from rbpx.store.observation_ids import run_ids
+from rbpx.store.observations import FIELDS, ROW, read_observations
 from rbpx.store.schema import OBSERVATIONS
 from rbpx.store.store import Record, Store, now
 
@@ -29,12 +32,18 @@ class Imported:
     """The result of one import.
 
     Attributes:
-        observations: all those in the file, each once.
+        n: observations in the file.
+        n_models: models, datasets and k that they are of.
+        n_datasets: as that.
+        n_k: as that.
         n_new: how many of them were not in the store before.
         ignored: columns of the file that were not recognised.
     """
 
-    observations: tuple[Observation, ...]
+    n: int
+    n_models: int
+    n_datasets: int
+    n_k: int
     n_new: int
     ignored: tuple[str, ...]
 
@@ -46,16 +55,17 @@ def import_file(store: Store, path: Path, config: ImportConfig) -> Imported:
         RbpxError: the file, its columns or a row are invalid, or contradict the store.
         MeasureError: the store cannot be written.
     """
-    table = read_table(path)
-    columns = match_columns(table.columns, config.columns or {}, str(path))
+    table = read_columns(path)
+    columns = match_columns(list(table.columns), config.columns or {}, str(path))
     if config.ties is None and "ties" not in columns.named:
         raise RbpxError(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
-    read = read_observations(table.rows, columns, config)
-    whole = merge(read, ())
+    read = read_observations(table, columns, config)
+    if not store.root.exists():
+        not_stored(read, _NOTHING, table.place)  # before a folder is made
     store.prepare()
     with FileLock(store.root / ".imports.lock"):  # two imports at once must not contradict each other
-        new = merge(read, observations_of(store, str(config.source)))
-        if new:
+        new = not_stored(read, observations_of(store, str(config.source)), table.place)
+        if new.num_rows:
             origin = {
                 "source": config.source,
                 "file": path.name,
@@ -64,7 +74,9 @@ def import_file(store: Store, path: Path, config: ImportConfig) -> Imported:
                 "columns": columns.mapping,
             }
             _write(store, new, origin)
-    return Imported(tuple(whole), len(new), columns.ignored)
+    kinds = (("family", "size"), ("dataset",), ("k",))
+    n_models, n_datasets, n_k = (len(np.unique(codes(read, names))) for names in kinds)
+    return Imported(read.num_rows, n_models, n_datasets, n_k, new.num_rows, columns.ignored)
 
 
 def adopt(store: Store, path: Path) -> int:
@@ -76,26 +88,26 @@ def adopt(store: Store, path: Path) -> int:
     """
     origin = provenance(path)
     with FileLock(store.root / ".imports.lock"):
-        read = [(path.name, one) for one in _observations(read_whole(path))]
-        new = merge(read, observations_of(store, origin["source"]))
-        if new:
+        read = read_whole(path)
+        read = read.append_column(ROW, pa.array(np.arange(read.num_rows)))
+        new = not_stored(read, observations_of(store, origin["source"]), lambda row: f"{path.name}, row {row + 1}")
+        if new.num_rows:
             _write(store, new, origin)
-    return len(new)
+    return int(new.num_rows)
 
 
-def _write(store: Store, new: list[Observation], origin: Record) -> None:
-    runs = run_ids(new)
-    records = [asdict(one) | {"run_id": runs[one.run]} for one in new]
+def _write(store: Store, new: pa.Table, origin: Record) -> None:
+    rows = new.select(FIELDS).append_column(OBSERVATIONS.field("run_id"), run_ids(new)).select(OBSERVATIONS.names)
     columns = OBSERVATIONS.with_metadata({_PROVENANCE: json.dumps(origin)})
-    store.write_import(name_of_rows(origin["source"], records), pa.Table.from_pylist(records, schema=columns))
+    store.write_import(name_of_rows(origin["source"], rows), rows.cast(columns))
 
 
-def name_of_rows(source: str, records: list[Record]) -> str:
+def name_of_rows(source: str, rows: pa.Table) -> str:
     """The name of a file of observations: their source, and a digest of all their values."""
-    return f"{source}-{digest(records)}"
+    return f"{source}-{digest_of_rows(rows)}"
 
 
-def observations_of(store: Store, source: str) -> list[Observation]:
+def observations_of(store: Store, source: str) -> pa.Table:
     """The observations of one source.
 
     Raises:
@@ -106,11 +118,11 @@ def observations_of(store: Store, source: str) -> list[Observation]:
         fault = file_fault(path)
         if fault is not None and not is_copy(fault):
             raise RbpxError(f"{path} is corrupt: {fault}; move it out of the store, and import its file again")
-    return [one for origin, table in _tables(store) if origin["source"] == source for one in _observations(table)]
+    tables = [table.select(FIELDS) for origin, table in _tables(store) if origin["source"] == source]
+    return pa.concat_tables([_NOTHING, *(table.cast(_NOTHING.schema) for table in tables)])
 
 
-def _observations(table: pa.Table) -> list[Observation]:
-    return [Observation(**{n: v for n, v in record.items() if n != "run_id"}) for record in table.to_pylist()]
+_NOTHING = pa.schema([OBSERVATIONS.field(name) for name in FIELDS]).empty_table()
 
 
 def dataset_names(store: Store) -> list[str]:

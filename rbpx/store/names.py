@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from rbpx.files.digest import digest
+from rbpx.files.row_digest import digest_of_rows
 
 COPY_OF: Final = "it is a copy of "  # how a fault begins whose cure is to remove the file, and nothing else
 FOLDERS: Final = ("runs", "cells", "fits", "rank_fits", "failures", "vocab", "imports", "temperatures", "samples")
@@ -47,8 +47,7 @@ def file_misnamed(path: Path, table: pa.Table) -> str | None:
     """What is wrong with a file of `vocab`, `temperatures` or `imports` whose rows are not those of its name."""
     kind = path.parent.name
     if kind == "imports":
-        rows = table.to_pylist()
-        own = "-".join(sorted({row["source"] for row in rows})) + f"-{digest(rows)}"
+        own = "-".join(sorted(map(str, table["source"].unique().to_pylist()))) + f"-{digest_of_rows(table)}"
         wrong = "its rows are not those that its name stands for"
     elif kind in ("vocab", "temperatures"):
         column, what = {"vocab": ("tokenizer_hash", "tokenizer"), "temperatures": ("run_id", "run")}[kind]

@@ -1,139 +1,223 @@
-"""Checks rows of other people's results and turns them into observations of RBP_k and p_{N,k}, in our units."""
+"""Checks other people's results and turns them into observations of RBP_k and p_{N,k}, in our units.
 
-from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
-from typing import Any
+Observations are Arrow tables with the columns of the relation, without run_id, and `row`: which row of the file each
+comes from. A cell is checked once for all rows that have it; of several faults the one in the first row is reported.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from rbpx.config.imports import ImportConfig
 from rbpx.errors import RbpxError
+from rbpx.files.column_table import Column, ColumnTable
 from rbpx.files.columns import Columns
-from rbpx.files.digest import digest
 from rbpx.files.numbers import as_written, is_empty, number, whole_number
-from rbpx.files.rows import Row
+from rbpx.store.schema import OBSERVATIONS
 from rbpx.ties import Ties
 
+FIELDS: Final = tuple(name for name in OBSERVATIONS.names if name != "run_id")
+RUN: Final = ("source", "family", "size", "revision", "dataset", "text_hash", "protocol", "dtype")  # names of a run
+ROW: Final = pa.field("row", pa.int64())
 _LARGEST = {"k": 2**31 - 1, "n": 2**31 - 1}  # their type in the relation
+_FLOAT32 = 2.0**-24  # relative, what a share may be off that was computed in single precision
+
+
+class _Fault(Exception):
+    """What is wrong with a cell, before it is known which rows have it."""
 
 
 @dataclass(frozen=True)
-class Observation:
-    """One share of hits of one model on one text, a row of `observations`; None where the source does not say.
+class _Unplaced:
+    """Stands where a row would stand in the checks of a cell."""
 
-    Attributes:
-        non_embedding_params: S.
-        k: a hit is a rank of at most k.
-        n: length of the windows that must consist of hits; 1 is RBP_k.
-        ties: tie rule of the ranks.
-        rbp: share of tokens, or of windows, in [0, 1].
-        n_tokens: tokens, or windows, that the share is of.
-        cross_entropy_nats: mean over the same tokens, nats.
-    """
-
-    source: str
-    family: str
-    size: str
-    model: str | None
-    revision: str | None
-    non_embedding_params: int
-    dataset: str
-    text_hash: str | None
-    protocol: str | None
-    dtype: str | None
-    k: int
-    n: int
-    ties: str
-    rbp: float
-    n_tokens: int | None
-    cross_entropy_nats: float | None
-
-    @property
-    def run(self) -> tuple[str | None, ...]:
-        """The names that identify the run it belongs to."""
-        names = (self.source, self.family, self.size, self.revision, self.dataset)
-        return (*names, self.text_hash, self.protocol, self.dtype)
-
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """What distinguishes it from every other observation."""
-        return (*self.run, self.k, self.n, self.ties)
+    place: str = ""
 
 
-def run_ids(observations: Iterable[Observation]) -> dict[tuple[str | None, ...], str]:
-    """A run_id for each imported run: a digest of its names and of its values, whatever their order."""
-    members: dict[tuple[str | None, ...], list[Any]] = {}
-    for one in observations:
-        members.setdefault(one.run, []).append(one)
-    return {run: digest([list(run), sorted(digest(astuple(one)) for one in ones)]) for run, ones in members.items()}
-
-
-def read_observations(rows: Iterable[Row], columns: Columns, config: ImportConfig) -> list[tuple[str, Observation]]:
-    """Each observation with the place of its row, in order.
+def read_observations(table: ColumnTable, columns: Columns, config: ImportConfig) -> pa.Table:
+    """The observations of a file, in the order of its rows.
 
     Raises:
-        RbpxError: a value is missing, is not a number, is out of its range, or differs from what the request says.
+        RbpxError: a value is missing, is not a number, is out of its range, differs from what the request says, or is
+            a share that no count of its tokens gives.
     """
-    return [(row.place, one) for row in rows for one in _observations(row, columns, config)]
+    return _Reading(table, columns, config).observations()
 
 
-def _observations(row: Row, columns: Columns, config: ImportConfig) -> list[Observation]:
-    """One observation, or one for each filled column of RBP at one k."""
-    value = {field: row.values.get(column) for field, column in columns.named.items()}
-    model = _name(row, value, "model")
-    if _name(row, value, "ties") not in (None, *Ties):
-        raise RbpxError(f"{row.place}: ties is {_name(row, value, 'ties')!r}; known: {', '.join(Ties)}")
-    entropy = _share_or_nats(row, value.get("cross_entropy_nats"), "cross_entropy_nats")
-    common: dict[str, Any] = {
-        "source": config.source,
-        "family": _name_or_default(row, value, "family", config.family),
-        "size": _name(row, value, "size") or _size_of(row, model),
-        "model": model,
-        "revision": _name_or_default(row, value, "revision", config.revision, needed=False),
-        "non_embedding_params": _whole(row, value.get("non_embedding_params"), "non_embedding_params"),
-        "dataset": _name_or_default(row, value, "dataset", config.dataset),
-        "text_hash": _name(row, value, "text_hash"),
-        "protocol": _name_or_default(row, value, "protocol", config.protocol, needed=False),
-        "dtype": _name_or_default(row, value, "dtype", config.dtype, needed=False),
-        "n": 1 if is_empty(value.get("n")) else _whole(row, value["n"], "n"),
-        "ties": _name_or_default(row, value, "ties", None if config.ties is None else config.ties.value),
-        "n_tokens": None if is_empty(value.get("n_tokens")) else _whole(row, value["n_tokens"], "n_tokens"),
-        "cross_entropy_nats": entropy,
-    }
-    shares = {k: row.values.get(column) for k, column in columns.wide.items()}
-    if not shares:
-        shares = {_whole(row, value.get("k"), "k"): value.get("rbp")}
-    filled = {k: _share_or_nats(row, share, "rbp") for k, share in shares.items() if not is_empty(share)}
-    if not filled:
-        raise RbpxError(f"{row.place}: rbp is empty; give a share in [0, 1], or leave the row out")
-    return [Observation(**common, k=k, rbp=rbp) for k, rbp in filled.items()]  # type: ignore[arg-type]
+class _Reading:
+    """A file while its columns are checked: what is wrong is gathered, so that the first row is reported."""
+
+    def __init__(self, table: ColumnTable, columns: Columns, config: ImportConfig) -> None:
+        self.table, self.columns, self.config = table, columns, config
+        self.faults: list[tuple[int, int, str]] = []  # row, order of the check, what is wrong
+
+    def observations(self) -> pa.Table:
+        config = self.config
+        ties = None if config.ties is None else config.ties.value
+        fields = {
+            "source": pa.repeat(pa.scalar(config.source, pa.string()), self.table.n_rows),
+            "ties": self.names("ties", ties, needed=True, check=_tie_rule),
+            "family": self.names("family", config.family, needed=True),
+            "model": self.names("model"),
+            "size": self.sizes(),
+            "revision": self.names("revision", config.revision),
+            "non_embedding_params": self.wholes("non_embedding_params", needed=True),
+            "dataset": self.names("dataset", config.dataset, needed=True),
+            "text_hash": self.names("text_hash"),
+            "protocol": self.names("protocol", config.protocol),
+            "dtype": self.names("dtype", config.dtype),
+            "n": pc.fill_null(self.wholes("n"), 1),
+            "n_tokens": self.wholes("n_tokens"),
+            "cross_entropy_nats": self.numbers(self.column("cross_entropy_nats"), "cross_entropy_nats"),
+        }
+        shares, ks, codes = self.shares()
+        self.check_counts(shares, codes, fields["n_tokens"])
+        if self.faults:
+            row, _, text = min(self.faults)
+            raise RbpxError(f"{self.table.place(row)}{text}")
+        rows = pa.array(np.arange(self.table.n_rows))
+        parts = []
+        for share, k in zip(shares, ks, strict=True):
+            part = pa.table(fields | {"k": k, "rbp": share, "row": rows})
+            parts.append(part.select([*FIELDS, "row"]).cast(_SCHEMA).filter(pc.is_valid(share)))
+        whole = pa.concat_tables(parts)
+        return whole if len(parts) == 1 else whole.take(np.argsort(whole["row"].to_numpy(), kind="stable"))
+
+    def column(self, field: str) -> Column:
+        """The column of a field; one that the file lacks is empty in every row."""
+        name = self.columns.named.get(field)
+        return Column(np.zeros(self.table.n_rows, np.int64), [None]) if name is None else self.table.columns[name]
+
+    def checked(self, column: Column, check: Callable[[Any], Any], kind: pa.DataType) -> pa.Array:
+        """What a check makes of each cell; of the cells that it refuses, the first is kept as a fault."""
+        order, checked = len(self.faults), []
+        for code, value in enumerate(column.values):
+            try:
+                checked.append(check(value))
+            except (_Fault, RbpxError) as fault:
+                if (column.codes == code).any():
+                    self.faults.append((column.first_row(code), order, str(fault)))
+                    return pa.nulls(len(column.codes), kind)
+                checked.append(None)
+        return pa.array(checked, kind).take(pa.array(column.codes))
+
+    def names(
+        self,
+        field: str,
+        default: str | None = None,
+        needed: bool = False,
+        check: Callable[[str | None], None] = lambda name: None,
+    ) -> pa.Array:
+        """Names from the rows, or the one given for all rows; they must not differ."""
+
+        def name_of(cell: Any) -> str | None:
+            name = _name(cell, field)
+            check(name)
+            if name is not None and default is not None and name != default:
+                raise _Fault(f": {field} is {name!r}, but {field}={default} was given; leave one of them out")
+            if name is None and default is None and needed:
+                rule = "pessimistic, optimistic or mid" if field == "ties" else "NAME"
+                raise _Fault(f": the {field} is missing; add a column {field}, or give {field}={rule}")
+            return default if name is None else name
+
+        return self.checked(self.column(field), name_of, pa.string())
+
+    def sizes(self) -> pa.Array:
+        """The size in each row, else the last part of its model."""
+        sizes = self.names("size")
+        of_models = self.checked(self.column("model"), _last_part, pa.string())
+        sizes = pc.coalesce(sizes, of_models)
+        if sizes.null_count:
+            row = int(np.argmax(pc.is_null(sizes).to_numpy(zero_copy_only=False)))
+            what = "add a column size, or a column model, whose last part is then the size"
+            self.faults.append((row, len(self.faults), f": the size is missing; {what}"))
+        return sizes
+
+    def wholes(self, field: str, needed: bool = False) -> pa.Array:
+        """Whole numbers; None where a cell is empty."""
+
+        def whole(cell: Any) -> int | None:
+            if is_empty(cell) and not needed:
+                return None
+            return whole_number(_Unplaced(), field, cell, _WHOLE[field], most=_LARGEST.get(field, 2**63 - 1))
+
+        return self.checked(self.column(field), whole, pa.int64())
+
+    def numbers(self, column: Column, field: str) -> pa.Array:
+        """Shares in [0, 1], or nats from 0; None where a cell is empty."""
+        plain = _plain_shares(column.values)
+        pairs = iter(zip(column.values, plain, strict=True))
+
+        def share(_: Any) -> float | None:
+            cell, quick = next(pairs)
+            return quick if quick is not None else _share_or_nats(cell, field)
+
+        return self.checked(column, share, pa.float64())
+
+    def shares(self) -> tuple[list[pa.Array], list[pa.Array], list[Column]]:
+        """RBP, k and the cells of RBP: one of each where rows name their k, one for each column of RBP at one k."""
+        n = self.table.n_rows
+        if self.columns.wide:
+            columns = [self.table.columns[name] for name in self.columns.wide.values()]
+            ks = [pa.array(np.full(n, k)) for k in self.columns.wide]
+        else:
+            columns, ks = [self.column("rbp")], [self.wholes("k", needed=True)]
+        shares = [self.numbers(column, "rbp") for column in columns]
+        filled = np.zeros(n, bool)
+        for share in shares:
+            filled |= pc.is_valid(share).to_numpy(zero_copy_only=False)
+        if not filled.all() and not self.faults:
+            what = "rbp is empty; give a share in [0, 1], or leave the row out"
+            self.faults.append((int(np.argmin(filled)), len(self.faults), f": {what}"))
+        return shares, ks, columns
+
+    def check_counts(self, shares: list[pa.Array], columns: list[Column], n_tokens: pa.Array) -> None:
+        """Refuse shares that are no count of n_tokens: 0.333 of 10 lies between 3 and 4 of 10.
+
+        A share is as exact as its last digit, rounded or cut off, and as single precision.
+        """
+        n = pc.fill_null(n_tokens, 0).to_numpy(zero_copy_only=False).astype(np.float64)
+        for share, column in zip(shares, columns, strict=True):
+            p = pc.fill_null(share, 0).to_numpy(zero_copy_only=False)
+            off = np.abs(p - np.rint(p * n) / np.maximum(n, 1)) * (n > 0)
+            for row in np.flatnonzero(off > np.maximum(_FLOAT32 * p, 2.0**-52)):
+                cell = column.values[column.codes[row]]
+                if off[row] > _last_digit(cell):
+                    count = int(np.floor(p[row] * n[row]))
+                    what = (
+                        f": rbp is {as_written(cell)}, which is no count of n_tokens={int(n[row]):,}: {count:,} are "
+                        f"{count / n[row]:.6g}, {count + 1:,} are {(count + 1) / n[row]:.6g}; correct one of them"
+                    )
+                    self.faults.append((int(row), len(self.faults), what))
+                    break
 
 
-def _name(row: Row, value: dict[str, Any], field: str) -> str | None:
-    cell = value.get(field)
+_SCHEMA: Final = pa.schema([*(OBSERVATIONS.field(name) for name in FIELDS), ROW])
+
+
+def _tie_rule(name: str | None) -> None:
+    if name not in (None, *Ties):
+        raise _Fault(f": ties is {name!r}; known: {', '.join(Ties)}")
+
+
+def _name(cell: Any, field: str) -> str | None:
     if is_empty(cell):
         return None
     if isinstance(cell, bool) or not isinstance(cell, str | int):
-        raise RbpxError(f"{row.place}: {field} is {cell!r}, but a name is expected; write it as text")
+        raise _Fault(f": {field} is {cell!r}, but a name is expected; write it as text")
+    try:
+        str(cell).encode()
+    except UnicodeEncodeError:
+        raise _Fault(f": {field} is {cell!r}, which is not valid Unicode; write it anew") from None
     return str(cell).strip()
 
 
-def _name_or_default(row: Row, value: dict[str, Any], field: str, default: str | None, needed: bool = True) -> Any:
-    """A name from the row, or the one given for all rows; they must not differ."""
-    name = _name(row, value, field)
-    if name is not None and default is not None and name != default:
-        raise RbpxError(f"{row.place}: {field} is {name!r}, but {field}={default} was given; leave one of them out")
-    if name is None and default is None and needed:
-        rule = "pessimistic, optimistic or mid" if field == "ties" else "NAME"
-        raise RbpxError(f"{row.place}: the {field} is missing; add a column {field}, or give {field}={rule}")
-    return default if name is None else name
-
-
-def _size_of(row: Row, model: str | None) -> str:
-    size = "" if model is None else model.rstrip("/").split("/")[-1]
-    if not size:
-        raise RbpxError(
-            f"{row.place}: the size is missing; add a column size, or a column model, whose last part is then the size"
-        )
-    return size
+def _last_part(model: Any) -> str | None:
+    return str(model).rstrip("/").split("/")[-1] or None if isinstance(model, str) else None
 
 
 _WHOLE = {
@@ -144,49 +228,29 @@ _WHOLE = {
 }
 
 
-def _whole(row: Row, value: Any, field: str) -> int:
-    return whole_number(row, field, value, _WHOLE[field], most=_LARGEST.get(field, 2**63 - 1))
+def _plain_shares(values: list[Any]) -> list[float | None]:
+    """Cells that are plainly numbers between 0 and 1, with digits and a point alone; None for any other.
+
+    Below 1 and above 0 as a float, a number is so exactly as written.
+    """
+    texts = pa.array([value if isinstance(value, str) else None for value in values], pa.string())
+    plain = pc.match_substring_regex(texts, r"^0?\.[0-9]+$")
+    read = pc.if_else(pc.fill_null(plain, False), texts, pa.scalar(None, pa.string())).cast(pa.float64())
+    return [share if share is not None and 0 < share < 1 else None for share in read.to_pylist()]
 
 
-def _share_or_nats(row: Row, value: Any, field: str) -> float | None:
-    """A share in [0, 1], or nats from 0; None where it is empty."""
-    if is_empty(value):
+def _share_or_nats(cell: Any, field: str) -> float | None:
+    if is_empty(cell):
         return None
-    exact = number(value)
+    exact = number(cell)
     if field == "rbp" and (exact is None or not 0 <= exact <= 1):
-        raise RbpxError(f"{row.place}: rbp is {as_written(value)}; give shares in [0, 1], not percent")
+        raise _Fault(f": rbp is {as_written(cell)}; give shares in [0, 1], not percent")
     if exact is None or not 0 <= exact < 10**300:
-        raise RbpxError(
-            f"{row.place}: {field} is {as_written(value)}; give nats a token, finite and 0 or more, or nothing"
-        )
+        raise _Fault(f": {field} is {as_written(cell)}; give nats a token, finite and 0 or more, or nothing")
     return float(exact)
 
 
-def merge(read: Sequence[tuple[str, Observation]], stored: Iterable[Observation]) -> list[Observation]:
-    """The observations that are not among those stored already, each once.
-
-    Raises:
-        RbpxError: two observations with the same identity differ in a value, or two sizes with the same name in S.
-    """
-    by_identity = {one.identity: (one, "the store") for one in stored}
-    params = {(one.family, one.size): (one.non_embedding_params, "the store") for one, _ in by_identity.values()}
-    new = []
-    for place, one in read:
-        other, where = by_identity.setdefault(one.identity, (one, place))
-        if other != one:
-            name = next(n for n in vars(one) if getattr(one, n) != getattr(other, n))
-            raise RbpxError(
-                f"{place}: {name} of {one.family} {one.size} on {one.dataset}, k={one.k}, n={one.n} is "
-                f"{as_written(getattr(one, name))}, but {as_written(getattr(other, name))} in {where}; "
-                f"keep one of them, or name another source than {one.source}"
-            )
-        size, s = (one.family, one.size), one.non_embedding_params
-        s_before, where_before = params.setdefault(size, (s, place))
-        if s != s_before:
-            raise RbpxError(
-                f"{place}: non_embedding_params of {one.family} {one.size} is {s:,}, but {s_before:,} in "
-                f"{where_before}; a size has one S, so give the sizes different names or correct it"
-            )
-        if where == place and other is one:
-            new.append(one)
-    return new
+def _last_digit(cell: Any) -> float:
+    """One unit in the last digit of a number as it is written."""
+    exact = number(cell)
+    return 0.0 if exact is None else 10.0 ** int(exact.as_tuple().exponent)

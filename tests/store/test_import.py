@@ -295,10 +295,63 @@ def test_importing_again_changes_nothing(results: Path, store: Path, cwd: Path) 
     assert snapshot(store) == before
 
 
-def test_equal_rows_are_kept_once(store: Path, cwd: Path, tmp_path: Path) -> None:
-    answer = bring(write(tmp_path / "twice.csv", HEADER, ROWS[0], ROWS[0]), store, cwd)
-    assert answer.stderr.startswith("imported 1 observation of")
-    assert len(observations(store, cwd)) == 1
+IMPOSSIBLE = {
+    "a row twice": ([ROWS[0]], ["line 6: repeats ", "line 2: toy 1b on wiki, k=1, n=1", "leave one of them out"]),
+    "a row twice among others": ([ROWS[3], ROWS[2]], ["line 6: repeats ", "line 5: toy 2b on wiki, k=10"]),
+    "RBP that falls in k": (
+        ["toy,1b,ORG/toy-1b,1e9,wiki,100,0.69,5000,3.1"],
+        ["line 6: rbp of toy 1b on wiki, k=100, n=1 is 0.69, but 0.7 at k=10", "line 3", "never falls in k"],
+    ),
+    "RBP that falls below a k before": (
+        ["toy,1b,ORG/toy-1b,1e9,wiki,5,0.4,5000,3.1"],
+        ["line 6: rbp of toy 1b on wiki, k=5, n=1 is 0.4, but 0.41 at k=1", "line 2"],
+    ),
+    "a share of no count": (
+        ["toy,3b,ORG/toy-3b,3e9,wiki,1,.333,10,3"],
+        ["line 6: rbp is .333, which is no count of n_tokens=10: 3 are 0.3, 4 are 0.4"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("rows", "says"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
+def test_results_that_cannot_be_are_refused_with_their_lines(
+    rows: list[str], says: list[str], store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    file = write(tmp_path / "impossible.csv", HEADER, *ROWS, *rows)
+    refused(bring(file, store, cwd, check=None), *says)
+    assert not store.exists()
+
+
+def test_a_curve_that_falls_against_the_store_is_refused(results: Path, store: Path, cwd: Path, tmp_path: Path) -> None:
+    bring(results, store, cwd)
+    more = write(tmp_path / "more.csv", HEADER, "toy,1b,ORG/toy-1b,1e9,wiki,5,0.75,5000,3.1")
+    refused(bring(more, store, cwd, check=None), "line 2: rbp of toy 1b on wiki, k=5", "0.7 at k=10 in the store")
+
+
+SHARES = [
+    ("0.667", 3),
+    ("0.666", 3),
+    ("0.67", 3),
+    ("0.3", 10),
+    ("1", 7),
+    ("0", 7),
+    ("0.14285714285714285", 7),
+    ("5e-1", 4),
+]
+
+
+def test_a_share_is_a_count_up_to_its_last_digit_rounded_or_cut_off(store: Path, cwd: Path, tmp_path: Path) -> None:
+    lines = [f"toy,{share} of {count},,3e9,wiki,1,{share},{count},3" for share, count in SHARES]
+    bring(write(tmp_path / "a.csv", HEADER, *lines), store, cwd)
+    assert sorted(row["rbp"] for row in observations(store, cwd)) == sorted(float(share) for share, _ in SHARES)
+
+
+def test_a_share_computed_in_single_precision_is_a_count(store: Path, cwd: Path, tmp_path: Path) -> None:
+    shares = pa.array(np.float32([1 / 3, 2 / 7]), pa.float32())
+    names = {"family": ["toy"] * 2, "size": ["a", "b"], "S": [1, 2], "dataset": ["wiki"] * 2, "k": [1, 1]}
+    pq.write_table(pa.table(names | {"rbp": shares, "n_tokens": [3, 7]}), tmp_path / "a.parquet")
+    bring(tmp_path / "a.parquet", store, cwd)
+    assert len(observations(store, cwd)) == 2
 
 
 def test_a_longer_file_adds_only_what_is_new(results: Path, store: Path, cwd: Path, tmp_path: Path) -> None:

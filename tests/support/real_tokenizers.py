@@ -58,9 +58,23 @@ def build_real(arch: str, tokenizers: Path, folder: Path, context: int = 128) ->
         torch.save(model.state_dict(), folder / "pytorch_model.bin")
     else:
         model.save_pretrained(folder)
+    _write_tokenizer(arch, tokenizers, folder)
+    return folder
+
+
+def load_real(arch: str, tokenizers: Path, folder: Path) -> Any:
+    """The tokenizer of a family, by way of files in an empty folder."""
+    from transformers import AutoTokenizer
+
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps({"model_type": arch}))
+    _write_tokenizer(arch, tokenizers, folder)
+    return AutoTokenizer.from_pretrained(folder)
+
+
+def _write_tokenizer(arch: str, tokenizers: Path, folder: Path) -> None:
     for name, source in _FILES[arch].items():
         raw = (tokenizers / source).read_bytes()
         (folder / name).write_bytes(gzip.decompress(raw) if source.endswith(".gz") else raw)
     if arch in _CONFIGS:
         (folder / "tokenizer_config.json").write_text(json.dumps(_CONFIGS[arch]))
-    return folder

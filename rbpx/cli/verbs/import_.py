@@ -73,11 +73,9 @@ def import_study(request: "Request") -> None:
 
 
 def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: str) -> None:
-    ones = imported.observations
-    models = number_of(len({(one.family, one.size) for one in ones}), "model")
-    datasets = number_of(len({one.dataset for one in ones}), "dataset")
-    brought = f"{number_of(len(ones), 'observation')} of {models} on {datasets} at {len({o.k for o in ones})} k"
-    n_known = len(ones) - imported.n_new
+    models, datasets = number_of(imported.n_models, "model"), number_of(imported.n_datasets, "dataset")
+    brought = f"{number_of(imported.n, 'observation')} of {models} on {datasets} at {imported.n_k} k"
+    n_known = imported.n - imported.n_new
     already = f" ({n_known:,} of them were there already)" if n_known else ""
     if imported.ignored:
         print(f"ignored columns of {file}: {', '.join(imported.ignored)}", file=sys.stderr)

@@ -77,6 +77,9 @@ def _remove(store: "Store", name: str, request: "Request") -> None:
     from rbpx.store.imports import remove_source
 
     if name in store.run_ids():
+        folder = store.run_folder(name)
+        if folder.is_symlink():
+            raise RbpxError(f"{folder} is a link to {folder.readlink()}, which is left alone; delete the link itself")
         store.drop_run(name)
     elif not remove_source(store, name):
         raise RbpxError(f"{name} is neither a run_id nor an imported source in store={request.store}; see rbpx status")

@@ -1,0 +1,147 @@
+"""What configuration may ask for: files and overrides choose values; only --trust-config lets them name code.
+
+Hydra builds objects from configuration, and Python's logging too: a file that was copied from somewhere could run
+anything. So the files of a user, and studies, may hold values of rbpx's own keys, and of Hydra's the few in `_HYDRA`.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rbpx.config.places import folder
+from rbpx.config.yaml_files import load_yaml, read_yaml
+from rbpx.errors import RbpxError
+
+FLAG: Final = "--trust-config"
+_ADVICE: Final = f"drop it, or add {FLAG} if you trust whoever wrote it with your account"
+
+# What files may say of Hydra: how a sweep runs, and the size of its jobs; nothing that is run by a shell or imported.
+_HYDRA: Final = {
+    "mode": (),
+    "sweeper": ("params", "max_batch_size"),
+    "launcher": (
+        *("n_jobs", "timeout_min", "cpus_per_task", "gpus_per_node", "gpus_per_task", "tasks_per_node", "nodes"),
+        *("mem_gb", "mem_per_cpu", "mem_per_gpu", "name", "partition", "qos", "account", "constraint"),
+        "array_parallelism",
+    ),
+}  # fmt: skip
+_PACKAGES: Final = (None, "_global_", "_group_", "model", "dataset", "protocol")
+_CHOICES: Final = re.compile(r"(override +)?/?hydra/(launcher|sweeper)")
+_REFERENCES: Final = re.compile(r"\$\{[\w.]+\}")  # to another key, which no resolver computes
+_MOST_REFERENCES: Final = 8  # a file; more could stand for each other as aliases do
+
+# Of overrides: what names an object to build, a configuration of logging, or a package to import.
+_BUILDS: Final = re.compile(r"_target_[\"']?\s*[:=]|@hydra\b|^[+~]*hydra(\.(callbacks|job_logging|hydra_logging)\b|=)")
+_IMPORTS: Final = re.compile(r"^[+~]*hydra\.searchpath=.*\b(?!file://)\w+://")
+
+
+def check_overrides_trusted(overrides: Sequence[str]) -> None:
+    """Refuse overrides that name code to run.
+
+    Raises:
+        RbpxError: one names a `_target_`, a callback, a handler of logging, or a package to search for files.
+    """
+    for override in overrides:
+        if _BUILDS.search(override) or _IMPORTS.search(override):
+            raise RbpxError(f"{override} names code that Hydra would run; {_ADVICE}")
+
+
+def load_trusted(path: Path, trusts: bool) -> Any:
+    """A study or another YAML file, refused where it names code.
+
+    Raises:
+        RbpxError: it cannot be read, exceeds a bound, or names code and `trusts` is not set.
+    """
+    node = load_yaml(path)
+    if not trusts:
+        check_values(node, path)
+    return node
+
+
+def check_values(node: Any, path: Path) -> None:
+    """Refuse a file that names code, configures Hydra, or computes values.
+
+    Args:
+        node: what OmegaConf read from it.
+        path: the file.
+
+    Raises:
+        RbpxError: the first thing that a file may not hold, and the flag that allows it.
+    """
+    from omegaconf import OmegaConf
+
+    values = OmegaConf.to_container(node, resolve=False)
+    assert isinstance(values, dict)
+    references = 0
+    for keys, value in _leaves(values):
+        key = ".".join(map(str, keys))
+        if "_target_" in keys:
+            raise RbpxError(f"{path}: {key} names code that Hydra would run; {_ADVICE}")
+        texts = [str(each) for each in (*keys, value)]
+        references += sum(len(_REFERENCES.findall(text)) for text in texts)
+        if any("${" in _REFERENCES.sub("", text) for text in texts):
+            raise RbpxError(
+                f"{path}: {key} computes a value, which could read your environment: {str(value)[:60]}; write the "
+                f"value, or add {FLAG} if you trust whoever wrote it"
+            )
+    if references > _MOST_REFERENCES:
+        raise RbpxError(f"{path} refers to other keys {references} times; write values, or add {FLAG}")
+    _check_hydra(values.get("hydra"), path)
+    chosen = values.get("defaults")
+    for entry in chosen if isinstance(chosen, list) else ():
+        for words in (entry,) if isinstance(entry, str) else entry.items() if isinstance(entry, dict) else ():
+            group, option = (words, "") if isinstance(words, str) else map(str, words)
+            if "@" in f"{group}{option}" or ("hydra" in group and not _CHOICES.fullmatch(group)):
+                raise RbpxError(f"{path}: defaults chooses {group}, which configures Hydra or moves a file; {_ADVICE}")
+
+
+def _leaves(value: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Each value that is not a mapping or a list, with the keys that lead to it; empty ones too."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if not inner:
+        yield keys, value
+    for key, each in inner:
+        yield from _leaves(each, (*keys, key))
+
+
+def _check_hydra(hydra: Any, path: Path) -> None:
+    if hydra is None:
+        return
+    keys = {("hydra", *inner[:2]) for inner, _ in _leaves(hydra)}
+    for key in keys:
+        group, name = (*key[1:], None, None)[:2]
+        if group not in _HYDRA or (name not in _HYDRA[group] if _HYDRA[group] else name is not None):
+            raise RbpxError(f"{path}: {'.'.join(map(str, key))} configures Hydra, which may run code; {_ADVICE}")
+
+
+def install(trusts: bool) -> None:
+    """Let Hydra read files through these checks; those of conf/ are ours, and only their bounds are looked at."""
+    from hydra._internal.core_plugins.file_config_source import FileConfigSource
+    from hydra._internal.sources_registry import SourcesRegistry
+    from hydra.core.plugins import Plugins
+    from hydra.plugins.config_source import ConfigLoadError, ConfigResult
+
+    ours = folder("conf").resolve()
+
+    class CheckedFiles(FileConfigSource):
+        def load_config(self, config_path: str) -> ConfigResult:
+            name = self._normalize_file_name(config_path)
+            path = Path(self.path, name)
+            if not path.is_file():
+                raise ConfigLoadError(f"Config not found : {path}")
+            header = self._get_header_dict(read_yaml(path)[:512])
+            top = Path(os.path.normpath(name)).parts[0]
+            is_trusted = trusts or (Path(self.path).resolve() == ours and top != "..")
+            if not is_trusted and top in ("hydra", ".."):
+                raise RbpxError(f"{path} configures Hydra, or lies outside its folder; {_ADVICE}")
+            if not is_trusted and header.get("package") not in _PACKAGES:
+                raise RbpxError(f"{path} is for the package {header['package']}; {_ADVICE}")
+            node = load_trusted(path, is_trusted)
+            return ConfigResult(
+                config=node, path=f"{self.scheme()}://{self.path}", provider=self.provider, header=header
+            )
+
+    Plugins.instance()  # registers Hydra's own sources, once
+    SourcesRegistry.instance().types["file"] = CheckedFiles

@@ -1,0 +1,96 @@
+"""Texts that explode: reading stops at the bound, in one line, wherever the bytes are packed."""
+
+import gzip
+import json
+import tracemalloc
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rbpx.config.options import Chunk
+from rbpx.config.row_choice import RowChoice
+from rbpx.data.corpus import read_file
+from rbpx.errors import RbpxError
+
+MIB = 2**20
+SMALL = RowChoice(row_mib=1, file_mib=3)
+
+
+def gzipped(path: Path, *pieces: tuple[bytes, int]) -> Path:
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for piece, times in pieces:
+            for _ in range(times):
+                file.write(piece)
+    return path
+
+
+A_MIB = b"a" * MIB
+BOMBS = {
+    "a.jsonl.gz": ((b'{"text": "', 1), (A_MIB, 60), (b'"}\n', 1)),
+    "a.csv.gz": ((b"text\n", 1), (A_MIB, 60)),
+    "quoted.csv.gz": ((b'text\n"', 1), (b"a\n" * (MIB // 2), 60), (b'"\n', 1)),
+    "a.txt.gz": ((A_MIB, 60),),
+    "a.json.gz": ((b'[{"text": "', 1), (A_MIB, 60), (b'"}]', 1)),
+    "rows.jsonl.gz": ((b'{"text": "' + b"a" * 100_000 + b'"}\n', 600),),
+    "rows.csv.gz": ((b"text\n", 1), (b"a" * 100_000 + b"\n", 600)),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_reading_stops_at_the_bound(name: str, tmp_path: Path) -> None:
+    path = gzipped(tmp_path / name, *BOMBS[name])
+    tracemalloc.start()
+    try:
+        with pytest.raises(RbpxError) as caught:
+            read_file(path, ["text"], SMALL)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert "dataset.row_mib=N" in str(caught.value) or "dataset.file_mib=N" in str(caught.value)
+    assert peak < 20 * MIB, "a third of what the file holds"
+
+
+@pytest.mark.parametrize(("length", "rows", "says"), [(2 * MIB, 3, "row 1 of"), (MIB // 2, 50, "once it is unpacked")])
+def test_a_value_that_parquet_writes_once_counts_in_every_row(
+    length: int, rows: int, says: str, tmp_path: Path
+) -> None:
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["a" * length]))
+    pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet")
+    with pytest.raises(RbpxError, match=says):
+        read_file(tmp_path / "a.parquet", ["text"], SMALL)
+
+
+def test_a_row_is_named_by_its_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({"text": "a" * n}) + "\n" for n in (5, 2 * MIB, 5)))
+    with pytest.raises(RbpxError, match=r"the row that begins on line 2 of .*a\.jsonl holds more than 1 MiB"):
+        read_file(path, ["text"], SMALL)
+
+
+def test_what_is_just_within_the_bounds_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a" * MIB)
+    assert len(read_file(tmp_path / "a.txt", ["text"], SMALL)[0][1]) == MIB
+    (tmp_path / "a.txt").write_text("a" * MIB + "b")
+    with pytest.raises(RbpxError, match="more than 1 MiB"):
+        read_file(tmp_path / "a.txt", ["text"], SMALL)
+
+
+def test_a_large_book_is_read_where_its_lines_are_the_documents(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(("a" * 99 + "\n") * 40_000)
+    lines = read_file(tmp_path / "a.txt", ["text"], RowChoice(row_mib=1, chunk=Chunk.line))
+    assert len(lines) == 40_000
+    with pytest.raises(RbpxError, match=r"row a\.txt:1 of .* holds more than 1 MiB"):
+        read_file(tmp_path / "a.txt", ["text"], RowChoice(row_mib=1, chunk=Chunk.paragraph))
+
+
+def test_a_deeply_nested_row_is_one_line(tmp_path: Path) -> None:
+    deep = "[" * 100_000 + "]" * 100_000
+    (tmp_path / "a.json").write_text(deep)
+    (tmp_path / "a.jsonl").write_text(f'{{"text": {deep}}}\n')
+    for name in ("a.json", "a.jsonl"):
+        with pytest.raises(RbpxError, match="nested too deeply"):
+            read_file(tmp_path / name, ["text"])

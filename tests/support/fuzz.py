@@ -1,0 +1,166 @@
+"""Fuzz targets: each takes any bytes, and either succeeds or refuses them in one line.
+
+`python -m tests.support.fuzz` has no driver of its own: tests draw the bytes from the corpora here, mutated.
+"""
+
+import gzip
+import io
+import json
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import strategies as st
+
+from rbpx.config.compose import compose
+from rbpx.config.imports import ImportConfig
+from rbpx.config.overrides import quoted
+from rbpx.config.row_choice import RowChoice
+from rbpx.config.trust import load_trusted
+from rbpx.data.corpus import read_file
+from rbpx.errors import RbpxError
+from rbpx.files.column_table import read_columns
+from rbpx.files.columns import match_columns
+from rbpx.store.contradictions import not_stored
+from rbpx.store.observation_ids import run_ids
+from rbpx.store.observations import read_observations
+from rbpx.ties import Ties
+
+SUFFIXES = (".jsonl", ".json", ".csv", ".txt", ".jsonl.gz", ".csv.gz", ".parquet")
+BOUNDS = RowChoice(row_mib=1, file_mib=2)
+
+
+def refused(target: Callable[[], object]) -> bool:
+    """Whether what it does is refused, in one line; any other exception passes through."""
+    said = None
+    try:
+        target()
+    except RbpxError as problem:
+        said = str(problem)
+    assert said is None or (said and "\n" not in said), f"a refusal is one line that says why: {said!r}"
+    return said is not None
+
+
+def texts(content: bytes) -> None:
+    """A file of texts, by each suffix that it may have."""
+    for suffix in SUFFIXES:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"a{suffix}"
+            path.write_bytes(content)
+            for wanted in (BOUNDS, RowChoice(row_mib=1, file_mib=2, articles=True)):
+                refused(lambda path=path, wanted=wanted: read_file(path, ["text"], wanted))  # type: ignore[misc]
+
+
+def imports(content: bytes) -> None:
+    """A table of other people's results, by each suffix, as far as what is written to a store."""
+    for suffix in (".csv", ".json", ".jsonl", ".parquet", ".csv.gz"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"a{suffix}"
+            path.write_bytes(content)
+            refused(lambda path=path: import_as_far_as_the_store(path))  # type: ignore[misc]
+
+
+def import_as_far_as_the_store(path: Path) -> pa.Table:
+    """The observations of a file with the run of each."""
+    table = read_columns(path)
+    config = ImportConfig(source="them", ties=Ties.mid, family=None)
+    read = read_observations(table, match_columns(list(table.columns), {}, str(path)), config)
+    new = not_stored(read, read.slice(0, 0), table.place)
+    return new.append_column("run_id", run_ids(new))
+
+
+def configuration(content: bytes) -> None:
+    """A dataset's file of a stranger, as it is read; it never names code."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "mine.yaml"
+        path.write_bytes(content)
+        if not refused(lambda: load_trusted(path, trusts=False)):
+            assert not re.search(rb"^\s*_target_\s*:", content, re.MULTILINE) or b"|" in content or b">" in content
+
+
+def composed(content: bytes) -> None:
+    """The same as part of a request."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "dataset" / "mine.yaml"
+        path.parent.mkdir()
+        path.write_bytes(content)
+        own = f"hydra.searchpath=[{quoted(f'file://{folder}')}]"
+        refused(lambda: compose("measure", [own, "dataset=mine"]))
+
+
+# -------------------------------------------------------------------------------------------------------------- corpora
+
+
+def _parquet() -> bytes:
+    sink = io.BytesIO()
+    table = pa.table(
+        {"text": ["a", None, "b"], "k": [1, 2, 3], "rbp": np.float32([0.1, 0.2, 0.3]), "more": [[1], [], [2]]}
+    )
+    pq.write_table(table, sink)
+    return sink.getvalue()
+
+
+_ROWS = [{"family": "f", "model": "o/m", "S": 10, "dataset": "d", "k": k, "rbp": k / 4, "n_tokens": 4} for k in (1, 2)]
+_CSV = b"family,model,S,dataset,k,rbp,n_tokens,ce\nf,o/m,10,d,1,0.25,4,3.5\nf,o/m,1e1,d,2,.5,4,\n"
+TABLES = [
+    _CSV,
+    b'text,more\n"one\ntwo",1\n"say ""yes""",2\n',
+    b"family,size,S,dataset,rbp_1,rbp_10\nf,m,10,d,0.25,0.5\nf,n,11,d,,0.5\n",
+    json.dumps(_ROWS).encode(),
+    "\n".join(json.dumps(row) for row in _ROWS).encode(),
+    b'{"text": "a"}\n{"text": "\\ud800"}\n',
+    b'{"text": {"a": [1, 1.5, true, null]}, "k": 1e400}\n',
+    b"[" * 2_000 + b"]" * 2_000,
+    b" = Title = \n\nOne line\n = Other = \n",
+    gzip.compress(_CSV),
+    gzip.compress(b'{"text": "' + b"a" * 3_000_000 + b'"}\n'),
+    gzip.compress((b'{"text": "' + b"a" * 1_000 + b'"}\n') * 2_500),
+    _parquet(),
+]
+FILES = [
+    b"name: mine\nkind: file\npath: a.txt\nfields: [text]\n",
+    b"# @package _global_\nhydra:\n  callbacks:\n    a: {_target_: os.getcwd}\n",
+    b"# @package hydra.job\nname: a\n",
+    b"defaults:\n  - override /hydra/launcher: joblib\n  - /model@hydra.callbacks: x\n",
+    b"a: &a [1, 2]\nb: &b [*a, *a]\nwhere: {c: *b}\n",
+    b"a: &a {b: *a}\n",
+    b"name: ${oc.env:HOME}\nwhere: {a: '${dataset.name}'}\n",
+    b"name: !!python/object/apply:os.getcwd []\n",
+    b"where: " + b"[" * 60 + b"]" * 60,
+    b"? [a, b]\n: c\n<<: {d: e}\n1: 2\nnull: 3\n",
+    b"--- a\n--- b\n",
+    b"name: 'a\n",
+    b"longer_than: 1_000\nrow_mib: .inf\nchunk: line\n",
+]
+_WORDS = [b"", b"0", b"-1", b"1e999", b"nan", b"\x00", b"\xff", b"\xef\xbb\xbf", b'"', b",", b"\n", b"\r", b"{", b"]"]
+_WORDS += [
+    b": ",
+    b"&a ",
+    b"*a",
+    b"${",
+    b"hydra:",
+    b"_target_: a",
+    b"!!",
+    b"- ",
+    b"\\ud800",
+    b"9" * 5000,
+    b"text",
+    b"rbp",
+]
+
+
+def mutated(corpus: list[bytes]) -> st.SearchStrategy[bytes]:
+    """A member of a corpus with a few pieces taken out, put in, or brought from another."""
+    edit = st.tuples(st.floats(0, 1), st.integers(0, 12), st.sampled_from(_WORDS) | st.binary(max_size=6))
+
+    def apply(seed: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
+        for where, length, piece in edits:
+            at = int(where * len(seed))
+            seed = seed[:at] + piece + seed[at + length :]
+        return seed
+
+    return st.builds(apply, st.sampled_from(corpus), st.lists(edit, max_size=4)) | st.binary(max_size=60)
