@@ -130,8 +130,11 @@ def _pairs(beta: ArrayLike, gamma: ArrayLike) -> tuple[Floats, Floats, Floats]:
 def _weights(
     theta_B2: Floats, V: int, breaks: tuple[int, ...] = ()
 ) -> Iterator[tuple[NDArray[np.intp], RankNodes, Floats, Floats]]:
-    """Blocks of pairs: which, the nodes of their sums, the logarithm of their largest weight, shape [b], and their
-    weights over it times how many ranks each node stands for, [b, Q]; those too steep for nodes at every rank."""
+    """Blocks of pairs: which, the nodes of their sums, the logarithm of their largest weight and their weights over it.
+
+    Shapes [b] and [b, Q]; a weight is multiplied by how many ranks its node stands for. Pairs too steep for nodes are
+    summed at every rank.
+    """
     ends_2 = np.log([1.0, max(V, 2)])
     steep_B = np.abs(theta_B2[:, :1] + 2 * theta_B2[:, 1:] * ends_2).max(axis=1) > STEEPEST
     for which_B, nodes_of in ((~steep_B, partial(rank_nodes, breaks=breaks)), (steep_B, every_rank)):

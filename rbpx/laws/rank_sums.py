@@ -1,9 +1,9 @@
 """Sums over the ranks 1..V at a few hundred of them: V in, nodes and weights out, as good as the whole sum.
 
-A distribution of ranks has a smooth share beyond the first few ranks: in a block of ranks whose last is at most 1.5 times
-its first, x^(-beta) and its like are polynomials of degree 15 to rounding. So their sum over the block is Gaussian
-quadrature for the measure that counts its ranks, and a sum with any counts n_x is one with the counts moved to the
-nodes by Lagrange's interpolation. Shapes: Q nodes, R ranks that occur.
+Beyond the first few ranks a distribution is smooth: in a block of ranks whose last is at most 1.5 times its first,
+x^(-beta) and its like are polynomials of degree 15 to rounding. So their sum over the block is Gaussian quadrature for
+the measure that counts its ranks, and a sum with any counts n_x is one with the counts moved to the nodes by Lagrange's
+interpolation. Shapes: Q nodes, R ranks that occur.
 
 Source: the polynomials that are orthogonal over N equidistant points, of Chebyshev and Gram, have the recurrence
 p_(n+1) = y p_n - b_n p_(n-1), b_n = n^2 (N^2 - n^2) / (4 (4 n^2 - 1)); Golub and Welsch, Math. Comp. 23 (1969), 221.
@@ -15,7 +15,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh_tridiagonal
 
 __all__ = ["STEEPEST", "RankNodes", "every_rank", "rank_nodes"]
 
@@ -106,7 +105,7 @@ def _gauss(n_ranks: int) -> tuple[Floats, Floats]:
     """Gaussian quadrature for the sum over `n_ranks` points one apart about 0."""
     n = np.arange(1, _N_NODES, dtype=np.float64)
     beside = np.sqrt(n**2 * (float(n_ranks) ** 2 - n**2) / (4 * (4 * n**2 - 1)))
-    y_q, vectors = eigh_tridiagonal(np.zeros(_N_NODES), beside)
+    y_q, vectors = np.linalg.eigh(np.diag(beside, -1))  # of the lower triangle
     return y_q, n_ranks * vectors[0] ** 2
 
 

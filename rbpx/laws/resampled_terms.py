@@ -2,9 +2,9 @@
 
 The same numbers as `decompose` gives of the counts of every resample, from far fewer of them. With n_e tokens of rank e
 and S_e = exp(L_e / n_e), all that a resample needs are sum n_e, sum L_e, sum n_e ln n_e and sum S_e. The first two are
-sums over documents. A rank that occurs in a single document, drawn w times, has n_e = w c and the S_e that it has there,
-so that of these ranks the other two are sums over documents too. What is left are the ranks of several documents; the
-frequent ones, which nearly every document has, are a product of dense matrices, the others of sparse ones.
+sums over documents. A rank that occurs in a single document, drawn w times, has n_e = w c and the S_e that it has
+there, so that of these ranks the other two are sums over documents too. What is left are the ranks of several
+documents; the frequent ones, which many documents have, are a product of dense matrices, the others of sparse ones.
 
 Shapes: N different pairs of document and rank, D documents, B resamples, R ranks, b and r parts of B and R that fit in
 the cache of a core.
