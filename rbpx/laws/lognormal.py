@@ -15,6 +15,7 @@ from scipy.special import log_ndtr
 
 from rbpx.laws.ascent import maximise
 from rbpx.laws.rank_fit import Params, RankFit, checked_counts, scored, without_numbers
+from rbpx.laws.rank_sums import rank_nodes
 from rbpx.status import Status
 
 __all__ = [
@@ -53,8 +54,8 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     [1 - Phi((ln 1.5 - mu)/sigma)]. Written as a ratio of two integrals of exp((1-beta) t - gamma t^2) over t = ln x,
     it is an exponential family observed in cells: every log-probability, score and Hessian is a log-integral, a mean
     and a covariance, computed by Gauss-Legendre quadrature to rounding, with no difference of two normal CDFs.
-    Newton's method does the rest. The boundary gamma = 0 (a power law) is solved first; if the likelihood does not
-    rise from it into gamma > 0, that is the answer.
+    Newton's method does the rest, at the nodes of `rank_sums` where these give the likelihood to rounding. The boundary
+    gamma = 0 (a power law) is solved first; if the likelihood does not rise from it into gamma > 0, that is the answer.
 
     Args:
         rank: ranks, shape [R], whole numbers >= 1 in any order.
@@ -77,20 +78,14 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     n = float(n_R.sum())
     if len(rank_R) < 3:
         return without_numbers("lognormal_paper", Status.too_few_tokens, _UNKNOWN | {"n_tokens": round(n)})
-
-    def objective(theta: Floats) -> tuple[float, Floats, Floats]:
-        ln_p_R, score_R2, hessian_R22 = _per_rank(rank_R, theta)
-        return float(n_R @ ln_p_R), n_R @ score_R2, np.tensordot(n_R, hessian_R22, 1)
-
-    mean_t = float(n_R @ np.log(rank_R)) / n
-    beta_limit = 1.0 + 1.0 / max(mean_t - _T_FLOOR, 1e-3)
-    limit, limit_converged = maximise(objective, np.array([beta_limit, 0.0]), [0], lambda theta: bool(theta[0] > 1))
-    theta, converged, status = limit, limit_converged, Status.power_law_limit
-    if objective(limit)[1][1] > 0:
-        var_t = float(n_R @ np.log(rank_R) ** 2) / n - mean_t**2
-        start = np.array([1.0 - mean_t / var_t, 0.5 / var_t])
-        theta, converged = maximise(objective, start, [0, 1], lambda theta: bool(theta[1] > 0))
-        status = Status.ok
+    nodes = rank_nodes(int(rank_R[-1]))
+    x_Q, n_Q = nodes.x_Q[1:], nodes.moved(rank_R, n_R)[1:]  # rank 1 is a node of its own
+    theta, converged, status = _maximum(x_Q, n_Q)
+    loglik = float(n_R @ _per_rank(rank_R, theta)[0])
+    at_nodes = float(n_Q @ _per_rank(x_Q, theta)[0])
+    if not (converged and abs(at_nodes - loglik) <= 1e-12 * abs(loglik)):  # too steep for nodes
+        theta, converged, status = _maximum(rank_R, n_R)
+        loglik = float(n_R @ _per_rank(rank_R, theta)[0])
     if not converged:
         return without_numbers("lognormal_paper", Status.not_converged, _UNKNOWN | {"n_tokens": round(n)})
     # Both CDFs are compared at every observed rank and just below the next one, where a gap can be largest.
@@ -101,7 +96,25 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     beta, gamma = float(theta[0]), float(theta[1])
     mu, sigma = ((1 - beta) / (2 * gamma), math.sqrt(0.5 / gamma)) if gamma > 0 else (None, None)
     params: Params = {"mu": mu, "sigma": sigma, "beta": beta, "gamma": gamma, "n_tokens": round(n)}
-    return scored("lognormal_paper", params, objective(theta)[0], 2, distance, status)
+    return scored("lognormal_paper", params, loglik, 2, distance, status)
+
+
+def _maximum(rank_R: Floats, n_R: Floats) -> tuple[Floats, bool, Status]:
+    """The most likely (beta, gamma) of counts from rank 2 up, whether it is a maximum, and which."""
+
+    def objective(theta: Floats) -> tuple[float, Floats, Floats]:
+        ln_p_R, score_R2, hessian_R22 = _per_rank(rank_R, theta)
+        return float(n_R @ ln_p_R), n_R @ score_R2, np.tensordot(n_R, hessian_R22, 1)
+
+    n, t_R = float(n_R.sum()), np.log(rank_R)
+    mean_t = float(n_R @ t_R) / n
+    beta_limit = 1.0 + 1.0 / max(mean_t - _T_FLOOR, 1e-3)
+    limit, converged = maximise(objective, np.array([beta_limit, 0.0]), [0], lambda theta: bool(theta[0] > 1))
+    if not objective(limit)[1][1] > 0:
+        return limit, converged, Status.power_law_limit
+    var_t = float(n_R @ t_R**2) / n - mean_t**2
+    start = np.array([1.0 - mean_t / var_t, 0.5 / var_t])
+    return *maximise(objective, start, [0, 1], lambda theta: bool(theta[1] > 0)), Status.ok
 
 
 def resample_paper(fit: RankFit, rank: ArrayLike, n_tokens_resampled: ArrayLike) -> Floats:
