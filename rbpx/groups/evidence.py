@@ -71,7 +71,7 @@ def weigh(
         return Evidence(measured, resampled, None, None, None)
     rank_R, column = _distinct(rank)
     tokens, shape = tokens.astype(np.float64), (weights_BD.shape[1], len(rank_R))
-    tokens_R, logprob_R = np.bincount(column, tokens), np.bincount(column, logprob)
+    tokens_R, logprob_R = (np.bincount(column, each).astype(np.float64) for each in (tokens, logprob))
     paper = full = approximated = None
     if set(_LOGNORMAL) & set(laws):
         paper, full = fit_paper(rank_R, tokens_R), fit_distribution("lognormal_full", rank_R, tokens_R, vocab_size)

@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 
 DISTRIBUTIONS: Final = tuple(FAMILIES)
 _DERIVED: Final = ("mu", "sigma", "share_1")  # from the other parameters
+_SAME: Final = 1e-11  # relative: likelihoods at the nodes and at all ranks are the same up to rounding
 _STEP: Final = 1e-5  # of a parameter, to difference the exact gradient
 
 
@@ -31,8 +32,7 @@ def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) ->
     """Maximum likelihood of one family over all ranks 1..V.
 
     Maximises sum_x n_x ln p_x, p_x = w_x / sum_{y<=V} w_y, by Newton's method from each of the family's starts. The
-    search sums over the nodes of `rank_sums`; where these do not give the likelihood of all ranks to rounding, or find
-    nothing, it sums over all ranks. The
+    search sums over the nodes of `rank_sums`, or over all ranks where these do not give its likelihood to rounding. The
     slopes of ln w are exact; the curvature is exact for families that are linear in their parameters (these are
     concave, so their maximum is the only one) and differenced for the others.
 
@@ -65,9 +65,9 @@ def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) ->
     if len(rank_R) < max(3, family.n_parameters + 1):
         return without_numbers(name, Status.too_few_tokens, _empty_params(family, V) | given)
     every_V, few_Q = _every(rank_R, n_R, V), _few(rank_R, n_R, V)
-    theta, status, free = _search(family, few_Q)
-    if theta is None or not _agree(family, theta, few_Q, every_V):
-        theta, status, free = _search(family, every_V)
+    theta, status, free, ends = _search(family, few_Q)
+    if not all(_agree(family, end, few_Q, every_V) for end in ends):
+        theta, status, free, _ = _search(family, every_V)
     if theta is None:
         return without_numbers(name, status, _empty_params(family, V) | given)
     params = family.params(theta, V) | given
@@ -153,8 +153,9 @@ def _few(rank_R: Floats, n_R: Floats, V: int) -> _Seen:
 
 def _agree(family: Family, theta: Floats, few: _Seen, every: _Seen) -> bool:
     """Whether the likelihood at the nodes is that of all ranks, which it is not where a family is too steep."""
-    at_few, at_every = (_total(seen, _normalised(family, theta, seen)) for seen in (few, every))
-    return abs(at_few - at_every) <= 1e-12 * abs(at_every)
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):  # where a search ran away to
+        at_few, at_every = (_total(seen, _normalised(family, theta, seen)) for seen in (few, every))
+    return abs(at_few - at_every) <= _SAME * abs(at_every)
 
 
 def _fitted(fit: RankFit, V: int) -> tuple[Family, Floats]:
@@ -188,21 +189,21 @@ def _free(family: Family, theta: Floats) -> list[int]:
     return [i for i in range(family.n_parameters) if not (at_edge and family.edge is not None and i == family.edge[0])]
 
 
-def _search(family: Family, seen: _Seen) -> tuple[Floats | None, Status, Params]:
-    """The best maximum inside the family: theta or None, its status, and the free maximum."""
+def _search(family: Family, seen: _Seen) -> tuple[Floats | None, Status, Params, list[Floats]]:
+    """The best maximum inside the family: theta or None, its status, the free maximum, and where the search ended."""
     climbs = [_climb(family, seen, np.array(start), None) for start in family.starts]
     tops = [(value, theta) for value, theta, converged in climbs if converged]
     if not tops:
         ran_away = not any(family.holds(1.1 * theta) for _, theta, _ in climbs)
-        return None, Status.at_limit if ran_away else Status.not_converged, {}
+        return None, Status.at_limit if ran_away else Status.not_converged, {}, [theta for _, theta, _ in climbs]
     _, theta = max(tops, key=lambda top: top[0])
     if family.edge is None or theta[family.edge[0]] > 0:
-        return theta, Status.ok, family.params(theta, seen.V)
+        return theta, Status.ok, family.params(theta, seen.V), [theta]
     edge, status = family.edge
     start = np.array(theta)
     start[edge] = 0.0
     _, at_edge, converged = _climb(family, seen, start, edge)
-    return (at_edge if converged else None), status, family.params(theta, seen.V)
+    return (at_edge if converged else None), status, family.params(theta, seen.V), [theta, at_edge]
 
 
 def _climb(family: Family, seen: _Seen, start: Floats, fixed: int | None) -> tuple[float, Floats, bool]:

@@ -72,7 +72,8 @@ def resample_terms(
     if rare_B.any():
         terms_B3[rare_B] = _plainly(document_N, rank_N, n_tokens_N, sum_logprob_N, weights_BD[rare_B])
     terms_B3[np.isnan(n_B)] = np.nan
-    return Terms(*terms_B3.T, cross_entropy_nats=cross_entropy_B)
+    entropy_B, alignment_B, confidence_B = terms_B3.T
+    return Terms(entropy_B, alignment_B, confidence_B, cross_entropy_B)
 
 
 def _shared_ranks(
@@ -116,5 +117,8 @@ def _sums(n_rb: Floats, logprob_rb: Floats) -> Floats:
 def _plainly(document_N: Indices, rank_N: Indices, n_N: Floats, logprob_N: Floats, weights_BD: Floats) -> Floats:
     """The terms [B, 3] by their definition."""
     shape = (int(rank_N.max()) + 1, weights_BD.shape[1])
-    terms = decompose(*((csr_array((v_N, (rank_N, document_N)), shape) @ weights_BD.T).T for v_N in (n_N, logprob_N)))
+    n_BR, logprob_BR = (
+        np.asarray(weights_BD @ csr_array((v_N, (rank_N, document_N)), shape).T) for v_N in (n_N, logprob_N)
+    )
+    terms = decompose(n_BR, logprob_BR)
     return np.column_stack([terms.error_entropy, terms.self_alignment, terms.confidence])
