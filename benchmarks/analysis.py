@@ -1,16 +1,20 @@
 """What analysing 1e6 to 1e8 rows of tokens costs, as a user types it, against reading the same columns once.
 
 A row of the table is one command in a process of its own (or, of the floors, one read in this one): seconds by the
-clock, seconds of processor time, and the most memory that the process held (VmHWM). Before anything is timed, RBP_k of
-one group as `fit` gives it is compared with counts of plain numpy, and `rank_counts` against the tokens.
+clock, seconds of processor time, the most memory that the process held (VmHWM), and its processor time over that of
+reading the columns. The last column is the growth: the slope of the logarithm of the processor time beyond start-up on
+that of the rows; 1 is linear. Before anything is timed, RBP_k of one group as `fit` gives it is compared with counts of
+plain numpy, and `rank_counts` against the tokens.
 
-    python benchmarks/analysis.py --store FOLDER [--rows 1e6 1e7 1e8]
+    python benchmarks/analysis.py --store FOLDER [--rows 1e6 1e7 1e8] [--everything]
 
-The stores (large_store.py) are made below FOLDER, once: 100 million rows take 0.6 GB and a minute.
+The stores (large_store.py) are made below FOLDER, once: 100 million rows take 0.6 GB and a minute. `--everything` adds
+the verbs over all 192 runs, which take minutes.
 """
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -119,7 +123,10 @@ def check(store: Store) -> None:
             raise SystemExit(f"rank_counts of {folder.name} are not those of its tokens")
 
 
-def measure(store: Store) -> list[tuple[str, Cost]]:
+READING = "DuckDB reads 4 columns of `tokens`"
+
+
+def measure(store: Store, everything: bool) -> list[tuple[str, Cost]]:
     """Every row of the table for one store, in the order in which a user would meet them."""
     place = ("--store", str(store.root))
     tokens, counts = files(store, "tokens"), files(store, "rank_counts")
@@ -128,7 +135,7 @@ def measure(store: Store) -> list[tuple[str, Cost]]:
     return [
         ("pyarrow reads 4 columns of `tokens`", here(lambda: read(tokens, COLUMNS))),
         (
-            "DuckDB reads 4 columns of `tokens`",
+            READING,
             here(lambda: duckdb.sql(f"SELECT {total} FROM read_parquet({tokens})").fetchall()),
         ),
         ("pyarrow reads `rank_counts`", here(lambda: read(counts, ("greater", "ties", "n_tokens", "sum_logprob")))),
@@ -138,9 +145,21 @@ def measure(store: Store) -> list[tuple[str, Cost]]:
         ("`sql`: RBP at 30 k of every run, from `rank_counts`", command("sql", RBP, *place, "--format", "csv")),
         ("`fit` of one group (8 models), 30 k", command("fit", *GROUP, ON_K, LAWS, *place)),
         ("`fit` of one group, all laws, 7 k", command("fit", *GROUP, *place)),
+        ("`ranks` of one group", command("ranks", *GROUP, *place)),
+        ("`emergence` of one group", command("emergence", *GROUP, *place)),
         ("`regimes` of one group, k to V", command("regimes", *GROUP, *place)),
         ("1,000 resamples of the documents of all runs, 30 k", bootstrap(store)),
         ("`fit` of all 24 groups, 30 k", command("fit", ON_K, LAWS, *place)),
+        *(_everything(*place) if everything else []),
+    ]
+
+
+def _everything(*place: str) -> list[tuple[str, Cost]]:
+    """Verbs over all 192 runs."""
+    return [
+        ("`fit` of all 24 groups, all laws, 7 k", command("fit", *place)),
+        ("`ranks` of all 24 groups", command("ranks", *place)),
+        ("`emergence` of all 24 groups", command("emergence", *place)),
     ]
 
 
@@ -181,34 +200,43 @@ def main() -> None:
     words = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     words.add_argument("--store", type=Path, required=True, help="folder for the stores")
     words.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7, 1e8], help="tokens in all")
+    words.add_argument("--everything", action="store_true", help="the verbs over all 192 runs too")
     options = words.parse_args()
     costs_by_store = []
     for n_rows in options.rows:
         store = large_store(options.store, round(n_rows))
         check(store)
-        costs_by_store.append(measure(store))
+        costs_by_store.append(measure(store, options.everything))
         n = sum(pq.read_metadata(path).num_rows for path in files(store, "tokens"))
         n_bytes, n_counted = (sum(os.path.getsize(p) for p in files(store, t)) for t in ("tokens", "rank_counts"))
         print(
             f"{n:,} rows in {N_CELLS} runs: {n_bytes / n:.2f} bytes a token in `tokens`, {n_counted / n:.2f} in "
             f"`rank_counts`", flush=True,
         )  # fmt: skip
-    head = " | ".join(f"{n:.0e} rows: s | CPU s | MiB".replace("e+0", "e") for n in options.rows)
-    print(f"\n| 32 models x 6 texts | {head} |\n|---|{'---|---|---|' * len(costs_by_store)}")
-    for name, costs in [
-        ("start-up: `fit` of 3 x 20 tokens", [start()] * len(costs_by_store)),
-        *_by_name(costs_by_store),
-    ]:
-        print(f"| {name} | {' | '.join(map(_cells, costs))} |")
+    head = " | ".join(f"{n:.0e} rows: s | CPU s | MiB | CPU / reading".replace("e+0", "e") for n in options.rows)
+    print(f"\n| 32 models x 6 texts | {head} | growth |\n|---|{'---|---|---|---|' * len(costs_by_store)}---|")
+    by_name = dict(_by_name(costs_by_store))
+    started = start()
+    for name, costs in {"start-up: `fit` of 3 x 20 tokens": [started] * len(costs_by_store), **by_name}.items():
+        cells = " | ".join(map(_cells, costs, by_name[READING]))
+        print(f"| {name} | {cells} | {_growth(options.rows, costs, started)} |")
 
 
 def _by_name(costs_by_store: Sequence[Sequence[tuple[str, Cost]]]) -> list[tuple[str, list[Cost]]]:
     return [(row[0][0], [cost for _, cost in row]) for row in zip(*costs_by_store, strict=True)]
 
 
-def _cells(cost: Cost) -> str:
+def _cells(cost: Cost, reading: Cost) -> str:
     peak = "" if cost.peak_mib is None else f"{cost.peak_mib:,.0f}"
-    return f"{cost.wall_s:.2f} | {cost.cpu_s:.2f} | {peak}"
+    return f"{cost.wall_s:.2f} | {cost.cpu_s:.2f} | {peak} | {cost.cpu_s / reading.cpu_s:.1f}"
+
+
+def _growth(rows: Sequence[float], costs: Sequence[Cost], started: Cost) -> str:
+    """The slope between the smallest and the largest store; empty where a command takes no more than its start-up."""
+    beyond = [cost.cpu_s - (0.0 if cost.peak_mib is None else started.cpu_s) for cost in costs]
+    if len(rows) < 2 or min(beyond[0], beyond[-1]) < 0.1 * costs[0].cpu_s:
+        return ""
+    return f"{math.log(beyond[-1] / beyond[0]) / math.log(rows[-1] / rows[0]):.2f}"
 
 
 if __name__ == "__main__":

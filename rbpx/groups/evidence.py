@@ -15,9 +15,10 @@ from scipy.sparse import csr_array
 from rbpx.laws.derived import derived_approximation, derived_power_law
 from rbpx.laws.distribution import fit_distribution
 from rbpx.laws.error_entropy import decompose
-from rbpx.laws.lognormal import fit_paper, resample_paper
+from rbpx.laws.lognormal import fit_paper, paper_slopes, step_paper
 from rbpx.laws.quantity import Counts, Quantity, quantity
 from rbpx.laws.rank_fit import RankFit
+from rbpx.laws.resampled_terms import resample_terms
 from rbpx.status import Status
 
 Floats = npt.NDArray[np.float64]
@@ -64,44 +65,42 @@ def weigh(
         laws: those that need more than RBP and cross-entropy are computed if they are named here.
     """
     doc, rank, tokens, logprob = (counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))
+    weights_BD = weights_BD.astype(np.float64, copy=False)
     measured, resampled = _shares(doc, rank, tokens, logprob, weights_BD, k_grid)
     if not {*_LOGNORMAL, *_TERMS} & set(laws):
         return Evidence(measured, resampled, None, None, None)
-    rank_R, column = np.unique(rank, return_inverse=True)
-    shape = (weights_BD.shape[1], len(rank_R))
-    tokens_DR = csr_array((tokens.astype(np.float64), (doc, column)), shape)
-    tokens_R = np.asarray(tokens_DR.sum(axis=0), float)
+    rank_R, column = _distinct(rank)
+    tokens, shape = tokens.astype(np.float64), (weights_BD.shape[1], len(rank_R))
+    tokens_R, logprob_R = (np.bincount(column, each).astype(np.float64) for each in (tokens, logprob))
     paper = full = approximated = None
     if set(_LOGNORMAL) & set(laws):
         paper, full = fit_paper(rank_R, tokens_R), fit_distribution("lognormal_full", rank_R, tokens_R, vocab_size)
         approximated = _approximate(paper)
         theta = _derive(_parameter(paper, "beta"), _parameter(paper, "gamma"), vocab_size)
         measured |= {name: curve[0] for name, curve in zip(_LOGNORMAL, theta, strict=True)}
+        theta_B = _resampled_theta(paper, rank_R, csr_array((tokens, (doc, column)), shape), weights_BD)
+        resampled |= dict(zip(_LOGNORMAL, _derive(*theta_B, vocab_size), strict=True))
+    if set(_TERMS) & set(laws):
+        for curves, terms in (
+            (measured, decompose(tokens_R, logprob_R)),
+            (resampled, resample_terms(doc, column, tokens, logprob, weights_BD)),
+        ):
+            curves |= {name: np.asarray(getattr(terms, name)) for name in _TERMS}
     more = {law: definition for law in laws if (definition := quantity(law)) is not None}
-    logprob_DR = csr_array((logprob, (doc, column)), shape)
     if more:
-        logprob_R = np.asarray(logprob_DR.sum(axis=0), float)
         values = _values(more, Counts(rank_R, tokens_R[None], logprob_R[None], vocab_size))
         measured |= {law: value_B[0] for law, value_B in values.items()}
-    if set(_TERMS) & set(laws):
-        terms = decompose(tokens_R, np.asarray(logprob_DR.sum(axis=0), float))
-        measured |= {name: np.asarray(getattr(terms, name)) for name in _TERMS}
-    blocks: list[Curves] = []
-    rows = max(1, _BLOCK_BYTES // (8 * len(rank_R)))
-    for begin in range(0, len(weights_BD), rows):
-        drawn_BD = weights_BD[begin : begin + rows].astype(np.float64)
-        drawn_BR = np.asarray((tokens_DR.T @ drawn_BD.T).T)
-        block: Curves = {}
-        if paper is not None:
-            block |= dict(zip(_LOGNORMAL, _derive(*_resampled_theta(paper, rank_R, drawn_BR), vocab_size), strict=True))
-        if set(_TERMS) & set(laws):
-            block |= _resampled_terms(drawn_BR, np.asarray((logprob_DR.T @ drawn_BD.T).T))
-        if more:
-            block |= _values(more, Counts(rank_R, drawn_BR, np.asarray((logprob_DR.T @ drawn_BD.T).T), vocab_size))
-        blocks.append(block)
-    for name in blocks[0]:
-        resampled[name] = np.concatenate([block[name] for block in blocks])
+        tokens_DR, logprob_DR = (csr_array((each, (doc, column)), shape) for each in (tokens, logprob))
+        resampled |= _resampled_values(more, rank_R, tokens_DR, logprob_DR, weights_BD, vocab_size)
     return Evidence(measured, resampled, paper, full, approximated)
+
+
+def _distinct(rank: Any) -> tuple[Floats, npt.NDArray[np.intp]]:
+    """The ranks that occur, ascending, and where each of some ranks is among them; they are multiples of 1/2."""
+    halves = (2 * rank).astype(np.intp)
+    occurs = np.zeros(halves.max(initial=0) + 1, bool)
+    occurs[halves] = True
+    return np.flatnonzero(occurs) / 2, np.asarray((np.cumsum(occurs) - 1)[halves])
 
 
 def _shares(
@@ -122,13 +121,14 @@ def _shares(
     return measured, {"rbp": drawn_BC[:, :-2] / n_B[:, None], "cross_entropy": -drawn_BC[:, -1] / n_B}
 
 
-def _resampled_terms(drawn_BR: Floats, logprob_BR: Floats) -> Curves:
-    says_B = drawn_BR.sum(axis=1) > 0
-    terms = decompose(drawn_BR[says_B], logprob_BR[says_B])
-    filled = {name: np.full(len(says_B), np.nan) for name in _TERMS}
-    for name in _TERMS:
-        filled[name][says_B] = getattr(terms, name)
-    return filled
+def _resampled_values(
+    more: dict[str, Quantity], rank_R: Floats, tokens_DR: csr_array, logprob_DR: csr_array, weights_BD: Floats, V: int
+) -> Curves:
+    rows, blocks = max(1, _BLOCK_BYTES // (8 * len(rank_R))), []
+    for begin in range(0, len(weights_BD), rows):
+        drawn_BR, logprob_BR = ((each.T @ weights_BD[begin : begin + rows].T).T for each in (tokens_DR, logprob_DR))
+        blocks.append(_values(more, Counts(rank_R, drawn_BR, logprob_BR, V)))
+    return {law: np.concatenate([block[law] for block in blocks]) for law in more}
 
 
 def _values(more: dict[str, Quantity], counts: Counts) -> Curves:
@@ -157,12 +157,12 @@ def _derive(beta: Any, gamma: Any, vocab_size: int) -> tuple[Floats, Floats]:
     return rbp1_B, cross_entropy_B
 
 
-def _resampled_theta(paper: RankFit, rank_R: Floats, drawn_BR: Floats) -> tuple[Floats, Floats]:
+def _resampled_theta(paper: RankFit, rank_R: Floats, tokens_DR: csr_array, weights_BD: Floats) -> tuple[Floats, Floats]:
     """(beta, gamma) refitted to each resample; NaN where the fit itself has no mu and sigma to step from."""
-    unknown_B = np.full(len(drawn_BR), np.nan)
     if paper.status is not Status.ok:
+        unknown_B = np.full(len(weights_BD), np.nan)
         return unknown_B, unknown_B
-    mu_B, sigma_B = resample_paper(paper, rank_R, drawn_BR).T
+    mu_B, sigma_B = step_paper(paper, weights_BD @ (tokens_DR @ paper_slopes(paper, rank_R))).T
     return 1 - mu_B / sigma_B**2, 0.5 / sigma_B**2
 
 

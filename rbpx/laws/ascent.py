@@ -31,6 +31,8 @@ def maximise(
         eigenvalues, axes = np.linalg.eigh(curvature)
         # A direction that curves up is climbed as if it curved down as much.
         floor = np.abs(eigenvalues).max() * 1e-14
+        if floor == 0:  # flat to rounding, which is no maximum
+            return theta, False
         step = axes @ ((axes.T @ gradient[free]) / np.maximum(np.abs(eigenvalues), floor))
         gain = float(step @ gradient[free])
         if gain < 1e-12:

@@ -1,22 +1,26 @@
 """Curves derived from a rank model: (mu, sigma) or (beta, gamma) in, -ln RBP_1 and cross-entropy out.
 
-Shapes: B is the number of parameter pairs, V the width of the vocabulary, K values of k.
+Shapes: B is the number of parameter pairs, V the width of the vocabulary, Q of the ranks that sums are evaluated at, K
+values of k.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
+from rbpx.laws.rank_sums import STEEPEST, RankNodes, every_rank, rank_nodes
+
 __all__ = ["Derived", "derived", "derived_approximation", "derived_power_law", "derived_rbp"]
 
 Floats = NDArray[np.float64]
 
-_BLOCK_BYTES: Final = 48 * 2**20
+_BLOCK_BYTES: Final = 2**20  # stays in the cache of a core
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def derived_power_law(beta: ArrayLike, gamma: ArrayLike, V: int) -> Derived:
         V: width of the vocabulary.
 
     Returns:
-        Derived, nats, arrays of the broadcast shape. The sums run in blocks below 64 MB.
+        Derived, nats, arrays of the broadcast shape.
 
     Raises:
         ValueError: if a number is not finite.
@@ -74,11 +78,10 @@ def derived_power_law(beta: ArrayLike, gamma: ArrayLike, V: int) -> Derived:
         RBP paper (arXiv 2510.20387), eq. 9, in natural parameters.
     """
     beta_f64, gamma_f64, theta_B2 = _pairs(beta, gamma)
-    t_V = np.log(np.arange(1, V + 1, dtype=np.float64))
-    statistics_V3 = np.column_stack([np.ones(V), t_V, t_V**2])
     out_B2 = np.empty((len(theta_B2), 2))
-    for block, top_b, weight_bV in _weights(theta_B2, V):
-        sums_b3 = weight_bV @ statistics_V3
+    for block, nodes, top_b, weight_bQ in _weights(theta_B2, V):
+        t_Q = np.log(nodes.x_Q)
+        sums_b3 = weight_bQ @ np.column_stack([np.ones(len(t_Q)), t_Q, t_Q**2])
         ln_z_b = top_b + np.log(sums_b3[:, 0])
         mean_b2 = sums_b3[:, 1:] / sums_b3[:, :1]
         out_B2[block] = np.column_stack([ln_z_b, ln_z_b + np.sum(theta_B2[block] * mean_b2, axis=1)])
@@ -108,8 +111,9 @@ def derived_rbp(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -> 
     beta_f64, _, theta_B2 = _pairs(beta, gamma)
     upto, where_K = np.unique(np.minimum(k, V), return_inverse=True)
     out_BK = np.empty((len(theta_B2), len(k)))
-    for block, _, weight_bV in _weights(theta_B2, V):
-        parts = np.add.reduceat(weight_bV, np.concatenate([[0], upto[upto < V]]), axis=1)
+    for block, nodes, _, weight_bQ in _weights(theta_B2, V, tuple(upto.tolist())):
+        ends = nodes.upto(upto)
+        parts = np.add.reduceat(weight_bQ, np.concatenate([[0], ends[upto < V]]), axis=1)
         sums = np.cumsum(parts, axis=1)
         out_BK[block] = (sums[:, : len(upto)] / sums[:, -1:])[:, where_K]
     return out_BK.reshape((*beta_f64.shape, len(k)))
@@ -123,17 +127,31 @@ def _pairs(beta: ArrayLike, gamma: ArrayLike) -> tuple[Floats, Floats, Floats]:
     return beta_f64, gamma_f64, np.column_stack([beta_f64.ravel(), gamma_f64.ravel()])
 
 
-def _weights(theta_B2: Floats, V: int) -> Iterator[tuple[slice, Floats, Floats]]:
-    """Blocks of pairs: which, the logarithm of their largest weight, shape [b], and their weights over it, [b, V]."""
-    t_V = np.log(np.arange(1, V + 1, dtype=np.float64))
-    t_2V = np.stack([t_V, t_V**2])
-    rows = max(1, _BLOCK_BYTES // (8 * V))
-    for begin in range(0, len(theta_B2), rows):
-        block = slice(begin, begin + rows)
-        weight_bV = -(theta_B2[block] @ t_2V)
-        top_b = weight_bV.max(axis=1)
-        weight_bV -= top_b[:, None]
-        yield block, top_b, np.exp(weight_bV, out=weight_bV)
+def _weights(
+    theta_B2: Floats, V: int, breaks: tuple[int, ...] = ()
+) -> Iterator[tuple[NDArray[np.intp], RankNodes, Floats, Floats]]:
+    """Blocks of pairs: which, the nodes of their sums, the logarithm of their largest weight and their weights over it.
+
+    Shapes [b] and [b, Q]; a weight is multiplied by how many ranks its node stands for. Pairs too steep for nodes are
+    summed at every rank.
+    """
+    ends_2 = np.log([1.0, max(V, 2)])
+    steep_B = np.abs(theta_B2[:, :1] + 2 * theta_B2[:, 1:] * ends_2).max(axis=1) > STEEPEST
+    for which_B, nodes_of in ((~steep_B, partial(rank_nodes, breaks=breaks)), (steep_B, every_rank)):
+        if not which_B.any():
+            continue
+        at_B, nodes = np.flatnonzero(which_B), nodes_of(V)
+        t_Q = np.log(nodes.x_Q)
+        t_2Q = np.stack([t_Q, t_Q**2])
+        rows = max(1, _BLOCK_BYTES // (8 * len(t_Q)))
+        for begin in range(0, len(at_B), rows):
+            block = at_B[begin : begin + rows]
+            weight_bQ = -(theta_B2[block] @ t_2Q)
+            top_b = weight_bQ.max(axis=1)
+            weight_bQ -= top_b[:, None]
+            np.exp(weight_bQ, out=weight_bQ)
+            weight_bQ *= nodes.weight_Q
+            yield block, nodes, top_b, weight_bQ
 
 
 def derived_approximation(mu: ArrayLike, sigma: ArrayLike) -> Derived:

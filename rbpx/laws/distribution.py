@@ -1,20 +1,21 @@
 """Distributions of the ranks over 1..V: counts of ranks in, the most likely member of each family out.
 
 All are exact, discrete and truncated at V, so that their likelihoods compare. Shapes: P parameters, R different ranks,
-V the vocabulary, D documents.
+V the vocabulary, D documents, X the ranks, or nodes among them, that sums are evaluated at.
 
 Source: the lognormal is the conjecture of the RBP paper (arXiv 2510.20387, eq. 9); the others are its rivals.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 
 from rbpx.laws.ascent import maximise
 from rbpx.laws.family import FAMILIES, Family
 from rbpx.laws.rank_fit import Params, RankFit, checked_counts, scored, without_numbers
+from rbpx.laws.rank_sums import rank_nodes
 from rbpx.status import Status
 
 __all__ = ["DISTRIBUTIONS", "fit_distribution", "ln_shares", "parameter_influence"]
@@ -23,6 +24,7 @@ Floats = NDArray[np.float64]
 
 DISTRIBUTIONS: Final = tuple(FAMILIES)
 _DERIVED: Final = ("mu", "sigma", "share_1")  # from the other parameters
+_SAME: Final = 1e-11  # relative: likelihoods at the nodes and at all ranks are the same up to rounding
 _STEP: Final = 1e-5  # of a parameter, to difference the exact gradient
 
 
@@ -30,6 +32,7 @@ def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) ->
     """Maximum likelihood of one family over all ranks 1..V.
 
     Maximises sum_x n_x ln p_x, p_x = w_x / sum_{y<=V} w_y, by Newton's method from each of the family's starts. The
+    search sums over the nodes of `rank_sums`, or over all ranks where these do not give its likelihood to rounding. The
     slopes of ln w are exact; the curvature is exact for families that are linear in their parameters (these are
     concave, so their maximum is the only one) and differenced for the others.
 
@@ -61,15 +64,18 @@ def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) ->
     given["n_tokens"] = round(float(n_R.sum()))
     if len(rank_R) < max(3, family.n_parameters + 1):
         return without_numbers(name, Status.too_few_tokens, _empty_params(family, V) | given)
-    seen_V = _counted(rank_R.astype(np.int64) - 1, n_R, V)
-    theta, loglik, status, free = _search(family, seen_V, V)
+    every_V, few_Q = _every(rank_R, n_R, V), _few(rank_R, n_R, V)
+    theta, status, free, ends = _search(family, few_Q)
+    if not all(_agree(family, end, few_Q, every_V) for end in ends):
+        theta, status, free, _ = _search(family, every_V)
     if theta is None:
         return without_numbers(name, status, _empty_params(family, V) | given)
     params = family.params(theta, V) | given
     if family.edge is not None:
         params |= {f"{key}_unconstrained": value for key, value in free.items() if key not in _DERIVED}
-    p_V = np.exp(_normalised(family, theta, V))
-    distance = float(np.abs(np.cumsum(seen_V / seen_V.sum() - p_V)).max())
+    ln_p_V, seen_V = _normalised(family, theta, every_V), every_V.seen_X
+    loglik = _total(every_V, ln_p_V)
+    distance = float(np.abs(np.cumsum(seen_V / seen_V.sum() - np.exp(ln_p_V))).max())
     return scored(name, params, loglik, family.n_parameters, distance, status)
 
 
@@ -79,7 +85,8 @@ def ln_shares(fit: RankFit, V: int) -> Floats:
     Raises:
         ValueError: if the fit has no numbers, or is not a distribution over 1..V.
     """
-    return _normalised(*_fitted(fit, V), V)
+    nothing = np.zeros(0)
+    return _normalised(*_fitted(fit, V), _every(nothing, nothing, V))
 
 
 def parameter_influence(fit: RankFit, rank: ArrayLike, n_tokens: ArrayLike, V: int) -> tuple[Floats, Floats]:
@@ -105,18 +112,50 @@ def parameter_influence(fit: RankFit, rank: ArrayLike, n_tokens: ArrayLike, V: i
     """
     family, theta = _fitted(fit, V)
     at_R = np.asarray(rank, dtype=np.int64) - 1
-    seen_V = _counted(at_R, np.asarray(n_tokens, dtype=np.float64), V)
+    every_V = _every(np.asarray(rank, np.float64), np.asarray(n_tokens, np.float64), V)
     free = _free(family, theta)
-    _, _, hessian_PP = _likelihood(family, theta, seen_V, V)
-    slopes_PV = family.slopes(theta, V)
-    score_PV = slopes_PV - (slopes_PV @ np.exp(_normalised(family, theta, V)))[:, None]
+    _, _, hessian_PP = _likelihood(family, theta, every_V)
+    slopes_PV = family.slopes(theta, every_V.x_X, V)
+    score_PV = slopes_PV - (slopes_PV @ np.exp(_normalised(family, theta, every_V)))[:, None]
     influence_RP = np.zeros((len(at_R), family.n_parameters))
     influence_RP[:, free] = np.linalg.solve(-hessian_PP[np.ix_(free, free)], score_PV[free][:, at_R]).T
     return influence_RP, score_PV
 
 
-def _counted(at_R: NDArray[np.int64], n_R: Floats, V: int) -> Floats:
-    return np.bincount(at_R, weights=n_R, minlength=V).astype(np.float64)
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """Tokens by rank, and where to evaluate a family: at every rank, or at the nodes of `rank_sums`.
+
+    Attributes:
+        x_X: the ranks or nodes.
+        ln_ranks_X: logarithm of how many ranks each stands for.
+        seen_X: tokens.
+        n: all of them.
+        V: the last rank.
+    """
+
+    x_X: Floats
+    ln_ranks_X: Floats
+    seen_X: Floats
+    n: float
+    V: int
+
+
+def _every(rank_R: Floats, n_R: Floats, V: int) -> _Seen:
+    seen_V = np.bincount(rank_R.astype(np.int64) - 1, weights=n_R, minlength=V).astype(np.float64)
+    return _Seen(np.arange(1, V + 1, dtype=np.float64), np.zeros(V), seen_V, float(n_R.sum()), V)
+
+
+def _few(rank_R: Floats, n_R: Floats, V: int) -> _Seen:
+    nodes = rank_nodes(V)
+    return _Seen(nodes.x_Q, np.log(nodes.weight_Q), nodes.moved(rank_R, n_R), float(n_R.sum()), V)
+
+
+def _agree(family: Family, theta: Floats, few: _Seen, every: _Seen) -> bool:
+    """Whether the likelihood at the nodes is that of all ranks, which it is not where a family is too steep."""
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):  # where a search ran away to
+        at_few, at_every = (_total(seen, _normalised(family, theta, seen)) for seen in (few, every))
+    return abs(at_few - at_every) <= _SAME * abs(at_every)
 
 
 def _fitted(fit: RankFit, V: int) -> tuple[Family, Floats]:
@@ -126,9 +165,18 @@ def _fitted(fit: RankFit, V: int) -> tuple[Family, Floats]:
     return family, family.theta(fit.params, V)
 
 
-def _normalised(family: Family, theta: Floats, V: int) -> Floats:
-    ln_weight_V = family.ln_weight(theta, V)
-    return np.asarray(ln_weight_V - logsumexp(ln_weight_V))
+def _normalised(family: Family, theta: Floats, seen: _Seen) -> Floats:
+    """Ln p_x at each place."""
+    ln_weight_X = family.ln_weight(theta, seen.x_X, seen.V)
+    ln_weights_X = ln_weight_X + seen.ln_ranks_X
+    top = ln_weights_X.max()
+    return np.asarray(ln_weight_X - (top + np.log(np.exp(ln_weights_X - top).sum())))
+
+
+def _total(seen: _Seen, ln_p_X: Floats) -> float:
+    """The log-likelihood."""
+    occurs_X = seen.seen_X != 0
+    return float(seen.seen_X[occurs_X] @ ln_p_X[occurs_X])
 
 
 def _empty_params(family: Family, V: int) -> Params:
@@ -141,51 +189,50 @@ def _free(family: Family, theta: Floats) -> list[int]:
     return [i for i in range(family.n_parameters) if not (at_edge and family.edge is not None and i == family.edge[0])]
 
 
-def _search(family: Family, seen_V: Floats, V: int) -> tuple[Floats | None, float, Status, Params]:
-    """The best maximum inside the family: theta or None, its log-likelihood, its status, and the free maximum."""
-    climbs = [_climb(family, seen_V, V, np.array(start), None) for start in family.starts]
+def _search(family: Family, seen: _Seen) -> tuple[Floats | None, Status, Params, list[Floats]]:
+    """The best maximum inside the family: theta or None, its status, the free maximum, and where the search ended."""
+    climbs = [_climb(family, seen, np.array(start), None) for start in family.starts]
     tops = [(value, theta) for value, theta, converged in climbs if converged]
     if not tops:
         ran_away = not any(family.holds(1.1 * theta) for _, theta, _ in climbs)
-        return None, np.nan, Status.at_limit if ran_away else Status.not_converged, {}
-    loglik, theta = max(tops, key=lambda top: top[0])
+        return None, Status.at_limit if ran_away else Status.not_converged, {}, [theta for _, theta, _ in climbs]
+    _, theta = max(tops, key=lambda top: top[0])
     if family.edge is None or theta[family.edge[0]] > 0:
-        return theta, loglik, Status.ok, family.params(theta, V)
+        return theta, Status.ok, family.params(theta, seen.V), [theta]
     edge, status = family.edge
     start = np.array(theta)
     start[edge] = 0.0
-    loglik, at_edge, converged = _climb(family, seen_V, V, start, edge)
-    return (at_edge if converged else None), loglik, status, family.params(theta, V)
+    _, at_edge, converged = _climb(family, seen, start, edge)
+    return (at_edge if converged else None), status, family.params(theta, seen.V), [theta, at_edge]
 
 
-def _climb(family: Family, seen_V: Floats, V: int, start: Floats, fixed: int | None) -> tuple[float, Floats, bool]:
+def _climb(family: Family, seen: _Seen, start: Floats, fixed: int | None) -> tuple[float, Floats, bool]:
     free = [i for i in range(family.n_parameters) if i != fixed]
 
     def objective(theta: Floats) -> tuple[float, Floats, Floats]:
-        return _likelihood(family, theta, seen_V, V)
+        return _likelihood(family, theta, seen)
 
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):  # steps too far are halved
         theta, converged = maximise(objective, start, free, family.holds)
         return objective(theta)[0], theta, converged
 
 
-def _likelihood(family: Family, theta: Floats, seen_V: Floats, V: int) -> tuple[float, Floats, Floats]:
+def _likelihood(family: Family, theta: Floats, seen: _Seen) -> tuple[float, Floats, Floats]:
     """Log-likelihood, gradient [P] and Hessian [P, P]."""
-    ln_p_V = _normalised(family, theta, V)
-    slopes_PV = family.slopes(theta, V)
-    n, p_V = seen_V.sum(), np.exp(ln_p_V)
-    mean_P = slopes_PV @ p_V
-    about_PV = slopes_PV - mean_P[:, None]
-    hessian_PP = -n * (about_PV * p_V) @ about_PV.T
+    ln_p_X = _normalised(family, theta, seen)
+    slopes_PX = family.slopes(theta, seen.x_X, seen.V)
+    p_X = np.exp(ln_p_X + seen.ln_ranks_X)
+    mean_P = slopes_PX @ p_X
+    about_PX = slopes_PX - mean_P[:, None]
+    hessian_PP = -seen.n * (about_PX * p_X) @ about_PX.T
     if not family.is_linear:
         # sum_x (n_x - n p_x) d^2 ln w_x / d theta^2; it vanishes where the model fits, and decides where it does not
-        unexplained_V = seen_V - n * p_V
+        unexplained_X = seen.seen_X - seen.n * p_X
         for i in range(len(theta)):
             step_P = np.zeros(len(theta))
             step_P[i] = _STEP
-            bent_PV = family.slopes(theta + step_P, V) - family.slopes(theta - step_P, V)
-            hessian_PP[i] += bent_PV @ unexplained_V / (2 * _STEP)
+            bent_PX = family.slopes(theta + step_P, seen.x_X, seen.V) - family.slopes(theta - step_P, seen.x_X, seen.V)
+            hessian_PP[i] += bent_PX @ unexplained_X / (2 * _STEP)
         hessian_PP = (hessian_PP + hessian_PP.T) / 2
-    occurs_V = seen_V > 0
-    value = float(seen_V[occurs_V] @ ln_p_V[occurs_V])
-    return (value if np.isfinite(value) else -np.inf), slopes_PV @ seen_V - n * mean_P, hessian_PP
+    value = _total(seen, ln_p_X)
+    return (value if np.isfinite(value) else -np.inf), slopes_PX @ seen.seen_X - seen.n * mean_P, hessian_PP

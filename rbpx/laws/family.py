@@ -1,6 +1,7 @@
 """Families of rank distributions: parameters in, the unnormalised logarithm of their shares and its slopes out.
 
-Each is a distribution over the ranks x = 1..V, p_x = w_x / sum w. Shapes: P parameters, V ranks.
+Each is a distribution over the ranks x = 1..V, p_x = w_x / sum w, whose w is a smooth function of x, so that it may be
+asked for between the ranks too. Shapes: P parameters, X places, ranks or not.
 """
 
 from abc import ABC, abstractmethod
@@ -51,12 +52,12 @@ class Family(ABC):
         return bool(np.all(np.abs(theta) < self.reach))
 
     @abstractmethod
-    def ln_weight(self, theta: Floats, V: int) -> Floats:
-        """Ln w_x, shape [V]."""
+    def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
+        """Ln w_x, shape [X]."""
 
     @abstractmethod
-    def slopes(self, theta: Floats, V: int) -> Floats:
-        """D ln w_x / d theta, shape [P, V]."""
+    def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
+        """D ln w_x / d theta, shape [P, X]."""
 
     @abstractmethod
     def params(self, theta: Floats, V: int) -> Params:
@@ -65,10 +66,6 @@ class Family(ABC):
     @abstractmethod
     def theta(self, params: Params, V: int) -> Floats:
         """The other way round."""
-
-
-def _ln_ranks(V: int) -> Floats:
-    return np.log(np.arange(1, V + 1, dtype=np.float64))
 
 
 @dataclass(frozen=True)
@@ -83,17 +80,15 @@ class Exponential(Family):
     names: tuple[str, ...] = ()
     is_linear = True
 
-    def ln_weight(self, theta: Floats, V: int) -> Floats:
-        """Theta . T, shape [V]."""
-        return np.asarray(theta @ self.slopes(theta, V))
+    def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
+        """Theta . T, shape [X]."""
+        return np.asarray(theta @ self.slopes(theta, x_X, V))
 
-    def slopes(self, theta: Floats, V: int) -> Floats:
+    def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
         """T, whatever theta."""
-        t_V = _ln_ranks(V)
-        first_V = np.zeros(V)
-        first_V[0] = 1.0
+        t_X = np.log(x_X)
         # Ranks are counted in V, so that all parameters are of like magnitude.
-        statistics = {"odds": first_V, "beta": -t_V, "gamma": -(t_V**2), "rate": -np.arange(1, V + 1) / V}
+        statistics = {"odds": (x_X == 1).astype(np.float64), "beta": -t_X, "gamma": -(t_X**2), "rate": -x_X / V}
         return np.stack([statistics[name] for name in self.names])
 
     def params(self, theta: Floats, V: int) -> Params:
@@ -105,7 +100,7 @@ class Exponential(Family):
             beta, gamma = (float(theta[self.names.index(name)]) for name in ("beta", "gamma"))
             params |= {"mu": (1 - beta) / (2 * gamma), "sigma": (0.5 / gamma) ** 0.5} if gamma > 0 else _NO_LOGNORMAL
         if "odds" in params:
-            ln_weight_V = self.ln_weight(theta, V)
+            ln_weight_V = self.ln_weight(theta, np.arange(1, V + 1, dtype=np.float64), V)
             params["share_1"] = float(np.exp(ln_weight_V[0] - logsumexp(ln_weight_V)))
         return params
 
@@ -122,15 +117,15 @@ _NO_LOGNORMAL: Final[Params] = {"mu": None, "sigma": None}
 class ZipfMandelbrot(Family):
     """W_x = (x + q)^(-beta), q > -1; theta = (beta, ln(1 + q))."""
 
-    def ln_weight(self, theta: Floats, V: int) -> Floats:
+    def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
         """-beta ln(x + q)."""
-        return np.asarray(-theta[0] * np.log(np.arange(V) + np.exp(theta[1])))
+        return np.asarray(-theta[0] * np.log(x_X - 1 + np.exp(theta[1])))
 
-    def slopes(self, theta: Floats, V: int) -> Floats:
+    def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
         """In beta and in ln(1 + q)."""
         shift = np.exp(theta[1])
-        moved_V = np.arange(V) + shift
-        return np.stack([-np.log(moved_V), -theta[0] * shift / moved_V])
+        moved_X = x_X - 1 + shift
+        return np.stack([-np.log(moved_X), -theta[0] * shift / moved_X])
 
     def params(self, theta: Floats, V: int) -> Params:
         """Beta and q."""
@@ -145,27 +140,27 @@ class ZipfMandelbrot(Family):
 class Weibull(Family):
     """W_x = exp(-h (x-1)^s) - exp(-h x^s), a discretised Weibull of shape s, scale h^(-1/s); theta = (ln h, ln s)."""
 
-    def ln_weight(self, theta: Floats, V: int) -> Floats:
+    def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
         """Ln of the difference of the two survival functions, without the difference."""
-        below_V, step_V, _ = self._hazards(theta, V)
-        return np.asarray(-below_V + np.log(-np.expm1(-step_V)))
+        below_X, step_X, _ = self._hazards(theta, x_X)
+        return np.asarray(-below_X + np.log(-np.expm1(-step_X)))
 
-    def slopes(self, theta: Floats, V: int) -> Floats:
+    def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
         """In ln h and in ln s."""
-        below_V, step_V, ln_gain_V = self._hazards(theta, V)
-        upto_V, growth_V, share_V = below_V + step_V, np.exp(theta[1]) * _ln_ranks(V), -np.expm1(-step_V)
+        below_X, step_X, ln_gain_X = self._hazards(theta, x_X)
+        upto_X, growth_X, share_X = below_X + step_X, np.exp(theta[1]) * np.log(x_X), -np.expm1(-step_X)
         # d(h x^s) / d ln s is h x^s s ln x; this is its difference over a step
-        difference_V = step_V * (growth_V + ln_gain_V) - upto_V * ln_gain_V
-        return np.stack([step_V / share_V - upto_V, difference_V / share_V - upto_V * growth_V])
+        difference_X = step_X * (growth_X + ln_gain_X) - upto_X * ln_gain_X
+        return np.stack([step_X / share_X - upto_X, difference_X / share_X - upto_X * growth_X])
 
-    def _hazards(self, theta: Floats, V: int) -> tuple[Floats, Floats, Floats]:
+    def _hazards(self, theta: Floats, x_X: Floats) -> tuple[Floats, Floats, Floats]:
         """H (x-1)^s, h x^s less that, and s ln((x-1)/x), which is 0 for the first rank instead of -infinity."""
         level, shape = np.exp(theta)
-        upto_V, ln_gain_V = level * np.exp(shape * _ln_ranks(V)), np.zeros(V)
-        ln_gain_V[1:] = shape * np.log1p(-1.0 / np.arange(2, V + 1))
-        step_V = -upto_V * np.expm1(ln_gain_V)
-        step_V[0] = level
-        return upto_V - step_V, step_V, ln_gain_V
+        is_first_X = x_X == 1
+        upto_X = level * np.exp(shape * np.log(x_X))
+        ln_gain_X = shape * np.log1p(-1.0 / np.where(is_first_X, np.inf, x_X))
+        step_X = np.where(is_first_X, level, -upto_X * np.expm1(ln_gain_X))
+        return upto_X - step_X, step_X, ln_gain_X
 
     def params(self, theta: Floats, V: int) -> Params:
         """Shape, scale, and the hazard h up to the first rank, from which the scale follows."""
@@ -181,16 +176,15 @@ class Weibull(Family):
 class NegativeBinomial(Family):
     """W_x = Gamma(x-1+r) / Gamma(x) q^(x-1): theta = (ln r, -V ln q)."""
 
-    def ln_weight(self, theta: Floats, V: int) -> Floats:
+    def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
         """Without Gamma(r), which all have alike."""
-        y_V = np.arange(V, dtype=np.float64)
-        r = np.exp(theta[0])
-        return np.asarray(gammaln(y_V + r) - gammaln(r) - gammaln(y_V + 1) - theta[1] * y_V / V)
+        y_X, r = x_X - 1, np.exp(theta[0])
+        return np.asarray(gammaln(y_X + r) - gammaln(r) - gammaln(y_X + 1) - theta[1] * y_X / V)
 
-    def slopes(self, theta: Floats, V: int) -> Floats:
+    def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
         """In ln r and in -V ln q."""
-        y_V, r = np.arange(V, dtype=np.float64), np.exp(theta[0])
-        return np.stack([r * (digamma(y_V + r) - digamma(r)), -y_V / V])
+        y_X, r = x_X - 1, np.exp(theta[0])
+        return np.stack([r * (digamma(y_X + r) - digamma(r)), -y_X / V])
 
     def params(self, theta: Floats, V: int) -> Params:
         """Dispersion r, and q."""

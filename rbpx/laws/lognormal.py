@@ -15,13 +15,16 @@ from scipy.special import log_ndtr
 
 from rbpx.laws.ascent import maximise
 from rbpx.laws.rank_fit import Params, RankFit, checked_counts, scored, without_numbers
+from rbpx.laws.rank_sums import rank_nodes
 from rbpx.status import Status
 
 __all__ = [
     "EQUATION",
     "SOURCE",
     "fit_paper",
+    "paper_slopes",
     "resample_paper",
+    "step_paper",
 ]
 
 EQUATION: Final = "Pr(R = x) = psi(x) / c, psi(x) = exp(-(ln x - mu)^2 / (2 sigma^2)) / (x sigma sqrt(2 pi))"
@@ -31,8 +34,8 @@ Floats = NDArray[np.float64]
 
 _UNKNOWN: Final[Params] = {"mu": None, "sigma": None, "beta": None, "gamma": None}
 _T_FLOOR: Final = math.log(1.5)
-_NODES, _NODE_WEIGHTS = (np.asarray(a, dtype=np.float64) for a in np.polynomial.legendre.leggauss(20))
-_TAIL_NODES, _TAIL_WEIGHTS = (np.asarray(a, dtype=np.float64) for a in np.polynomial.legendre.leggauss(200))
+_NARROW: Final = 16.0  # from this rank on a cell is so narrow in t that few nodes integrate to rounding
+_NODES, _FEW_NODES, _TAIL_NODES = (np.polynomial.legendre.leggauss(n) for n in (20, 7, 200))
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,8 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     [1 - Phi((ln 1.5 - mu)/sigma)]. Written as a ratio of two integrals of exp((1-beta) t - gamma t^2) over t = ln x,
     it is an exponential family observed in cells: every log-probability, score and Hessian is a log-integral, a mean
     and a covariance, computed by Gauss-Legendre quadrature to rounding, with no difference of two normal CDFs.
-    Newton's method does the rest. The boundary gamma = 0 (a power law) is solved first; if the likelihood does not
-    rise from it into gamma > 0, that is the answer.
+    Newton's method does the rest, at the nodes of `rank_sums` where these give the likelihood to rounding. The boundary
+    gamma = 0 (a power law) is solved first; if the likelihood does not rise from it into gamma > 0, that is the answer.
 
     Args:
         rank: ranks, shape [R], whole numbers >= 1 in any order.
@@ -75,20 +78,14 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     n = float(n_R.sum())
     if len(rank_R) < 3:
         return without_numbers("lognormal_paper", Status.too_few_tokens, _UNKNOWN | {"n_tokens": round(n)})
-
-    def objective(theta: Floats) -> tuple[float, Floats, Floats]:
-        ln_p_R, score_R2, hessian_R22 = _per_rank(rank_R, theta)
-        return float(n_R @ ln_p_R), n_R @ score_R2, np.tensordot(n_R, hessian_R22, 1)
-
-    mean_t = float(n_R @ np.log(rank_R)) / n
-    beta_limit = 1.0 + 1.0 / max(mean_t - _T_FLOOR, 1e-3)
-    limit, limit_converged = maximise(objective, np.array([beta_limit, 0.0]), [0], lambda theta: bool(theta[0] > 1))
-    theta, converged, status = limit, limit_converged, Status.power_law_limit
-    if objective(limit)[1][1] > 0:
-        var_t = float(n_R @ np.log(rank_R) ** 2) / n - mean_t**2
-        start = np.array([1.0 - mean_t / var_t, 0.5 / var_t])
-        theta, converged = maximise(objective, start, [0, 1], lambda theta: bool(theta[1] > 0))
-        status = Status.ok
+    nodes = rank_nodes(int(rank_R[-1]))
+    x_Q, n_Q = nodes.x_Q[1:], nodes.moved(rank_R, n_R)[1:]  # rank 1 is a node of its own
+    theta, converged, status = _maximum(x_Q, n_Q)
+    loglik = float(n_R @ _per_rank(rank_R, theta)[0])
+    at_nodes = float(n_Q @ _per_rank(x_Q, theta)[0])
+    if not (converged and abs(at_nodes - loglik) <= 1e-12 * abs(loglik)):  # too steep for nodes
+        theta, converged, status = _maximum(rank_R, n_R)
+        loglik = float(n_R @ _per_rank(rank_R, theta)[0])
     if not converged:
         return without_numbers("lognormal_paper", Status.not_converged, _UNKNOWN | {"n_tokens": round(n)})
     # Both CDFs are compared at every observed rank and just below the next one, where a gap can be largest.
@@ -99,7 +96,25 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     beta, gamma = float(theta[0]), float(theta[1])
     mu, sigma = ((1 - beta) / (2 * gamma), math.sqrt(0.5 / gamma)) if gamma > 0 else (None, None)
     params: Params = {"mu": mu, "sigma": sigma, "beta": beta, "gamma": gamma, "n_tokens": round(n)}
-    return scored("lognormal_paper", params, objective(theta)[0], 2, distance, status)
+    return scored("lognormal_paper", params, loglik, 2, distance, status)
+
+
+def _maximum(rank_R: Floats, n_R: Floats) -> tuple[Floats, bool, Status]:
+    """The most likely (beta, gamma) of counts from rank 2 up, whether it is a maximum, and which."""
+
+    def objective(theta: Floats) -> tuple[float, Floats, Floats]:
+        ln_p_R, score_R2, hessian_R22 = _per_rank(rank_R, theta)
+        return float(n_R @ ln_p_R), n_R @ score_R2, np.tensordot(n_R, hessian_R22, 1)
+
+    n, t_R = float(n_R.sum()), np.log(rank_R)
+    mean_t = float(n_R @ t_R) / n
+    beta_limit = 1.0 + 1.0 / max(mean_t - _T_FLOOR, 1e-3)
+    limit, converged = maximise(objective, np.array([beta_limit, 0.0]), [0], lambda theta: bool(theta[0] > 1))
+    if not objective(limit)[1][1] > 0:
+        return limit, converged, Status.power_law_limit
+    var_t = float(n_R @ t_R**2) / n - mean_t**2
+    start = np.array([1.0 - mean_t / var_t, 0.5 / var_t])
+    return *maximise(objective, start, [0, 1], lambda theta: bool(theta[1] > 0)), Status.ok
 
 
 def resample_paper(fit: RankFit, rank: ArrayLike, n_tokens_resampled: ArrayLike) -> Floats:
@@ -125,15 +140,46 @@ def resample_paper(fit: RankFit, rank: ArrayLike, n_tokens_resampled: ArrayLike)
     Source:
         One-step estimator (Le Cam); van der Vaart, Asymptotic Statistics, section 5.7.
     """
-    beta, gamma = fit.params.get("beta"), fit.params.get("gamma")
-    if fit.distribution != "lognormal_paper" or fit.status is not Status.ok or beta is None or gamma is None:
-        raise ValueError(f"needs a lognormal_paper fit with status ok, got {fit.distribution} with {fit.status}")
     rank_R, n_BR = np.asarray(rank, dtype=np.float64), np.asarray(n_tokens_resampled, dtype=np.float64)
     if n_BR.ndim != 2 or rank_R.shape != n_BR.shape[1:]:
         raise ValueError(f"rank has shape {rank_R.shape}, n_tokens_resampled {n_BR.shape}")
-    covered_R = rank_R >= 2
-    _, score_R2, hessian_R22 = _per_rank(rank_R[covered_R], np.array([beta, gamma]))
-    sums_B6 = n_BR[:, covered_R] @ np.column_stack([score_R2, hessian_R22.reshape(-1, 4)])
+    return step_paper(fit, n_BR @ paper_slopes(fit, rank_R))
+
+
+def paper_slopes(fit: RankFit, rank: ArrayLike) -> Floats:
+    """First and second derivatives of ln p_x at the fit: what a resample needs is their sum over its tokens.
+
+    Args:
+        fit: result of `fit_paper`, status ok.
+        rank: ranks, shape [R], whole numbers; those of rank 1, which the fit leaves out, are 0.
+
+    Returns:
+        Two of the gradient, then four of the Hessian in (beta, gamma), shape [R, 6].
+
+    Raises:
+        ValueError: if the fit has no mu and sigma.
+    """
+    rank_R = np.asarray(rank, dtype=np.float64)
+    slopes_R6, covered_R, theta = np.zeros((len(rank_R), 6)), rank_R >= 2, _theta_of(fit)
+    _, score_R2, hessian_R22 = _per_rank(rank_R[covered_R], theta)
+    slopes_R6[covered_R] = np.column_stack([score_R2, hessian_R22.reshape(-1, 4)])
+    return slopes_R6
+
+
+def step_paper(fit: RankFit, sums_B6: Floats) -> Floats:
+    """One Newton step for each resample, as `resample_paper`, from the sums of `paper_slopes` over its tokens.
+
+    Args:
+        fit: result of `fit_paper` on the whole sample, status ok.
+        sums_B6: shape [B, 6].
+
+    Returns:
+        (mu, sigma), shape [B, 2]; NaN where a resample has too few different ranks for a step.
+
+    Raises:
+        ValueError: if the fit has no mu and sigma.
+    """
+    beta, gamma = _theta_of(fit)
     score_B2, hessian_B22 = sums_B6[:, :2], sums_B6[:, 2:].reshape(-1, 2, 2)
     concave_B = (np.linalg.det(hessian_B22) > 0) & (hessian_B22[:, 0, 0] < 0)
     hessian_B22[~concave_B] = -np.eye(2)
@@ -150,15 +196,31 @@ def resample_paper(fit: RankFit, rank: ArrayLike, n_tokens_resampled: ArrayLike)
     return mu_sigma_B2
 
 
+def _theta_of(fit: RankFit) -> Floats:
+    beta, gamma = fit.params.get("beta"), fit.params.get("gamma")
+    if fit.distribution != "lognormal_paper" or fit.status is not Status.ok or beta is None or gamma is None:
+        raise ValueError(f"needs a lognormal_paper fit with status ok, got {fit.distribution} with {fit.status}")
+    return np.array([beta, gamma])
+
+
 def _per_rank(rank_R: Floats, theta: Floats) -> tuple[Floats, Floats, Floats]:
     """Log of P(R = x | R >= 2), its gradient and its Hessian in (beta, gamma), for each rank >= 2."""
-    lo_R1 = np.log(rank_R - 0.5)[:, None]
-    half_R1 = np.log1p(1.0 / (rank_R - 0.5))[:, None] / 2
-    t_RQ = lo_R1 + half_R1 * (1.0 + _NODES)
-    cell = _moments(t_RQ, (1 - theta[0]) * t_RQ - theta[1] * t_RQ**2 + np.log(half_R1 * _NODE_WEIGHTS))
+    cell = _Moments(np.empty(len(rank_R)), np.empty((len(rank_R), 2)), np.empty((len(rank_R), 2, 2)))
+    wide_R = rank_R < _NARROW
+    for at_R, nodes in ((wide_R, _NODES), (~wide_R, _FEW_NODES)):
+        part = _cells(rank_R[at_R], theta, nodes)
+        cell.ln_z[at_R], cell.mean_2[at_R], cell.cov_22[at_R] = part.ln_z, part.mean_2, part.cov_22
     tail = _tail(theta)
     # d/d theta of ln of the integral of exp(t - theta . (t, t^2)) is minus the mean of (t, t^2).
     return cell.ln_z - tail.ln_z, tail.mean_2 - cell.mean_2, cell.cov_22 - tail.cov_22
+
+
+def _cells(rank_R: Floats, theta: Floats, nodes: tuple[Floats, Floats]) -> _Moments:
+    """Moments over t from ln(x - 1/2) to ln(x + 1/2) of each rank."""
+    lo_R1 = np.log(rank_R - 0.5)[:, None]
+    half_R1 = np.log1p(1.0 / (rank_R - 0.5))[:, None] / 2
+    t_RQ = lo_R1 + half_R1 * (1.0 + nodes[0])
+    return _moments(t_RQ, (1 - theta[0]) * t_RQ - theta[1] * t_RQ**2 + np.log(half_R1) + np.log(nodes[1]))
 
 
 def _tail(theta: Floats) -> _Moments:
@@ -170,8 +232,8 @@ def _tail(theta: Floats) -> _Moments:
     reach = 100.0 / (-fall + math.sqrt(fall * fall + 200.0 * gamma))
     lo = max(0.0, top_s - reach) + _T_FLOOR
     hi = top_s + reach + _T_FLOOR
-    t_Q = (hi + lo) / 2 + (hi - lo) / 2 * _TAIL_NODES
-    return _moments(t_Q, (1 - theta[0]) * t_Q - gamma * t_Q**2 + np.log((hi - lo) / 2 * _TAIL_WEIGHTS))
+    t_Q = (hi + lo) / 2 + (hi - lo) / 2 * _TAIL_NODES[0]
+    return _moments(t_Q, (1 - theta[0]) * t_Q - gamma * t_Q**2 + np.log((hi - lo) / 2 * _TAIL_NODES[1]))
 
 
 def _moments(t_XQ: Floats, ln_weight_XQ: Floats) -> _Moments:

@@ -12,8 +12,8 @@ Shapes: C cells, each one size and one N; P parameters, the constants ln C_ref, 
 of counts.
 """
 
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ class Tally:
     r_BC: Floats | None
     constant_C: NDArray[np.intp] | None = None
 
-    def of(self, sets_B: NDArray[np.intp]) -> "Tally":
+    def of(self, sets_B: NDArray[Any]) -> "Tally":
         """Some of the sets of counts."""
         r_BC = None if self.r_BC is None else self.r_BC[sets_B]
         return replace(self, passed_BC=self.passed_BC[sets_B], trials_BC=self.trials_BC[sets_B], r_BC=r_BC)
@@ -90,6 +90,10 @@ class Slopes:
     by_theta_BCP: Floats
     by_mu_BC: Floats
 
+    def of(self, sets_B: NDArray[Any]) -> "Slopes":
+        """Some of the sets of counts."""
+        return Slopes(*(getattr(self, each.name)[sets_B] for each in fields(self)))
+
     @property
     def score_BP(self) -> Floats:
         """Slope of the likelihood."""
@@ -111,19 +115,22 @@ def ln_pass(mu_BC: Floats, r_BC: Floats, N_C: Floats, by_r_matters: bool = True)
         at = N_C == N
         q, r, ln_q = q_BC[:, at, None], r_BC[:, at, None], ln_q_BC[:, at]
         independent = r[..., 0] == 0
+        if independent.all() and not by_r_matters:  # p_N = q^N needs no product
+            ln_p[:, at] += (N - 1) * ln_q
+            by_q[:, at] += N - 1
+            continue
         gained, share, turn = np.zeros_like(ln_q), np.zeros_like(ln_q), np.zeros_like(ln_q)
         for begin in range(1, int(N), _BLOCK):
             i = np.arange(begin, min(begin + _BLOCK, int(N)))
             chance, urn = q + (i - q) * r, 1 + (i - 1) * r
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a negative chance becomes NaN
-                gained += (np.log(chance) - np.log(urn)).sum(axis=-1)
-                share += (q * (1 - r) / chance).sum(axis=-1)
-                turn += ((i - q) / chance - (i - 1) / urn).sum(axis=-1)
-            if independent.all() and not by_r_matters:
-                break  # p_N = q^N needs no product
+                gained += np.log(chance / urn).sum(axis=-1)
+                share += (1 / chance).sum(axis=-1)
+                if by_r_matters:
+                    turn += ((i - q) / chance - (i - 1) / urn).sum(axis=-1)
         with np.errstate(over="ignore", invalid="ignore"):
             ln_p[:, at] += np.where(independent, (N - 1) * ln_q, gained)
-        by_q[:, at] += np.where(independent, N - 1, share)
+            by_q[:, at] += np.where(independent, N - 1, (q * (1 - r))[..., 0] * share)
         by_r[:, at] = turn
     return ln_p, ln_q_BC * by_q, by_r
 
@@ -177,19 +184,19 @@ def climb(tally: Tally, start_BP: Floats) -> Peak:
     """
     theta_BP, value_B = np.full_like(start_BP, np.nan), np.full(len(start_BP), np.nan)
     live_B = np.flatnonzero(~separated(tally))
-    now_BP = start_BP[live_B]
+    now_BP, some = start_BP[live_B], tally.of(live_B)
+    at = slopes(now_BP, some)
     for _ in range(_STEPS):
-        some = tally.of(live_B)
-        at = slopes(now_BP, some)
         score_BP = at.score_BP
         step_BP = _steps(now_BP, score_BP, at.information_BPP, has_r=tally.r_BC is None)
         done_B = (step_BP * score_BP).sum(axis=1) < TOLERANCES["newton_decrement"]
         theta_BP[live_B[done_B]], value_B[live_B[done_B]] = now_BP[done_B], at.ln_likelihood_B[done_B]
-        now_BP = _risen(now_BP, at.ln_likelihood_B, step_BP, some)
+        now_BP, at = _risen(now_BP, at.ln_likelihood_B, step_BP, some)
         going_B = ~done_B & np.isfinite(now_BP).all(axis=1)
-        live_B, now_BP = live_B[going_B], now_BP[going_B]
-        if not len(live_B):
+        if not going_B.any():
             break
+        if not going_B.all():
+            live_B, now_BP, some, at = live_B[going_B], now_BP[going_B], some.of(going_B), at.of(going_B)
     return Peak(theta_BP, value_B)
 
 
@@ -208,16 +215,16 @@ def _steps(theta_BP: Floats, score_BP: Floats, information_BPP: Floats, has_r: b
     return step_BP
 
 
-def _risen(theta_BP: Floats, value_B: Floats, step_BP: Floats, tally: Tally) -> Floats:
-    """The steps taken, each halved until its likelihood is not smaller; NaN where none rises."""
+def _risen(theta_BP: Floats, value_B: Floats, step_BP: Floats, tally: Tally) -> tuple[Floats, Slopes]:
+    """The steps taken, each halved until its likelihood is not smaller, and the slopes there; NaN where none rises."""
     length_B1, moving_B = np.ones((len(theta_BP), 1)), np.isfinite(step_BP).all(axis=1) & np.isfinite(value_B)
     for _ in range(_HALVINGS):
         moved_BP = theta_BP + length_B1 * step_BP
         if tally.r_BC is None:
             moved_BP[:, -1] = np.clip(moved_BP[:, -1], 0.0, TOLERANCES["largest_r"])
-        risen_B = slopes(moved_BP, tally).ln_likelihood_B
-        falls_B = moving_B & ~(risen_B >= value_B - 1e-12 * np.abs(value_B))  # NaN falls, rounding does not
+        at = slopes(moved_BP, tally)
+        falls_B = moving_B & ~(at.ln_likelihood_B >= value_B - 1e-12 * np.abs(value_B))  # NaN falls, rounding does not
         if not falls_B.any():
             break
         length_B1[falls_B] /= 2
-    return np.where((falls_B | ~moving_B)[:, None], np.nan, moved_BP)
+    return np.where((falls_B | ~moving_B)[:, None], np.nan, moved_BP), at

@@ -6,7 +6,6 @@ Shapes: N sizes, P parameters in the order of `NAMES` (E only for `offset`), B r
 from dataclasses import dataclass
 from typing import Any, Final
 
-import lmfit
 import numpy as np
 from numpy.typing import NDArray
 
@@ -124,6 +123,8 @@ def _with(regression: Regression, **changes: Any) -> Regression:
 
 def _search(x_N: Floats, ln_y_N: Floats, start: tuple[float, ...], scale: float | None = None) -> Regression:
     """Search by lmfit from one start: named parameters, E kept at 0 or above, Huber's loss where there is a scale."""
+    import lmfit  # half a second, which a law without an offset does not need
+
     parameters = lmfit.Parameters()
     for name, value in zip(NAMES, start, strict=False):
         parameters.add(name, value=value, min=0.0 if name == "E" else -np.inf)

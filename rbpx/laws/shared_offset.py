@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-import lmfit
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
@@ -159,6 +158,8 @@ def _descend(points: Stacked, start: SharedLaw, alpha: float | None = None, E: f
 
 def _search(points: Stacked, start: SharedLaw) -> SharedLaw:
     """Search by lmfit: named parameters, E kept at 0 or above."""
+    import lmfit  # half a second, which a law without an offset does not need
+
     parameters, n = lmfit.Parameters(), points.n_families
     for f, value in enumerate(start.ln_C_F):
         parameters.add(f"ln_C_ref_{f}", value=float(value))

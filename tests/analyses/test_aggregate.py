@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 
+from rbpx.analyses.tokenwise.derivatives import blocks_of, derivatives
 from rbpx.analyses.tokenwise.judgement import judge
-from rbpx.analyses.tokenwise.law import hit_chance, hit_given_outcome, learn, unbiased_risk
+from rbpx.analyses.tokenwise.law import hit_chance, hit_given_outcome, learn, ln_likelihood, unbiased_risk
 from rbpx.status import Status
 
 THETA = np.array([0.8, 1.2, -0.7])
@@ -70,6 +71,36 @@ def test_the_fixed_point_is_the_maximum_that_scipy_finds(N: int) -> None:
     assert learned.status is Status.ok
     np.testing.assert_allclose(learned.theta_F, best.x, atol=2e-4)
     assert loss(learned.theta_F) <= best.fun + 1e-7
+
+
+def test_the_fixed_point_does_not_depend_on_where_the_search_starts() -> None:
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(2_000, 4, 3))
+    x[:, :, 0] = 1.0
+    passed = (rng.random((2_000, 4)) < hit_chance(x @ np.array([1.5, 0.7, -0.4]))).all(axis=1)
+    cold = learn(x, passed)
+    warm = learn(x, passed, cold.theta_F + np.array([0.05, -0.1, 0.08]))
+    assert warm.n_steps < cold.n_steps
+    assert warm.theta_F == pytest.approx(cold.theta_F, rel=1e-8)
+
+
+@pytest.mark.parametrize("N", [1, 3])
+@pytest.mark.parametrize("far", [0.0, 400.0, -400.0, -800.0])
+def test_the_slopes_are_those_of_the_likelihood_however_far_the_chances_are(N: int, far: float) -> None:
+    """Differences of the plain likelihood; far below 0 the product overflows."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(60, N, 2))
+    x[:, :, 0] = 1.0
+    passed, theta = rng.random(60) < 0.5, np.array([far, 0.3])
+    value, score, information = derivatives(blocks_of(x, passed), theta)
+    assert np.linalg.eigvalsh(information).min() >= -1e-9 * np.abs(information).max()
+    if far > 0:  # then a failure has the chance sum exp(-z), which 1 - prod eta rounds to 0
+        assert value == pytest.approx(float(logsumexp(-(x @ theta)[~passed], axis=1).sum()), rel=1e-12)
+        return
+    assert value == pytest.approx(ln_likelihood(theta, x, passed), rel=1e-12)
+    steps = 1e-5 * np.eye(2)
+    plain = [(ln_likelihood(theta + h, x, passed) - ln_likelihood(theta - h, x, passed)) / 2e-5 for h in steps]
+    assert score == pytest.approx(plain, rel=1e-5, abs=1e-3)
 
 
 def test_the_maximum_is_where_iterating_the_unbiased_risk_comes_to_rest() -> None:

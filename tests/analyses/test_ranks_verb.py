@@ -22,6 +22,7 @@ from rbpx.store.queries import connect
 from rbpx.store.store import Store
 from tests.support.commands import here
 from tests.support.draws import few_or_all, plausible
+from tests.support.stores import columns_of
 from tests.support.synthetic import Truth, V, write_store
 
 Rows = list[dict[str, Any]]
@@ -40,16 +41,21 @@ def rows(store: Path, cwd: Path, *words: str) -> Rows:
     return list(json.loads(here(*words, "--store", store, "--format", "json", cwd=cwd, check=0).stdout))
 
 
-def ranks_of(store: Path, cwd: Path, run_id: str) -> tuple[Any, Any]:
+def ranks_of(store: Path, run_id: str) -> tuple[Any, Any]:
     """(doc_id, rank) of each token of a run."""
-    found = rows(store, cwd, "sql", f"SELECT doc_id, greater + ties + 1 AS rank FROM tokens WHERE run_id = '{run_id}'")
-    return np.array([row["doc_id"] for row in found]), np.array([row["rank"] for row in found])
+    tokens = columns_of(store / "runs" / run_id, "tokens")
+    return tokens["doc_id"], tokens["greater"] + tokens["ties"] + 1
 
 
 @pytest.fixture(scope="module")
 def said(drawn: Path, tmp_path_factory: pytest.TempPathFactory) -> Rows:
     cwd = tmp_path_factory.mktemp("cwd")
     return rows(drawn, cwd, "ranks", "resamples=100", "k=[1,10,100]")
+
+
+@pytest.fixture(scope="module")
+def terms_said(drawn: Path, tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    return rows(drawn, tmp_path_factory.mktemp("cwd"), "entropy", "resamples=100")
 
 
 def of_kind(said: Rows, kind: str) -> Rows:
@@ -172,12 +178,13 @@ def test_imported_results_hold_no_tokens(verb: str, cwd: Path, tmp_path: Path) -
     assert "imported results have none" in answer.stderr
 
 
-def test_terminal_report_and_rows_give_a_difference_of_exponents_with_one_sign(drawn: Path, cwd: Path) -> None:
-    words = ("resamples=50", "k=[1,10]")
-    closures = of_kind(rows(drawn, cwd, "ranks", *words), "closure")
-    printed = here("ranks", *words, "--store", drawn, cwd=cwd, check=0).stdout
+def test_terminal_report_and_rows_give_a_difference_of_exponents_with_one_sign(
+    said: Rows, drawn: Path, cwd: Path
+) -> None:
+    closures = of_kind(said, "closure")
+    printed = here("ranks", "resamples=100", "k=[1,10,100]", "--store", drawn, cwd=cwd, check=0).stdout
     with connect(Store(drawn)) as connection:
-        request = Request(resamples=50, k=[1, 10])
+        request = Request(resamples=100, k=[1, 10, 100])
         (group,) = select(connection, request)
         result = ranks.analyse(connection, group, request)
         (sheet,) = [each for each in section(result, Sources(connection, [])).sheets if each.name == "closures"]
@@ -201,11 +208,10 @@ def entropy_nats(rank: Any) -> float:
 
 
 def test_the_terms_are_those_of_a_loop_over_the_tokens_and_the_jackknife_leaves_each_document_out(
-    drawn: Path, cwd: Path
+    drawn: Path, terms_said: Rows
 ) -> None:
-    said = rows(drawn, cwd, "entropy", "resamples=100")
-    for row in (row for row in said if row["kind"] == "terms"):
-        doc, rank = ranks_of(drawn, cwd, row["run_id"])
+    for row in (row for row in terms_said if row["kind"] == "terms"):
+        doc, rank = ranks_of(drawn, row["run_id"])
         whole = entropy_nats(rank)
         assert row["error_entropy_nats"] == pytest.approx(whole, rel=1e-9)
         left = [entropy_nats(rank[doc != d]) for d in range(60)]
@@ -222,11 +228,10 @@ def test_the_terms_are_those_of_a_loop_over_the_tokens_and_the_jackknife_leaves_
         assert row["error_entropy_share_corrected"] > row["error_entropy_share"]
 
 
-def test_the_laws_of_entropy_are_lines_through_the_terms_and_their_shares(drawn: Path, cwd: Path) -> None:
-    said = rows(drawn, cwd, "entropy", "resamples=100")
-    terms = [row for row in said if row["kind"] == "terms"]
+def test_the_laws_of_entropy_are_lines_through_the_terms_and_their_shares(terms_said: Rows) -> None:
+    terms = [row for row in terms_said if row["kind"] == "terms"]
     ln_S = np.log([row["non_embedding_params"] for row in terms])
-    laws = {row["law"]: row for row in said if row["kind"] == "law"}
+    laws = {row["law"]: row for row in terms_said if row["kind"] == "law"}
     columns = {"error_entropy": "error_entropy_nats", "error_entropy_corrected": "error_entropy_jackknife_nats"}
     for law, column in columns.items() | {("error_entropy_share", "error_entropy_share")}:
         line = linregress(ln_S, np.log([row[column] for row in terms]))

@@ -129,7 +129,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
     weights_BD = None
     if group.n_documents > 1:
-        weights_BD = document_weights(group.n_documents, request.resamples, request.seed)
+        weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
     evidence = weigh_group(connection, group, request, k_grid, ("error_entropy",))
     counts = [ask(connection, "document_ranks", run_id=run.run_id, ties=group.ties.value) for run in group.runs]
     with ThreadPoolExecutor() as pool:  # numpy works outside the interpreter's lock

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.derived import derived_power_law, derived_rbp
 from rbpx.laws.distribution import DISTRIBUTIONS, fit_distribution, ln_shares, parameter_influence
-from rbpx.laws.lognormal import fit_paper, resample_paper
+from rbpx.laws.lognormal import fit_paper, paper_slopes, step_paper
 from rbpx.laws.rank_fit import RankFit
 from rbpx.status import Status
 
@@ -63,7 +63,7 @@ class Rival:
         return intervals
 
 
-def compare(counts: pa.Table, weights_BD: npt.NDArray[np.int64] | None, k_grid: Sequence[int], V: int) -> list[Rival]:
+def compare(counts: pa.Table, weights_BD: Floats | None, k_grid: Sequence[int], V: int) -> list[Rival]:
     """Fit `lognormal_paper` and every distribution over 1..V to one run.
 
     Args:
@@ -101,7 +101,7 @@ class _Counts:
 
     rank_R: Floats
     tokens_DR: csr_array
-    weights_BD: npt.NDArray[np.int64] | None
+    weights_BD: Floats | None
 
     @property
     def tokens_R(self) -> Floats:
@@ -113,7 +113,7 @@ class _Counts:
         return self.rank_R.astype(np.int64) - 1
 
 
-def _sort(counts: pa.Table, weights_BD: npt.NDArray[np.int64] | None) -> _Counts:
+def _sort(counts: pa.Table, weights_BD: Floats | None) -> _Counts:
     rank_R, column = np.unique(counts["rank"].to_numpy(), return_inverse=True)
     doc, tokens = counts["doc_id"].to_numpy(), counts["n_tokens"].to_numpy().astype(np.float64)
     n_documents = int(doc.max()) + 1 if weights_BD is None else weights_BD.shape[1]
@@ -128,8 +128,8 @@ def _paper(counts: _Counts, k_grid: Sequence[int], V: int) -> Rival:
     curve = _curve(np.array([beta]), np.array([gamma]), k_grid, V)[0]
     if fit.status is not Status.ok or counts.weights_BD is None:
         return Rival(fit, curve, None)
-    drawn_BR = np.asarray((counts.tokens_DR.T @ counts.weights_BD.T.astype(np.float64)).T)
-    mu_B, sigma_B = resample_paper(fit, counts.rank_R, drawn_BR).T
+    sums_D6 = counts.tokens_DR @ paper_slopes(fit, counts.rank_R)
+    mu_B, sigma_B = step_paper(fit, counts.weights_BD @ sums_D6).T
     usable_B = np.isfinite(mu_B) & np.isfinite(sigma_B)
     curve_B = np.full((len(mu_B), len(curve)), np.nan)
     curve_B[usable_B] = _curve((1 - mu_B / sigma_B**2)[usable_B], (0.5 / sigma_B**2)[usable_B], k_grid, V)

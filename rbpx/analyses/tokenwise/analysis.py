@@ -127,9 +127,10 @@ def _tokenwise(
 
 
 def _ceiling(tokens: _Tokens, fold_T: Any, names: Sequence[str]) -> Learner:
-    z_T, thetas, status = np.full(len(fold_T), np.nan), [], Status.ok
+    z_T, status = np.full(len(fold_T), np.nan), Status.ok
+    thetas: list[Floats] = []
     for seen_T, unseen_T in _folds(fold_T):
-        learned = _learn(tokens.x_TF[seen_T, None], tokens.hit_T[seen_T])
+        learned = _learn(tokens.x_TF[seen_T, None], tokens.hit_T[seen_T], thetas)
         status = learned.status
         if status is not Status.ok:
             break
@@ -155,7 +156,7 @@ def _learners(tokens: _Tokens, fold_T: Any, n: int, names: Sequence[str]) -> Ite
         for way, (x, labels) in enumerate(((x_QNF, passed), naive, (x_QNF[:, :, :1], passed))):
             if statuses[way] is not Status.ok:  # one fold without a model leaves tokens that cannot be judged
                 continue
-            learned = _learn(x, labels)
+            learned = _learn(x, labels, thetas[way])
             statuses[way] = learned.status
             thetas[way].append(learned.theta_F)
             z_3T[way, unseen_T] = tokens.x_TF[unseen_T, : x.shape[2]] @ learned.theta_F
@@ -168,11 +169,11 @@ def _learners(tokens: _Tokens, fold_T: Any, n: int, names: Sequence[str]) -> Ite
         yield _judged(name, n, statuses[way], z_3T[way], tokens, told_nats, thetas[way], names)
 
 
-def _learn(x_QNF: Floats, passed_Q: npt.NDArray[np.bool_]) -> Learned:
-    """As `learn`; where all documents are in the part that is judged on, there is nothing to learn from."""
+def _learn(x_QNF: Floats, passed_Q: npt.NDArray[np.bool_], before: Sequence[Floats]) -> Learned:
+    """As `learn`, from where the fold before ended; where no document is left to learn from, there is nothing."""
     if not len(passed_Q):
         return Learned(np.full(x_QNF.shape[2], np.nan), 0, Status.one_document)
-    return learn(x_QNF, passed_Q)
+    return learn(x_QNF, passed_Q, before[-1] if len(before) else None)
 
 
 def _folds(fold_T: Any) -> Iterator[tuple[Any, Any]]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from rbpx.laws.interval import Estimate, from_influence
 
@@ -52,9 +51,10 @@ def judge(z_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> Judgement:
 
 def _auc(z_T: Floats, hit_T: NDArray[np.bool_], document_T: NDArray[np.intp]) -> Estimate:
     n_hits, n_misses = int(hit_T.sum()), int((~hit_T).sum())
-    among_all_T, wins_T = rankdata(z_T), np.empty(len(z_T))  # ties count half
-    wins_T[hit_T] = (among_all_T[hit_T] - rankdata(z_T[hit_T])) / n_misses
-    wins_T[~hit_T] = 1 - (among_all_T[~hit_T] - rankdata(z_T[~hit_T])) / n_hits
+    _, group_T = np.unique(z_T, return_inverse=True)  # of equal chances, the smallest first; a tie counts half
+    hits_G, misses_G = (np.bincount(group_T, of_T, minlength=int(group_T.max()) + 1) for of_T in (hit_T, ~hit_T))
+    below_G, above_G = np.cumsum(misses_G) - misses_G / 2, n_hits - (np.cumsum(hits_G) - hits_G / 2)
+    wins_T = np.where(hit_T, below_G[group_T] / n_misses, above_G[group_T] / n_hits)
     value = float(wins_T[hit_T].mean())
     return from_influence(value, np.bincount(document_T, (wins_T - value) / np.where(hit_T, n_hits, n_misses)))
 

@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbpx.analyses.tokenwise.derivatives import blocks_of, derivatives
 from rbpx.status import Status
 
 __all__ = ["Learned", "hit_chance", "hit_given_outcome", "learn", "ln_likelihood", "unbiased_risk"]
@@ -98,7 +99,7 @@ def ln_likelihood(theta_F: Floats, x_QNF: Floats, passed_Q: NDArray[np.bool_]) -
     return _total(_ln_pass(theta_F, x_QNF), passed_Q)
 
 
-def learn(x_QNF: ArrayLike, passed_Q: ArrayLike) -> Learned:
+def learn(x_QNF: ArrayLike, passed_Q: ArrayLike, start_F: Floats | None = None) -> Learned:
     """The fixed point of the unbiased risk of log loss under the weights of its own minimiser.
 
     The slope of that risk at its own weights is X^T (P(hit | outcome) - eta); steps are taken with Fisher's information
@@ -109,6 +110,7 @@ def learn(x_QNF: ArrayLike, passed_Q: ArrayLike) -> Learned:
     Args:
         x_QNF: features of each token; one of them constant.
         passed_Q: whether each sequence passed.
+        start_F: where to start instead; near the end, as the fixed point of most of the same sequences, it saves steps.
 
     Raises:
         ValueError: shapes disagree, or there are no sequences.
@@ -118,23 +120,24 @@ def learn(x_QNF: ArrayLike, passed_Q: ArrayLike) -> Learned:
         raise ValueError(f"features have shape {x.shape}, outcomes {passed.shape}")
     if passed.all() or not passed.any():
         return Learned(np.full(x.shape[2], np.nan), 0, Status.one_outcome)
-    from rbpx.analyses.tokenwise.kernel import derivatives  # imports numba, which takes half a second
-
-    flat_TF = np.ascontiguousarray(x.reshape(-1, x.shape[2]))
-    share = float(passed.mean()) ** (1 / x.shape[1])
-    # The least squares of a constant on the features, one of which is constant too.
-    start_F = np.linalg.lstsq(flat_TF.T @ flat_TF, flat_TF.sum(axis=0), rcond=None)[0]
-    theta_F = start_F * np.log(share / (1 - share))
-    value, score_F, information_FF = derivatives(flat_TF, theta_F, passed)
+    flat_TF = x.reshape(-1, x.shape[2])
+    blocks = blocks_of(x, passed)
+    if start_F is None:
+        share = float(passed.mean()) ** (1 / x.shape[1])
+        # The least squares of a constant on the features, one of which is constant too.
+        start_F = np.linalg.lstsq(flat_TF.T @ flat_TF, flat_TF.sum(axis=0), rcond=None)[0]
+        start_F = start_F * np.log(share / (1 - share))
+    theta_F = start_F
+    value, score_F, information_FF = derivatives(blocks, theta_F)
     for step in range(1, _STEPS + 1):
         if not np.linalg.cond(information_FF) < _WORST_CONDITION:
             break
         step_F = np.linalg.solve(information_FF, score_F)
         if score_F @ step_F < _DECREMENT:
-            return Learned(theta_F, step, Status.ok)
+            return Learned(theta_F + step_F, step, Status.ok)
         before = value
         for _ in range(_HALVINGS):
-            value, score_F, information_FF = derivatives(flat_TF, theta_F + step_F, passed)
+            value, score_F, information_FF = derivatives(blocks, theta_F + step_F)
             if value >= before - _ROUNDING * abs(before):
                 break
             step_F = step_F / 2
