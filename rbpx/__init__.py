@@ -3,18 +3,12 @@
 In a notebook or a script: `rbpx.open("store").fit(dataset="stdlib")`. On a command line: `python -m rbpx --help`.
 """
 
-import os as _os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from rbpx.version import __version__ as __version__
 
 __all__ = ["Answer", "Keys", "MeasureError", "Measurements", "RbpxError", "Status", "open"]
-
-# Runs are counted and resampled side by side, each in a thread; numpy's OpenBLAS would divide each of their
-# products again, and its threads spend more of the processor waiting for each other than they save. It is read when
-# numpy is imported; whoever sets it, or imports numpy before, keeps what they have.
-_os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 if TYPE_CHECKING:
     from rbpx.api.answer import Answer

@@ -1,12 +1,17 @@
 """`python -m rbpx`: from the words of a command line to an exit status."""
 
 import os
+import os
 import sys
 
 from rbpx.cli.argv import parse
 from rbpx.display.visible import visible_line
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.version import __version__
+
+# Runs are counted and resampled side by side, each in a thread; numpy's OpenBLAS would divide each of their products
+# again, and its threads wait for each other longer than they save. It is read when numpy is imported, by a verb.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def main(argv: list[str]) -> int:
