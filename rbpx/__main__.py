@@ -1,7 +1,6 @@
 """`python -m rbpx`: from the words of a command line to an exit status."""
 
 import os
-import os
 import sys
 
 from rbpx.cli.argv import parse
