@@ -49,8 +49,7 @@ limit=N           documents at most, default 1000 (audit: 50 of each run), drawn
     "dtype": """\
 dtype=float32     or bfloat16, float16; logits are float32 in each""",
     "device": """\
-device=auto       or cpu, cuda; tokens_per_batch=4096 changes speed, and results by rounding alone: logprobs by some
-                  1e-5 nats, a rank where two logits are as close""",
+device=auto       or cpu, cuda; tokens_per_batch=4096 changes speed, and by rounding logprobs (1e-5) and close ranks""",
     "deterministic": """\
 deterministic=false  or true: the same bits for any tokens_per_batch; a window a pass, one thread a process""",
     "memory": """\
@@ -114,8 +113,7 @@ _MANY = "-m, --multirun    sweep: -m model=a,b dataset=x,y runs every combinatio
 _PROCESSES = "Several processes: accelerate launch -m rbpx ... or torchrun --nproc-per-node 2 -m rbpx ..."
 _FLAGS = """\
 --cfg job         print the configuration instead of running
---config-dir DIR  your own model/NAME.yaml and dataset/NAME.yaml
---trust-config    let such files and overrides name code to run, and read the environment
+--config-dir DIR  your own model/NAME.yaml and dataset/NAME.yaml; --trust-config lets them name code to run
 --version         print the version"""
 _STATUS = "Exit status: 0 done, 1 something failed while running, 2 the request is wrong."
 
@@ -150,7 +148,7 @@ def keys_of(verb: str) -> tuple[str, ...]:
         asked: tuple[str, ...] = (*_NARROWS, *lesson.keys, *plot, *kept, *_SHOWS)
     else:
         asked = (*lesson.keys, *(("store",) if lesson.needs_store else ()))
-        asked += ("spreadsheet",) if "format" in asked else ()
+        asked += ("spreadsheet",) if "format" in asked and lesson.primary == "analyse" else ()
     return tuple(name for name in _KEYS if name in asked)
 
 

@@ -35,7 +35,7 @@ from rbpx.config.places import folder
 from rbpx.config.request import Request
 from rbpx.config.trust import check_overrides_trusted
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.files.output import write_for_spreadsheets
+from rbpx.files.spreadsheet import write_for_spreadsheets
 
 
 def launch(line: CommandLine) -> list[Outcome]:

@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +18,7 @@ import pyarrow.parquet as pq
 
 from rbpx.errors import RbpxError
 from rbpx.files.atomic import atomic_write
+from rbpx.files.spreadsheet import csv_cell
 
 _GROUP_ROWS, _GROUP_BYTES = 1 << 17, 1 << 26  # of a row group of Parquet
 
@@ -81,24 +81,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value.isoformat() if isinstance(value, datetime) else value
-
-
-_for_spreadsheets = ContextVar("for_spreadsheets", default=False)
-# What spreadsheets take for a formula; signs of full width too.
-_RUN = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-
-
-def write_for_spreadsheets(on: bool) -> None:
-    """Whether CSV is written so that no spreadsheet takes a cell for a formula; until the next call."""
-    _for_spreadsheets.set(on)
-
-
-def csv_cell(value: Any) -> Any:
-    """A value as a cell of CSV: what is nested as JSON; for spreadsheets, text that they would run behind a quote."""
-    if isinstance(value, dict | list):
-        return json.dumps(value, default=str)
-    run = _for_spreadsheets.get() and isinstance(value, str) and value.startswith(_RUN)
-    return f"'{value}" if run else value
 
 
 class Lines:

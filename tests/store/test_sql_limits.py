@@ -9,6 +9,7 @@ import time
 from itertools import islice
 from pathlib import Path
 
+import psutil
 import pyarrow.parquet as pq
 import pytest
 
@@ -144,7 +145,8 @@ def test_it_ends_at_once_even_where_duckdb_cannot_be_interrupted(
 ) -> None:
     command = Warm("sql", query, f"sql_timeout_s={1 if ends == 'time' else 500}", "--store", measured.store, cwd=cwd)
     if ends == "ctrl-c":
-        time.sleep(4)
+        while psutil.Process(command.pid).cpu_times().user < 2:  # by then the query has begun
+            time.sleep(0.1)
         command.send_signal(signal.SIGINT)
     began = time.monotonic()
     stdout, stderr = command.communicate(timeout=60)
