@@ -309,7 +309,7 @@ def kept(store: Path, cwd: Path, relation: str) -> list[Fit]:
 
 def test_a_refit_replaces_its_own_rows(own_store: Path, cwd: Path) -> None:
     first = fit(own_store, cwd)
-    again = fit(own_store, cwd)
+    again = fit(own_store, cwd, "fresh=true")
     assert [row["fit_id"] for row in first] == [row["fit_id"] for row in again]
     assert len({row["fit_id"] for row in first}) == len(first)
     rows = kept(own_store, cwd, "fits")
