@@ -62,6 +62,11 @@ class Regression:
     weighs_variances: bool = False
 
     @property
+    def free_jacobian_NP(self) -> Floats:
+        """The columns of the parameters that the data decided."""
+        return self.jacobian_NP[:, np.any(self.jacobian_NP != 0, axis=0)]
+
+    @property
     def n_free(self) -> int:
         """Number of parameters that the data decided."""
         return len(self.theta_P) - int(self.at_bound)
