@@ -242,8 +242,8 @@ def _checked(group: Group) -> Group:
             first, second = (run.size for run in of_size[:2])
             raise RbpxError(
                 f"family {group.first.family} has two models with S = {S:,} on {group.first.dataset}, {first} and "
-                f"{second}; if they are trainings of one size, give each a training_seed (model.seed='[0,1,...]', or in "
-                "the family's file; nothing is measured anew), else choose one of them with size='[...]'"
+                f"{second}; if they are trainings of one size, give each a training_seed (model.seed='[0,1,...]', or "
+                "in the family's file; nothing is measured anew), else choose one of them with size='[...]'"
             )
     return group
 

@@ -1,6 +1,8 @@
 """Backtests of a law: fitted to the smallest sizes, compared with each larger one.
 
-Models of one size, replicates, are fitted together or predicted together. Shapes: N models, in increasing order of size.
+Models of one size, replicates, are fitted together or predicted together.
+
+Shapes: N models, in increasing order of size.
 """
 
 import math

@@ -79,8 +79,8 @@ def average_forms(S: ArrayLike, y: ArrayLike, targets: Sequence[float]) -> list[
         targets: sizes to predict.
 
     Returns:
-        A prediction for each target; None below 3 different sizes, or where a y is 0, not finite or of another sign. It does not
-        include document sampling: a new model is measured on the same documents.
+        A prediction for each target; None below 3 different sizes, or where a y is 0, not finite or of another sign. It
+        does not include document sampling: a new model is measured on the same documents.
     """
     fits = fit_over_forms(S, y)
     if fits is None:

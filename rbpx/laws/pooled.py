@@ -111,9 +111,9 @@ def fit_pooled(
         method: `ols` or `offset`.
 
     Returns:
-        The fit. Its status is too_few_sizes where a family has fewer than 3 different sizes (4 different ones in all for an
-        offset), not_positive for a y that is not positive and finite, no_variation where every family stays the same,
-        not_converged, at_bound where E is 0; bends where there are reasons to doubt it.
+        The fit. Its status is too_few_sizes where a family has fewer than 3 different sizes (4 different ones in all
+        for an offset), not_positive for a y that is not positive and finite, no_variation where every family stays the
+        same, not_converged, at_bound where E is 0; bends where there are reasons to doubt it.
 
     Raises:
         ValueError: fewer than two families, another method, or sizes that are not positive.

@@ -90,10 +90,10 @@ def fit_power_law(
         backtests: whether to fit once more without the largest size; if not, backtest_error is None.
 
     Returns:
-        The fit. Its status is too_few_sizes below 3 different sizes (4 for `offset`), not_positive if a y is not positive and
-        finite, no_variation if all y are equal (alpha is 0 then, and the rest is unknown), no_variances if
-        `weighted` has no resamples to weigh by, not_converged if the regression fails its own check; with numbers,
-        ok, or at_bound where E is 0.
+        The fit. Its status is too_few_sizes below 3 different sizes (4 for `offset`), not_positive if a y is not
+        positive and finite, no_variation if all y are equal (alpha is 0 then, and the rest is unknown), no_variances if
+        `weighted` has no resamples to weigh by, not_converged if the regression fails its own check; with numbers, ok,
+        or at_bound where E is 0.
 
     Raises:
         ValueError: if shapes disagree, or sizes are not positive.

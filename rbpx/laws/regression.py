@@ -201,7 +201,7 @@ def _line(x_N: Floats, ln_y_N: Floats, weight_N: Floats | None = None) -> tuple[
 
 def _median_line(x_N: Floats, ln_y_N: Floats) -> tuple[float, float]:
     """Theil and Sen's line: the median of the slopes of all pairs, the median of the residuals."""
-    i, j = np.triu_indices(len(x_N), 1)
+    i, j = np.nonzero(np.triu(x_N[:, None] != x_N))  # replicates of one size have no slope
     slope = float(np.median((ln_y_N[j] - ln_y_N[i]) / (x_N[j] - x_N[i])))
     return float(np.median(ln_y_N - slope * x_N)), -slope
 

@@ -81,7 +81,8 @@ def exponents_test(points: Stacked, shared_MP: Floats, own_MQ: Floats, residual_
 def correlations(points: Stacked, residual_M: Floats) -> list[list[float | None]]:
     """Correlation of the residuals of each two families over the sizes that both have; None for fewer than 4 of them.
 
-    Models of one size and family count by their mean. Residuals are about 0 already, so it is sum r s / sqrt(sum r^2 sum s^2).
+    Models of one size and family count by their mean. Residuals are about 0 already, so it is sum r s / sqrt(sum r^2
+    sum s^2).
     """
     families = range(points.n_families)
     by_size = [

@@ -155,8 +155,8 @@ def uncertainty(regression: Regression, refits: tuple[Floats, Floats] | None, x_
         explained = float((left_BN**2 @ w_N).mean()) / dof
     if x_N is not None and len(np.unique(x_N)) < len(x_N):
         root_N = np.sqrt(w_N)
-        change_BN = None if refits is None or text is None else refits[1] * root_N
-        points = stack_one(x_N, np.zeros(len(x_N)), change_BN)
+        changes = None if refits is None or text is None else refits[1] * root_N
+        points = stack_one(x_N, np.zeros(len(x_N)), changes)
         error = shared_error(
             points, regression.free_jacobian_NP * root_N[:, None], regression.residual_N * root_N, at=1
         )
