@@ -111,6 +111,11 @@ class Group:
         return (self.first.n_documents or 0) + (self.first.n_skipped or 0)
 
     @property
+    def n_sizes(self) -> int:
+        """How many different S there are; replicates are of one size."""
+        return len({run.non_embedding_params for run in self.runs})
+
+    @property
     def run_ids(self) -> list[str]:
         """All runs, sorted."""
         return sorted(run_id for run in self.runs for run_id in run.run_ids)

@@ -32,7 +32,7 @@ from rbpx.laws.power import PowerLawFit
 from rbpx.laws.prediction import outside
 from rbpx.status import Status, in_order
 
-__all__ = ["FAR", "judge", "judge_backtests", "judge_over_forms"]
+__all__ = ["FAR", "SIGNIFICANT", "judge", "judge_backtests", "judge_over_forms"]
 
 Floats = NDArray[np.float64]
 

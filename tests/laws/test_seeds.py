@@ -38,7 +38,7 @@ def test_the_test_of_the_law_is_that_of_the_means_of_sizes_against_the_spread_wi
     assert test["F"] == pytest.approx(F, rel=1e-9)
     assert test["p"] == pytest.approx(stats.f.sf(F, len(SIZES) - 2, len(S) - len(SIZES)), rel=1e-9)
     assert test["sd_rest"] == pytest.approx(within**0.5, rel=1e-9)
-    # What seeds of one size have in common counts once: the interval is that of the line through the means of the sizes.
+    # What seeds of one size have in common counts once: the interval is that of the line through the means of sizes.
     half = stats.t.ppf(0.975, len(SIZES) - 2) * line.stderr
     assert fit.alpha == pytest.approx(-line.slope, rel=1e-9)
     assert (fit.alpha_lo, fit.alpha_hi) == pytest.approx((-line.slope - half, -line.slope + half), rel=1e-9)

@@ -132,7 +132,7 @@ def _reference(group: Group, evidence: Sequence[Evidence], request: Request, k_g
     for (law, k), at in _places(k_grid).items():
         resampled_B = largest.resampled[law].T[at].T
         values[law, k] = estimate(float(largest.measured[law][at]), resampled_B, group.n_documents, Recipe.expanded)
-    points = size_points(group, evidence, request, k_grid, _LAWS) if len(group.runs) >= 3 else []
+    points = size_points(group, evidence, request, k_grid, _LAWS) if group.n_sizes >= 3 else []
     laws = {(each.law, each.k): fit_points(each, Method.ols).fit for each in points if each.k in (None, *k_grid)}
     return Reference(group.runs[-1], values, laws)
 
