@@ -1,6 +1,6 @@
 """The grid of a request: its cells, one family, size and dataset each, with the keys by which they are looked up."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from rbpx.config.model import ModelConfig
 from rbpx.config.options import Bos, Padding
 from rbpx.config.request import Request
+from rbpx.config.training import UNKNOWN, Training
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 
@@ -45,6 +46,7 @@ class Cell:
         seed: of the draw.
         deterministic: whether each window is computed alone and in one thread, so that the batch size moves no bit.
         pickled: whether weights may come from a pickle; not part of the key, since the weights are the same.
+        training: what is known of the model's training; not part of the key either.
     """
 
     family: str
@@ -66,6 +68,7 @@ class Cell:
     seed: int
     deterministic: bool = False
     pickled: bool = False
+    training: Training = UNKNOWN
 
     @property
     def key(self) -> str:
@@ -90,7 +93,7 @@ class Cell:
     def _identity(self) -> dict[str, Any]:
         """What distinguishes measurements: not S, and no option at the value that was implied before it existed."""
         identity = asdict(self)
-        del identity["non_embedding_params"], identity["pickled"]
+        del identity["non_embedding_params"], identity["pickled"], identity["training"]
         for name, plain in _PLAIN.items():
             if identity[name] == plain:
                 del identity[name]
@@ -117,6 +120,7 @@ class Member:
     size: str
     model: str
     non_embedding_params: int | None
+    training: Training = UNKNOWN
 
 
 def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list[Member]]:
@@ -128,14 +132,17 @@ def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list
     if model.id is None and not model.sizes:
         raise RbpxError("model=hub needs model.id=ORG/NAME, a folder, or a list of them")
     if model.id is not None:
-        all_members = _members_by_id(model.id)
+        all_members = _members_by_id(model)
         family = model.family or (all_members[0].size if len(all_members) == 1 else None)
         if family is None:
             raise RbpxError(
                 f"model.id lists {len(all_members)} models; name the family they make with model.family=NAME"
             )
     else:
-        all_members = [Member(size, s.id, s.non_embedding_params) for size, s in model.sizes.items()]
+        all_members = [
+            Member(size, s.id, s.non_embedding_params, model.training_of(size, at, len(model.sizes)))
+            for at, (size, s) in enumerate(model.sizes.items())
+        ]
         family = model.family or "unnamed"
     sizes = [member.size for member in all_members]
     unknown = [size for size in wanted or [] if size not in sizes]
@@ -144,8 +151,8 @@ def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list
     return family, [member for member in all_members if wanted is None or member.size in wanted]
 
 
-def _members_by_id(ids: Any) -> list[Member]:
-    names = ids if isinstance(ids, list) else [ids]
+def _members_by_id(model: ModelConfig) -> list[Member]:
+    names: list[Any] = model.id if isinstance(model.id, list) else [model.id]
     for name in names:
         if not isinstance(name, str) or not name:
             raise RbpxError(
@@ -156,16 +163,25 @@ def _members_by_id(ids: Any) -> list[Member]:
     labels = [Path(name).name for name in names]
     if len(set(labels)) < len(labels):
         labels = names
-    return [Member(label, name, None) for label, name in zip(labels, names, strict=True)]
+    return [
+        Member(label, name, None, model.training_of(None, at, len(names)))
+        for at, (label, name) in enumerate(zip(labels, names, strict=True))
+    ]
 
 
-def cells(request: Request, text_hash: str | None, model_hashes: dict[str, str | None]) -> list[Cell]:
+def cells(
+    request: Request,
+    text_hash: str | None,
+    model_hashes: dict[str, str | None],
+    beside: Mapping[str, Training] | None = None,
+) -> list[Cell]:
     """The grid of a request: one cell for each model of the family.
 
     Args:
         request: the user's request, with model, dataset and protocol chosen.
         text_hash: of the drawn documents, None where they are not here.
         model_hashes: of each model in a local folder; None for hub ids.
+        beside: what lies beside the models in local folders about their training.
     """
     model, dataset, protocol = request.model, request.dataset, request.protocol
     if model is None or dataset is None or protocol is None:
@@ -194,6 +210,7 @@ def cells(request: Request, text_hash: str | None, model_hashes: dict[str, str |
             seed=request.seed,
             deterministic=request.deterministic,
             pickled=model.pickled,
+            training=member.training.over((beside or {}).get(member.model, UNKNOWN)),
         )
         for member in chosen
     ]

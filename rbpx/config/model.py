@@ -1,9 +1,20 @@
 """The configuration of a family of models, as a file of conf/model or overrides give it."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from rbpx.config.options import Bos
+from rbpx.config.training import Training, checked_training
+from rbpx.errors import RbpxError
+
+_KEYS: Final = {
+    "training_tokens": "tokens",
+    "training_flops": "flops",
+    "training_step": "step",
+    "unique_tokens": "unique_tokens",
+    "training_seed": "seed",
+    "variant": "variant",
+}
 
 
 @dataclass
@@ -16,6 +27,13 @@ class SizeConfig:
         shape: keys of a transformers configuration that S depends on, in addition to those of the family.
         source: where the shape is published, if not in the family's source.
         verified: whether S was checked against a count of the released weights, not only computed from the shape.
+        training_tokens: tokens that the released model was trained on.
+        training_flops: of its training, as its source states them.
+        training_step: steps of its training.
+        unique_tokens: tokens of the text that it was trained on, each counted once.
+        training_seed: what tells it from other trainings of its shape: sizes with one S and different seeds are
+            replicates.
+        variant: what is being compared, such as an optimizer or the data.
     """
 
     id: str
@@ -23,6 +41,12 @@ class SizeConfig:
     shape: dict[str, Any] = field(default_factory=dict)
     source: str | None = None
     verified: bool = False
+    training_tokens: int | None = None
+    training_flops: float | None = None
+    training_step: int | None = None
+    unique_tokens: int | None = None
+    training_seed: int | None = None
+    variant: str | None = None
 
 
 @dataclass
@@ -38,6 +62,15 @@ class ModelConfig:
         shape: keys of a transformers configuration that all sizes share, `model_type` among them.
         source: where the shapes are published.
         sizes: label -> model, from the smallest.
+        tokens_per_step: training tokens of one step, the same for all sizes; a revision stepN then has N times as many.
+        steps: of the whole training, which the revision main has.
+        training_source: where the facts of the training are published.
+        tokens: training_tokens of the model; a list has one for each, in their order, as for the keys below.
+        flops: training_flops.
+        step: training_step.
+        unique_tokens: the same.
+        seed: training_seed.
+        variant: the same.
     """
 
     family: str | None = None
@@ -48,7 +81,44 @@ class ModelConfig:
     shape: dict[str, Any] = field(default_factory=dict)
     source: str | None = None
     sizes: dict[str, SizeConfig] = field(default_factory=dict)
+    tokens_per_step: int | None = None
+    steps: int | None = None
+    training_source: str | None = None
+    tokens: Any = None
+    flops: Any = None
+    step: Any = None
+    unique_tokens: Any = None
+    seed: Any = None
+    variant: Any = None
+
+    def training_of(self, size: str | None, place: int, n_models: int) -> Training:
+        """What is known of the training of one model at its revision: keys first, then its entry and the rule of steps.
+
+        Args:
+            size: its label in `sizes`; None for a model that is given by its id.
+            place: of the model in the family, from 0.
+            n_models: of the family.
+
+        Raises:
+            RbpxError: a key is not what its name says, or lists another number of values.
+        """
+        typed = {fact: _one_of(getattr(self, key), place, n_models, key) for fact, key in _KEYS.items()}
+        by_key = checked_training(typed, "model", {fact: f"model.{key}" for fact, key in _KEYS.items()})
+        entry = Training() if size is None else Training(**{fact: getattr(self.sizes[size], fact) for fact in _KEYS})
+        revision = None if self.revision is None else str(self.revision)
+        return by_key.over(entry.at_revision(revision, self.tokens_per_step, self.steps))
 
     def shape_of(self, size: str) -> dict[str, Any]:
         """The complete shape of one size, as `AutoConfig.for_model(**shape)` takes it; empty if none is known."""
         return {**self.shape, **self.sizes[size].shape}
+
+
+def _one_of(value: Any, place: int, n_models: int, key: str) -> Any:
+    """The value of a key for one model: its own of a list, or the one for all."""
+    if not isinstance(value, list):
+        return value
+    if len(value) != n_models:
+        raise RbpxError(
+            f"model.{key} lists {len(value)} values for {n_models} models; give one for each, null where it is unknown"
+        )
+    return value[place]

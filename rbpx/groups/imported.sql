@@ -2,10 +2,10 @@
 -- $sources, $families, $sizes, $datasets, $protocols, $revisions: VARCHAR[], or NULL for all. $ties: VARCHAR, or NULL for
 -- optimistic ties of protocol official and pessimistic ties of the others.
 -- returns: source, family, size, dataset, text_hash, protocol, dtype, revision, non_embedding_params, k, n, ties, rbp,
---          n_tokens, cross_entropy_nats (nats), run_id
+--          n_tokens, cross_entropy_nats (nats), run_id, training_seed
 SELECT
     source, family, size, dataset, text_hash, protocol, dtype, revision, non_embedding_params, k, n, ties, rbp, n_tokens,
-    cross_entropy_nats, run_id
+    cross_entropy_nats, run_id, training_seed
 FROM observations
 WHERE source <> 'measured'
     AND ties = coalesce($ties, CASE WHEN protocol = 'official' THEN 'optimistic' ELSE 'pessimistic' END)
@@ -15,4 +15,4 @@ WHERE source <> 'measured'
     AND ($datasets IS NULL OR list_contains($datasets, dataset))
     AND ($protocols IS NULL OR list_contains($protocols, protocol))
     AND ($revisions IS NULL OR list_contains($revisions, revision))
-ORDER BY source, family, dataset, text_hash, protocol, dtype, revision, non_embedding_params, size, n, k
+ORDER BY source, family, dataset, text_hash, protocol, dtype, revision, non_embedding_params, training_seed, size, n, k

@@ -1,12 +1,13 @@
--- The newest run of each size, of the families and datasets asked for; what the laws of one grid are fitted to.
+-- The newest run of each size and seed of its training, of the families and datasets asked for; what the laws of one grid are fitted to.
 -- $families, $sizes, $datasets, $protocols, $revisions, $cell_keys: VARCHAR[], or NULL for all.
 -- returns: cell_key, run_id, source, family, size, dataset, text_hash, protocol, window, stride, padding, bos, dtype,
---          revision, non_embedding_params, vocab_size, n_documents, n_skipped, n_tokens, cross_entropy_nats
+--          revision, non_embedding_params, vocab_size, n_documents, n_skipped, n_tokens, cross_entropy_nats,
+--          training_seed
 SELECT
     cell_key, run_id, 'measured' AS source, family, size, dataset, text_hash, protocol, "window",
     stride, coalesce(padding, 'counted') AS padding, coalesce(bos, 'tokenizer') AS bos, -- as runs of older versions did
     dtype, revision,
-    non_embedding_params, vocab_size, n_documents, n_skipped, n_tokens, cross_entropy_nats
+    non_embedding_params, vocab_size, n_documents, n_skipped, n_tokens, cross_entropy_nats, training_seed
 FROM runs
 WHERE ($families IS NULL OR list_contains($families, family))
     AND ($sizes IS NULL OR list_contains($sizes, size))
@@ -16,7 +17,7 @@ WHERE ($families IS NULL OR list_contains($families, family))
     AND ($cell_keys IS NULL OR list_contains($cell_keys, cell_key))
 QUALIFY row_number() OVER (
     PARTITION BY family, size, dataset, text_hash, protocol, "window", stride, coalesce(runs.padding, 'counted'),
-        coalesce(runs.bos, 'tokenizer'), dtype, revision
+        coalesce(runs.bos, 'tokenizer'), dtype, revision, training_seed
     ORDER BY asked_at DESC, cell_key
 ) = 1
-ORDER BY family, dataset, text_hash, protocol, dtype, revision, non_embedding_params, size
+ORDER BY family, dataset, text_hash, protocol, dtype, revision, non_embedding_params, training_seed, size

@@ -39,6 +39,7 @@ class Run:
     Attributes:
         run_ids: one for a measured run; an imported size may come from several files.
         observed: {(k, n): p} of an imported run, shares; empty for a measured one, which is counted.
+        training_seed: tells it from other trainings of its size.
     """
 
     run_ids: tuple[str, ...]
@@ -61,6 +62,12 @@ class Run:
     n_tokens: int | None
     cross_entropy_nats: float | None
     observed: dict[tuple[int, int], float] = field(default_factory=dict)
+    training_seed: int | None = None
+
+    @property
+    def training(self) -> tuple[int, int | None]:
+        """S and the seed: what a model is known by where it was measured in several ways, or on several texts."""
+        return self.non_embedding_params, self.training_seed
 
     @property
     def reading(self) -> str | None:
@@ -80,7 +87,10 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Runs that may enter one fit, one a size, in order of S: alike in source, text, protocol, dtype and revision."""
+    """Runs that may enter one fit, in order of S: alike in source, text, protocol, dtype and revision.
+
+    There is one a size, or several that differ in their training_seed: replicates.
+    """
 
     runs: tuple[Run, ...]
     ties: Ties
@@ -99,6 +109,11 @@ class Group:
     def n_documents(self) -> int:
         """Documents that were drawn, those without a token included; 0 where none are known."""
         return (self.first.n_documents or 0) + (self.first.n_skipped or 0)
+
+    @property
+    def n_sizes(self) -> int:
+        """How many different S there are; replicates are of one size."""
+        return len({run.non_embedding_params for run in self.runs})
 
     @property
     def run_ids(self) -> list[str]:
@@ -135,7 +150,8 @@ def select(
     """The groups that a request selects: those of the grid's cells, or all in the store that fit its choices.
 
     Raises:
-        RbpxError: the request names a model that is not a family, or two runs of a group have the same S.
+        RbpxError: the request names a model that is not a family, or two runs of a group have the same S and are not
+            known to be replicates.
     """
     if cell_keys is not None:
         choices: dict[str, list[str] | None] = dict.fromkeys(_NARROWS)
@@ -192,7 +208,7 @@ def _imported(
     rows = ask(connection, "imported", **choices, ties=None if ties is None else ties.value).to_pylist()
 
     def model(row: dict[str, Any]) -> tuple[str, ...]:
-        return tuple(str(row.get(name)) for name in (*ALIKE, "non_embedding_params", "size"))
+        return tuple(str(row.get(name)) for name in (*ALIKE, "non_embedding_params", "training_seed", "size"))
 
     runs = []
     for _, of_model in groupby(rows, key=model):
@@ -203,7 +219,7 @@ def _imported(
         runs.append(
             Run(
                 run_ids=tuple(sorted({row["run_id"] for row in members})),
-                **{name: first.get(name) for name in (*ALIKE, "size", "non_embedding_params")},
+                **{name: first.get(name) for name in (*ALIKE, "size", "non_embedding_params", "training_seed")},
                 vocab_size=None,
                 n_documents=None,
                 n_skipped=None,
@@ -219,18 +235,21 @@ def _grouped(runs: Iterable[Run]) -> list[list[Run]]:
     def alike(run: Run) -> tuple[str, ...]:
         return tuple(str(getattr(run, name)) for name in ALIKE)
 
-    ordered = sorted(runs, key=lambda r: (alike(r), r.non_embedding_params, r.size))
+    ordered = sorted(runs, key=lambda r: (alike(r), r.non_embedding_params, r.training_seed or 0, r.size))
     return [list(members) for _, members in groupby(ordered, key=alike)]
 
 
 def _checked(group: Group) -> Group:
-    sizes = [run.non_embedding_params for run in group.runs]
-    if len(set(sizes)) < len(sizes):
-        twice = next(run for run in group.runs if sizes.count(run.non_embedding_params) > 1)
-        raise RbpxError(
-            f"family {twice.family} has two models with S = {twice.non_embedding_params:,} on {twice.dataset}; "
-            "choose one of them with size='[...]'"
-        )
+    for S, members in groupby(group.runs, key=lambda run: run.non_embedding_params):
+        of_size = list(members)
+        seeds = [run.training_seed for run in of_size]
+        if len(seeds) > 1 and (None in seeds or len(set(seeds)) < len(seeds)):
+            first, second = (run.size for run in of_size[:2])
+            raise RbpxError(
+                f"family {group.first.family} has two models with S = {S:,} on {group.first.dataset}, {first} and "
+                f"{second}; if they are trainings of one size, give each a training_seed (model.seed='[0,1,...]', or "
+                "in the family's file; nothing is measured anew), else choose one of them with size='[...]'"
+            )
     return group
 
 

@@ -1,6 +1,8 @@
 """Backtests of a law: fitted to the smallest sizes, compared with each larger one.
 
-Shapes: N sizes, in increasing order.
+Models of one size, replicates, are fitted together or predicted together.
+
+Shapes: N models, in increasing order of size.
 """
 
 import math
@@ -21,7 +23,7 @@ class Backtest:
     """One prediction compared with the measurement.
 
     Attributes:
-        n_fitted: how many of the smallest sizes the law was fitted to.
+        n_fitted: how many of the smallest models the law was fitted to.
         S: the size that was predicted.
         predicted: value with its interval.
         measured: the value there, in the unit of y.
@@ -44,15 +46,15 @@ class Backtest:
 def backtest(
     fit_smallest: Callable[[int], PowerLawFit], S: Sequence[float], y: Sequence[float]
 ) -> tuple[Backtest, ...]:
-    """Compare a law fitted to the m smallest sizes with each larger one, for m from 3 up.
+    """Compare a law fitted to the smallest sizes with each larger one, from 3 different sizes up.
 
     Args:
-        fit_smallest: the fit to the m smallest sizes; one without numbers predicts nothing.
+        fit_smallest: the fit to the m smallest models; one without numbers predicts nothing.
         S: sizes, increasing.
         y: the values there, with their sign; one that is 0 or not finite has no relative error and is left out.
     """
     tests = []
-    for m in range(MIN_FITTED, len(S)):
+    for m in _whole_sizes(S):
         fit = fit_smallest(m)
         if fit.alpha is not None:
             known = [(at, value) for at, value in zip(S[m:], y[m:], strict=True) if value != 0 and math.isfinite(value)]
@@ -63,12 +65,17 @@ def backtest(
 def backtest_over_forms(S: Sequence[float], y: Sequence[float]) -> tuple[Backtest, ...]:
     """The same for the prediction over forms (`rbpx.laws.over_forms`); none where the y have no law."""
     tests = []
-    for m in range(MIN_FITTED, len(S)):
+    for m in _whole_sizes(S):
         answers = average_forms(S[:m], y[:m], S[m:])
         for answer, value in zip(answers or (), y[m:], strict=False):
             predicted = Prediction(answer.S, answer.y, answer.lo, answer.hi, outside(answer.S, S[:m]))
             tests.append(_compare(m, predicted, value))
     return tuple(tests)
+
+
+def _whole_sizes(S: Sequence[float]) -> list[int]:
+    """How many of the smallest models are all those of 3 sizes, of 4, and so on, without the largest size."""
+    return [m for m in range(MIN_FITTED, len(S)) if S[m - 1] < S[m] and len(set(S[:m])) >= MIN_FITTED]
 
 
 def _compare(m: int, predicted: Prediction, measured: float) -> Backtest:

@@ -48,7 +48,7 @@ def reach_over_forms(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> lis
     """Where y falls to each level, from a millionth of the smallest size to a million times the largest.
 
     Args:
-        S: sizes, shape [N], positive and all different.
+        S: sizes, shape [N], positive; equal ones are replicates.
         y: the quantity at each, shape [N], falling with S on the whole.
         levels: values of y, positive.
 

@@ -57,7 +57,7 @@ class Averaged:
         lo: lower end of the 95 % interval.
         hi: upper end.
         weights: of each form; they sum to 1.
-        correlated: weight of scatter that is correlated between neighbouring sizes.
+        correlated: weight of scatter that is correlated between neighbouring sizes, and so between replicates.
         within: the answer of each form alone, of those that were fitted.
     """
 
@@ -74,13 +74,13 @@ def average_forms(S: ArrayLike, y: ArrayLike, targets: Sequence[float]) -> list[
     """Predict y at each target over the forms of a law.
 
     Args:
-        S: sizes, shape [N], positive and all different.
+        S: sizes, shape [N], positive; equal ones are replicates.
         y: the quantity at each, shape [N]; where all are negative, |y| has the law.
         targets: sizes to predict.
 
     Returns:
-        A prediction for each target; None below 3 sizes, or where a y is 0, not finite or of another sign. It does not
-        include document sampling: a new model is measured on the same documents.
+        A prediction for each target; None below 3 different sizes, or where a y is 0, not finite or of another sign. It
+        does not include document sampling: a new model is measured on the same documents.
     """
     fits = fit_over_forms(S, y)
     if fits is None:
@@ -112,7 +112,7 @@ def average_forms(S: ArrayLike, y: ArrayLike, targets: Sequence[float]) -> list[
 def fit_over_forms(S: ArrayLike, y: ArrayLike) -> FormFits | None:
     """Every form fitted to |y| at sizes in any order; None as in `average_forms`."""
     S_N, y_N = np.asarray(S, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if len(S_N) < MIN_SIZES or not np.all(np.isfinite(y_N)) or not (np.all(y_N > 0) or np.all(y_N < 0)):
+    if len(np.unique(S_N)) < MIN_SIZES or not np.all(np.isfinite(y_N)) or not (np.all(y_N > 0) or np.all(y_N < 0)):
         return None
     order = np.argsort(S_N)
     return _fit(S_N[order], np.abs(y_N[order])[None])

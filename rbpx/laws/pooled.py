@@ -105,28 +105,28 @@ def fit_pooled(
     profile of the sum of squares, widened by the effects of sizes.
 
     Args:
-        S: non-embedding parameters of each family, F arrays of shape [N_f], different within a family.
+        S: non-embedding parameters of each family, F arrays of shape [N_f]; equal ones are replicates.
         y: the quantity of each, positive.
         y_resampled: the same under B resamples, the same documents for all families, shape [B, N_f] each.
         method: `ols` or `offset`.
 
     Returns:
-        The fit. Its status is too_few_sizes where a family has fewer than 3 sizes (4 different ones in all for an
-        offset), not_positive for a y that is not positive and finite, no_variation where every family stays the same,
-        not_converged, at_bound where E is 0; bends where there are reasons to doubt it.
+        The fit. Its status is too_few_sizes where a family has fewer than 3 different sizes (4 different ones in all
+        for an offset), not_positive for a y that is not positive and finite, no_variation where every family stays the
+        same, not_converged, at_bound where E is 0; bends where there are reasons to doubt it.
 
     Raises:
-        ValueError: fewer than two families, another method, or sizes that are not positive and different.
+        ValueError: fewer than two families, another method, or sizes that are not positive.
     """
     if method not in EQUATIONS:
         raise ValueError(f"a pooled law is fitted by ols or offset, not {method}")
     sizes, values = ([np.asarray(each, np.float64) for each in of] for of in (S, y))
     if len(sizes) < 2:
         raise ValueError(f"a pooled law needs two families, got {len(sizes)}")
-    if any(np.any(~(each > 0)) or len(np.unique(each)) < len(each) for each in sizes):
-        raise ValueError("sizes have to be positive, and different within a family")
+    if any(np.any(~(each > 0)) for each in sizes):
+        raise ValueError("sizes have to be positive")
     fewest = 4 if method is Method.offset else 3
-    if min(map(len, sizes)) < 3 or len(np.unique(np.concatenate(sizes))) < fewest:
+    if min(len(np.unique(each)) for each in sizes) < 3 or len(np.unique(np.concatenate(sizes))) < fewest:
         return _without_numbers(method, len(sizes), Status.too_few_sizes)
     if any(np.any(~(each > 0) | ~np.isfinite(each)) for each in values):
         return _without_numbers(method, len(sizes), Status.not_positive)

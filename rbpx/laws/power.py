@@ -5,7 +5,7 @@ The same law serves -ln RBP_k and cross-entropy. Shapes: N is the number of size
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +15,9 @@ from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.names import Method
 from rbpx.laws.power_intervals import Ends, intervals, parameter_uncertainty, quality
-from rbpx.laws.regression import EQUATIONS, NAMES, TOLERANCES, regress
+from rbpx.laws.regression import EQUATIONS, NAMES, TOLERANCES, Regression, regress
+from rbpx.laws.replicates import lack_of_fit_test
+from rbpx.laws.stacked import stack_one
 from rbpx.status import Status
 
 __all__ = [
@@ -40,6 +42,9 @@ class PowerLawFit:
     sampling and the scatter of the models. r2, aic and bic are of the regression of ln y (weighted where the method
     is; the criteria of `ols`, `weighted` and `offset` may be compared, `robust` has none). backtest_error is
     (predicted - measured) / measured of the largest size, predicted from the others.
+
+    Where models of one size were trained more than once, params["replicates"] is the test of the law against what those
+    differ by (`rbpx.laws.replicates.NestedTest`), and the scatter counts once what all models of a size have in common.
 
     params contains what reproduces the fit (`reproduce`): method, S, y, sign, S_ref, sigma_ln, and the results:
     ln_C_ref, E, residuals_ln, starts, tolerances, gradient; and the uncertainties: interval ("documents and models",
@@ -75,7 +80,8 @@ def fit_power_law(
     takes the variances of ln y over the resamples; `robust` uses Huber's loss, for outlying sizes.
 
     Args:
-        S: non-embedding parameters of each model, shape [N], positive and all different, in any order.
+        S: non-embedding parameters of each model, shape [N], positive, in any order; equal ones are replicates of one
+            size, models that were trained more than once.
         y: -ln RBP_k, or cross-entropy in nats, or any positive quantity, shape [N].
         y_resampled: the same quantity under B resamples of the documents, the same documents for every size, shape
             [B, N]. Rows with a value that is not positive and finite are left out and counted. There is no interval
@@ -84,13 +90,13 @@ def fit_power_law(
         backtests: whether to fit once more without the largest size; if not, backtest_error is None.
 
     Returns:
-        The fit. Its status is too_few_sizes below 3 sizes (4 for `offset`), not_positive if a y is not positive and
-        finite, no_variation if all y are equal (alpha is 0 then, and the rest is unknown), no_variances if
-        `weighted` has no resamples to weigh by, not_converged if the regression fails its own check; with numbers,
-        ok, or at_bound where E is 0.
+        The fit. Its status is too_few_sizes below 3 different sizes (4 for `offset`), not_positive if a y is not
+        positive and finite, no_variation if all y are equal (alpha is 0 then, and the rest is unknown), no_variances if
+        `weighted` has no resamples to weigh by, not_converged if the regression fails its own check; with numbers, ok,
+        or at_bound where E is 0.
 
     Raises:
-        ValueError: if shapes disagree, or sizes are not positive and different.
+        ValueError: if shapes disagree, or sizes are not positive.
 
     Source:
         RBP paper (arXiv 2510.20387), eq. 5; table 2 gives slope = -alpha and R2 of the regression `ols`.
@@ -181,6 +187,7 @@ def _fit(
         "ln_C_ref": ln_C_ref,
         "E": float(regression.theta_P[2]) if method is Method.offset else None,
         "residuals_ln": regression.residual_N.tolist(),
+        **_replicates(x_N, ln_y_N, regression),
         "huber_scale_ln": regression.scale,
         "starts": [list(start) for start in regression.starts],
         "tolerances": TOLERANCES,
@@ -209,8 +216,16 @@ def _fit(
     )
 
 
+def _replicates(x_N: Floats, ln_y_N: Floats, regression: Regression) -> dict[str, Any]:
+    """The test of the law against the scatter of models of one size, as an entry of params; none without replicates."""
+    if len(np.unique(x_N)) == len(x_N):
+        return {}
+    test = lack_of_fit_test(stack_one(x_N, ln_y_N), regression.free_jacobian_NP, regression.residual_N)
+    return {"replicates": None if test is None else asdict(test)}
+
+
 def _doubt(S_N: Floats, y_N: Floats, method: Method) -> Status | None:
-    if len(S_N) < (4 if method is Method.offset else 3):
+    if len(np.unique(S_N)) < (4 if method is Method.offset else 3):
         return Status.too_few_sizes
     if not np.all((y_N > 0) & np.isfinite(y_N)):
         return Status.not_positive
@@ -228,8 +243,8 @@ def _usable(y_BN: Floats | None) -> tuple[Floats | None, dict[str, Any]]:
 
 
 def _backtest_error(S_N: Floats, y_N: Floats, method: Method, sigma_N: Floats | None) -> float | None:
-    order = np.argsort(S_N)
-    rest = order[:-1]
+    rest, largest = np.flatnonzero(S_N < S_N.max()), np.flatnonzero(S_N == S_N.max())
+    rest = rest[np.argsort(S_N[rest])]
     if _doubt(S_N[rest], y_N[rest], method) is not None or np.all(y_N[rest] == y_N[rest[0]]):
         return None
     ln_S_ref = float(np.log(S_N[rest]).mean())
@@ -238,20 +253,18 @@ def _backtest_error(S_N: Floats, y_N: Floats, method: Method, sigma_N: Floats | 
     )
     if not regression.converged:
         return None
-    x = math.log(S_N[order[-1]]) - ln_S_ref
+    x = math.log(S_N.max()) - ln_S_ref
     ln_power = float(regression.theta_P[0] - regression.theta_P[1] * x)
     if ln_power > 700:
         return None
     E = float(regression.theta_P[2]) if method is Method.offset else 0.0
-    return (math.exp(ln_power) + E) / float(y_N[order[-1]]) - 1
+    return (math.exp(ln_power) + E) / float(y_N[largest].mean()) - 1
 
 
 def _checked(S: ArrayLike, y: ArrayLike, y_resampled: ArrayLike | None) -> tuple[Floats, Floats, Floats | None]:
     S_N, y_N = np.asarray(S, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if S_N.ndim != 1 or not np.all((S_N > 0) & np.isfinite(S_N)):
         raise ValueError(f"sizes must be a list of positive numbers, got {S!r}")
-    if len(np.unique(S_N)) != len(S_N):
-        raise ValueError(f"sizes must all be different, got {S_N.tolist()}")
     if y_N.shape != S_N.shape:
         raise ValueError(f"S has shape {S_N.shape}, y {y_N.shape}")
     if y_resampled is None:

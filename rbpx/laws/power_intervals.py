@@ -32,7 +32,7 @@ def parameter_uncertainty(
         theta_BP = refit(regression, method, x_N, ln_y_BN)
         ended_B = np.isfinite(theta_BP).all(axis=1)
         refits = (theta_BP[ended_B], ln_y_BN[ended_B] - ln_y_N)
-    return uncertainty(regression, refits)
+    return uncertainty(regression, refits, x_N)
 
 
 def intervals(

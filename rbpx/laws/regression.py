@@ -61,6 +61,11 @@ class Regression:
     weighs_variances: bool = False
 
     @property
+    def free_jacobian_NP(self) -> Floats:
+        """The columns of the parameters that the data decided."""
+        return self.jacobian_NP[:, np.any(self.jacobian_NP != 0, axis=0)]
+
+    @property
     def n_free(self) -> int:
         """Number of parameters that the data decided."""
         return len(self.theta_P) - int(self.at_bound)
@@ -197,7 +202,7 @@ def _line(x_N: Floats, ln_y_N: Floats, weight_N: Floats | None = None) -> tuple[
 
 def _median_line(x_N: Floats, ln_y_N: Floats) -> tuple[float, float]:
     """Theil and Sen's line: the median of the slopes of all pairs, the median of the residuals."""
-    i, j = np.triu_indices(len(x_N), 1)
+    i, j = np.nonzero(np.triu(x_N[:, None] != x_N))  # replicates of one size have no slope
     slope = float(np.median((ln_y_N[j] - ln_y_N[i]) / (x_N[j] - x_N[i])))
     return float(np.median(ln_y_N - slope * x_N)), -slope
 

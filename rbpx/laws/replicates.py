@@ -46,10 +46,10 @@ class NestedTest:
 
 
 def lack_of_fit_test(points: Stacked, own_MQ: Floats, residual_M: Floats) -> NestedTest | None:
-    """Whether the sizes that families share have effects beyond the laws: F = lack of fit / pure error.
+    """Whether sizes that were trained more than once have effects beyond the laws: F = lack of fit / pure error.
 
     Args:
-        points: of all families.
+        points: of all families, of which two may share a size, or one have it more than once.
         own_MQ: derivatives of ln y with a constant and an exponent for each family, and what they share beside.
         residual_M: about any law within the span of these.
 
@@ -81,11 +81,15 @@ def exponents_test(points: Stacked, shared_MP: Floats, own_MQ: Floats, residual_
 def correlations(points: Stacked, residual_M: Floats) -> list[list[float | None]]:
     """Correlation of the residuals of each two families over the sizes that both have; None for fewer than 4 of them.
 
-    Residuals are about 0 already, so it is sum r s / sqrt(sum r^2 sum s^2).
+    Models of one size and family count by their mean. Residuals are about 0 already, so it is sum r s / sqrt(sum r^2
+    sum s^2).
     """
     families = range(points.n_families)
     by_size = [
-        dict(zip(points.size_M[points.family_M == f].tolist(), residual_M[points.family_M == f], strict=True))
+        {
+            int(size): float(residual_M[(points.family_M == f) & (points.size_M == size)].mean())
+            for size in np.unique(points.size_M[points.family_M == f])
+        }
         for f in families
     ]
     return [[_correlation(by_size[f], by_size[g]) for g in families] for f in families]

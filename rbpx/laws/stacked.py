@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.bootstrap import MIN_RESAMPLES
 
-__all__ = ["Stacked", "stack"]
+__all__ = ["Stacked", "stack", "stack_one"]
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -49,7 +49,7 @@ class Stacked:
 
     @property
     def of_shared_size_MG(self) -> Floats:
-        """1 where a point is of a size; only the G sizes that two families or more have."""
+        """1 where a point is of a size; only the G sizes that were trained more than once."""
         sizes, counts = np.unique(self.size_M, return_counts=True)
         return np.asarray(self.size_M[:, None] == sizes[counts > 1], np.float64)
 
@@ -57,6 +57,14 @@ class Stacked:
     def same_size_MM(self) -> Floats:
         """1 where two points have the same size."""
         return np.asarray(self.size_M[:, None] == self.size_M, np.float64)
+
+
+def stack_one(ln_S_M: ArrayLike, ln_y_M: ArrayLike, change_BM: Floats | None = None) -> Stacked:
+    """One family, in which a size may occur more than once, by logarithms of sizes and values."""
+    x_M = np.asarray(ln_S_M, np.float64)
+    size_M = np.unique(x_M, return_inverse=True)[1].astype(np.int64)
+    ln_S_ref, family_M = float(x_M.mean()), np.zeros(len(x_M), np.int64)
+    return Stacked(x_M - ln_S_ref, ln_S_ref, np.asarray(ln_y_M, np.float64), family_M, size_M, change_BM)
 
 
 def stack(

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from rbpx.laws.bootstrap import moments
 from rbpx.laws.interval import Z, around, half_width, reaching, scatter_reach
 from rbpx.laws.regression import Regression
+from rbpx.laws.size_effects import shared_error
+from rbpx.laws.stacked import stack_one
 
 __all__ = ["Uncertainty", "as_plain", "uncertainty", "with_arrays"]
 
@@ -45,7 +47,7 @@ class Uncertainty:
             their own variance, in a weighted fit).
         scatter: standard deviation of the points about the law, in ln y (of their own standard deviations).
         text_scatter: the part of it that the documents explain, standard deviation in ln y.
-        dof: degrees of freedom of the scatter.
+        dof: degrees of freedom of the scatter; no whole number where sizes were trained more than once.
         knows_text: whether documents were resampled.
         point: variance of a new point in units of scatter^2; in a weighted fit the mean over the points.
     """
@@ -55,7 +57,7 @@ class Uncertainty:
     spread_PP: Floats
     scatter: float
     text_scatter: float
-    dof: int
+    dof: float
     knows_text: bool
     point: float = 1.0
 
@@ -122,7 +124,7 @@ class Uncertainty:
         return "models" if models >= text else "text"
 
 
-def uncertainty(regression: Regression, refits: tuple[Floats, Floats] | None) -> Uncertainty:
+def uncertainty(regression: Regression, refits: tuple[Floats, Floats] | None, x_N: Floats | None = None) -> Uncertainty:
     """Variances of a fit from its residuals and, where there are documents, from its refits.
 
     The residual variance contains the scatter of the models and the noise of the documents; the latter is the mean over
@@ -132,6 +134,9 @@ def uncertainty(regression: Regression, refits: tuple[Floats, Floats] | None) ->
     Args:
         regression: of the points.
         refits: (parameters [B, P], change of ln y [B, N]) under resampled documents; fewer than 20 say nothing.
+        x_N: ln S. Models of one size that were trained more than once may err alike there, the law being wrong: what
+            they have in common counts once, and the scatter is the one that independent points would need to have
+            for alpha to be as uncertain (`rbpx.laws.size_effects`). None if no two sizes are equal.
     """
     J_NP, L_PN, theta_P = regression.jacobian_NP, regression.sensitivity_PN, regression.theta_P
     dof = J_NP.shape[0] - J_NP.shape[1]
@@ -148,4 +153,21 @@ def uncertainty(regression: Regression, refits: tuple[Floats, Floats] | None) ->
         centred_BN = change_BN - change_BN.mean(axis=0)
         left_BN = centred_BN - centred_BN @ L_PN.T @ J_NP.T
         explained = float((left_BN**2 @ w_N).mean()) / dof
+    if x_N is not None and len(np.unique(x_N)) < len(x_N):
+        root_N = np.sqrt(w_N)
+        changes = None if refits is None or text is None else refits[1] * root_N
+        points = stack_one(x_N, np.zeros(len(x_N)), changes)
+        error = shared_error(
+            points, regression.free_jacobian_NP * root_N[:, None], regression.residual_N * root_N, at=1
+        )
+        return Uncertainty(
+            text_PP,
+            bias_P,
+            spread_PP,
+            error.variance_of_one**0.5,
+            error.explained / error.unit**0.5,
+            error.dof,
+            text is not None,
+            point,
+        )
     return Uncertainty(text_PP, bias_P, spread_PP, total**0.5, explained**0.5, dof, text is not None, point)

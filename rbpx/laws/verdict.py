@@ -9,7 +9,7 @@ status of the fit.
 |---|---|
 | no_trend | the 95 % interval of alpha contains 0 |
 | not_monotone | ln y curves significantly against ln S, and turns round between the sizes |
-| bends | it curves significantly, or its residuals come in runs (p < 0.05); (a prediction over forms) neither a power law nor an offset has a fifth of the weight |
+| bends | it curves significantly, or its residuals come in runs (p < 0.05), or, where models of one size were trained more than once, the law is off by significantly more than these differ; (a prediction over forms) neither a power law nor an offset has a fifth of the weight |
 | backtest_failed | the largest size, predicted from the others, is off by more than 5 % and by no less than the next smaller size's own value would be |
 | intervals_missed | the 95 % interval of that prediction misses, or those of two or more backtests and fewer than 80 % hold |
 | barely_determined | the 95 % interval of alpha is open, or at least as wide as alpha; (a prediction over forms) the sizes span less than two decades |
@@ -32,7 +32,7 @@ from rbpx.laws.power import PowerLawFit
 from rbpx.laws.prediction import outside
 from rbpx.status import Status, in_order
 
-__all__ = ["FAR", "judge", "judge_backtests", "judge_over_forms"]
+__all__ = ["FAR", "SIGNIFICANT", "judge", "judge_backtests", "judge_over_forms"]
 
 Floats = NDArray[np.float64]
 
@@ -57,7 +57,7 @@ def judge(
     """
     if fit.alpha is None or fit.status is Status.no_variation:
         return in_order([fit.status])
-    against = judge_backtests(fit.params["y"], backtests)
+    against = judge_backtests(fit.params["S"], fit.params["y"], backtests)
     return in_order([fit.status, *_of_exponent(fit), *_of_form(fit, y_resampled), *against])
 
 
@@ -80,7 +80,7 @@ def judge_over_forms(
         statuses.append(Status.barely_determined)
     if outside(answer.S, S) > FAR:
         statuses.append(Status.beyond)
-    return in_order([*statuses, *judge_backtests(y, backtests)])
+    return in_order([*statuses, *judge_backtests(S, y, backtests)])
 
 
 def _of_exponent(fit: PowerLawFit) -> list[Status]:
@@ -108,7 +108,8 @@ def _of_form(fit: PowerLawFit, y_resampled: ArrayLike | None) -> list[Status]:
         slope_at_ends = np.polyval(np.polyder(np.polyfit(ln_S_N, ln_y_N, 2)), [ln_S_N.min(), ln_S_N.max()])
         if slope_at_ends[0] * slope_at_ends[1] < 0:
             statuses.append(Status.not_monotone)
-    chance = runs_p(ln_S_N, ln_y_N)
+    replicates = fit.params.get("replicates")  # these say what scatter is, so that no runs have to
+    chance = runs_p(ln_S_N, ln_y_N) if replicates is None else replicates["p"]
     if chance is not None and chance < SIGNIFICANT:
         statuses.append(Status.bends)
     return statuses
@@ -126,19 +127,26 @@ def _ln_resampled(y_resampled: ArrayLike | None) -> Floats | None:
     return np.log(y_BN[np.all((y_BN > 0) & np.isfinite(y_BN), axis=1)])
 
 
-def judge_backtests(y: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:
+def judge_backtests(S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:
     """What the backtests of a law say against it.
 
     Args:
-        y: the values at all sizes, in increasing order of these.
+        S: sizes, increasing; of equal ones, replicates, the mean counts.
+        y: the values there.
         backtests: of any method.
     """
     statuses = []
-    last = [test for test in backtests if test.n_fitted == len(y) - 1]
-    if last and abs(last[0].error) > FAILED and abs(last[0].predicted.y - y[-1]) >= abs(y[-2] - y[-1]):
-        statuses.append(Status.backtest_failed)
+    n_smaller = sum(size < S[-1] for size in S)
+    last = [test for test in backtests if test.n_fitted == n_smaller]
+    if last:
+        predicted, measured = last[0].predicted.y, float(np.mean([test.measured for test in last]))
+        next_smaller = float(np.mean([value for size, value in zip(S, y, strict=True) if size == S[n_smaller - 1]]))
+        is_off = abs(predicted - measured) > FAILED * abs(measured)
+        if is_off and abs(predicted - measured) >= abs(next_smaller - measured):
+            statuses.append(Status.backtest_failed)
     inside = [test.is_inside for test in backtests if test.is_inside is not None]
     missed = inside.count(False)
-    if (last and last[0].is_inside is False) or (missed > 1 and missed > (1 - HELD) * len(inside)):
+    missed_last = sum(test.is_inside is False for test in last)
+    if (missed_last and 2 * missed_last >= len(last)) or (missed > 1 and missed > (1 - HELD) * len(inside)):
         statuses.append(Status.intervals_missed)
     return statuses

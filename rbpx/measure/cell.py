@@ -5,6 +5,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
@@ -127,6 +128,7 @@ def measure_cell(
         "dataset_commit": sample.commit,
         "asked_at": started_at,
         "config": config,
+        **asdict(cell.training),
     }
 
     def write() -> None:

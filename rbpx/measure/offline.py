@@ -1,16 +1,18 @@
 """The grid of a request from what is on this machine: nothing is downloaded, measured or written."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rbpx.config.dataset import UNNAMED
 from rbpx.config.grid import INCOMPLETE, Cell, cells, members
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
+from rbpx.config.training import Training
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
 from rbpx.errors import RbpxError
 from rbpx.models.folder import hash_model, local_folder
+from rbpx.models.training import read_training
 from rbpx.store import relations
 from rbpx.store.store import Store
 
@@ -52,6 +54,21 @@ def as_held(request: Request, text: str | None, store: Store) -> Request:
     }
     held_unnamed = UNNAMED in names and dataset.name not in names
     return replace(request, dataset=replace(dataset, name=UNNAMED)) if held_unnamed else request
+
+
+def training_beside(request: Request, hashes: Mapping[str, str | None]) -> dict[str, Training]:
+    """What lies beside each model of a request in a folder about its training.
+
+    Args:
+        request: with a model.
+        hashes: of the same request, as `hash_members` returned them.
+
+    Raises:
+        RbpxError: a `training.json` is not what it should be.
+    """
+    pickled = request.model is not None and request.model.pickled
+    folders = {name: local_folder(name, pickled) for name, of in hashes.items() if of is not None}
+    return {name: read_training(folder) for name, folder in folders.items() if folder is not None}
 
 
 def hash_members(request: Request, store: Store) -> dict[str, str | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from enum import Enum
@@ -23,7 +23,7 @@ from rbpx.data.hub_texts import Sample
 from rbpx.data.parquet_parts import Tell
 from rbpx.data.samples import sample
 from rbpx.errors import MeasureError, RbpxError, UnexpectedError
-from rbpx.measure.offline import as_held, hash_members
+from rbpx.measure.offline import as_held, hash_members, training_beside
 from rbpx.measure.results import Failure, Measured
 from rbpx.measure.scored import scored_share
 from rbpx.store.heartbeat import heartbeat
@@ -125,7 +125,7 @@ def _grid(request: Request, quiet: bool) -> _Grid:
     texts = draw_sample(request, store, quiet)
     text = text_hash(texts.documents)
     request = as_held(request, text, store)
-    return _Grid(request, store, cells(request, text, hashes), texts)
+    return _Grid(request, store, cells(request, text, hashes, training_beside(request, hashes)), texts)
 
 
 def draw_sample(request: Request, store: Store, quiet: bool = False) -> Sample:
@@ -155,6 +155,8 @@ def _measure_on(device: Device, grids: Sequence[_Grid], number: int, n_jobs: int
         if processes is not None:
             stored = processes.broadcast(stored)  # all must agree, or some would wait for cells that others skip
         grid.cell_keys.extend(stored)
+        if is_main_process():
+            _note_training(grid, stored)
         missing += [(grid, cell) for cell in grid.cells if cell.key not in stored]
     if not missing:
         return
@@ -176,6 +178,21 @@ def _measure_on(device: Device, grids: Sequence[_Grid], number: int, n_jobs: int
                         prefetcher.wait()
                         start_next = partial(prefetcher.start_next, i)
                         _measure(cell, grid, load, processes, progress, len(missing), start_next)
+
+
+def _note_training(grid: _Grid, cell_keys: Collection[str]) -> None:
+    """Keep what is now known of the training of models that are measured already; what was known before stays."""
+    for cell in grid.cells:
+        record = grid.store.cell(cell.key) if cell.key in cell_keys else None
+        if record is None:
+            continue
+        news = {name: value for name, value in cell.training.known().items() if record.get(name) != value}
+        if news:
+            try:
+                grid.store.write_record("cells", cell.key, record | news)
+            except RbpxError as problem:
+                logging.getLogger(__name__).warning(f"{', '.join(news)} of {cell} is not kept: {problem}")
+                return
 
 
 def _init_process_group(device: Device) -> ProcessGroup:

@@ -107,7 +107,7 @@ def table_1(results: Sequence[KLaws]) -> Sheet:
 
 def table_2(results: Sequence[Laws]) -> Sheet:
     """R2 and slope of cross-entropy and -ln RBP_k against S: rows by text and quantity, pairs of columns by family."""
-    fitted = [each for each in results if len(each.group.runs) >= 3]
+    fitted = [each for each in results if each.group.n_sizes >= 3]
     families = list(dict.fromkeys(each.group.first.family for each in fitted))
     texts = list(dict.fromkeys(_text(each.group) for each in fitted))
     known = {}

@@ -23,10 +23,11 @@ CREATE OR REPLACE MACRO rbp_at(k, ties) AS TABLE
     SELECT
         'measured' AS source, r.family, r.size, r.model, r.revision, r.non_embedding_params, r.dataset, r.text_hash,
         r.protocol, r.dtype, k::INTEGER AS k, 1 AS n, ties AS ties,
-        coalesce(h.n_hits, 0) / h.n_tokens AS rbp, h.n_tokens, r.cross_entropy_nats, r.run_id
+        coalesce(h.n_hits, 0) / h.n_tokens AS rbp, h.n_tokens, r.cross_entropy_nats,
+        r.training_tokens, r.training_flops, r.training_step, r.unique_tokens, r.training_seed, r.variant, r.run_id
     FROM runs AS r
     JOIN hits AS h USING (run_id)
-    UNION ALL
+    UNION ALL BY NAME -- imports need not have every column
     SELECT i.* FROM imported AS i
     WHERE CASE WHEN rank_under(0, 0, ties) = 1 THEN i.k = k AND i.n = 1 AND i.ties = ties END;  -- an unknown rule is an error here too
 
@@ -44,9 +45,9 @@ CREATE OR REPLACE VIEW observations AS
     SELECT
         'measured' AS source, r.family, r.size, r.model, r.revision, r.non_embedding_params, r.dataset, r.text_hash,
         r.protocol, r.dtype, h.k, 1 AS n, h.ties, h.n_hits / h.n_tokens AS rbp, h.n_tokens, r.cross_entropy_nats,
-        r.run_id
+        r.training_tokens, r.training_flops, r.training_step, r.unique_tokens, r.training_seed, r.variant, r.run_id
     FROM runs AS r
     JOIN hits AS h USING (run_id)
     WHERE h.k < r.vocab_size
-    UNION ALL
+    UNION ALL BY NAME
     FROM imported;

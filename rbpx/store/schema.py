@@ -47,6 +47,16 @@ TEMPERATURES = pa.schema(
     ]
 )
 VOCAB = pa.schema([("tokenizer_hash", pa.string()), ("token_id", pa.int32()), ("text", pa.string())])
+TRAINING = pa.schema(  # of the model, as far as it is known; null in runs of earlier versions
+    [
+        ("training_tokens", pa.int64()),
+        ("training_flops", pa.float64()),
+        ("training_step", pa.int64()),
+        ("unique_tokens", pa.int64()),
+        ("training_seed", pa.int64()),
+        ("variant", pa.string()),
+    ]
+)
 RUNS = pa.schema(
     [
         ("run_id", pa.string()),
@@ -68,6 +78,7 @@ RUNS = pa.schema(
         ("non_embedding_params", pa.int64()),
         ("total_params", pa.int64()),
         ("vocab_size", pa.int32()),
+        *TRAINING,
         ("n_documents", pa.int32()),
         ("n_skipped", pa.int32()),
         ("n_tokens", pa.int64()),

@@ -120,6 +120,7 @@ def train_size(
         "size": size,
         "steps": step,
         "tokens": step * recipe.windows_per_step * recipe.context,
+        "training_seed": recipe.seed,
         "final_loss_nats": float(np.mean(losses[-50:])),
         "wall_s": round(wall_s, 1),
         "curve_nats": [round(float(np.mean(losses[i : i + _CURVE_STEPS])), 4) for i in range(0, step, _CURVE_STEPS)],

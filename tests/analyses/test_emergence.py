@@ -154,10 +154,11 @@ def test_a_law_of_one_length_has_no_numbers_where_no_window_or_every_window_is_o
 def test_what_is_no_share_no_length_and_no_size_is_refused() -> None:
     with pytest.raises(ValueError, match="from 0 to 1"):
         neg_ln([0.5, 1.1])
-    with pytest.raises(ValueError, match="window lengths must be positive and all different"):
+    with pytest.raises(ValueError, match="window lengths must be all different"):
         fit_joint(S, [1, 1], np.full((6, 2), 0.5))
-    with pytest.raises(ValueError, match="sizes must be positive and all different"):
-        fit_joint([1e6, 1e6, 1e7], [1], np.full((3, 1), 0.5))
+    with pytest.raises(ValueError, match="sizes must be positive"):
+        fit_joint([0, 1e6, 1e7], [1], np.full((3, 1), 0.5))
+    assert fit_joint([1e6, 1e6, 1e7], [1], np.full((3, 1), 0.5)).status is Status.too_few_sizes
     with pytest.raises(ValueError, match="shapes"):
         fit_joint(S, [1, 5], np.full((2, 6), 0.5))
     with pytest.raises(ValueError, match="shapes"):

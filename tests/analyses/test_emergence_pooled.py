@@ -217,6 +217,7 @@ def test_impossible_windows_are_refused_and_a_fit_fits_into_a_record() -> None:
     with pytest.raises(ValueError, match="no window"):
         fit_pooled(S, [1], np.full((5, 1), 0.5), np.zeros((5, 1)))
     with pytest.raises(ValueError, match="all different"):
-        fit_pooled([1, 1, 2], [1], np.full((3, 1), 0.5))
+        fit_pooled([1, 2, 3], [1, 1], np.full((3, 2), 0.5))
+    assert fit_pooled([1, 1, 2], [1], np.full((3, 1), 0.5)).status is Status.too_few_sizes
     fit = fit_pooled(S, LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
     assert json.loads(json.dumps(fit.params, allow_nan=False)) == fit.params

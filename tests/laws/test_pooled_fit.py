@@ -261,9 +261,7 @@ def test_what_cannot_be_fitted_is_a_status() -> None:
     assert pooled([5 * S**-0.1, np.zeros(5)]).alpha is None
 
 
-@pytest.mark.parametrize(
-    "bad", [([S], [S]), ([S, S], [S, S[:4]]), ([S, S * 0], [S, S]), ([S, S[[0, 0, 1, 2, 3]]], [S, S])]
-)
+@pytest.mark.parametrize("bad", [([S], [S]), ([S, S], [S, S[:4]]), ([S, S * 0], [S, S])])
 def test_misuse_is_refused(bad: tuple[Any, Any]) -> None:
     with pytest.raises(ValueError, match=r"famil|sizes"):
         fit_pooled(*bad)

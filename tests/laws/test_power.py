@@ -145,8 +145,8 @@ def test_a_flat_quantity_is_no_law() -> None:
     assert predict(fit, 1e12).y == pytest.approx(0.5, rel=1e-12)
 
 
-@pytest.mark.parametrize("S", [[1e6, 1e6, 1e6], [1e6, 1e7, 1e7], [0.0, 1e6, 1e7], [1e6, math.nan, 1e7]])
-def test_equal_or_impossible_sizes_are_a_mistake_of_the_caller(S: list[float]) -> None:
+@pytest.mark.parametrize("S", [[0.0, 1e6, 1e7], [1e6, math.nan, 1e7]])
+def test_impossible_sizes_are_a_mistake_of_the_caller(S: list[float]) -> None:
     with pytest.raises(ValueError, match="sizes must"):
         fit_power_law(S, [3.0, 2.0, 1.0])
 

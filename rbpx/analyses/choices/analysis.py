@@ -132,7 +132,7 @@ def _reference(group: Group, evidence: Sequence[Evidence], request: Request, k_g
     for (law, k), at in _places(k_grid).items():
         resampled_B = largest.resampled[law].T[at].T
         values[law, k] = estimate(float(largest.measured[law][at]), resampled_B, group.n_documents, Recipe.expanded)
-    points = size_points(group, evidence, request, k_grid, _LAWS) if len(group.runs) >= 3 else []
+    points = size_points(group, evidence, request, k_grid, _LAWS) if group.n_sizes >= 3 else []
     laws = {(each.law, each.k): fit_points(each, Method.ols).fit for each in points if each.k in (None, *k_grid)}
     return Reference(group.runs[-1], values, laws)
 
@@ -152,12 +152,12 @@ def _way(
 ) -> list[Way]:
     """One way against the reference; none where they have no size in common."""
     assert way.n_documents == reference.n_documents, "one text has the same documents in every way"
-    sizes = {run.non_embedding_params for run in reference.runs} & {run.non_embedding_params for run in way.runs}
-    if not sizes:
+    both = {run.training for run in reference.runs} & {run.training for run in way.runs}
+    if not both:
         return []
     sides = []
     for group, measured in ((reference, evidence), (way, way_evidence)):
-        kept = [at for at, run in enumerate(group.runs) if run.non_embedding_params in sizes]
+        kept = [at for at, run in enumerate(group.runs) if run.training in both]
         sides.append((Group(tuple(group.runs[at] for at in kept), group.ties), [measured[at] for at in kept]))
     (one, before), (other, after) = sides
     shifts = {
@@ -165,7 +165,7 @@ def _way(
         for (law, k), at in _places(k_grid).items()
     }
     laws: dict[Key, LawShift] = {}
-    if len(sizes) >= 3:
+    if len({S for S, _ in both}) >= 3:
         points = [size_points(group, measured, request, k_grid, _LAWS) for group, measured in sides]
         pairs = [pair for pair in zip(*points, strict=True) if pair[0].k in (None, *k_grid)]
         laws = {(a.law, a.k): shift_law(one, a, b) for a, b in pairs}

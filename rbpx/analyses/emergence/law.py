@@ -93,7 +93,7 @@ def fit_joint(S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: Arra
     """Fit -ln p_N = C * N * S^(-alpha) to all sizes and window lengths with 0 < p < 1, each point counting the same.
 
     Args:
-        S: non-embedding parameters, shape [M], positive and all different.
+        S: non-embedding parameters, shape [M], positive; equal ones are replicates, models of one size.
         lengths: window lengths N, tokens, shape [N], all different.
         p_MN: measured shares of windows of hits, shape [M, N]; may be 0, 1 or NaN.
         p_BMN: the same under B resamples of the documents, shape [B, M, N]. A resample in which a point that was
@@ -117,9 +117,9 @@ def fit_joint(S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: Arra
     params: dict[str, Any] = {"S": S_M.tolist(), "lengths": list(lengths), "p": shares, "interval": None}
     params |= {"equation": EQUATION, "source": SOURCE}
     counts: dict[str, Any] = {"n_points": n_points, "n_left_out": used_MN.size - n_points, "n_sizes": n_sizes}
-    if len(S_M) < 3:
+    if len(np.unique(S_M)) < 3:
         return _without_numbers(counts, Status.too_few_sizes, params)
-    if n_sizes < 3:
+    if len(np.unique(S_M[used_MN.any(axis=1)])) < 3:
         return _without_numbers(counts, Status.not_positive, params)
     if np.ptp(y_MN[used_MN]) == 0:
         return _without_numbers(counts, Status.no_variation, params)
@@ -214,8 +214,10 @@ def _checked(
 ) -> tuple[Floats, Floats, Floats, Floats | None]:
     S_M, N_N, y_MN = np.asarray(S, dtype=np.float64), np.asarray(lengths, dtype=np.float64), neg_ln(p_MN)
     for name, values in (("sizes", S_M), ("window lengths", N_N)):
-        if values.ndim != 1 or not np.all((values > 0) & np.isfinite(values)) or len(np.unique(values)) != len(values):
-            raise ValueError(f"{name} must be positive and all different, got {values.tolist()}")
+        if values.ndim != 1 or not np.all((values > 0) & np.isfinite(values)):
+            raise ValueError(f"{name} must be positive, got {values.tolist()}")
+    if len(np.unique(N_N)) != len(N_N):
+        raise ValueError(f"window lengths must be all different, got {N_N.tolist()}")
     y_BMN = None if p_BMN is None else neg_ln(p_BMN)
     expected = (len(S_M), len(N_N))
     if y_MN.shape != expected or (y_BMN is not None and (y_BMN.ndim != 3 or y_BMN.shape[1:] != expected)):

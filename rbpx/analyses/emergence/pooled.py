@@ -103,7 +103,7 @@ def fit_pooled(
     step, as the weights stay) and the models from the scatter of the sizes (`rbpx.laws.model_scatter`).
 
     Args:
-        S: non-embedding parameters, shape [M], positive and all different.
+        S: non-embedding parameters, shape [M], positive; equal ones are replicates, models of one size.
         lengths: window lengths N, tokens, all different.
         p_MN: measured shares of windows of hits, shape [M, N]; NaN where there is no window.
         windows_MN: how many windows each share is of, shape [M, N]; None where that is unknown, and then shares of 0
@@ -126,9 +126,9 @@ def fit_pooled(
     params |= {"windows": None if cells.windows_MN is None else _plain(cells.windows_MN)}
     n_sizes = len(np.unique(cells.size_C))
     counts = {"n_points": len(cells.p_C), "n_left_out": cells.p_MN.size - len(cells.p_C), "n_sizes": n_sizes}
-    if len(cells.S_M) < 3:
+    if len(np.unique(cells.S_M)) < 3:
         return _without_numbers(counts, Status.too_few_sizes, params)
-    if n_sizes < 3:
+    if len(np.unique(cells.x_C)) < 3:
         return _without_numbers(counts, Status.not_positive, params)
     if separated(tally_of(cells, cells.p_C[None], np.ones(len(cells.p_C)))).all():
         return _without_numbers(counts, Status.separated, params)

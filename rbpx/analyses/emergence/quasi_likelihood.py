@@ -60,8 +60,10 @@ def measured_shares(
     """
     S_M, N_N, p_MN = (np.asarray(each, dtype=np.float64) for each in (S, lengths, p_MN))
     for name, values in (("sizes", S_M), ("window lengths", N_N)):
-        if values.ndim != 1 or not np.all((values > 0) & np.isfinite(values)) or len(np.unique(values)) != len(values):
-            raise ValueError(f"{name} must be positive and all different, got {values.tolist()}")
+        if values.ndim != 1 or not np.all((values > 0) & np.isfinite(values)):
+            raise ValueError(f"{name} must be positive, got {values.tolist()}")
+    if len(np.unique(N_N)) != len(N_N):
+        raise ValueError(f"window lengths must be all different, got {N_N.tolist()}")
     shape = (len(S_M), len(N_N))
     total_MN = None if windows_MN is None else np.asarray(windows_MN, dtype=np.float64)
     p_BMN = None if p_BMN is None else np.asarray(p_BMN, dtype=np.float64)

@@ -23,7 +23,7 @@ def section(result: Laws, sources: Sources) -> Section:
     """Points, laws and their tables."""
     methods = list(dict.fromkeys(law.method.value for law in result.laws))
     doubts = doubts_of((_name(law, len(methods) > 1), law.fit.status) for law in result.laws)
-    if len(result.group.runs) < 3:
+    if result.group.n_sizes < 3:
         doubts = doubts[:1]  # all laws lack the same sizes
     return Section(
         "laws",
@@ -46,7 +46,7 @@ def headline(result: Laws) -> tuple[Law | None, Law | None]:
 def sentences(result: Laws) -> list[str]:
     """The laws in words, RBP first."""
     runs = result.group.runs
-    if len(runs) < 3:
+    if result.group.n_sizes < 3:
         names = ", ".join(run.size for run in runs)
         too_few = f"There {'is 1 size' if len(runs) == 1 else f'are {len(runs)} sizes'} ({names}); a law needs three."
         return [*(_values(result, at) for at in range(len(runs))), too_few]

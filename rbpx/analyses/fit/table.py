@@ -14,6 +14,7 @@ from rbpx.display.numbers import UNKNOWN, number, percent, span
 from rbpx.display.tables import console, grid, put
 from rbpx.groups.fits import Law
 from rbpx.laws.names import Method
+from rbpx.laws.verdict import SIGNIFICANT
 from rbpx.status import Status
 
 
@@ -22,13 +23,14 @@ def show(results: Sequence[Laws]) -> None:
     screen = console()
     for group in results:
         _print_models(screen, group)
-    fitted = [laws for laws in results if len(laws.group.runs) >= 3]
+    fitted = [laws for laws in results if laws.group.n_sizes >= 3]
     for laws in results:
         if laws not in fitted:
             runs = laws.group.runs
             names = ", ".join(run.size for run in runs)
             screen.print(
-                f"{laws.group.title}: {number_of(len(runs), 'size')} ({names}); a law needs at least 3.", soft_wrap=True
+                f"{laws.group.title}: {number_of(laws.group.n_sizes, 'size')} ({names}); a law needs at least 3.",
+                soft_wrap=True,
             )
     if not fitted:
         return
@@ -96,10 +98,25 @@ def _footnote(results: Sequence[Laws]) -> str:
             f"What would narrow the intervals: more models for {models} of these laws, more text for {text}."
             + (_of_text(laws) if text and models else "")
         )
+    lines += _replicates(laws)
     stands = sum(law.fit.status is Status.ok for law in laws)
     if stands < len(laws):
         lines.append(f"Nothing here speaks against {stands} of these {len(laws)} laws; against the others:")
     return "\n".join([*lines, *remedies(law.fit.status for law in laws)]) + "\n"
+
+
+def _replicates(laws: Sequence[Law]) -> list[str]:
+    """What models of one size differ by, beside what the laws are off by; nothing where no size was trained twice."""
+    tests = [test for law in laws if (test := law.fit.params.get("replicates")) is not None]
+    if not tests:
+        return []
+    within, about = ([test[name] for test in tests] for name in ("sd_rest", "sd_about"))
+    misfit = sum(test["p"] < SIGNIFICANT for test in tests)
+    return [
+        f"Models of one size and different seeds differ by {min(within):.2g} to {max(within):.2g} in ln y (standard "
+        f"deviation), the laws are off by {min(about):.2g} to {max(about):.2g}: {misfit} of {len(tests)} laws by "
+        "significantly more than that, which is misfit, not scatter."
+    ]
 
 
 def _sources_of_error(results: Sequence[Laws]) -> str:

@@ -64,10 +64,10 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         apart = [name for name in _SHARED if getattr(one.first, name) != getattr(other.first, name)]
         if apart or one.ties is not other.ties:
             continue
-        sizes = {run.non_embedding_params for run in one.runs} & {run.non_embedding_params for run in other.runs}
-        if len(sizes) < 3:
+        both = {run.training for run in one.runs} & {run.training for run in other.runs}
+        if len({S for S, _ in both}) < 3:
             continue
-        pair = [Group(tuple(r for r in g.runs if r.non_embedding_params in sizes), g.ties) for g in (one, other)]
+        pair = [Group(tuple(run for run in g.runs if run.training in both), g.ties) for g in (one, other)]
         # The documents of two texts are drawn independently of each other.
         points = [_points(connection, g, replace(request, seed=request.seed + n)) for n, g in enumerate(pair)]
         gaps.append(Gaps(pair[0], pair[1], _loss_gaps(points[0], points[1])))

@@ -58,7 +58,7 @@ def curvature(S_N: Floats, ln_ratio_N: Floats, ln_ratio_BN: Floats | None) -> Cu
         ln_ratio_N: logarithms of the ratios.
         ln_ratio_BN: the same under resampled documents, finite.
     """
-    if len(S_N) < 4:
+    if len(np.unique(S_N)) < 4:
         return None
     x_N = np.log(S_N) - np.log(S_N).mean()
     straight_N = np.polyval(np.polyfit(x_N, ln_ratio_N, 1), x_N)

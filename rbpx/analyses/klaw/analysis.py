@@ -120,7 +120,7 @@ def _exchange(
         alpha_S_B = line(np.log(sizes), np.log(y_BN[usable_B]))[:, 1]
         text = float(np.var(alpha_k_B / alpha_S_B, ddof=1))
     models_sd = rate / of_S.alpha * of_S.params["alpha_models_sd"]
-    half = half_width(shared=text, scatter=models_sd, dof=len(sizes) - 2)
+    half = half_width(shared=text, scatter=models_sd, dof=of_S.params["uncertainty"]["dof"])
     falls = of_S.alpha_lo is not None and of_S.alpha_lo > 0
     factor, lo = exp_or_none(rate * _LN_STEP[1]), exp_or_none(max(rate - half, 0.0) * _LN_STEP[1])
     if factor is None or lo is None:  # no size is so large

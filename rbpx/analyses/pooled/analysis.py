@@ -93,7 +93,7 @@ def _laws(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reques
     for group in groups:
         evidence = weigh_group(connection, group, request, k_grid, _LAWS)
         for points in size_points(group, evidence, request, k_grid, _LAWS):
-            if points.doubt in (None, Status.one_document) and len(points.runs) >= 3:
+            if points.doubt in (None, Status.one_document) and len(set(points.S_N)) >= 3:
                 by_law.setdefault((points.law, points.k), []).append(points)
     return tuple(_law(*key, points) for key, points in by_law.items() if len(points) > 1)
 

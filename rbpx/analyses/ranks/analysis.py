@@ -146,7 +146,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     )
     favoured = _favoured(runs)
     closures: list[Closure] = []
-    if len(runs) >= 3:
+    if group.n_sizes >= 3:
         names = [PAPER] if favoured is None else [PAPER, favoured]
         closures = [c for name in names for c in _closures(name, runs, evidence, k_grid, group)]
     return Ranks(group, tuple(k_grid), runs, favoured, tuple(closures), _trends(runs, group))
@@ -217,7 +217,7 @@ def _approximated(fits: Sequence[RankFit]) -> Floats | None:
 def _trends(runs: Sequence[RunRanks], group: Group) -> dict[str, PowerLawFit]:
     """A straight line of mu, and of sigma, on ln S is a power law of exp(mu), the median of the lognormal."""
     fits = [each.rival(PAPER) for each in runs]
-    if len(runs) < 3 or any(rival.fit.params.get("mu") is None for rival in fits):
+    if group.n_sizes < 3 or any(rival.fit.params.get("mu") is None for rival in fits):
         return {}
     S, resampled = [each.run.non_embedding_params for each in runs], [rival.mu_sigma_B2 for rival in fits]
     trends = {}

@@ -1,0 +1,119 @@
+"""Laws of models that were trained more than once at a size: scatter is measured, and misfit is told apart from it."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rbpx.laws.backtest import backtest_over_forms
+from rbpx.laws.form_grid import form_grid
+from rbpx.laws.names import Method
+from rbpx.laws.over_forms import average_forms, below_batch
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.verdict import judge
+from rbpx.status import Status
+
+SIZES = np.geomspace(1e6, 1e9, 5)
+SEEDS = 3
+S = np.repeat(SIZES, SEEDS)
+
+
+def drawn(rng: np.random.Generator, of_size_sd: float, own_sd: float, bend: float = 0.0) -> np.ndarray:
+    """A law with an effect of each size, which its seeds share, and scatter of each model."""
+    x = np.log(S) - np.log(S).mean()
+    effect = np.repeat(rng.normal(0, of_size_sd, len(SIZES)), SEEDS)
+    return np.exp(1 - 0.1 * x + bend * x**2 + effect + rng.normal(0, own_sd, len(S)))
+
+
+def test_the_test_of_the_law_is_that_of_the_means_of_sizes_against_the_spread_within_them() -> None:
+    y = drawn(np.random.default_rng(1), 0.01, 0.004)
+    ln_y = np.log(y).reshape(len(SIZES), SEEDS)
+    within = ((ln_y - ln_y.mean(axis=1, keepdims=True)) ** 2).sum() / (len(S) - len(SIZES))
+    line = stats.linregress(np.log(SIZES), ln_y.mean(axis=1))
+    left = ln_y.mean(axis=1) - line.intercept - line.slope * np.log(SIZES)
+    F = SEEDS * (left**2).sum() / (len(SIZES) - 2) / within
+    fit = fit_power_law(S, y)
+    test = fit.params["replicates"]
+    assert test["F"] == pytest.approx(F, rel=1e-9)
+    assert test["p"] == pytest.approx(stats.f.sf(F, len(SIZES) - 2, len(S) - len(SIZES)), rel=1e-9)
+    assert test["sd_rest"] == pytest.approx(within**0.5, rel=1e-9)
+    # What seeds of one size have in common counts once: the interval is that of the line through the means of sizes.
+    half = stats.t.ppf(0.975, len(SIZES) - 2) * line.stderr
+    assert fit.alpha == pytest.approx(-line.slope, rel=1e-9)
+    assert (fit.alpha_lo, fit.alpha_hi) == pytest.approx((-line.slope - half, -line.slope + half), rel=1e-9)
+
+
+@pytest.mark.parametrize("method", [Method.ols, Method.robust, Method.offset])
+def test_every_method_takes_replicates_and_counts_sizes_not_models(method: Method) -> None:
+    y = drawn(np.random.default_rng(2), 0.0, 0.004)
+    assert fit_power_law(S, y, None, method).n_points == len(S)
+    few = 3 * SEEDS if method is Method.offset else 2 * SEEDS
+    assert fit_power_law(S[:few], y[:few], None, method).status is Status.too_few_sizes
+
+
+def test_misfit_is_told_apart_from_scatter_by_replicates() -> None:
+    rng = np.random.default_rng(3)
+    scattered, misfit = drawn(rng, 0.0, 0.01), drawn(rng, 0.01, 0.0005)
+    close, off = fit_power_law(S, scattered), fit_power_law(S, misfit)
+    assert Status.bends not in judge(close)
+    assert Status.bends in judge(off)
+    assert off.params["replicates"]["sd_rest"] < 0.1 * off.params["replicates"]["sd_about"]
+    # The same residuals without replicates do not say which of the two they are.
+    assert Status.bends not in judge(fit_power_law(SIZES, misfit[::SEEDS]))
+
+
+@pytest.mark.parametrize(("of_size_sd", "own_sd"), [(0.0, 0.01), (0.01, 0.002)])
+def test_intervals_of_alpha_hold_with_and_without_effects_of_sizes(of_size_sd: float, own_sd: float) -> None:
+    rng, n, held = np.random.default_rng(4), 300, 0
+    for _ in range(n):
+        fit = fit_power_law(S, drawn(rng, of_size_sd, own_sd), backtests=False)
+        held += fit.alpha_lo is not None and fit.alpha_hi is not None and fit.alpha_lo <= 0.1 <= fit.alpha_hi
+    assert 0.915 <= held / n <= 0.985
+
+
+@pytest.mark.parametrize(("of_size_sd", "own_sd"), [(0.0, 0.01), (0.01, 0.002)])
+def test_predictions_over_forms_hold_a_new_model_at_ten_times_the_largest_size(
+    of_size_sd: float, own_sd: float
+) -> None:
+    rng = np.random.default_rng(5)
+    y_BN = np.array([drawn(rng, of_size_sd, own_sd) for _ in range(200)])
+    new = 10 * SIZES[-1]
+    sd = math.hypot(of_size_sd, own_sd)
+    y_new_B = np.exp(1 - 0.1 * (math.log(new) - np.log(S).mean()) + rng.normal(0, sd, 200))
+    below_B = below_batch(S, y_BN, new, y_new_B)
+    assert 0.9 <= np.mean((below_B >= 0.025) & (below_B <= 0.975)) <= 1
+
+
+def test_a_new_seed_of_a_measured_size_is_predicted_by_its_seeds_where_these_agree() -> None:
+    y = drawn(np.random.default_rng(6), 0.02, 0.0005)
+    at = average_forms(S, y, [SIZES[2]])
+    alone = average_forms(SIZES, y[::SEEDS], [SIZES[2]])
+    assert at is not None
+    assert alone is not None
+    of_size = np.exp(np.log(y[2 * SEEDS : 3 * SEEDS]).mean())
+    assert at[0].lo < of_size < at[0].hi
+    assert abs(at[0].y / of_size - 1) < 0.005
+    assert at[0].hi / at[0].lo < 0.5 * (alone[0].hi / alone[0].lo - 1) + 1
+
+
+def test_many_seeds_of_neighbouring_sizes_leave_every_correlation_positive_definite() -> None:
+    grid = form_grid(tuple(np.repeat(np.log([1e6, 1.01e6, 3e6, 1e7]), 12).tolist()))
+    assert np.isfinite(grid.ln_det_G).all()
+    assert np.isfinite(grid.whiten_GNN).all()
+    assert set(grid.rho_G) == {0.0, 0.5, 0.8}
+
+
+def test_without_replicates_the_grid_has_one_component_for_each_form_and_correlation() -> None:
+    grid = form_grid(tuple(np.log(SIZES).tolist()))
+    assert grid.scatters == ((0.0, 1.0), (0.5, 1.0), (0.8, 1.0))
+    ln_S = np.log(SIZES)
+    R = 0.8 ** (np.abs(ln_S[:, None] - ln_S) / (0.5 * math.log(10)))
+    assert grid.ln_det_G[-1] == pytest.approx(np.linalg.slogdet(R)[1])
+
+
+def test_backtests_hold_out_whole_sizes() -> None:
+    tests = backtest_over_forms(S.tolist(), drawn(np.random.default_rng(7), 0.0, 0.01).tolist())
+    fitted = [(test.n_fitted, test.S) for test in tests]
+    held_out = [(3, 3), (3, 4), (4, 4)]  # how many sizes were fitted, and which was predicted
+    assert fitted == [(n * SEEDS, SIZES[at]) for n, at in held_out for _ in range(SEEDS)]

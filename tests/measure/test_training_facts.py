@@ -1,0 +1,149 @@
+"""How models were trained, in the store: from files, keys and checkpoints' names; seeds of one size are replicates."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from omegaconf import OmegaConf
+
+from rbpx.config.grid import members
+from rbpx.config.model import ModelConfig
+from rbpx.config.training import Training
+from rbpx.errors import RbpxError
+from rbpx.models.training import read_training
+from rbpx.store.store import Store
+from tests.support.commands import here
+from tests.support.places import CONF
+from tests.support.stores import RESAMPLES, Family, build_member, cell_records, run_folders
+
+FACTS = ("training_tokens", "training_flops", "training_step", "unique_tokens", "training_seed", "variant")
+
+
+def rows(answer: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(answer.stdout)
+    return found
+
+
+def of_family(name: str, *words: str) -> dict[str, Training]:
+    """What is known of each model of a family's file under some overrides."""
+    model = OmegaConf.merge(
+        OmegaConf.structured(ModelConfig),
+        OmegaConf.load(CONF / "model" / f"{name}.yaml"),
+        OmegaConf.from_dotlist(list(words)),
+    )
+    return {member.size: member.training for member in members(OmegaConf.to_object(model), None)[1]}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("family", ["pythia", "pythia-deduped"])
+def test_a_checkpoint_of_pythia_knows_its_step_and_its_tokens(family: str) -> None:
+    # README of EleutherAI/pythia: 299,892,736,000 tokens, and 2,097,152,000 between checkpoints of 1,000 steps.
+    assert set(of_family(family).values()) == {Training(training_tokens=299_892_736_000, training_step=143_000)}
+    assert of_family(family, "revision=main") == of_family(family)
+    at = of_family(family, "revision=step1000")
+    assert set(at.values()) == {Training(training_tokens=2_097_152_000, training_step=1000)}
+    assert set(of_family(family, "revision=step0").values()) == {Training(training_tokens=0, training_step=0)}
+    assert set(of_family(family, "revision=refs/pr/1").values()) == {Training()}
+
+
+def test_a_family_without_a_rule_knows_nothing_of_a_checkpoint() -> None:
+    assert set(of_family("gpt2", "revision=step1000").values()) == {Training()}
+
+
+def test_keys_go_before_the_file_and_may_list_a_value_for_each_model() -> None:
+    known = of_family("hub", "id=[a/x,a/y]", "family=f", "tokens=3e9", "seed=[0,null]", "variant=muon")
+    assert known["x"] == Training(training_tokens=3_000_000_000, training_seed=0, variant="muon")
+    assert known["y"] == Training(training_tokens=3_000_000_000, variant="muon")
+    assert of_family("pythia", "tokens=5", "sizes.70m.training_seed=7")["70m"] == Training(5, None, 143_000, None, 7)
+
+
+@pytest.mark.parametrize(
+    ("word", "what"),
+    [
+        ("tokens=many", "model.tokens is 'many'; give a whole number from 0"),
+        ("tokens=1.5", "model.tokens is 1.5; give a whole number"),
+        ("step=-1", "model.step is -1; give a whole number from 0"),
+        ("flops=x", "model.flops is 'x'; give a number from 0"),
+        ("seed=true", "model.seed is True"),
+        ("seed=[1,2,3]", "model.seed lists 3 values for 2 models"),
+    ],
+)
+def test_a_fact_that_is_none_is_told_with_its_value(word: str, what: str) -> None:
+    with pytest.raises(RbpxError) as told:
+        of_family("hub", "id=[a/x,a/y]", "family=f", word)
+    assert what in str(told.value)
+
+
+def test_what_lies_beside_a_model_is_read_and_checked(tmp_path: Path) -> None:
+    assert read_training(tmp_path) == Training()
+    path = tmp_path / "training.json"
+    path.write_text('{"size": "7k", "steps": 976, "tokens": 7995392, "training_seed": 4, "curve_nats": [1.0]}')
+    assert read_training(tmp_path) == Training(training_tokens=7_995_392, training_step=976, training_seed=4)
+    for text, what in (("[]", "not a JSON object"), ("{", "cannot be read"), ('{"tokens": "8M"}', "tokens is '8M'")):
+        path.write_text(text)
+        with pytest.raises(RbpxError, match=what):
+            read_training(tmp_path)
+
+
+def with_twins(family: Family, folder: Path) -> Family:
+    """The family with a second training of two of its sizes."""
+    twins = {f"{size}2": build_member(folder / f"{size}2", size, seed) for seed, size in enumerate(("s", "m"), 20)}
+    return Family(dict(family.folders) | twins, family.text)
+
+
+def test_facts_of_models_measured_before_come_in_without_measuring_and_seeds_are_replicates(
+    own_store: Path, family: Family, tmp_path: Path, cwd: Path
+) -> None:
+    store = ["--store", own_store]
+    for record in cell_records(own_store):  # as an earlier version wrote them
+        plain = {name: value for name, value in record.items() if name not in (*FACTS, "seal")}
+        Store(own_store).write_record("cells", record["cell_key"], plain)
+    listed = ["sql", f"SELECT size, {', '.join(FACTS)} FROM runs ORDER BY size", "--format", "json", *store]
+    before = rows(here(*listed, cwd=cwd, check=0))
+    assert before == [{"size": size, **dict.fromkeys(FACTS)} for size in ("l", "m", "s", "xs")]
+    ids = {record["cell_key"]: record["run_id"] for record in cell_records(own_store)}
+
+    twins = with_twins(family, tmp_path)
+    words = twins.words("xs", "s", "s2", "m", "m2", "l")
+    here("measure", *words, *store, cwd=cwd, check=0)
+    refused = here("fit", RESAMPLES, *store, cwd=cwd, check=2)
+    (line,) = refused.stderr.splitlines()
+    assert "two models with S = " in line
+    assert "training_seed" in line
+
+    runs = run_folders(own_store)
+    here("measure", *words, "model.seed=[0,0,1,0,1,0]", "model.tokens=1e6", *store, cwd=cwd, check=0)
+    assert run_folders(own_store) == runs
+    assert ids.items() <= {record["cell_key"]: record["run_id"] for record in cell_records(own_store)}.items()
+    seeds = {row["size"]: row["training_seed"] for row in rows(here(*listed, cwd=cwd, check=0))}
+    assert seeds == {"l": 0, "m": 0, "m2": 1, "s": 0, "s2": 1, "xs": 0}
+    query = "SELECT DISTINCT training_tokens FROM observations"
+    assert rows(here("sql", query, "--format", "json", *store, cwd=cwd, check=0)) == [{"training_tokens": 1_000_000}]
+    # What is not said again stays known.
+    here("measure", *words, *store, cwd=cwd, check=0)
+    assert {row["size"]: row["training_seed"] for row in rows(here(*listed, cwd=cwd, check=0))} == seeds
+
+    fits = rows(here("fit", RESAMPLES, "--format", "json", *store, cwd=cwd, check=0))
+    entropy = next(row for row in fits if row["law"] == "cross_entropy")
+    assert entropy["n_points"] == 6
+    assert entropy["params"]["replicates"]["dof_rest"] == 2
+    predicted = rows(here("predict", RESAMPLES, "--format", "json", *store, cwd=cwd, check=0))
+    assert {row["n_fitted"] for row in predicted if row["kind"] == "backtest"} == {5}
+    for verb in ("emergence", "klaw", "choices", "ranks", "entropy", "improve", "regimes"):
+        answer = here(verb, RESAMPLES, "--format", "json", *store, cwd=cwd, check=0)
+        assert rows(answer), verb
+
+
+def test_models_of_one_label_and_different_seeds_both_count(family: Family, tmp_path: Path, cwd: Path) -> None:
+    store = ["--store", tmp_path / "store"]
+    for seed in (0, 1):
+        folders = {}
+        for size in ("xs", "s"):
+            folders[size] = build_member(tmp_path / f"{seed}" / size, size, seed)
+            facts = {"tokens": 1000, "steps": 10, "training_seed": seed}
+            (folders[size] / "training.json").write_text(json.dumps(facts))
+        here("measure", *Family(folders, family.text).words("xs", "s"), "limit=4", *store, cwd=cwd, check=0)
+    query = "SELECT size, training_tokens, training_step, training_seed FROM runs ORDER BY ALL"
+    listed = rows(here("sql", query, "--format", "json", *store, cwd=cwd, check=0))
+    assert [(row["size"], row["training_seed"]) for row in listed] == [("s", 0), ("s", 1), ("xs", 0), ("xs", 1)]
+    assert {(row["training_tokens"], row["training_step"]) for row in listed} == {(1000, 10)}
