@@ -143,7 +143,7 @@ def install(trusts: bool) -> None:
                 config=node, path=f"{self.scheme()}://{self.path}", provider=self.provider, header=header
             )
 
-    # The registry goes to the jobs of launchers, where Hydra registers its own source again: a name that is there stays.
+    # The registry goes to the jobs of launchers, where Hydra registers its own again: a name that is there stays.
     CheckedFiles.__name__ = FileConfigSource.__name__
     Plugins.instance()  # registers Hydra's own sources, once
     SourcesRegistry.instance().types["file"] = CheckedFiles
