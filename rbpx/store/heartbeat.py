@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from rbpx.files.atomic import atomic_write_text
+from rbpx.store.record_values import is_time
 from rbpx.store.store import Record, Store, now
 
 FOLDER = "running"
@@ -111,9 +112,27 @@ def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
             facts, written = json.loads(path.read_text(encoding="utf-8")), path.stat().st_mtime
         except FileNotFoundError:  # it ended since it was listed
             continue
+        except (OSError, ValueError, RecursionError):  # torn when the machine stopped: it is not waited for
+            continue
+        if not _is_heartbeat(facts):
+            continue
         alive = time.time() - written < _SILENT_S and _may_live(facts)
         heartbeats[facts["cell_key"]] = LastHeartbeat(facts, alive)
     return heartbeats
+
+
+def _is_heartbeat(facts: object) -> bool:
+    """Whether a file is a heartbeat as this version writes them, with all that readers rely on."""
+    if not isinstance(facts, dict):
+        return False
+    texts = all(isinstance(facts.get(name), str) for name in ("cell_key", "family", "size", "dataset", "host"))
+    counts = all(_is_count(facts.get(name)) for name in ("pid", "tokens_done"))
+    maybe = all(facts.get(name) is None or _is_count(facts[name]) for name in ("n_tokens", "tokens_per_s"))
+    return texts and counts and maybe and is_time(facts.get("since"))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
 def _may_live(facts: Record) -> bool:
@@ -121,8 +140,8 @@ def _may_live(facts: Record) -> bool:
     if facts["host"] != platform.node():
         return True
     try:
-        os.kill(facts["pid"], 0)  # signal 0 only checks that the process exists
-    except ProcessLookupError:
+        os.kill(int(facts["pid"]), 0)  # signal 0 only checks that the process exists
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True  # another user's

@@ -12,7 +12,7 @@ from rbpx.files.sealed import read_sealed
 from rbpx.store.imports import imported_run_ids, provenance
 from rbpx.store.integrity import file_fault, is_copy, lost_vocabularies, read_whole, run_fault, run_files, run_remedy
 from rbpx.store.ledger import is_evicted, missing
-from rbpx.store.names import copied_folders, misnamed
+from rbpx.store.names import copied_folders, record_fault
 from rbpx.store.queries import ask
 from rbpx.store.store import KINDS, RUN_TABLES, Record, Store
 
@@ -151,7 +151,7 @@ def _readable(store: Store, kind: str, faults: list[Fault]) -> Iterator[Record]:
             remedy = f"remove {kind}/{path.name}, then run the line that made it again"
             faults.append(Fault(kind.removesuffix("s"), path.stem, f"it is corrupt ({problem})", remedy))
             continue
-        wrong = misnamed(path, record)
+        wrong = record_fault(path, record)
         if wrong is None:
             yield record
         else:
@@ -220,6 +220,8 @@ def _copied_folders(store: Store) -> Iterator[Fault]:
 
 def _temperatures_fault(store: Store, path: Path) -> str | None:
     table = read_whole(path)
+    if run_fault(store, path.stem) is not None:
+        return None  # which is said of the run
     facts = store.manifest(path.stem)
     for at in table.group_by("beta").aggregate([("n_tokens", "sum")]).to_pylist():
         if at["n_tokens_sum"] != facts["n_tokens"]:
