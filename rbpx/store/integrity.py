@@ -34,6 +34,7 @@ from rbpx.store.store import RUN_TABLES, Record, Store, stamp
 _LOGGER = logging.getLogger(__name__)
 _CACHE = ".checked.json"
 _REMEMBERED_FROM_BYTES = 1 << 28
+UNREADABLE = (OSError, ValueError, LookupError, pa.ArrowException)  # what reading a damaged Parquet file raises
 _CORRUPT = "corrupt and left out: {}; remove it, and make it again"
 _checked_before: dict[tuple[Path, str], dict[str, Any]] = {}  # results of this process, for smaller stores
 _PROMISED = {"protocol", "dtype", "vocab_size", "text_hash", "tokenizer_hash", "cross_entropy_nats", "files"} | {
@@ -186,7 +187,7 @@ def file_fault(path: Path) -> str | None:
     """
     try:
         return file_misnamed(path, read_whole(path))
-    except (OSError, ValueError, LookupError, pa.ArrowException) as problem:
+    except UNREADABLE as problem:
         return _line(problem)
 
 

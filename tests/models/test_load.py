@@ -135,7 +135,7 @@ def test_code_that_a_model_brings_is_not_run_and_the_model_is_refused(folder: Pa
     plant_code(folder, tmp_path / "ran")
     auto_map = {"AutoConfig": "configuration_own.Own", "AutoModelForCausalLM": "modeling_own.Own"}
     edit_config(folder, model_type="own", architectures=["Own"], auto_map=auto_map)
-    assert "contains custom code" in refusal(folder)
+    assert "needs code of its own" in refusal(folder)
     assert not (tmp_path / "ran").exists()
 
 

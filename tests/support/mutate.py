@@ -27,6 +27,10 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[2]
 _RANKS = ["tests/ranks/test_definition.py", "tests/ranks/test_tiles.py", "tests/ranks/test_ties.py"]
 _RECORDS = ["tests/files/test_sealed_properties.py", "tests/store/test_damage.py", "tests/store/test_names.py"]
+_HASHES = [
+    "tests/models/test_load.py::test_large_files_are_hashed_once_until_they_change",
+    "tests/models/test_load.py::test_the_order_of_files_counts",
+]
 # Module -> the tests that are meant to notice a mistake in it, those that take least first.
 ROOMS = {
     "ranks/definition": _RANKS,
@@ -35,7 +39,7 @@ ROOMS = {
     "ranks/product": _RANKS,
     "files/sealed": _RECORDS,
     "files/atomic": ["tests/files/test_atomic.py"],
-    "files/digest": ["tests/files/test_sealed_properties.py", "tests/files/test_row_digest.py", "tests/models/test_load.py"],
+    "files/digest": ["tests/files/test_sealed_properties.py", "tests/files/test_row_digest.py", *_HASHES],
     "store/store": ["tests/store/test_store.py", *_RECORDS, "tests/store/test_read_only.py"],
     "store/integrity": [*_RECORDS, "tests/store/test_messages.py"],
     "store/names": _RECORDS,
@@ -158,7 +162,7 @@ def _expression_changes(node: ast.expr) -> Iterator[Callable[[], object]]:
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
         yield lambda: setattr(node, "value", not node.value)
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        yield lambda: setattr(node, "value", node.value + 1 if isinstance(node.value, int) else node.value * 1.001)
+        yield lambda: setattr(node, "value", node.value + 1 if isinstance(node.value, int) else node.value * 1.001 or 1.0)
 
 
 def _replace(node: ast.expr, other: ast.expr) -> None:
@@ -225,7 +229,7 @@ class Copy:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
         pytest = importlib.import_module("pytest")
         base = self.folder / "base" / "one"
-        words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--basetemp", str(base), *tests]
+        words = ["-x", "-q", "--no-header", "-W", "ignore", "-p", "no:cacheprovider", "-p", "no:randomly", "--basetemp", str(base), *tests]
         os._exit(int(pytest.main(words)))
 
 
@@ -260,14 +264,17 @@ def main() -> int:
     line.add_argument("--seed", type=int, default=0)
     asked = line.parse_args()
     counts: Counter[tuple[str, str]] = Counter()
-    survived = []
+    survived: list[Mutant] = []
+    unsound: list[str] = []
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
         checkout = Copy(Path(folder))
         (checkout.folder / "base").mkdir()
         for module, chosen in sampled(asked.modules or list(ROOMS), asked.sample, asked.seed).items():
             began = time.monotonic()
             if not checkout.passes(ROOMS[module], 1200, quiet=False):
-                sys.exit(f"the tests of {module} do not pass without a mistake")
+                print(f"the tests of {module} do not pass without a mistake", flush=True)
+                unsound.append(module)
+                continue
             patience_s = 60 + _PATIENCE * (time.monotonic() - began)
             for mutant in chosen:
                 with _written(checkout.project / "rbpx" / f"{module}.py", mutant.source):
@@ -282,7 +289,7 @@ def main() -> int:
     for module in dict.fromkeys(module for module, _ in counts):
         n = [counts[module, verdict] for verdict in ("killed", "equivalent", "survived")]
         print(f"{module:20} {sum(n):6} {n[0]:7} {n[1]:11} {n[2]:9}")
-    return 1 if survived else 0
+    return 1 if survived or unsound else 0
 
 
 if __name__ == "__main__":
