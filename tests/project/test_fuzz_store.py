@@ -43,7 +43,7 @@ def drive(name: str, n_examples: int, whole: bool) -> None:
 @pytest.mark.parametrize("name", TARGETS)
 def test_what_is_read_of_a_store_is_sound_or_left_out(name: str) -> None:
     run, corpus, _ = target_of(name, whole=False)
-    for content in corpus[:1] if name.startswith(("table", "ledger")) else corpus:
+    for content in corpus[:1] if name == "ledger" else [] if name.startswith("table") else corpus:
         run(content)
     drive(name, FEW[name.partition(" ")[0]], whole=False)
 
