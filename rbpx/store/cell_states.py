@@ -10,7 +10,6 @@ from rbpx.config.protocol import ProtocolConfig
 from rbpx.store.heartbeat import LastHeartbeat, read_heartbeats
 from rbpx.store.store import Record, Store
 
-
 _ASKED = {"dtype", "limit", "seed", "model", "protocol"}  # of a request, by every version
 
 

@@ -42,7 +42,7 @@ def own_name(kind: str, record: Mapping[str, Any]) -> str | None:
 
 
 def record_fault(path: Path, record: Mapping[str, Any]) -> tuple[str, str] | None:
-    """What is wrong with a record that was read whole, by its name or its values, and what to do; None if nothing is."""
+    """What is wrong with a record that was read whole, in its name or its values, and what to do; else None."""
     wrong, kind = misnamed(path, record), path.parent.name
     if wrong is None:
         fault = value_fault(kind, record)

@@ -1,4 +1,4 @@
-"""Values of records and manifests: whether they are of the types of their columns, so that what reads them can rely on it.
+"""Values of records and manifests: whether they are of the types of their columns, on which what reads them relies.
 
 A record that was sealed by rbpx always passes. What does not pass was written by hand, by another program, or by no
 version of this one; a seal is no secret, and records of early versions have none.
@@ -21,8 +21,10 @@ _RELATIONS: Final = {
     "failures": schema.FAILURES,
 }
 _NEEDED: Final = {
-    "runs": ("protocol", "dtype", "text_hash", "tokenizer_hash", "n_documents", "n_skipped", "n_tokens", "n_bytes")
-    + ("vocab_size", "cross_entropy_nats"),
+    "runs": (
+        *("protocol", "dtype", "text_hash", "tokenizer_hash", "vocab_size", "cross_entropy_nats"),
+        *("n_documents", "n_skipped", "n_tokens", "n_bytes"),
+    ),
     "cells": ("run_id", "cell_key", "family", "size", "dataset"),
     "fits": ("fit_id", "run_ids", "params"),
     "rank_fits": ("run_id", "distribution", "ties"),

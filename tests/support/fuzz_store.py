@@ -43,8 +43,8 @@ from tests.support.synthetic import Truth, write_store
 
 ANSWER = {"text": "alpha is 0.1", "messages": []}
 _CELL = {name: None for name in Cell.__dataclass_fields__} | {
-    "family": "drawn", "size": "1000", "model": "drawn-1000", "dataset": "synthetic", "protocol": "paper", "window": 512,
-    "whole": False, "padding": "counted", "bos": "tokenizer", "dtype": "float32", "seed": 0, "deterministic": False,
+    "family": "drawn", "size": "1000", "model": "drawn-1000", "dataset": "synthetic", "protocol": "paper",
+    "window": 512, "whole": False, "padding": "counted", "bos": "tokenizer", "dtype": "float32", "seed": 0, "deterministic": False,
 }  # fmt: skip
 Rows = dict[str, list[str]]
 
@@ -103,8 +103,12 @@ def everything(store: Store) -> tuple[Rows, list[str], int]:
             list_imports(store)
             dataset_names(store)
         n_faults = len(verify(store).faults)
-    assert all("\n" not in visible_line(line) for line in lines)
+    _said(*lines)
     return rows, lines, n_faults
+
+
+def _said(*lines: str) -> None:
+    assert all(line and "\n" not in visible_line(line) for line in lines), lines
 
 
 def _rows(store: Store) -> Rows:
@@ -133,7 +137,7 @@ def _hold(path: Path, content: bytes, exact: bool, whole: bool = True) -> None:
         try:
             rows, lines, n_faults = (everything if whole else of_records)(store)
         except RbpxError as problem:
-            assert "\n" not in visible_line(str(problem))
+            _said(str(problem))
             return
         others = {name: [row for row in rows[name] if row not in expected[name]] for name in rows}
         missed = sum(len(expected[name]) - len(rows[name]) for name in rows)
@@ -151,16 +155,18 @@ def _merged(store: Store) -> None:
         try:
             skipped = merge(other, store).skipped
         except RbpxError as problem:
-            assert "\n" not in visible_line(str(problem))
-            return
-        assert all("\n" not in visible_line(line) for line in skipped)
+            skipped = [str(problem)]
+        _said(*skipped)
 
 
 # ------------------------------------------------------------------------------------------------------------- targets
 
 
 def record(kind: str, content: bytes, whole: bool = True) -> None:
-    """A record of `cells`, `fits`, `rank_fits` or `failures`; `runs` for a manifest. Its relations, or the whole store."""
+    """A record of `cells`, `fits`, `rank_fits` or `failures`, `runs` for a manifest, and what it means for the store.
+
+    Not `whole`: for the relations that are made of records.
+    """
     store, *_ = sound()
     path = _path(store, kind)
     before = read_sealed(path)
@@ -236,7 +242,23 @@ def table(kind: str, content: bytes) -> None:
 
 # ------------------------------------------------------------------------------------------------------------- corpora
 
-_STRANGE: list[Any] = [None, True, -1, 0, 2**31, 10**400, 0.5, 1e300, "", "x", "../../up", "a/b", "\ud800", "a\nb", "\0"]
+_STRANGE: list[Any] = [
+    None,
+    True,
+    -1,
+    0,
+    2**31,
+    10**400,
+    0.5,
+    1e300,
+    "",
+    "x",
+    "../../up",
+    "a/b",
+    "\ud800",
+    "a\nb",
+    "\0",
+]
 _STRANGE += ["y" * 5000, [], [None], ["x", 1], {}, {"a": {"b": []}}, "2026-01-01", "2026-01-01T00:00:00+01:00", "nan"]
 
 

@@ -1,9 +1,9 @@
 """`make mutate`: small mistakes put into the store's and the kernels' code, one at a time; do tests notice each?
 
-`python -m tests.support.mutate --sample 80 --seed 0 [MODULE ...]`. Each mistake is made in a copy of the checkout, whose
-tests of that module run in a process forked from one that has read the libraries. It prints a table, and the mistakes
-that no test noticed, each of which calls for a test or for a reason why it changes nothing; those with a reason are in
-EQUIVALENT. Exits 1 where others survive.
+`python -m tests.support.mutate --sample 80 --seed 0 [MODULE ...]`. Each mistake is made in a copy of the checkout, and
+the tests of that module run there, in a process forked from one that has read the libraries. What no test notices is
+printed: it calls for a test, or for a reason why it changes nothing that is promised, which goes into EQUIVALENT. Exits
+1 where others survive.
 """
 
 import argparse
@@ -162,7 +162,9 @@ def _expression_changes(node: ast.expr) -> Iterator[Callable[[], object]]:
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
         yield lambda: setattr(node, "value", not node.value)
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        yield lambda: setattr(node, "value", node.value + 1 if isinstance(node.value, int) else node.value * 1.001 or 1.0)
+        yield lambda: setattr(
+            node, "value", node.value + 1 if isinstance(node.value, int) else node.value * 1.001 or 1.0
+        )
 
 
 def _replace(node: ast.expr, other: ast.expr) -> None:
@@ -229,7 +231,20 @@ class Copy:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
         pytest = importlib.import_module("pytest")
         base = self.folder / "base" / "one"
-        words = ["-x", "-q", "--no-header", "-W", "ignore", "-p", "no:cacheprovider", "-p", "no:randomly", "--basetemp", str(base), *tests]
+        words = [
+            "-x",
+            "-q",
+            "--no-header",
+            "-W",
+            "ignore",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:randomly",
+            "--basetemp",
+            str(base),
+            *tests,
+        ]
         os._exit(int(pytest.main(words)))
 
 
