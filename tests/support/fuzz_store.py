@@ -44,7 +44,8 @@ from tests.support.synthetic import Truth, write_store
 ANSWER = {"text": "alpha is 0.1", "messages": []}
 _CELL = {name: None for name in Cell.__dataclass_fields__} | {
     "family": "drawn", "size": "1000", "model": "drawn-1000", "dataset": "synthetic", "protocol": "paper",
-    "window": 512, "whole": False, "padding": "counted", "bos": "tokenizer", "dtype": "float32", "seed": 0, "deterministic": False,
+    "window": 512, "whole": False, "padding": "counted", "bos": "tokenizer", "dtype": "float32", "seed": 0,
+    "deterministic": False,
 }  # fmt: skip
 Rows = dict[str, list[str]]
 

@@ -26,11 +26,8 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
 _RANKS = ["tests/ranks/test_definition.py", "tests/ranks/test_tiles.py", "tests/ranks/test_ties.py"]
-_RECORDS = ["tests/files/test_sealed_properties.py", "tests/store/test_damage.py", "tests/store/test_names.py"]
-_HASHES = [
-    "tests/models/test_load.py::test_large_files_are_hashed_once_until_they_change",
-    "tests/models/test_load.py::test_the_order_of_files_counts",
-]
+_FUZZ = "tests/project/test_fuzz_store.py"
+_RECORDS = [_FUZZ, "tests/files/test_sealed_properties.py", "tests/store/test_names.py", "tests/store/test_damage.py"]
 # Module -> the tests that are meant to notice a mistake in it, those that take least first.
 ROOMS = {
     "ranks/definition": _RANKS,
@@ -39,13 +36,13 @@ ROOMS = {
     "ranks/product": _RANKS,
     "files/sealed": _RECORDS,
     "files/atomic": ["tests/files/test_atomic.py"],
-    "files/digest": ["tests/files/test_sealed_properties.py", "tests/files/test_row_digest.py", *_HASHES],
-    "store/store": ["tests/store/test_store.py", *_RECORDS, "tests/store/test_read_only.py"],
-    "store/integrity": [*_RECORDS, "tests/store/test_messages.py"],
+    "files/digest": ["tests/files/test_digest.py", "tests/files/test_sealed_properties.py", _FUZZ],
+    "store/store": [*_RECORDS, "tests/store/test_store.py", "tests/store/test_read_only.py"],
+    "store/integrity": _RECORDS,
     "store/names": _RECORDS,
-    "store/ledger": ["tests/store/test_names.py", "tests/store/test_damage.py", "tests/cli/test_kept_answers.py"],
-    "store/answers": ["tests/cli/test_kept_answers.py"],
-    "store/index": ["tests/store/test_store.py", "tests/store/test_read_only.py", "tests/store/test_crowd.py"],
+    "store/ledger": [_FUZZ, "tests/store/test_names.py"],
+    "store/answers": [_FUZZ, "tests/cli/test_kept_answers.py"],
+    "store/index": ["tests/store/test_store.py", "tests/store/test_read_only.py"],
     "store/merge": ["tests/store/test_merge.py"],
 }
 # (module, the line with the mistake in it, stripped) -> why no test can notice it
