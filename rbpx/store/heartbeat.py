@@ -5,6 +5,7 @@ modification time shows that the process is alive, even while a model loads or a
 """
 
 import json
+import logging
 import os
 import platform
 import threading
@@ -14,9 +15,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from rbpx.files.atomic import atomic_write_text
+from rbpx.store.messages import warn_damage
 from rbpx.store.record_values import is_time
 from rbpx.store.store import Record, Store, now
 
+_LOGGER = logging.getLogger(__name__)
 FOLDER = "running"
 _BEAT_S = 4.0
 _SILENT_S = 300.0  # a process that has written nothing for this long is not running
@@ -113,8 +116,10 @@ def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
         except FileNotFoundError:  # it ended since it was listed
             continue
         except (OSError, ValueError, RecursionError):  # torn when the machine stopped: it is not waited for
-            continue
+            facts, written = None, 0.0
         if not _is_heartbeat(facts):
+            line = f"{FOLDER}/{path.name} in store={store.root} is not a heartbeat and left out; remove that file"
+            warn_damage(_LOGGER, store.root, line)
             continue
         alive = time.time() - written < _SILENT_S and _may_live(facts)
         heartbeats[facts["cell_key"]] = LastHeartbeat(facts, alive)
@@ -127,7 +132,7 @@ def _is_heartbeat(facts: object) -> bool:
         return False
     texts = all(isinstance(facts.get(name), str) for name in ("cell_key", "family", "size", "dataset", "host"))
     counts = all(_is_count(facts.get(name)) for name in ("pid", "tokens_done"))
-    maybe = all(facts.get(name) is None or _is_count(facts[name]) for name in ("n_tokens", "tokens_per_s"))
+    maybe = all(name in facts and _is_count(facts[name] or 0) for name in ("n_tokens", "tokens_per_s"))
     return texts and counts and maybe and is_time(facts.get("since"))
 
 

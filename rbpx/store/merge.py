@@ -100,7 +100,7 @@ def _bring_run(store: Store, other: Store, run_id: str, merged: Merged) -> None:
 def _same_files(store: Store, other: Store, run_id: str) -> bool:
     try:
         return bool(store.manifest(run_id)["files"] == other.manifest(run_id)["files"])
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError):
         return False
 
 

@@ -189,11 +189,13 @@ def _path(store: Store, kind: str) -> Path:
 def heartbeat(content: bytes) -> None:
     """A heartbeat of a process, which nothing seals."""
     store, *_ = sound()
-    with _instead(_path(store, "heartbeats"), content):
-        for beat in read_heartbeats(store).values():
+    with _instead(_path(store, "heartbeats"), content), collected_messages() as lines:
+        beats = read_heartbeats(store)
+        for beat in beats.values():
             assert beat.share is None or beat.share >= 0
             assert beat.left_s is None or isinstance(beat.left_s, float)
         cell_states([Cell(**_CELL)], store)
+    assert len(beats) + len(lines) == 1, "it is read, or left out with a line"
 
 
 def answer(content: bytes) -> None:
