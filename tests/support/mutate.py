@@ -46,7 +46,22 @@ ROOMS = {
     "store/merge": ["tests/store/test_merge.py"],
 }
 # (module, the line with the mistake in it, stripped) -> why no test can notice it
-EQUIVALENT: dict[tuple[str, str], str] = {}
+_SIZE = "the size of a part moves no number"
+_LAYOUT = "how it lies in the file; what is read is the same"
+EQUIVALENT = {
+    ("ranks/definition", "_CACHE_BYTES = 1 << 21"): _SIZE,
+    ("ranks/definition", "_GPU_BYTES = 256 << 21"): _SIZE,
+    ("ranks/definition", "_GPU_BYTES = 257 << 20"): _SIZE,
+    (
+        "ranks/tiles",
+        "n_rows = min(_SLAB_ROWS, max(2, _ALL_TILES_BYTES // (4 * _TILE_ENTRIES * n_threads)))",
+    ): _SIZE,
+    ("ranks/cpu_kernel", "NEAR_KEPT = 257"): _SIZE,
+    ("files/sealed", "indent = 2 if in_lines else None"): _LAYOUT,
+    ("files/digest", "atomic_write_text(path, json.dumps(entries, indent=1), durable=False)"): _LAYOUT,
+    ("files/digest", "atomic_write_text(path, json.dumps(entries, indent=0), durable=True)"): "it only waits longer",
+    ("store/integrity", "def _first(names: list[str], most: int=4) -> str:"): "how many names a line shows",
+}
 _LIBRARIES = ("torch", "duckdb", "pyarrow.parquet", "pyarrow.dataset", "scipy.stats", "numba", "hydra", "hypothesis")
 _LIBRARIES += ("transformers", "tokenizers", "lmfit", "rich", "filelock", "accelerate", "pytest", "omegaconf", "yaml")
 _PATIENCE = 4.0  # times what the tests take without a mistake, and a minute
