@@ -1,6 +1,7 @@
 # rbpx: `make demo` prints the scaling laws of the bundled models; `make check` is what a change has to pass.
 
 PYTHON ?= python3
+SEED ?= 0
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -8,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --no-compile -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo studies docs census picture tutorial test long check types imports soak clean
+.PHONY: help install demo studies docs census picture tutorial test long check types imports soak mutate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -72,6 +73,9 @@ imports: $(STAMP) ## whether imports go the one way that pyproject.toml says
 
 soak: $(STAMP) ## half an hour of kills, flipped bits, crowds, full disks, copies and deletions on real stores
 	$(BIN)/python -m tests.support.soak --rounds 60
+
+mutate: $(STAMP) ## whether a test notices each of eighty small mistakes in the store's and the kernels' code (SEED=0)
+	$(BIN)/python -m tests.support.mutate --sample 80 --seed $(SEED)
 
 clean: ## remove caches and build outputs; .venv and the store stay
 	rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis soak

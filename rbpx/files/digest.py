@@ -49,7 +49,7 @@ def read_cache(path: Path) -> dict[str, Any]:
     """The contents of a cache; empty where it is missing or corrupt, since all of it can be computed again."""
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return entries if isinstance(entries, dict) else {}
 

@@ -29,6 +29,7 @@ _NO_INPUTS: Final = (
     *(f"{place}{kind}" for kind in _COMPUTED for place in ("", "written/")),
 )
 _BESIDE: Final = ("created_at", "params", "seal")  # the numbers of a fit
+_PARTS: Final = {"made_from", "fits", "answer"}  # of a kept answer
 _DEPTH: Final = 2  # runs/RUN_ID/tokens.parquet
 _ROOM_BYTES: Final = 256 * 2**20
 _LIBRARIES: Final = ("duckdb", "jinja2", "lmfit", "numpy", "pyarrow", "rich", "scipy", "vl-convert-python", "altair")
@@ -64,10 +65,12 @@ class KeptAnswer:
     def find(self) -> dict[str, Any] | None:
         """The answer that was kept; None where it has to be computed."""
         try:
-            record = read_sealed(self._path)
+            record = read_sealed(self._path, always=True)
         except (OSError, ValueError):
             return None
-        if record.get("made_from") != self._made_from or not (self._root / "rbpx.duckdb").is_file():
+        if not _PARTS <= record.keys():
+            return None
+        if record["made_from"] != self._made_from or not (self._root / "rbpx.duckdb").is_file():
             return None
         for name, (stamp, numbers) in record["fits"].items():
             # another question may have written the same fit anew, with more beside it
@@ -117,7 +120,7 @@ def _numbers(fit: Path) -> str | None:
     try:
         row = json.loads(fit.read_text(encoding="utf-8"))
         named = [row.get("params", {}).get("resamples"), *(row[name] for name in sorted(row) if name not in _BESIDE)]
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return None
     return digest([f"{value:.9g}" if isinstance(value, float) else value for value in named])
 

@@ -10,6 +10,8 @@ from rbpx.config.protocol import ProtocolConfig
 from rbpx.store.heartbeat import LastHeartbeat, read_heartbeats
 from rbpx.store.store import Record, Store
 
+_ASKED = {"dtype", "limit", "seed", "model", "protocol"}  # of a request, by every version
+
 
 class State(StrEnum):
     """The state of a cell: the first of these that applies."""
@@ -73,7 +75,7 @@ def _cell_state(
 ) -> CellState:
     if cell.text_hash is None:
         alike = [record for record in records if _same_request(cell, record) and store.has_run(record["run_id"])]
-        done = max(alike, key=lambda record: record["asked_at"], default=None)
+        done = max(alike, key=lambda record: record.get("asked_at") or "", default=None)
         heartbeat = next((beat for beat in heartbeats.values() if _same_names(cell, beat.facts)), None)
         failed = next((record for record in failures if _same_names(cell, record)), None)
     else:
@@ -96,12 +98,16 @@ def _same_names(cell: Cell, record: Record) -> bool:
 
 def _same_request(cell: Cell, record: Record) -> bool:
     """Whether the request of a measured cell was the same as this one, apart from the text."""
-    request = record["config"]
-    if not request or any(getattr(cell, n) != record[n] for n in ("family", "size", "model", "revision", "dataset")):
+    request = record.get("config")
+    if not request or not _ASKED <= request.keys():  # not one that a version of rbpx wrote
+        return False
+    if not isinstance(request["model"], dict) or not isinstance(request["protocol"], dict):
+        return False
+    if any(getattr(cell, n) != record.get(n) for n in ("family", "size", "model", "revision", "dataset")):
         return False
     protocol = {**vars(ProtocolConfig()), "padding": ProtocolConfig().padding.value, **request["protocol"]}
     theirs = {**{name: request[name] for name in ("dtype", "limit", "seed")}, "bos": request["model"].get("bos")}
-    theirs |= {"protocol": protocol["name"], **{n: protocol[n] for n in ("window", "whole", "stride", "padding")}}
+    theirs |= {"protocol": protocol.get("name"), **{n: protocol[n] for n in ("window", "whole", "stride", "padding")}}
     theirs["deterministic"] = request.get("deterministic", False)
     theirs["bos"] = theirs["bos"] or Bos.tokenizer.value
     return all(getattr(cell, name) == value for name, value in theirs.items())

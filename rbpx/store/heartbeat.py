@@ -5,6 +5,7 @@ modification time shows that the process is alive, even while a model loads or a
 """
 
 import json
+import logging
 import os
 import platform
 import threading
@@ -14,8 +15,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from rbpx.files.atomic import atomic_write_text
+from rbpx.store.messages import warn_damage
+from rbpx.store.record_values import is_time
 from rbpx.store.store import Record, Store, now
 
+_LOGGER = logging.getLogger(__name__)
 FOLDER = "running"
 _BEAT_S = 4.0
 _SILENT_S = 300.0  # a process that has written nothing for this long is not running
@@ -111,9 +115,29 @@ def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
             facts, written = json.loads(path.read_text(encoding="utf-8")), path.stat().st_mtime
         except FileNotFoundError:  # it ended since it was listed
             continue
+        except (OSError, ValueError, RecursionError):  # torn when the machine stopped: it is not waited for
+            facts, written = None, 0.0
+        if not _is_heartbeat(facts):
+            line = f"{FOLDER}/{path.name} in store={store.root} is not a heartbeat and left out; remove that file"
+            warn_damage(_LOGGER, store.root, line)
+            continue
         alive = time.time() - written < _SILENT_S and _may_live(facts)
         heartbeats[facts["cell_key"]] = LastHeartbeat(facts, alive)
     return heartbeats
+
+
+def _is_heartbeat(facts: object) -> bool:
+    """Whether a file is a heartbeat as this version writes them, with all that readers rely on."""
+    if not isinstance(facts, dict):
+        return False
+    texts = all(isinstance(facts.get(name), str) for name in ("cell_key", "family", "size", "dataset", "host"))
+    counts = all(_is_count(facts.get(name)) for name in ("pid", "tokens_done"))
+    maybe = all(name in facts and _is_count(facts[name] or 0) for name in ("n_tokens", "tokens_per_s"))
+    return texts and counts and maybe and is_time(facts.get("since"))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
 def _may_live(facts: Record) -> bool:
@@ -121,8 +145,8 @@ def _may_live(facts: Record) -> bool:
     if facts["host"] != platform.node():
         return True
     try:
-        os.kill(facts["pid"], 0)  # signal 0 only checks that the process exists
-    except ProcessLookupError:
+        os.kill(int(facts["pid"]), 0)  # signal 0 only checks that the process exists
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True  # another user's

@@ -176,12 +176,15 @@ def provenance(path: Path) -> Record:
     """
     try:
         metadata = pq.read_schema(path).metadata or {}
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, pa.ArrowException) as problem:
         raise RbpxError(f"{path} cannot be read: {' '.join(str(problem).split())}; move it out of the store") from None
-    if _PROVENANCE not in metadata:
-        raise RbpxError(f"{path} was not imported by rbpx; move it out of the store and import it from there")
-    origin: Record = json.loads(metadata[_PROVENANCE])
-    return origin
+    try:
+        origin: Record = json.loads(metadata[_PROVENANCE])
+        if all(isinstance(origin[name], str) for name in ("source", "file", "sha256", "imported_at")):
+            return origin
+    except (KeyError, TypeError, ValueError, RecursionError):
+        pass
+    raise RbpxError(f"{path} was not imported by rbpx; move it out of the store and import it from there")
 
 
 def _distinct(table: pa.Table, name: str) -> list[Any]:

@@ -27,12 +27,14 @@ from rbpx.files.sealed import read_sealed
 from rbpx.store.ledger import missing
 from rbpx.store.messages import warn_damage
 from rbpx.store.names import COPY_OF, copied_folders, copy_of_run, file_misnamed
+from rbpx.store.record_values import value_fault
 from rbpx.store.schema import FORMAT
 from rbpx.store.store import RUN_TABLES, Record, Store, stamp
 
 _LOGGER = logging.getLogger(__name__)
 _CACHE = ".checked.json"
 _REMEMBERED_FROM_BYTES = 1 << 28
+UNREADABLE = (OSError, ValueError, LookupError, pa.ArrowException)  # what reading a damaged Parquet file raises
 _CORRUPT = "corrupt and left out: {}; remove it, and make it again"
 _checked_before: dict[tuple[Path, str], dict[str, Any]] = {}  # results of this process, for smaller stores
 _PROMISED = {"protocol", "dtype", "vocab_size", "text_hash", "tokenizer_hash", "cross_entropy_nats", "files"} | {
@@ -159,8 +161,13 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
     _refuse_newer(store, run_id, facts)
     if not _PROMISED <= facts.keys():
         return f"manifest.json does not say {min(_PROMISED - facts.keys())}"
+    wrong = value_fault("runs", facts)
+    if wrong is None and not isinstance(facts["files"], dict):
+        wrong = "its files is not an object"
+    if wrong is not None:
+        return f"manifest.json is not one of a run: {wrong}"
     for path in tables:
-        promised = facts.get("files", {}).get(path.name)
+        promised = facts["files"].get(path.name)
         try:
             with path.open("rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
@@ -180,7 +187,7 @@ def file_fault(path: Path) -> str | None:
     """
     try:
         return file_misnamed(path, read_whole(path))
-    except (OSError, ValueError, LookupError, pa.ArrowException) as problem:
+    except UNREADABLE as problem:
         return _line(problem)
 
 

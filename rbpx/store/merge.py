@@ -12,8 +12,8 @@ from rbpx.files.sealed import read_sealed
 from rbpx.store import ledger
 from rbpx.store.imports import adopt, imported_run_ids
 from rbpx.store.integrity import file_fault, run_fault
-from rbpx.store.names import misnamed
-from rbpx.store.store import Record, Store, is_plain
+from rbpx.store.names import record_fault
+from rbpx.store.store import Record, Store
 
 _ALSO = ("vocab", "samples")  # folders of files that are named by their contents
 
@@ -100,7 +100,7 @@ def _bring_run(store: Store, other: Store, run_id: str, merged: Merged) -> None:
 def _same_files(store: Store, other: Store, run_id: str) -> bool:
     try:
         return bool(store.manifest(run_id)["files"] == other.manifest(run_id)["files"])
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError):
         return False
 
 
@@ -165,12 +165,10 @@ def _records(other: Store, kind: str, merged: Merged) -> Iterator[tuple[str, Rec
     for path in other.record_files(kind):
         try:
             record = read_sealed(path)
-        except ValueError as problem:
+        except (OSError, ValueError) as problem:
             merged.skipped.append(f"{kind}/{path.name}: it is corrupt ({problem})")
             continue
-        wrong = misnamed(path, record)
-        if wrong is None and kind == "cells" and not is_plain(record["run_id"]):
-            wrong = ("its run is not a valid name", "remove it")
+        wrong = record_fault(path, record)
         if wrong is not None:
             merged.skipped.append(f"{kind}/{path.name}: {wrong[0]}")
             continue

@@ -9,12 +9,21 @@ from typing import Any, Final
 import pyarrow as pa
 
 from rbpx.files.row_digest import digest_of_rows
+from rbpx.store.record_values import value_fault
 
 COPY_OF: Final = "it is a copy of "  # how a fault begins whose cure is to remove the file, and nothing else
 FOLDERS: Final = ("runs", "cells", "fits", "rank_fits", "failures", "vocab", "imports", "temperatures", "samples")
 _HARMLESS: Final = {"@eadir", "__macosx", "$recycle.bin", "system volume information", "lost+found"}
 _KIND: Final = re.compile(rf"(?<![a-z_])({'|'.join(FOLDERS)})(?![a-z_])")
 _KEY: Final = re.compile(r"[0-9a-f]{16}")
+_LONGEST_BYTES: Final = 200  # of a name, to which endings are added; file systems take 255
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name is a plain file name, not a path that leads elsewhere, and no longer than file systems take."""
+    if not name or name.startswith(".") or any(c in name for c in "/\\\0"):
+        return False
+    return len(name.encode(errors="replace")) <= _LONGEST_BYTES
 
 
 def is_harmless(path: Path) -> bool:
@@ -26,9 +35,22 @@ def own_name(kind: str, record: Mapping[str, Any]) -> str | None:
     """The name under which a record of `cells`, `fits`, `rank_fits` or `failures` was written; None if it says none."""
     if kind == "rank_fits":
         parts = [record.get(name) for name in ("run_id", "ties", "distribution")]
-        return None if None in parts else "-".join(map(str, parts))
-    name = record.get({"cells": "cell_key", "fits": "fit_id", "failures": "failure_key"}[kind])
-    return name if isinstance(name, str) else None
+        name: Any = None if None in parts else "-".join(map(str, parts))
+    else:
+        name = record.get({"cells": "cell_key", "fits": "fit_id", "failures": "failure_key"}[kind])
+    return name if isinstance(name, str) and is_plain(name) else None
+
+
+def record_fault(path: Path, record: Mapping[str, Any]) -> tuple[str, str] | None:
+    """What is wrong with a record that was read whole, in its name or its values, and what to do; else None."""
+    wrong, kind = misnamed(path, record), path.parent.name
+    if wrong is None:
+        fault = value_fault(kind, record)
+        if fault is None and kind in ("cells", "rank_fits") and not is_plain(record["run_id"]):
+            fault = "its run is not a valid name"
+        if fault is not None:
+            wrong = (fault, f"remove {kind}/{path.name}, then run the line that made it again")
+    return wrong
 
 
 def misnamed(path: Path, record: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -31,7 +31,7 @@ from rbpx.files.atomic import atomic_remove, atomic_write
 from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store import ledger
 from rbpx.store.messages import warn_damage
-from rbpx.store.names import is_harmless, misnamed
+from rbpx.store.names import is_harmless, is_plain, record_fault
 from rbpx.store.schema import FORMAT
 
 Record = dict[str, Any]
@@ -227,7 +227,7 @@ class Store:
             line = "is corrupt and left out; remove that file, then run the line that made it again"
             warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.root} {line}")
             return None
-        wrong = misnamed(path, record)
+        wrong = record_fault(path, record)
         if wrong is None:
             return record
         fault, remedy = wrong
@@ -319,8 +319,3 @@ def age_s(path: Path) -> float:
         return datetime.now().timestamp() - path.stat().st_mtime
     except FileNotFoundError:
         return 0.0
-
-
-def is_plain(name: str) -> bool:
-    """Whether a name is a plain file name, not a path that leads elsewhere."""
-    return bool(name) and not name.startswith(".") and "/" not in name and "\\" not in name and "\0" not in name

@@ -7,12 +7,21 @@ from pathlib import Path
 
 import duckdb
 
-from rbpx.errors import RbpxError
+from rbpx.errors import DamageError, RbpxError, first_line
 from rbpx.files.sealed import read_sealed
 from rbpx.store.imports import imported_run_ids, provenance
-from rbpx.store.integrity import file_fault, is_copy, lost_vocabularies, read_whole, run_fault, run_files, run_remedy
+from rbpx.store.integrity import (
+    UNREADABLE,
+    file_fault,
+    is_copy,
+    lost_vocabularies,
+    read_whole,
+    run_fault,
+    run_files,
+    run_remedy,
+)
 from rbpx.store.ledger import is_evicted, missing
-from rbpx.store.names import copied_folders, misnamed
+from rbpx.store.names import copied_folders, record_fault
 from rbpx.store.queries import ask
 from rbpx.store.store import KINDS, RUN_TABLES, Record, Store
 
@@ -116,10 +125,13 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
 
 def _sums_fault(store: Store, run_id: str, facts: Record) -> str | None:
     """How the rows of a run differ from its manifest; None where they do not."""
-    with duckdb.connect(":memory:") as connection:
-        for table in RUN_TABLES:
-            connection.register(table, read_whole(store.run_folder(run_id) / f"{table}.parquet"))
-        (n,) = ask(connection, "run_counts", run_id=run_id).to_pylist()
+    try:
+        with duckdb.connect(":memory:") as connection:
+            for table in RUN_TABLES:
+                connection.register(table, read_whole(store.run_folder(run_id) / f"{table}.parquet"))
+            (n,) = ask(connection, "run_counts", run_id=run_id).to_pylist()
+    except (*UNREADABLE, duckdb.Error, DamageError) as problem:  # sealed so: not by rbpx
+        return f"its tables are not those of a run ({first_line(problem)})"
     promised = facts["n_tokens"]
     sums = {
         "rows of tokens": (n["n_tokens"], promised),
@@ -133,10 +145,10 @@ def _sums_fault(store: Store, run_id: str, facts: Record) -> str | None:
         "documents with scored tokens": (n["n_scored_documents"], facts["n_documents"]),
     }
     for what, (counted, expected) in sums.items():
-        if counted != expected:
-            return f"{counted:,} {what}, expected {expected:,}"
+        if (counted or 0) != expected:
+            return f"{counted or 0:,} {what}, expected {expected:,}"
     mean = facts["cross_entropy_nats"]
-    if abs(n["cross_entropy_nats"] - mean) > _RELATIVE * abs(mean):
+    if promised and abs(n["cross_entropy_nats"] - mean) > _RELATIVE * abs(mean):
         return f"its tokens have a cross-entropy of {n['cross_entropy_nats']:.9g} nats, its manifest says {mean:.9g}"
     return None
 
@@ -151,7 +163,7 @@ def _readable(store: Store, kind: str, faults: list[Fault]) -> Iterator[Record]:
             remedy = f"remove {kind}/{path.name}, then run the line that made it again"
             faults.append(Fault(kind.removesuffix("s"), path.stem, f"it is corrupt ({problem})", remedy))
             continue
-        wrong = misnamed(path, record)
+        wrong = record_fault(path, record)
         if wrong is None:
             yield record
         else:
@@ -220,6 +232,8 @@ def _copied_folders(store: Store) -> Iterator[Fault]:
 
 def _temperatures_fault(store: Store, path: Path) -> str | None:
     table = read_whole(path)
+    if run_fault(store, path.stem) is not None:
+        return None  # which is said of the run
     facts = store.manifest(path.stem)
     for at in table.group_by("beta").aggregate([("n_tokens", "sum")]).to_pylist():
         if at["n_tokens_sum"] != facts["n_tokens"]:

@@ -5,6 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rbpx.cli.argv import parse
+from rbpx.config.compose import compose
+from rbpx.config.options import Format
 from rbpx.config.overrides import quoted
 from rbpx.errors import RbpxError
 
@@ -39,3 +41,20 @@ def test_no_word_is_lost_and_nothing_but_a_mistake_is_raised(words: list[str]) -
         return
     kept = [*line.words, *line.hydra]
     assert line.help or line.version or len(kept) >= sum(1 for word in words if not word.startswith("-"))
+
+
+@settings(max_examples=4, deadline=None)
+@given(
+    TEXT.filter(lambda text: "${" not in text and text.strip()),
+    st.lists(st.integers(1, 10**6), min_size=1, max_size=4, unique=True),
+    st.integers(1, 10**9),
+    st.sampled_from(list(Format)),
+    st.booleans(),
+)
+def test_overrides_come_back_in_the_request_as_they_were_given(
+    text: str, k: list[int], limit: int, format: Format, fresh: bool
+) -> None:
+    words = [f"output={quoted(text)}", f"k={k}", f"limit={limit}", f"format={format.value}", f"fresh={fresh}"]
+    request = compose("measure", words)
+    assert (request.output, list(request.k), request.limit) == (text, k, limit)
+    assert (request.format, request.fresh) == (format, fresh)

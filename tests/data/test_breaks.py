@@ -101,8 +101,8 @@ def texts(shared_data: Path) -> list[str]:
 def test_first_tokens_of_real_texts_are_those_of_the_whole(
     kind: str, tokenizers: dict[str, Any], texts: list[str]
 ) -> None:
-    for text in texts:
-        for window in (1, 2, 3, 7, 64, 301):
+    for at, text in enumerate(texts):
+        for window in (1, 2, 3, 7, 64, 301)[at % 3 :: 3]:
             check(tokenizers[kind], text, window)
 
 
@@ -112,7 +112,7 @@ PIECES = st.sampled_from([*STRANGE, *SPECIAL, " ", " ", "\n", "  ", "   ", " \n 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(PIECES, min_size=2, max_size=30).map("".join), st.integers(1, 12), st.integers(1, 9))
 def test_first_tokens_of_any_text_are_those_of_the_whole(
     kind: str, tokenizers: dict[str, Any], text: str, window: int, least: int

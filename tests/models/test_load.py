@@ -1,6 +1,5 @@
 """Models: only safetensors and no code of theirs is opened, what does not fit is refused, identity is content."""
 
-import hashlib
 import json
 import os
 import pickle
@@ -14,7 +13,6 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from rbpx.errors import RbpxError
-from rbpx.files.digest import hash_files
 from rbpx.models.folder import hash_model, local_folder, weight_files
 from rbpx.models.hub import fetch
 from rbpx.models.load import LoadedModel, load_model
@@ -390,30 +388,6 @@ def test_the_same_vocabulary_with_other_special_tokens_is_another_tokenizer() ->
     assert plain.backend_tokenizer.to_str() == named.backend_tokenizer.to_str()
     assert (len(named.all_special_ids), len(plain.all_special_ids)) == (1, 0)
     assert hash_tokenizer(plain) != hash_tokenizer(named)
-
-
-def test_large_files_are_hashed_once_until_they_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, cache = tmp_path / "large", tmp_path / "store" / "hashes.json"
-    path.write_bytes(bytes(17 << 20))
-    opened: list[str] = []
-    plain = hashlib.file_digest
-    monkeypatch.setattr(hashlib, "file_digest", lambda file, kind: opened.append(file.name) or plain(file, kind))
-    first = hash_files([path], cache)
-    assert hash_files([path], cache) == first == hash_files([path], None)
-    assert len(opened) == 2, "once for the cache, once without one"
-    with path.open("r+b") as file:
-        file.write(b"x")  # the size stays
-    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1_000_000))
-    assert hash_files([path], cache) != first
-    assert len(opened) == 3
-
-
-def test_the_order_of_files_counts(tmp_path: Path) -> None:
-    for name in "ab":
-        (tmp_path / name).write_text(name)
-    one, two = tmp_path / "a", tmp_path / "b"
-    assert hash_files([one, two]) != hash_files([two, one])
-    assert hash_files([one]) != hash_files([one, one])
 
 
 def test_weights_in_several_files_are_all_of_the_identity(tiny_checkpoint: Callable[..., Path], tmp_path: Path) -> None:

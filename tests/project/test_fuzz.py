@@ -9,18 +9,24 @@ from hypothesis import strategies as st
 from tests.support import fuzz
 
 TARGETS: dict[str, tuple[Callable[[bytes], None], list[bytes], int, int]] = {
-    "texts": (fuzz.texts, fuzz.TABLES, 25, 20_000),
-    "imports": (fuzz.imports, fuzz.TABLES, 40, 20_000),
-    "configuration": (fuzz.configuration, fuzz.FILES, 150, 50_000),
-    "composed": (fuzz.composed, fuzz.FILES, 8, 2_000),
+    "texts": (fuzz.texts, fuzz.TABLES, 8, 20_000),
+    "imports": (fuzz.imports, fuzz.TABLES, 10, 20_000),
+    "configuration": (fuzz.configuration, fuzz.FILES, 50, 50_000),
+    "composed": (fuzz.composed, fuzz.FILES, 3, 2_000),
 }
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_corpus_is_read_or_refused(target: str) -> None:
     run, corpus, *_ = TARGETS[target]
-    for content in corpus if target != "composed" else corpus[:6]:
+    for content in corpus if target != "composed" else corpus[:3]:
         run(content)
+
+
+@pytest.mark.long
+def test_the_whole_corpus_of_configuration_is_composed_or_refused() -> None:
+    for content in fuzz.FILES:
+        fuzz.composed(content)
 
 
 def drive(target: str, n_examples: int) -> None:
@@ -48,7 +54,7 @@ def test_many_mutations_are_read_or_refused(target: str) -> None:
 # ----------------------------------------------------------------------- import tables: read back as they were made
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.data())
 def test_any_table_of_results_comes_back_as_it_was_written_from_each_format(data: st.DataObject) -> None:
     import csv

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from rbpx.errors import MeasureError
+from rbpx.ranks import tiles
 from rbpx.ranks.cpu_kernel import NEAR_KEPT
 from rbpx.ranks.definition import NonFiniteLogits, TokenRanks
 from rbpx.ranks.tiles import rank_tiles
@@ -113,6 +114,31 @@ def test_what_follows_the_head_is_done_before_ranks_are_counted(finish: Callable
     plain_NV = (hidden_ND.double() @ weight_VD.double().T).float()
     ranks = rank_tiles(hidden_ND, targets_N, weight_VD, finish=finish)
     assert_equal(ranks, by_definition(finish(plain_NV), targets_N))
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("finish", [None, lambda z: 30.0 * torch.tanh(z)], ids=["plain", "soft cap"])
+def test_no_row_of_an_ordinary_head_is_ranked_again_with_all_logits(
+    finish: Callable[[Tensor], Tensor] | None, bias: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its logits at the edges of tiles and, half of them, the largest: where a soft cap is flat in float32."""
+    hidden_ND, weight_VD, targets_N = states(), weights(), targets()
+    bias_V = torch.linspace(-2, 2, V) if bias else None
+    logits_NV = hidden_ND @ weight_VD.T + (0 if bias_V is None else bias_V)
+    targets_N[::2] = logits_NV[::2].argmax(1)
+    targets_N[1:13:2] = torch.tensor([0, 1023, 1024, 2047, 3072, V - 1])
+    again: list[int] = []
+    plain = tiles.rank_hidden
+    monkeypatch.setattr(tiles, "rank_hidden", lambda h, *rest: again.append(len(h)) or plain(h, *rest))
+    rank_tiles(hidden_ND, targets_N, weight_VD, bias_V, finish)
+    assert again == []
+
+
+def test_a_last_tile_of_one_entry_is_that_of_its_own_row() -> None:
+    hidden_ND, weight_VD = torch.tensor([[1.0], [1000.0], [2.0]]), torch.zeros(1025, 1)
+    weight_VD[-1] = 1.0
+    targets_N = torch.tensor([1024, 0, 7])
+    assert_equal(rank_tiles(hidden_ND, targets_N, weight_VD), by_definition(hidden_ND @ weight_VD.T, targets_N))
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

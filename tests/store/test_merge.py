@@ -11,6 +11,7 @@ import pytest
 from tests.store.test_damage import faults, flipped, run_of
 from tests.support.commands import Answer, here
 from tests.support.stores import Family, Measured, cell_records, run_folders, snapshot
+from tests.support.synthetic import Truth, write_store
 
 EVIDENCE = ("runs/", "cells/", "vocab/", "imports/", "samples/", "fits/", "rank_fits/", "failures/")
 
@@ -178,3 +179,22 @@ def test_a_request_that_leads_out_of_the_store_is_kept_out(own_store: Path, cwd:
     answer = merge(tmp_path / "new", own_store, cwd, check=1)
     assert "kept out: cells/" in answer.stderr
     assert len(cell_records(tmp_path / "new")) == 3
+
+
+def test_what_is_kept_out_is_said_of_each_record_and_the_rest_comes(tmp_path: Path) -> None:
+    from rbpx.store.merge import merge as merged_from
+
+    one, two = (write_store(tmp_path / name, Truth(S=(10, 20, 30)), seed=0, n_documents=2, n_tokens=3) for name in "ab")
+    cells = sorted((two.root / "cells").iterdir())
+    cells[0].write_bytes(b"{")
+    cells[1].rename(cells[1].with_name("other.json"))
+    other = two.record("cells", cells[2].stem)
+    assert other is not None
+    two.write_record("cells", cells[2].stem, other | {"run_id": two.run_ids()[0]})
+    said = merged_from(one, two)
+    assert [line.split(": ")[0] for line in said.skipped] == [
+        *(f"cells/{cells[0].name}", f"cell {cells[2].stem}", "cells/other.json"),
+    ]
+    assert said.skipped[1].endswith(f"here run {two.run_ids()[2]} answers it, there run {two.run_ids()[0]}")
+    assert said.already_here == {"runs": 3, "vocab": 1}
+    assert len(cell_records(one.root)) == 3

@@ -65,7 +65,7 @@ def test_a_copy_beside_its_original_counts_for_nothing_and_is_said(kind: str, st
         found, (line,) = counts(store, cwd)
         assert found == expected
         assert f"{kind}/{copy.name}" in line
-        assert f"copy of {kind}/{path.name}" in line
+        assert f"is not counted: it is a copy of {kind}/{path.name}" in line
     names = {fault.name for fault in verify(store).faults}
     assert names == {name.format(path.stem) for name in COPIES}
 

@@ -1,0 +1,333 @@
+"""Fuzz targets for what is read from a store: each puts any bytes in the place of one file and asks everything of it.
+
+The file is read, or left out with a line that says so, or refused in one line; whatever else lies in the store is read
+as before. A record without a seal, as early versions wrote them, and one that is sealed anew say what they like of
+themselves; any other change leaves the record out.
+"""
+
+import hashlib
+import io
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import strategies as st
+
+from rbpx.config.grid import Cell
+from rbpx.config.imports import ImportConfig
+from rbpx.display.visible import visible_line
+from rbpx.errors import DamageError, RbpxError
+from rbpx.files.atomic import atomic_write_text
+from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.store import relations, schema
+from rbpx.store.answers import KeptAnswer
+from rbpx.store.cell_states import cell_states
+from rbpx.store.heartbeat import FOLDER, read_heartbeats
+from rbpx.store.imports import dataset_names, import_file, list_imports
+from rbpx.store.integrity import doubt
+from rbpx.store.ledger import enter
+from rbpx.store.merge import merge
+from rbpx.store.messages import collected_messages
+from rbpx.store.queries import RELATIONS, ask_user, connect
+from rbpx.store.store import KINDS, Store, now
+from rbpx.store.verify import verify
+from rbpx.ties import Ties
+from tests.support.synthetic import Truth, write_store
+
+ANSWER = {"text": "alpha is 0.1", "messages": []}
+_CELL = {name: None for name in Cell.__dataclass_fields__} | {
+    "family": "drawn", "size": "1000", "model": "drawn-1000", "dataset": "synthetic", "protocol": "paper",
+    "window": 512, "whole": False, "padding": "counted", "bos": "tokenizer", "dtype": "float32", "seed": 0,
+    "deterministic": False,
+}  # fmt: skip
+Rows = dict[str, list[str]]
+
+
+@cache
+def sound() -> tuple[Store, Rows, tempfile.TemporaryDirectory[str]]:
+    """A store with something of each kind in it, and its rows."""
+    folder = tempfile.TemporaryDirectory(prefix="fuzz-")
+    store = write_store(Path(folder.name) / "store", Truth(S=(1000, 2000)), seed=0, n_documents=2, n_tokens=3)
+    (run_id, _) = store.run_ids()
+    fit: dict[str, Any] = {column.name: None for column in schema.FITS} | {
+        "fit_id": "f" * 16, "law": "rbp", "source": "measured", "k": 10, "C": 4.0, "alpha": 0.1, "status": "ok",
+        "params": {"E": 0.5}, "run_ids": store.run_ids(), "created_at": now(), "n_points": 2,
+    }  # fmt: skip
+    rank_fit = {"run_id": run_id, "distribution": "lognormal", "ties": "mid", "params": {"mu": 1.5}, "loglik": -9.5}
+    failure = {"cell_key": "a" * 16, "failure_key": "e" * 16, "family": "x", "size": "1", "dataset": "y", "error": "no"}
+    store.write_record("fits", "f" * 16, fit)
+    store.write_record("rank_fits", f"{run_id}-mid-lognormal", rank_fit | {"created_at": now(), "status": "ok"})
+    store.write_record("failures", "e" * 16, failure | {"at": now()})
+    warm = {"run_id": [run_id], "doc_id": [0], "beta": [1.0], "n_tokens": [6], "sum_loss_nats": [1.5]}
+    warm |= {"sum_slope_nats": [0.5], "sum_curvature_nats": [0.25]}
+    store.write_temperatures(run_id, pa.table(warm, schema=schema.TEMPERATURES))
+    rows = store.root / "rows.csv"
+    rows.write_text("family,size,S,dataset,k,rbp\ntoy,1b,1000000000,wiki,1,0.41\ntoy,1b,1000000000,wiki,10,0.5\n")
+    import_file(store, rows, ImportConfig(source="them", ties=Ties.mid, family=None))
+    beat = {"cell_key": "b" * 16, "family": "x", "size": "1", "dataset": "y", "host": "elsewhere", "pid": 1}
+    beat |= {"since": now(), "n_tokens": 10, "tokens_done": 5, "tokens_per_s": None}
+    atomic_write_text(store.root / FOLDER / f"{'b' * 16}.json", json.dumps(beat))
+    (store.root / "rbpx.duckdb").touch()
+    KeptAnswer(store.root, {"asked": 1}).keep(ANSWER)
+    rows_of_store, lines, faults = everything(store)
+    assert (lines, faults) == ([], 0)
+    return store, rows_of_store, folder
+
+
+def of_records(store: Store) -> tuple[Rows, list[str], int]:
+    """As `everything`, but for the relations that are made of records, without SQL and without a verification."""
+    with collected_messages() as lines:
+        rows = {name: _written(relations.table(store, name)) for name in ("runs", *relations.BY_RECORD)}
+        cell_states([Cell(**_CELL)], store)
+    return rows, lines, len(lines)
+
+
+def everything(store: Store) -> tuple[Rows, list[str], int]:
+    """The rows of all relations, what was said while they were read, and how many faults are found."""
+    rows: Rows = {}
+    with collected_messages() as lines:
+        try:
+            rows = _rows(store)
+        except DamageError:
+            doubt(store)
+            rows = _rows(store)
+        read_heartbeats(store)
+        cell_states([Cell(**_CELL)], store)
+        with suppress(RbpxError):
+            list_imports(store)
+            dataset_names(store)
+        n_faults = len(verify(store).faults)
+    _said(*lines)
+    return rows, lines, n_faults
+
+
+def _said(*lines: str) -> None:
+    assert all(line and "\n" not in visible_line(line) for line in lines), lines
+
+
+def _rows(store: Store) -> Rows:
+    with connect(store) as connection:
+        return {name: _written(ask_user(connection, f"FROM {name}")) for name in RELATIONS}
+
+
+def _written(rows: pa.Table) -> list[str]:
+    return sorted(json.dumps(row, default=str) for row in rows.to_pylist())
+
+
+@contextmanager
+def _instead(path: Path, content: bytes) -> Iterator[None]:
+    before = path.read_bytes()
+    path.write_bytes(content)
+    try:
+        yield
+    finally:
+        path.write_bytes(before)
+
+
+def _hold(path: Path, content: bytes, exact: bool, whole: bool = True) -> None:
+    """What reads a store can do so with other bytes in a file; where it is `exact`, no row is other than it was."""
+    store, expected, _ = sound()
+    with _instead(path, content):
+        try:
+            rows, lines, n_faults = (everything if whole else of_records)(store)
+        except RbpxError as problem:
+            _said(str(problem))
+            return
+        others = {name: [row for row in rows[name] if row not in expected[name]] for name in rows}
+        missed = sum(len(expected[name]) - len(rows[name]) for name in rows)
+        if exact:
+            assert not any(others.values()), others
+            assert not missed or (lines and n_faults), "rows are missing, and nothing says so"
+        if whole:
+            _merged(store)
+
+
+def _merged(store: Store) -> None:
+    """What another store takes from it is sound."""
+    with tempfile.TemporaryDirectory() as folder:
+        other = Store(Path(folder) / "other")
+        try:
+            skipped = merge(other, store).skipped
+        except RbpxError as problem:
+            skipped = [str(problem)]
+        _said(*skipped)
+
+
+# ------------------------------------------------------------------------------------------------------------- targets
+
+
+def record(kind: str, content: bytes, whole: bool = True) -> None:
+    """A record of `cells`, `fits`, `rank_fits` or `failures`, `runs` for a manifest, and what it means for the store.
+
+    Not `whole`: for the relations that are made of records.
+    """
+    store, *_ = sound()
+    path = _path(store, kind)
+    before = read_sealed(path)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "a.json"
+        copy.write_bytes(content)
+        try:
+            now_there = read_sealed(copy)
+        except ValueError:
+            now_there = before
+    _hold(path, content, now_there == before, whole)
+
+
+def _path(store: Store, kind: str) -> Path:
+    pattern = {"runs": "runs/*/manifest.json", "heartbeats": f"{FOLDER}/*.json", "answers": "answers/*.json"}
+    return sorted(store.root.glob(pattern.get(kind, f"{kind}/*.json")))[0]
+
+
+def heartbeat(content: bytes) -> None:
+    """A heartbeat of a process, which nothing seals."""
+    store, *_ = sound()
+    with _instead(_path(store, "heartbeats"), content), collected_messages() as lines:
+        beats = read_heartbeats(store)
+        for beat in beats.values():
+            assert beat.share is None or beat.share >= 0
+            assert beat.left_s is None or isinstance(beat.left_s, float)
+        cell_states([Cell(**_CELL)], store)
+    assert len(beats) + len(lines) == 1, "it is read, or left out with a line"
+
+
+def answer(content: bytes) -> None:
+    """A kept answer: that which was kept, or none."""
+    store, *_ = sound()
+    path = _path(store, "answers")
+    whole = path.read_bytes()
+    with _instead(path, content):
+        found = KeptAnswer(store.root, {"asked": 1}).find()
+        assert found is None or (found == ANSWER and json.loads(content) == json.loads(whole))
+
+
+def ledger(content: bytes) -> None:
+    """A name in the ledger: what it names is missed, in one line."""
+    store, expected, _ = sound()
+    name = os.fsdecode(content.replace(b"/", b"").replace(b"\0", b"")[:200])
+    if name in ("", ".", "..") or name.startswith("."):
+        return
+    entry = store.root / "written" / "fits" / name
+    existed = entry.exists()
+    enter(store.root / "fits" / name)
+    try:
+        rows, lines, n_faults = everything(store)
+        assert rows == expected
+        assert existed or (len(lines) == 1 and n_faults == 1)
+    finally:
+        if not existed:
+            entry.unlink()
+
+
+def table(kind: str, content: bytes) -> None:
+    """A Parquet file of `vocab`, `imports`, `temperatures` or, as `runs`, the tokens of a run; sealed anew or not."""
+    store, *_ = sound()
+    if kind != "runs":
+        _hold(sorted(store.root.glob(f"{kind}/*.parquet"))[0], content, exact=False)
+        return
+    path = _path(store, "runs").parent / "tokens.parquet"
+    _hold(path, content, exact=True)
+    manifest = path.with_name("manifest.json")
+    facts, before = read_sealed(manifest), manifest.read_bytes()
+    write_sealed(manifest, facts | {"files": facts["files"] | {path.name: hashlib.sha256(content).hexdigest()}})
+    try:
+        _hold(path, content, exact=False)
+    finally:
+        manifest.write_bytes(before)
+
+
+# ------------------------------------------------------------------------------------------------------------- corpora
+
+_STRANGE: list[Any] = [
+    None,
+    True,
+    -1,
+    0,
+    2**31,
+    10**400,
+    0.5,
+    1e300,
+    "",
+    "x",
+    "../../up",
+    "a/b",
+    "\ud800",
+    "a\nb",
+    "\0",
+]
+_STRANGE += ["y" * 5000, [], [None], ["x", 1], {}, {"a": {"b": []}}, "2026-01-01", "2026-01-01T00:00:00+01:00", "nan"]
+
+
+def _sealed(values: dict[str, Any]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        write_sealed(Path(folder) / "a.json", values, durable=False)
+        return (Path(folder) / "a.json").read_bytes()
+
+
+@st.composite
+def changed_record(draw: st.DrawFn, kind: str) -> bytes:
+    """A record in which some values are others, or gone: sealed anew, or without a seal."""
+    values = json.loads(_path(sound()[0], kind).read_bytes())
+    values.pop("seal", None)
+    for name in draw(st.lists(st.sampled_from(sorted(values)), min_size=1, max_size=3)):
+        if draw(st.booleans()):
+            values[name] = draw(st.sampled_from(_STRANGE))
+        else:
+            values.pop(name, None)
+    return _sealed(values) if values and draw(st.booleans()) else json.dumps(values).encode()
+
+
+def files_of(kind: str) -> list[bytes]:
+    """Whole records of a kind, and what is no record."""
+    whole = _path(sound()[0], kind).read_bytes()
+    unsealed = {name: value for name, value in json.loads(whole).items() if name != "seal"}
+    deep = b'{"params": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    others = [b"", b"[]", b"{}", b"null", deep, b'{"a": NaN}', b'{"a": 1e999}', b'{"a": ' + b"9" * 5000 + b"}"]
+    return [whole, json.dumps(unsealed).encode(), whole[: len(whole) // 2], *others]
+
+
+@st.composite
+def changed_table(draw: st.DrawFn, kind: str) -> bytes:
+    """A Parquet file with columns gone, named otherwise or of another type, or other provenance."""
+    store, *_ = sound()
+    pattern = "runs/*/tokens.parquet" if kind == "runs" else f"{kind}/*.parquet"
+    whole = pq.read_table(sorted(store.root.glob(pattern))[0])
+    at = draw(st.integers(0, whole.num_columns - 1))
+    name = whole.column_names[at]
+    change = draw(st.sampled_from(["gone", "other name", "text", "null", "list", "bytes", "rows", "origin"]))
+    if change == "gone":
+        whole = whole.drop_columns([name])
+    elif change == "other name":
+        whole = whole.rename_columns([f"{each}{'x' * (each == name)}" for each in whole.column_names])
+    elif change == "rows":
+        whole = whole.take(draw(st.lists(st.integers(0, whole.num_rows - 1), max_size=4)))
+    elif change == "origin":
+        origin = draw(st.sampled_from([b"", b"[", b"[]", b"{}", b"null", b'{"source": 1}', b"[" * 100_000]))
+        whole = whole.replace_schema_metadata({b"rbpx.import": origin})
+    else:
+        values = {"text": "x", "null": None, "list": [1], "bytes": b"\xff"}[change]
+        whole = whole.set_column(at, name, pa.array([values] * whole.num_rows))
+    sink = io.BytesIO()
+    pq.write_table(whole, sink, write_page_checksum=True)
+    return sink.getvalue()
+
+
+def tables_of(kind: str) -> list[bytes]:
+    """A whole file of a kind, and what is none."""
+    store, *_ = sound()
+    pattern = "runs/*/tokens.parquet" if kind == "runs" else f"{kind}/*.parquet"
+    whole = sorted(store.root.glob(pattern))[0].read_bytes()
+    return [whole, whole[:-9], whole[: len(whole) // 2], b"", b"PAR1PAR1"]
+
+
+RECORDS = ("runs", *KINDS)
+TABLES = ("runs", "vocab", "imports", "temperatures")
+NAMES = [b"f" * 16 + b".json", b"a.json", b"a\nb.json", b"\xff.json", b"x" * 200, b"=cmd()", b"\x1b[2J"]
+Target = Callable[[bytes], None]
