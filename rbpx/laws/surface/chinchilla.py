@@ -4,7 +4,7 @@ theta is A S_ref^-alpha / y_ref, B D_ref^-beta / y_ref, E / y_ref, alpha, beta.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ class Chinchilla(Form):
     name = "chinchilla"
     equation = "y = E + A S^-alpha + B D^-beta"
     source = "arXiv 2203.15556, eq. 10"
-    names = ("A", "B", "E", "alpha", "beta")
+    names: ClassVar[tuple[str, ...]] = ("A", "B", "E", "alpha", "beta")
     logarithmic = ("A", "B")
 
     @property

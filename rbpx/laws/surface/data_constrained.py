@@ -9,7 +9,7 @@ theta is that of chinchilla, then 1 / R_D and 1 / R_N: at 0 a repeated token is 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class DataConstrained(Chinchilla):
     name = "data_constrained"
     equation = "y = E + A N'^-alpha + B D'^-beta"
     source = "arXiv 2305.16264, eqs. 5, 6 and 11"
-    names = (*Chinchilla.names, "R_D", "R_N")
+    names: ClassVar[tuple[str, ...]] = (*Chinchilla.names, "R_D", "R_N")
     reciprocal = ("R_D", "R_N")
 
     @property

@@ -305,12 +305,12 @@ def _refit(
     if n_resamples == 0 or runs.n_groups < 2:
         return theta_BP
     weight_BN = run_weights(runs.n_groups, n_resamples, seed)[:, runs.group_N]
-    ln_y_BN, usable_B = ln_y_N[None], np.ones(n_resamples, dtype=bool)
+    ln_y_BN, usable_B = ln_y_N[None], np.full(n_resamples, True)
     if runs.y_BN is not None:
         drawn_B = np.random.default_rng(seed).integers(len(runs.y_BN), size=n_resamples)
         with np.errstate(divide="ignore", invalid="ignore"):
             ln_y_BN = np.log(runs.y_BN[drawn_B] / form.y_ref)
-        usable_B = np.isfinite(ln_y_BN).all(axis=1)
+        usable_B = np.asarray(np.isfinite(ln_y_BN).all(axis=1))
         ln_y_BN = ln_y_BN[usable_B]
     start_BP = np.tile(theta_P, (int(usable_B.sum()), 1))
     found = minimise(form, runs.x, objective, delta, ln_y_BN, weight_BN[usable_B], start_BP, fixed_P)

@@ -142,7 +142,8 @@ def envelope(
                 of_B2[b] = _slope_and_level(again_G, ln_S_again_G, middle)
         a, S_ref = (_over_runs(float(value[i]), of_B2[:, i], runs.n_groups) for i in range(2))
         law = AlongC(a, math.exp(middle), exponential(S_ref), len(at_G))
-    return Envelope(*(tuple(np.exp(each_G).tolist()) for each_G in (at_G, ln_S_G, ln_y_G)), law)
+    C, S, y = (tuple(np.exp(each_G).tolist()) for each_G in (at_G, ln_S_G, ln_y_G))
+    return Envelope(C, S, y, law)
 
 
 def _over_runs(value: float, resampled_B: Floats, n_runs: int) -> Estimate:

@@ -109,7 +109,8 @@ class Runs:
         ids = np.arange(len(S_N)) if groups is None else np.asarray(groups)
         y_BN = None if y_resampled is None else np.asarray(y_resampled, np.float64)
         if ids.shape != S_N.shape or (y_BN is not None and y_BN.shape[1:] != S_N.shape):
-            raise ValueError(f"groups and resamples need {len(S_N)} points, got {ids.shape} and {np.shape(y_BN)}")
+            of_resamples = None if y_BN is None else y_BN.shape
+            raise ValueError(f"groups and resamples need {len(S_N)} points, got {ids.shape} and {of_resamples}")
         group_N = np.unique(ids, return_inverse=True)[1].reshape(-1).astype(np.int64)
         return cls(S_N, D_N, y_N, U_N, group_N, y_BN)
 

@@ -108,4 +108,4 @@ def _bic(runs: Runs) -> Floats:
     squares_K = 2 * found.total_B.reshape(K, B).min(axis=1)
     # Where checkpoints lie on the law to rounding, no scatter is left to compare, and the fewest are left out.
     floor = T * (1e-12) ** 2
-    return T * np.log(np.maximum(squares_K, floor) / T) + (3 + np.arange(K)) * math.log(T)
+    return np.asarray(T * np.log(np.maximum(squares_K, floor) / T) + (3 + np.arange(K)) * math.log(T))
