@@ -115,6 +115,6 @@ def held_on_line(drawn: Drawn) -> bool:
 
 def true_optimum(C: float) -> float:
     """The best size of a budget under the true law, by trying many."""
-    ln_S = np.linspace(math.log(1e6), math.log(1e13), 2_000_001)
+    ln_S = np.linspace(math.log(1e6), math.log(1e13), 400_001)
     y = law(np.exp(ln_S), C / 6 / np.exp(ln_S))
     return math.exp(ln_S[int(np.argmin(y))])

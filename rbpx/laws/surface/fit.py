@@ -91,7 +91,9 @@ class Surface:
         dof = self.n_runs - self.n_free
         if len(usable_B) < max(MIN_RESAMPLES, (1 - MOST_LEFT_OUT) * len(resampled_B)) or dof < 1:
             return Estimate(value, None, None)
-        sd = math.hypot(float(usable_B.std(ddof=1)), of_run)
+        # Exponential weights give a mean of n numbers (n - 1) / (n + 1) of the variance that an unbiased estimate has.
+        of_resamples = float(usable_B.var(ddof=1)) * (self.n_runs + 1) / (self.n_runs - 1)
+        sd = math.sqrt(of_resamples + of_run**2)
         return Estimate(value, *around(value, half_width(scatter=sd, dof=dof)))
 
     def of_constants(self, number: Callable[[Mapping[str, Floats]], Floats]) -> Estimate:

@@ -175,8 +175,8 @@ def _at_budgets(curves: Curves, ln_C_G: Floats, flops_per_token: Callable[[Float
         nearest_G = np.argmin(apart, axis=0)
         away_G[:] = apart.min(axis=0)
         inside_G = (ln_D[0] < at_G) & (at_G < ln_D[-1])
-        ln_y_G[inside_G] = np.interp(at_G[inside_G], ln_D, ln_y)
         ln_y_G[away_G <= _SAME] = ln_y[nearest_G[away_G <= _SAME]]
+        ln_y_G[inside_G] = np.interp(at_G[inside_G], ln_D, ln_y)
     return ln_y_MG, away_MG
 
 

@@ -3,12 +3,12 @@
 Shapes: T checkpoints, K candidates for the end of the warm-up.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import fdtrc
 
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
@@ -23,6 +23,9 @@ Floats = NDArray[np.float64]
 
 _LEAST_AFTER: Final = 5  # checkpoints of a law with three constants
 _MOST_BEFORE: Final = 0.5  # of the checkpoints
+_REJECTED: Final = 0.01
+_N_CONSTANTS: Final = 3
+_ROUNDING: Final = 1e-12  # of ln y
 _SQUARES: Final = 1e3  # a delta so large that Huber's loss is half of a square
 
 
@@ -36,22 +39,23 @@ class AfterWarmUp:
         is_found: whether it was found, not given.
         law: of these checkpoints (method `offset`; its S is D, its C is B, its alpha is beta). Its intervals take the
             checkpoints to scatter independently, which those of one training hardly do.
-        bic: of each candidate for `first`, from 0; empty where it was given.
+        p: of each candidate for `first`, from 0: the probability of so large an F or a larger one if the law holds from
+            there on; empty where `first` was given.
     """
 
     first: int
     D: float
     is_found: bool
     law: PowerLawFit
-    bic: tuple[float, ...]
+    p: tuple[float, ...]
 
 
 def fit_after_warm_up(D: ArrayLike, y: ArrayLike, warm_up: float | None = None) -> AfterWarmUp | None:
     """Fit the law to the checkpoints after a warm-up that is given, or found.
 
-    It is found by BIC = T ln(SS_k / T) + (3 + k) ln T, where the law is fitted from checkpoint k on with SS_k the sum
-    of squares of ln y about it, and each of the k before it is described by a number of its own. At most half of the
-    checkpoints are before it.
+    It is found by F tests of nested models. With k checkpoints described by a number of their own, and the law fitted
+    to the rest, SS_k is the sum of squares of ln y about it; K is half of the checkpoints. The warm-up ends at the
+    first k that is not rejected at 1 %: F = (SS_k - SS_K) / (K - k) over SS_K / (T - K - 3).
 
     Args:
         D: tokens of each checkpoint, shape [T], positive and all different, in any order.
@@ -70,18 +74,18 @@ def fit_after_warm_up(D: ArrayLike, y: ArrayLike, warm_up: float | None = None) 
     if not np.all((y_T > 0) & np.isfinite(y_T)) or np.any(np.diff(D_T) == 0):
         raise ValueError("a trajectory needs a positive y at different tokens")
     if warm_up is not None:
-        first, bic = int(np.searchsorted(D_T, warm_up)), np.empty(0)
+        first, p_K = int(np.searchsorted(D_T, warm_up)), np.empty(0)
     else:
-        bic = _bic(runs)
-        first = int(np.argmin(bic)) if len(bic) else 0
+        p_K = _p(runs)
+        first = int(np.argmax(p_K >= _REJECTED)) if len(p_K) else 0
     if T - first < _LEAST_AFTER:
         return None
     law = fit_power_law(D_T[first:], y_T[first:], method=Method.offset)
-    return AfterWarmUp(first, float(D_T[first]), warm_up is None, law, tuple(bic.tolist()))
+    return AfterWarmUp(first, float(D_T[first]), warm_up is None, law, tuple(p_K.tolist()))
 
 
-def _bic(runs: Runs) -> Floats:
-    """Of each candidate, [K]."""
+def _p(runs: Runs) -> Floats:
+    """The p of each candidate, [K + 1]; that of the last is 1."""
     T = len(runs.y_N)
     K = min(int(_MOST_BEFORE * T), T - _LEAST_AFTER) + 1
     if K < 1:
@@ -106,6 +110,8 @@ def _bic(runs: Runs) -> Floats:
         only_D,
     )
     squares_K = 2 * found.total_B.reshape(K, B).min(axis=1)
-    # Where checkpoints lie on the law to rounding, no scatter is left to compare, and the fewest are left out.
-    floor = T * (1e-12) ** 2
-    return np.asarray(T * np.log(np.maximum(squares_K, floor) / T) + (3 + np.arange(K)) * math.log(T))
+    # A law from a later checkpoint is never worse; what a search misses of that, or of rounding, is taken off.
+    squares_K = np.maximum(np.maximum.accumulate(squares_K[::-1])[::-1], T * _ROUNDING**2)
+    n_more_K, dof = np.maximum(K - 1 - np.arange(K), 1), T - (K - 1) - _N_CONSTANTS
+    F_K = (squares_K - squares_K[-1]) / n_more_K / (squares_K[-1] / dof)
+    return np.where(np.arange(K) == K - 1, 1.0, fdtrc(n_more_K, dof, F_K))
