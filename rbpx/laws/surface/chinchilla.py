@@ -50,9 +50,8 @@ class Chinchilla(Form):
         J_BPN[:, 4] = J_BPN[:, 1] * -x.d_N * theta_BP[:, 1:2]
         return np.log(law_BN), J_BPN
 
-    def bend(self, x: Coordinates, theta_BP: Floats, pull_BN: Floats) -> Floats:
+    def bend(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
         """As `Form.bend`, in closed form."""
-        J_BPN = self.evaluate(x, theta_BP)[1]
         bend_BPP = -(J_BPN * pull_BN[:, None]) @ J_BPN.swapaxes(1, 2)
         for constant, exponent, along_N in ((0, 3, x.s_N), (1, 4, x.d_N)):
             pulled_BN = J_BPN[:, constant] * pull_BN

@@ -21,6 +21,7 @@ __all__ = ["DataConstrained"]
 
 Floats = NDArray[np.float64]
 
+_MOST_EXCESS: Final = 300.0  # of ln(S / U_N): no surface of runs has it, but a search may pass by, and squares it
 _DECAYS: Final = (0.02, 0.1, 0.5)  # of 1 / R_D and 1 / R_N, where searches start
 
 
@@ -51,7 +52,7 @@ class DataConstrained(Chinchilla):
         gain_BN, _, gain_by_q_BN = _worth(np.exp(x.d_N - u_N) - 1, q_D_B1)
         d_BN = u_N + np.log1p(gain_BN)
         ln_called_BN, called_by_BPN = self._called_for(x, inner_BP, u_N)
-        excess_BN = np.exp(np.maximum(x.s_N - ln_called_BN, 0.0)) - 1
+        excess_BN = np.exp(np.clip(x.s_N - ln_called_BN, 0.0, _MOST_EXCESS)) - 1
         more_BN, more_by_t_BN, more_by_q_BN = _worth(excess_BN, q_N_B1)
         s_BN = np.minimum(ln_called_BN, x.s_N) + np.log1p(more_BN)
         # d ln N' / d ln U_N = 1 - (S / U_N) h' / (1 + h), which is 0 where S is not beyond U_N.
@@ -68,9 +69,9 @@ class DataConstrained(Chinchilla):
         J_BPN[:, 6] = by_s_BN * more_by_q_BN / (1 + more_BN)
         return np.log(law_BN), J_BPN
 
-    def bend(self, x: Coordinates, theta_BP: Floats, pull_BN: Floats) -> Floats:
+    def bend(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
         """As `Form.bend`, by differences."""
-        return super(Chinchilla, self).bend(x, theta_BP, pull_BN)
+        return super(Chinchilla, self).bend(x, theta_BP, J_BPN, pull_BN)
 
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
         """Those of chinchilla, each with several decays."""

@@ -281,9 +281,10 @@ def _search(
     start_BP[:, fixed_P] = 0.0
     start_BP = np.unique(start_BP, axis=0)
     one_1N = np.ones((1, len(ln_y_N)))
-    if len(start_BP) > _MOST_STARTS:
-        misfit_B = np.abs(form.evaluate(runs.x, start_BP)[0] - ln_y_N).sum(axis=1)
-        start_BP = start_BP[np.argsort(np.where(np.isfinite(misfit_B), misfit_B, np.inf))[:_MOST_STARTS]]
+    with np.errstate(all="ignore"):  # a start from which a form cannot be computed is left out
+        ln_fit_BN, J_BPN = form.evaluate(runs.x, start_BP)
+    misfit_B = np.abs(ln_fit_BN - ln_y_N).sum(axis=1) + 0 * J_BPN.sum(axis=(1, 2))
+    start_BP = start_BP[np.argsort(misfit_B)[: min(_MOST_STARTS, int(np.isfinite(misfit_B).sum()))]]
     first = minimise(form, runs.x, objective, delta, ln_y_N[None], one_1N, start_BP, fixed_P, _FEW_STEPS)
     best_BP = first.theta_BP[np.argsort(first.total_B)[:_FINALISTS]]
     last = minimise(form, runs.x, objective, delta, ln_y_N[None], one_1N, best_BP, fixed_P, _MOST_STEPS)

@@ -120,7 +120,9 @@ def _step(
     g_BP = (J_BPN @ pull_BN[..., None])[..., 0]
     above_BPP = (J_BPN * (weight_BN * losses.weight_BN)[:, None]) @ J_BPN.swapaxes(1, 2)
     curve_BPP = (J_BPN * (weight_BN * losses.second_BN)[:, None]) @ J_BPN.swapaxes(1, 2)
-    curve_BPP += form.bend(x, theta_BP, pull_BN)
+    with np.errstate(all="ignore"):
+        bend_BPP = form.bend(x, theta_BP, J_BPN, pull_BN)
+    curve_BPP += np.where(np.isfinite(bend_BPP).all(axis=(1, 2), keepdims=True), bend_BPP, 0.0)
     held_BP = fixed_P | ((theta_BP <= form.lower_P) & (g_BP >= 0)) | ((theta_BP >= form.upper_P) & (g_BP <= 0))
     g_BP = np.where(held_BP, 0.0, g_BP)
     held_BPP = held_BP[:, :, None] | held_BP[:, None, :]
