@@ -33,7 +33,7 @@ FORMS: Final[dict[str, type[Form]]] = {each.name: each for each in (Chinchilla, 
 _MOST_STARTS: Final = 49  # those with the least objective
 _FEW_STEPS: Final = 25  # after which the best are searched to the end
 _FINALISTS: Final = 10
-_MOST_STEPS: Final = 3000
+_MOST_STEPS: Final = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,8 @@ class Surface:
             U: unique tokens among them; None where all are.
         """
         theta = np.vstack([self.theta_P, self.theta_BP])
-        ln_y = self.form.evaluate(self.x.at(S, D, U), theta)[0] + math.log(self.form.y_ref)
+        with np.errstate(invalid="ignore"):  # resamples that were not fitted
+            ln_y = self.form.evaluate(self.x.at(S, D, U), theta)[0] + math.log(self.form.y_ref)
         return ln_y[0], ln_y[1:]
 
     def constants(self) -> dict[str, tuple[float, Floats]]:

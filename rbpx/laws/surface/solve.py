@@ -21,6 +21,8 @@ __all__ = ["Found", "minimise"]
 Floats = NDArray[np.float64]
 
 _LEFT: Final = 1e-9  # of the objective: when a step promises less, the search has ended
+_STANDSTILL: Final = 1e-12  # of the objective: a step that gains less gains nothing
+_MOST_IDLE: Final = 30  # steps in a row that gain nothing, from the smallest damping to the largest and beyond
 _ROUNDING: Final = 1e-25  # of an objective: points lie on the surface
 
 
@@ -65,7 +67,7 @@ def minimise(
     """
     B = len(start_BP)
     theta_BP, total_B, converged_B = start_BP.copy(), np.full(B, np.inf), np.zeros(B, dtype=bool)
-    left_B, damping_B = np.arange(B), np.full(B, 0.1)
+    left_B, damping_B, idle_B = np.arange(B), np.full(B, 0.1), np.zeros(B, dtype=np.int64)
     ln_y_BN, weight_BN = (np.broadcast_to(each, (B, each.shape[1])) for each in (ln_y_BN, weight_BN))
     now_BP = start_BP.copy()
     losses, J_BPN, now_B = _at(form, x, objective, delta, ln_y_BN, weight_BN, now_BP)
@@ -74,7 +76,8 @@ def minimise(
         new_BP = np.clip(now_BP + step_BP, form.lower_P, form.upper_P)
         new_losses, new_J_BPN, new_B = _at(form, x, objective, delta, ln_y_BN, weight_BN, new_BP)
         better_B = new_B <= now_B
-        done_B = (left_to_gain_B <= _LEFT * now_B) | (now_B <= _ROUNDING)
+        idle_B = np.where(now_B - new_B > _STANDSTILL * now_B, 0, idle_B + 1)
+        done_B = (left_to_gain_B <= _LEFT * now_B) | (now_B <= _ROUNDING) | (idle_B > _MOST_IDLE)
         now_BP, now_B = np.where(better_B[:, None], new_BP, now_BP), np.where(better_B, new_B, now_B)
         J_BPN = np.where(better_B[:, None, None], new_J_BPN, J_BPN)
         losses = Loss(*(np.where(better_B[:, None], getattr(new_losses, n), getattr(losses, n)) for n in _PARTS))
@@ -83,7 +86,8 @@ def minimise(
             ended_B = left_B[done_B]
             theta_BP[ended_B], total_B[ended_B], converged_B[ended_B] = now_BP[done_B], now_B[done_B], True
             rest_B = ~done_B
-            left_B, now_BP, now_B, damping_B = left_B[rest_B], now_BP[rest_B], now_B[rest_B], damping_B[rest_B]
+            left_B, now_BP, now_B = left_B[rest_B], now_BP[rest_B], now_B[rest_B]
+            damping_B, idle_B = damping_B[rest_B], idle_B[rest_B]
             ln_y_BN, weight_BN, J_BPN = ln_y_BN[rest_B], weight_BN[rest_B], J_BPN[rest_B]
             losses = Loss(*(getattr(losses, n)[rest_B] for n in _PARTS))
         if len(left_B) == 0:
