@@ -222,6 +222,21 @@ def test_a_delta_of_0_is_refused() -> None:
         fit_surface(runs_of("chinchilla"), delta=0)
 
 
+@pytest.mark.parametrize(("form", "objective"), zip(FORMS, Objective, strict=True))
+def test_whatever_the_points_intervals_reach_their_numbers(form: str, objective: Objective) -> None:
+    rng = np.random.default_rng([len(form), len(objective)])
+    n = int(rng.integers(9, 20))
+    S, D = 10 ** rng.uniform(5, 11, n), 10 ** rng.uniform(7, 12, n)
+    rising = 1e-5 * (0.5 + 0.01 * np.log(S) + 0.02 * np.log(D))
+    for y, sizes in ((np.exp(rng.normal(0, 1, n)), S), (rising, np.full(n, 1e8))):
+        fit = fit_surface(Runs.of(sizes, D, y, np.full(n, 1e9)), form, objective, n_resamples=20)
+        assert (fit.surface is None) == (fit.objective is None)
+        for each in fit.constants.values():
+            assert each.lo is None or each.lo <= each.value
+            assert each.hi is None or each.hi >= each.value
+            assert each.value is None or each.value >= 0
+
+
 @few_or_all(10, 200)
 @pytest.mark.parametrize("design", ["grid", "ratios", "checkpoints"])
 def test_intervals_hold_the_truth_at_their_rate(n_draws: int, design: str) -> None:

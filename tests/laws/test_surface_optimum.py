@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rbpx.laws.surface.fit import fit_surface, surface_of
-from rbpx.laws.surface.isoflop import envelope, isoflop
+from rbpx.laws.surface.isoflop import envelope, isoflop, reached_budgets
 from rbpx.laws.surface.optimum import optima, split
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.status import Status
@@ -122,6 +122,19 @@ def test_sizes_between_budgets_are_interpolated_in_ln_D() -> None:
     assert budget.y_of_sizes == pytest.approx(list(expected.values()))
     assert budget.n_interpolated == len(expected) - 1 == 4  # one has a run within 1 %
     assert budget.S.value == pytest.approx(true_optimum(1e19), rel=0.3)
+
+
+def test_budgets_that_four_sizes_reach_are_found() -> None:
+    lined_up = isoflop_runs([1e18, 1e19, 1e20], np.geomspace(1e7, 1e9, 6))
+    assert reached_budgets(lined_up, 3) == pytest.approx((1e18, 1e19, 1e20))
+    S, D = grid(8, 6)
+    runs = Runs.of(S, D, law(S, D))
+    budgets = reached_budgets(runs, 7)
+    assert len(budgets) == 7
+    assert all(each.status is not Status.too_few_sizes for each in isoflop(runs, budgets).budgets)
+    beyond = isoflop(runs, [budgets[0] / 1.1, budgets[-1] * 1.1]).budgets
+    assert [each.status for each in beyond] == [Status.too_few_sizes] * 2
+    assert reached_budgets(isoflop_runs([1e19], np.geomspace(1e7, 1e9, 3))) == ()
 
 
 def test_the_envelope_is_the_best_size_of_each_budget() -> None:

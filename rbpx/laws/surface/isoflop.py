@@ -18,7 +18,7 @@ from rbpx.laws.surface.fit import exponential
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.status import Status
 
-__all__ = ["AlongC", "Budget", "Envelope", "IsoFlop", "envelope", "isoflop"]
+__all__ = ["AlongC", "Budget", "Envelope", "IsoFlop", "envelope", "isoflop", "reached_budgets"]
 
 Floats = NDArray[np.float64]
 Curves = dict[float, tuple[Floats, Floats]]
@@ -111,6 +111,20 @@ def isoflop(runs: Runs, budgets: Sequence[float], flops_per_token: Callable[[Flo
     usable = [each for each in found if each.status is Status.ok and each.S.value is not None]
     ln_C, ln_S = np.log([each.C for each in usable]), np.log([each.S.value or math.nan for each in usable])
     return IsoFlop(found, _law(ln_C, ln_S) if len(usable) >= 3 else None)
+
+
+def reached_budgets(runs: Runs, n: int = 5, flops_per_token: Callable[[Floats], Floats] = six_S) -> tuple[float, ...]:
+    """At most n budgets, evenly spaced in ln C, that at least 4 sizes reach: those to ask `isoflop` for by default."""
+    ln_C_N = np.log(runs.D_N * flops_per_token(runs.S_N))
+    # Runs of one budget are at their own C; between budgets that line up, few sizes have runs to both sides.
+    ln_C_G = np.unique(np.concatenate([ln_C_N, np.linspace(ln_C_N.min(), ln_C_N.max(), 10 * _BUDGETS)]))
+    ln_y_MG, _ = _at_budgets(_curves(runs, np.ones(len(runs.y_N))), ln_C_G, flops_per_token)
+    usable_G = ln_C_G[np.isfinite(ln_y_MG).sum(axis=0) >= _LEAST_SIZES]
+    if len(usable_G) == 0:
+        return ()
+    wanted = np.linspace(usable_G[0], usable_G[-1], n)
+    nearest = {float(usable_G[np.argmin(np.abs(usable_G - each))]) for each in wanted}
+    return tuple(math.exp(each) for each in sorted(nearest))
 
 
 def envelope(
