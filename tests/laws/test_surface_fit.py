@@ -222,7 +222,7 @@ def test_a_delta_of_0_is_refused() -> None:
         fit_surface(runs_of("chinchilla"), delta=0)
 
 
-@pytest.mark.parametrize(("form", "objective"), zip(FORMS, Objective, strict=True))
+@pytest.mark.parametrize(("form", "objective"), list(zip(FORMS, Objective, strict=True)))
 def test_whatever_the_points_intervals_reach_their_numbers(form: str, objective: Objective) -> None:
     rng = np.random.default_rng([len(form), len(objective)])
     n = int(rng.integers(9, 20))
