@@ -171,6 +171,14 @@ def test_documents_widen_what_runs_leave() -> None:
     assert (b.hi - b.lo) > 3 * (a.hi - a.lo)
 
 
+def test_runs_that_hardly_determine_an_exponent_are_said_to() -> None:
+    noisy, precise = (fit_surface(draw((2,), grid(4, 4), scatter).runs) for scatter in (0.03, 0.001))
+    of = noisy.constants["beta"]
+    assert of.hi - of.lo >= of.value
+    assert Status.barely_determined in noisy.reasons
+    assert precise.status is Status.ok
+
+
 def test_a_surface_without_an_irreducible_part_is_at_its_bound() -> None:
     S, D = grid(5, 4)
     y = 50 * S**-0.2 + 900 * D**-0.3 - 0.02

@@ -27,6 +27,7 @@ class Chinchilla(Form):
     equation = "y = E + A S^-alpha + B D^-beta"
     source = "arXiv 2203.15556, eq. 10"
     names: ClassVar[tuple[str, ...]] = ("A", "B", "E", "alpha", "beta")
+    exponents = ("alpha", "beta")
     logarithmic = ("A", "B")
 
     @property

@@ -192,7 +192,8 @@ def fit_surface(
     Returns:
         The fit. Without numbers its status is not_positive (a y is not positive and finite), too_few_sizes (no more
         points than constants), no_variation (all y are equal) or not_converged. With numbers: not_identified where
-        a constant has no value (R_D and R_N where no token was repeated), collinear_design (`Design`), at_bound.
+        a constant has no value (R_D and R_N where no token was repeated), collinear_design (`Design`), at_bound,
+        barely_determined (the interval of an exponent is open, or as wide as the exponent).
 
     Raises:
         ValueError: if delta is not positive.
@@ -233,7 +234,10 @@ def fit_surface(
     unidentified = equation.unidentified(runs.x, theta_P)
     at_bound = tuple(name for name in equation.bounded(theta_P) if name not in unidentified)
     design = judge(runs.S_N, runs.D_N, J_1PN[0])
+    constants = {name: _of_constant(surface, name, name in unidentified) for name in kind.names}
     reasons = {
+        Status.barely_determined: n_resamples > 0
+        and any(map(_is_open, (constants[name] for name in kind.exponents if name not in unidentified))),
         Status.not_identified: bool(unidentified),
         Status.collinear_design: design.is_collinear,
         Status.at_bound: bool(at_bound),
@@ -244,7 +248,7 @@ def fit_surface(
         form,
         objective,
         delta,
-        {name: _of_constant(surface, name, name in unidentified) for name in kind.names},
+        constants,
         objective_total,
         None if ln_L is None else 2 * n_free - 2 * ln_L,
         None if ln_L is None else n_free * math.log(N) - 2 * ln_L,
@@ -337,3 +341,8 @@ def _of_constant(surface: Surface, name: str, has_none: bool) -> Estimate:
             return exponential(surface.estimate(math.log(value), np.log(value_B)))
     linear = surface.estimate(value, value_B)
     return Estimate(value, None if linear.lo is None else max(linear.lo, 0.0), linear.hi)
+
+
+def _is_open(exponent: Estimate) -> bool:
+    """Whether an exponent has no interval, or one at least as wide as itself."""
+    return exponent.value is None or exponent.ends is None or exponent.ends[1] - exponent.ends[0] >= exponent.value

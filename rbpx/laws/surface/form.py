@@ -37,6 +37,7 @@ class Form(ABC):
     equation: ClassVar[str]
     source: ClassVar[str]
     names: ClassVar[tuple[str, ...]]  # of its constants, as sources print them
+    exponents: ClassVar[tuple[str, ...]]  # those of S and D
     logarithmic: ClassVar[tuple[str, ...]]  # those whose logarithm has a symmetric interval
     reciprocal: ClassVar[tuple[str, ...]] = ()  # those whose reciprocal has one
 

@@ -30,6 +30,7 @@ class Kaplan(Form):
     equation = "y = ((N_c / S)^(alpha_N / alpha_D) + D_c / D)^alpha_D"
     source = "arXiv 2001.08361, eq. 1.5"
     names = ("N_c", "D_c", "alpha_N", "alpha_D")
+    exponents = ("alpha_N", "alpha_D")
     logarithmic = ("N_c", "D_c")
 
     @property

@@ -51,8 +51,8 @@ class NextRun:
 
 def exponents(surface: Surface) -> Floats:
     """The derivatives [T, P] of all exponents: the sum of their variances is narrowed."""
-    names = surface.form.names
-    return np.eye(len(names))[[i for i, name in enumerate(names) if name.startswith(("alpha", "beta"))]]
+    form = surface.form
+    return np.eye(len(form.names))[[form.names.index(name) for name in form.exponents]]
 
 
 def optimum_at(surface: Surface, C: float, flops_per_token: Callable[[Floats], Floats] = six_S) -> Floats:

@@ -50,7 +50,7 @@ def minimise(
     weight_BN: Floats,
     start_BP: Floats,
     fixed_P: NDArray[np.bool_],
-    most_steps: int = 300,
+    most_steps: int = 1000,
 ) -> Found:
     """Minimise the objective from each start, downhill at every step.
 
