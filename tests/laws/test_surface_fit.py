@@ -250,11 +250,12 @@ def test_whatever_the_points_intervals_reach_their_numbers(form: str, objective:
 def test_intervals_hold_the_truth_at_their_rate(n_draws: int, design: str) -> None:
     at = ratios(6, 4) if design == "ratios" else grid(4, 4) if design == "grid" else grid(5, 4)
     rows = [held(draw((seed, 3), at, 0.01, checkpoints=4 if design == "checkpoints" else 1)) for seed in range(n_draws)]
-    # No number is held significantly less often than .91 or more often than .985, and all together are in between.
+    # No number is held significantly less often than .91 or more often than .985. All together lean to wide intervals,
+    # by design: with 24 runs they hold .98 to .99 (benchmarks/README.md).
     fewest, most = binom.ppf(0.005, n_draws, 0.91), binom.ppf(0.995, n_draws, 0.985)
     hits = {name: sum(row[name] for row in rows) for name in rows[0]}
     assert {name: n for name, n in hits.items() if not fewest <= n <= most} == {}
-    assert n_draws < 100 or 0.91 <= np.mean(list(hits.values())) / n_draws <= 0.985
+    assert n_draws < 100 or 0.94 <= np.mean(list(hits.values())) / n_draws <= 0.99
 
 
 @few_or_all(20, 200)
