@@ -23,6 +23,7 @@ class Status(StrEnum):
     not_converged = "not_converged"
     too_few_tokens = "too_few_tokens"
     no_variances = "no_variances"
+    not_straddled = "not_straddled"
     not_known = "not_known"
     beyond_vocabulary = "beyond_vocabulary"
     never_crosses = "never_crosses"
@@ -38,6 +39,8 @@ class Status(StrEnum):
     # a law, and how it has failed or may fail
     backtest_failed = "backtest_failed"
     intervals_missed = "intervals_missed"
+    collinear_design = "collinear_design"
+    not_identified = "not_identified"
     barely_determined = "barely_determined"
     one_document = "one_document"
     one_sided = "one_sided"
@@ -67,7 +70,10 @@ _REMEDY = {
     Status.mid_ranks: "This fit needs whole ranks: choose ties=optimistic or ties=pessimistic.",
     Status.not_converged: "The search found no maximum: do not use the numbers, and look at the counts.",
     Status.too_few_tokens: "Fewer than 3 different ranks occur: measure more tokens.",
-    Status.at_bound: "The best offset is 0, so these data call for no irreducible part: read method=ols.",
+    Status.at_bound: "A constant is best at 0, so these data do not need its term (an offset: read method=ols).",
+    Status.collinear_design: "Size and tokens vary together, so their parts are not known: predict near their line.",
+    Status.not_identified: "No point depends on a constant, so it has no value: read the others, or add such runs.",
+    Status.not_straddled: "The sizes of a budget lie to one side of its minimum: add larger or smaller models there.",
     Status.at_limit: "The best parameter lies at the edge of its family, where a simpler family begins: read that one.",
     Status.no_variances: "Weights need documents to resample: measure more than one, or choose method=ols.",
     Status.one_document: "All tokens are from one document, so nothing is known about others: give more documents.",

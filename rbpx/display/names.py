@@ -23,6 +23,7 @@ _SHORT_STATUSES = {
     Status.backtest_failed: "failed",
     Status.intervals_missed: "missed",
     Status.barely_determined: "barely",
+    Status.collinear_design: "collinear",
 }
 
 

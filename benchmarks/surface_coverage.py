@@ -1,0 +1,51 @@
+"""How often the 95 % intervals of a surface hold the truth, on drawn runs; the law is that of arXiv 2203.15556.
+
+Grids are every size with every number of tokens, ratios every size with 5 to 160 tokens for a parameter; ln y of a run
+scatters by `scatter`, under log_huber with delta = 1e-3 and 200 resamples of the runs. `checkpoints` have four points a
+run, which move together. On collinear designs (20 tokens for a parameter, exactly or within 5 %) what is predicted is a
+new run near the line.
+
+    .venv/bin/python benchmarks/surface_coverage.py [DRAWS, default 200]
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.support.surfaces import draw, grid, held, held_on_line, ratios, straight
+
+GOOD = {
+    "grid 4 x 4": (grid(4, 4), {}),
+    "grid 5 x 4": (grid(5, 4), {}),
+    "ratios 4 x 4": (ratios(4, 4), {}),
+    "ratios 6 x 4": (ratios(6, 4), {}),
+    "ratios 6 x 4, t of 3": (ratios(6, 4), {"tails": 3.0}),
+    "grid 5 x 4, checkpoints": (grid(5, 4), {"checkpoints": 4}),
+}
+LINES = {"16 runs on a line": straight(16), "16 runs within 5 %": straight(16, 0.05)}
+
+
+def main(draws: int) -> None:
+    """Print a row for each design and scatter."""
+    names = ("A", "B", "E", "alpha", "beta", "S_opt", "D_opt", "inside", "beyond", "new_run")
+    print(f"| {draws} draws | scatter | " + " | ".join(names) + " | CPU s a draw |")
+    print("|---" * (len(names) + 3) + "|")
+    for scatter in (0.01, 0.003):
+        for place, (name, (design, options)) in enumerate(GOOD.items()):
+            start = time.process_time()
+            rows = [held(draw((seed, place), design, scatter, **options)) for seed in range(draws)]
+            seconds = (time.process_time() - start) / draws
+            shares = " | ".join(f"{np.mean([row[each] for row in rows]):.3f}" for each in names)
+            print(f"| {name} | {scatter} | {shares} | {seconds:.2f} |", flush=True)
+    for name, design in LINES.items():
+        for scatter in (0.003, 0.01):
+            share = np.mean([held_on_line(draw((seed, 7), design, scatter)) for seed in range(draws)])
+            print(f"| {name} | {scatter} |" + " |" * (len(names) - 1) + f" {share:.3f} | |", flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)

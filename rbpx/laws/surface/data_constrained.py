@@ -1,0 +1,133 @@
+"""y = E + A N'^-alpha + B D'^-beta: repeated tokens, and parameters beyond what the unique tokens call for, count less.
+
+    D' = U + U R_D (1 - exp(-(D / U - 1) / R_D))               U = min(U, D)
+    N' = U_N + U_N R_N (1 - exp(-(S / U_N - 1) / R_N))         U_N = min(S, (U G)^(beta / alpha) G)
+    G  = (alpha A / (beta B))^(1 / (alpha + beta))
+
+theta is that of chinchilla, then 1 / R_D and 1 / R_N: at 0 a repeated token is worth a new one, and N' = S.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbpx.laws.surface.chinchilla import Chinchilla
+from rbpx.laws.surface.runs import Coordinates
+
+__all__ = ["DataConstrained"]
+
+Floats = NDArray[np.float64]
+
+_MOST_EXCESS: Final = 300.0  # of ln(S / U_N): no surface of runs has it, but a search may pass by, and squares it
+_DECAYS: Final = (0.02, 0.1, 0.5)  # of 1 / R_D and 1 / R_N, where searches start
+
+
+@dataclass(frozen=True)
+class DataConstrained(Chinchilla):
+    """Chinchilla's form of what the tokens and parameters are worth."""
+
+    name = "data_constrained"
+    equation = "y = E + A N'^-alpha + B D'^-beta"
+    source = "arXiv 2305.16264, eqs. 5, 6 and 11"
+    names: ClassVar[tuple[str, ...]] = (*Chinchilla.names, "R_D", "R_N")
+    reciprocal = ("R_D", "R_N")
+
+    @property
+    def lower_P(self) -> Floats:
+        """All constants are at least 0, and so are 1 / R_D and 1 / R_N."""
+        return np.zeros(7)
+
+    @property
+    def upper_P(self) -> Floats:
+        """As `Form.upper_P`; 1 / R has none."""
+        return np.append(super().upper_P, [np.inf, np.inf])
+
+    def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
+        """As `Form.evaluate`."""
+        inner_BP, q_D_B1, q_N_B1 = theta_BP[:, :5], theta_BP[:, 5:6], theta_BP[:, 6:7]
+        u_N = x.d_N if x.u_N is None else x.u_N
+        gain_BN, _, gain_by_q_BN = _worth(np.exp(x.d_N - u_N) - 1, q_D_B1)
+        d_BN = u_N + np.log1p(gain_BN)
+        ln_called_BN, called_by_BPN = self._called_for(x, inner_BP, u_N)
+        excess_BN = np.exp(np.clip(x.s_N - ln_called_BN, 0.0, _MOST_EXCESS)) - 1
+        more_BN, more_by_t_BN, more_by_q_BN = _worth(excess_BN, q_N_B1)
+        s_BN = np.minimum(ln_called_BN, x.s_N) + np.log1p(more_BN)
+        # d ln N' / d ln U_N = 1 - (S / U_N) h' / (1 + h), which is 0 where S is not beyond U_N.
+        s_by_called_BN = 1 - (1 + excess_BN) * more_by_t_BN / (1 + more_BN)
+        of_s_BN, of_d_BN = np.exp(-inner_BP[:, 3:4] * s_BN), np.exp(-inner_BP[:, 4:5] * d_BN)
+        law_BN = inner_BP[:, :1] * of_s_BN + inner_BP[:, 1:2] * of_d_BN + inner_BP[:, 2:3]
+        by_s_BN = -inner_BP[:, 3:4] * inner_BP[:, :1] * of_s_BN / law_BN
+        by_d_BN = -inner_BP[:, 4:5] * inner_BP[:, 1:2] * of_d_BN / law_BN
+        J_BPN = np.zeros((len(theta_BP), 7, x.s_N.shape[-1]))
+        J_BPN[:, 0], J_BPN[:, 1], J_BPN[:, 2] = of_s_BN / law_BN, of_d_BN / law_BN, 1 / law_BN
+        J_BPN[:, 3], J_BPN[:, 4] = -s_BN * inner_BP[:, :1] * J_BPN[:, 0], -d_BN * inner_BP[:, 1:2] * J_BPN[:, 1]
+        J_BPN[:, :5] += (by_s_BN * s_by_called_BN)[:, None] * called_by_BPN
+        J_BPN[:, 5] = by_d_BN * gain_by_q_BN / (1 + gain_BN)
+        J_BPN[:, 6] = by_s_BN * more_by_q_BN / (1 + more_BN)
+        return np.log(law_BN), J_BPN
+
+    def bend(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
+        """As `Form.bend`, by differences."""
+        return super(Chinchilla, self).bend(x, theta_BP, J_BPN, pull_BN)
+
+    def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
+        """Those of chinchilla, each with several decays."""
+        inner_BP = super().starts(x, ln_y_N)
+        decays = [(q_D, q_N) for q_D in _DECAYS for q_N in _DECAYS]
+        return np.concatenate([np.column_stack([inner_BP, np.tile(pair, (len(inner_BP), 1))]) for pair in decays])
+
+    def constants(self, x: Coordinates, theta_BP: Floats) -> dict[str, Floats]:
+        """As `Form.constants`; R_D and R_N are infinite where what is repeated is worth as much as what is new."""
+        with np.errstate(divide="ignore"):
+            return {**super().constants(x, theta_BP[:, :5]), "R_D": 1 / theta_BP[:, 5], "R_N": 1 / theta_BP[:, 6]}
+
+    def theta(self, x: Coordinates, constants: Mapping[str, float | None]) -> Floats:
+        """As `Form.theta`; an R of None is infinite."""
+        decays = [0.0 if R is None else 1 / R for R in (constants["R_D"], constants["R_N"])]
+        return np.append(super().theta(x, constants), decays)
+
+    def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
+        """As `Form.unidentified`: R_D and R_N where no token was repeated, R_N where no model is beyond U_N."""
+        inner = super().unidentified(x, theta_P[:5])
+        if x.u_N is None or not np.any(x.d_N > x.u_N + 1e-6):
+            return (*inner, "R_D", "R_N")
+        beyond_N = x.s_N > self._called_for(x, theta_P[None, :5], x.u_N)[0][0]
+        return inner if np.any(beyond_N) else (*inner, "R_N")
+
+    def _called_for(self, x: Coordinates, inner_BP: Floats, u_N: Floats) -> tuple[Floats, Floats]:
+        """Ln(U_N / S_ref), what the unique tokens call for, [B, N], and its derivatives [B, 5, N].
+
+        At least ln(S / S_ref) where a constant is 0, so that there is no optimum.
+        """
+        A_B, B_B, _, alpha_B, beta_B = inner_BP.T
+        known_B = (A_B > 0) & (B_B > 0) & (alpha_B > 0) & (beta_B > 0)
+        A_B, B_B, alpha_B, beta_B = (np.where(known_B, each, 1.0) for each in (A_B, B_B, alpha_B, beta_B))
+        both_B, ratio_B = alpha_B + beta_B, beta_B / alpha_B
+        ln_A_B, ln_B_B = np.log(A_B) + alpha_B * x.ln_S_ref, np.log(B_B) + beta_B * x.ln_D_ref
+        ln_G_B = (np.log(alpha_B / beta_B) + ln_A_B - ln_B_B) / both_B
+        ln_U_N = u_N + x.ln_D_ref
+        called_BN = ratio_B[:, None] * (ln_U_N + ln_G_B[:, None]) + (ln_G_B - x.ln_S_ref)[:, None]
+        by_ln_G_B = ratio_B + 1  # = both / alpha
+        by_BPN = np.zeros((len(inner_BP), 5, u_N.shape[-1]))
+        by_BPN[:, 0] = (by_ln_G_B / both_B / A_B)[:, None]
+        by_BPN[:, 1] = (-by_ln_G_B / both_B / B_B)[:, None]
+        ln_G_by_alpha_B = (1 / alpha_B + x.ln_S_ref - ln_G_B) / both_B
+        ln_G_by_beta_B = (-1 / beta_B - x.ln_D_ref - ln_G_B) / both_B
+        level_BN = ln_U_N + ln_G_B[:, None]
+        by_BPN[:, 3] = (by_ln_G_B * ln_G_by_alpha_B)[:, None] - (ratio_B / alpha_B)[:, None] * level_BN
+        by_BPN[:, 4] = (by_ln_G_B * ln_G_by_beta_B)[:, None] + level_BN / alpha_B[:, None]
+        return np.where(known_B[:, None], called_BN, np.inf), np.where(known_B[:, None, None], by_BPN, 0.0)
+
+
+def _worth(t: Floats, q_B1: Floats) -> tuple[Floats, Floats, Floats]:
+    """What t repetitions are worth, h = (1 - exp(-t q)) / q, which is t at q = 0; its derivatives by t and by q."""
+    z = t * q_B1
+    decay = np.exp(-z)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        h = np.where(z > 0, -np.expm1(-z) / q_B1, t)
+        # Below 1e-4 the difference of nearly equal numbers loses digits, and two terms of the series are exact to 1e-9.
+        by_q = np.where(z > 1e-4, (z * decay + np.expm1(-z)) / q_B1**2, -(t**2) * (0.5 - z / 3))
+    return h, decay, by_q

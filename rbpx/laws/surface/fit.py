@@ -1,0 +1,348 @@
+"""Fits of a surface y(S, D): constants with intervals over runs, what they minimise, and a status.
+
+Each point fit searches from many starts, each resample of the runs from the fit. Shapes: N points, B resamples, P
+numbers of theta.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rbpx.laws.bootstrap import MIN_RESAMPLES, MOST_LEFT_OUT, run_weights
+from rbpx.laws.interval import Estimate, around, half_width
+from rbpx.laws.surface.chinchilla import Chinchilla
+from rbpx.laws.surface.data_constrained import DataConstrained
+from rbpx.laws.surface.design import Design, judge
+from rbpx.laws.surface.form import Form
+from rbpx.laws.surface.kaplan import Kaplan
+from rbpx.laws.surface.objective import DELTA, Objective, ln_likelihood
+from rbpx.laws.surface.runs import Coordinates, Runs
+from rbpx.laws.surface.solve import minimise
+from rbpx.status import Status, first_of, in_order
+
+__all__ = ["FORMS", "Surface", "SurfaceFit", "fit_surface", "surface_of"]
+
+Floats = NDArray[np.float64]
+
+FORMS: Final[dict[str, type[Form]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
+
+_MOST_STARTS: Final = 49  # those with the least objective
+_FEW_STEPS: Final = 25  # after which the best are searched to the end
+_FINALISTS: Final = 10
+_MOST_STEPS: Final = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """A surface with given constants, and the same of each resample of the runs.
+
+    Attributes:
+        form: its equation.
+        x: the coordinates of the points that it was fitted to.
+        theta_P: its constants as the search counts them.
+        theta_BP: those of the resamples; NaN where one could not be fitted.
+        n_runs: that were resampled.
+        n_free: constants that were fitted.
+        residual_N: ln y_fit - ln y of each point.
+    """
+
+    form: Form
+    x: Coordinates
+    theta_P: Floats
+    theta_BP: Floats
+    n_runs: int
+    n_free: int
+    residual_N: Floats
+
+    def ln_y(self, S: ArrayLike, D: ArrayLike, U: ArrayLike | None = None) -> tuple[Floats, Floats]:
+        """Ln y of the fit [N] and of each resample [B, N] at other points.
+
+        Args:
+            S: sizes, [N].
+            D: tokens, [N].
+            U: unique tokens among them; None where all are.
+        """
+        theta = np.vstack([self.theta_P, self.theta_BP])
+        with np.errstate(invalid="ignore"):  # resamples that were not fitted
+            ln_y = self.form.evaluate(self.x.at(S, D, U), theta)[0] + math.log(self.form.y_ref)
+        return ln_y[0], ln_y[1:]
+
+    def constants(self) -> dict[str, tuple[float, Floats]]:
+        """Each constant of the fit, and of each resample [B]."""
+        of_all = self.form.constants(self.x, np.vstack([self.theta_P, self.theta_BP]))
+        return {name: (float(each[0]), each[1:]) for name, each in of_all.items()}
+
+    def estimate(self, value: float, resampled_B: Floats, of_run: float = 0.0) -> Estimate:
+        """A number with its 95 % interval over runs: Student's t, with as many degrees of freedom as runs leave.
+
+        There is no interval where more than 5 % of the resamples do not have the number, or no freedom is left.
+
+        Args:
+            value: of the fit.
+            resampled_B: of each resample; those that are not finite do not have it.
+            of_run: standard deviation of one run about the surface, for the value of a run that is not among them.
+        """
+        if not math.isfinite(value):
+            return Estimate(None, None, None)
+        usable_B = resampled_B[np.isfinite(resampled_B)]
+        dof = self.n_runs - self.n_free
+        if len(usable_B) < max(MIN_RESAMPLES, (1 - MOST_LEFT_OUT) * len(resampled_B)) or dof < 1:
+            return Estimate(value, None, None)
+        # Exponential weights give a mean of n numbers (n - 1) / (n + 1) of the variance that an unbiased estimate has.
+        of_resamples = float(usable_B.var(ddof=1)) * (self.n_runs + 1) / (self.n_runs - 1)
+        sd = math.sqrt(of_resamples + of_run**2)
+        return Estimate(value, *around(value, half_width(scatter=sd, dof=dof)))
+
+    def of_constants(self, number: Callable[[Mapping[str, Floats]], Floats]) -> Estimate:
+        """A function of the constants with its interval.
+
+        Args:
+            number: constants by name, each [B], in; the number of each set, [B], out; not finite where it has none.
+        """
+        of_all = self.form.constants(self.x, np.vstack([self.theta_P, self.theta_BP]))
+        with np.errstate(all="ignore"):
+            values = number(of_all)
+        return self.estimate(float(values[0]), values[1:])
+
+    def predict(self, S: float, D: float, U: float | None = None, new_run: bool = False) -> Estimate:
+        """The value at another point, with the interval of the surface there or that of one new run.
+
+        Args:
+            S: size.
+            D: tokens.
+            U: unique tokens among them; None where all are.
+            new_run: whether the interval is that of a run to be trained, which scatters about the surface as others do.
+        """
+        (ln_y,), ln_y_B1 = self.ln_y([S], [D], None if U is None else [U])
+        return exponential(self.estimate(float(ln_y), ln_y_B1[:, 0], self.scatter if new_run else 0.0))
+
+    @property
+    def scatter(self) -> float:
+        """Standard deviation of ln y of one run about the surface; NaN where runs leave no freedom."""
+        dof = self.n_runs - self.n_free
+        return math.sqrt(float(np.mean(self.residual_N**2)) * self.n_runs / dof) if dof > 0 else math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceFit:
+    """A fitted surface.
+
+    Attributes:
+        form: name of its form.
+        objective_name: what was minimised.
+        delta: of Huber's loss.
+        constants: by the names of the source, each with a 95 % interval over runs; None where it has no value.
+        objective: the sum of losses over the points; None without a fit.
+        aic: 2 P - 2 ln L (`ln_likelihood`), for comparison with other forms of the same points and objective.
+        bic: P ln N - 2 ln L.
+        n_points: points.
+        n_runs: runs that they are of.
+        at_bound: constants at their least value.
+        design: what the points can tell; None without points.
+        reasons: all statuses that hold.
+        n_left_out: resamples that were not fitted.
+        surface: the numbers to compute with; None without a fit.
+        runs: the points.
+    """
+
+    form: str
+    objective_name: Objective
+    delta: float
+    constants: dict[str, Estimate]
+    objective: float | None
+    aic: float | None
+    bic: float | None
+    n_points: int
+    n_runs: int
+    at_bound: tuple[str, ...]
+    design: Design | None
+    reasons: tuple[Status, ...]
+    n_left_out: int
+    surface: Surface | None
+    runs: Runs
+
+    @property
+    def status(self) -> Status:
+        """The first of the reasons."""
+        return first_of(self.reasons)
+
+
+def fit_surface(
+    runs: Runs,
+    form: str = "chinchilla",
+    objective: Objective = Objective.log_huber,
+    delta: float = DELTA,
+    n_resamples: int = 200,
+    seed: int = 0,
+) -> SurfaceFit:
+    """Fit a form to the points of runs.
+
+    Args:
+        runs: the points.
+        form: a name in `FORMS`.
+        objective: what is minimised.
+        delta: where Huber's loss becomes linear, in ln y for `log_huber`, in the unit of y for `huber`.
+        n_resamples: resamples of the runs, whole; with `y_BN` each also takes y under a resample of the documents.
+        seed: of the resamples.
+
+    Returns:
+        The fit. Without numbers its status is not_positive (a y is not positive and finite), too_few_sizes (no more
+        points than constants), no_variation (all y are equal) or not_converged. With numbers: not_identified where
+        a constant has no value (R_D and R_N where no token was repeated), collinear_design (`Design`), at_bound,
+        barely_determined (the interval of an exponent is open, or as wide as the exponent).
+
+    Raises:
+        ValueError: if delta is not positive.
+        KeyError: if there is no such form.
+    """
+    if not 0 < delta < math.inf:
+        raise ValueError(f"delta must be positive and finite, got {delta}")
+    kind, N = FORMS[form], len(runs.y_N)
+    objective = Objective(objective)
+    fixed_P = np.zeros(len(kind.names), dtype=bool)
+    if kind is DataConstrained and not runs.repeats:
+        fixed_P[5:] = True
+    n_free = int((~fixed_P).sum())
+
+    def without(status: Status) -> SurfaceFit:
+        none = {name: Estimate(None, None, None) for name in kind.names}
+        design = judge(runs.S_N, runs.D_N) if N else None
+        reasons = [status, *([Status.collinear_design] if design is not None and design.is_collinear else [])]
+        none_of = (None, None, None, N, runs.n_groups, (), design, in_order(reasons), 0, None)
+        return SurfaceFit(form, objective, delta, none, *none_of, runs)
+
+    if N == 0 or not np.all((runs.y_N > 0) & np.isfinite(runs.y_N)):
+        return without(Status.not_positive if N else Status.too_few_sizes)
+    if N <= n_free:
+        return without(Status.too_few_sizes)
+    if np.all(runs.y_N == runs.y_N[0]):
+        return without(Status.no_variation)
+    y_ref = float(np.exp(np.log(runs.y_N).mean()))
+    equation = kind(y_ref)
+    ln_y_N = np.log(runs.y_N / y_ref)
+    unit = 1.0 if objective is Objective.log_huber else y_ref
+    theta_P, total, converged = _search(equation, runs, objective, delta / unit, ln_y_N, fixed_P)
+    if not converged:
+        return without(Status.not_converged)
+    theta_BP = _refit(equation, runs, objective, delta / unit, ln_y_N, theta_P, fixed_P, n_resamples, seed)
+    ln_fit_1N, J_1PN = equation.evaluate(runs.x, theta_P[None])
+    surface = Surface(equation, runs.x, theta_P, theta_BP, runs.n_groups, n_free, ln_fit_1N[0] - ln_y_N)
+    unidentified = equation.unidentified(runs.x, theta_P)
+    at_bound = tuple(name for name in equation.bounded(theta_P) if name not in unidentified)
+    design = judge(runs.S_N, runs.D_N, J_1PN[0])
+    constants = {name: _of_constant(surface, name, name in unidentified) for name in kind.names}
+    reasons = {
+        Status.barely_determined: n_resamples > 0
+        and any(map(_is_open, (constants[name] for name in kind.exponents if name not in unidentified))),
+        Status.not_identified: bool(unidentified),
+        Status.collinear_design: design.is_collinear,
+        Status.at_bound: bool(at_bound),
+    }
+    objective_total = total * unit**2
+    ln_L = ln_likelihood(objective, delta, objective_total, N)
+    return SurfaceFit(
+        form,
+        objective,
+        delta,
+        constants,
+        objective_total,
+        None if ln_L is None else 2 * n_free - 2 * ln_L,
+        None if ln_L is None else n_free * math.log(N) - 2 * ln_L,
+        N,
+        runs.n_groups,
+        at_bound,
+        design,
+        in_order(status for status, holds in reasons.items() if holds),
+        int((~np.isfinite(theta_BP).all(axis=1)).sum()),
+        surface,
+        runs,
+    )
+
+
+def surface_of(form: str, constants: Mapping[str, float | None], runs: Runs) -> Surface:
+    """A surface with constants that a source prints, at the points of runs; without resamples."""
+    y_ref = 1.0
+    equation = FORMS[form](y_ref)
+    theta_P = equation.theta(runs.x, constants)
+    residual_N = equation.evaluate(runs.x, theta_P[None])[0][0] - np.log(runs.y_N)
+    return Surface(equation, runs.x, theta_P, np.empty((0, len(theta_P))), runs.n_groups, 0, residual_N)
+
+
+def exponential(of_logarithm: Estimate) -> Estimate:
+    """A number and its ends from those of its logarithm; None beyond the range of a float."""
+    ends = (of_logarithm.value, of_logarithm.lo, of_logarithm.hi)
+    return Estimate(*(None if each is None or abs(each) > 700 else math.exp(each) for each in ends))
+
+
+def _search(
+    form: Form, runs: Runs, objective: Objective, delta: float, ln_y_N: Floats, fixed_P: NDArray[np.bool_]
+) -> tuple[Floats, float, bool]:
+    """The best of many starts: all for a few steps, the best of them to the end."""
+    start_BP = form.starts(runs.x, ln_y_N)
+    start_BP[:, fixed_P] = 0.0
+    start_BP = np.unique(start_BP, axis=0)
+    one_1N = np.ones((1, len(ln_y_N)))
+    with np.errstate(all="ignore"):  # a start from which a form cannot be computed is left out
+        ln_fit_BN, J_BPN = form.evaluate(runs.x, start_BP)
+    misfit_B = np.abs(ln_fit_BN - ln_y_N).sum(axis=1) + 0 * J_BPN.sum(axis=(1, 2))
+    start_BP = start_BP[np.argsort(misfit_B)[: min(_MOST_STARTS, int(np.isfinite(misfit_B).sum()))]]
+    first = minimise(form, runs.x, objective, delta, ln_y_N[None], one_1N, start_BP, fixed_P, _FEW_STEPS)
+    best_BP = first.theta_BP[np.argsort(first.total_B)[:_FINALISTS]]
+    last = minimise(form, runs.x, objective, delta, ln_y_N[None], one_1N, best_BP, fixed_P, _MOST_STEPS)
+    best = int(np.argmin(last.total_B))
+    return last.theta_BP[best], float(last.total_B[best]), bool(last.converged_B[best])
+
+
+def _refit(
+    form: Form,
+    runs: Runs,
+    objective: Objective,
+    delta: float,
+    ln_y_N: Floats,
+    theta_P: Floats,
+    fixed_P: NDArray[np.bool_],
+    n_resamples: int,
+    seed: int,
+) -> Floats:
+    """Theta of each resample of the runs, [B, P]; NaN where one has too little in it, or no end was found."""
+    theta_BP = np.full((n_resamples, len(theta_P)), np.nan)
+    if n_resamples == 0 or runs.n_groups < 2:
+        return theta_BP
+    weight_BN = run_weights(runs.n_groups, n_resamples, seed)[:, runs.group_N]
+    ln_y_BN, usable_B = ln_y_N[None], np.full(n_resamples, True)
+    if runs.y_BN is not None:
+        drawn_B = np.random.default_rng(seed).integers(len(runs.y_BN), size=n_resamples)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ln_y_BN = np.log(runs.y_BN[drawn_B] / form.y_ref)
+        usable_B = np.asarray(np.isfinite(ln_y_BN).all(axis=1))
+        ln_y_BN = ln_y_BN[usable_B]
+    start_BP = np.tile(theta_P, (int(usable_B.sum()), 1))
+    found = minimise(form, runs.x, objective, delta, ln_y_BN, weight_BN[usable_B], start_BP, fixed_P)
+    theta_BP[usable_B] = np.where(found.converged_B[:, None], found.theta_BP, np.nan)
+    return theta_BP
+
+
+def _of_constant(surface: Surface, name: str, has_none: bool) -> Estimate:
+    """A constant with its interval: in its logarithm, or its reciprocal, where that is what the points determine."""
+    value, value_B = surface.constants()[name]
+    if has_none or math.isnan(value):
+        return Estimate(None, None, None)
+    with np.errstate(all="ignore"):
+        if name in surface.form.reciprocal:
+            inverse = surface.estimate(1 / value, 1 / value_B)
+            # Half an interval about 1 / R may reach below 0: then R has no upper end.
+            ends = (inverse.value, inverse.hi, inverse.lo)
+            return Estimate(*(None if each is None or each <= 0 else 1 / each for each in ends))
+        if name in surface.form.logarithmic and value > 0:
+            return exponential(surface.estimate(math.log(value), np.log(value_B)))
+    linear = surface.estimate(value, value_B)
+    return Estimate(value, None if linear.lo is None else max(linear.lo, 0.0), linear.hi)
+
+
+def _is_open(exponent: Estimate) -> bool:
+    """Whether an exponent has no interval, or one at least as wide as itself."""
+    return exponent.value is None or exponent.ends is None or exponent.ends[1] - exponent.ends[0] >= exponent.value

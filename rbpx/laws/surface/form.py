@@ -1,0 +1,89 @@
+"""A form of y(S, D): its constants, ln y and its derivatives at many sets of them, and where a search starts.
+
+A search moves theta, numbers of the order of 1: constants at the reference point of the coordinates with y in units of
+its geometric mean. `constants` turns them into what a source prints. Shapes: B sets of constants, N points, P numbers.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbpx.laws.surface.runs import Coordinates
+
+__all__ = ["STEEPEST", "Form"]
+
+Floats = NDArray[np.float64]
+
+STEEPEST: Final = 4.0  # of an exponent
+
+_STEP: Final = 1e-6  # of differences of derivatives; their error only slows a search
+
+
+@dataclass(frozen=True)
+class Form(ABC):
+    """An equation y(S, D).
+
+    Attributes:
+        y_ref: the unit of y in which theta is counted.
+    """
+
+    y_ref: float
+
+    name: ClassVar[str]
+    equation: ClassVar[str]
+    source: ClassVar[str]
+    names: ClassVar[tuple[str, ...]]  # of its constants, as sources print them
+    exponents: ClassVar[tuple[str, ...]]  # those of S and D
+    logarithmic: ClassVar[tuple[str, ...]]  # those whose logarithm has a symmetric interval
+    reciprocal: ClassVar[tuple[str, ...]] = ()  # those whose reciprocal has one
+
+    @property
+    @abstractmethod
+    def lower_P(self) -> Floats:
+        """The least value of each number of theta."""
+
+    @abstractmethod
+    def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
+        """Ln y at each point, [B, N], and its derivatives by theta, [B, P, N]; y in units of y_ref."""
+
+    @abstractmethod
+    def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
+        """Where searches start, [B, P]."""
+
+    @abstractmethod
+    def constants(self, x: Coordinates, theta_BP: Floats) -> dict[str, Floats]:
+        """Each constant in the units of its source, [B]; not finite where it has no value."""
+
+    @abstractmethod
+    def theta(self, x: Coordinates, constants: Mapping[str, float | None]) -> Floats:
+        """The numbers [P] of given constants."""
+
+    @property
+    @abstractmethod
+    def upper_P(self) -> Floats:
+        """The greatest value of each: exponents beyond `STEEPEST` are a step between two sizes, no power law."""
+
+    def bounded(self, theta_P: Floats) -> tuple[str, ...]:
+        """The constants that lie at their bounds, by name."""
+        at_P = (theta_P <= self.lower_P) | (theta_P >= self.upper_P)
+        return tuple(name for name, at in zip(self.names, at_P, strict=True) if at)
+
+    def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
+        """The constants on which no point depends, by name."""
+        return ()
+
+    def bend(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
+        """The sum over points of pull times the second derivatives of ln y, [B, P, P], by differences of J."""
+        P = theta_BP.shape[1]
+        bend_BPP = np.empty((len(theta_BP), P, P))
+        g_BP = (J_BPN @ pull_BN[..., None])[..., 0]
+        for p in range(P):
+            step_BP = np.zeros_like(theta_BP)
+            step_BP[:, p] = np.where(theta_BP[:, p] + _STEP > self.upper_P[p], -_STEP, _STEP)
+            moved_BP = (self.evaluate(x, theta_BP + step_BP)[1] @ pull_BN[..., None])[..., 0]
+            bend_BPP[:, p] = (moved_BP - g_BP) / step_BP[:, p, None]
+        return (bend_BPP + bend_BPP.swapaxes(1, 2)) / 2

@@ -1,0 +1,255 @@
+"""The optimum without a form: a parabola through the runs of each budget, and the lower envelope of all runs.
+
+Where budgets do not line up, each size is interpolated in ln D. Shapes: N points, M sizes of one budget.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbpx.laws.bootstrap import MOST_LEFT_OUT, Recipe, document_weights, estimate
+from rbpx.laws.fieller import fieller
+from rbpx.laws.interval import Estimate, from_stderr, reaching, student_t
+from rbpx.laws.surface.fit import exponential
+from rbpx.laws.surface.runs import Runs, six_S
+from rbpx.status import Status
+
+__all__ = ["AlongC", "Budget", "Envelope", "IsoFlop", "envelope", "isoflop", "reached_budgets"]
+
+Floats = NDArray[np.float64]
+Curves = dict[float, tuple[Floats, Floats]]
+
+_LEAST_SIZES: Final = 4
+_SAME: Final = 0.01  # of ln D: a run that is so close to a budget is of it
+_BUDGETS: Final = 30  # of an envelope, evenly spaced in ln C
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The optimum of one budget.
+
+    Attributes:
+        C: training FLOPs.
+        S: size at the minimum of the parabola of ln y in ln S, with a 95 % interval by Fieller; None without one.
+        D: tokens there.
+        y: ln y of the parabola there, exponentiated.
+        sizes: whose runs, or neighbours in ln D, are at this budget.
+        y_of_sizes: y of each.
+        n_interpolated: how many of them lie between two runs.
+        status: ok, too_few_sizes (below 4), not_straddled (the minimum is not between the sizes, or the parabola opens
+            downwards: then there are no numbers).
+    """
+
+    C: float
+    S: Estimate
+    D: Estimate
+    y: float | None
+    sizes: tuple[float, ...]
+    y_of_sizes: tuple[float, ...]
+    n_interpolated: int
+    status: Status
+
+
+@dataclass(frozen=True)
+class AlongC:
+    """A power law of the optimum in C: S = S_ref (C / C_ref)^a.
+
+    Attributes:
+        a: exponent of S; D has 1 - a where C = 6 S D.
+        C_ref: geometric mean of the budgets.
+        S_ref: the size there.
+        n_budgets: how many enter.
+    """
+
+    a: Estimate
+    C_ref: float
+    S_ref: Estimate
+    n_budgets: int
+
+
+@dataclass(frozen=True)
+class IsoFlop:
+    """The optimum of each budget, and the law through those that have one; None below 3 of them."""
+
+    budgets: tuple[Budget, ...]
+    law: AlongC | None
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """The size with the least y at each budget that at least two sizes reach, and the law through them.
+
+    The size is always one that was trained, so the law is biased where sizes are far apart.
+
+    Attributes:
+        C: budgets.
+        S: the best size of each.
+        y: its y.
+        law: with intervals over runs; None where fewer than 3 sizes are ever the best.
+    """
+
+    C: tuple[float, ...]
+    S: tuple[float, ...]
+    y: tuple[float, ...]
+    law: AlongC | None
+
+
+def isoflop(runs: Runs, budgets: Sequence[float], flops_per_token: Callable[[Floats], Floats] = six_S) -> IsoFlop:
+    """Fit a parabola of ln y in ln S to each budget, and a power law to the minima.
+
+    Args:
+        runs: of positive y; of points with the same S and D the mean of ln y is taken.
+        budgets: training FLOPs.
+        flops_per_token: of a size.
+    """
+    curves = _curves(runs, np.ones(len(runs.y_N)))
+    found = tuple(_budget(curves, C, flops_per_token) for C in budgets)
+    usable = [each for each in found if each.status is Status.ok and each.S.value is not None]
+    ln_C, ln_S = np.log([each.C for each in usable]), np.log([each.S.value or math.nan for each in usable])
+    return IsoFlop(found, _law(ln_C, ln_S) if len(usable) >= 3 else None)
+
+
+def reached_budgets(runs: Runs, n: int = 5, flops_per_token: Callable[[Floats], Floats] = six_S) -> tuple[float, ...]:
+    """At most n budgets, evenly spaced in ln C, that at least 4 sizes reach: those to ask `isoflop` for by default."""
+    ln_C_N = np.log(runs.D_N * flops_per_token(runs.S_N))
+    # Runs of one budget are at their own C; between budgets that line up, few sizes have runs to both sides.
+    ln_C_G = np.unique(np.concatenate([ln_C_N, np.linspace(ln_C_N.min(), ln_C_N.max(), 10 * _BUDGETS)]))
+    ln_y_MG, _ = _at_budgets(_curves(runs, np.ones(len(runs.y_N))), ln_C_G, flops_per_token)
+    usable_G = ln_C_G[np.isfinite(ln_y_MG).sum(axis=0) >= _LEAST_SIZES]
+    if len(usable_G) == 0:
+        return ()
+    wanted = np.linspace(usable_G[0], usable_G[-1], n)
+    nearest = {float(usable_G[np.argmin(np.abs(usable_G - each))]) for each in wanted}
+    return tuple(math.exp(each) for each in sorted(nearest))
+
+
+def envelope(
+    runs: Runs, flops_per_token: Callable[[Floats], Floats] = six_S, n_resamples: int = 200, seed: int = 0
+) -> Envelope:
+    """The lower envelope over sizes, each interpolated between its own runs, and a power law of the best size in C.
+
+    Args:
+        runs: as in `isoflop`.
+        flops_per_token: of a size.
+        n_resamples: resamples of the runs, at least 1.
+        seed: of the resamples.
+
+    Source:
+        arXiv 2203.15556, approach 1.
+    """
+    ln_C_N = np.log(runs.D_N * flops_per_token(runs.S_N))
+    ln_C_G = np.linspace(ln_C_N.min(), ln_C_N.max(), _BUDGETS)
+    at_G, ln_S_G, ln_y_G = _best(_curves(runs, np.ones(len(runs.y_N))), ln_C_G, flops_per_token)
+    law = None
+    if len(np.unique(ln_S_G)) >= 3:
+        middle = float(at_G.mean())
+        value = _slope_and_level(at_G, ln_S_G, middle)
+        count_BG = document_weights(runs.n_groups, n_resamples, seed)
+        of_B2 = np.full((len(count_BG), 2), np.nan)
+        for b, weight_N in enumerate(count_BG[:, runs.group_N]):
+            again_G, ln_S_again_G, _ = _best(_curves(runs, weight_N), ln_C_G, flops_per_token)
+            if len(np.unique(ln_S_again_G)) >= 3:
+                of_B2[b] = _slope_and_level(again_G, ln_S_again_G, middle)
+        a, S_ref = (_over_runs(float(value[i]), of_B2[:, i], runs.n_groups) for i in range(2))
+        law = AlongC(a, math.exp(middle), exponential(S_ref), len(at_G))
+    C, S, y = (tuple(np.exp(each_G).tolist()) for each_G in (at_G, ln_S_G, ln_y_G))
+    return Envelope(C, S, y, law)
+
+
+def _over_runs(value: float, resampled_B: Floats, n_runs: int) -> Estimate:
+    if np.isfinite(resampled_B).sum() < (1 - MOST_LEFT_OUT) * len(resampled_B):
+        return Estimate(value, None, None)
+    ends = estimate(value, resampled_B, n_runs, Recipe.percentile).ends
+    return Estimate(value, *((None, None) if ends is None else reaching(value, ends)))
+
+
+def _curves(runs: Runs, weight_N: Floats) -> Curves:
+    """Of each size, by ln S: ln D in increasing order and ln y there, weighted means where runs coincide."""
+    curves = {}
+    for S in np.unique(runs.S_N):
+        of_size_N = (runs.S_N == S) & (weight_N > 0)
+        ln_D, place = np.unique(np.log(runs.D_N[of_size_N]), return_inverse=True)
+        weight, ln_y = weight_N[of_size_N], np.log(runs.y_N[of_size_N])
+        if len(ln_D):
+            curves[math.log(S)] = (ln_D, np.bincount(place, weight * ln_y) / np.bincount(place, weight))
+    return curves
+
+
+def _at_budgets(curves: Curves, ln_C_G: Floats, flops_per_token: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+    """Of each size and budget, [M, G]: ln y, NaN where the runs of a size do not reach it; the distance to a run."""
+    ln_S_M = np.array(list(curves))
+    at_MG = ln_C_G - np.log(flops_per_token(np.exp(ln_S_M)))[:, None]
+    ln_y_MG, away_MG = np.full(at_MG.shape, np.nan), np.empty(at_MG.shape)
+    for (ln_D, ln_y), at_G, ln_y_G, away_G in zip(curves.values(), at_MG, ln_y_MG, away_MG, strict=True):
+        apart = np.abs(ln_D[:, None] - at_G)
+        nearest_G = np.argmin(apart, axis=0)
+        away_G[:] = apart.min(axis=0)
+        inside_G = (ln_D[0] < at_G) & (at_G < ln_D[-1])
+        ln_y_G[away_G <= _SAME] = ln_y[nearest_G[away_G <= _SAME]]
+        ln_y_G[inside_G] = np.interp(at_G[inside_G], ln_D, ln_y)
+    return ln_y_MG, away_MG
+
+
+def _best(curves: Curves, ln_C_G: Floats, flops_per_token: Callable[[Floats], Floats]) -> tuple[Floats, Floats, Floats]:
+    """The budgets that two sizes reach, ln S of the best size of each, and its ln y."""
+    ln_y_MG = _at_budgets(curves, ln_C_G, flops_per_token)[0]
+    reached_G = np.isfinite(ln_y_MG).sum(axis=0) >= 2
+    low_MG = np.where(np.isfinite(ln_y_MG), ln_y_MG, np.inf)[:, reached_G]
+    return ln_C_G[reached_G], np.array(list(curves))[np.argmin(low_MG, axis=0)], low_MG.min(axis=0)
+
+
+def _budget(curves: Curves, C: float, flops_per_token: Callable[[Floats], Floats]) -> Budget:
+    of_all_M, away_M = (each_M1[:, 0] for each_M1 in _at_budgets(curves, np.log([C]), flops_per_token))
+    there_M = np.isfinite(of_all_M)
+    ln_S_M, ln_y_M = np.array(list(curves))[there_M], of_all_M[there_M]
+    sizes, values = tuple(np.exp(ln_S_M).tolist()), tuple(np.exp(ln_y_M).tolist())
+    n_interpolated = int((away_M[there_M] > _SAME).sum())
+    none = Estimate(None, None, None)
+
+    def without(status: Status) -> Budget:
+        return Budget(C, none, none, None, sizes, values, n_interpolated, status)
+
+    if len(ln_S_M) < _LEAST_SIZES:
+        return without(Status.too_few_sizes)
+    middle = float(ln_S_M.mean())
+    u_M = ln_S_M - middle
+    X_M3 = np.stack([np.ones_like(u_M), u_M, u_M**2], axis=1)
+    of_3 = np.linalg.lstsq(X_M3, ln_y_M)[0]
+    at = -of_3[1] / (2 * of_3[2]) if of_3[2] > 0 else math.nan
+    if not u_M.min() < at < u_M.max():
+        return without(Status.not_straddled)
+    residual_M, dof = ln_y_M - X_M3 @ of_3, len(u_M) - 3
+    covariance_33 = np.linalg.inv(X_M3.T @ X_M3) * float(residual_M @ residual_M) / dof
+    # The minimum is where slope + 2 curvature u = 0: a ratio of two normal numbers.
+    turn_23 = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, 2.0]])
+    height, slope = turn_23 @ of_3
+    ends = fieller(float(height), float(slope), turn_23 @ covariance_33 @ turn_23.T * student_t(dof) ** 2)
+    ln_S = Estimate(middle + at, *(None if end is None else middle + end for end in ends))
+
+    def ln_D_of(ln_S: float | None) -> float | None:
+        return None if ln_S is None else math.log(C / float(flops_per_token(np.array([math.exp(ln_S)]))[0]))
+
+    ln_D = Estimate(ln_D_of(ln_S.value), ln_D_of(ln_S.hi), ln_D_of(ln_S.lo))
+    y = math.exp(float(of_3 @ [1.0, at, at**2]))
+    return Budget(C, exponential(ln_S), exponential(ln_D), y, sizes, values, n_interpolated, Status.ok)
+
+
+def _law(ln_C: Floats, ln_S: Floats) -> AlongC:
+    """Least squares of ln S on ln C, with intervals from the scatter about the line."""
+    middle, n = float(ln_C.mean()), len(ln_C)
+    a, level = _slope_and_level(ln_C, ln_S, middle)
+    left = ln_S - level - a * (ln_C - middle)
+    variance = float(left @ left) / (n - 2)
+    about = ln_C - middle
+    of_a = from_stderr(a, math.sqrt(variance / float(about @ about)), n - 2)
+    return AlongC(of_a, math.exp(middle), exponential(from_stderr(level, math.sqrt(variance / n), n - 2)), n)
+
+
+def _slope_and_level(ln_C: Floats, ln_S: Floats, middle: float) -> tuple[float, float]:
+    about = ln_C - ln_C.mean()
+    a = float(about @ ln_S / (about @ about))
+    return a, float(ln_S.mean() + a * (middle - ln_C.mean()))

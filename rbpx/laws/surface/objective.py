@@ -1,0 +1,107 @@
+"""What a surface is fitted by: a sum over points of a loss of ln y_fit - ln y, or of y_fit - y.
+
+Shapes: B sets of points, N points.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+__all__ = ["DELTA", "Loss", "Objective", "ln_likelihood", "loss"]
+
+Floats = NDArray[np.float64]
+
+DELTA: Final = 1e-3
+
+
+class Objective(StrEnum):
+    """The loss of one point, r its residual.
+
+    `log_huber` is Huber's loss of r = ln y_fit - ln y: r^2 / 2 up to delta, delta (|r| - delta / 2) beyond.
+    `huber` is the same of r = y_fit - y. `least_squares` is r^2 of r = y_fit - y.
+    """
+
+    log_huber = "log_huber"
+    huber = "huber"
+    least_squares = "least_squares"
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """The loss of each point and its derivatives by ln y_fit.
+
+    Attributes:
+        value_BN: the loss.
+        first_BN: its first derivative.
+        second_BN: its second, which may be negative for residuals of y.
+        weight_BN: what its squared residual counts for in the parabola that touches it and lies above it; positive.
+    """
+
+    value_BN: Floats
+    first_BN: Floats
+    second_BN: Floats
+    weight_BN: Floats
+
+
+def loss(objective: Objective, delta: float, ln_fit_BN: Floats, ln_y_BN: Floats) -> Loss:
+    """The loss of each point.
+
+    Args:
+        objective: which.
+        delta: where Huber's loss turns from a square to a line, in the unit of the residual; positive.
+        ln_fit_BN: ln y_fit.
+        ln_y_BN: ln y, of a shape that broadcasts.
+    """
+    if objective is Objective.log_huber:
+        r_BN = ln_fit_BN - ln_y_BN
+        value_BN, first_BN, flat_BN, weight_BN = _huber(r_BN, delta)
+        return Loss(value_BN, first_BN, flat_BN, weight_BN)
+    fit_BN = np.exp(ln_fit_BN)
+    r_BN = fit_BN - np.exp(ln_y_BN)
+    if objective is Objective.huber:
+        value_BN, first_BN, flat_BN, weight_BN = _huber(r_BN, delta)
+    else:
+        value_BN, first_BN = r_BN**2, 2 * r_BN
+        flat_BN = weight_BN = np.full(r_BN.shape, 2.0)
+    return Loss(value_BN, first_BN * fit_BN, flat_BN * fit_BN**2 + first_BN * fit_BN, weight_BN * fit_BN**2)
+
+
+def _huber(r_BN: Floats, delta: float) -> tuple[Floats, Floats, Floats, Floats]:
+    far_BN = np.abs(r_BN)
+    near_BN = np.minimum(far_BN, delta)
+    inside_BN = (far_BN <= delta).astype(np.float64)
+    return near_BN * (far_BN - near_BN / 2), np.clip(r_BN, -delta, delta), inside_BN, delta / np.maximum(far_BN, delta)
+
+
+def ln_likelihood(objective: Objective, delta: float, total: float, n: int) -> float | None:
+    """The greatest logarithm of a likelihood whose density falls with the loss: exp(-loss / scale) / Z(scale).
+
+    Least squares has a normal density; Huber's is normal in the middle with Laplace's tails, and nearly Laplace's where
+    delta is far below the residuals. The scale is chosen by maximum likelihood.
+
+    Args:
+        objective: which.
+        delta: as in the fit.
+        total: the sum of the losses.
+        n: points.
+
+    Returns:
+        The logarithm; None where the fit is exact.
+    """
+    if total <= 0:
+        return None
+    if objective is Objective.least_squares:
+        return -n / 2 * (math.log(2 * math.pi * total / n) + 1)
+
+    def ln_loss(ln_scale: float) -> float:
+        scale = math.exp(ln_scale)
+        middle = math.sqrt(2 * math.pi * scale) * math.erf(delta / math.sqrt(2 * scale))
+        return n * math.log(middle + 2 * scale / delta * math.exp(-(delta**2) / (2 * scale))) + total / scale
+
+    mean = math.log(total / n)
+    return -float(minimize_scalar(ln_loss, bounds=(mean - 5, mean + 5), method="bounded", options={"xatol": 1e-10}).fun)

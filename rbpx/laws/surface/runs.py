@@ -1,0 +1,142 @@
+"""The runs that a surface is fitted to: sizes, tokens, values, and which of them move together.
+
+Shapes: N points.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Coordinates", "Runs", "six_S"]
+
+Floats = NDArray[np.float64]
+
+
+def six_S(S: Floats) -> Floats:
+    """Training FLOPs of one token where the head and the context count little: C = 6 S D."""
+    return 6.0 * S
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Where points lie, in logarithms about a reference, so that constants and exponents are hardly correlated.
+
+    Attributes:
+        s_N: ln(S / S_ref).
+        d_N: ln(D / D_ref).
+        u_N: ln(U / D_ref), U the unique tokens, at most D; None where every token is taken to be new.
+        ln_S_ref: logarithm of the reference size.
+        ln_D_ref: logarithm of the reference number of tokens.
+    """
+
+    s_N: Floats
+    d_N: Floats
+    u_N: Floats | None
+    ln_S_ref: float
+    ln_D_ref: float
+
+    def at(self, S: ArrayLike, D: ArrayLike, U: ArrayLike | None = None) -> "Coordinates":
+        """Other points about the same reference; S, D and U broadcast to one shape [N]."""
+        ln_S, ln_D = np.log(np.asarray(S, np.float64)), np.log(np.asarray(D, np.float64))
+        ln_U = ln_D if U is None else np.minimum(np.log(np.asarray(U, np.float64)), ln_D)
+        s_N, d_N, u_N = np.broadcast_arrays(ln_S - self.ln_S_ref, ln_D - self.ln_D_ref, ln_U - self.ln_D_ref)
+        return Coordinates(
+            np.atleast_1d(s_N),
+            np.atleast_1d(d_N),
+            None if U is None else np.atleast_1d(u_N),
+            self.ln_S_ref,
+            self.ln_D_ref,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Points of trained models.
+
+    Attributes:
+        S_N: size, any positive number of parameters.
+        D_N: training tokens.
+        y_N: the quantity there, in any unit.
+        U_N: unique tokens among them; None where not known.
+        group_N: the run of each point, from 0 to n_groups - 1; the checkpoints of a run move together.
+        y_BN: the same quantity under resampled documents, the same ones for every point; None where not known.
+    """
+
+    S_N: Floats
+    D_N: Floats
+    y_N: Floats
+    U_N: Floats | None
+    group_N: NDArray[np.int64]
+    y_BN: Floats | None
+
+    @classmethod
+    def of(
+        cls,
+        S: ArrayLike,
+        D: ArrayLike,
+        y: ArrayLike,
+        U: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        y_resampled: ArrayLike | None = None,
+    ) -> "Runs":
+        """Check and collect points.
+
+        Args:
+            S: size of each, shape [N], positive.
+            D: training tokens of each, shape [N], positive.
+            y: the quantity, shape [N]; what has no law (not positive and finite) is a status of the fit.
+            U: unique tokens, shape [N] or one number, positive; NaN stands for D.
+            groups: an id of the run of each point, shape [N], of any type; without it each point is a run.
+            y_resampled: y under B resamples of the documents, shape [B, N].
+
+        Raises:
+            ValueError: if shapes disagree, or an S, a D or a U is not positive and finite.
+        """
+        S_N, D_N, y_N = (np.asarray(each, np.float64) for each in (S, D, y))
+        if not S_N.ndim == D_N.ndim == y_N.ndim == 1 or not len(S_N) == len(D_N) == len(y_N):
+            raise ValueError(f"S, D and y need one shape [N], got {S_N.shape}, {D_N.shape} and {y_N.shape}")
+        U_N = None if U is None else np.broadcast_to(np.asarray(U, np.float64), S_N.shape)
+        if U_N is not None:
+            U_N = np.where(np.isnan(U_N), D_N, U_N)
+        for name, each in (("S", S_N), ("D", D_N), ("U", U_N)):
+            if each is not None and not np.all((each > 0) & np.isfinite(each)):
+                raise ValueError(
+                    f"{name} must be positive and finite, got {each[~((each > 0) & np.isfinite(each))][0]}"
+                )
+        ids = np.arange(len(S_N)) if groups is None else np.asarray(groups)
+        y_BN = None if y_resampled is None else np.asarray(y_resampled, np.float64)
+        if ids.shape != S_N.shape or (y_BN is not None and y_BN.shape[1:] != S_N.shape):
+            of_resamples = None if y_BN is None else y_BN.shape
+            raise ValueError(f"groups and resamples need {len(S_N)} points, got {ids.shape} and {of_resamples}")
+        group_N = np.unique(ids, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        return cls(S_N, D_N, y_N, U_N, group_N, y_BN)
+
+    @property
+    def n_groups(self) -> int:
+        """How many runs there are."""
+        return int(self.group_N.max()) + 1 if len(self.group_N) else 0
+
+    @property
+    def repeats(self) -> bool:
+        """Whether any run saw tokens more than once, by more than rounding."""
+        return self.U_N is not None and bool(np.any(self.D_N > self.U_N * (1 + 1e-6)))
+
+    @cached_property
+    def x(self) -> Coordinates:
+        """The points about their geometric means."""
+        ln_S_ref, ln_D_ref = float(np.log(self.S_N).mean()), float(np.log(self.D_N).mean())
+        return Coordinates(np.empty(0), np.empty(0), None, ln_S_ref, ln_D_ref).at(self.S_N, self.D_N, self.U_N)
+
+    def only(self, keep_N: NDArray[Any]) -> "Runs":
+        """Some of the points, by a mask or their indices."""
+        return Runs.of(
+            self.S_N[keep_N],
+            self.D_N[keep_N],
+            self.y_N[keep_N],
+            None if self.U_N is None else self.U_N[keep_N],
+            self.group_N[keep_N],
+            None if self.y_BN is None else self.y_BN[:, keep_N],
+        )

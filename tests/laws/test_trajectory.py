@@ -1,0 +1,93 @@
+"""Laws after a warm-up, and the histories of tokens."""
+
+import numpy as np
+import pytest
+from scipy.optimize import least_squares
+from scipy.stats import f
+
+from rbpx.laws.trajectory.histories import History, histories, settled
+from rbpx.laws.trajectory.warm_up import fit_after_warm_up
+
+D = np.geomspace(2e6, 3e11, 36)
+
+
+def trajectory(scatter: float = 0.003, lifted: int = 7) -> np.ndarray:
+    """A power law with an offset, above which the first checkpoints lie."""
+    y = 1.7 + 900 * D**-0.33
+    y[:lifted] = np.linspace(10.8, 1.15 * y[lifted], lifted) if lifted else []
+    return y * np.exp(scatter * np.random.default_rng(0).standard_normal(len(D)))
+
+
+@pytest.mark.parametrize("lifted", [0, 4, 7, 12])
+def test_the_end_of_a_warm_up_is_found(lifted: int) -> None:
+    y = trajectory(lifted=lifted)
+    found = fit_after_warm_up(D, y)
+    assert found is not None
+    assert (found.first, found.D, found.is_found) == (lifted, D[lifted], True)
+    assert found.law.alpha == pytest.approx(0.33, abs=0.03)
+    assert found.law.params["E"] == pytest.approx(1.7, abs=0.1)
+    assert found.law.n_points == 36 - lifted
+
+
+def test_each_p_is_that_of_plain_fits() -> None:
+    y = trajectory()
+    found = fit_after_warm_up(D, y)
+    assert found is not None
+    squares = {k: plain_squares(y, k) for k in (0, 3, 6, 7, 9, 18)}
+    assert len(found.p) == 19
+    for k in (0, 3, 6, 7, 9):
+        F = (squares[k] - squares[18]) / (18 - k) / (squares[18] / (36 - 18 - 3))
+        assert found.p[k] == pytest.approx(f.sf(F, 18 - k, 15), rel=1e-3)
+    assert found.p[18] == 1
+
+
+def plain_squares(y: np.ndarray, k: int) -> float:
+    """The least sum of squares of ln y about a law of the checkpoints from k on."""
+    x, ln_y = np.log(D[k:] / 1e9), np.log(y[k:])
+
+    def residuals(q: np.ndarray) -> np.ndarray:
+        return np.log(np.exp(q[0] - q[1] * x) + q[2]) - ln_y
+
+    starts = [(start, beta, 1.0) for start in (-1.0, 1.0) for beta in (0.2, 0.5)]
+    bounds = ([-20, 0, 0], [20, 4, 20])
+    return min(
+        2 * least_squares(residuals, start, bounds=bounds, xtol=1e-15, ftol=1e-15, gtol=1e-15).cost for start in starts
+    )
+
+
+def test_a_warm_up_may_be_given_and_order_does_not_matter() -> None:
+    shuffled = np.random.default_rng(1).permutation(36)
+    found = fit_after_warm_up(D[shuffled], trajectory()[shuffled], warm_up=1e9)
+    assert found is not None
+    assert (found.D, found.is_found, found.p) == (D[D >= 1e9][0], False, ())
+    assert fit_after_warm_up(D, trajectory(), warm_up=2e11) is None
+
+
+@pytest.mark.parametrize("y", [np.zeros(36), np.full(36, np.nan)])
+def test_a_trajectory_needs_positive_values(y: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="positive y"):
+        fit_after_warm_up(D, y)
+
+
+def test_histories_are_those_of_a_loop_over_tokens() -> None:
+    hits = np.random.default_rng(0).random((6, 3000)) < np.array([0.1, 0.3, 0.5, 0.5, 0.8, 0.9])[:, None]
+    hits[:, :50], hits[:, 50:90] = True, False
+    of, at = histories(hits), settled(hits)
+    for token in range(hits.shape[1]):
+        states = hits[:, token].tolist()
+        changes = [t for t in range(1, 6) if states[t] != states[t - 1]]
+        if not changes:
+            expected = History.always if states[0] else History.never
+        elif len(changes) == 1:
+            expected = History.learned if states[-1] else History.forgotten
+        else:
+            expected = History.unstable
+        first = next(t for t in range(6) if all(state == states[t] for state in states[t:]))
+        assert (of[token], at[token]) == (expected, first)
+    assert set(of) == set(History)
+
+
+def test_one_checkpoint_is_always_or_never() -> None:
+    hits = np.array([[True, False]])
+    assert histories(hits).tolist() == [History.always, History.never]
+    assert settled(hits).tolist() == [0, 0]

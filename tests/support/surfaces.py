@@ -1,0 +1,122 @@
+"""Drawn surfaces: designs of runs, their true law, and what a fit says of it."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbpx.laws.surface.design import judge
+from rbpx.laws.surface.fit import fit_surface
+from rbpx.laws.surface.on_line import predict_on_line
+from rbpx.laws.surface.optimum import optima
+from rbpx.laws.surface.runs import Runs
+
+Floats = NDArray[np.float64]
+
+TRUE = {"A": 480.0, "B": 2100.0, "E": 1.82, "alpha": 0.347, "beta": 0.367}
+BUDGET = 1e21
+NEW = (1e10, 2e11)  # S and D beyond all runs of the designs
+
+
+def law(S: Floats, D: Floats) -> Floats:
+    """The true y."""
+    return TRUE["E"] + TRUE["A"] * S ** -TRUE["alpha"] + TRUE["B"] * D ** -TRUE["beta"]
+
+
+def grid(n_S: int, n_D: int) -> tuple[Floats, Floats]:
+    """Every size with every number of tokens: S over 2.5 decades, D over 1.8."""
+    S, D = np.meshgrid(1e7 * np.geomspace(1, 10**2.5, n_S), 6e8 * np.geomspace(1, 10**1.8, n_D))
+    return S.ravel(), D.ravel()
+
+
+def ratios(n_S: int, n_ratios: int) -> tuple[Floats, Floats]:
+    """Every size with 5 to 160 tokens for a parameter."""
+    S, ratio = np.meshgrid(1e7 * np.geomspace(1, 10**2.5, n_S), np.geomspace(5, 160, n_ratios))
+    return S.ravel(), (S * ratio).ravel()
+
+
+def straight(n: int, spread: float = 0.0) -> tuple[Floats, Floats]:
+    """Sizes with 20 tokens for a parameter, more or less."""
+    S = 1e7 * np.geomspace(1, 10**2.5, n)
+    return S, 20 * S * np.exp(spread * np.resize([1.0, -1.0, -0.5, 0.5], n))
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Runs with scatter, and one more run of the same kind.
+
+    Attributes:
+        runs: the points.
+        new_y: of the run at `new`.
+        new: its S and D.
+    """
+
+    runs: Runs
+    new: tuple[float, float]
+    new_y: float
+
+
+def draw(
+    seed: tuple[int, ...], design: tuple[Floats, Floats], scatter: float, checkpoints: int = 1, tails: float = math.inf
+) -> Drawn:
+    """Draw runs whose ln y scatter about the law.
+
+    Args:
+        seed: of the draw.
+        design: S and D of each run.
+        scatter: standard deviation of ln y of a run.
+        checkpoints: points of a run, at D, D / 2, ...; they scatter together, but for a quarter of the variance.
+        tails: degrees of freedom of Student's t that the scatter has; infinite for a normal distribution.
+    """
+    rng = np.random.default_rng(seed)
+    S, D = (np.repeat(each, checkpoints) for each in design)
+    n = len(design[0])
+    D = D / 2.0 ** np.tile(np.arange(checkpoints), n)
+    of_run = rng.standard_normal(n + 1)
+    if math.isfinite(tails):
+        of_run /= np.sqrt(rng.chisquare(tails, n + 1) / (tails - 2))
+    own = rng.standard_normal(len(S)) if checkpoints > 1 else np.zeros(len(S))
+    share = 0.75 if checkpoints > 1 else 1.0
+    noise = math.sqrt(share) * np.repeat(of_run[:n], checkpoints) + math.sqrt(1 - share) * own
+    new = (3e9, 6e10)
+    new_y = float(law(*(np.array([each]) for each in new))[0] * math.exp(scatter * of_run[n]))
+    return Drawn(
+        Runs.of(S, D, law(S, D) * np.exp(scatter * noise), groups=np.repeat(np.arange(n), checkpoints)), new, new_y
+    )
+
+
+def held(drawn: Drawn, n_resamples: int = 200) -> dict[str, bool]:
+    """Whether each interval of a fit contains the truth: constants, the optimum of a budget, predictions, a new run."""
+    fit = fit_surface(drawn.runs, n_resamples=n_resamples)
+    assert fit.surface is not None
+    of = {name: (fit.constants[name], value) for name, value in TRUE.items()}
+    (best,) = optima(fit.surface, [BUDGET])
+    S = true_optimum(BUDGET)
+    of["S_opt"] = (best.S, S)
+    of["D_opt"] = (best.D, BUDGET / 6 / S)
+    for name, at in (("inside", (1e8, 5e9)), ("beyond", NEW)):
+        of[name] = (fit.surface.predict(*at), float(law(*(np.array([each]) for each in at))[0]))
+    of["new_run"] = (fit.surface.predict(*drawn.new, new_run=True), drawn.new_y)
+    # An end that is not known is as far away as can be.
+    return {
+        name: (-math.inf if each.lo is None else each.lo) <= truth <= (math.inf if each.hi is None else each.hi)
+        for name, (each, truth) in of.items()
+    }
+
+
+def held_on_line(drawn: Drawn) -> bool:
+    """Whether the prediction near the line of a collinear design contains the new run."""
+    design = judge(drawn.runs.S_N, drawn.runs.D_N)
+    on_line = predict_on_line(drawn.runs, design, *drawn.new).y
+    assert on_line.ends is not None
+    return on_line.ends[0] <= drawn.new_y <= on_line.ends[1]
+
+
+@lru_cache
+def true_optimum(C: float) -> float:
+    """The best size of a budget under the true law, by trying many."""
+    ln_S = np.linspace(math.log(1e6), math.log(1e13), 400_001)
+    y = law(np.exp(ln_S), C / 6 / np.exp(ln_S))
+    return math.exp(ln_S[int(np.argmin(y))])
