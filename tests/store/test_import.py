@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rbpx.store.schema import TRAINING
 from rbpx.store.store import Store
 from tests.support.commands import Answer, here, start
 from tests.support.stores import Measured, snapshot
@@ -78,6 +79,7 @@ def test_every_row_becomes_an_observation_with_its_values(results: Path, store: 
     )
     common = {"source": "them", "family": "toy", "revision": None, "dataset": "wiki", "text_hash": None}
     common |= {"protocol": None, "dtype": None, "n": 1, "ties": "mid", "n_tokens": 5000}
+    common |= dict.fromkeys(TRAINING.names)
     by_hand = [("1b", 10**9, 1, 0.41, 3.1), ("1b", 10**9, 10, 0.7, 3.1)]
     by_hand += [("2b", 2 * 10**9, 1, 0.43, 2.9), ("2b", 2 * 10**9, 10, 0.72, 2.9)]
     assert observations(store, cwd) == [
@@ -460,7 +462,7 @@ def test_gc_keeps_fits_of_imported_runs_until_their_source_is_removed(results: P
     bring(results, store, cwd)
     kept = Store(store)
     for name, ids in {"whole": run_ids(store, cwd), "gone": ["nosuch"]}.items():
-        kept.write_record("fits", name, {"fit_id": name, "run_ids": ids, "created_at": "2026-01-01T00:00:00"})
+        kept.write_record("fits", name, {"fit_id": name, "run_ids": ids, "params": {}})
     assert "dropped 1 fit whose" in here("store", "gc", "--store", store, cwd=cwd, check=0).stderr
     assert [fit["fit_id"] for fit in kept.records("fits")] == ["whole"]
     here("store", "rm", "them", "--store", store, cwd=cwd, check=0)
@@ -494,7 +496,8 @@ def test_what_was_measured_can_be_imported_elsewhere(
 ) -> None:
     file = tmp_path / "observations.csv"
     here("export", "observations", "--store", measured.store, "--output", file, cwd=cwd, check=0)
-    assert bring(file, store, cwd, "source=elsewhere").stderr.startswith(f"ignored columns of {file}: source, run_id\n")
+    ignored, _ = bring(file, store, cwd, "source=elsewhere").stderr.splitlines()
+    assert ignored.partition(f"ignored columns of {file}: ")[2].split(", ") == ["source", *TRAINING.names, "run_id"]
     ours = observations(measured.store, cwd, "true")
     assert observations(store, cwd) == [row | {"source": "elsewhere"} for row in ours]
 
