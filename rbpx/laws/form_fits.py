@@ -70,12 +70,21 @@ class FormFits:
 
         of_first_BTG = share_BTG - carried(self.share_BGN)
         of_slope_BTG = -share_BTG * onward.u_TG + carried(self.share_BGN * self.grid.u_GN)
-        gradient_BTG2 = np.stack([of_first_BTG, of_slope_BTG], axis=3)
-        spread_BTG = np.einsum("btgi,bgij,btgj->btg", gradient_BTG2, np.linalg.inv(self.A_BG22), gradient_BTG2)
+        spread_BTG = _spread(of_first_BTG, of_slope_BTG, self.A_BG22[:, None])
         scale_BTG = np.sqrt(self.sigma2_BG[:, None] * (onward.rest_TG + spread_BTG))
         weight_BTG = np.broadcast_to(self.weight_BG[:, None], scale_BTG.shape)
         centre_BTG = ln_law_BTG + carried(self.residual_BGN)
         return TMixture(centre_BTG, scale_BTG, weight_BTG, len(self.grid.x_N) - 2)
+
+
+def _spread(first_BTG: Floats, second_BTG: Floats, A_BTG22: Floats) -> Floats:
+    """The form g' A^-1 g of g = (first, second) as a sum of squares: never negative, infinite where A leaves g open."""
+    A_11, A_12, A_22 = A_BTG22[..., 0, 0], A_BTG22[..., 0, 1], A_BTG22[..., 1, 1]
+    left_22 = A_22 - A_12**2 / A_11  # what is known of the second beside the first
+    beside_BTG = second_BTG - first_BTG * A_12 / A_11
+    undetermined = np.where(beside_BTG == 0, 0.0, np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return first_BTG**2 / A_11 + np.where(left_22 > 0, beside_BTG**2 / left_22, undetermined)
 
 
 def fit_forms(grid: FormGrid, ln_y_BN: Floats) -> FormFits:

@@ -47,6 +47,18 @@ def test_points_on_a_law_reach_a_level_where_its_inverse_says() -> None:
     assert [found.ln_lo, found.ln_S, found.ln_hi] == pytest.approx([math.log(40 / 1.5) / 0.15] * 3, abs=1e-7)
 
 
+def test_three_values_that_turn_say_something_of_every_level() -> None:
+    """Components whose exponent nothing determines are infinitely wide, not NaN (seen on three tiny models)."""
+    found = reach_over_forms(
+        [14496, 25472, 39520], [1.749853071926675, 1.216169310084634, 1.433398184248886], [2.3, 0.1]
+    )
+    assert found is not None
+    for each in found:
+        ends = [end for end in (each.ln_lo, each.ln_S, each.ln_hi) if end is not None]
+        assert ends == sorted(ends)
+        assert np.isfinite(ends).all()
+
+
 def test_values_without_a_law_reach_nothing() -> None:
     assert reach_over_forms(S[:2], Y[:2], [1.0]) is None
     assert reach_over_forms(S, [*Y[:6], 0.0], [1.0]) is None

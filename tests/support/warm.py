@@ -59,6 +59,9 @@ class Warm:
 
 
 def _command(words: list[str], cwd: Path, environment: dict[str, str], output: Path) -> None:
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # as on a terminal, though the tests may be in the background
     for number, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(output / name, os.O_WRONLY | os.O_CREAT), number)
     os.environ.clear()
