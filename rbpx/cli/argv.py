@@ -12,7 +12,7 @@ from rbpx.errors import RbpxError
 _OURS = ("format", "store", "output")
 
 
-_PLACES = rf"({'|'.join(_OURS)}|hydra[^=]*)="
+_PLACES = rf"({'|'.join(_OURS)}|fresh|spreadsheet|hydra[^=]*)="
 
 
 _SWITCHES = {"-m", "--multirun", "-r", "--run", "--resolve", "-sc", "--shell-completion"}
