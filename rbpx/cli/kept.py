@@ -36,9 +36,11 @@ def print_once(verb: str, requests: "Sequence[Request]", of: Sequence[str], do: 
         of: the cells that it is asked about; empty for all that the requests choose.
         do: computes and prints.
     """
-    asked = {"verb": verb, "requests": [request.asked() for request in requests], "of": list(of), **_terminal()}
-    kept = kept_answer([request.store for request in requests], asked)
-    if kept is None or requests[0].output is not None:
+    kept = None
+    if requests[0].output is None:
+        asked = {"verb": verb, "requests": [request.asked() for request in requests], "of": list(of), **_terminal()}
+        kept = kept_answer([request.store for request in requests], asked)
+    if kept is None:
         do()
         return
     answer = None if requests[0].fresh else kept.find()

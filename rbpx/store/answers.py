@@ -95,21 +95,22 @@ class KeptAnswer:
 def _made_from(root: Path) -> str:
     """A digest of all that answers are computed from: the files of the store, and the code."""
     entries = sorted(entry.name for entry in os.scandir(root) if not entry.name.startswith("."))
-    stamps = {name: stamp for name, stamp in _stamps(root, entries).items() if not name.startswith(_NO_INPUTS)}
-    return digest([str(root), stamps, _code()])
+    return digest([str(root), _stamps(root, entries, _NO_INPUTS), _code()])
 
 
-def _stamps(root: Path, names: Iterable[str]) -> Stamps:
-    return {path: stamp for name in names for path, stamp in _walk(root, name)}
+def _stamps(root: Path, names: Iterable[str], without: tuple[str, ...] = ()) -> Stamps:
+    return {path: stamp for name in names for path, stamp in _walk(root, name, without)}
 
 
-def _walk(root: Path, name: str, depth: int = 0) -> Iterator[tuple[str, list[int]]]:
-    """All files of the store below a name, those that are being written left out."""
+def _walk(root: Path, name: str, without: tuple[str, ...], depth: int = 0) -> Iterator[tuple[str, list[int]]]:
+    """All files of the store below a name, but those that are being written and what begins as one of `without`."""
+    if name.startswith(without):
+        return
     path = root / name
     with suppress(FileNotFoundError):  # another process has just removed it
         if path.is_dir() and depth < _DEPTH:
             for child in sorted(entry.name for entry in os.scandir(path) if not entry.name.startswith(".")):
-                yield from _walk(root, f"{name}/{child}", depth + 1)
+                yield from _walk(root, f"{name}/{child}", without, depth + 1)
         else:
             stat = path.stat()
             yield name, [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
