@@ -1,5 +1,5 @@
 -- How often each rank occurs in each document of one run: the counts that documents are resampled from. They come in no
--- order, which would cost a third more.
+-- order; `rbpx.groups.document_ranks` sorts them.
 -- $run_id VARCHAR; $ties VARCHAR (pessimistic, optimistic, mid).
 -- returns: doc_id, rank, n_tokens, sum_logprob (nats)
 SELECT

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.config.request import Request
+from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence, weigh
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.names import LAWS
 from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
-from rbpx.store.queries import ask
 
 Floats = npt.NDArray[np.float64]
 
@@ -90,7 +90,7 @@ def _weigh_runs(
     pending = []
     with ThreadPoolExecutor() as pool:  # numpy works outside the interpreter's lock, while the next run is counted
         for run in group.runs:
-            counts = ask(connection, "document_ranks", run_id=run.run_id, ties=group.ties.value)
+            counts = document_ranks(connection, run.run_id, group.ties)
             pending.append(pool.submit(weigh, counts, weights_BD, k_grid, run.vocab_size or 0, laws))
         return [each.result() for each in pending]
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from rbpx.analyses.entropy.bias import entropy_extrapolated, entropy_jackknife
 from rbpx.config.request import Request
+from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import Law, fit_points, fit_record
 from rbpx.groups.points import Points, size_points, weigh_group
@@ -20,7 +21,6 @@ from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
-from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
 Floats = npt.NDArray[np.float64]
@@ -124,7 +124,7 @@ def _terms(run: Run, of: Evidence, corrected: Corrected | None, n_documents: int
 
 
 def _corrected(connection: duckdb.DuckDBPyConnection, group: Group, run: Run) -> Corrected | None:
-    counts = ask(connection, "document_ranks", run_id=run.run_id, ties=group.ties.value)
+    counts = document_ranks(connection, run.run_id, group.ties)
     columns = [counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens")]
     n_documents = len(np.unique(columns[0]))
     if n_documents < 2:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from rbpx.analyses.ranks.compare import Rival, best, compare
 from rbpx.config.request import Request
+from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import of_one_document, record_of, write_rank_fit
 from rbpx.groups.points import weigh_group
@@ -27,7 +28,6 @@ from rbpx.laws.rank_fit import RankFit
 from rbpx.laws.shares import neg_ln
 from rbpx.laws.uncertainty import Uncertainty
 from rbpx.status import Status
-from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
 Floats = npt.NDArray[np.float64]
@@ -131,7 +131,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     if group.n_documents > 1:
         weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
     evidence = weigh_group(connection, group, request, k_grid, ("error_entropy",))
-    counts = [ask(connection, "document_ranks", run_id=run.run_id, ties=group.ties.value) for run in group.runs]
+    counts = [document_ranks(connection, run.run_id, group.ties) for run in group.runs]
     with ThreadPoolExecutor() as pool:  # numpy works outside the interpreter's lock
         vocab = [run.vocab_size or 0 for run in group.runs]
         rivals = list(pool.map(lambda each, V: compare(each, weights_BD, k_grid, V), counts, vocab))

@@ -11,6 +11,7 @@ import numpy as np
 
 from rbpx.analyses.units.conversion import Units, express
 from rbpx.config.request import Request
+from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import document_weights
 from rbpx.store.queries import ask
@@ -38,7 +39,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     weights_BD = document_weights(group.n_documents, request.resamples, request.seed)
     runs = []
     for run in group.runs:
-        counts = ask(connection, "document_ranks", run_id=run.run_id, ties=group.ties.value)
+        counts = document_ranks(connection, run.run_id, group.ties)
         covered = ask(connection, "document_bytes", run_id=run.run_id)
         bytes_D = np.full(group.n_documents, np.nan)
         bytes_D[covered["doc_id"].to_numpy()] = covered["n_bytes_scored"].to_numpy(zero_copy_only=False)
