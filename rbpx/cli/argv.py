@@ -128,6 +128,8 @@ def parse(argv: list[str]) -> CommandLine:
             pages.add(word)
         elif word == TRUST:
             trusts = True
+        elif word == "--dry-run" and verb == "import":
+            overrides.append("dry_run=true")
         elif word == "--plot":
             overrides.append("plot=true")
         elif flag in _VALUED:

@@ -194,10 +194,12 @@ device=auto       or cpu, cuda; threads=N on CPU
 def _import_keys() -> str:
     return """\
 source=NAME       under which the observations are kept
-ties=RULE         of their ranks: pessimistic, optimistic, mid; unless a column says it
+ties=RULE         of their ranks: pessimistic, optimistic, mid; unless a column says it; not for losses alone
 family=, dataset= of the models, of the text; unless a column says it
-protocol=, dtype=, revision=  if they are known
-columns={...}     {our name: their name}, for columns of other names
+protocol=, dtype=, revision=, variant=  if they are known
+columns={...}     {our name: their name}, for columns of other names: {S: params, D: tokens, loss_nats: loss}
+texts={...}       {text: {quantity: column}}, where several texts stand side by side in columns
+--dry-run         says what would come in, by text and quantity, and writes nothing (dry_run=true)
 store=DIR         folder of the store (--store DIR), default $RBPX_STORE or store/"""
 
 

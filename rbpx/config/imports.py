@@ -90,3 +90,4 @@ class ImportRequest(ImportConfig):
     plain: dict[str, Any] = field(default_factory=lambda: {"dataset": None, "protocol": None})
     store: str = "${oc.env:RBPX_STORE,store}"
     format: Format = Format.table
+    dry_run: bool = False

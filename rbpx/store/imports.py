@@ -14,11 +14,13 @@ from filelock import FileLock
 
 from rbpx.config.imports import ImportConfig
 from rbpx.errors import RbpxError
-from rbpx.files.column_table import read_columns
-from rbpx.files.columns import match_columns
+from rbpx.files.column_table import ColumnTable, read_columns
+from rbpx.files.columns import Columns, match_columns
+from rbpx.files.long_table import is_long, long_columns, widened
 from rbpx.files.row_digest import digest_of_rows
 from rbpx.store import ledger
 from rbpx.store.contradictions import codes, not_stored
+from rbpx.store.import_preview import preview
 from rbpx.store.integrity import file_fault, is_copy, read_whole, sound_files
 from rbpx.store.observation_ids import run_ids
 from rbpx.store.observations import FIELDS, ROW, read_observations, with_all_fields
@@ -39,6 +41,8 @@ class Imported:
         n_k: as that.
         n_new: how many of them were not in the store before.
         ignored: columns of the file that were not recognised.
+        n_left_out: rows that say nothing of any text, where texts stand side by side.
+        preview: what it brings, by text and quantity; empty unless it was asked for.
     """
 
     n: int
@@ -47,20 +51,26 @@ class Imported:
     n_k: int
     n_new: int
     ignored: tuple[str, ...]
+    n_left_out: int = 0
+    preview: tuple[Record, ...] = ()
 
 
-def import_file(store: Store, path: Path, config: ImportConfig) -> Imported:
+def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = False) -> Imported:
     """Check every row of a file, then write the new ones to the store as one Parquet file; all of them or none.
+
+    In a dry run everything is read and checked, also against the store, and nothing is written.
 
     Raises:
         RbpxError: the file, its columns or a row are invalid, or contradict the store.
         MeasureError: the store cannot be written.
     """
     table = read_columns(path)
-    columns = match_columns(list(table.columns), config.columns or {}, str(path), config.texts)
-    if columns.has_rbp and config.ties is None and "ties" not in columns.named:
-        raise RbpxError(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
+    columns, table = _matched(table, path, config)
     read = read_observations(table, columns, config)
+    if dry_run:
+        stored = observations_of(store, str(config.source)) if store.root.exists() else _NOTHING
+        new = not_stored(read, stored, table.place)
+        return _imported(read, new, columns, table, tuple(preview(read, new)))
     if not store.root.exists():
         not_stored(read, _NOTHING, table.place)  # before a folder is made
     store.prepare()
@@ -75,10 +85,30 @@ def import_file(store: Store, path: Path, config: ImportConfig) -> Imported:
                 "columns": columns.mapping,
             }
             _write(store, new, origin)
+    return _imported(read, new, columns, table)
+
+
+def _matched(table: ColumnTable, path: Path, config: ImportConfig) -> tuple[Columns, ColumnTable]:
+    """What the columns are, of a table that has one for each quantity."""
+    chosen = dict(config.columns or {})
+    named = long_columns(list(table.columns), chosen)
+    if is_long(named):
+        table = widened(table, named)
+        chosen = {name: column for name, column in chosen.items() if name not in named}
+    columns = match_columns(list(table.columns), chosen, str(path), config.texts)
+    if columns.has_rbp and config.ties is None and "ties" not in columns.named:
+        raise RbpxError(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
+    return columns, table
+
+
+def _imported(
+    read: pa.Table, new: pa.Table, columns: Columns, table: ColumnTable, contents: tuple[Record, ...] = ()
+) -> Imported:
     kinds = (("family", "size"), ("dataset",))
     n_models, n_datasets = (len(np.unique(codes(read, names))) for names in kinds)
-    n_k = pc.count_distinct(read["k"]).as_py()
-    return Imported(read.num_rows, n_models, n_datasets, n_k, new.num_rows, columns.ignored)
+    n_k, n_rows = pc.count_distinct(read["k"]).as_py(), pc.count_distinct(read["row"]).as_py()
+    left_out = table.n_rows - n_rows
+    return Imported(read.num_rows, n_models, n_datasets, n_k, new.num_rows, columns.ignored, left_out, contents)
 
 
 def adopt(store: Store, path: Path) -> int:

@@ -9,7 +9,7 @@ from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:
-    from rbpx.config.imports import ImportConfig
+    from rbpx.config.imports import ImportConfig, ImportRequest
     from rbpx.config.request import Request
     from rbpx.store.imports import Imported
     from rbpx.store.store import Store
@@ -18,13 +18,16 @@ VERB = Verb(
     order=320,
     summary="bring other people's results into `observations`",
     help="""\
-Reads RBP_k, or shares of windows of n hits, from CSV, JSON, JSONL or Parquet: one row per model, text and k, or
-columns rbp_1, rbp_10, ... Columns are recognised by name (model, S or non_embedding_params, dataset, k, rbp, n,
-n_tokens, cross_entropy_nats ...); columns='{rbp: their_name}' maps others. Every row is checked; an invalid one
-is reported with its line, and then nothing is imported. Analyses select imported rows with source=NAME and the
-tie rule they came with.""",
+Reads RBP_k, shares of windows of n hits, losses and accuracies from CSV, JSON, JSONL or Parquet: one row per model,
+text and k, columns rbp_1, rbp_10, ..., a column for each text and quantity (texts=), or rows with a quantity and
+its value. Columns are recognised by name: model, S (any positive number), D (tokens), C (FLOPs), step,
+unique_tokens, training_seed, variant, dataset, k, rbp, n, n_tokens, loss_nats and loss_bits (a token),
+bits_per_byte, accuracy, NAME_stderr; columns='{rbp: their_name}' maps others. The unit of a loss is stated, never
+assumed. Every row is checked; an invalid one is reported with its line, and then nothing is imported. --dry-run
+says what would come in. Analyses select imported rows with source=NAME and the tie rule they came with.""",
     examples=(
         "python -m rbpx import FILE.csv source=NAME ties=optimistic family=gpt2 dataset=wikipedia",
+        "python -m rbpx import FILE.csv source=NAME family=mine dataset=c4 columns='{S: params, D: tokens}' --dry-run",
         "python -m rbpx fit source=NAME ties=optimistic",
     ),
     primary="import",
@@ -45,7 +48,11 @@ def start(job: Job) -> None:
             f"import takes one file, got {len(files)}: python -m rbpx import FILE source=NAME ties=optimistic"
         )
     store = own_store(request.store)
-    _report(import_file(store, Path(files[0]).expanduser(), request), store, request, files[0])
+    imported = import_file(store, Path(files[0]).expanduser(), request, request.dry_run)
+    if request.dry_run:
+        _preview(imported, request, files[0])
+        return
+    _report(imported, store, request, files[0])
     refresh_index(store)
 
 
@@ -72,14 +79,30 @@ def import_study(request: "Request") -> None:
     refresh_index(store)
 
 
+def _preview(imported: "Imported", request: "ImportRequest", file: str) -> None:
+    """Print what a file would bring; what is left out beside it."""
+    from rbpx.cli.tables.import_preview import print_preview
+
+    _say_left_out(imported, file)
+    print_preview(imported.preview, f"{file} would bring, as {request.source}", request.format)
+    print("nothing was written; drop --dry-run to import it", file=sys.stderr)
+
+
+def _say_left_out(imported: "Imported", file: str) -> None:
+    if imported.ignored:
+        print(f"ignored columns of {file}: {', '.join(imported.ignored)}", file=sys.stderr)
+    if imported.n_left_out:
+        rows = number_of(imported.n_left_out, "row")
+        print(f"left out {rows} of {file} without a value for any of the texts", file=sys.stderr)
+
+
 def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: str) -> None:
     models, datasets = number_of(imported.n_models, "model"), number_of(imported.n_datasets, "dataset")
     at_k = f" at {imported.n_k} k" if imported.n_k else ""
     brought = f"{number_of(imported.n, 'observation')} of {models} on {datasets}{at_k}"
     n_known = imported.n - imported.n_new
     already = f" ({n_known:,} of them were there already)" if n_known else ""
-    if imported.ignored:
-        print(f"ignored columns of {file}: {', '.join(imported.ignored)}", file=sys.stderr)
+    _say_left_out(imported, file)
     if imported.n_new:
         print(f"imported {brought} from {file} into {store.root} as {config.source}{already}", file=sys.stderr)
     else:
