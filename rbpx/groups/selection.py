@@ -63,6 +63,13 @@ class Run:
     cross_entropy_nats: float | None
     observed: dict[tuple[int, int], float] = field(default_factory=dict)
     training_seed: int | None = None
+    model: str | None = None
+    total_params: int | None = None
+    training_tokens: int | None = None
+    training_flops: float | None = None
+    training_step: int | None = None
+    unique_tokens: int | None = None
+    variant: str | None = None
 
     @property
     def training(self) -> tuple[int, int | None]:
@@ -153,14 +160,25 @@ def select(
         RbpxError: the request names a model that is not a family, or two runs of a group have the same S and are not
             known to be replicates.
     """
+    runs = select_runs(connection, request, cell_keys)
+    return [_checked(Group(tuple(members), request.ties or rule_of(members[0].protocol))) for members in _grouped(runs)]
+
+
+def select_runs(
+    connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
+) -> list[Run]:
+    """The runs that a request selects, whatever groups they are of: those of the grid's cells, or all that fit it.
+
+    Raises:
+        RbpxError: the request names a model that is not a family.
+    """
     if cell_keys is not None:
         choices: dict[str, list[str] | None] = dict.fromkeys(_NARROWS)
-        runs = _measured(connection, choices, list(cell_keys))
-    else:
-        runs = _narrowed(connection, _choices(request), request.ties)
-        if not runs and request.dataset is not None and request.dataset.has_file_name:
-            runs = _narrowed(connection, _choices(request) | {"datasets": [UNNAMED]}, request.ties)
-    return [_checked(Group(tuple(members), request.ties or rule_of(members[0].protocol))) for members in _grouped(runs)]
+        return _measured(connection, choices, list(cell_keys))
+    runs = _narrowed(connection, _choices(request), request.ties)
+    if not runs and request.dataset is not None and request.dataset.has_file_name:
+        runs = _narrowed(connection, _choices(request) | {"datasets": [UNNAMED]}, request.ties)
+    return runs
 
 
 _NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions")

@@ -133,7 +133,9 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
 
 def _questions(across: bool) -> list[str]:
     """The questions that have a section of their own, about single groups of runs or across them, in their order."""
-    return [name for name, each in analyses().items() if has(name, "section") and each.across is across]
+    return [
+        name for name, each in analyses().items() if has(name, "section") and (each.across or each.trainings) is across
+    ]
 
 
 def _find_all(grids: Sequence[Grid]) -> tuple[Answers, dict[str, str]]:
@@ -276,7 +278,7 @@ def _sections_across(
             own = [each for each in results if each.group.first.family == family]
             ids = [str(record["fit_id"]) for record in records if _leads(record, family) and record.get("fit_id")]
             sections.append(part(name, "section").section(own, Sources(connection, ids)))
-        if not results:
+        if not results and not analysis(name).trainings:
             sections.append(_empty(name, _sentence(reasons[name])))
     return tuple(sections)
 

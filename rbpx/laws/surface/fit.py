@@ -19,7 +19,8 @@ from rbpx.laws.surface.data_constrained import DataConstrained
 from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.form import Form
 from rbpx.laws.surface.kaplan import Kaplan
-from rbpx.laws.surface.objective import DELTA, Objective, ln_likelihood
+from rbpx.laws.surface.names import DELTA, Objective
+from rbpx.laws.surface.objective import ln_likelihood
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.solve import minimise
 from rbpx.laws.surface.surface import Surface, exponential

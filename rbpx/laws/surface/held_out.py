@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rbpx.laws.interval import Estimate
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
-from rbpx.laws.surface.objective import DELTA, Objective
+from rbpx.laws.surface.names import DELTA, Objective
 from rbpx.laws.surface.runs import Runs, six_S
 
 __all__ = ["Axis", "Compared", "HeldOut", "compare", "held_out", "largest", "mean_error"]
