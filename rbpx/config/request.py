@@ -139,7 +139,7 @@ class Request:
         positive_numbers("flops", self.flops, "training FLOPs, as in flops=1e20")
         positive_numbers("next", self.next, "how many runs to name, as in next=5")
         tokens = self.tokens_to_predict()
-        if tokens and self.targets():
+        if tokens:
             pairs(self.targets(), tokens)
 
     def asked(self) -> dict[str, str]:

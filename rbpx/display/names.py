@@ -24,6 +24,7 @@ _SHORT_STATUSES = {
     Status.intervals_missed: "missed",
     Status.barely_determined: "barely",
     Status.collinear_design: "collinear",
+    Status.mixed_checkpoints: "mixed",
 }
 
 

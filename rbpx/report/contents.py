@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -117,6 +117,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     Raises:
         RbpxError: nothing in a store that holds something matches.
     """
+    grids = [(replace(request, D=None), cell_keys) for request, cell_keys in grids]  # predictions are in S alone
     request = grids[0][0]
     store = open_store(request.store)
     n_failed = sum(1 for _ in store.records("failures"))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from rbpx.config.request import Request
+from rbpx.groups.surface_fits import doubts_of_points
 from rbpx.groups.surface_points import Trained, flops_with_head
 from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.interval import Estimate
@@ -11,7 +12,7 @@ from rbpx.laws.surface.held_out import Compared, compare, mean_error
 from rbpx.laws.surface.isoflop import Envelope, IsoFlop, envelope, isoflop, reached_budgets
 from rbpx.laws.surface.optimum import Optimum, optima, split
 from rbpx.laws.surface.residuals import AgainstAxis, against_axes
-from rbpx.status import Status, first_of, in_order
+from rbpx.status import Status, first_of
 
 __all__ = ["FormFit", "SurfaceLaw", "Surfaces", "surface_law"]
 
@@ -102,9 +103,7 @@ def surface_law(trained: Trained, group: TrainingGroup, request: Request, n_resa
 
 def _form(compared: Compared, trained: Trained, group: TrainingGroup, budgets: list[float]) -> FormFit:
     fit = compared.fit
-    doubts = [trained.doubt] if trained.doubt is not None else []
-    mixed = [Status.mixed_checkpoints] if group.is_mixed else []
-    reasons = in_order([*fit.reasons, *doubts, *mixed])
+    reasons = doubts_of_points(group, trained, fit)
     if fit.surface is None:
         return FormFit(compared, reasons, (), (), None, ())
     against = against_axes(fit.surface, trained.runs)
