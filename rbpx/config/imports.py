@@ -22,7 +22,9 @@ class ImportConfig:
         revision: of rows that name none.
         protocol: of rows that name none.
         dtype: of rows that name none.
+        variant: of rows that name none.
         columns: field -> column of the file, where the column's name does not make it clear.
+        texts: text -> field -> column, where several texts stand side by side in the columns of one file.
     """
 
     file: str | None = None
@@ -33,7 +35,9 @@ class ImportConfig:
     revision: Any = None
     protocol: Any = None
     dtype: Any = None
+    variant: Any = None
     columns: Any = None  # a dict; Hydra adds no keys to one that is typed
+    texts: Any = None  # as columns
 
     def __post_init__(self) -> None:
         """Refuse an import without a valid source.
@@ -43,21 +47,35 @@ class ImportConfig:
         """
         if self.source is None:
             raise RbpxError("an import needs source=NAME, which says whose results they are, as in source=rbp_paper")
-        for name in ("source", "family", "dataset", "revision", "protocol", "dtype"):
+        for name in ("source", "family", "dataset", "revision", "protocol", "dtype", "variant"):
             check_name(name, getattr(self, name))
-        if not isinstance(self.columns, dict | None):
-            raise RbpxError(f"columns={self.columns} is not a mapping; write columns='{{rbp: NAME, k: NAME}}'")
-        for name, column in (self.columns or {}).items():
-            if not isinstance(name, str) or not isinstance(column, str):
-                raise RbpxError(
-                    f"columns: {name}: {column} is not a pair of names; write columns='{{rbp: NAME, k: NAME}}'"
-                )
+        _check_choice("columns", self.columns, "columns='{rbp: NAME, k: NAME}'")
+        if self.texts is not None:
+            how = "texts='{c4: {loss_nats: NAME}, hellaswag: {bits_per_byte: NAME, accuracy: NAME}}'"
+            if not isinstance(self.texts, dict) or not self.texts:
+                raise RbpxError(f"texts={self.texts} is not a mapping; write {how}")
+            for text, fields in self.texts.items():
+                check_name("texts", text)
+                if not fields:
+                    raise RbpxError(f"texts: {text} has no columns; write {how}")
+                _check_choice(f"texts: {text}", fields, how)
+            if self.dataset is not None:
+                raise RbpxError(f"dataset={self.dataset} and texts= both name texts; leave one of them out")
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", self.source):
             raise RbpxError(
                 f"source={self.source} is not a valid name; give letters, digits, '.', '_' and '-', at most 64"
             )
         if self.source.lower() == "measured":
             raise RbpxError("source=measured is reserved for what rbpx measured itself; name whose results these are")
+
+
+def _check_choice(where: str, choice: Any, how: str) -> None:
+    """Refuse a choice of columns that is not field -> column."""
+    if not isinstance(choice, dict | None):
+        raise RbpxError(f"{where}={choice} is not a mapping; write {how}")
+    for name, column in (choice or {}).items():
+        if not isinstance(name, str) or not isinstance(column, str):
+            raise RbpxError(f"{where}: {name}: {column} is not a pair of names; write {how}")
 
 
 @dataclass

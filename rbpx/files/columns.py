@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 from rbpx.errors import RbpxError
 
@@ -13,6 +14,13 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "model": ("model", "hub_id", "model_name"),
     "revision": ("revision",),
     "non_embedding_params": ("non_embedding_params", "s"),
+    "total_params": ("total_params",),
+    "training_tokens": ("training_tokens", "d"),
+    "training_flops": ("training_flops", "c"),
+    "training_step": ("training_step", "step"),
+    "unique_tokens": ("unique_tokens",),
+    "training_seed": ("training_seed",),
+    "variant": ("variant",),
     "dataset": ("dataset",),
     "text_hash": ("text_hash",),
     "protocol": ("protocol",),
@@ -22,17 +30,30 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "ties": ("ties",),
     "rbp": ("rbp", "p_all_n_in_topk", "p_nk", "p"),
     "n_tokens": ("n_tokens",),
-    "cross_entropy_nats": ("cross_entropy_nats", "mean_cross_entropy_nats", "ce", "cross_entropy"),
+    "cross_entropy_nats": (
+        *("cross_entropy_nats", "loss_nats", "mean_cross_entropy_nats", "ce", "cross_entropy"),
+    ),
+    "cross_entropy_nats_stderr": ("cross_entropy_nats_stderr", "loss_nats_stderr"),
+    "loss_bits": ("loss_bits",),
+    "loss_bits_stderr": ("loss_bits_stderr",),
+    "bits_per_byte": ("bits_per_byte",),
+    "bits_per_byte_stderr": ("bits_per_byte_stderr",),
+    "accuracy": ("accuracy",),
+    "accuracy_stderr": ("accuracy_stderr",),
     "passed": ("passed", "pass", "n_passed", "correct"),
     "trials": ("trials", "n_trials", "n_sequences"),
     "group": ("group", "task", "task_id", "document", "doc_id"),
 }
 TRIAL_FIELDS = ("size", "model", "non_embedding_params", "n", "passed", "trials", "group", "k")
 OBSERVATION_FIELDS = tuple(field for field in ALIASES if field not in ("passed", "trials", "group"))
+QUANTITIES: Final = ("cross_entropy_nats", "loss_bits", "bits_per_byte", "accuracy")  # beside RBP_k
+_OF_TEXTS: Final = (*QUANTITIES, *(f"{name}_stderr" for name in QUANTITIES), "rbp", "k", "n", "n_tokens")
 _OF_WINDOWS = ("p_all_n_in_topk", "p_nk")
 _WIDE = re.compile(r"rbp_([1-9]\d*)")  # rbp_10 holds RBP_10
 _BITS = {"bit", "bits", "bpb", "bpc", "bpt"}
 _OF_ENTROPY = {"ce", "crossentropy", "entropy", "loss", "nll", "per", "surprisal"}
+_OF_NO_UNIT = {"loss", "losses", "nll", "perplexity", "ppl", "train_loss", "val_loss", "valid_loss", "validation_loss"}
+_EXAMPLE = "texts='{c4: {loss_nats: COLUMN}, hellaswag: {accuracy: COLUMN}}'"
 
 
 @dataclass(frozen=True)
@@ -43,16 +64,25 @@ class Columns:
         named: field -> column.
         wide: k -> column of RBP_k; empty where `named` has rbp.
         ignored: columns that are not recognised.
+        texts: text -> the columns that are of it alone, where several texts stand side by side.
     """
 
     named: dict[str, str]
     wide: dict[int, str]
     ignored: tuple[str, ...]
+    texts: dict[str, "Columns"] = field(default_factory=dict)
+
+    @property
+    def has_rbp(self) -> bool:
+        """Whether there is RBP_k, which was counted under a tie rule."""
+        return "rbp" in self.named or bool(self.wide) or any(text.has_rbp for text in self.texts.values())
 
     @property
     def mapping(self) -> dict[str, str]:
-        """Field, or rbp_K, -> column, for provenance."""
-        return self.named | {f"rbp_{k}": column for k, column in self.wide.items()}
+        """Field, or rbp_K, or TEXT: FIELD, -> column, for provenance."""
+        own = self.named | {f"rbp_{k}": column for k, column in self.wide.items()}
+        of_texts = ({f"{name}: {key}": column for key, column in of.mapping.items()} for name, of in self.texts.items())
+        return {key: column for mapping in (own, *of_texts) for key, column in mapping.items()}
 
 
 def named_columns(columns: Sequence[str], fields: Sequence[str]) -> dict[str, str]:
@@ -62,55 +92,119 @@ def named_columns(columns: Sequence[str], fields: Sequence[str]) -> dict[str, st
     return {field: by_name[alias] for field, alias in aliases.items() if alias is not None}
 
 
-def match_columns(columns: Sequence[str], chosen: Mapping[str, str], file: str) -> Columns:
+def match_columns(
+    columns: Sequence[str],
+    chosen: Mapping[str, str],
+    file: str,
+    texts: Mapping[str, Mapping[str, str]] | None = None,
+) -> Columns:
     """Which field each column of a file of observations holds: as the user chose, otherwise by its name.
 
     Args:
         columns: names of the columns, no two of which differ only in case.
-        chosen: field (or rbp_K) -> column.
+        chosen: field, by any of its names, or rbp_K -> column.
         file: the file, for errors.
+        texts: text -> such choices for what was measured on it, where texts stand in columns.
 
     Raises:
-        RbpxError: a choice of a field or column that does not exist, cross-entropy in bits, no RBP at all, or RBP both
-            in one column and in a column for each k.
+        RbpxError: a choice of a field or column that does not exist, a loss without its unit, no quantity at all, or
+            RBP both in one column and in a column for each k.
     """
     by_name = {_plain(column): column for column in columns}
+    named, wide = _chosen(by_name, chosen, f"columns: {file}", OBSERVATION_FIELDS)
+    of_texts = {
+        text: Columns(*_chosen(by_name, fields, f"texts: {text}: {file}", _OF_TEXTS), ())
+        for text, fields in (texts or {}).items()
+    }
+    used = {*named.values(), *wide.values()}
+    for of_text in of_texts.values():
+        used |= set(of_text.mapping.values())
+    free = {name: column for name, column in by_name.items() if column not in used}
+    fields = [name for name in OBSERVATION_FIELDS if not of_texts or name not in _OF_TEXTS]
+    for name, column in named_columns(list(free.values()), fields).items():
+        if name not in named and not (name == "rbp" and wide):
+            named[name] = free.pop(_plain(column))
+    if "rbp" not in chosen and not of_texts:
+        wide |= {int(_plain(c)[4:]): free.pop(name) for name, c in list(free.items()) if _WIDE.fullmatch(name)}
+    for text, of_text in of_texts.items():
+        _check(of_text.named, of_text.wide, columns, {}, f"texts: {text}: {file}")
+    if of_texts:
+        doubled = next((name for name in ("dataset", "text_hash", *_OF_TEXTS) if name in named), "rbp" if wide else None)
+        if doubled is not None:
+            raise RbpxError(f"texts: {file} would have its {doubled} twice; name it in texts= or in columns=, not both")
+    else:
+        if "rbp" not in named and not wide:
+            free |= {_plain(named[name]): named.pop(name) for name in ("k", "n", "ties") if name in named}
+        _check(named, wide, columns, free, file)
+    if "non_embedding_params" not in named:
+        raise RbpxError(
+            f"{file} has no column S, the parameters without embeddings, nor non_embedding_params; it has: "
+            f"{', '.join(columns)}; name it with columns='{{S: NAME}}'"
+        )
+    return Columns(named, dict(sorted(wide.items())), tuple(free.values()), of_texts)
+
+
+def _chosen(
+    by_name: Mapping[str, str], chosen: Mapping[str, str], where: str, fields: Sequence[str]
+) -> tuple[dict[str, str], dict[int, str]]:
+    """The columns that were chosen for fields, and for RBP at single k."""
     named: dict[str, str] = {}
     wide: dict[int, str] = {}
-    for field, column in chosen.items():
+    for name, column in chosen.items():
         if _plain(column) not in by_name:
-            raise RbpxError(f"columns: {file} has no column {column!r} for {field}; it has: {', '.join(columns)}")
-        wide_field = _WIDE.fullmatch(field)
+            raise RbpxError(f"{where} has no column {column!r} for {name}; it has: {', '.join(by_name.values())}")
+        wide_field = _WIDE.fullmatch(name)
+        meant = next((known for known in fields if _plain(name) in (known, *ALIASES[known])), None)
         if wide_field:
             wide[int(wide_field[1])] = by_name[_plain(column)]
-        elif field in OBSERVATION_FIELDS:
-            named[field] = by_name[_plain(column)]
+        elif meant is not None and meant not in named:
+            named[meant] = by_name[_plain(column)]
+        elif meant is not None:
+            raise RbpxError(f"{where}: {name} and {meant} are one field; choose one column for it")
+        elif _plain(name) in _OF_NO_UNIT:
+            raise RbpxError(f"{where}: {name} has no unit; {_units(column)}")
         else:
-            raise RbpxError(
-                f"columns: {field} is not a field of an observation; known: {', '.join(OBSERVATION_FIELDS)}, rbp_K"
-            )
-    free = {name: column for name, column in by_name.items() if column not in (*named.values(), *wide.values())}
-    for field, column in named_columns(list(free.values()), OBSERVATION_FIELDS).items():
-        if field not in named and not (field == "rbp" and wide):
-            named[field] = free.pop(_plain(column))
-    if "rbp" not in chosen:
-        wide |= {int(_plain(c)[4:]): free.pop(name) for name, c in list(free.items()) if _WIDE.fullmatch(name)}
-    _check(named, wide, columns, free, file)
-    return Columns(named, dict(sorted(wide.items())), tuple(free.values()))
+            known = ", ".join(_shown(known) for known in fields)
+            raise RbpxError(f"{where}: {name} is not a field of an observation; known: {known}, rbp_K")
+    return named, wide
+
+
+def _shown(field: str) -> str:
+    """The name by which an error advises a field."""
+    return {"non_embedding_params": "S", "cross_entropy_nats": "loss_nats"}.get(field, field)
+
+
+def _units(column: str) -> str:
+    """What to do about a loss whose unit is not known."""
+    return (
+        f"say which: columns='{{loss_nats: {column}}}' for nats a token, loss_bits for bits a token, bits_per_byte for "
+        "bits a byte"
+    )
 
 
 def _check(
     named: Mapping[str, str], wide: Mapping[int, str], columns: Sequence[str], free: Mapping[str, str], file: str
 ) -> None:
     entropy = named.get("cross_entropy_nats")
-    candidates = list(free.values()) if entropy is None else [entropy]
+    candidates = [entropy] if entropy is not None else [] if set(QUANTITIES) & set(named) else list(free.values())
     bits = next((column for column in candidates if _in_bits(column)), None)
     if bits is not None:
-        raise RbpxError(f"{file}: column {bits!r} is in bits; convert to nats (times ln 2 = 0.693147) and rename it")
-    if "rbp" not in named and not wide:
         raise RbpxError(
-            f"{file} has no column rbp, nor rbp_1, rbp_10, ...; it has: {', '.join(columns)}; "
-            "name it with columns='{rbp: NAME}'"
+            f"{file}: column {bits!r} is in bits; say of what: columns='{{loss_bits: {bits}}}' for bits a token, "
+            f"bits_per_byte for bits a byte, or convert to nats (times ln 2 = 0.693147) and rename it"
+        )
+    if not {*QUANTITIES, "rbp"} & set(named) and not wide:
+        unit = next((column for column in free.values() if _plain(column) in _OF_NO_UNIT), None)
+        if unit is not None:
+            raise RbpxError(f"{file}: column {unit!r} does not say its unit; {_units(unit)}")
+        raise RbpxError(
+            f"{file} has no column rbp, nor rbp_1, rbp_10, ..., nor loss_nats, loss_bits, bits_per_byte or accuracy; "
+            f"it has: {', '.join(columns)}; name it with columns='{{rbp: NAME}}', or {_EXAMPLE}"
+        )
+    if "cross_entropy_nats" in named and "loss_bits" in named:
+        raise RbpxError(
+            f"{file} has the loss in nats, {named['cross_entropy_nats']!r}, and in bits, {named['loss_bits']!r}; "
+            "leave one out"
         )
     if wide and ("rbp" in named or "k" in named):
         other = named.get("rbp", named.get("k"))

@@ -8,7 +8,7 @@ SELECT
     cross_entropy_nats, run_id, training_seed
 FROM observations
 WHERE source <> 'measured'
-    AND ties = coalesce($ties, CASE WHEN protocol = 'official' THEN 'optimistic' ELSE 'pessimistic' END)
+    AND coalesce(ties = coalesce($ties, CASE WHEN protocol = 'official' THEN 'optimistic' ELSE 'pessimistic' END), true) -- null where there is no RBP
     AND ($sources IS NULL OR list_contains($sources, source))
     AND ($families IS NULL OR list_contains($families, family))
     AND ($sizes IS NULL OR list_contains($sizes, size))

@@ -1,19 +1,26 @@
-"""Observations that cannot be true together: rows twice, two values of one thing, RBP that falls where k rises."""
+"""Observations that cannot be true together: rows twice, two values of one thing, RBP that falls where k rises.
+
+A row with RBP_k is one statement, whose other values are compared as they are. A row without says each of its values
+apart: a loss may come in one file, an accuracy of the same model in another.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rbpx.errors import RbpxError
 from rbpx.files.numbers import as_written
-from rbpx.store.observations import FIELDS, RUN
+from rbpx.store.observations import FIELDS, MODEL, written
+from rbpx.store.schema import TRAINING
 
 Place = Callable[[int], str]  # the row of a file -> where it is
 
-_VALUES = tuple(name for name in FIELDS if name not in (*RUN, "k", "n", "ties"))
+_VALUES = tuple(name for name in FIELDS if name not in (*MODEL, "k", "n", "ties"))
 _Integers = npt.NDArray[np.int64]
 
 
@@ -44,11 +51,21 @@ def not_stored(read: pa.Table, stored: pa.Table, place: Place) -> pa.Table:
     both = pa.concat_tables([stored.select(FIELDS), read.select(FIELDS)])
     rows = read["row"].to_numpy()
     one = _Pairs(both, n_stored, lambda at: "the store" if at < n_stored else place(int(rows[at - n_stored])))
-    faults = [*one.of_identities(), *one.of_sizes()]
+    faults = [*one.of_identities(), *one.of_statements(), *one.of_sizes()]
     if faults:
         at, line = min(faults, key=lambda fault: fault[0])
         raise RbpxError(f"{place(int(rows[at - n_stored]))}: {line}")
     return read.filter(pa.array(~one.known[n_stored:]))
+
+
+def _firsts(order: _Integers, again: npt.NDArray[np.bool_]) -> _Integers:
+    """For each of a sequence but its first: where the row of equals begins that it belongs to."""
+    begins = np.where(np.concatenate([[True], ~again]), np.arange(len(order)), 0)
+    return order[np.maximum.accumulate(begins)][1:] if len(order) else order
+
+
+def _digits(S: float) -> str:
+    return f"{int(S):,}" if S == int(S) else written(S)
 
 
 class _Pairs:
@@ -60,15 +77,16 @@ class _Pairs:
         self.known[:n_stored] = True
 
     def of_identities(self) -> Iterator[tuple[int, str]]:
-        """(observation, what is wrong): one of each kind, the first."""
-        curve, k = codes(self.both, (*RUN, "ties", "n")), self.both["k"].to_numpy()
+        """Of rows with RBP: (observation, what is wrong), one of each kind, the first."""
+        at_k = np.flatnonzero(pc.is_valid(self.both["k"]).to_numpy())
+        curve, k = codes(self.both, (*MODEL, "ties", "n")), pc.fill_null(self.both["k"], 0).to_numpy()
         rbp, values = self.both["rbp"].to_numpy(), codes(self.both, _VALUES)
-        order = np.lexsort((np.arange(len(k)), k, curve))
+        order = at_k[np.lexsort((at_k, k[at_k], curve[at_k]))]
         before, after = order[:-1], order[1:]
         same_curve = curve[before] == curve[after]
         twice = same_curve & (k[before] == k[after])
         # of several equal ones each is compared with the first
-        first = order[np.maximum.accumulate(np.where(np.concatenate([[True], ~twice]), np.arange(len(order)), 0))][1:]
+        first = _firsts(order, twice)
         new = after >= self.n_stored
         differs = twice & new & (values[first] != values[after])
         yield from self._first(after, first, differs, self._other_value)
@@ -77,6 +95,28 @@ class _Pairs:
         self.known[after[equal & (first < self.n_stored)]] = True
         fresh = np.maximum(before, after) >= self.n_stored
         yield from self._first(before, after, same_curve & ~twice & fresh & (rbp[after] < rbp[before]), self._falls)
+
+    def of_statements(self) -> Iterator[tuple[int, str]]:
+        """Of rows without RBP: another value of what was said before, and rows that say nothing new."""
+        alone = np.flatnonzero(pc.is_null(self.both["k"]).to_numpy())
+        if not alone.size:
+            return
+        n_new, earliest = np.zeros(len(self.known), np.int64), np.full(len(self.known), -1)
+        model = codes(self.both, MODEL)
+        for name in _VALUES:
+            said = alone[pc.is_valid(self.both[name]).to_numpy()[alone]]
+            order = said[np.lexsort((said, model[said]))]
+            n_new[order[:1]] += 1
+            before, after = order[:-1], order[1:]
+            again = model[before] == model[after]
+            first, values = _firsts(order, again), codes(self.both, (name,))
+            differs = again & (after >= self.n_stored) & (values[first] != values[after])
+            yield from self._first(after, first, differs, partial(self._other_value, name=name))
+            n_new[after[~again]] += 1
+            earliest[after[again]] = np.maximum(earliest[after[again]], first[again])
+        nothing_new = alone[(n_new[alone] == 0) & (alone >= self.n_stored)]
+        self.known[nothing_new] = True
+        yield from self._first(nothing_new, earliest[nothing_new], earliest[nothing_new] >= self.n_stored, self._repeated)
 
     def of_sizes(self) -> Iterator[tuple[int, str]]:
         """A size that has another S than before."""
@@ -97,15 +137,18 @@ class _Pairs:
         return self.both[name][at].as_py()
 
     def _name(self, at: int) -> str:
-        family, size, dataset, k, n = (self._value(name, at) for name in ("family", "size", "dataset", "k", "n"))
-        return f"{family} {size} on {dataset}, k={k}, n={n}"
+        family, size, dataset = (self._value(name, at) for name in ("family", "size", "dataset"))
+        more = {name: self._value(name, at) for name in ("k", "n", *TRAINING.names)}
+        known = [f"{name}={value}" for name, value in more.items() if value is not None]
+        return ", ".join([f"{family} {size} on {dataset}", *known])
 
-    def _other_value(self, at: int, other: int) -> str:
-        name = next(name for name in _VALUES if self._value(name, at) != self._value(name, other))
+    def _other_value(self, at: int, other: int, name: str | None = None) -> str:
+        name = name or next(name for name in _VALUES if self._value(name, at) != self._value(name, other))
+        apart = "" if self._value("k", at) is not None else "give runs that differ another size, variant or step, "
         return (
             f"{name} of {self._name(at)} is {as_written(self._value(name, at))}, but "
-            f"{as_written(self._value(name, other))} in {self.where(other)}; keep one of them, or name another source "
-            f"than {self._value('source', at)}"
+            f"{as_written(self._value(name, other))} in {self.where(other)}; keep one of them, {apart}or name another "
+            f"source than {self._value('source', at)}"
         )
 
     def _repeated(self, at: int, other: int) -> str:
@@ -122,6 +165,6 @@ class _Pairs:
     def _other_size(self, at: int, other: int) -> str:
         S, before = (self._value("non_embedding_params", each) for each in (at, other))
         return (
-            f"non_embedding_params of {self._value('family', at)} {self._value('size', at)} is {S:,}, but {before:,} "
-            f"in {self.where(other)}; a size has one S, so give the sizes different names or correct it"
+            f"non_embedding_params of {self._value('family', at)} {self._value('size', at)} is {_digits(S)}, but "
+            f"{_digits(before)} in {self.where(other)}; a size has one S, so give the sizes different names or correct it"
         )

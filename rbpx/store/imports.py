@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from filelock import FileLock
 
@@ -20,7 +21,7 @@ from rbpx.store import ledger
 from rbpx.store.contradictions import codes, not_stored
 from rbpx.store.integrity import file_fault, is_copy, read_whole, sound_files
 from rbpx.store.observation_ids import run_ids
-from rbpx.store.observations import FIELDS, ROW, read_observations
+from rbpx.store.observations import FIELDS, ROW, read_observations, with_all_fields
 from rbpx.store.schema import OBSERVATIONS
 from rbpx.store.store import Record, Store, now
 
@@ -56,8 +57,8 @@ def import_file(store: Store, path: Path, config: ImportConfig) -> Imported:
         MeasureError: the store cannot be written.
     """
     table = read_columns(path)
-    columns = match_columns(list(table.columns), config.columns or {}, str(path))
-    if config.ties is None and "ties" not in columns.named:
+    columns = match_columns(list(table.columns), config.columns or {}, str(path), config.texts)
+    if columns.has_rbp and config.ties is None and "ties" not in columns.named:
         raise RbpxError(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
     read = read_observations(table, columns, config)
     if not store.root.exists():
@@ -74,8 +75,9 @@ def import_file(store: Store, path: Path, config: ImportConfig) -> Imported:
                 "columns": columns.mapping,
             }
             _write(store, new, origin)
-    kinds = (("family", "size"), ("dataset",), ("k",))
-    n_models, n_datasets, n_k = (len(np.unique(codes(read, names))) for names in kinds)
+    kinds = (("family", "size"), ("dataset",))
+    n_models, n_datasets = (len(np.unique(codes(read, names))) for names in kinds)
+    n_k = pc.count_distinct(read["k"]).as_py()
     return Imported(read.num_rows, n_models, n_datasets, n_k, new.num_rows, columns.ignored)
 
 
@@ -88,7 +90,7 @@ def adopt(store: Store, path: Path) -> int:
     """
     origin = provenance(path)
     with FileLock(store.root / ".imports.lock"):
-        read = read_whole(path)
+        read = with_all_fields(read_whole(path))
         read = read.append_column(ROW, pa.array(np.arange(read.num_rows)))
         new = not_stored(read, observations_of(store, origin["source"]), lambda row: f"{path.name}, row {row + 1}")
         if new.num_rows:
@@ -118,8 +120,8 @@ def observations_of(store: Store, source: str) -> pa.Table:
         fault = file_fault(path)
         if fault is not None and not is_copy(fault):
             raise RbpxError(f"{path} is corrupt: {fault}; move it out of the store, and import its file again")
-    tables = [table.select(FIELDS) for origin, table in _tables(store) if origin["source"] == source]
-    return pa.concat_tables([_NOTHING, *(table.cast(_NOTHING.schema) for table in tables)])
+    tables = [with_all_fields(table) for origin, table in _tables(store) if origin["source"] == source]
+    return pa.concat_tables([_NOTHING, *tables])
 
 
 _NOTHING = pa.schema([OBSERVATIONS.field(name) for name in FIELDS]).empty_table()

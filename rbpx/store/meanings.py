@@ -10,8 +10,9 @@ RELATIONS: Final = {
     "rank_counts": "One row for each (greater, ties) of a run: enough for RBP at any k, and for the rank distribution.",
     "documents": "One row for each document of a run.",
     "vocab": "One row for each token id of a tokenizer.",
-    "observations": "RBP_k of each run at the default k under each tie rule, and what was imported; `rbp_at(k, ties)` "
-    "is a relation of the same columns at any k.",
+    "observations": "RBP_k of each run at the default k under each tie rule, and what was imported, whose rbp, k, n "
+    "and ties are null where it is a loss or an accuracy alone; `rbp_at(k, ties)` is a relation of the same columns at "
+    "any k.",
     "temperatures": "One row for each document and inverse temperature of a run, once `temperature` measured them.",
     "fits": "One row for each fitted law.",
     "rank_fits": "One row for each distribution fitted to the ranks of a run.",
@@ -20,6 +21,8 @@ RELATIONS: Final = {
 
 COLUMNS: Final = {
     "C": "constant of the law, at S = 1, in the unit of what is fitted",
+    "accuracy": "share of the items of a task that were answered right, as imported",
+    "accuracy_stderr": "standard error of accuracy, as its source states it",
     "aic": "Akaike's criterion, comparable between methods on the same points",
     "alpha": "exponent of the law; above 0 when bigger is better",
     "alpha_hi": "upper end of the 95 % interval of alpha",
@@ -30,11 +33,14 @@ COLUMNS: Final = {
     "backtest_error": "(predicted - measured) / measured for the largest size, predicted from the others; a share",
     "beta": "inverse temperature 1/T that the logits are multiplied by; 1 is the model as it is",
     "bic": "Schwarz's criterion, comparable between methods on the same points",
+    "bits_per_byte": "loss over the bytes of the text, bits a byte; of measured runs over the bytes that were scored",
+    "bits_per_byte_stderr": "standard error of bits_per_byte, as its source states it",
     "bos": "which special tokens begin a document: tokenizer, add or none",
     "cell_key": "hash of what was asked for: family, size, text, protocol, dtype, seed",
     "config": "the request, JSON",
     "created_at": "when it was fitted",
     "cross_entropy_nats": "mean of -logprob over the scored tokens, nats a token",
+    "cross_entropy_nats_stderr": "standard error of cross_entropy_nats, as its source states it",
     "dataset": "name of the text",
     "dataset_b": "the second text of a gap; null elsewhere",
     "dataset_commit": "commit of the hub that the documents are of; null for texts of this machine",

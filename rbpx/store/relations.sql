@@ -21,9 +21,12 @@ CREATE OR REPLACE MACRO rbp_at(k, ties) AS TABLE
         GROUP BY c.run_id
     )
     SELECT
-        'measured' AS source, r.family, r.size, r.model, r.revision, r.non_embedding_params, r.dataset, r.text_hash,
-        r.protocol, r.dtype, k::INTEGER AS k, 1 AS n, ties AS ties,
+        'measured' AS source, r.family, r.size, r.model, r.revision,
+        r.non_embedding_params::DOUBLE AS non_embedding_params, r.dataset, r.text_hash, r.protocol, r.dtype, k::INTEGER AS k, 1 AS n, ties AS ties,
         coalesce(h.n_hits, 0) / h.n_tokens AS rbp, h.n_tokens, r.cross_entropy_nats,
+        NULL::DOUBLE AS cross_entropy_nats_stderr,
+        r.cross_entropy_nats * h.n_tokens / (ln(2) * nullif(r.n_bytes_scored, 0)) AS bits_per_byte,
+        NULL::DOUBLE AS bits_per_byte_stderr, NULL::DOUBLE AS accuracy, NULL::DOUBLE AS accuracy_stderr,
         r.training_tokens, r.training_flops, r.training_step, r.unique_tokens, r.training_seed, r.variant, r.run_id
     FROM runs AS r
     JOIN hits AS h USING (run_id)
@@ -43,8 +46,11 @@ CREATE OR REPLACE VIEW observations AS
         GROUP BY ALL
     )
     SELECT
-        'measured' AS source, r.family, r.size, r.model, r.revision, r.non_embedding_params, r.dataset, r.text_hash,
-        r.protocol, r.dtype, h.k, 1 AS n, h.ties, h.n_hits / h.n_tokens AS rbp, h.n_tokens, r.cross_entropy_nats,
+        'measured' AS source, r.family, r.size, r.model, r.revision,
+        r.non_embedding_params::DOUBLE AS non_embedding_params, r.dataset, r.text_hash, r.protocol, r.dtype, h.k, 1 AS n, h.ties, h.n_hits / h.n_tokens AS rbp, h.n_tokens, r.cross_entropy_nats,
+        NULL::DOUBLE AS cross_entropy_nats_stderr,
+        r.cross_entropy_nats * h.n_tokens / (ln(2) * nullif(r.n_bytes_scored, 0)) AS bits_per_byte,
+        NULL::DOUBLE AS bits_per_byte_stderr, NULL::DOUBLE AS accuracy, NULL::DOUBLE AS accuracy_stderr,
         r.training_tokens, r.training_flops, r.training_step, r.unique_tokens, r.training_seed, r.variant, r.run_id
     FROM runs AS r
     JOIN hits AS h USING (run_id)

@@ -106,7 +106,7 @@ OBSERVATIONS = pa.schema(
         ("size", pa.string()),
         ("model", pa.string()),
         ("revision", pa.string()),
-        ("non_embedding_params", pa.int64()),
+        ("non_embedding_params", pa.float64()),
         ("dataset", pa.string()),
         ("text_hash", pa.string()),
         ("protocol", pa.string()),
@@ -117,6 +117,12 @@ OBSERVATIONS = pa.schema(
         ("rbp", pa.float64()),
         ("n_tokens", pa.int64()),
         ("cross_entropy_nats", pa.float64()),
+        ("cross_entropy_nats_stderr", pa.float64()),
+        ("bits_per_byte", pa.float64()),
+        ("bits_per_byte_stderr", pa.float64()),
+        ("accuracy", pa.float64()),
+        ("accuracy_stderr", pa.float64()),
+        *TRAINING,
         ("run_id", pa.string()),
     ]
 )

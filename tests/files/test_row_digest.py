@@ -9,7 +9,7 @@ from rbpx.files.digest import digest
 from rbpx.files.row_digest import digest_of_rows, digests_of_rows
 from rbpx.store.observation_ids import run_ids
 from rbpx.store.observations import FIELDS, RUN
-from rbpx.store.schema import OBSERVATIONS
+from rbpx.store.schema import OBSERVATIONS, TRAINING
 
 NAMES = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=3) | st.sampled_from(["a", "b"])
 KINDS = {
@@ -34,14 +34,42 @@ def test_digests_of_rows_are_those_of_records(rows: list[dict[str, object]], blo
         row_digest._ROWS = before  # type: ignore[misc]
 
 
+EARLIER = [  # what observations had in the first versions
+    *("source", "family", "size", "model", "revision", "non_embedding_params", "dataset", "text_hash", "protocol"),
+    *("dtype", "k", "n", "ties", "rbp", "n_tokens", "cross_entropy_nats"),
+]
+
+
+def values_of(row: dict[str, object]) -> list[object]:
+    """What a row's digest is of: all its values, or those of the first versions where it says nothing else."""
+    S, later = row["non_embedding_params"], [name for name in FIELDS if name not in EARLIER]
+    whole = isinstance(S, float) and S.is_integer() and S < 2**53
+    if not whole or row["rbp"] is None or any(row[name] is not None for name in later):
+        return [row[name] for name in FIELDS]
+    assert isinstance(S, float)
+    return [int(S) if name == "non_embedding_params" else row[name] for name in EARLIER]
+
+
+def names_of(row: dict[str, object]) -> list[object]:
+    known = {name: row[name] for name in TRAINING.names if row[name] is not None}
+    return [[row[name] for name in RUN], *([known] if known else [])]
+
+
 @settings(max_examples=40, deadline=None)
 @given(ROWS)
 def test_a_run_is_identified_by_its_names_and_its_values_in_any_order(rows: list[dict[str, object]]) -> None:
     members: dict[str, list[str]] = {}
-    names = {digest([row[name] for name in RUN]): [row[name] for name in RUN] for row in rows}
     for row in rows:
-        members.setdefault(digest([row[name] for name in RUN]), []).append(digest([row[name] for name in FIELDS]))
-    expected = {key: digest([names[key], sorted(digests)]) for key, digests in members.items()}
+        members.setdefault(digest(names_of(row)), []).append(digest(values_of(row)))
+    expected = {
+        digest(names_of(row)): digest([*names_of(row), sorted(members[digest(names_of(row))])]) for row in rows
+    }
     for order in (rows, rows[::-1]):
         found = run_ids(pa.Table.from_pylist(order, schema=OBSERVATIONS)).to_pylist()
-        assert found == [expected[digest([row[name] for name in RUN])] for row in order]
+        assert found == [expected[digest(names_of(row))] for row in order]
+
+
+def test_an_imported_run_has_the_id_that_the_first_version_gave_it() -> None:
+    row = {"source": "them", "family": "toy", "size": "1b", "non_embedding_params": 1e9, "dataset": "wiki"}
+    row |= {"k": 1, "n": 1, "ties": "mid", "rbp": 0.41, "cross_entropy_nats": 3.1}
+    assert run_ids(pa.Table.from_pylist([row], schema=OBSERVATIONS)).to_pylist() == ["ba6382bcae81e14d"]

@@ -74,7 +74,8 @@ def import_study(request: "Request") -> None:
 
 def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: str) -> None:
     models, datasets = number_of(imported.n_models, "model"), number_of(imported.n_datasets, "dataset")
-    brought = f"{number_of(imported.n, 'observation')} of {models} on {datasets} at {imported.n_k} k"
+    at_k = f" at {imported.n_k} k" if imported.n_k else ""
+    brought = f"{number_of(imported.n, 'observation')} of {models} on {datasets}{at_k}"
     n_known = imported.n - imported.n_new
     already = f" ({n_known:,} of them were there already)" if n_known else ""
     if imported.ignored:
