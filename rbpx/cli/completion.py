@@ -14,7 +14,7 @@ from rbpx.config.options import Checkpoints, Device, Dtype, Format
 from rbpx.config.places import experiments, folder
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.laws.names import LAWS, Method
+from rbpx.laws.names import IMPORTED, LAWS, Method
 from rbpx.laws.surface.names import FORM_NAMES, Objective
 from rbpx.ties import Ties
 
@@ -78,7 +78,7 @@ def _values() -> dict[str, Sequence[str]]:
         values[group] = _stems(folder("conf") / group)
     values["experiment"] = [path.stem for path in experiments("measure")]
     return values | {
-        "laws": ["all", *LAWS],
+        "laws": ["all", *LAWS, *IMPORTED],
         "method": ["all", *Method],
         "form": ["all", *FORM_NAMES],
         "size": ["all"],

@@ -15,7 +15,7 @@ from rbpx.config.study import StudyConfig
 from rbpx.config.suggest import did_you_mean
 from rbpx.config.surface_keys import checked_forms, pairs, positive_numbers
 from rbpx.errors import RbpxError
-from rbpx.laws.names import LAWS, Method
+from rbpx.laws.names import IMPORTED, LAWS, Method
 from rbpx.laws.surface.names import DELTA, Objective
 from rbpx.ties import OFFICIAL, Ties
 
@@ -222,7 +222,7 @@ class Request:
 
     def chosen_laws(self) -> set[str]:
         """The laws asked for."""
-        names = _checked_names("laws", self.laws, LAWS)
+        names = _checked_names("laws", self.laws, (*LAWS, *IMPORTED))
         return set(LAWS) if "all" in names else set(names)
 
     def k_listed(self, default: Sequence[int] = ()) -> list[int]:

@@ -12,6 +12,7 @@ from rbpx.config.request import Request
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Run
 from rbpx.groups.trainings import TrainingGroup, tokens_of, training_of
+from rbpx.laws.names import IMPORTED
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status
 
@@ -20,7 +21,7 @@ __all__ = ["DEFAULT_K", "MOST_RESAMPLES", "Trained", "flops_with_head", "trained
 Floats = npt.NDArray[np.float64]
 
 DEFAULT_K: Final = (1, 10, 100)
-DEFAULT_LAWS: Final = ("rbp", "cross_entropy", "error_entropy")  # and whatever else was imported
+_DEFAULT_LAWS: Final = ("rbp", "cross_entropy", "error_entropy", *IMPORTED)
 MOST_RESAMPLES: Final = 200  # of the runs; intervals of surfaces hold the truth at their rate with so many
 
 
@@ -47,7 +48,7 @@ class Trained:
 
 def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[Trained]:
     """Every quantity that is asked for; without a choice RBP_k, the losses, error-entropy and what was imported."""
-    chosen = request.chosen_laws() if request.names_laws else set(DEFAULT_LAWS)
+    chosen = request.chosen_laws() if request.names_laws else set(_DEFAULT_LAWS)
     k_grid: list[int] = []
     if group.is_measured:
         k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)

@@ -126,6 +126,8 @@ LAWS: Final = {
     "error_entropy": "H(P) of the ranks, nats = C S^-alpha (arXiv 2510.04067)",
     "self_alignment": "KL(P || Q), nats = C S^-alpha (arXiv 2510.04067)",
     "confidence": "-ln of the sum of scores, nats, = ±C S^-alpha (arXiv 2510.04067); may be negative",
+    "bits_per_byte": "bits a byte, as imported, as a law in S, or a surface in S and D",
+    "accuracy": "share of misses, 1 - accuracy, as imported, as a law in S, or a surface in S and D",
     "error_entropy_corrected": "H(P) with a part of its small-sample bias taken away, as a law in S",
     "error_entropy_share": "error-entropy over cross-entropy, as a law in S",
     "self_alignment_share": "self-alignment over cross-entropy, as a law in S",
