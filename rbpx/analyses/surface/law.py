@@ -1,6 +1,7 @@
 """One quantity of a group of trainings in; its surfaces, their errors on held-out runs and their optima out."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from rbpx.config.request import Request
 from rbpx.groups.surface_fits import doubts_of_points
@@ -88,7 +89,7 @@ class Surfaces:
 def surface_law(trained: Trained, group: TrainingGroup, request: Request, n_resamples: int) -> SurfaceLaw:
     """Fit every requested form to one quantity, and find the best of each budget in every way there is."""
     runs = trained.runs
-    options = {"objective": request.objective, "delta": request.delta}
+    options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
     compared = compare(runs, request.forms(), n_resamples, **options)
     is_positive = len(runs.y_N) > 0 and bool((runs.y_N > 0).all())
     reached = reached_budgets(runs) if is_positive else ()

@@ -52,7 +52,7 @@ def predict_over_forms(fits: Sequence[SurfaceFit], S: float, D: float, U: float 
     """Predict a new run at a point.
 
     Args:
-        fits: of the forms to the same runs, at least one.
+        fits: of the forms to the same runs, at least one; without resampled documents, for a run on the same ones.
         S: size.
         D: tokens.
         U: unique tokens among them; None where all are.
