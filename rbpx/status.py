@@ -41,6 +41,7 @@ class Status(StrEnum):
     intervals_missed = "intervals_missed"
     collinear_design = "collinear_design"
     not_identified = "not_identified"
+    mixed_checkpoints = "mixed_checkpoints"
     barely_determined = "barely_determined"
     one_document = "one_document"
     one_sided = "one_sided"
@@ -73,6 +74,7 @@ _REMEDY = {
     Status.at_bound: "A constant is best at 0, so these data do not need its term (an offset: read method=ols).",
     Status.collinear_design: "Size and tokens vary together, so their parts are not known: predict near their line.",
     Status.not_identified: "No point depends on a constant, so it has no value: read the others, or add such runs.",
+    Status.mixed_checkpoints: "States in the middle of a training lie above finished runs: add checkpoints=last.",
     Status.not_straddled: "The sizes of a budget lie to one side of its minimum: add larger or smaller models there.",
     Status.at_limit: "The best parameter lies at the edge of its family, where a simpler family begins: read that one.",
     Status.no_variances: "Weights need documents to resample: measure more than one, or choose method=ols.",

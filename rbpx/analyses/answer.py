@@ -5,12 +5,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rbpx.analyses.missing import no_groups, no_runs
+import duckdb
+
+from rbpx.analyses.missing import no_groups, no_runs, no_tokens
 from rbpx.analyses.registry import Analysis, analysis, part
 from rbpx.config.request import Request
 from rbpx.display.progress import counted
 from rbpx.errors import RbpxError
-from rbpx.groups.selection import Group, select
+from rbpx.groups.selection import Group, select, select_runs
+from rbpx.groups.trainings import select_trainings
 from rbpx.store.bounded import SqlLimits
 from rbpx.store.index import refresh_index
 from rbpx.store.queries import connect
@@ -65,9 +68,10 @@ def answer(
         with connect(store, with_fits=False, limits=limits) as connection:
             groups: list[Group] = []
             for each, cell_keys in alike:
-                selected = select(connection, each, cell_keys)
+                selected = _selected(connection, question, each, cell_keys)
                 if not selected:
-                    raise RbpxError(no_runs(connection, each))
+                    has_runs = _of_trainings(question, each) and select_runs(connection, each, cell_keys)
+                    raise RbpxError(no_tokens(name, each) if has_runs else no_runs(connection, each))
                 names = [group.names() for group in groups]
                 groups += [group for group in selected if group.names() not in names]
             tokens_known = tokens_known or any(group.is_measured for group in groups)
@@ -90,6 +94,20 @@ def answer(
         if not question.small:
             logging.getLogger(__name__).warning(no_groups(name, grids[0][0], tokens_known))
     return results, rows
+
+
+def _selected(
+    connection: duckdb.DuckDBPyConnection, question: Analysis, request: Request, cell_keys: Sequence[str] | None
+) -> Sequence[Group]:
+    if _of_trainings(question, request):
+        return select_trainings(connection, request, cell_keys)
+    return select(connection, request, cell_keys)
+
+
+def _of_trainings(question: Analysis, request: Request) -> bool:
+    """Whether a question looks at all trainings of a family, in place of one run a size."""
+    with_key = question.trainings_with and getattr(request, question.trainings_with) is not None
+    return question.trainings or bool(with_key)
 
 
 def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:

@@ -72,6 +72,15 @@ def _not_there(connection: duckdb.DuckDBPyConnection, named: Mapping[str, Any]) 
     return None
 
 
+def no_tokens(name: str, request: Request) -> str:
+    """Why a question about size and tokens found nothing among the runs that there are."""
+    return (
+        f"{name} needs the training tokens D of each run, and no run in store={request.store} that matches has them, "
+        "or FLOPs to compute them from; measure with model.tokens=N, or import a table with a column D: "
+        "python -m rbpx import FILE source=NAME"
+    )
+
+
 def no_groups(name: str, request: Request, tokens_known: bool) -> str:
     """Why an analysis found nothing to look at among the runs that there are."""
     if not tokens_known and (analysis(name).tokens or request.slices is not None):

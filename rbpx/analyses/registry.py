@@ -24,6 +24,8 @@ class Analysis:
         keys: what it can be asked beside what narrows every question, for its page.
         tokens: whether it reads single tokens, which imported results do not have.
         across: whether it compares groups with each other, instead of looking at one after the other.
+        trainings: whether its groups are all trainings of a family whose tokens are known, in place of one run a size.
+        trainings_with: a key that makes it look at these.
         small: whether it has something to say about groups with fewer sizes than a law needs.
         measures: whether it measures again instead of asking the store alone.
         file: what it takes in place of the store, as FILE.csv; empty where it takes nothing.
@@ -39,6 +41,8 @@ class Analysis:
     sizes: int
     tokens: bool = False
     across: bool = False
+    trainings: bool = False
+    trainings_with: str = ""
     small: bool = False
     measures: bool = False
     file: str = ""

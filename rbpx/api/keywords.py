@@ -33,9 +33,18 @@ class Keys(TypedDict, total=False):
         k: one, several, or "log".
         n: lengths of windows and sequences, tokens.
         S: sizes to predict, non-embedding parameters.
+        D: training tokens to predict at, with S: lists of one length go pairwise.
         ties: tie rule.
         method: how laws are fitted, one or several, or "all".
         laws: which, or "all".
+        form: equation of a surface, one or several, or "all".
+        objective: what a surface minimises.
+        delta: where Huber's loss of a surface turns linear.
+        budgets: training FLOPs whose best size and tokens are asked for.
+        checkpoints: whether all checkpoints of a training count or the last alone.
+        warm_up: training tokens from which a law of a training holds; found if left out.
+        next: how many runs to train next to name.
+        flops: what they may cost in all, training FLOPs.
         slices: "position", "frequency", or SQL conditions by name.
         resamples: of the documents.
         seed: of the resamples.
@@ -59,9 +68,18 @@ class Keys(TypedDict, total=False):
     k: int | Sequence[int] | Literal["log"]
     n: int | Sequence[int]
     S: float | Sequence[float]
+    D: float | Sequence[float]
     ties: Literal["pessimistic", "optimistic", "mid"]
     method: str | Sequence[str]
     laws: str | Sequence[str]
+    form: str | Sequence[str]
+    objective: Literal["log_huber", "huber", "least_squares"]
+    delta: float
+    budgets: float | Sequence[float]
+    checkpoints: Literal["all", "last"]
+    warm_up: float
+    next: int
+    flops: float
     slices: str | Mapping[str, str]
     resamples: int
     seed: int

@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from rbpx.cli.argv import FLAGS
 from rbpx.cli.registry import verbs
-from rbpx.config.options import Device, Dtype, Format
+from rbpx.config.options import Checkpoints, Device, Dtype, Format
 from rbpx.config.places import experiments, folder
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.laws.names import LAWS, Method
+from rbpx.laws.names import IMPORTED, LAWS, Method
+from rbpx.laws.surface.names import FORM_NAMES, Objective
 from rbpx.ties import Ties
 
 SHELLS: Final = ("bash", "zsh")
@@ -71,11 +72,18 @@ def script(shell: str) -> str:
 def _values() -> dict[str, Sequence[str]]:
     """The values of each key whose values are names."""
     enums: dict[str, Any] = {"dtype": Dtype, "device": Device, "format|--format": Format, "ties": Ties}
+    enums |= {"objective": Objective, "checkpoints": Checkpoints}
     values: dict[str, Sequence[str]] = {name: _named(kind) for name, kind in enums.items()}
     for group in ("model", "dataset", "protocol"):
         values[group] = _stems(folder("conf") / group)
     values["experiment"] = [path.stem for path in experiments("measure")]
-    return values | {"laws": ["all", *LAWS], "method": ["all", *Method], "size": ["all"], "plot|calibrate": ["true"]}
+    return values | {
+        "laws": ["all", *LAWS, *IMPORTED],
+        "method": ["all", *Method],
+        "form": ["all", *FORM_NAMES],
+        "size": ["all"],
+        "plot|calibrate": ["true"],
+    }
 
 
 def _named(kind: type[Enum]) -> list[str]:

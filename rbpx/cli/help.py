@@ -42,6 +42,8 @@ k=K               one, a list k='[1,10,100]', or log; default 1, 10, 100, 500, 1
 n=N               lengths of windows and sequences, in tokens: n='[1,2,5]'""",
     "S": """\
 S=SIZE            sizes to predict, in non-embedding parameters: S='[1e9,1e10]'""",
+    "D": """\
+D=TOKENS          with S=: points of size and tokens; lists go pairwise, a single value with each of the other""",
     "ties": """\
 ties=RULE         pessimistic (default), optimistic (default for protocol=official), mid""",
     "limit": """\
@@ -70,6 +72,18 @@ least=20          times that a token id must be scored to be listed""",
 top=15            rows that are printed""",
     "laws": """\
 laws=all          or a list of laws""",
+    "form": """\
+form=chinchilla   equation of a surface: chinchilla, kaplan, data_constrained, a list, or all, which compares them""",
+    "objective": """\
+objective=log_huber  or huber, least_squares: what a surface minimises; delta=0.001: where Huber's loss turns linear""",
+    "budgets": """\
+budgets=C         training FLOPs whose best S and D are asked for: budgets='[1e18,1e20]'""",
+    "checkpoints": """\
+checkpoints=all   or last: of each training only its last checkpoint counts""",
+    "warm_up": """\
+warm_up=TOKENS    where the law of a training begins; found if left out""",
+    "next": """\
+next=N            names N runs to train next; flops=C is what they may cost in all""",
     "method": """\
 method=ols        weighted, offset, robust, a list or all: how laws are fitted""",
     "source": """\

@@ -68,6 +68,13 @@ class Chunk(Enum):
     line = "line"
 
 
+class Checkpoints(Enum):
+    """Which points of a training count: all of its checkpoints that are there, or the last alone."""
+
+    all = "all"
+    last = "last"
+
+
 class Padding(Enum):
     """Whether vocabulary rows without a token, such as Pythia's last 27, compete for ranks and probability."""
 

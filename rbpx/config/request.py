@@ -8,13 +8,15 @@ from typing import Any
 from rbpx.config.dataset import DatasetConfig
 from rbpx.config.imports import ImportConfig
 from rbpx.config.model import ModelConfig
-from rbpx.config.options import Bos, Device, Dtype, Format, check_name
+from rbpx.config.options import Bos, Checkpoints, Device, Dtype, Format, check_name
 from rbpx.config.placement import MemoryLimits, read_limits
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.study import StudyConfig
 from rbpx.config.suggest import did_you_mean
+from rbpx.config.surface_keys import checked_forms, pairs, positive_numbers
 from rbpx.errors import RbpxError
-from rbpx.laws.names import LAWS, Method
+from rbpx.laws.names import IMPORTED, LAWS, Method
+from rbpx.laws.surface.names import DELTA, Objective
 from rbpx.ties import OFFICIAL, Ties
 
 LARGEST_S = 1e30
@@ -44,11 +46,20 @@ class Request:
     k: Any = None
     n: Any = None
     S: Any = None
+    D: Any = None
     method: Any = "ols"
     ties: Ties | None = None
     limit: int = LARGEST_SAMPLE
     resamples: int = 1000
     laws: Any = "all"
+    form: Any = "chinchilla"
+    objective: Objective = Objective.log_huber
+    delta: float = DELTA
+    budgets: Any = None
+    checkpoints: Checkpoints = Checkpoints.all
+    warm_up: float | None = None
+    next: int | None = None
+    flops: float | None = None
     slices: Any = None  # a name or a dict; Hydra adds no keys to one that is typed
     least: int = 20
     top: int = 15
@@ -84,6 +95,7 @@ class Request:
         if self.spreadsheet and self.format not in (Format.csv, Format.table):
             raise RbpxError(f"spreadsheet=true is for csv, not format={self.format.value}; drop one of them")
         self._check_official()
+        self._check_surface()
         self.sizes()
         self.memory_limits()
         self.chosen_laws()
@@ -118,6 +130,17 @@ class Request:
                 raise RbpxError(
                     f"{key}={value} is not what the authors used, which is {theirs}; drop it, or use protocol=paper"
                 )
+
+    def _check_surface(self) -> None:
+        self.forms()
+        self.flops_of_budgets()
+        positive_numbers("delta", self.delta, "where Huber's loss turns linear, as in delta=0.001")
+        positive_numbers("warm_up", self.warm_up, "training tokens, as in warm_up=1e9")
+        positive_numbers("flops", self.flops, "training FLOPs, as in flops=1e20")
+        positive_numbers("next", self.next, "how many runs to name, as in next=5")
+        tokens = self.tokens_to_predict()
+        if tokens:
+            pairs(self.targets(), tokens)
 
     def asked(self) -> dict[str, str]:
         """What is asked, in plain values; without where it is looked for, and whether it is computed in any case."""
@@ -171,6 +194,23 @@ class Request:
             targets.append(float(S))
         return targets
 
+    def tokens_to_predict(self) -> list[float]:
+        """The training tokens to predict at."""
+        return positive_numbers("D", self.D, "training tokens, as in D='[2e10,2e11]'")
+
+    def points_to_predict(self) -> list[tuple[float, float]]:
+        """The points (S, D) to predict; none where no D is asked for."""
+        tokens = self.tokens_to_predict()
+        return pairs(self.targets(), tokens) if tokens else []
+
+    def forms(self) -> list[str]:
+        """The forms of a surface that are asked for, in order."""
+        return checked_forms(self.form)
+
+    def flops_of_budgets(self) -> list[float]:
+        """The budgets of compute that are asked for."""
+        return positive_numbers("budgets", self.budgets, "training FLOPs, as in budgets='[1e18,1e20]'")
+
     @property
     def names_laws(self) -> bool:
         """Whether laws were asked for by name."""
@@ -182,7 +222,7 @@ class Request:
 
     def chosen_laws(self) -> set[str]:
         """The laws asked for."""
-        names = _checked_names("laws", self.laws, LAWS)
+        names = _checked_names("laws", self.laws, (*LAWS, *IMPORTED))
         return set(LAWS) if "all" in names else set(names)
 
     def k_listed(self, default: Sequence[int] = ()) -> list[int]:

@@ -14,6 +14,8 @@ _LAWS = {
     "error_entropy": "error-entropy",
     "self_alignment": "self-alignment",
     "confidence": "confidence",
+    "bits_per_byte": "bits per byte",
+    "accuracy": "1 - accuracy",
 }
 _VARIANTS = (("_share", ", share"), ("_corrected", ", corrected"), ("_at_temperature", " at T*"))
 _SHORT_STATUSES = {
@@ -24,6 +26,7 @@ _SHORT_STATUSES = {
     Status.intervals_missed: "missed",
     Status.barely_determined: "barely",
     Status.collinear_design: "collinear",
+    Status.mixed_checkpoints: "mixed",
 }
 
 

@@ -30,9 +30,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "ties": ("ties",),
     "rbp": ("rbp", "p_all_n_in_topk", "p_nk", "p"),
     "n_tokens": ("n_tokens",),
-    "cross_entropy_nats": (
-        *("cross_entropy_nats", "loss_nats", "mean_cross_entropy_nats", "ce", "cross_entropy"),
-    ),
+    "cross_entropy_nats": (*("cross_entropy_nats", "loss_nats", "mean_cross_entropy_nats", "ce", "cross_entropy"),),
     "cross_entropy_nats_stderr": ("cross_entropy_nats_stderr", "loss_nats_stderr"),
     "loss_bits": ("loss_bits",),
     "loss_bits_stderr": ("loss_bits_stderr",),
@@ -129,7 +127,9 @@ def match_columns(
     for text, of_text in of_texts.items():
         _check(of_text.named, of_text.wide, columns, {}, f"texts: {text}: {file}")
     if of_texts:
-        doubled = next((name for name in ("dataset", "text_hash", *_OF_TEXTS) if name in named), "rbp" if wide else None)
+        doubled = next(
+            (name for name in ("dataset", "text_hash", *_OF_TEXTS) if name in named), "rbp" if wide else None
+        )
         if doubled is not None:
             raise RbpxError(f"texts: {file} would have its {doubled} twice; name it in texts= or in columns=, not both")
     else:

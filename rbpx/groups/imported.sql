@@ -2,10 +2,12 @@
 -- $sources, $families, $sizes, $datasets, $protocols, $revisions: VARCHAR[], or NULL for all. $ties: VARCHAR, or NULL for
 -- optimistic ties of protocol official and pessimistic ties of the others.
 -- returns: source, family, size, dataset, text_hash, protocol, dtype, revision, non_embedding_params, k, n, ties, rbp,
---          n_tokens, cross_entropy_nats (nats), run_id, training_seed
+--          n_tokens, cross_entropy_nats (nats), bits_per_byte, accuracy (share), run_id, training_seed, model,
+--          training_tokens, training_flops, training_step, unique_tokens, variant
 SELECT
     source, family, size, dataset, text_hash, protocol, dtype, revision, non_embedding_params, k, n, ties, rbp, n_tokens,
-    cross_entropy_nats, run_id, training_seed
+    cross_entropy_nats, bits_per_byte, accuracy, run_id, training_seed, model, training_tokens, training_flops,
+    training_step, unique_tokens, variant
 FROM observations
 WHERE source <> 'measured'
     AND coalesce(ties = coalesce($ties, CASE WHEN protocol = 'official' THEN 'optimistic' ELSE 'pessimistic' END), true) -- null where there is no RBP
@@ -15,4 +17,5 @@ WHERE source <> 'measured'
     AND ($datasets IS NULL OR list_contains($datasets, dataset))
     AND ($protocols IS NULL OR list_contains($protocols, protocol))
     AND ($revisions IS NULL OR list_contains($revisions, revision))
-ORDER BY source, family, dataset, text_hash, protocol, dtype, revision, non_embedding_params, training_seed, size, n, k
+ORDER BY source, family, dataset, text_hash, protocol, dtype, revision, non_embedding_params, training_seed, size, model,
+    training_tokens, training_flops, training_step, unique_tokens, variant, n, k

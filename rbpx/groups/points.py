@@ -16,7 +16,7 @@ from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence, weigh
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.names import LAWS
+from rbpx.laws.names import IMPORTED, LAWS
 from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 
@@ -138,5 +138,12 @@ def _imported_points(group: Group, request: Request, laws: Collection[str]) -> l
         y_N = np.array([run.cross_entropy_nats for run in runs], dtype=np.float64)
         series = Points("cross_entropy", None, runs, y_N, None)
         points.append(series if runs else _unknown(group, None, Status.not_known, "cross_entropy"))
+    for law in IMPORTED:
+        runs = tuple(run for run in group.runs if law in run.imported)
+        if runs and law in laws:
+            y_N = np.array([run.imported[law] for run in runs], dtype=np.float64)
+            points.append(Points(law, None, runs, 1 - y_N if law == "accuracy" else y_N, None))
+        elif law in laws and request.names_laws:
+            points.append(_unknown(group, None, Status.not_known, law))
     named = [law for law in LAWS[2:] if law in laws and request.names_laws]
     return points + [_unknown(group, None, Status.not_known, law) for law in named]

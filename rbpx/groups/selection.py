@@ -10,7 +10,9 @@ import duckdb
 from rbpx.config.dataset import UNNAMED
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
+from rbpx.counts import number_of
 from rbpx.errors import RbpxError
+from rbpx.laws.names import IMPORTED
 from rbpx.store.queries import ask
 from rbpx.ties import Ties, rule_of
 
@@ -30,6 +32,9 @@ ALIKE = (
     ),
 )
 MEASURED = "measured"
+_OF_TRAINING = (
+    *("training_seed", "model", "training_tokens", "training_flops", "training_step", "unique_tokens", "variant"),
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,7 @@ class Run:
     Attributes:
         run_ids: one for a measured run; an imported size may come from several files.
         observed: {(k, n): p} of an imported run, shares; empty for a measured one, which is counted.
+        imported: quantities beside RBP and cross-entropy, of `rbpx.laws.names.IMPORTED`.
         training_seed: tells it from other trainings of its size.
     """
 
@@ -62,7 +68,15 @@ class Run:
     n_tokens: int | None
     cross_entropy_nats: float | None
     observed: dict[tuple[int, int], float] = field(default_factory=dict)
+    imported: dict[str, float] = field(default_factory=dict)
     training_seed: int | None = None
+    model: str | None = None
+    total_params: int | None = None
+    training_tokens: int | None = None
+    training_flops: float | None = None
+    training_step: int | None = None
+    unique_tokens: int | None = None
+    variant: str | None = None
 
     @property
     def training(self) -> tuple[int, int | None]:
@@ -153,14 +167,25 @@ def select(
         RbpxError: the request names a model that is not a family, or two runs of a group have the same S and are not
             known to be replicates.
     """
+    runs = select_runs(connection, request, cell_keys)
+    return [_checked(Group(tuple(members), request.ties or rule_of(members[0].protocol))) for members in _grouped(runs)]
+
+
+def select_runs(
+    connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
+) -> list[Run]:
+    """The runs that a request selects, whatever groups they are of: those of the grid's cells, or all that fit it.
+
+    Raises:
+        RbpxError: the request names a model that is not a family.
+    """
     if cell_keys is not None:
         choices: dict[str, list[str] | None] = dict.fromkeys(_NARROWS)
-        runs = _measured(connection, choices, list(cell_keys))
-    else:
-        runs = _narrowed(connection, _choices(request), request.ties)
-        if not runs and request.dataset is not None and request.dataset.has_file_name:
-            runs = _narrowed(connection, _choices(request) | {"datasets": [UNNAMED]}, request.ties)
-    return [_checked(Group(tuple(members), request.ties or rule_of(members[0].protocol))) for members in _grouped(runs)]
+        return _measured(connection, choices, list(cell_keys))
+    runs = _narrowed(connection, _choices(request), request.ties)
+    if not runs and request.dataset is not None and request.dataset.has_file_name:
+        runs = _narrowed(connection, _choices(request) | {"datasets": [UNNAMED]}, request.ties)
+    return runs
 
 
 _NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions")
@@ -208,27 +233,35 @@ def _imported(
     rows = ask(connection, "imported", **choices, ties=None if ties is None else ties.value).to_pylist()
 
     def model(row: dict[str, Any]) -> tuple[str, ...]:
-        return tuple(str(row.get(name)) for name in (*ALIKE, "non_embedding_params", "training_seed", "size"))
+        return tuple(str(row.get(name)) for name in (*ALIKE, "non_embedding_params", "size", *_OF_TRAINING))
 
     runs = []
     for _, of_model in groupby(rows, key=model):
         members = list(of_model)
         first = members[0]
-        entropies = {row["cross_entropy_nats"] for row in members} - {None}
         counts = {row["n_tokens"] for row in members if row["n"] == 1} - {None}
         runs.append(
             Run(
                 run_ids=tuple(sorted({row["run_id"] for row in members})),
-                **{name: first.get(name) for name in (*ALIKE, "size", "non_embedding_params", "training_seed")},
+                **{name: first.get(name) for name in (*ALIKE, "size", "non_embedding_params", *_OF_TRAINING)},
                 vocab_size=None,
                 n_documents=None,
                 n_skipped=None,
                 n_tokens=counts.pop() if len(counts) == 1 else None,
-                cross_entropy_nats=entropies.pop() if len(entropies) == 1 else None,
-                observed={(row["k"], row["n"]): row["rbp"] for row in members},
+                cross_entropy_nats=_one(row["cross_entropy_nats"] for row in members),
+                observed={(row["k"], row["n"]): row["rbp"] for row in members if row["rbp"] is not None},
+                imported={
+                    name: value for name in IMPORTED if (value := _one(row[name] for row in members)) is not None
+                },
             )
         )
     return runs
+
+
+def _one(values: Iterable[float | None]) -> float | None:
+    """The value that all rows agree on; None where none has it, or they differ."""
+    known = set(values) - {None}
+    return known.pop() if len(known) == 1 else None
 
 
 def _grouped(runs: Iterable[Run]) -> list[list[Run]]:
@@ -243,6 +276,12 @@ def _checked(group: Group) -> Group:
     for S, members in groupby(group.runs, key=lambda run: run.non_embedding_params):
         of_size = list(members)
         seeds = [run.training_seed for run in of_size]
+        if len({(run.training_tokens, run.training_flops) for run in of_size}) > 1:
+            raise RbpxError(
+                f"{number_of(len(of_size), 'run')} of family {group.first.family} on {group.first.dataset} have S = "
+                f"{S:,} and different training tokens, and a law in S takes one run a size; fit size and tokens "
+                f"together: python -m rbpx surface family={group.first.family}"
+            )
         if len(seeds) > 1 and (None in seeds or len(set(seeds)) < len(seeds)):
             first, second = (run.size for run in of_size[:2])
             raise RbpxError(

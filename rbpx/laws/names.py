@@ -19,6 +19,9 @@ LAWS = (
 )
 
 
+IMPORTED = ("bits_per_byte", "accuracy")
+"""Quantities that are imported, not measured; the law of accuracy is that of the share of misses."""
+
 MLE = "mle"  # method of a law recovered from outcomes, in `fits`; no request can ask for it
 
 

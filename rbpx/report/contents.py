@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -117,6 +117,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     Raises:
         RbpxError: nothing in a store that holds something matches.
     """
+    grids = [(replace(request, D=None), cell_keys) for request, cell_keys in grids]  # predictions are in S alone
     request = grids[0][0]
     store = open_store(request.store)
     n_failed = sum(1 for _ in store.records("failures"))
@@ -133,7 +134,9 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
 
 def _questions(across: bool) -> list[str]:
     """The questions that have a section of their own, about single groups of runs or across them, in their order."""
-    return [name for name, each in analyses().items() if has(name, "section") and each.across is across]
+    return [
+        name for name, each in analyses().items() if has(name, "section") and (each.across or each.trainings) is across
+    ]
 
 
 def _find_all(grids: Sequence[Grid]) -> tuple[Answers, dict[str, str]]:
@@ -276,7 +279,7 @@ def _sections_across(
             own = [each for each in results if each.group.first.family == family]
             ids = [str(record["fit_id"]) for record in records if _leads(record, family) and record.get("fit_id")]
             sections.append(part(name, "section").section(own, Sources(connection, ids)))
-        if not results:
+        if not results and not analysis(name).trainings:
             sections.append(_empty(name, _sentence(reasons[name])))
     return tuple(sections)
 

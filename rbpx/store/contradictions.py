@@ -116,7 +116,9 @@ class _Pairs:
             earliest[after[again]] = np.maximum(earliest[after[again]], first[again])
         nothing_new = alone[(n_new[alone] == 0) & (alone >= self.n_stored)]
         self.known[nothing_new] = True
-        yield from self._first(nothing_new, earliest[nothing_new], earliest[nothing_new] >= self.n_stored, self._repeated)
+        yield from self._first(
+            nothing_new, earliest[nothing_new], earliest[nothing_new] >= self.n_stored, self._repeated
+        )
 
     def of_sizes(self) -> Iterator[tuple[int, str]]:
         """A size that has another S than before."""

@@ -101,7 +101,9 @@ class _Reading:
         shares, ks, cells = self.shares(columns)
         self.check_counts(shares, cells, fields["n_tokens"])
         lengths = pc.fill_null(self.wholes("n", columns=columns), 1)
-        parts = [_part(fields | {"k": k, "n": lengths, "rbp": rbp}, rows, pc.is_valid(rbp)) for rbp, k in zip(shares, ks)]
+        parts = [
+            _part(fields | {"k": k, "n": lengths, "rbp": rbp}, rows, pc.is_valid(rbp)) for rbp, k in zip(shares, ks)
+        ]
         alone = np.zeros(n, bool)
         for name in QUANTITIES:
             alone |= pc.is_valid(fields[name]).to_numpy(zero_copy_only=False)
@@ -208,7 +210,9 @@ class _Reading:
         sizes = pc.coalesce(self.names("size"), self.checked(self.column("model"), _last_part, pa.string()))
         if not sizes.null_count:
             return sizes
-        return pc.coalesce(sizes, pa.array([None if S is None else written(S) for S in params.to_pylist()], pa.string()))
+        return pc.coalesce(
+            sizes, pa.array([None if S is None else written(S) for S in params.to_pylist()], pa.string())
+        )
 
     def wholes(self, field: str, needed: bool = False, columns: Columns | None = None) -> pa.Array:
         """Whole numbers; None where a cell is empty."""

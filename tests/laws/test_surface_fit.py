@@ -11,7 +11,8 @@ from scipy.stats import binom
 
 from rbpx.laws.bootstrap import run_weights
 from rbpx.laws.surface.fit import FORMS, fit_surface, surface_of
-from rbpx.laws.surface.objective import Objective, ln_likelihood, loss
+from rbpx.laws.surface.names import Objective
+from rbpx.laws.surface.objective import ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status
 from tests.support.draws import few_or_all

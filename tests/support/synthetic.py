@@ -5,6 +5,7 @@ exponent beta. Tokens of a document share a part of their luck, at every size al
 resampled. R is drawn by inversion and cut at V.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,69 @@ def _ranks(truth: Truth, S: int, u_DT: Any, rng: np.random.Generator) -> Any:
     return np.ceil((level / -np.log(u_DT)) ** (1 / truth.beta)).clip(1, V).astype(np.int64)
 
 
-def _write_run(store: Store, run_id: str, S: int, rank_DT: Any, token_DT: Any, dataset: str, family: str) -> None:
+@dataclass(frozen=True)
+class TrueSurface:
+    """-ln RBP_k = (E + A S^-alpha + B D^-beta) k^(-by_k) of a grid of trainings; `scatter` as in `Truth`."""
+
+    S: tuple[int, ...] = (10_000, 40_000, 160_000, 640_000, 2_560_000)
+    D: tuple[int, ...] = (1_000_000, 3_000_000, 9_000_000, 27_000_000)
+    E: float = 0.7
+    A: float = 30.0
+    alpha: float = 0.35
+    B: float = 150.0
+    beta: float = 0.3
+    by_k: float = 0.35
+    scatter: float = 0.004
+    shared: float = 0.3
+
+    def level(self, S: Any, D: Any) -> Any:
+        """-ln RBP_1."""
+        return self.E + self.A * S**-self.alpha + self.B * D**-self.beta
+
+
+def write_surface(
+    root: Path,
+    truth: TrueSurface,
+    seed: int,
+    n_documents: int = 40,
+    n_tokens: int = 250,
+    family: str = "grid",
+    pairs: Sequence[tuple[int, int]] | None = None,
+    states: bool = False,
+    variant: str | None = None,
+) -> Store:
+    """A store with a run for each size and number of tokens, or for each of some pairs of them.
+
+    With `states` the runs of a size are checkpoints of one training, at revisions stepN with 1,000 tokens a step.
+    """
+    rng = np.random.default_rng(seed)
+    store = Store(root)
+    store.prepare()
+    z_D1 = rng.normal(size=(n_documents, 1))
+    luck_DT = np.sqrt(truth.shared) * z_D1 + np.sqrt(1 - truth.shared) * rng.normal(size=(n_documents, n_tokens))
+    for S, D in pairs if pairs is not None else [(S, D) for S in truth.S for D in truth.D]:
+        level = truth.level(S, D) * np.exp(rng.normal(0, truth.scatter))
+        u_DT = norm.cdf(0.9 * luck_DT + np.sqrt(1 - 0.9**2) * rng.normal(size=luck_DT.shape))
+        rank_DT = np.ceil((level / -np.log(u_DT)) ** (1 / truth.by_k)).clip(1, V).astype(np.int64)
+        revision = f"step{D // 1000}" if states else f"{D}"
+        facts = {"training_tokens": D, "revision": revision, "variant": variant, "size": str(S)}
+        facts |= {"training_step": D // 1000} if states else {}
+        run_id = digest([family, variant, S, D])
+        token_DT = np.tile(np.arange(n_tokens) % 3, (n_documents, 1))
+        _write_run(store, run_id, S, rank_DT, token_DT, "synthetic", family, facts)
+    return store
+
+
+def _write_run(
+    store: Store,
+    run_id: str,
+    S: int,
+    rank_DT: Any,
+    token_DT: Any,
+    dataset: str,
+    family: str,
+    training: dict[str, Any] | None = None,
+) -> None:
     n_documents, n_tokens = rank_DT.shape
     n = rank_DT.size
     columns = {
@@ -118,6 +181,6 @@ def _write_run(store: Store, run_id: str, S: int, rank_DT: Any, token_DT: Any, d
     store.write_run(run_id, facts, tables)
     cell = {
         "cell_key": f"cell-{run_id}", "run_id": run_id, "family": family, "size": str(S), "model": f"{family}-{S}",
-        "revision": None, "commit": None, "dataset": dataset, "asked_at": now(), "config": {},
+        "revision": None, "commit": None, "dataset": dataset, "asked_at": now(), "config": {}, **(training or {}),
     }  # fmt: skip
     store.write_record("cells", cell["cell_key"], cell)

@@ -9,13 +9,22 @@ ANALYSIS = Analysis(
 What a new model of size S would show on the same text, with a 95 % interval, and what speaks against it. The
 answer to take is the combined one: a prediction over forms (a power law, one with an offset, one that bends),
 weighted by how well each fits. Beside it stands the law by each method. Backtests fit the smallest sizes and
-compare with the larger ones, on the same tokens, so that laws can be ranked by how well they predict.""",
-    examples=("python -m rbpx predict", "python -m rbpx predict dataset=stdlib S='[1e7,1e8]' method='[ols,offset]'"),
+compare with the larger ones, on the same tokens, so that laws can be ranked by how well they predict.
+
+With D= beside S=, the points are (S, D): surfaces in size and tokens are fitted to all trainings whose tokens are
+known (see surface), and the combined answer is over their forms.""",
+    examples=(
+        "python -m rbpx predict",
+        "python -m rbpx predict dataset=stdlib S='[1e7,1e8]' method='[ols,offset]'",
+        "python -m rbpx predict S='[1e9,7e9]' D='[2e11,2e12]' --format json",
+    ),
     title="Backtest and prediction",
     sizes=3,
+    trainings_with="D",
     keys=(
         "k",
         "S",
+        "D",
         "ties",
         "resamples",
         "laws",

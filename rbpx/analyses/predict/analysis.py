@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import duckdb
 import numpy as np
 
+from rbpx.analyses.predict.surface import SurfaceForesights, foresee, keep_foreseen
 from rbpx.config.request import Request
 from rbpx.groups.fits import Law, fit_points, fit_record
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Group
+from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.backtest import Backtest, backtest_over_forms
 from rbpx.laws.names import Method
 from rbpx.laws.over_forms import COMBINED, Averaged, Shape, Within, average_forms
@@ -90,8 +92,13 @@ class Foresights:
         return tuple(firsts.values())
 
 
-def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Foresights:
-    """Backtest every requested law and extrapolate it to the requested sizes, by default ten times the largest."""
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Foresights | SurfaceForesights:
+    """Backtest every requested law and extrapolate it to the requested sizes, by default ten times the largest.
+
+    With `D` given, predict at points of size and tokens, from all trainings of the group.
+    """
+    if isinstance(group, TrainingGroup):
+        return foresee(connection, group, request)
     chosen = request.chosen_laws()
     k_grid: list[int] = []
     if group.is_measured:
@@ -141,8 +148,10 @@ def _prediction(at: float, answer: Averaged | Within, S: Sequence[float]) -> Pre
     return Prediction(at, answer.y, answer.lo, answer.hi, outside(at, S))
 
 
-def keep(store: Store, foresights: Foresights) -> list[Record]:
+def keep(store: Store, foresights: Foresights | SurfaceForesights) -> list[Record]:
     """Write the laws to the store, each with its predictions and backtests, and return those, a row each."""
+    if isinstance(foresights, SurfaceForesights):
+        return keep_foreseen(store, foresights)
     records = {id(foresight.law): _record(foresights, foresight.law) for foresight in foresights.laws}
     for record in records.values():
         store.write_record("fits", record["fit_id"], record)

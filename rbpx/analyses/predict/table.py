@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.predict.analysis import Foreseen, Foresight, Foresights
+from rbpx.analyses.predict.surface import SurfaceForesights
+from rbpx.analyses.predict.surface_table import show_points
 from rbpx.display.names import law_name, status_name
 from rbpx.display.numbers import UNKNOWN, number, percent, short, span
 from rbpx.display.tables import console, grid, print_notes, put
@@ -10,8 +12,17 @@ from rbpx.laws.over_forms import COMBINED, Shape
 from rbpx.laws.verdict import FAR
 
 
-def show(results: Sequence[Foresights]) -> None:
-    """Print the laws ranked by the errors of their backtests, then their predictions."""
+def show(results: Sequence[Foresights | SurfaceForesights]) -> None:
+    """Print the laws ranked by the errors of their backtests, then their predictions; those in size and tokens last."""
+    of_size = [each for each in results if isinstance(each, Foresights)]
+    if of_size:
+        _show_of_size(of_size)
+    points = [each for each in results if isinstance(each, SurfaceForesights)]
+    if points:
+        show_points(points)
+
+
+def _show_of_size(results: Sequence[Foresights]) -> None:
     screen = console()
     for foresights in results:
         _print_backtest(foresights)

@@ -5,26 +5,28 @@ numbers of theta.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from rbpx.laws.bootstrap import MIN_RESAMPLES, MOST_LEFT_OUT, run_weights
-from rbpx.laws.interval import Estimate, around, half_width
+from rbpx.laws.bootstrap import run_weights
+from rbpx.laws.interval import Estimate
 from rbpx.laws.surface.chinchilla import Chinchilla
 from rbpx.laws.surface.data_constrained import DataConstrained
 from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.form import Form
 from rbpx.laws.surface.kaplan import Kaplan
-from rbpx.laws.surface.objective import DELTA, Objective, ln_likelihood
-from rbpx.laws.surface.runs import Coordinates, Runs
+from rbpx.laws.surface.names import DELTA, Objective
+from rbpx.laws.surface.objective import ln_likelihood
+from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.solve import minimise
+from rbpx.laws.surface.surface import Surface, exponential
 from rbpx.status import Status, first_of, in_order
 
-__all__ = ["FORMS", "Surface", "SurfaceFit", "fit_surface", "surface_of"]
+__all__ = ["FORMS", "SurfaceFit", "fit_surface", "surface_of"]
 
 Floats = NDArray[np.float64]
 
@@ -34,97 +36,6 @@ _MOST_STARTS: Final = 49  # those with the least objective
 _FEW_STEPS: Final = 25  # after which the best are searched to the end
 _FINALISTS: Final = 10
 _MOST_STEPS: Final = 2000
-
-
-@dataclass(frozen=True, eq=False)
-class Surface:
-    """A surface with given constants, and the same of each resample of the runs.
-
-    Attributes:
-        form: its equation.
-        x: the coordinates of the points that it was fitted to.
-        theta_P: its constants as the search counts them.
-        theta_BP: those of the resamples; NaN where one could not be fitted.
-        n_runs: that were resampled.
-        n_free: constants that were fitted.
-        residual_N: ln y_fit - ln y of each point.
-    """
-
-    form: Form
-    x: Coordinates
-    theta_P: Floats
-    theta_BP: Floats
-    n_runs: int
-    n_free: int
-    residual_N: Floats
-
-    def ln_y(self, S: ArrayLike, D: ArrayLike, U: ArrayLike | None = None) -> tuple[Floats, Floats]:
-        """Ln y of the fit [N] and of each resample [B, N] at other points.
-
-        Args:
-            S: sizes, [N].
-            D: tokens, [N].
-            U: unique tokens among them; None where all are.
-        """
-        theta = np.vstack([self.theta_P, self.theta_BP])
-        with np.errstate(invalid="ignore"):  # resamples that were not fitted
-            ln_y = self.form.evaluate(self.x.at(S, D, U), theta)[0] + math.log(self.form.y_ref)
-        return ln_y[0], ln_y[1:]
-
-    def constants(self) -> dict[str, tuple[float, Floats]]:
-        """Each constant of the fit, and of each resample [B]."""
-        of_all = self.form.constants(self.x, np.vstack([self.theta_P, self.theta_BP]))
-        return {name: (float(each[0]), each[1:]) for name, each in of_all.items()}
-
-    def estimate(self, value: float, resampled_B: Floats, of_run: float = 0.0) -> Estimate:
-        """A number with its 95 % interval over runs: Student's t, with as many degrees of freedom as runs leave.
-
-        There is no interval where more than 5 % of the resamples do not have the number, or no freedom is left.
-
-        Args:
-            value: of the fit.
-            resampled_B: of each resample; those that are not finite do not have it.
-            of_run: standard deviation of one run about the surface, for the value of a run that is not among them.
-        """
-        if not math.isfinite(value):
-            return Estimate(None, None, None)
-        usable_B = resampled_B[np.isfinite(resampled_B)]
-        dof = self.n_runs - self.n_free
-        if len(usable_B) < max(MIN_RESAMPLES, (1 - MOST_LEFT_OUT) * len(resampled_B)) or dof < 1:
-            return Estimate(value, None, None)
-        # Exponential weights give a mean of n numbers (n - 1) / (n + 1) of the variance that an unbiased estimate has.
-        of_resamples = float(usable_B.var(ddof=1)) * (self.n_runs + 1) / (self.n_runs - 1)
-        sd = math.sqrt(of_resamples + of_run**2)
-        return Estimate(value, *around(value, half_width(scatter=sd, dof=dof)))
-
-    def of_constants(self, number: Callable[[Mapping[str, Floats]], Floats]) -> Estimate:
-        """A function of the constants with its interval.
-
-        Args:
-            number: constants by name, each [B], in; the number of each set, [B], out; not finite where it has none.
-        """
-        of_all = self.form.constants(self.x, np.vstack([self.theta_P, self.theta_BP]))
-        with np.errstate(all="ignore"):
-            values = number(of_all)
-        return self.estimate(float(values[0]), values[1:])
-
-    def predict(self, S: float, D: float, U: float | None = None, new_run: bool = False) -> Estimate:
-        """The value at another point, with the interval of the surface there or that of one new run.
-
-        Args:
-            S: size.
-            D: tokens.
-            U: unique tokens among them; None where all are.
-            new_run: whether the interval is that of a run to be trained, which scatters about the surface as others do.
-        """
-        (ln_y,), ln_y_B1 = self.ln_y([S], [D], None if U is None else [U])
-        return exponential(self.estimate(float(ln_y), ln_y_B1[:, 0], self.scatter if new_run else 0.0))
-
-    @property
-    def scatter(self) -> float:
-        """Standard deviation of ln y of one run about the surface; NaN where runs leave no freedom."""
-        dof = self.n_runs - self.n_free
-        return math.sqrt(float(np.mean(self.residual_N**2)) * self.n_runs / dof) if dof > 0 else math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,12 +181,6 @@ def surface_of(form: str, constants: Mapping[str, float | None], runs: Runs) -> 
     theta_P = equation.theta(runs.x, constants)
     residual_N = equation.evaluate(runs.x, theta_P[None])[0][0] - np.log(runs.y_N)
     return Surface(equation, runs.x, theta_P, np.empty((0, len(theta_P))), runs.n_groups, 0, residual_N)
-
-
-def exponential(of_logarithm: Estimate) -> Estimate:
-    """A number and its ends from those of its logarithm; None beyond the range of a float."""
-    ends = (of_logarithm.value, of_logarithm.lo, of_logarithm.hi)
-    return Estimate(*(None if each is None or abs(each) > 700 else math.exp(each) for each in ends))
 
 
 def _search(

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rbpx.laws.interval import Estimate
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
-from rbpx.laws.surface.objective import DELTA, Objective
+from rbpx.laws.surface.names import DELTA, Objective
 from rbpx.laws.surface.runs import Runs, six_S
 
 __all__ = ["Axis", "Compared", "HeldOut", "compare", "held_out", "largest", "mean_error"]
@@ -87,7 +87,7 @@ def held_out(
     n_resamples: int = 200,
     flops_per_token: Callable[[Floats], Floats] = six_S,
 ) -> tuple[HeldOut, ...]:
-    """Fit without the runs that are largest in an axis, and predict their points.
+    """Fit without the runs that are largest in an axis, and predict their points, on the same documents.
 
     Args:
         runs: the points.
@@ -102,7 +102,7 @@ def held_out(
         A row for each point held out, in the order of the points; none where the rest cannot be fitted.
     """
     out_N = largest(runs, axis, flops_per_token)
-    fit = fit_surface(runs.only(~out_N), form, objective, delta, n_resamples)
+    fit = fit_surface(replace(runs.only(~out_N), y_BN=None), form, objective, delta, n_resamples)
     if fit.surface is None:
         return ()
     rows = []

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from rbpx.laws.bootstrap import MOST_LEFT_OUT, Recipe, document_weights, estimate
 from rbpx.laws.fieller import fieller
 from rbpx.laws.interval import Estimate, from_stderr, reaching, student_t
-from rbpx.laws.surface.fit import exponential
 from rbpx.laws.surface.runs import Runs, six_S
+from rbpx.laws.surface.surface import exponential
 from rbpx.status import Status
 
 __all__ = ["AlongC", "Budget", "Envelope", "IsoFlop", "envelope", "isoflop", "reached_budgets"]

@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.optimum import search
 from rbpx.laws.surface.runs import Runs, six_S
+from rbpx.laws.surface.surface import Surface
 
 __all__ = ["NextRun", "candidates", "covariance", "exponents", "next_runs", "optimum_at", "prediction_at"]
 

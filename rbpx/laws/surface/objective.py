@@ -5,30 +5,16 @@ Shapes: B sets of points, N points.
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-__all__ = ["DELTA", "Loss", "Objective", "ln_likelihood", "loss"]
+from rbpx.laws.surface.names import Objective
+
+__all__ = ["Loss", "ln_likelihood", "loss"]
 
 Floats = NDArray[np.float64]
-
-DELTA: Final = 1e-3
-
-
-class Objective(StrEnum):
-    """The loss of one point, r its residual.
-
-    `log_huber` is Huber's loss of r = ln y_fit - ln y: r^2 / 2 up to delta, delta (|r| - delta / 2) beyond.
-    `huber` is the same of r = y_fit - y. `least_squares` is r^2 of r = y_fit - y.
-    """
-
-    log_huber = "log_huber"
-    huber = "huber"
-    least_squares = "least_squares"
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from rbpx.laws.interval import Estimate
 from rbpx.laws.surface.chinchilla import Chinchilla
-from rbpx.laws.surface.fit import Surface, exponential
 from rbpx.laws.surface.runs import Coordinates, six_S
+from rbpx.laws.surface.surface import Surface, exponential
 
 __all__ = ["Optimum", "closed_form", "optima", "search", "split"]
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.surface.form import Form
-from rbpx.laws.surface.objective import Loss, Objective, loss
+from rbpx.laws.surface.names import Objective
+from rbpx.laws.surface.objective import Loss, loss
 from rbpx.laws.surface.runs import Coordinates
 
 __all__ = ["Found", "minimise"]

@@ -13,7 +13,7 @@ from scipy.special import fdtrc
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.surface.chinchilla import Chinchilla
-from rbpx.laws.surface.objective import Objective
+from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.solve import minimise
 

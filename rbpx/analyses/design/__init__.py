@@ -1,0 +1,27 @@
+"""Whether the trainings there are tell size from tokens, and which to add."""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    order=145,
+    summary="whether trainings tell size from tokens, and which to train next",
+    help="""\
+Judges how sizes S and tokens D of a family's trainings lie: the range of D/S, the residual standard deviation of
+ln D on ln S (0 where tokens are a power of size), the condition number of the surface's derivatives. Where size and
+tokens vary together (collinear), a surface says what lies near their line and nothing else.
+
+next=N names N runs to train next, one after the other, each the one that narrows most per FLOP what is asked for:
+the exponents; with budgets= the best S of these; with S= and D= the prediction there. Candidates reach to four times
+the largest S and D; flops= is what all N may cost.""",
+    examples=(
+        "python -m rbpx design",
+        "python -m rbpx design next=5 flops=1e20 laws='[cross_entropy]'",
+        "python -m rbpx design next=3 S=7e9 D=2e12 --format json",
+    ),
+    title="Design of the trainings",
+    sizes=1,
+    trainings=True,
+    keys=("k", "S", "D", "ties", "resamples", "laws", "form", "objective", "budgets", "checkpoints", "next"),
+    lacking="no family in store={store} has a training with known tokens; import a table with a column D "
+    "(python -m rbpx import FILE source=NAME), or measure with model.tokens=N",
+)

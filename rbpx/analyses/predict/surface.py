@@ -1,0 +1,148 @@
+"""Prediction at a size and a number of tokens (predict S= D=): trainings in; what a new run would show out.
+
+The answer is the prediction over forms (`rbpx.laws.surface.over_forms`), method `combined`; the forms stand beside it.
+Each is also fitted without the largest runs of S, D and C and compared with them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import duckdb
+
+from rbpx.config.request import Request
+from rbpx.groups.surface_fits import doubts_of_points, surface_record
+from rbpx.groups.surface_points import MOST_RESAMPLES, Trained, trained_quantities
+from rbpx.groups.trainings import TrainingGroup
+from rbpx.laws.interval import Estimate
+from rbpx.laws.over_forms import COMBINED
+from rbpx.laws.prediction import outside
+from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.held_out import Compared, compare, mean_error
+from rbpx.laws.surface.over_forms import OverForms, forms_to_mix, predict_over_forms
+from rbpx.laws.verdict import FAR
+from rbpx.status import Status, first_of, in_order
+from rbpx.store.store import Record, Store
+
+__all__ = ["AtPoint", "SurfaceForesight", "SurfaceForesights", "foresee", "keep_foreseen"]
+
+
+@dataclass(frozen=True)
+class AtPoint:
+    """One prediction of one quantity.
+
+    Attributes:
+        S: size.
+        D: tokens.
+        over_forms: the answer, and that of each form.
+        beyond: the factor by which the point lies outside the sizes, or the tokens, whichever is more; 1 within them.
+        reasons: every status that holds.
+    """
+
+    S: float
+    D: float
+    over_forms: OverForms
+    beyond: float
+    reasons: tuple[Status, ...]
+
+    @property
+    def status(self) -> Status:
+        """The first of the reasons."""
+        return first_of(self.reasons)
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceForesight:
+    """One quantity: its points, its forms with their held-out runs, and its predictions."""
+
+    trained: Trained
+    forms: tuple[Compared, ...]
+    points: tuple[AtPoint, ...]
+
+    @property
+    def best(self) -> Compared:
+        """The form with the least BIC; the first one where none has any."""
+        known = [each for each in self.forms if each.fit.bic is not None]
+        return min(known, key=lambda each: each.fit.bic or 0.0) if known else self.forms[0]
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceForesights:
+    """The predictions of one group of trainings."""
+
+    group: TrainingGroup
+    laws: tuple[SurfaceForesight, ...]
+
+
+def foresee(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> SurfaceForesights:
+    """Predict every requested quantity at every point asked for."""
+    n_resamples = min(request.resamples, MOST_RESAMPLES)
+    targets = request.points_to_predict()
+    laws = []
+    for trained in trained_quantities(connection, group, request):
+        options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
+        forms = compare(trained.runs, forms_to_mix(trained.runs), n_resamples, **options)
+        fits = [each.fit for each in forms]
+        if trained.runs.y_BN is not None:  # a new run is read on the same documents
+            of_text = replace(trained.runs, y_BN=None)
+            fits = [fit_surface(of_text, fit.form, n_resamples=n_resamples, **options) for fit in fits]
+        points = tuple(_at(group, trained, fits, S, D) for S, D in targets)
+        laws.append(SurfaceForesight(trained, forms, points))
+    return SurfaceForesights(group, tuple(laws))
+
+
+def _at(group: TrainingGroup, trained: Trained, fits: Sequence[SurfaceFit], S: float, D: float) -> AtPoint:
+    answer = predict_over_forms(fits, S, D)
+    runs = trained.runs
+    beyond = max(outside(S, runs.S_N.tolist()), outside(D, runs.D_N.tolist())) if len(runs.S_N) else 1.0
+    heaviest = max(answer.weights, key=lambda name: answer.weights[name], default=fits[0].form)
+    of_fit = next(fit for fit in fits if fit.form == heaviest)
+    reasons = doubts_of_points(group, trained, of_fit)
+    return AtPoint(S, D, answer, beyond, in_order([*reasons, *([Status.beyond] if beyond > FAR else [])]))
+
+
+def keep_foreseen(store: Store, foresights: SurfaceForesights) -> list[Record]:
+    """Write the surfaces to `fits`, and return a row for each prediction and each held-out run."""
+    rows = []
+    for law in foresights.laws:
+        records = {}
+        for form in law.forms:
+            reasons = doubts_of_points(foresights.group, law.trained, form.fit)
+            error = mean_error(form.held_out)
+            record = surface_record(foresights.group, law.trained, form.fit, reasons, error, {})
+            store.write_record("fits", record["fit_id"], record)
+            records[form.fit.form] = record
+        rows += _rows(law, records)
+    return rows
+
+
+def _rows(law: SurfaceForesight, records: dict[str, Record]) -> list[Record]:
+    names = ("law", "source", "family", "dataset", "revision", "k", "ties")
+    named = {name: records[law.best.fit.form][name] for name in names}
+    rows = []
+    for point in law.points:
+        own = {COMBINED: point.over_forms.y, **point.over_forms.within}
+        for method, y in own.items():
+            is_answer = method == COMBINED
+            of_form = law.best.fit.form if is_answer else method
+            row = {"kind": "prediction", "fit_id": records[of_form]["fit_id"], **named, "method": method}
+            row |= {"n_fitted": law.best.fit.n_points, "axis": point.over_forms.axis if is_answer else None}
+            row |= {"S": point.S, "D": point.D, **_values(law, y), "beyond": point.beyond, "measured": None}
+            row |= {"error": None, "held": None, "weights": point.over_forms.weights if is_answer else None}
+            told = [reason.value for reason in point.reasons]
+            rows.append(row | {"status": point.status.value, "reasons": told})
+    for form in law.forms:
+        for test in form.held_out:
+            row = {"kind": "backtest", "fit_id": records[form.fit.form]["fit_id"], **named, "method": form.fit.form}
+            row |= {"n_fitted": None, "axis": test.axis.value, "S": test.S, "D": test.D, **_values(law, test.predicted)}
+            row |= {"beyond": None, "measured": law.trained.sign * test.measured, "error": test.error}
+            rows.append(row | {"held": test.is_inside, "weights": None, "status": None, "reasons": None})
+    return rows
+
+
+def _values(law: SurfaceForesight, y: Estimate) -> Record:
+    """A value and its ends, with the sign of the quantity."""
+    if law.trained.sign == 1:
+        return {"y": y.value, "lo": y.lo, "hi": y.hi}
+    value, lo, hi = (None if each is None else -each for each in (y.value, y.hi, y.lo))
+    return {"y": value, "lo": lo, "hi": hi}

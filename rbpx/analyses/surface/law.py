@@ -1,0 +1,117 @@
+"""One quantity of a group of trainings in; its surfaces, their errors on held-out runs and their optima out."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from rbpx.config.request import Request
+from rbpx.groups.surface_fits import doubts_of_points
+from rbpx.groups.surface_points import Trained, flops_with_head
+from rbpx.groups.trainings import TrainingGroup
+from rbpx.laws.interval import Estimate
+from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.held_out import Compared, compare, mean_error
+from rbpx.laws.surface.isoflop import Envelope, IsoFlop, envelope, isoflop, reached_budgets
+from rbpx.laws.surface.optimum import Optimum, optima, split
+from rbpx.laws.surface.residuals import AgainstAxis, against_axes
+from rbpx.status import Status, first_of
+
+__all__ = ["FormFit", "SurfaceLaw", "Surfaces", "surface_law"]
+
+
+@dataclass(frozen=True, eq=False)
+class FormFit:
+    """One form of one quantity.
+
+    Attributes:
+        compared: its fit, and its predictions of the largest runs.
+        reasons: every status that holds.
+        optima: the best of each budget for C = 6 S D; empty where the design cannot tell size from tokens.
+        with_head: the same where all parameters count, for C = 6 N D; empty where they are not known.
+        split: exponents of the best S and D in C; None where the form has none.
+        against: what is left along each axis.
+    """
+
+    compared: Compared
+    reasons: tuple[Status, ...]
+    optima: tuple[Optimum, ...]
+    with_head: tuple[Optimum, ...]
+    split: tuple[Estimate, Estimate] | None
+    against: tuple[AgainstAxis, ...]
+
+    @property
+    def fit(self) -> SurfaceFit:
+        """The fit to all points."""
+        return self.compared.fit
+
+    @property
+    def status(self) -> Status:
+        """The first of the reasons."""
+        return first_of(self.reasons)
+
+    @property
+    def held_out_error(self) -> float | None:
+        """Mean of |error| at the largest S, D and C, each predicted from the others."""
+        return mean_error(self.compared.held_out)
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceLaw:
+    """One quantity.
+
+    Attributes:
+        trained: its points.
+        forms: those asked for, in order.
+        isoflop: the best of each budget by a parabola; None where a value is not positive.
+        envelope: the best size of those trained; None as before.
+    """
+
+    trained: Trained
+    forms: tuple[FormFit, ...]
+    isoflop: IsoFlop | None
+    envelope: Envelope | None
+
+    @property
+    def best(self) -> FormFit:
+        """The form with the least AIC; the first one where none has any."""
+        known = [each for each in self.forms if each.fit.aic is not None]
+        return min(known, key=lambda each: each.fit.aic or 0.0) if known else self.forms[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Surfaces:
+    """The surfaces of one family on one text; `budgets` are those of the optima."""
+
+    group: TrainingGroup
+    laws: tuple[SurfaceLaw, ...]
+    resamples: int
+
+
+def surface_law(trained: Trained, group: TrainingGroup, request: Request, n_resamples: int) -> SurfaceLaw:
+    """Fit every requested form to one quantity, and find the best of each budget in every way there is."""
+    runs = trained.runs
+    options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
+    compared = compare(runs, request.forms(), n_resamples, **options)
+    is_positive = len(runs.y_N) > 0 and bool((runs.y_N > 0).all())
+    reached = reached_budgets(runs) if is_positive else ()
+    asked = request.flops_of_budgets()
+    largest = float((6 * runs.S_N * runs.D_N).max()) if len(runs.S_N) else 1.0
+    budgets = asked or [*reached, 10 * largest]
+    forms = tuple(_form(each, trained, group, budgets) for each in compared)
+    if not is_positive:
+        return SurfaceLaw(trained, forms, None, None)
+    return SurfaceLaw(trained, forms, isoflop(runs, asked or reached), envelope(runs))
+
+
+def _form(compared: Compared, trained: Trained, group: TrainingGroup, budgets: list[float]) -> FormFit:
+    fit = compared.fit
+    reasons = doubts_of_points(group, trained, fit)
+    if fit.surface is None:
+        return FormFit(compared, reasons, (), (), None, ())
+    against = against_axes(fit.surface, trained.runs)
+    if fit.design is not None and fit.design.is_collinear:
+        return FormFit(compared, reasons, (), (), None, against)
+    with_head = flops_with_head(trained.members)
+    best = tuple(optima(fit.surface, budgets))
+    counted = () if with_head is None else tuple(optima(fit.surface, budgets, with_head))
+    has_split = {"alpha", "beta"} <= fit.constants.keys()
+    return FormFit(compared, reasons, best, counted, split(fit.surface) if has_split else None, against)

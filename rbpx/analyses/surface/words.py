@@ -1,0 +1,108 @@
+"""Surfaces in words, for the terminal and the report."""
+
+from collections.abc import Sequence
+
+from rbpx.analyses.surface.law import FormFit, SurfaceLaw
+from rbpx.counts import number_of
+from rbpx.display.names import law_title
+from rbpx.display.numbers import number, percent, rough, short
+from rbpx.groups.trainings import TrainingGroup
+from rbpx.laws.interval import Estimate
+from rbpx.laws.surface.design import Design
+from rbpx.laws.surface.fit import FORMS
+
+__all__ = ["about", "compared", "design_says", "exponents_of", "left", "optimum_says"]
+
+
+def about(group: TrainingGroup) -> str:
+    """How many points of how many trainings there are, and which runs are not among them."""
+    n_trainings = len(set(group.trainings))
+    said = number_of(len(group.runs), "point")
+    if not group.are_trainings_known:
+        said += ", each taken as a training of its own: no model or step says which are checkpoints of one"
+    elif n_trainings < len(group.runs):
+        said += (
+            f" of {number_of(n_trainings, 'training')}; {group.n_mid} are states before the last of their training, "
+            "which lie above finished runs of as many tokens unless the rate is constant: checkpoints=last drops them"
+        )
+    left_out = {
+        "have no known tokens": group.n_unknown,
+        "have seen no token (D = 0)": group.n_untrained,
+        "have the weights of another": group.n_same,
+        "are earlier checkpoints": group.n_earlier,
+    }
+    named = [f"{n} {why}" for why, n in left_out.items() if n]
+    computed = sum(run.training_tokens is None for run in group.runs)
+    if computed:
+        said += f"; D = C / (6 S) of {computed}, whose tokens are not known"
+    return said + (f"; left out: {', '.join(named)}" if named else "") + "."
+
+
+def design_says(design: Design | None, S: Sequence[float], D: Sequence[float]) -> str | None:
+    """What keeps a design from telling size from tokens; None where it can."""
+    if design is None or not design.is_collinear:
+        return None
+    ratios, budgets = ([d / s for s, d in zip(S, D, strict=True)], [6 * s * d for s, d in zip(S, D, strict=True)])
+    if design.n_S < 3 or design.n_D < 3:
+        few = [f"{number_of(n, what)}" for n, what in ((design.n_S, "size"), (design.n_D, "number of tokens")) if n < 3]
+        return f"{' and '.join(few)} alone: a surface needs 3 of each"
+    if max(ratios) < 1.1 * min(ratios):
+        return f"every run has {short(ratios[0])} tokens for a parameter, so size and tokens vary together"
+    if max(budgets) < 1.1 * min(budgets):
+        return f"all runs have one budget, C = {short(budgets[0])}, so size and tokens vary together"
+    return f"tokens are nearly a power of size (sd of ln D about it {rough(min(design.sd_D, design.sd_S))})"
+
+
+def exponents_of(form: FormFit) -> tuple[Estimate, Estimate]:
+    """Those of S and D."""
+    in_S, in_D = FORMS[form.fit.form].exponents
+    return form.fit.constants[in_S], form.fit.constants[in_D]
+
+
+def left(form: FormFit) -> str | None:
+    """What is left along each axis; None without a fit."""
+    surface = form.fit.surface
+    if surface is None:
+        return None
+    slopes = [
+        f"{each.axis.value} {number(each.slope.value)} ({number(each.slope.lo)} to {number(each.slope.hi)})"
+        for each in form.against
+        if each.slope.value is not None
+    ]
+    bent = [
+        each.axis.value
+        for each in form.against
+        if each.curvature.ends is not None and not each.curvature.ends[0] <= 0 <= each.curvature.ends[1]
+    ]
+    curve = f"; they curve along {', '.join(bent)}: misfit of the form" if bent else ""
+    off = rough(surface.scatter)
+    return f"runs scatter by {off} in ln y; slope of the residuals along {', '.join(slopes)}{curve}"
+
+
+def compared(law: SurfaceLaw) -> str | None:
+    """Which form describes the points best and which predicts best; None where one was asked for."""
+    known = [each for each in law.forms if each.fit.aic is not None]
+    if len(known) < 2:
+        return None
+    least = law.best
+    aic = least.fit.aic or 0.0
+    against = [f"{each.fit.form} {(each.fit.aic or 0.0) - aic:+.1f}" for each in known if each is not least]
+    said = f"least AIC: {least.fit.form} ({', '.join(against)})"
+    tested = [each for each in known if each.held_out_error is not None]
+    if not tested:
+        return said
+    best = min(tested, key=lambda each: each.held_out_error or 0.0)
+    return f"{said}; least held-out error: {best.fit.form} ({percent(best.held_out_error).lstrip('+')})"
+
+
+def optimum_says(law: SurfaceLaw, form: FormFit) -> str | None:
+    """How the best size grows with compute; None where it is not known."""
+    if form.split is None or form.split[0].value is None:
+        return None
+    a = form.split[0]
+    ends = "" if a.ends is None else f" (95 %: {number(a.lo, 3)} to {number(a.hi, 3)})"
+    said = f"{law_title(law.trained.law, law.trained.k)}: the best size grows as C^{number(a.value, 3)}{ends}"
+    best = next((each for each in form.optima if each.S.value is not None and each.D.value is not None), None)
+    if best is not None and best.S.value and best.D.value:
+        said += f"; at C = {short(best.C)} it has {short(best.D.value / best.S.value)} tokens for a parameter"
+    return said

@@ -1,0 +1,92 @@
+"""The row of `fits` of a surface: a fitted form of one quantity of a group of trainings in, its record out."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from rbpx.files.digest import digest
+from rbpx.groups.fits import record_of
+from rbpx.groups.surface_points import Trained
+from rbpx.groups.trainings import TrainingGroup
+from rbpx.laws.interval import Estimate
+from rbpx.laws.power import PowerLawFit
+from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.status import Status, in_order
+from rbpx.store.store import Record
+
+__all__ = ["METHOD", "doubts_of_points", "listed", "surface_record"]
+
+METHOD: Final = "surface"
+
+
+def doubts_of_points(group: TrainingGroup, trained: Trained, fit: SurfaceFit) -> tuple[Status, ...]:
+    """Every status that holds for a fit to these points."""
+    doubts = [trained.doubt] if trained.doubt is not None else []
+    mixed = [Status.mixed_checkpoints] if group.is_mixed else []
+    return in_order([*fit.reasons, *doubts, *mixed])
+
+
+def surface_record(
+    group: TrainingGroup,
+    trained: Trained,
+    fit: SurfaceFit,
+    reasons: Sequence[Status],
+    held_out_error: float | None,
+    more: dict[str, Any],
+) -> Record:
+    """The row of `fits`; its id contains the points, because imported runs share the id of their file.
+
+    Args:
+        group: the trainings.
+        trained: the points.
+        fit: of one form to them.
+        reasons: every status that holds.
+        held_out_error: mean of |error| on the largest runs, held out.
+        more: params beside the constants and the points.
+    """
+    runs = trained.runs
+    values = [runs.S_N.tolist(), runs.D_N.tolist(), runs.y_N.tolist()]
+    identity = digest([fit.form, fit.objective_name.value, fit.delta, values])
+    params = {
+        "constants": {name: listed(each) for name, each in fit.constants.items()},
+        "objective": fit.objective,
+        "reasons": [reason.value for reason in reasons],
+        "at_bound": list(fit.at_bound),
+        "n_runs": fit.n_runs,
+        "n_left_out": fit.n_left_out,
+        "sign": trained.sign,
+        "variant": group.variant,
+        "design": None if fit.design is None else asdict(fit.design),
+        "S": values[0],
+        "D": values[1],
+        "U": None if runs.U_N is None else runs.U_N.tolist(),
+        "y": values[2],
+        "group": runs.group_N.tolist(),
+        "residuals_ln": [] if fit.surface is None else (-fit.surface.residual_N).tolist(),
+        **more,
+    }
+    alpha = fit.constants.get("alpha", Estimate(None, None, None))
+    status = reasons[0] if reasons else Status.ok
+    law = PowerLawFit(
+        None,
+        alpha.value,
+        None,
+        alpha.lo,
+        alpha.hi,
+        None,
+        fit.aic,
+        fit.bic,
+        fit.n_points,
+        held_out_error,
+        status,
+        params,
+    )
+    columns: Record = {"form": fit.form, "objective_name": fit.objective_name.value, "delta": fit.delta}
+    columns |= {"k": trained.k, "n": identity, "params": params}
+    run_ids = sorted({run_id for run in trained.members for run_id in run.run_ids})
+    return record_of(group, trained.law, law, run_ids, METHOD, **columns)
+
+
+def listed(each: Estimate) -> list[float | None]:
+    """A number and the ends of its interval."""
+    return [each.value, each.lo, each.hi]

@@ -1,0 +1,98 @@
+"""The points that surfaces are fitted to: one quantity of a group of trainings, as `rbpx.laws.surface` takes it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.config.request import Request
+from rbpx.groups.points import Points, size_points, weigh_group
+from rbpx.groups.selection import Run
+from rbpx.groups.trainings import TrainingGroup, tokens_of, training_of
+from rbpx.laws.names import IMPORTED
+from rbpx.laws.surface.runs import Runs
+from rbpx.status import Status
+
+__all__ = ["DEFAULT_K", "MOST_RESAMPLES", "Trained", "flops_with_head", "trained_quantities"]
+
+Floats = npt.NDArray[np.float64]
+
+DEFAULT_K: Final = (1, 10, 100)
+_DEFAULT_LAWS: Final = ("rbp", "cross_entropy", "error_entropy", *IMPORTED)
+MOST_RESAMPLES: Final = 200  # of the runs; intervals of surfaces hold the truth at their rate with so many
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """One quantity of the runs of a group.
+
+    Attributes:
+        law: name of the quantity.
+        k: None where it has none.
+        members: the runs at which it is known.
+        runs: their S, D, y, and which of them are of one training; y is positive, or no form can be fitted.
+        sign: -1 where all values are negative, and y is their absolute value; 1 elsewhere.
+        doubt: what is known to be wrong before anything is fitted.
+    """
+
+    law: str
+    k: int | None
+    members: tuple[Run, ...]
+    runs: Runs
+    sign: int
+    doubt: Status | None
+
+
+def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[Trained]:
+    """Every quantity that is asked for; without a choice RBP_k, the losses, error-entropy and what was imported."""
+    chosen = request.chosen_laws() if request.names_laws else set(_DEFAULT_LAWS)
+    k_grid: list[int] = []
+    if group.is_measured:
+        k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
+    evidence = weigh_group(connection, group, request, k_grid, chosen)
+    points = size_points(group, evidence, request, k_grid, chosen)
+    return [_trained(each) for each in points if request.names_laws or each.doubt is not Status.not_known]
+
+
+def _trained(points: Points) -> Trained:
+    members = points.runs
+    signs = set(np.sign(points.y_N[np.isfinite(points.y_N)]).tolist())
+    sign = -1 if signs == {-1.0} else 1
+    D = [tokens_of(run) for run in members]
+    unique = [run.unique_tokens for run in members]
+    runs = Runs.of(
+        [run.non_embedding_params for run in members],
+        D,
+        sign * points.y_N,
+        None if set(unique) == {None} else [np.nan if each is None else float(each) for each in unique],
+        _numbered([training_of(run) for run in members]),
+        None if points.y_BN is None or points.doubt is Status.one_document else sign * points.y_BN,
+    )
+    return Trained(points.law, points.k, members, runs, sign, points.doubt)
+
+
+def _numbered(trainings: list[tuple[Any, ...]]) -> list[int]:
+    """A number for each different training."""
+    numbers = {training: number for number, training in enumerate(dict.fromkeys(trainings))}
+    return [numbers[training] for training in trainings]
+
+
+def flops_with_head(members: tuple[Run, ...]) -> Callable[[Floats], Floats] | None:
+    """FLOPs of a token where all parameters count, 6 (S + c S^m); None where all parameters are not known.
+
+    The parameters beside S are taken to be a power of S between and beyond the sizes, which embeddings and a head are
+    whose width grows as a power of S.
+    """
+    known = [(run.non_embedding_params, run.total_params) for run in members if run.total_params is not None]
+    beside = {float(S): float(total - S) for S, total in known if total > S}
+    if len(known) < len(members) or len(beside) < 2:
+        return None
+    slope, level = np.polyfit(np.log(list(beside)), np.log(list(beside.values())), 1)
+
+    def flops(S: Floats) -> Floats:
+        return np.asarray(6.0 * (S + np.exp(level) * S**slope))
+
+    return flops
