@@ -12,7 +12,8 @@ from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError
-from rbpx.laws.names import IMPORTED
+from rbpx.laws.names import IMPORTED, Axis
+from rbpx.status import Status
 from rbpx.store.queries import ask
 from rbpx.ties import Ties, rule_of
 
@@ -29,11 +30,12 @@ ALIKE = (
         "bos",
         "dtype",
         "revision",
+        "variant",
     ),
 )
 MEASURED = "measured"
 _OF_TRAINING = (
-    *("training_seed", "model", "training_tokens", "training_flops", "training_step", "unique_tokens", "variant"),
+    *("training_seed", "model", "training_tokens", "training_flops", "training_step", "unique_tokens"),
 )
 
 
@@ -61,7 +63,7 @@ class Run:
     bos: str | None
     dtype: str | None
     revision: str | None
-    non_embedding_params: int
+    non_embedding_params: float
     vocab_size: int | None
     n_documents: int | None
     n_skipped: int | None
@@ -77,11 +79,23 @@ class Run:
     training_step: int | None = None
     unique_tokens: int | None = None
     variant: str | None = None
+    axis: Axis = Axis.S
 
     @property
-    def training(self) -> tuple[int, int | None]:
-        """S and the seed: what a model is known by where it was measured in several ways, or on several texts."""
-        return self.non_embedding_params, self.training_seed
+    def x(self) -> float | None:
+        """Its place on the axis: S, D = C / (6 S) where tokens are not known, C = 6 S D where FLOPs are not, or steps."""
+        S, D, C = self.non_embedding_params, self.training_tokens, self.training_flops
+        if self.axis is Axis.D:
+            return D if D is not None or C is None else C / (6 * S)
+        if self.axis is Axis.C:
+            return C if C is not None or D is None else 6.0 * S * D
+        return self.training_step if self.axis is Axis.step else S
+
+    @property
+    def training(self) -> tuple[Any, ...]:
+        """S, the seed and a checkpoint: what a model is known by where it was measured in several ways or on several texts."""
+        of_size = (self.non_embedding_params, self.training_seed)
+        return of_size if self.axis is Axis.S else (*of_size, self.size, self.revision, self.training_step, self.x)
 
     @property
     def reading(self) -> str | None:
@@ -101,7 +115,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Runs that may enter one fit, in order of S: alike in source, text, protocol, dtype and revision.
+    """Runs that may enter one fit, in order of S: alike in source, text, protocol, dtype, revision and variant.
 
     There is one a size, or several that differ in their training_seed: replicates.
     """
@@ -126,8 +140,28 @@ class Group:
 
     @property
     def n_sizes(self) -> int:
-        """How many different S there are; replicates are of one size."""
-        return len({run.non_embedding_params for run in self.runs})
+        """How many different S, or places on another axis, there are; replicates are of one size."""
+        return len({run.x for run in self.runs})
+
+    @property
+    def axis(self) -> Axis:
+        """What laws of these runs are in."""
+        return self.runs[0].axis
+
+    @property
+    def fixed_size(self) -> str | None:
+        """The one size of all runs of a law in something else; None where sizes differ."""
+        return None
+
+    @property
+    def doubts(self) -> tuple[Status, ...]:
+        """What is known to be wrong with the runs before anything is fitted."""
+        return ()
+
+    @property
+    def notes(self) -> list[str]:
+        """What was computed, left out or chosen to come to these runs, a line each."""
+        return []
 
     @property
     def run_ids(self) -> list[str]:
@@ -149,6 +183,7 @@ class Group:
         choices = [first.reading, first.dtype if first.dtype != "float32" else None]
         choices += [f"revision {first.revision}" if first.revision else None]
         choices += [f"bos {first.bos}" if first.bos not in (None, "tokenizer") else None]
+        choices += [f"variant {first.variant}" if first.variant else None]
         choices += ["padding masked" if first.padding == "masked" else None]
         named = ", ".join([what, *(choice for choice in choices if choice)])
         return named if self.is_measured else f"{named} ({first.source})"
@@ -238,7 +273,7 @@ def _imported(
     runs = []
     for _, of_model in groupby(rows, key=model):
         members = list(of_model)
-        first = members[0]
+        first = members[0] | {"non_embedding_params": _whole(members[0]["non_embedding_params"])}
         counts = {row["n_tokens"] for row in members if row["n"] == 1} - {None}
         runs.append(
             Run(
@@ -256,6 +291,11 @@ def _imported(
             )
         )
     return runs
+
+
+def _whole(S: float) -> float:
+    """A size that is a whole number as one, so that it is written as that."""
+    return int(S) if S == int(S) else S
 
 
 def _one(values: Iterable[float | None]) -> float | None:
@@ -280,7 +320,8 @@ def _checked(group: Group) -> Group:
             raise RbpxError(
                 f"{number_of(len(of_size), 'run')} of family {group.first.family} on {group.first.dataset} have S = "
                 f"{S:,} and different training tokens, and a law in S takes one run a size; fit size and tokens "
-                f"together: python -m rbpx surface family={group.first.family}"
+                f"together: python -m rbpx surface family={group.first.family}, or along the tokens of each size: "
+                f"python -m rbpx fit axis=D family={group.first.family}"
             )
         if len(seeds) > 1 and (None in seeds or len(set(seeds)) < len(seeds)):
             first, second = (run.size for run in of_size[:2])
