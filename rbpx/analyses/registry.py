@@ -27,6 +27,7 @@ class Analysis:
         small: whether it has something to say about groups with fewer sizes than a law needs.
         measures: whether it measures again instead of asking the store alone.
         file: what it takes in place of the store, as FILE.csv; empty where it takes nothing.
+        words: the keys that words beside key=value stand for, in order; empty where it takes none.
         lacking: why it may have nothing to look at, with {store}; a sentence for its sizes where empty.
         primary: the file of conf/ that its request begins from.
     """
@@ -43,6 +44,7 @@ class Analysis:
     measures: bool = False
     file: str = ""
     keys: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     lacking: str = ""
     primary: str = "analyse"
 

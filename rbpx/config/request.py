@@ -44,6 +44,8 @@ class Request:
     k: Any = None
     n: Any = None
     S: Any = None
+    a: Any = None
+    b: Any = None
     method: Any = "ols"
     ties: Ties | None = None
     limit: int = LARGEST_SAMPLE
