@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rbpx.analyses.choices.analysis import Choices
+    from rbpx.analyses.compare.analysis import Comparison
     from rbpx.analyses.emergence.analysis import Emergences
     from rbpx.analyses.entropy.analysis import Entropies
     from rbpx.analyses.fit.analysis import Laws
@@ -210,6 +211,7 @@ class Measurements:
         entropy: ClassVar[Ask[Entropies]]
         temperature: ClassVar[Ask[Temperatures]]
         units: ClassVar[Ask[GroupUnits]]
+        compare: ClassVar[Ask[Comparison]]
         improve: ClassVar[Ask[Improvement]]
         outcomes: ClassVar[Ask[OutcomesResult]]
         tokenwise: ClassVar[Ask[TokenwiseResult]]

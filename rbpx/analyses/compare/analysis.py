@@ -99,7 +99,7 @@ class _Met:
 
     @property
     def one_tokenizer(self) -> bool:
-        return _tokenizer(self.rows_a) == _tokenizer(self.rows_b)
+        return bool(_tokenizer(self.rows_a) == _tokenizer(self.rows_b))
 
     @property
     def document_M(self) -> npt.NDArray[np.intp]:
@@ -232,14 +232,9 @@ def _kinds(met: _Met) -> dict[str, npt.NDArray[np.bool_]]:
 
 
 def _places(met: _Met) -> dict[str, npt.NDArray[np.bool_]]:
-    begin_M = met.text.begin_M
-    chosen = {}
-    for low, high in pairwise((*PLACES, None)):
-        name = f"{low}.." if high is None else f"{low}..{high - 1}"
-        chosen_M = begin_M >= low if high is None else (begin_M >= low) & (begin_M < high)
-        if chosen_M.any():
-            chosen[name] = chosen_M
-    return chosen
+    bucket_M = np.searchsorted(PLACES, met.text.begin_M, side="right") - 1
+    names = [f"{low}..{high - 1}" for low, high in pairwise(PLACES)] + [f"{PLACES[-1]}.."]
+    return {names[at]: bucket_M == at for at in np.unique(bucket_M)}
 
 
 def _slices(

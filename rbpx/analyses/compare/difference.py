@@ -77,4 +77,4 @@ def _ratio(sum_D: Floats, units_D: Floats) -> Estimate:
 def share_of(meets_N: npt.NDArray[np.bool_], doc_N: npt.NDArray[np.intp], n_documents: int) -> Estimate:
     """The share of tokens of which something is true, with its interval over documents."""
     meets_D = np.bincount(doc_N, meets_N.astype(np.float64), n_documents)
-    return _ratio(meets_D, np.bincount(doc_N, minlength=n_documents).astype(np.float64))
+    return _ratio(meets_D.astype(np.float64), np.bincount(doc_N, minlength=n_documents).astype(np.float64))

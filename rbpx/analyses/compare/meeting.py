@@ -96,7 +96,7 @@ def _spans(tokens: Tokens) -> _Spans:
     placed = owner >= 0
     placed[placed] &= begin[placed] <= end[first[owner[placed]]]
     nats = np.bincount(owner[placed], tokens.nats_N[placed], len(first))
-    return _Spans(begin[first], end[first], nats, first)
+    return _Spans(begin[first], end[first], nats.astype(np.float64), first)
 
 
 def _inside(spans: _Spans, place: Integers) -> tuple[Integers, npt.NDArray[np.bool_]]:
