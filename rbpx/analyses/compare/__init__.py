@@ -15,7 +15,7 @@ ranks move. Intervals are over documents.""",
     examples=(
         "python -m rbpx compare a=ladder/25k b=ladder/200k dataset=pydoc",
         "python -m rbpx compare ladder/3.2m:float32 ladder/3.2m:bfloat16 k=1",
-        "python -m rbpx compare ladder/25k ladder/200k slices='{code: \"position < 64\"}' --format json",
+        "python -m rbpx compare ladder/25k ladder/200k slices='{early: \"first_byte < 64\"}' --format json",
     ),
     title="Two models on one text",
     sizes=1,
