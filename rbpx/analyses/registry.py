@@ -69,7 +69,7 @@ def analysis(name: str) -> Analysis:
 
 
 def has(name: str, part: str) -> bool:
-    """Whether the folder of a question has a part: measure, table, plot, figure, section or chart."""
+    """Whether the folder of a question has a part: measure, table, page, plot, figure, section or chart."""
     return (_HERE / name / f"{part}.py").is_file()
 
 

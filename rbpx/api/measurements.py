@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from rbpx.analyses.temperature.analysis import Temperatures
     from rbpx.analyses.tokenwise.analysis import TokenwiseResult
     from rbpx.analyses.units.analysis import GroupUnits
+    from rbpx.analyses.view.analysis import View
     from rbpx.measure.results import Measured
 
 
@@ -212,6 +213,7 @@ class Measurements:
         temperature: ClassVar[Ask[Temperatures]]
         units: ClassVar[Ask[GroupUnits]]
         compare: ClassVar[Ask[Comparison]]
+        view: ClassVar[Ask[View]]
         improve: ClassVar[Ask[Improvement]]
         outcomes: ClassVar[Ask[OutcomesResult]]
         tokenwise: ClassVar[Ask[TokenwiseResult]]

@@ -42,6 +42,8 @@ k=K               one, a list k='[1,10,100]', or log; default 1, 10, 100, 500, 1
 n=N               lengths of windows and sequences, in tokens: n='[1,2,5]'""",
     "S": """\
 S=SIZE            sizes to predict, in non-embedding parameters: S='[1e9,1e10]'""",
+    "doc": """\
+doc=N             doc_id of the document that is shown""",
     "a": """\
 a=, b=            the two models: FAMILY/SIZE, with @REVISION and :DTYPE where there are several, or a run_id""",
     "ties": """\

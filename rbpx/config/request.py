@@ -44,6 +44,7 @@ class Request:
     k: Any = None
     n: Any = None
     S: Any = None
+    doc: int | None = None
     a: Any = None
     b: Any = None
     method: Any = "ols"

@@ -14,11 +14,11 @@ from rbpx.analyses.compare.difference import Difference, Sums, difference
 from rbpx.analyses.compare.hits import Hits, Moves, hits
 from rbpx.analyses.compare.kinds import Kind, kind_of, part_of
 from rbpx.analyses.compare.meeting import Stretches, Tokens, meet
-from rbpx.analyses.compare.side import Side, name_of
 from rbpx.analyses.compare.telling import SPAN, telling_spans
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.selection import Group, Run
+from rbpx.groups.side import Side, name_of
 from rbpx.laws.interval import Estimate
 from rbpx.store.bounded import SqlLimits
 from rbpx.store.queries import ask, ask_where
