@@ -74,9 +74,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         if chosen:
             views.append(_view(connection, chosen, request))
     if not views:
-        named = " and ".join(
-            f"{key}={getattr(request, key)}" for key in ("a", "b") if getattr(request, key) is not None
-        )
+        named = " and ".join(f"{side.key}={side.name}" for side in _sides(request))
         raise RbpxError(f"{named} name no model that was measured on the texts asked about; see python -m rbpx status")
     return views
 
@@ -93,11 +91,16 @@ def _texts(groups: Sequence[Group]) -> Iterator[list[tuple[Group, Run]]]:
 
 def _chosen(members: list[tuple[Group, Run]], request: Request) -> list[tuple[Group, Run]]:
     """All runs on a text, or those of the sides that were named."""
-    sides = [Side.read(key, getattr(request, key)) for key in ("a", "b") if getattr(request, key) is not None]
+    sides = _sides(request)
     if not sides:
         return members
     named = [side.one_of(run for _, run in members) for side in sides]
     return [member for run in named for member in members if member[1] is run]
+
+
+def _sides(request: Request) -> list[Side]:
+    """The models that were named: none, one or two."""
+    return [Side.read(key, name) for key, name in (("a", request.a), ("b", request.b)) if name is not None]
 
 
 def _view(connection: duckdb.DuckDBPyConnection, members: list[tuple[Group, Run]], request: Request) -> View:
