@@ -63,6 +63,8 @@ def draw_cell(
     level = _C * S**-_ALPHA * math.exp(rng.normal(0, _SCATTER))
     rank_N = np.ceil((level / np.log1p(np.exp(-1.702 * z_N))) ** (1 / _BETA)).clip(1, V).astype(np.int32)
     first_D = np.cumsum(length_D) - length_D
+    bytes_N = 1 + token_N % 8
+    before_N = np.cumsum(bytes_N) - bytes_N
     logprob_N = -np.log1p(rank_N) * rng.uniform(0.3, 1.2, len(rank_N)) - 1e-3 * rng.exponential(1, len(rank_N))
     return {
         "doc_id": doc_N,
@@ -71,6 +73,8 @@ def draw_cell(
         "greater": rank_N - 1,
         "ties": ((rng.random(len(rank_N)) < 1e-4) & (rank_N < V)).astype(np.int32),
         "logprob": logprob_N.astype(np.float32),
+        "first_byte": (before_N - before_N[first_D][doc_N] + 4).astype(np.int32),
+        "n_bytes": bytes_N.astype(np.int32),
     }
 
 

@@ -19,6 +19,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 if "PYTEST_XDIST_WORKER" in os.environ:  # threads of workers that share cores would wait for each other
     os.environ["OMP_NUM_THREADS"] = "1"
 
+from tests.support.browser import CHROMIUM  # noqa: E402
 from tests.support.checkpoints import TINY_TEXT, build_checkpoint  # noqa: E402, after the environment is set
 from tests.support.commands import Answer, rbpx  # noqa: E402
 from tests.support.model_hub import Hub, serving  # noqa: E402
@@ -60,6 +61,18 @@ def _no_fsync() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda file: None)
         yield
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A Chromium that pages are looked at in."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright, which drives a browser, is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is here: apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from rbpx.analyses.registry import analyses, has, part
 from rbpx.config.options import Format
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
+from rbpx.files.output import opened
 from rbpx.store.store import Record
 
 
@@ -27,6 +28,8 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
     if unknown:
         raise RbpxError(f"analyses={unknown[0]} is unknown; known: {', '.join(analyses())}")
     request, rows, named_rows = grids[0][0], list[Record](), list[Record]()
+    if request.format is Format.html:
+        return _write_page(names, grids, required)
     for name in names:
         results, new_rows = answer(name, grids, required)
         rows += new_rows
@@ -40,6 +43,16 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
 
         print_records(rows, request.format, request.output if writes else None)
     return named_rows
+
+
+def _write_page(names: Sequence[str], grids: Sequence[Grid], required: bool) -> list[Record]:
+    """Write the page of the one question that is asked; the rows, as in `perform`."""
+    request = grids[0][0]
+    (name,) = names  # that it has a page was checked before anything was asked
+    results, rows = answer(name, grids, required)
+    with opened(request.output) as file:
+        file.write(part(name, "page").page(results))
+    return [{"analysis": name, **row} for row in rows]
 
 
 def print_results(name: str, results: Sequence[Any], request: Request) -> None:

@@ -29,6 +29,7 @@ class Analysis:
         small: whether it has something to say about groups with fewer sizes than a law needs.
         measures: whether it measures again instead of asking the store alone.
         file: what it takes in place of the store, as FILE.csv; empty where it takes nothing.
+        words: the keys that words beside key=value stand for, in order; empty where it takes none.
         lacking: why it may have nothing to look at, with {store}; a sentence for its sizes where empty.
         primary: the file of conf/ that its request begins from.
     """
@@ -47,6 +48,7 @@ class Analysis:
     measures: bool = False
     file: str = ""
     keys: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     lacking: str = ""
     primary: str = "analyse"
 
@@ -71,7 +73,7 @@ def analysis(name: str) -> Analysis:
 
 
 def has(name: str, part: str) -> bool:
-    """Whether the folder of a question has a part: measure, table, plot, figure, section or chart."""
+    """Whether the folder of a question has a part: measure, table, page, plot, figure, section or chart."""
     return (_HERE / name / f"{part}.py").is_file()
 
 

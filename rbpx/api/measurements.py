@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rbpx.analyses.choices.analysis import Choices
+    from rbpx.analyses.compare.analysis import Comparison
     from rbpx.analyses.emergence.analysis import Emergences
     from rbpx.analyses.entropy.analysis import Entropies
     from rbpx.analyses.fit.analysis import Laws
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from rbpx.analyses.temperature.analysis import Temperatures
     from rbpx.analyses.tokenwise.analysis import TokenwiseResult
     from rbpx.analyses.units.analysis import GroupUnits
+    from rbpx.analyses.view.analysis import View
     from rbpx.measure.results import Measured
 
 
@@ -210,6 +212,8 @@ class Measurements:
         entropy: ClassVar[Ask[Entropies]]
         temperature: ClassVar[Ask[Temperatures]]
         units: ClassVar[Ask[GroupUnits]]
+        compare: ClassVar[Ask[Comparison]]
+        view: ClassVar[Ask[View]]
         improve: ClassVar[Ask[Improvement]]
         outcomes: ClassVar[Ask[OutcomesResult]]
         tokenwise: ClassVar[Ask[TokenwiseResult]]

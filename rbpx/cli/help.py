@@ -44,6 +44,10 @@ n=N               lengths of windows and sequences, in tokens: n='[1,2,5]'""",
 S=SIZE            sizes to predict, in non-embedding parameters: S='[1e9,1e10]'""",
     "D": """\
 D=TOKENS          with S=: points of size and tokens; lists go pairwise, a single value with each of the other""",
+    "doc": """\
+doc=N             doc_id of the document that is shown""",
+    "a": """\
+a=, b=            the two models: FAMILY/SIZE, with @REVISION and :DTYPE where there are several, or a run_id""",
     "ties": """\
 ties=RULE         pessimistic (default), optimistic (default for protocol=official), mid""",
     "limit": """\

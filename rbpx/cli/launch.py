@@ -178,8 +178,10 @@ def close_output() -> None:
 
 def _check_shown(verb: str, request: Any) -> None:
     """Refuse a format or a plot that the verb does not have, which would be passed over in silence."""
-    if verb != "report" and getattr(request, "format", Format.table) not in (Format.table, Format.csv, Format.json):
-        name = request.format.value
+    form = getattr(request, "format", Format.table)
+    pages = (Format.html,) if has(verb, "page") else ()
+    if verb != "report" and form not in (Format.table, Format.csv, Format.json, *pages):
+        name = form.value
         raise RbpxError(
             f"format={name} is of a report: python -m rbpx report --format {name}; {verb} prints table, csv or json"
         )

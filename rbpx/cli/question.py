@@ -1,6 +1,7 @@
 """Every verb that is a question: the store is asked once, for all jobs of a sweep, after the last one."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,8 @@ def start(job: Job) -> Any:
 
     A question with a part `measure` first has measured what the store lacks for it.
     """
-    verb, request = job.line.verb, job.request
-    if job.words:
+    verb, request = job.line.verb, _named(job.line, job.request)
+    if job.words and not analysis(verb).words:
         return part(verb, "analysis").analyse_file(_file(job), request)
     if analysis(verb).measures:
         return part(verb, "remeasure").remeasure(request)
@@ -38,7 +39,7 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     from rbpx.config.process import is_main_process
     from rbpx.measure.results import Measured
 
-    requests = [outcome.request for outcome in outcomes]
+    requests = [_named(line, outcome.request) for outcome in outcomes]
     if analysis(line.verb).measures:
         if is_main_process():
             from rbpx.analyses.perform import print_results
@@ -46,7 +47,7 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
             results = [result for outcome in outcomes for result in outcome.answer.results]
             print_results(line.verb, results, requests[0])
         return [Measured(each.request, each.answer.run_ids, each.answer.failures) for each in outcomes]
-    if line.words:
+    if line.words and not analysis(line.verb).words:
         from rbpx.analyses.perform import print_results
 
         print_results(line.verb, [outcome.answer for outcome in outcomes], requests[0])
@@ -55,6 +56,18 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     if has(line.verb, "measure"):
         return [Measured(each.request, each.answer.run_ids, each.answer.failures) for each in outcomes]
     return []
+
+
+def _named(line: "CommandLine", request: "Request") -> "Request":
+    """The request with the words of the command line as the keys that they stand for."""
+    keys = analysis(line.verb).words
+    if not keys or not line.words:
+        return request
+    if len(line.words) != len(keys):
+        example = f"python -m rbpx {line.verb} {' '.join(keys).upper()}"
+        raise RbpxError(f"{line.verb} takes {len(keys)} words, got {len(line.words)}: {example}")
+    named: dict[str, Any] = dict(zip(keys, line.words, strict=True))
+    return replace(request, **named)
 
 
 def _ask(verb: str, requests: "Sequence[Request]") -> None:

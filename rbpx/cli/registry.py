@@ -41,7 +41,7 @@ def module(name: str) -> ModuleType:
 def takes_words(name: str) -> bool:
     """Whether a verb takes words beside key=value."""
     described = about(name)
-    return bool(described.file) if isinstance(described, Analysis) else described.takes_words
+    return bool(described.file or described.words) if isinstance(described, Analysis) else described.takes_words
 
 
 @cache

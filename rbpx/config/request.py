@@ -47,6 +47,9 @@ class Request:
     n: Any = None
     S: Any = None
     D: Any = None
+    doc: int | None = None
+    a: Any = None
+    b: Any = None
     method: Any = "ols"
     ties: Ties | None = None
     limit: int = LARGEST_SAMPLE

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ class Window:
         n_bytes: bytes (UTF-8) of the text that the window covers, without those of the windows before it.
         n_bytes_scored: those of its scored tokens, so without the first token, special tokens and what follows them.
         start: index of its first token in the document.
+        first_byte: where the text of its first token begins, in bytes of the document.
+        bytes_T: int64 [T], bytes (UTF-8) that each token stands for, by `token_bytes`; those follow each other.
     """
 
     doc_id: int
@@ -36,11 +38,19 @@ class Window:
     n_bytes: int
     n_bytes_scored: int
     start: int = 0
+    first_byte: int = 0
+    bytes_T: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def n_scored(self) -> int:
         """Number of scored positions."""
         return int(self.scored.sum())
+
+    @property
+    def scored_bytes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Where the text of each scored token begins in the document, and its length: bytes, each [n_scored]."""
+        begin_T = self.first_byte + np.cumsum(self.bytes_T) - self.bytes_T
+        return begin_T[self.scored], self.bytes_T[self.scored]
 
 
 def scored_positions(ids: npt.NDArray[np.int32], special_ids: Sequence[int]) -> npt.NDArray[np.bool_]:
@@ -131,7 +141,12 @@ def cut_windows(
             new_T = np.arange(begin, end) >= done
             scored_t, n_bytes_t = scored_T[begin:end] & new_T, n_bytes_T[begin:end]
             n_bytes, n_bytes_scored = int(n_bytes_t[new_T].sum()), int(n_bytes_t[scored_t].sum())
-            windows.append(Window(document.doc_id, ids_T[begin:end], scored_t, n_bytes, n_bytes_scored, begin))
+            first_byte = int(n_bytes_T[:begin].sum())
+            windows.append(
+                Window(
+                    document.doc_id, ids_T[begin:end], scored_t, n_bytes, n_bytes_scored, begin, first_byte, n_bytes_t
+                )
+            )
             done = end
     return windows
 

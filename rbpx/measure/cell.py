@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import torch
 
@@ -169,9 +170,8 @@ def _run_tables(
     run_id: str, rows: TokenRows, windows: Sequence[Window], documents: Sequence[Document]
 ) -> dict[str, pa.Table]:
     ids = pa.array([run_id], pa.string())
-    tokens = pa.table(
-        {"run_id": ids.take(pa.array(np.zeros(len(rows), np.int32))), **rows.columns}, schema=schema.TOKENS
-    )
+    columns = {"run_id": ids.take(pa.array(np.zeros(len(rows), np.int32))), **rows.columns, **_places(windows)}
+    tokens = pa.table(columns, schema=schema.TOKENS)
     in_float64 = tokens.set_column(6, "logprob", tokens["logprob"].cast(pa.float64()))
     counts = in_float64.group_by(["run_id", "greater", "ties"]).aggregate([("logprob", "count"), ("logprob", "sum")])
     counts = counts.rename_columns(["run_id", "greater", "ties", "n_tokens", "sum_logprob"])
@@ -187,6 +187,12 @@ def _run_tables(
         "n_bytes_scored": [sum(w.n_bytes_scored for w in ws) for ws in windows_by_document],
     }
     return {"tokens": tokens, "rank_counts": counts, "documents": pa.table(table, schema=schema.DOCUMENTS)}
+
+
+def _places(windows: Sequence[Window]) -> dict[str, npt.NDArray[np.int32]]:
+    """Which bytes of its document each scored token stands for, in the order of the rows of `tokens`."""
+    begin_N, length_N = (np.concatenate(parts) for parts in zip(*(w.scored_bytes for w in windows), strict=True))
+    return {"first_byte": begin_N.astype(np.int32), "n_bytes": length_N.astype(np.int32)}
 
 
 def _vocab_table(loaded: LoadedModel) -> pa.Table:

@@ -13,6 +13,8 @@ TOKENS = pa.schema(
         ("greater", pa.int32()),
         ("ties", pa.int32()),
         ("logprob", pa.float32()),
+        ("first_byte", pa.int32()),  # null, as is the next, in runs of earlier versions
+        ("n_bytes", pa.int32()),
     ]
 )
 RANK_COUNTS = pa.schema(

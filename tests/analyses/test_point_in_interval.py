@@ -18,7 +18,13 @@ from tests.support.checkpoints import TINY_TEXT
 from tests.support.commands import here
 from tests.support.stores import Measured, write_jsonl
 
-WORDS = {"outcomes": ["n=[1,2,5]"], "tokenwise": ["n=[5]"], "emergence": ["n=[1,2,5]"], "predict": ["S=[1e6,1e9]"]}
+WORDS = {
+    "outcomes": ["n=[1,2,5]"],
+    "tokenwise": ["n=[5]"],
+    "emergence": ["n=[1,2,5]"],
+    "predict": ["S=[1e6,1e9]"],
+    "compare": ["mine/xs", "mine/l"],
+}
 VERBS = [verb for verb, question in analyses().items() if not question.measures]
 PLAIN = ("value", "y")
 ROUNDING = 1e-9

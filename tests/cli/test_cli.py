@@ -54,7 +54,7 @@ ASKED = {
     "k": "k", "k_grid": "k", "k_listed": "k", "k_beyond": "k", "n": "n", "n_listed": "n", "targets": "S",
     "ties": "ties", "chosen_laws": "laws", "methods": "method", "slices": "slices", "conditions": "slices",
     "resamples": "resamples", "least": "least", "top": "top", "limit": "limit", "device": "device",
-    "calibrate": "calibrate",
+    "calibrate": "calibrate", "a": "a", "doc": "doc",
 }  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def test_the_page_of_a_verb_fits_a_screen_and_explains_its_keys_alone(verb: str)
                                     "plot", "k", "ties", "resamples", "laws", "dtype", "fresh", "spreadsheet",
                                     "sql_timeout_s", "sql_memory_mib"}  # fmt: skip
     assert ("calibrate" in explained) == (verb == "plan")
-    assert ("slices=" in page) == (verb == "gaps")
+    assert ("slices=" in page) == (verb in ("gaps", "compare"))
     assert ("dataset.draw" in page) == (verb in ("measure", "plan"))
 
 

@@ -3,23 +3,16 @@
 import csv
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.browser import Visit, violations
 from tests.support.commands import here
 from tests.support.reports import FAST, SIZES, read, report, store_of
 from tests.support.synthetic import Truth
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed, so no browser can be driven")
-axe_playwright = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is here: apt-get install chromium")
-
 
 LAWS = "drawn-on-prose-laws-laws-table"
 
@@ -31,33 +24,6 @@ def page_file(place: Path) -> Path:
     store_of(place.parent / "store", texts=truths, n=20)
     report(place.parent / "store", place.parent / "page.html", place, "k=[1,10,100]")
     return place.parent / "page.html"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-class Visit:
-    """One look at the page: what it complained of, and what it asked of a network."""
-
-    def __init__(self, browser: Any, path: Path, width: int = 1280, scheme: str = "light") -> None:
-        size = {"width": width, "height": 900}
-        self.context = browser.new_context(viewport=size, color_scheme=scheme, offline=True, accept_downloads=True)
-        self.page = self.context.new_page()
-        self.complaints: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type != "log" else None)
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.goto(path.as_uri())
-
-    def all_drawn(self) -> Any:
-        self.page.wait_for_function("document.documentElement.dataset.drawn === 'all'", timeout=60_000)
-        return self.page
 
 
 @pytest.fixture
@@ -159,9 +125,7 @@ def test_names_and_contrast_pass_an_automated_check(scheme: str, width: int, bro
     page = visit.all_drawn()
     page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
     beside = {"exclude": [["#code-text"]]}  # a second text has nothing but other numbers
-    found = axe_playwright.Axe().run(page, context=beside).response["violations"]
-    told = [f"{each['id']}: {each['nodes'][0]['html'][:200]} ({len(each['nodes'])})" for each in found]
-    assert told == []
+    assert violations(page, beside) == []
     visit.context.close()
 
 

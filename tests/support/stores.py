@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,6 +127,16 @@ def assert_same_tokens(one: Path, other: Path) -> None:
     for name in ("greater", "ties"):
         assert np.mean(a[name] != b[name]) <= 1e-3
     np.testing.assert_allclose(a["logprob"], b["logprob"], rtol=0, atol=1e-4)
+
+
+def without_bytes(store: Path, to: Path) -> Path:
+    """A copy of a store as earlier versions wrote it: tokens do not know which bytes they stand for."""
+    shutil.copytree(store, to)
+    for run in (to / "runs").iterdir():
+        path = run / "tokens.parquet"
+        pq.write_table(pq.read_table(path).drop_columns(["first_byte", "n_bytes"]), path)
+        reseal(run)
+    return to
 
 
 def reseal(run: Path) -> None:

@@ -140,6 +140,8 @@ def _write_run(
         "greater": rank_DT.ravel() - 1,
         "ties": np.zeros(n, int),
         "logprob": -np.log1p(rank_DT.ravel()),
+        "first_byte": np.tile(4 * np.arange(1, n_tokens + 1), n_documents),
+        "n_bytes": np.full(n, 4),
     }
     tokens = pa.table({name: pa.array(columns[name], schema.TOKENS.field(name).type) for name in schema.TOKENS.names})
     greater, first, counts = np.unique(columns["greater"], return_index=True, return_counts=True)

@@ -1,0 +1,5 @@
+-- Which of the compared stretches meet a condition.
+-- returns: row (its place among them)
+SELECT "row"
+FROM chosen
+ORDER BY "row"

@@ -1,0 +1,110 @@
+"""Two models' nats over the same bytes: the tokens of each side in, the stretches of text that both scored out.
+
+The nats of a token are spread evenly over the bytes that it stands for. Under one tokenizer a stretch is a token.
+Shapes: N tokens of one side, M stretches.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_DOCUMENT = np.int64(1) << 32  # places of a text; documents follow each other on one line
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """The scored tokens of one run, in order of document and place.
+
+    Attributes:
+        doc_N: document of each.
+        begin_N: first byte in the document.
+        length_N: bytes; 0 for the later tokens of a character that is several tokens, whose nats belong to it.
+        nats_N: -logprob.
+    """
+
+    doc_N: Integers
+    begin_N: Integers
+    length_N: Integers
+    nats_N: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Stretches:
+    """The text that both sides scored, cut where a token of either begins or ends.
+
+    Attributes:
+        doc_M: document of each.
+        begin_M: first byte in the document.
+        length_M: bytes.
+        a_M: which token of side a it lies in; the first one, where several make a character.
+        b_M: the same of side b.
+        nats_a_M: of the stretch under side a; sums over stretches are sums over the bytes of both.
+        nats_b_M: under side b.
+    """
+
+    doc_M: Integers
+    begin_M: Integers
+    length_M: Integers
+    a_M: Integers
+    b_M: Integers
+    nats_a_M: Floats
+    nats_b_M: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Spans:
+    """Tokens of a side on one line, those without a byte of their own added to the one that has it."""
+
+    begin: Integers
+    end: Integers
+    nats: Floats
+    token: Integers
+
+
+def meet(a: Tokens, b: Tokens) -> Stretches:
+    """The stretches that both sides scored; bytes that only one of them did (first tokens, cut ends) are left out."""
+    of_a, of_b = _spans(a), _spans(b)
+    edge = np.unique(np.concatenate([of_a.begin, of_a.end, of_b.begin, of_b.end]))
+    begin, end = edge[:-1], edge[1:]
+    at_a, in_a = _inside(of_a, begin)
+    at_b, in_b = _inside(of_b, begin)
+    both = in_a & in_b
+    begin, end, at_a, at_b = begin[both], end[both], at_a[both], at_b[both]
+    length = end - begin
+    return Stretches(
+        begin // _DOCUMENT,
+        begin % _DOCUMENT,
+        length,
+        of_a.token[at_a],
+        of_b.token[at_b],
+        _share(of_a, at_a, length),
+        _share(of_b, at_b, length),
+    )
+
+
+def _spans(tokens: Tokens) -> _Spans:
+    """A token without bytes follows the one whose character it ends; where that was not scored it has no place."""
+    begin = tokens.doc_N * _DOCUMENT + tokens.begin_N
+    end = begin + tokens.length_N
+    starts = tokens.length_N > 0
+    first = np.flatnonzero(starts)
+    owner = np.cumsum(starts) - 1
+    placed = owner >= 0
+    placed[placed] &= begin[placed] <= end[first[owner[placed]]]
+    nats = np.bincount(owner[placed], tokens.nats_N[placed], len(first))
+    return _Spans(begin[first], end[first], nats.astype(np.float64), first)
+
+
+def _inside(spans: _Spans, place: Integers) -> tuple[Integers, npt.NDArray[np.bool_]]:
+    at = np.maximum(np.searchsorted(spans.begin, place, side="right") - 1, 0)
+    return at, (spans.begin[at] <= place) & (place < spans.end[at])
+
+
+def _share(spans: _Spans, at: Integers, length: Integers) -> Floats:
+    """Nats of each stretch; exactly those of the token where it is a whole one."""
+    whole = spans.end[at] - spans.begin[at]
+    return np.asarray(spans.nats[at] * (length / whole))

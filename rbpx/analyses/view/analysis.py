@@ -1,0 +1,160 @@
+"""A text, token by token (verb view): one document of each text, under every model that was asked for."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import duckdb
+
+from rbpx.config.request import Request
+from rbpx.errors import RbpxError
+from rbpx.groups.selection import Group, Run
+from rbpx.groups.side import Side, name_of
+from rbpx.store.queries import ask
+from rbpx.store.store import Record, Store
+
+RANKS: Final = (1, 10, 100)  # where a colour ends
+_SHORTEST: Final = 32  # scored tokens that a document has, to be chosen
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One document under one model; lists are in order of the scored tokens.
+
+    Attributes:
+        run: the run.
+        name: of the model.
+        positions: of each token in the document; what is missing was not scored.
+        texts: of each; None where it is not in the store.
+        ranks: of each.
+        nats: -logprob of each.
+    """
+
+    run: Run
+    name: str
+    positions: tuple[int, ...]
+    texts: tuple[str | None, ...]
+    ranks: tuple[float, ...]
+    nats: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One document under all models that were asked for, the one that is shown first last.
+
+    Attributes:
+        group: of the last reading.
+        doc_id: the document.
+        source_id: its name in the source.
+        rule: why this document.
+        readings: by family and S; at least one.
+    """
+
+    group: Group
+    doc_id: int
+    source_id: str
+    rule: str
+    readings: tuple[Reading, ...]
+
+    @property
+    def dataset(self) -> str:
+        """The text that the document is of."""
+        return self.group.first.dataset
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[View]:
+    """One document of each text that the request selects, under its models.
+
+    Raises:
+        RbpxError: a side names no run, or the document is not there or has nothing that was scored.
+    """
+    views = []
+    for members in _texts(groups):
+        chosen = _chosen(members, request)
+        if chosen:
+            views.append(_view(connection, chosen, request))
+    if not views:
+        named = " and ".join(f"{side.key}={side.name}" for side in _sides(request))
+        raise RbpxError(f"{named} name no model that was measured on the texts asked about; see python -m rbpx status")
+    return views
+
+
+def _texts(groups: Sequence[Group]) -> Iterator[list[tuple[Group, Run]]]:
+    """The runs on each text, read alike."""
+    texts: dict[tuple[object, ...], list[tuple[Group, Run]]] = {}
+    for group in groups:
+        for run in group.runs:
+            alike = run.dataset, run.text_hash, run.protocol, run.window, run.stride
+            texts.setdefault(alike, []).append((group, run))
+    yield from texts.values()
+
+
+def _chosen(members: list[tuple[Group, Run]], request: Request) -> list[tuple[Group, Run]]:
+    """All runs on a text, or those of the sides that were named."""
+    sides = _sides(request)
+    if not sides:
+        return members
+    named = [side.one_of(run for _, run in members) for side in sides]
+    return [member for run in named for member in members if member[1] is run]
+
+
+def _sides(request: Request) -> list[Side]:
+    """The models that were named: none, one or two."""
+    return [Side.read(key, name) for key, name in (("a", request.a), ("b", request.b)) if name is not None]
+
+
+def _view(connection: duckdb.DuckDBPyConnection, members: list[tuple[Group, Run]], request: Request) -> View:
+    group, last = members[-1]
+    rows = ask(connection, "view_documents", run_ids=[run.run_id for _, run in members]).to_pylist()
+    names = {row["doc_id"]: row["source_id"] for row in rows}
+    if request.doc is None:
+        doc_id, rule = _telling(rows, [run for _, run in members])
+    else:
+        doc_id, rule = request.doc, "as asked for"
+    if doc_id not in names:
+        known = (
+            f"{min(names)} to {max(names)}" if len(names) == max(names) - min(names) + 1 else f"{len(names)} of them"
+        )
+        raise RbpxError(f"doc={doc_id} has no scored token of {last.dataset}; documents with one: {known}")
+    readings = tuple(_reading(connection, each, run, doc_id) for each, run in members)
+    return View(group, doc_id, names[doc_id], rule, readings)
+
+
+def _telling(rows: list[Record], runs: list[Run]) -> tuple[int, str]:
+    """The document to show where none was asked for, and by which rule."""
+    first, last = min(runs, key=_size), max(runs, key=_size)
+    nats: dict[int, dict[str, float]] = {}
+    for row in rows:
+        if row["n_tokens"] >= _SHORTEST:
+            nats.setdefault(row["doc_id"], {})[row["run_id"]] = row["nats"] / row["n_tokens"]
+    both = {doc_id: of for doc_id, of in nats.items() if {first.run_id, last.run_id} <= of.keys()}
+    if not both:
+        return min(row["doc_id"] for row in rows), f"the first; none has {_SHORTEST} scored tokens"
+    if first is last:
+        ordered = sorted(both, key=lambda doc_id: (both[doc_id][last.run_id], doc_id))
+        return ordered[len(ordered) // 2], "the median one by nats a token"
+    falls = {doc_id: of[first.run_id] - of[last.run_id] for doc_id, of in both.items()}
+    chosen = max(falls, key=lambda doc_id: (falls[doc_id], -doc_id))
+    return chosen, f"it gains most nats a token from {name_of(first)} to {name_of(last)}"
+
+
+def _size(run: Run) -> int:
+    return run.non_embedding_params
+
+
+def _reading(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, doc_id: int) -> Reading:
+    tokens = ask(connection, "viewed_tokens", run_id=run.run_id, doc_id=doc_id, ties=group.ties.value)
+    position, text, rank, nats = (tuple(column.to_pylist()) for column in tokens.columns)
+    return Reading(run, name_of(run), position, text, rank, nats)
+
+
+def keep(store: Store, view: View) -> list[Record]:
+    """A row for each token under each model; no law is stored."""
+    rows: list[Record] = []
+    for reading in view.readings:
+        names = {"dataset": view.dataset, "doc_id": view.doc_id, "source_id": view.source_id, "model": reading.name}
+        names |= {"run_id": reading.run.run_id, "ties": view.group.ties.value}
+        columns = reading.positions, reading.texts, reading.ranks, reading.nats
+        for position, text, rank, nats in zip(*columns, strict=True):
+            rows.append({**names, "position": position, "text": text, "rank": rank, "nats": nats})
+    return rows

@@ -1,0 +1,77 @@
+"""A text in the terminal: each token in the colour of its rank, or marked where there are no colours."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from rich.text import Text
+
+from rbpx.analyses.view.analysis import RANKS, Reading, View
+from rbpx.display.tables import console
+from rbpx.display.visible import visible
+
+# Light grounds under black letters, apart in lightness as well as in hue, so that they differ for every kind of eye and
+# on light and dark terminals; those beyond are bold too.
+STYLES: Final = ("", "black on #b7d7f2", "black on #f2d15c", "bold black on #e8823a")
+MARKS: Final = (("", ""), ("", ""), ("‹", "›"), ("«", "»"))
+LEGEND: Final = ("rank 1", "to 10", "to 100", "beyond")
+
+
+def grade(rank: float) -> int:
+    """Which of the colours a rank has, from 0."""
+    return sum(rank > end for end in RANKS)
+
+
+def show(results: Sequence[View]) -> None:
+    """Print each document under its last model, or under both that were named."""
+    screen = console()
+    coloured = screen.color_system is not None
+    for view in results:
+        asked = view.readings if len(view.readings) == 2 else view.readings[-1:]
+        for reading in asked:
+            n, hits = len(reading.ranks), sum(rank == 1 for rank in reading.ranks)
+            nats = sum(reading.nats) / n if n else 0.0
+            screen.print(
+                f"{view.dataset}, document {view.doc_id} ({view.source_id}; {view.rule}), {reading.name}: {n:,} scored "
+                f"tokens, {nats:.3f} nats a token, rank 1 for {hits / max(n, 1):.0%}",
+                style="bold",
+                markup=False,
+                soft_wrap=True,
+            )
+            screen.print(_written(reading, coloured), soft_wrap=not coloured)
+            screen.print()
+    if coloured:
+        legend = (piece for name, style in zip(LEGEND, STYLES, strict=True) for piece in ((f" {name} ", style), " "))
+        screen.print(Text.assemble("Ranks: ", *legend))
+    else:
+        screen.print("Ranks: ‹to 100›, «beyond»; unmarked to 10. … was not scored.")
+
+
+def _written(reading: Reading, coloured: bool) -> Text:
+    """The document; an ellipsis stands where tokens were not scored."""
+    written = Text()
+    for token, style, (begin, end) in _pieces(reading):
+        body = token.rstrip("\n")
+        lines = token[len(body) :]
+        if coloured:
+            written.append(visible(body) + ("⏎" if lines and style else ""), style=style)
+            written.append(lines)
+        else:
+            core = body.strip()
+            before, _, after = body.partition(core) if core else (body, "", "")
+            written.append(f"{visible(before)}{begin}{visible(core)}{end}{visible(after)}{lines}")
+    return written
+
+
+def _pieces(reading: Reading) -> Iterator[tuple[str, str, tuple[str, str]]]:
+    """Each token with its colour and its marks, and what was not scored."""
+    if not reading.positions:
+        return
+    if reading.positions[0] > 0:
+        yield "…", "", ("", "")
+    following = [after - before for before, after in pairwise(reading.positions)] + [1]
+    for text, rank, step in zip(reading.texts, reading.ranks, following, strict=True):
+        at = grade(rank)
+        yield ("�" if text is None else text), STYLES[at], MARKS[at]
+        if step > 1:
+            yield "…", "", ("", "")
