@@ -30,6 +30,7 @@ class Status(StrEnum):
     different_tokens = "different_tokens"
     one_outcome = "one_outcome"
     separated = "separated"
+    unreachable = "unreachable"
     one_length = "one_length"
     too_short = "too_short"
     # no law
@@ -49,6 +50,7 @@ class Status(StrEnum):
     at_bound = "at_bound"
     at_limit = "at_limit"
     beyond = "beyond"
+    unsupported = "unsupported"
     same_weights = "same_weights"
 
     @property
@@ -95,6 +97,8 @@ _REMEDY = {
     Status.intervals_missed: "Intervals of backtests missed too many values: take them as too narrow.",
     Status.barely_determined: "The interval of the exponent is as wide as the exponent: add sizes further apart.",
     Status.beyond: "More than 10 times outside the sizes: no backtest reaches so far, so measure a larger model.",
+    Status.unreachable: "The baseline's law stays above this loss whatever it is given: there is no multiplier.",
+    Status.unsupported: "Only one of both measured such losses, so this is extrapolated: measure models nearer to it.",
     Status.same_weights: "Several revisions have the same weights and count once: read the released one's tokens.",
     Status.one_length: "One N cannot separate the correlation of hits from RBP: give outcomes of several N.",
 }

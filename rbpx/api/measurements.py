@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rbpx.analyses.gaps.analysis import Gaps
     from rbpx.analyses.improve.analysis import Improvement
     from rbpx.analyses.klaw.analysis import KLaws
+    from rbpx.analyses.multiplier.analysis import Worth
     from rbpx.analyses.outcomes.recovery import OutcomesResult
     from rbpx.analyses.pooled.analysis import Pooled
     from rbpx.analyses.predict.analysis import Foresights
@@ -213,6 +214,7 @@ class Measurements:
         temperature: ClassVar[Ask[Temperatures]]
         units: ClassVar[Ask[GroupUnits]]
         compare: ClassVar[Ask[Comparison]]
+        multiplier: ClassVar[Ask[Worth]]
         view: ClassVar[Ask[View]]
         improve: ClassVar[Ask[Improvement]]
         outcomes: ClassVar[Ask[OutcomesResult]]

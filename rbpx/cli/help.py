@@ -46,6 +46,8 @@ S=SIZE            sizes to predict, in non-embedding parameters: S='[1e9,1e10]'"
 D=TOKENS          with S=: points of size and tokens; lists go pairwise, a single value with each of the other""",
     "doc": """\
 doc=N             doc_id of the document that is shown""",
+    "base": """\
+base=, variant=   the two families: FAMILY, or FAMILY:VARIANT where models of a family were trained in several ways""",
     "a": """\
 a=, b=            the two models: FAMILY/SIZE, with @REVISION and :DTYPE where there are several, or a run_id""",
     "ties": """\

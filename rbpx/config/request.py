@@ -48,6 +48,8 @@ class Request:
     S: Any = None
     D: Any = None
     doc: int | None = None
+    base: Any = None
+    variant: Any = None
     a: Any = None
     b: Any = None
     method: Any = "ols"

@@ -84,7 +84,9 @@ class AlongGroup(TrainingGroup):
             if n:
                 lines.append(f"Left out: {number_of(n, 'run')}; each {why}.")
         if self.n_short:
-            lines.append(f"Left out: {number_of(self.n_short, 'size')} with fewer than {_FEWEST} points along {self.axis}.")
+            lines.append(
+                f"Left out: {number_of(self.n_short, 'size')} with fewer than {_FEWEST} points along {self.axis}."
+            )
         return lines
 
 

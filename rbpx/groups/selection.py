@@ -34,9 +34,7 @@ ALIKE = (
     ),
 )
 MEASURED = "measured"
-_OF_TRAINING = (
-    *("training_seed", "model", "training_tokens", "training_flops", "training_step", "unique_tokens"),
-)
+_OF_TRAINING = (*("training_seed", "model", "training_tokens", "training_flops", "training_step", "unique_tokens"),)
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ ASKED = {
     "k": "k", "k_grid": "k", "k_listed": "k", "k_beyond": "k", "n": "n", "n_listed": "n", "targets": "S",
     "ties": "ties", "chosen_laws": "laws", "methods": "method", "slices": "slices", "conditions": "slices",
     "resamples": "resamples", "least": "least", "top": "top", "limit": "limit", "device": "device",
-    "calibrate": "calibrate", "a": "a", "doc": "doc",
+    "calibrate": "calibrate", "a": "a", "doc": "doc", "base": "base",
 }  # fmt: skip
 
 

@@ -39,7 +39,9 @@ def show(results: Sequence[Laws]) -> None:
     methods = list(dict.fromkeys(law.method for laws in fitted for law in laws.laws))
     axis = fitted[0].group.axis
     over = f"over {axis.value}"
-    columns, spare = (tuple({"over S": over, "sizes": _counted(axis)}.get(c, c) for c in cs) for cs in (_COLUMNS, _SPARE))
+    columns, spare = (
+        tuple({"over S": over, "sizes": _counted(axis)}.get(c, c) for c in cs) for cs in (_COLUMNS, _SPARE)
+    )
     table = grid(_heading(methods, axis), columns, spare=spare)
     table.columns[0].min_width, table.columns[0].max_width, table.columns[0].no_wrap = 16, 24, False
     table.columns[-1].justify = "left"

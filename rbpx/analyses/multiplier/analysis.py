@@ -1,0 +1,194 @@
+"""What a change is worth (verb multiplier): two families on one text, each quantity under every choice of E."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+
+from rbpx.config.request import Request
+from rbpx.errors import RbpxError
+from rbpx.groups.along import AlongGroup, best_of_budgets
+from rbpx.groups.points import Points, size_points, weigh_group
+from rbpx.groups.selection import Group
+from rbpx.laws.multiplier import MultiplierLaw, Offset, fit_multiplier
+from rbpx.store.queries import ask
+from rbpx.store.store import Record, Store
+
+DEFAULT_K: Final = (1, 10)
+_DEFAULT_LAWS: Final = frozenset({"rbp", "cross_entropy", "bits_per_byte", "accuracy"})
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One quantity of both families.
+
+    Attributes:
+        law: name of the quantity; bits_per_byte across tokenizers.
+        k: None where it has none.
+        sizes: what the models of the variant are called, in order of x.
+        laws: the answer under each choice of E.
+    """
+
+    law: str
+    k: int | None
+    sizes: tuple[str, ...]
+    laws: tuple[MultiplierLaw, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Worth:
+    """Two families on one text.
+
+    Attributes:
+        group: of the baseline.
+        variant: the other.
+        names: what the two are called.
+        axis: S or C.
+        compared: every quantity that both have.
+        notes: what is not compared, and why.
+    """
+
+    group: Group
+    variant: Group
+    names: tuple[str, str]
+    axis: str
+    compared: tuple[Compared, ...]
+    notes: tuple[str, ...]
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Worth]:
+    """Compare the two families on every text that both were measured on.
+
+    Raises:
+        RbpxError: a side is not named, is not there or is several groups on one text, or they share no text.
+    """
+    sides = [_side(key, name) for key, name in (("base", request.base), ("variant", request.variant))]
+    groups = [best_of_budgets(group) if isinstance(group, AlongGroup) else group for group in groups]
+    worth = [_worth(connection, base, variant, request) for base, variant in _pairs(groups, sides)]
+    if not worth:
+        for key, family, trained in sides:
+            if not any(_is_of(group, family, trained) for group in groups):
+                known = ", ".join(dict.fromkeys(group.first.family for group in groups))
+                raise RbpxError(f"{key}={_name(family, trained)} is not in the store; families: {known}")
+        raise RbpxError("base and variant share no text that was read alike; measure both on one, under one protocol")
+    return worth
+
+
+def _side(key: str, name: Any) -> tuple[str, str, str | None]:
+    """The family and the way of training that a side names."""
+    if not isinstance(name, str) or not name:
+        raise RbpxError(f"{key}= is missing; name two families: base=pythia variant=pythia-deduped")
+    family, _, trained = name.partition(":")
+    return key, family, trained or None
+
+
+def _name(family: str, trained: str | None) -> str:
+    return family if trained is None else f"{family}:{trained}"
+
+
+def _is_of(group: Group, family: str, trained: str | None) -> bool:
+    return group.first.family == family and (trained is None or group.first.variant == trained)
+
+
+def _pairs(groups: Sequence[Group], sides: list[tuple[str, str, str | None]]) -> Iterator[tuple[Group, Group]]:
+    """The groups of both sides on each text."""
+    texts: dict[tuple[Any, ...], list[Group]] = {}
+    for group in groups:
+        first = group.first
+        texts.setdefault((first.dataset, first.text_hash, first.protocol, first.window, first.stride), []).append(group)
+    for members in texts.values():
+        chosen = []
+        for key, family, trained in sides:
+            own = [group for group in members if _is_of(group, family, trained)]
+            if len(own) > 1:
+                titles = "; ".join(group.title for group in own)
+                raise RbpxError(f"{key}={_name(family, trained)} is {len(own)} groups of runs: {titles}; narrow it")
+            chosen += own
+        if len(chosen) == 2:
+            yield chosen[0], chosen[1]
+
+
+def _worth(connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request) -> Worth:
+    notes: list[str] = []
+    pairs = _points(connection, base, variant, request, notes)
+    compared = []
+    for one, other in pairs:
+        x, y = ([points.S_N for points in (one, other)], [points.y_N for points in (one, other)])
+        resampled = [points.y_BN for points in (one, other)]
+        laws = tuple(fit_multiplier(x, y, resampled, offset) for offset in Offset)
+        order = sorted(range(len(other.runs)), key=lambda at: other.S_N[at])
+        compared.append(Compared(other.law, other.k, tuple(other.runs[at].size for at in order), laws))
+    names = tuple(_name(group.first.family, group.first.variant) for group in (base, variant))
+    return Worth(base, variant, (names[0], names[1]), request.axis.value, tuple(compared), tuple(notes))
+
+
+def _points(
+    connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request, notes: list[str]
+) -> list[tuple[Points, Points]]:
+    """Every quantity that both have; losses in bits per byte, and no ranks, where the tokenizers differ."""
+    laws = request.chosen_laws() if request.names_laws else set(_DEFAULT_LAWS)
+    measured = base.is_measured and variant.is_measured
+    vocab = min((run.vocab_size or 2 for group in (base, variant) for run in group.runs), default=2)
+    k_grid = request.k_grid(vocab, DEFAULT_K) if measured else request.k_listed(DEFAULT_K)
+    sides = []
+    for group in (base, variant):
+        evidence = weigh_group(connection, group, request, k_grid, laws)
+        sides.append({(points.law, points.k): points for points in size_points(group, evidence, request, k_grid, laws)})
+    if measured:
+        bytes_per_token = [_bytes_per_token(connection, group) for group in (base, variant)]
+        if bytes_per_token[0][0] != bytes_per_token[1][0]:
+            notes.append("The tokenizers differ, so losses are compared in bits per byte and ranks are not.")
+            sides = [_in_bits(side, of) for side, (_, of) in zip(sides, bytes_per_token, strict=True)]
+    pairs = [(points, sides[1][name]) for name, points in sides[0].items() if name in sides[1]]
+    return [(one, other) for one, other in pairs if len(one.runs) and len(other.runs) and one.y_N.size]
+
+
+def _bytes_per_token(connection: duckdb.DuckDBPyConnection, group: Group) -> tuple[set[str], dict[str, float | None]]:
+    """The tokenizers of a group, and bytes of text per scored token of each run."""
+    rows = ask(connection, "tokenizers", run_ids=group.run_ids).to_pylist()
+    return {row["tokenizer_hash"] for row in rows}, {row["run_id"]: row["bytes_per_token"] for row in rows}
+
+
+def _in_bits(side: dict[Any, Points], bytes_per_token: dict[str, float | None]) -> dict[Any, Points]:
+    """Cross-entropy in bits per byte, the one quantity that stays.
+
+    Raises:
+        RbpxError: a run does not know its bytes.
+    """
+    points = side.get(("cross_entropy", None))
+    if points is None:
+        return {}
+    per_token = [bytes_per_token[run.run_id] for run in points.runs]
+    old = [run.run_id for run, each in zip(points.runs, per_token, strict=True) if each is None]
+    if old:
+        raise RbpxError(f"run {old[0]} was measured before bytes were counted; `store rm` it and measure it again")
+    scale_N = np.array([1 / (math.log(2) * each) for each in per_token if each is not None])
+    y_BN = None if points.y_BN is None else points.y_BN * scale_N
+    return {("bits_per_byte", None): replace(points, law="bits_per_byte", y_N=points.y_N * scale_N, y_BN=y_BN)}
+
+
+def keep(store: Store, worth: Worth) -> list[Record]:
+    """Rows for programs: kind overall, and at for each model of the variant; no law is stored."""
+    rows: list[Record] = []
+    names: Record = {"base": worth.names[0], "variant": worth.names[1], "axis": worth.axis}
+    names |= {name: worth.group.names()[name] for name in ("dataset", "text_hash", "protocol", "window", "ties")}
+    for compared in worth.compared:
+        for law in compared.laws:
+            of: Record = {**names, "law": compared.law, "k": compared.k, "offset": law.offset.value}
+            alphas, offsets = law.alpha or (None, None), law.E or (None, None)
+            supported = law.supported or (None, None)
+            rows.append(
+                {"kind": "overall", **of, "multiplier": law.overall.value, "multiplier_lo": law.overall.lo}
+                | {"multiplier_hi": law.overall.hi, "loss_from": supported[0], "loss_to": supported[1]}
+                | {"alpha_base": alphas[0], "alpha_variant": alphas[1], "E_base": offsets[0], "E_variant": offsets[1]}
+                | {"residual_sd": law.residual_sd, "status": law.status.value}
+            )
+            for size, at in zip(compared.sizes, law.at, strict=False):
+                value = at.value
+                row = {"kind": "at", **of, "size": size, "loss": at.loss, "x_base": at.x_base}
+                row |= {"x_variant": at.x_variant, "multiplier": value.value, "multiplier_lo": value.lo}
+                rows.append(row | {"multiplier_hi": value.hi, "status": at.status.value})
+    return rows

@@ -1,0 +1,72 @@
+"""What a change is worth, asked of a store: the numbers are those of the laws, and what cannot be compared is said."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.commands import here
+from tests.support.synthetic import Truth, write_store
+
+TRUTH = Truth(scatter=0.01)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A family, and a better one that needs half of the size; a text that only the first has."""
+    root = tmp_path_factory.mktemp("worth") / "store"
+    better = Truth(scatter=0.01, C=TRUTH.C * 2**-TRUTH.alpha)
+    write_store(root, TRUTH, seed=1, n_documents=30, family="plain")
+    write_store(root, better, seed=2, n_documents=30, family="better")
+    write_store(root, TRUTH, seed=3, n_documents=30, family="plain", dataset="other")
+    return root
+
+
+def asked(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
+    printed = here("multiplier", *words, "resamples=60", "--store", store, "--format", "json", cwd=cwd, check=0)
+    return list(json.loads(printed.stdout))
+
+
+def test_the_lines_of_both_families_give_the_multiplier(store: Path, cwd: Path) -> None:
+    rows = asked(store, cwd, "plain", "better", "k=10")
+    losses = {}
+    for family in ("plain", "better"):
+        words = ("sql", f"SELECT non_embedding_params AS S, rbp FROM rbp_at(10, 'pessimistic') WHERE family = '{family}' "
+                 "AND dataset = 'synthetic' ORDER BY S", "--store", store, "--format", "json")  # fmt: skip
+        points = json.loads(here(*words, cwd=cwd, check=0).stdout)
+        losses[family] = np.array([[row["S"], -np.log(row["rbp"])] for row in points]).T
+    (slope_b, level_b), (slope_v, level_v) = (np.polyfit(np.log(S), np.log(y), 1) for S, y in losses.values())
+    at = [row for row in rows if row["kind"] == "at" and row["law"] == "rbp" and row["offset"] == "none"]
+    assert len(at) == 5
+    for row, S in zip(at, losses["better"][0], strict=True):
+        ln_y = level_v + slope_v * np.log(S)
+        assert row["x_variant"] == pytest.approx(S, rel=1e-9)
+        assert row["multiplier"] == pytest.approx(np.exp((ln_y - level_b) / slope_b) / S, rel=1e-6)
+    (overall,) = [r for r in rows if r["kind"] == "overall" and r["law"] == "rbp" and r["offset"] == "none"]
+    within = [row["multiplier"] for row in at if row["status"] == "ok"]
+    assert overall["multiplier"] == pytest.approx(np.exp(np.mean(np.log(within))), rel=1e-9)
+    assert overall["multiplier_lo"] < 2 < overall["multiplier_hi"]
+
+
+def test_a_family_against_itself_is_one(store: Path, cwd: Path) -> None:
+    rows = asked(store, cwd, "base=plain", "variant=plain", "dataset=synthetic")
+    assert {row["dataset"] for row in rows} == {"synthetic"}
+    assert [row["multiplier"] for row in rows if row["kind"] == "overall"] == pytest.approx([1.0] * 9, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "base= is missing"),
+        (("base=plain",), "variant= is missing"),
+        (("plain",), "multiplier takes 2 words, got 1"),
+        (("plain", "worse"), "variant=worse is not in the store; families: better, plain"),
+        (("better", "plain", "dataset=other"), "base=better is not in the store"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(store: Path, cwd: Path, words: tuple[str, ...], says: str) -> None:
+    refused = here("multiplier", *words, "--store", store, cwd=cwd, check=2)
+    assert says in refused.stderr
+    assert refused.stdout == ""

@@ -1,0 +1,114 @@
+"""What a change is worth: exact where the answer is known, and an interval that holds it as often as it says."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rbpx.laws.multiplier import Offset, fit_multiplier
+from rbpx.status import Status
+
+X = np.geomspace(1e6, 1e9, 7)
+
+
+def law(x: np.ndarray, E: float = 1.5, alpha: float = 0.2) -> np.ndarray:
+    return E + 60 * x**-alpha
+
+
+@pytest.mark.parametrize("offset", [Offset.shared, Offset.free])
+@pytest.mark.parametrize("factor", [0.25, 1.0, 2.0])
+def test_a_law_shifted_in_x_gives_the_shift(offset: Offset, factor: float) -> None:
+    """y_v(x) = y_b(factor x), so the baseline needs factor times as much for every loss."""
+    found = fit_multiplier((X, X), (law(X), law(factor * X)), offset=offset)
+    assert found.status is Status.ok
+    assert found.overall.value == pytest.approx(factor, rel=1e-4)
+    assert found.E == pytest.approx((1.5, 1.5), rel=1e-3)
+    assert [at.value.value for at in found.at] == pytest.approx([factor] * 7, rel=1e-3)
+    assert [at.x_variant for at in found.at] == pytest.approx(X, rel=1e-3)
+
+
+def test_without_an_offset_it_is_the_closed_form_of_two_lines() -> None:
+    rng = np.random.default_rng(3)
+    y = [law(X, E=0) * np.exp(rng.normal(0, 0.02, 7)), law(3 * X, E=0) * np.exp(rng.normal(0, 0.02, 7))]
+    found = fit_multiplier((X, X), y, offset=Offset.none)
+    (slope_b, level_b), (slope_v, level_v) = (np.polyfit(np.log(X), np.log(each), 1) for each in y)
+    for at, x in zip(found.at, X, strict=True):
+        ln_y = level_v + slope_v * math.log(x)
+        assert at.value.value == pytest.approx(math.exp((ln_y - level_b) / slope_b) / x, rel=1e-6)
+    # the delta method by differences: how the answer moves when one loss moves
+    at, step = found.at[3], 1e-5
+    moves = []
+    for side in (0, 1):
+        for n in range(7):
+            moved = [each.copy() for each in y]
+            moved[side][n] *= math.exp(step)
+            lines = [np.polyfit(np.log(X), np.log(each), 1) for each in moved]
+            needs = [(math.log(at.loss) - level) / slope for slope, level in lines]
+            moves.append(needs[0] - needs[1])
+    base = (math.log(at.loss) - level_b) / slope_b - (math.log(at.loss) - level_v) / slope_v
+    variance = sum(((each - base) / step) ** 2 for each in moves) * found.residual_sd**2
+    assert math.log(at.value.hi / at.value.lo) / 2 == pytest.approx(2.228139 * math.sqrt(variance), rel=1e-3)
+
+
+def test_what_both_did_not_measure_is_unsupported_and_below_E_unreachable() -> None:
+    variant = 1.1 + 60 * X**-0.25
+    found = fit_multiplier((X[:5], X), (law(X[:5]), variant), offset=Offset.free)
+    assert found.at[-1].status is Status.unreachable  # 1.44, below the baseline's 1.5
+    assert found.at[-1].x_base is None
+    assert found.at[-1].value.value is None
+    low, high = found.supported
+    assert all((low <= at.loss <= high) == (at.status is Status.ok) for at in found.at)
+    apart = fit_multiplier((X, X), (law(X), law(X) / 50), offset=Offset.shared)
+    assert apart.status in (Status.unsupported, Status.barely_determined)
+    assert apart.overall.value is None
+
+
+@pytest.mark.parametrize(
+    ("y", "status"),
+    [
+        ((law(X[:2]), law(X)), Status.too_few_sizes),
+        ((-law(X), law(X)), Status.not_positive),
+        ((1 / law(X), law(X)), Status.no_trend),
+    ],
+)
+def test_what_has_no_multiplier_says_why(y: tuple[np.ndarray, np.ndarray], status: Status) -> None:
+    found = fit_multiplier([X[: len(each)] for each in y], y)
+    assert found.status is status
+    assert found.overall.value is None
+
+
+def test_documents_that_both_share_cancel() -> None:
+    """Resamples that move both laws alike in ln y leave a multiplier of lines alone; those of one side widen it."""
+    rng = np.random.default_rng(0)
+    y = [law(X, E=0), law(2 * X, E=0)]
+    shift = np.exp(rng.normal(0, 0.05, (200, 1)))
+    both = fit_multiplier((X, X), y, [each * shift for each in y], Offset.none)
+    one = fit_multiplier((X, X), y, [y[0] * shift, np.tile(y[1], (200, 1))], Offset.none)
+    assert both.overall.hi / both.overall.lo == pytest.approx(1, abs=1e-6)
+    half = 1.96 * np.std(np.log(shift), ddof=1) / 0.2
+    assert math.log(one.overall.hi / one.overall.lo) / 2 == pytest.approx(half, rel=0.02)
+
+
+def covers(E: float, alpha: float, scatter: float, n: int, offset: Offset, draws: int, seed: int) -> float:
+    rng = np.random.default_rng(seed)
+    x = np.geomspace(1e6, 1e9, n)
+    held = 0
+    for _ in range(draws):
+        y = [law(each, E, alpha) * np.exp(rng.normal(0, scatter, n)) for each in (x, 2 * x)]
+        overall = fit_multiplier((x, x), y, offset=offset).overall
+        held += overall.lo is not None and overall.lo <= 2 <= (overall.hi or math.inf)
+    return held / draws
+
+
+def test_the_interval_of_a_true_factor_of_two_holds_it() -> None:
+    assert covers(1.5, 0.2, 0.01, 7, Offset.shared, draws=60, seed=1) >= 0.86  # 3 sd below .95
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("E", "alpha", "scatter", "n"),
+    [(1.5, 0.2, 0.003, 7), (1.5, 0.2, 0.01, 5), (1.0, 0.2, 0.02, 10), (0.0, 0.12, 0.01, 7)],
+)
+@pytest.mark.parametrize("offset", [Offset.shared, Offset.free])
+def test_coverage_of_two_hundred_draws(E: float, alpha: float, scatter: float, n: int, offset: Offset) -> None:
+    assert 0.91 <= covers(E, alpha, scatter, n, offset, draws=200, seed=7) <= 0.985
