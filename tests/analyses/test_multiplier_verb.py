@@ -33,8 +33,8 @@ def test_the_lines_of_both_families_give_the_multiplier(store: Path, cwd: Path) 
     rows = asked(store, cwd, "plain", "better", "k=10")
     losses = {}
     for family in ("plain", "better"):
-        words = ("sql", f"SELECT non_embedding_params AS S, rbp FROM rbp_at(10, 'pessimistic') WHERE family = '{family}' "
-                 "AND dataset = 'synthetic' ORDER BY S", "--store", store, "--format", "json")  # fmt: skip
+        query = f"FROM rbp_at(10, 'pessimistic') WHERE family = '{family}' AND dataset = 'synthetic' ORDER BY ALL"
+        words = ("sql", f"SELECT non_embedding_params AS S, rbp {query}", "--store", store, "--format", "json")
         points = json.loads(here(*words, cwd=cwd, check=0).stdout)
         losses[family] = np.array([[row["S"], -np.log(row["rbp"])] for row in points]).T
     (slope_b, level_b), (slope_v, level_v) = (np.polyfit(np.log(S), np.log(y), 1) for S, y in losses.values())

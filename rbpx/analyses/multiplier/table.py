@@ -27,8 +27,8 @@ def show(results: Sequence[Worth]) -> None:
     print_notes(
         screen,
         f"Multiplier: {what} that the base needs over {what} that the variant needs for the same loss; above 1 the "
-        "variant pays. Overall: geometric mean over the losses of the variant's models that both measured around. "
-        "One E for both laws, an E each, or none. 95 % intervals over models and documents, these drawn alike for both.",
+        "variant pays. Overall: geometric mean over losses of the variant's models that both measured around. One E "
+        "for both laws, an E each, or none. 95 % intervals over models and documents, these drawn alike for both.",
         [law.status for worth in results for each in worth.compared for law in each.laws]
         + [at.status for worth in results for each in worth.compared for at in each.laws[0].at],
     )
