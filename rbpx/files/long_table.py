@@ -39,7 +39,9 @@ def widened(table: ColumnTable, named: Mapping[str, str]) -> ColumnTable:
         if not rows.any():
             continue
         if is_empty(name):
-            raise RbpxError(f"{table.place(int(np.argmax(rows)))}: {named['quantity']} is empty; name what the value is")
+            raise RbpxError(
+                f"{table.place(int(np.argmax(rows)))}: {named['quantity']} is empty; name what the value is"
+            )
         if str(name).strip().lower() in taken:
             raise RbpxError(f"{table.path}: the quantity {name} is also a column; rename one of them")
         columns[str(name)] = _only(table.columns[named["value"]], rows)

@@ -1,5 +1,6 @@
 """Selection of runs by a request, in groups that may enter one fit; texts are never pooled."""
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -10,7 +11,6 @@ import duckdb
 from rbpx.config.dataset import UNNAMED
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
-from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.laws.names import IMPORTED
 from rbpx.store.queries import ask
@@ -130,6 +130,12 @@ class Group:
         return len({run.non_embedding_params for run in self.runs})
 
     @property
+    def has_trainings(self) -> bool:
+        """Whether models of one size were trained on different numbers of tokens: no law in S alone."""
+        known = {(run.non_embedding_params, run.training_tokens, run.training_flops) for run in self.runs}
+        return len(known) > self.n_sizes
+
+    @property
     def run_ids(self) -> list[str]:
         """All runs, sorted."""
         return sorted(run_id for run in self.runs for run_id in run.run_ids)
@@ -168,7 +174,21 @@ def select(
             known to be replicates.
     """
     runs = select_runs(connection, request, cell_keys)
-    return [_checked(Group(tuple(members), request.ties or rule_of(members[0].protocol))) for members in _grouped(runs)]
+    groups = [Group(tuple(members), request.ties or rule_of(members[0].protocol)) for members in _grouped(runs)]
+    of_size = [group for group in groups if not group.has_trainings]
+    if groups and not of_size:
+        raise RbpxError(f"{_no_law_of_size(groups[0])}")
+    for group in groups:
+        if group.has_trainings:
+            logging.getLogger(__name__).warning(_no_law_of_size(group))
+    return [_checked(group) for group in of_size]
+
+
+def _no_law_of_size(group: Group) -> str:
+    return (
+        f"{group.title}: models of one size were trained on different numbers of tokens, and a law in S takes one run "
+        f"a size; fit size and tokens together: python -m rbpx surface family={group.first.family}"
+    )
 
 
 def select_runs(
@@ -276,12 +296,6 @@ def _checked(group: Group) -> Group:
     for S, members in groupby(group.runs, key=lambda run: run.non_embedding_params):
         of_size = list(members)
         seeds = [run.training_seed for run in of_size]
-        if len({(run.training_tokens, run.training_flops) for run in of_size}) > 1:
-            raise RbpxError(
-                f"{number_of(len(of_size), 'run')} of family {group.first.family} on {group.first.dataset} have S = "
-                f"{S:,} and different training tokens, and a law in S takes one run a size; fit size and tokens "
-                f"together: python -m rbpx surface family={group.first.family}"
-            )
         if len(seeds) > 1 and (None in seeds or len(set(seeds)) < len(seeds)):
             first, second = (run.size for run in of_size[:2])
             raise RbpxError(

@@ -65,7 +65,7 @@ def _trained(points: Points) -> Trained:
     unique = [run.unique_tokens for run in members]
     runs = Runs.of(
         [run.non_embedding_params for run in members],
-        D,
+        [np.nan if each is None else each for each in D],
         sign * points.y_N,
         None if set(unique) == {None} else [np.nan if each is None else float(each) for each in unique],
         _numbered([training_of(run) for run in members]),
