@@ -29,12 +29,11 @@ ALIKE = (
         "bos",
         "dtype",
         "revision",
+        "variant",
     ),
 )
 MEASURED = "measured"
-_OF_TRAINING = (
-    *("training_seed", "model", "training_tokens", "training_flops", "training_step", "unique_tokens", "variant"),
-)
+_OF_TRAINING = (*("training_seed", "model", "training_tokens", "training_flops", "training_step", "unique_tokens"),)
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Runs that may enter one fit, in order of S: alike in source, text, protocol, dtype and revision.
+    """Runs that may enter one fit, in order of S: alike in source, text, protocol, dtype, revision and variant.
 
     There is one a size, or several that differ in their training_seed: replicates.
     """
@@ -156,6 +155,7 @@ class Group:
         choices += [f"revision {first.revision}" if first.revision else None]
         choices += [f"bos {first.bos}" if first.bos not in (None, "tokenizer") else None]
         choices += ["padding masked" if first.padding == "masked" else None]
+        choices += [f"variant {first.variant}" if first.variant else None]
         named = ", ".join([what, *(choice for choice in choices if choice)])
         return named if self.is_measured else f"{named} ({first.source})"
 

@@ -55,7 +55,7 @@ def surface_record(
         "n_runs": fit.n_runs,
         "n_left_out": fit.n_left_out,
         "sign": trained.sign,
-        "variant": group.variant,
+        "variant": group.first.variant,
         "design": None if fit.design is None else asdict(fit.design),
         "S": values[0],
         "D": values[1],

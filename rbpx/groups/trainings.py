@@ -15,7 +15,7 @@ from rbpx.ties import rule_of
 
 __all__ = ["TrainingGroup", "select_trainings", "tokens_of", "training_of"]
 
-_SHARED = (*(name for name in ALIKE if name != "revision"), "variant")
+_SHARED = tuple(name for name in ALIKE if name != "revision")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,15 +39,6 @@ class TrainingGroup(Group):
         """A run that names what all have in common: without a revision where they differ in it."""
         first = self.runs[0]
         return first if len({run.revision for run in self.runs}) == 1 else replace(first, revision=None)
-
-    @property
-    def variant(self) -> str | None:
-        """What is being compared, such as an optimizer or finished models against raw checkpoints."""
-        return self.runs[0].variant
-
-    def _titled(self, what: str) -> str:
-        titled = super()._titled(what)
-        return titled if self.variant is None else f"{titled}, variant {self.variant}"
 
     @property
     def trainings(self) -> list[tuple[Any, ...]]:

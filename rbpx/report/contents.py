@@ -248,7 +248,8 @@ def _of(group: Group, results: list[Any], records: list[Record]) -> tuple[Any, l
     ids = [
         str(record["fit_id"])
         for record in records
-        if record.get("fit_id") is not None and all(record.get(name) == value for name, value in names.items())
+        if record.get("fit_id") is not None
+        and all(record[name] == value for name, value in names.items() if name in record)
     ]
     return result, ids
 

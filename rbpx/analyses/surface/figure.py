@@ -14,7 +14,7 @@ from rbpx.analyses.surface.words import design_says, optimum_says
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.drawing import S_TITLE, colour, dash, data, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, magnitude, named, span
+from rbpx.display.chart.sheet import Sheet, magnitude, magnitudes, named
 from rbpx.display.names import law_title
 from rbpx.display.spread import spread
 from rbpx.groups.question import spelled
@@ -131,7 +131,7 @@ def _optimum(result: Surfaces, law: SurfaceLaw, name: str, ids: Sequence[str]) -
         marks = alt.Chart(data(minima)).encode(x=x)
         layers.append(marks.mark_point(shape="square").encode(y=y, tooltip=tooltip))
     rows = [
-        [named(r["way"]), magnitude(r["C"]), magnitude(r["S"]), span(r["lo"], r["hi"], 0), magnitude(r["D"])]
+        [named(r["way"]), magnitude(r["C"]), magnitude(r["S"]), magnitudes(r["lo"], r["hi"]), magnitude(r["D"])]
         for r in (*line, *minima)
     ]
     columns = [("by", "way"), ("C", "C"), ("best S", "S"), ("95 %", "lo hi"), ("best D", "D")]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rbpx.analyses.surface.figure import figures
 from rbpx.analyses.surface.law import SurfaceLaw, Surfaces
 from rbpx.analyses.surface.words import about, compared, design_says, exponents_of, left, optimum_says
-from rbpx.display.chart.sheet import Entry, Sheet, decimal, error, magnitude, named, span, state, whole
+from rbpx.display.chart.sheet import Entry, Sheet, decimal, error, magnitude, magnitudes, named, span, state, whole
 from rbpx.display.names import law_title
 from rbpx.display.section import Section, Sources, doubts_of
 from rbpx.laws.interval import Estimate
@@ -76,7 +76,7 @@ def _optima(results: Sequence[Surfaces]) -> Sheet:
                 S, D = best.S, best.D
                 ratio = None if S.value is None or D.value is None else D.value / S.value
                 of = [named(_name(surfaces, law)), magnitude(best.C)]
-                values = [magnitude(S.value), span(S.lo, S.hi, 0), magnitude(D.value), span(D.lo, D.hi, 0)]
+                values = [magnitude(S.value), magnitudes(S.lo, S.hi), magnitude(D.value), magnitudes(D.lo, D.hi)]
                 rows.append([*of, *values, magnitude(ratio), decimal(best.y.value)])
     columns = [("quantity", "law"), ("C", "C"), ("best S", "S"), ("95 %", "S_lo S_hi"), ("best D", "D")]
     columns += [("95 %", "D_lo D_hi"), ("D/S", "ratio"), ("y", "y")]

@@ -54,7 +54,7 @@ def _trajectories(result: Trajectories, law: str, k: int | None, at: int, ids: S
     of_law = [each for each in result.laws if (each.law, each.k) == (law, k)]
     of_law = spread(of_law, MOST_SERIES)
     order = [each.name for each in of_law]
-    points = [
+    points: list[dict[str, Any]] = [
         {"size": each.name, "D": D, "y": each.sign * y} for each in of_law for D, y in zip(each.D, each.y, strict=True)
     ]
     lines = [{"size": each.name, "D": D, "y": y} for each in of_law for D, y in curve_of(each)]
@@ -69,7 +69,7 @@ def _trajectories(result: Trajectories, law: str, k: int | None, at: int, ids: S
     rows = [[named(row["size"]), magnitude(row["D"]), magnitude(row["y"])] for row in points]
     sheet = Sheet.of(name, f"{title}: values", [("size", "size"), ("D", "D"), (what, "y")], rows)
     falls = [f"{each.name} from {short(each.sign * each.y[0])} to {short(each.sign * each.y[-1])}" for each in of_law]
-    caption = "Points: what was measured or imported. Lines: y = E + B D^−β from the end of the warm-up."
+    caption = "Points: what was measured or imported. Lines: y = E + B·D^−β from the end of the warm-up."
     spec = spec_of(alt.layer(*curves, marks), 320)
     run_ids = tuple(dict.fromkeys(run_id for each in of_law for run in each.runs for run_id in run.run_ids))
     return Figure(
