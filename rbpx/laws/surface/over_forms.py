@@ -60,7 +60,7 @@ def predict_over_forms(fits: Sequence[SurfaceFit], S: float, D: float, U: float 
     fitted = [fit for fit in fits if fit.surface is not None]
     within = {fit.form: fit.surface.predict(S, D, U, new_run=True) for fit in fitted if fit.surface is not None}
     design = fits[0].design
-    if fitted and design is not None and design.is_collinear:
+    if design is not None and design.is_collinear:
         on_line = predict_on_line(fits[0].runs, design, S, D)
         return OverForms(on_line.y, {}, within, on_line.axis, on_line.away)
     usable = [fit for fit in fitted if within[fit.form].ends is not None and fit.bic is not None]
