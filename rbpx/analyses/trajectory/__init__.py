@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=147,
+    order=136,
     summary="quantities against training tokens at each size, and tokens learned and forgotten",
     help="""\
 For each size with several checkpoints, or trainings of several lengths: each quantity against its training tokens D,
