@@ -49,6 +49,7 @@ class Status(StrEnum):
     at_bound = "at_bound"
     at_limit = "at_limit"
     beyond = "beyond"
+    same_weights = "same_weights"
 
     @property
     def label(self) -> str:
@@ -94,6 +95,7 @@ _REMEDY = {
     Status.intervals_missed: "Intervals of backtests missed too many values: take them as too narrow.",
     Status.barely_determined: "The interval of the exponent is as wide as the exponent: add sizes further apart.",
     Status.beyond: "More than 10 times outside the sizes: no backtest reaches so far, so measure a larger model.",
+    Status.same_weights: "Several revisions have the same weights and count once: read the released one's tokens.",
     Status.one_length: "One N cannot separate the correlation of hits from RBP: give outcomes of several N.",
 }
 

@@ -8,12 +8,14 @@ from typing import Any
 import duckdb
 
 from rbpx.analyses.missing import no_groups, no_runs, no_tokens
-from rbpx.analyses.registry import Analysis, analysis, part
+from rbpx.analyses.registry import Analysis, analyses, analysis, part
 from rbpx.config.request import Request
 from rbpx.display.progress import counted
 from rbpx.errors import RbpxError
+from rbpx.groups.along import select_along
 from rbpx.groups.selection import Group, select, select_runs
 from rbpx.groups.trainings import select_trainings
+from rbpx.laws.names import Axis
 from rbpx.store.bounded import SqlLimits
 from rbpx.store.index import refresh_index
 from rbpx.store.queries import connect
@@ -72,8 +74,12 @@ def answer(
                 if not selected:
                     has_runs = _of_trainings(question, each) and select_runs(connection, each, cell_keys)
                     raise RbpxError(no_tokens(name, each) if has_runs else no_runs(connection, each))
-                names = [group.names() for group in groups]
-                groups += [group for group in selected if group.names() not in names]
+                names = [(group.names(), group.fixed_size, group.first.training_seed) for group in groups]
+                groups += [
+                    group
+                    for group in selected
+                    if (group.names(), group.fixed_size, group.first.training_seed) not in names
+                ]
             tokens_known = tokens_known or any(group.is_measured for group in groups)
             groups = [group for group in groups if _suits(question, group)]
             if question.across:
@@ -99,6 +105,13 @@ def answer(
 def _selected(
     connection: duckdb.DuckDBPyConnection, question: Analysis, request: Request, cell_keys: Sequence[str] | None
 ) -> Sequence[Group]:
+    if request.axis is not Axis.S:
+        if "axis" not in question.keys:
+            verbs = ", ".join(name for name, each in analyses().items() if "axis" in each.keys)
+            raise RbpxError(
+                f"axis={request.axis.value} is not a choice of this verb, which is about S; it is of: {verbs}"
+            )
+        return select_along(connection, request, cell_keys, choose=not question.across)
     if _of_trainings(question, request):
         return select_trainings(connection, request, cell_keys)
     return select(connection, request, cell_keys)

@@ -49,6 +49,7 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
     hints = [
         f"source {s} holds ties={t}"
         for s, t in dict.fromkeys(others)
+        if t is not None
         if request.ties is None or t != request.ties.value
     ]
     hint = f"; {hints[0]}: add ties={hints[0].rpartition('=')[2]}" if hints else "; see python -m rbpx status"

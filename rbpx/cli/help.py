@@ -72,6 +72,8 @@ least=20          times that a token id must be scored to be listed""",
 top=15            rows that are printed""",
     "laws": """\
 laws=all          or a list of laws""",
+    "axis": """\
+axis=S            what laws are in: size, D (training tokens, one law a size), C (FLOPs, the best of each budget), step""",
     "form": """\
 form=chinchilla   equation of a surface: chinchilla, kaplan, data_constrained, a list, or all, which compares them""",
     "objective": """\

@@ -15,7 +15,7 @@ from rbpx.config.study import StudyConfig
 from rbpx.config.suggest import did_you_mean
 from rbpx.config.surface_keys import checked_forms, pairs, positive_numbers
 from rbpx.errors import RbpxError
-from rbpx.laws.names import IMPORTED, LAWS, Method
+from rbpx.laws.names import IMPORTED, LAWS, Axis, Method
 from rbpx.laws.surface.names import DELTA, Objective
 from rbpx.ties import OFFICIAL, Ties
 
@@ -52,6 +52,7 @@ class Request:
     limit: int = LARGEST_SAMPLE
     resamples: int = 1000
     laws: Any = "all"
+    axis: Axis = Axis.S
     form: Any = "chinchilla"
     objective: Objective = Objective.log_huber
     delta: float = DELTA

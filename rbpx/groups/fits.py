@@ -12,7 +12,7 @@ from rbpx.groups.points import Points
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.backtest import Backtest, backtest
 from rbpx.laws.form import FormVerdict, compare_forms
-from rbpx.laws.names import Method
+from rbpx.laws.names import Axis, Method
 from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
 from rbpx.laws.quantity import quantity
 from rbpx.laws.rank_fit import RankFit
@@ -73,6 +73,14 @@ def fit_points(points: Points, method: Method, compares: bool = False) -> Law:
     return Law(points.law, points.k, method, with_reasons(fit, reasons), choice, points.runs, tests)
 
 
+def doubted(group: Group, law: Law) -> Law:
+    """A law with the doubts about the runs of its group among its reasons."""
+    if not group.doubts:
+        return law
+    reasons = [*map(Status, law.fit.params.get("reasons", ())), law.fit.status, *group.doubts]
+    return replace(law, fit=with_reasons(law.fit, in_order(reasons)))
+
+
 def _fit_smallest(points: Points, method: Method, y_BN: Floats | None, m: int, backtests: bool = False) -> PowerLawFit:
     fit = fit_signed_power_law if _is_signed(points.law) else fit_power_law
     return fit(points.S_N[:m], points.y_N[:m], None if y_BN is None else y_BN[:, :m], method, backtests)
@@ -96,7 +104,16 @@ def fit_record(group: Group, law: Law, resamples: int) -> Record:
     run_ids = [run_id for run in law.runs for run_id in run.run_ids]
     choice = {} if law.choice is None else {"choice": law.choice.record()}
     more: dict[str, Any] = {"resamples": resamples, "sizes": [run.size for run in law.runs], **choice}
-    return record_of(group, law.law, law.fit, run_ids, law.method, k=law.k, params=law.fit.params | more)
+    more |= about_axis(group)
+    size = {} if group.fixed_size is None else {"size": group.fixed_size}
+    return record_of(group, law.law, law.fit, run_ids, law.method, k=law.k, params=law.fit.params | more, **size)
+
+
+def about_axis(group: Group) -> dict[str, Any]:
+    """What params say of a law that is not in S: S there are the places on the axis."""
+    if group.axis is Axis.S:
+        return {}
+    return {"axis": group.axis.value, "notes": group.notes, "revisions": [run.revision for run in group.runs]}
 
 
 def record_of(group: Group, law: str, fit: PowerLawFit, run_ids: Sequence[str], method: str, **more: Any) -> Record:
@@ -104,12 +121,14 @@ def record_of(group: Group, law: str, fit: PowerLawFit, run_ids: Sequence[str], 
     names = group.names()
     shared = [names[name] for name in ("ties", "source", "family", "dataset", "revision")]
     apart = [more.get("k"), more.get("size"), more.pop("n", None), *filter(None, [names["variant"]])]
+    apart += [] if group.axis is Axis.S else [group.axis.value]
     values: Record = {
         **names,
         **asdict(fit),
         "fit_id": digest([law, str(method), *shared, *apart, sorted(run_ids)]),
         "law": law,
         "method": str(method),
+        "axis": group.axis.value,
         "run_ids": list(run_ids),
         "created_at": now(),
         **more,

@@ -44,9 +44,9 @@ class Points:
     doubt: Status | None = None
 
     @property
-    def S_N(self) -> list[int]:
-        """Non-embedding parameters."""
-        return [run.non_embedding_params for run in self.runs]
+    def S_N(self) -> list[float]:
+        """Non-embedding parameters, or the places on another axis."""
+        return [run.x for run in self.runs if run.x is not None]
 
 
 def weigh_group(

@@ -12,7 +12,8 @@ from rbpx.config.dataset import UNNAMED
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.laws.names import IMPORTED
+from rbpx.laws.names import IMPORTED, Axis
+from rbpx.status import Status
 from rbpx.store.queries import ask
 from rbpx.ties import Ties, rule_of
 
@@ -60,7 +61,7 @@ class Run:
     bos: str | None
     dtype: str | None
     revision: str | None
-    non_embedding_params: int
+    non_embedding_params: float
     vocab_size: int | None
     n_documents: int | None
     n_skipped: int | None
@@ -76,11 +77,23 @@ class Run:
     training_step: int | None = None
     unique_tokens: int | None = None
     variant: str | None = None
+    axis: Axis = Axis.S
 
     @property
-    def training(self) -> tuple[int, int | None]:
-        """S and the seed: what a model is known by where it was measured in several ways, or on several texts."""
-        return self.non_embedding_params, self.training_seed
+    def x(self) -> float | None:
+        """Its place on the axis: S, D = C / (6 S) where tokens are not known, C = 6 S D where FLOPs are not, or steps."""
+        S, D, C = self.non_embedding_params, self.training_tokens, self.training_flops
+        if self.axis is Axis.D:
+            return D if D is not None or C is None else C / (6 * S)
+        if self.axis is Axis.C:
+            return C if C is not None or D is None else 6.0 * S * D
+        return self.training_step if self.axis is Axis.step else S
+
+    @property
+    def training(self) -> tuple[Any, ...]:
+        """S, the seed and a checkpoint: what a model is known by where it was measured in several ways or on several texts."""
+        of_size = (self.non_embedding_params, self.training_seed)
+        return of_size if self.axis is Axis.S else (*of_size, self.size, self.revision, self.training_step, self.x)
 
     @property
     def reading(self) -> str | None:
@@ -125,14 +138,34 @@ class Group:
 
     @property
     def n_sizes(self) -> int:
-        """How many different S there are; replicates are of one size."""
-        return len({run.non_embedding_params for run in self.runs})
+        """How many different S, or places on another axis, there are; replicates are of one size."""
+        return len({run.x for run in self.runs})
+
+    @property
+    def axis(self) -> Axis:
+        """What laws of these runs are in."""
+        return self.runs[0].axis
+
+    @property
+    def fixed_size(self) -> str | None:
+        """The one size of all runs of a law in something else; None where sizes differ."""
+        return None
+
+    @property
+    def doubts(self) -> tuple[Status, ...]:
+        """What is known to be wrong with the runs before anything is fitted."""
+        return ()
+
+    @property
+    def notes(self) -> list[str]:
+        """What was computed, left out or chosen to come to these runs, a line each."""
+        return []
 
     @property
     def has_trainings(self) -> bool:
         """Whether models of one size were trained on different numbers of tokens: no law in S alone."""
         known = {(run.non_embedding_params, run.training_tokens, run.training_flops) for run in self.runs}
-        return len(known) > self.n_sizes
+        return len(known) > len({run.non_embedding_params for run in self.runs})
 
     @property
     def run_ids(self) -> list[str]:
@@ -187,7 +220,8 @@ def select(
 def _no_law_of_size(group: Group) -> str:
     return (
         f"{group.title}: models of one size were trained on different numbers of tokens, and a law in S takes one run "
-        f"a size; fit size and tokens together: python -m rbpx surface family={group.first.family}"
+        f"a size; fit size and tokens together: python -m rbpx surface family={group.first.family}, or along the tokens "
+        f"of each size: python -m rbpx fit axis=D family={group.first.family}"
     )
 
 
@@ -258,7 +292,7 @@ def _imported(
     runs = []
     for _, of_model in groupby(rows, key=model):
         members = list(of_model)
-        first = members[0]
+        first = members[0] | {"non_embedding_params": _whole(members[0]["non_embedding_params"])}
         counts = {row["n_tokens"] for row in members if row["n"] == 1} - {None}
         runs.append(
             Run(
@@ -276,6 +310,11 @@ def _imported(
             )
         )
     return runs
+
+
+def _whole(S: float) -> float:
+    """A size that is a whole number as one, so that it is written as that."""
+    return int(S) if S == int(S) else S
 
 
 def _one(values: Iterable[float | None]) -> float | None:

@@ -25,6 +25,15 @@ IMPORTED = ("bits_per_byte", "accuracy")
 MLE = "mle"  # method of a law recovered from outcomes, in `fits`; no request can ask for it
 
 
+class Axis(StrEnum):
+    """What a law of one variable is in: size, training tokens, training FLOPs, or steps of the optimizer."""
+
+    S = "S"
+    D = "D"
+    C = "C"
+    step = "step"
+
+
 class Method(StrEnum):
     """How a law is fitted. Each minimises the squares of ln y - ln law, weighted or bent as it says."""
 

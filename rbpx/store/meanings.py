@@ -30,6 +30,8 @@ COLUMNS: Final = {
     "alpha_stderr": "standard error of alpha from the scatter of the models alone",
     "asked_at": "when this cell was asked for",
     "at": "when it failed",
+    "axis": "what a law of one variable is in: S, D (tokens), C (FLOPs) or step; C and alpha are in it; null in older "
+    "rows, which are in S",
     "backtest_error": "(predicted - measured) / measured for the largest size, predicted from the others; a share",
     "beta": "inverse temperature 1/T that the logits are multiplied by; 1 is the model as it is",
     "bic": "Schwarz's criterion, comparable between methods on the same points",

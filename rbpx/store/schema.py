@@ -146,6 +146,7 @@ FITS = pa.schema(
         ("k", pa.int32()),
         ("ties", pa.string()),
         ("method", pa.string()),
+        ("axis", pa.string()),
         ("form", pa.string()),
         ("objective_name", pa.string()),
         ("delta", pa.float64()),

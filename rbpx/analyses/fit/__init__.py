@@ -11,13 +11,15 @@ side and keeps them in `fits`. A law is fitted to one run per size, all alike in
 revision. method= chooses least squares (ols, the paper's), weights by the variance over documents (weighted),
 an irreducible term y = E + C S^-alpha (offset), Huber's loss (robust), or all. 95 % intervals include document
 sampling and the scatter of the models; --format json gives the two apart. `form` says whether the data call for
-an offset.""",
+an offset. axis=D, C or step fits laws in training tokens, FLOPs or steps: along D and step one a size, through
+its checkpoints and runs; along C through the best model of each budget.""",
     examples=(
         "python -m rbpx fit",
         "python -m rbpx fit model=ladder dataset=stdlib k='[1,2,5]' ties=mid",
         "python -m rbpx fit k=log laws='[rbp]' --format csv",
         "python -m rbpx fit laws='[rbp,cross_entropy]' method=all",
         "python -m rbpx fit k='[1,10,100]' --plot",
+        "python -m rbpx fit axis=D size=25k",
     ),
     title="Laws of size",
     sizes=3,
@@ -27,6 +29,8 @@ an offset.""",
         "ties",
         "resamples",
         "laws",
+        "axis",
+        "checkpoints",
         "method",
     ),
 )
