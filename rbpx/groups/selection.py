@@ -220,8 +220,8 @@ def select(
 def _no_law_of_size(group: Group) -> str:
     return (
         f"{group.title}: models of one size were trained on different numbers of tokens, and a law in S takes one run "
-        f"a size; fit size and tokens together: python -m rbpx surface family={group.first.family}, or along the tokens "
-        f"of each size: python -m rbpx fit axis=D family={group.first.family}"
+        f"a size; fit size and tokens together: python -m rbpx surface family={group.first.family}, or along the "
+        f"tokens of each size: python -m rbpx fit axis=D family={group.first.family}"
     )
 
 

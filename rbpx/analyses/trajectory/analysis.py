@@ -123,7 +123,7 @@ def _histories(
     if not group.is_measured:
         return
     by_size = _by_size(group.runs)
-    last: dict[int, Run] = {}
+    last: dict[float, Run] = {}
     for runs in by_size.values():
         last.setdefault(runs[-1].non_embedding_params, runs[-1])
     sizes = [last[S] for S in sorted(last)]
