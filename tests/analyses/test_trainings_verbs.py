@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import curve_fit
 
+import rbpx
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
 from tests.support.commands import Answer, here
@@ -191,6 +192,8 @@ def test_a_report_of_imported_trainings_has_their_surface_and_what_happens_along
     (tmp_path / "grid.csv").write_text("\n".join(["S,D,loss_nats,model", *lines]))
     store = tmp_path / "store"
     here("import", tmp_path / "grid.csv", "source=them", "family=f", "dataset=t", "--store", store, cwd=cwd, check=0)
+    chart = rbpx.open(store).surface(resamples=1).plot()
+    assert len(chart.to_dict()["layer"]) == 3  # contours, the best of each budget, the runs
     refused = ask(store, cwd, "fit", check=2)
     assert "fit size and tokens together: python -m rbpx surface family=f" in refused.stderr
     ask(store, cwd, "report", "resamples=20", "--output", tmp_path / "figures", "--format", "svg")
