@@ -1,4 +1,4 @@
-"""For a notebook: results of one or several groups in; of the first that can be drawn the contours of its first quantity, out."""
+"""A chart for a notebook: results in, contours of a surface of the first group that can be drawn out."""
 
 from collections.abc import Sequence
 

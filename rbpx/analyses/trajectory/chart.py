@@ -1,11 +1,11 @@
-"""For a notebook: results of one or several groups in; of the first that can be drawn its first quantity along training, out."""
+"""A chart for a notebook: results in, a quantity along training of the first group that can be drawn out."""
 
 from collections.abc import Sequence
 
 import altair as alt
 
-from rbpx.analyses.trajectory.figure import figures
 from rbpx.analyses.trajectory.analysis import Trajectories
+from rbpx.analyses.trajectory.figure import figures
 from rbpx.display.chart.figure import Figure
 from rbpx.errors import RbpxError
 
