@@ -108,7 +108,9 @@ def _selected(
     if request.axis is not Axis.S:
         if "axis" not in question.keys:
             verbs = ", ".join(name for name, each in analyses().items() if "axis" in each.keys)
-            raise RbpxError(f"axis={request.axis.value} is not a choice of this verb, which is about S; it is of: {verbs}")
+            raise RbpxError(
+                f"axis={request.axis.value} is not a choice of this verb, which is about S; it is of: {verbs}"
+            )
         return select_along(connection, request, cell_keys, choose=not question.across)
     if _of_trainings(question, request):
         return select_trainings(connection, request, cell_keys)

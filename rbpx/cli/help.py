@@ -73,7 +73,7 @@ top=15            rows that are printed""",
     "laws": """\
 laws=all          or a list of laws""",
     "axis": """\
-axis=S            what laws are in: size, D (training tokens, one law a size), C (FLOPs, the best of each budget), step""",
+axis=S            what laws are in: size; D (training tokens) or step, a law a size; C (FLOPs), the best a budget""",
     "form": """\
 form=chinchilla   equation of a surface: chinchilla, kaplan, data_constrained, a list, or all, which compares them""",
     "objective": """\

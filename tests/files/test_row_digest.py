@@ -61,9 +61,7 @@ def test_a_run_is_identified_by_its_names_and_its_values_in_any_order(rows: list
     members: dict[str, list[str]] = {}
     for row in rows:
         members.setdefault(digest(names_of(row)), []).append(digest(values_of(row)))
-    expected = {
-        digest(names_of(row)): digest([*names_of(row), sorted(members[digest(names_of(row))])]) for row in rows
-    }
+    expected = {digest(names_of(row)): digest([*names_of(row), sorted(members[digest(names_of(row))])]) for row in rows}
     for order in (rows, rows[::-1]):
         found = run_ids(pa.Table.from_pylist(order, schema=OBSERVATIONS)).to_pylist()
         assert found == [expected[digest(names_of(row))] for row in order]
