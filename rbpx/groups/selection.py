@@ -235,7 +235,7 @@ def _choices(request: Request) -> dict[str, list[str] | None]:
         "sizes": request.sizes(),
         "datasets": None if dataset is None else [dataset.name],
         "protocols": None if protocol is None else [protocol.name],
-        "revisions": None if model is None or model.revision is None else [model.revision],
+        "revisions": None if model is None or model.revision is None else model.revisions(),
     }
 
 
