@@ -81,7 +81,7 @@ class Run:
 
     @property
     def x(self) -> float | None:
-        """Its place on the axis: S, D = C / (6 S) where tokens are not known, C = 6 S D where FLOPs are not, or steps."""
+        """Its place on the axis: S; D, or C / (6 S) where it is not known; C, or 6 S D; or steps."""
         S, D, C = self.non_embedding_params, self.training_tokens, self.training_flops
         if self.axis is Axis.D:
             return D if D is not None or C is None else C / (6 * S)
@@ -91,7 +91,7 @@ class Run:
 
     @property
     def training(self) -> tuple[Any, ...]:
-        """S, the seed and a checkpoint: what a model is known by where it was measured in several ways or on several texts."""
+        """S, the seed and a checkpoint: what a model is known by in several measurements, or on several texts."""
         of_size = (self.non_embedding_params, self.training_seed)
         return of_size if self.axis is Axis.S else (*of_size, self.size, self.revision, self.training_step, self.x)
 
@@ -256,7 +256,7 @@ def _choices(request: Request) -> dict[str, list[str] | None]:
         "sizes": request.sizes(),
         "datasets": None if dataset is None else [dataset.name],
         "protocols": None if protocol is None else [protocol.name],
-        "revisions": None if model is None or model.revision is None else [model.revision],
+        "revisions": None if model is None or model.revision is None else model.revisions(),
     }
 
 

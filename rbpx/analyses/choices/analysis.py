@@ -27,8 +27,9 @@ from rbpx.store.store import Record, Store
 from rbpx.ties import Ties, rule_of
 
 DEFAULT_K: Final = (1, 10, 100)
-_NO_CHOICES: Final = ("source", "family", "dataset", "text_hash", "revision", "variant")
-COLUMNS: Final = tuple(name for name in ALIKE if name not in _NO_CHOICES)
+COLUMNS: Final = tuple(
+    name for name in ALIKE if name not in ("source", "family", "dataset", "text_hash", "revision", "variant")
+)
 _LAWS: Final = ("rbp", "cross_entropy")
 _PLAIN: Final = {
     "protocol": "paper",
