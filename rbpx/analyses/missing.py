@@ -31,7 +31,7 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
         "family": request.family or (None if request.model is None else request.model.family),
         "dataset": None if request.dataset is None else request.dataset.name,
         "size": None if request.size == "all" else request.size,
-        "revision": None if request.model is None else request.model.revision,
+        "revision": _revisions(request),
     }
     others = [
         (row[0], row[1])
@@ -54,6 +54,12 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
     ]
     hint = f"; {hints[0]}: add ties={hints[0].rpartition('=')[2]}" if hints else "; see python -m rbpx status"
     return f"no runs in store={request.store} match {narrowing or 'the request'}{_asks_for(request.ties)}{hint}"
+
+
+def _revisions(request: Request) -> Any:
+    """The revision asked for, or a list of several."""
+    revisions = [None] if request.model is None else request.model.revisions()
+    return revisions[0] if len(revisions) == 1 else revisions
 
 
 def _not_there(connection: duckdb.DuckDBPyConnection, named: Mapping[str, Any]) -> str | None:

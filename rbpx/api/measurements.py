@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from rbpx.analyses.choices.analysis import Choices
     from rbpx.analyses.compare.analysis import Comparison
+    from rbpx.analyses.design.analysis import Designs
     from rbpx.analyses.emergence.analysis import Emergences
     from rbpx.analyses.entropy.analysis import Entropies
     from rbpx.analyses.fit.analysis import Laws
@@ -40,10 +41,13 @@ if TYPE_CHECKING:
     from rbpx.analyses.outcomes.recovery import OutcomesResult
     from rbpx.analyses.pooled.analysis import Pooled
     from rbpx.analyses.predict.analysis import Foresights
+    from rbpx.analyses.predict.surface import SurfaceForesights
     from rbpx.analyses.ranks.analysis import Ranks
     from rbpx.analyses.regimes.analysis import Regimes
+    from rbpx.analyses.surface.law import Surfaces
     from rbpx.analyses.temperature.analysis import Temperatures
     from rbpx.analyses.tokenwise.analysis import TokenwiseResult
+    from rbpx.analyses.trajectory.analysis import Trajectories
     from rbpx.analyses.units.analysis import GroupUnits
     from rbpx.analyses.view.analysis import View
     from rbpx.measure.results import Measured
@@ -204,7 +208,10 @@ class Measurements:
         fit: ClassVar[Ask[Laws]]
         regimes: ClassVar[Ask[Regimes]]
         klaw: ClassVar[Ask[KLaws]]
-        predict: ClassVar[Ask[Foresights]]
+        predict: ClassVar[Ask[Foresights | SurfaceForesights]]
+        surface: ClassVar[Ask[Surfaces]]
+        design: ClassVar[Ask[Designs]]
+        trajectory: ClassVar[Ask[Trajectories]]
         emergence: ClassVar[Ask[Emergences]]
         gaps: ClassVar[Ask[Gaps]]
         pooled: ClassVar[Ask[Pooled]]

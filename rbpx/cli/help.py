@@ -12,7 +12,8 @@ from rbpx.config.places import experiments, folder
 _KEYS: Final[dict[str, str]] = {
     "model": """\
 model=FAMILY      {models}
-                  model=hub model.id=ORG/NAME or a folder; model.revision=step1000 a branch, tag or commit there""",
+                  model=hub model.id=ORG/NAME or a folder; model.revision=step1000 a branch, tag or commit there, a list, or
+                  all, log (log-spaced): the checkpoints that a family's file lists""",
     "model.pickled": """\
 model.pickled=true  take weights from pytorch_model.bin where there are no safetensors; tensors only, no code is run""",
     "model.bos": """\
@@ -79,7 +80,7 @@ top=15            rows that are printed""",
     "laws": """\
 laws=all          or a list of laws""",
     "axis": """\
-axis=S            what laws are in: size, D (training tokens, one law a size), C (FLOPs, the best of each budget), step""",
+axis=S            what laws are in: size; D (training tokens) or step, a law a size; C (FLOPs), the best a budget""",
     "form": """\
 form=chinchilla   equation of a surface: chinchilla, kaplan, data_constrained, a list, or all, which compares them""",
     "objective": """\

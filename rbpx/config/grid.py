@@ -1,7 +1,7 @@
 """The grid of a request: its cells, one family, size and dataset each, with the keys by which they are looked up."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -188,29 +188,48 @@ def cells(
         raise RbpxError(INCOMPLETE)
     if request.dtype is None:
         raise RbpxError("dtype=null is not a precision to measure in; give dtype=float32, bfloat16 or float16")
-    family, chosen = members(model, request.sizes())
-    return [
-        Cell(
-            family=family,
-            size=member.size,
-            model=member.model,
-            model_hash=model_hashes[member.model],
-            revision=None if model_hashes[member.model] is not None else model.revision,
-            non_embedding_params=member.non_embedding_params,
-            dataset=dataset.name,
-            text_hash=text_hash,
-            protocol=protocol.name,
-            window=protocol.window,
-            whole=protocol.whole,
-            stride=protocol.stride,
-            padding=protocol.padding.value,
-            bos=model.bos.value,
-            dtype=request.dtype.value,
-            limit=request.limit,
-            seed=request.seed,
-            deterministic=request.deterministic,
-            pickled=model.pickled,
-            training=member.training.over((beside or {}).get(member.model, UNKNOWN)),
-        )
-        for member in chosen
-    ]
+    grid = []
+    for revision in model.revisions():
+        at = replace(model, revision=revision)
+        family, chosen = members(at, request.sizes())
+        grid += [_cell(request, at, family, member, text_hash, model_hashes[member.model], beside) for member in chosen]
+    if len({(cell.size, cell.revision) for cell in grid}) < len(grid):
+        raise RbpxError(f"model.revision={model.revision}: a folder has no revisions; drop it")
+    return grid
+
+
+def _cell(
+    request: Request,
+    model: ModelConfig,
+    family: str,
+    member: Member,
+    text_hash: str | None,
+    model_hash: str | None,
+    beside: Mapping[str, Training] | None,
+) -> Cell:
+    dataset, protocol = request.dataset, request.protocol
+    assert dataset is not None
+    assert protocol is not None
+    assert request.dtype is not None
+    return Cell(
+        family=family,
+        size=member.size,
+        model=member.model,
+        model_hash=model_hash,
+        revision=None if model_hash is not None else model.revision,
+        non_embedding_params=member.non_embedding_params,
+        dataset=dataset.name,
+        text_hash=text_hash,
+        protocol=protocol.name,
+        window=protocol.window,
+        whole=protocol.whole,
+        stride=protocol.stride,
+        padding=protocol.padding.value,
+        bos=model.bos.value,
+        dtype=request.dtype.value,
+        limit=request.limit,
+        seed=request.seed,
+        deterministic=request.deterministic,
+        pickled=model.pickled,
+        training=member.training.over((beside or {}).get(member.model, UNKNOWN)),
+    )

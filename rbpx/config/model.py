@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from rbpx.config.checkpoints import chosen_revisions
 from rbpx.config.options import Bos
 from rbpx.config.training import Training, checked_training
 from rbpx.errors import RbpxError
@@ -56,7 +57,10 @@ class ModelConfig:
     Attributes:
         family: its name.
         id: hub ids or folders in place of the sizes.
-        revision: branch, tag or commit on the hub, such as Pythia's step1000.
+        revision: branch, tag or commit on the hub, such as Pythia's step1000; a list of them; `all` or `log`, all or
+            log-spaced ones of the checkpoints.
+        checkpoints: steps at which a state was published as revision stepN: whole numbers, and ranges
+            {from: 1000, to: 143000, by: 1000}.
         bos: which special tokens begin a document.
         pickled: whether tensors may be read from pytorch_model.bin where there are no safetensors; no code is run.
         shape: keys of a transformers configuration that all sizes share, `model_type` among them.
@@ -81,6 +85,7 @@ class ModelConfig:
     shape: dict[str, Any] = field(default_factory=dict)
     source: str | None = None
     sizes: dict[str, SizeConfig] = field(default_factory=dict)
+    checkpoints: list[Any] = field(default_factory=list)
     tokens_per_step: int | None = None
     steps: int | None = None
     training_source: str | None = None
@@ -90,6 +95,14 @@ class ModelConfig:
     unique_tokens: Any = None
     seed: Any = None
     variant: Any = None
+
+    def revisions(self) -> list[str | None]:
+        """The revisions that are asked for, in order.
+
+        Raises:
+            RbpxError: `all` or `log` of a family that lists no checkpoints, or names that are not valid.
+        """
+        return chosen_revisions(self.revision, self.checkpoints, self.family)
 
     def training_of(self, size: str | None, place: int, n_models: int) -> Training:
         """What is known of the training of one model at its revision: keys first, then its entry and the rule of steps.

@@ -95,7 +95,7 @@ class Request:
             if limit is not None and not 0 < limit < math.inf:
                 raise RbpxError(f"{name}={limit} is not a positive number of {unit}; give one, or leave it out")
         if self.model is not None:
-            check_name("model.revision", self.model.revision)
+            self.model.revisions()
         if self.plot and self.format is not Format.table:
             raise RbpxError(f"plot=true draws for people, format={self.format.value} is for programs; drop one of them")
         if self.spreadsheet and self.format not in (Format.csv, Format.table):

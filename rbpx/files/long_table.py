@@ -19,7 +19,7 @@ def is_long(names: Mapping[str, str]) -> bool:
 
 
 def long_columns(columns: list[str], chosen: Mapping[str, str]) -> dict[str, str]:
-    """quantity, value and stderr -> their columns, as the user chose, otherwise by their names; those that are there."""
+    """quantity, value and stderr -> their columns, as chosen, otherwise by their names; those that there are."""
     by_name = {column.strip().lower(): column for column in columns}
     named = {name: chosen.get(name, name).strip().lower() for name in _LONG}
     return {name: by_name[column] for name, column in named.items() if column in by_name}

@@ -1,4 +1,4 @@
-"""Selection of the points of laws along training tokens, FLOPs or steps: checkpoints of a size, best runs of a budget."""
+"""Selection of points along training tokens, FLOPs or steps: checkpoints of a size, the best runs of each budget."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from rbpx.laws.names import Axis
 from rbpx.status import Status
 from rbpx.ties import rule_of
 
-__all__ = ["AlongGroup", "best_of_budgets", "select_along"]
+__all__ = ["AlongGroup", "best_in_both", "best_of_budgets", "select_along"]
 
 BUDGET: Final = 1.1  # runs whose FLOPs differ by less than this factor are of one budget
 _FEWEST: Final = 3  # points of a law
@@ -185,6 +185,16 @@ def best_of_budgets(group: AlongGroup, *others: Group) -> AlongGroup:
         )
     )
     return replace(group, runs=kept, n_beaten=len(group.runs) - len(kept))
+
+
+def best_in_both(one: Group, other: Group) -> tuple[AlongGroup, AlongGroup]:
+    """The same runs on two texts, those of them that are the best of their budget by the product of both losses."""
+    assert isinstance(one, AlongGroup)
+    assert isinstance(other, AlongGroup)
+    best = best_of_budgets(one, other)
+    chosen = {run.training for run in best.runs}
+    runs = tuple(run for run in other.runs if run.training in chosen)
+    return best, replace(other, runs=runs, n_beaten=best.n_beaten)
 
 
 def _losses(runs: Sequence[Run]) -> list[float]:

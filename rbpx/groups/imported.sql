@@ -17,5 +17,5 @@ WHERE source <> 'measured'
     AND ($datasets IS NULL OR list_contains($datasets, dataset))
     AND ($protocols IS NULL OR list_contains($protocols, protocol))
     AND ($revisions IS NULL OR list_contains($revisions, revision))
-ORDER BY source, family, dataset, text_hash, protocol, dtype, revision, non_embedding_params, training_seed, size, model,
-    training_tokens, training_flops, training_step, unique_tokens, variant, n, k
+ORDER BY source, family, dataset, text_hash, protocol, dtype, revision, variant, non_embedding_params, training_seed, size, model,
+    training_tokens, training_flops, training_step, unique_tokens, n, k

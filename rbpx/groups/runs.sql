@@ -18,7 +18,7 @@ WHERE ($families IS NULL OR list_contains($families, family))
     AND ($cell_keys IS NULL OR list_contains($cell_keys, cell_key))
 QUALIFY row_number() OVER (
     PARTITION BY family, size, dataset, text_hash, protocol, "window", stride, coalesce(runs.padding, 'counted'),
-        coalesce(runs.bos, 'tokenizer'), dtype, revision, training_seed
+        coalesce(runs.bos, 'tokenizer'), dtype, revision, training_seed, variant
     ORDER BY asked_at DESC, cell_key
 ) = 1
 ORDER BY family, dataset, text_hash, protocol, dtype, revision, non_embedding_params, training_seed, size

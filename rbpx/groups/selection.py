@@ -1,5 +1,6 @@
 """Selection of runs by a request, in groups that may enter one fit; texts are never pooled."""
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -10,7 +11,6 @@ import duckdb
 from rbpx.config.dataset import UNNAMED
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
-from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.laws.names import IMPORTED, Axis
 from rbpx.status import Status
@@ -81,7 +81,7 @@ class Run:
 
     @property
     def x(self) -> float | None:
-        """Its place on the axis: S, D = C / (6 S) where tokens are not known, C = 6 S D where FLOPs are not, or steps."""
+        """Its place on the axis: S; D, or C / (6 S) where it is not known; C, or 6 S D; or steps."""
         S, D, C = self.non_embedding_params, self.training_tokens, self.training_flops
         if self.axis is Axis.D:
             return D if D is not None or C is None else C / (6 * S)
@@ -91,7 +91,7 @@ class Run:
 
     @property
     def training(self) -> tuple[Any, ...]:
-        """S, the seed and a checkpoint: what a model is known by where it was measured in several ways or on several texts."""
+        """S, the seed and a checkpoint: what a model is known by in several measurements, or on several texts."""
         of_size = (self.non_embedding_params, self.training_seed)
         return of_size if self.axis is Axis.S else (*of_size, self.size, self.revision, self.training_step, self.x)
 
@@ -162,6 +162,12 @@ class Group:
         return []
 
     @property
+    def has_trainings(self) -> bool:
+        """Whether models of one size were trained on different numbers of tokens: no law in S alone."""
+        known = {(run.non_embedding_params, run.training_tokens, run.training_flops) for run in self.runs}
+        return len(known) > len({run.non_embedding_params for run in self.runs})
+
+    @property
     def run_ids(self) -> list[str]:
         """All runs, sorted."""
         return sorted(run_id for run in self.runs for run_id in run.run_ids)
@@ -181,8 +187,8 @@ class Group:
         choices = [first.reading, first.dtype if first.dtype != "float32" else None]
         choices += [f"revision {first.revision}" if first.revision else None]
         choices += [f"bos {first.bos}" if first.bos not in (None, "tokenizer") else None]
-        choices += [f"variant {first.variant}" if first.variant else None]
         choices += ["padding masked" if first.padding == "masked" else None]
+        choices += [f"variant {first.variant}" if first.variant else None]
         named = ", ".join([what, *(choice for choice in choices if choice)])
         return named if self.is_measured else f"{named} ({first.source})"
 
@@ -201,7 +207,22 @@ def select(
             known to be replicates.
     """
     runs = select_runs(connection, request, cell_keys)
-    return [_checked(Group(tuple(members), request.ties or rule_of(members[0].protocol))) for members in _grouped(runs)]
+    groups = [Group(tuple(members), request.ties or rule_of(members[0].protocol)) for members in _grouped(runs)]
+    of_size = [group for group in groups if not group.has_trainings]
+    if groups and not of_size:
+        raise RbpxError(f"{_no_law_of_size(groups[0])}")
+    for group in groups:
+        if group.has_trainings:
+            logging.getLogger(__name__).warning(_no_law_of_size(group))
+    return [_checked(group) for group in of_size]
+
+
+def _no_law_of_size(group: Group) -> str:
+    return (
+        f"{group.title}: models of one size were trained on different numbers of tokens, and a law in S takes one run "
+        f"a size; fit size and tokens together: python -m rbpx surface family={group.first.family}, or along the "
+        f"tokens of each size: python -m rbpx fit axis=D family={group.first.family}"
+    )
 
 
 def select_runs(
@@ -235,7 +256,7 @@ def _choices(request: Request) -> dict[str, list[str] | None]:
         "sizes": request.sizes(),
         "datasets": None if dataset is None else [dataset.name],
         "protocols": None if protocol is None else [protocol.name],
-        "revisions": None if model is None or model.revision is None else [model.revision],
+        "revisions": None if model is None or model.revision is None else model.revisions(),
     }
 
 
@@ -314,13 +335,6 @@ def _checked(group: Group) -> Group:
     for S, members in groupby(group.runs, key=lambda run: run.non_embedding_params):
         of_size = list(members)
         seeds = [run.training_seed for run in of_size]
-        if len({(run.training_tokens, run.training_flops) for run in of_size}) > 1:
-            raise RbpxError(
-                f"{number_of(len(of_size), 'run')} of family {group.first.family} on {group.first.dataset} have S = "
-                f"{S:,} and different training tokens, and a law in S takes one run a size; fit size and tokens "
-                f"together: python -m rbpx surface family={group.first.family}, or along the tokens of each size: "
-                f"python -m rbpx fit axis=D family={group.first.family}"
-            )
         if len(seeds) > 1 and (None in seeds or len(set(seeds)) < len(seeds)):
             first, second = (run.size for run in of_size[:2])
             raise RbpxError(

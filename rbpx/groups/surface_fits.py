@@ -55,7 +55,7 @@ def surface_record(
         "n_runs": fit.n_runs,
         "n_left_out": fit.n_left_out,
         "sign": trained.sign,
-        "variant": group.variant,
+        "variant": group.first.variant,
         "design": None if fit.design is None else asdict(fit.design),
         "S": values[0],
         "D": values[1],
@@ -81,7 +81,7 @@ def surface_record(
         status,
         params,
     )
-    columns: Record = {"form": fit.form, "objective_name": fit.objective_name.value, "delta": fit.delta}
+    columns: Record = {"axis": None, "form": fit.form, "objective_name": fit.objective_name.value, "delta": fit.delta}
     columns |= {"k": trained.k, "n": identity, "params": params}
     run_ids = sorted({run_id for run in trained.members for run_id in run.run_ids})
     return record_of(group, trained.law, law, run_ids, METHOD, **columns)

@@ -1,7 +1,7 @@
 """The points that surfaces are fitted to: one quantity of a group of trainings, as `rbpx.laws.surface` takes it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import duckdb
@@ -52,6 +52,7 @@ def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGro
     k_grid: list[int] = []
     if group.is_measured:
         k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
+    request = replace(request, resamples=min(request.resamples, MOST_RESAMPLES))  # a resample of runs takes one of each
     evidence = weigh_group(connection, group, request, k_grid, chosen)
     points = size_points(group, evidence, request, k_grid, chosen)
     return [_trained(each) for each in points if request.names_laws or each.doubt is not Status.not_known]
@@ -65,7 +66,7 @@ def _trained(points: Points) -> Trained:
     unique = [run.unique_tokens for run in members]
     runs = Runs.of(
         [run.non_embedding_params for run in members],
-        D,
+        [np.nan if each is None else each for each in D],
         sign * points.y_N,
         None if set(unique) == {None} else [np.nan if each is None else float(each) for each in unique],
         _numbered([training_of(run) for run in members]),

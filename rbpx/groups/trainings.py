@@ -41,11 +41,6 @@ class TrainingGroup(Group):
         return first if len({run.revision for run in self.runs}) == 1 else replace(first, revision=None)
 
     @property
-    def variant(self) -> str | None:
-        """What is being compared, such as an optimizer or finished models against raw checkpoints."""
-        return self.runs[0].variant
-
-    @property
     def trainings(self) -> list[tuple[Any, ...]]:
         """The training of each run; the checkpoints of one have the same."""
         return [training_of(run) for run in self.runs]
@@ -77,13 +72,14 @@ def tokens_of(run: Run) -> float | None:
 def training_of(run: Run) -> tuple[Any, ...]:
     """What the checkpoints of one training have in common, and no two trainings have.
 
-    A revision `stepN` is a state of a training, any other one a model of its own. Of imported rows without a model and
+    A revision `stepN`, or `raw-D` as `rbpx train` names them, is a state of a training, any other one a model of its
+    own. Of imported rows without a model and
     a step nothing says which belong together, so each is a training.
     """
     of_size = (run.model, run.size, run.non_embedding_params, run.training_seed)
     if run.source != "measured" and run.model is None and run.training_step is None:
         return (*of_size, run.training_tokens, run.training_flops, run.revision)
-    is_state = run.revision is None or re.fullmatch(r"step\d+|main", run.revision) is not None
+    is_state = run.revision is None or re.fullmatch(r"step\d+|main|raw-.*", run.revision) is not None
     return (*of_size, None if is_state else run.revision)
 
 

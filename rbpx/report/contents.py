@@ -98,6 +98,11 @@ class Report:
     runs: Sheet
 
     @property
+    def has_contents(self) -> bool:
+        """Whether there is anything to report: groups with a law in size, or what looks across them."""
+        return bool(self.parts or self.gaps)
+
+    @property
     def parts(self) -> list[Part]:
         """Of all chapters."""
         return [part for chapter in self.chapters for part in chapter.parts]
@@ -141,8 +146,15 @@ def _questions(across: bool) -> list[str]:
 
 def _find_all(grids: Sequence[Grid]) -> tuple[Answers, dict[str, str]]:
     """Results and kept fits of each question, and why some have none."""
-    answers = {"fit": answer("fit", grids, required=False, indexes=False)}
+    answers: Answers = {}
     reasons: dict[str, str] = {}
+    without: RbpxError | None = None
+    try:
+        answers["fit"] = answer("fit", grids, required=False, indexes=False)
+    except DamageError:
+        raise
+    except RbpxError as problem:
+        without, answers["fit"], reasons["fit"] = problem, ([], []), str(problem)
     for name in (*_questions(across=False), *_questions(across=True)):
         if name in answers:
             continue
@@ -152,6 +164,8 @@ def _find_all(grids: Sequence[Grid]) -> tuple[Answers, dict[str, str]]:
             raise
         except RbpxError as problem:
             answers[name], reasons[name] = ([], []), str(problem)
+    if without is not None and not any(results for results, _ in answers.values()):
+        raise without
     return answers, reasons
 
 
@@ -164,7 +178,10 @@ def _report(
     of_gaps: tuple[Section, ...],
     answers: Answers,
 ) -> Report:
-    groups = [each.group for each in laws]
+    groups: list[Group] = [each.group for each in laws]
+    if not groups:  # sizes with several numbers of tokens have no law in size
+        groups = [each.group for results, _ in answers.values() for each in results]
+        groups = list({group.title: group for group in groups}.values())
     datasets = list(dict.fromkeys(group.first.dataset for group in groups))
     families = list(dict.fromkeys(group.first.family for group in groups))
     runs = {(run.run_ids, run.size, run.family): run for group in groups for run in group.runs}
@@ -180,6 +197,7 @@ def _report(
         chapters=tuple(
             Chapter(_slug(name), name, tuple(part for group, part in parts if group.first.dataset == name))
             for name in datasets
+            if any(group.first.dataset == name for group, _ in parts)
         ),
         gaps=of_gaps,
         overview=glance(laws, answers.get("regimes", ([], []))[0]),
@@ -230,7 +248,8 @@ def _of(group: Group, results: list[Any], records: list[Record]) -> tuple[Any, l
     ids = [
         str(record["fit_id"])
         for record in records
-        if record.get("fit_id") is not None and all(record.get(name) == value for name, value in names.items())
+        if record.get("fit_id") is not None
+        and all(record[name] == value for name, value in names.items() if name in record)
     ]
     return result, ids
 

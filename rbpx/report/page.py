@@ -45,7 +45,7 @@ def page(report: Report) -> str:
         unfolded=len(report.parts) <= _OPEN_UP_TO,
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup((_HERE / "page.js").read_text(encoding="utf-8")),
-        vega=_vega() if report.parts else "",
+        vega=_vega() if report.has_contents else "",
         themes={theme: variables(theme) for theme in ("light", "dark")},
         config=config(None),
         charts=_packed({name: _lowered(figure.spec) for name, figure in _figures(report).items()}),

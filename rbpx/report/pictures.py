@@ -34,7 +34,7 @@ def write_pictures(report: Report, form: str, folder: Path, index: str) -> int:
         for section in part.sections
         for figure in section.figures
     ]
-    named += [(f"gaps-{s.title}-{figure.name}", s.title, figure) for s in report.gaps for figure in s.figures]
+    named += [(f"{s.name}-{s.title}-{figure.name}", s.title, figure) for s in report.gaps for figure in s.figures]
     lines = [f"<!-- rbpx report {report.version} -->", f"# Figures: {report.title}", "", f"{report.made_at} UTC", ""]
     drawn = 0
     try:

@@ -17,7 +17,7 @@ def markdown(report: Report) -> str:
     where = f"{number_of(report.n_runs, 'run')}, {number_of(report.n_tokens, 'scored token')}, store `{report.store}`"
     lines = [f"<!-- rbpx report {report.version} -->", f"# {_md(report.title)}", ""]
     lines += [f"{where}, {report.made_at} UTC, rbpx {report.version}.", ""]
-    if not report.parts:
+    if not report.has_contents:
         lines += [
             "This store holds no runs yet: `python -m rbpx -m model=ladder dataset=pydoc,stdlib` measures some.",
             "",
@@ -30,7 +30,7 @@ def markdown(report: Report) -> str:
             lines += [f"### {_md(part.title)}", "", _md(part.about), ""]
             for section in part.sections:
                 lines += _section(section)
-    if report.parts:
+    if report.has_contents:
         lines += ["## Across texts and families", ""]
         for section in report.gaps:
             lines += _section(section)

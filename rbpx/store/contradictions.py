@@ -168,5 +168,5 @@ class _Pairs:
         S, before = (self._value("non_embedding_params", each) for each in (at, other))
         return (
             f"non_embedding_params of {self._value('family', at)} {self._value('size', at)} is {_digits(S)}, but "
-            f"{_digits(before)} in {self.where(other)}; a size has one S, so give the sizes different names or correct it"
+            f"{_digits(before)} in {self.where(other)}; a size has one S, so give sizes different names or correct it"
         )

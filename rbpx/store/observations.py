@@ -1,4 +1,4 @@
-"""Checks other people's results and turns them into observations of RBP_k, p_{N,k}, losses and accuracies, in our units.
+"""Checks other people's results and makes them observations of RBP_k, p_{N,k}, losses and accuracies, in our units.
 
 Observations are Arrow tables with the columns of the relation, without run_id, and `row`: which row of the file each
 comes from. A cell is checked once for all rows that have it; of several faults the one in the first row is reported.
@@ -102,7 +102,8 @@ class _Reading:
         self.check_counts(shares, cells, fields["n_tokens"])
         lengths = pc.fill_null(self.wholes("n", columns=columns), 1)
         parts = [
-            _part(fields | {"k": k, "n": lengths, "rbp": rbp}, rows, pc.is_valid(rbp)) for rbp, k in zip(shares, ks)
+            _part(fields | {"k": k, "n": lengths, "rbp": rbp}, rows, pc.is_valid(rbp))
+            for rbp, k in zip(shares, ks, strict=True)
         ]
         alone = np.zeros(n, bool)
         for name in QUANTITIES:
@@ -161,8 +162,8 @@ class _Reading:
                     row,
                     len(self.faults),
                     f": training_flops is {C[row]:.4g}, but 6 S D is {6 * S[row] * D[row]:.4g}"
-                    f"{of_total if np.isfinite(total[row]) else ''}; they differ by more than a factor of 3: correct S, "
-                    "D or C, give total_params where embeddings and head count, or leave C out",
+                    f"{of_total if np.isfinite(total[row]) else ''}; they differ by more than a factor of 3: correct "
+                    "S, D or C, give total_params where embeddings and head count, or leave C out",
                 )
             )
 

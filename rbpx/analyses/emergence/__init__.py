@@ -19,5 +19,7 @@ corrected for dependence, and the sizes at which p crosses 0.1, 0.5 and 0.9.""",
         "n",
         "ties",
         "resamples",
+        "axis",
+        "checkpoints",
     ),
 )

@@ -172,7 +172,7 @@ def _emergence(
     p_BMN: Floats | None,
     dependence: Sequence[Dependence],
 ) -> Emergence:
-    S = [run.non_embedding_params for run in group.runs]
+    S = [run.x for run in group.runs if run.x is not None]
     extrapolated = {n: Extrapolation(S, p_MN[:, at], LEVELS) for at, n in enumerate(lengths)}
     laws = []
     for at, n in enumerate(lengths):

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from rbpx.analyses.emergence.analysis import Emergence, Emergences, WindowLaw
+from rbpx.display.along import plot_axis
 from rbpx.display.numbers import number
-from rbpx.display.plot.axes import SIZE, Axis
+from rbpx.display.plot.axes import Axis
 from rbpx.display.plot.canvas import Series
 from rbpx.display.plot.terminal import MOST, law_curve, print_plot
 from rbpx.display.spread import spread
@@ -22,12 +23,12 @@ def show(results: Sequence[Emergences]) -> None:
         for emergence in emergences.by_k:
             lengths = spread(range(len(emergence.lengths)), MOST)
             series = [_series(emergences.group, emergence, at) for at in lengths]
-            title = f"{emergences.group.title}, k = {emergence.k}: p_N against S"
-            print_plot(screen, title, series, SIZE, Axis("p_N", log=False))
+            title = f"{emergences.group.title}, k = {emergence.k}: p_N against {emergences.group.axis.value}"
+            print_plot(screen, title, series, plot_axis(emergences.group.axis), Axis("p_N", log=False))
 
 
 def _series(group: Group, result: Emergence, at: int) -> Series:
-    S_M = np.array([run.non_embedding_params for run in group.runs], dtype=np.float64)
+    S_M = np.array([run.x for run in group.runs], dtype=np.float64)
     law: WindowLaw = result.laws[at]
     name, p_M = f"N = {law.n}", result.measured_MN[:, at]
     if law.fit.alpha is None:

@@ -7,11 +7,13 @@ from rich.markup import escape
 
 from rbpx.analyses.emergence.analysis import LAGS, LEVELS, Emergence, Emergences
 from rbpx.analyses.emergence.crossing import Crossing
+from rbpx.display.along import in_axis, place, place_heading, print_group_notes
 from rbpx.display.fit_cells import constant, sizes_of
 from rbpx.display.names import status_name
 from rbpx.display.numbers import UNKNOWN, magnitude_span, number, percent, short, span
 from rbpx.display.tables import console, grid, print_notes, put
 from rbpx.groups.selection import Group
+from rbpx.laws.names import Axis
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status
 
@@ -27,19 +29,20 @@ def show(results: Sequence[Emergences]) -> None:
             _print_laws(screen, emergences.group, emergences.by_k[0])
         else:
             _print_summary(screen, emergences)
-    shown = [emergence for each in results for emergence in each.by_k]
+    shown, axis = [emergence for each in results for emergence in each.by_k], results[0].group.axis.value
     for line in dict.fromkeys(line for each in results for line in _bends(each)):
         screen.print(line, soft_wrap=True)
     ask = " One k, as k=10, is printed with every size and level." if any(len(e.by_k) > 1 for e in results) else ""
     print_notes(
         screen,
         "p_N: share of windows of N consecutive tokens whose ranks are all at most k; ties "
-        f"{results[0].group.ties.value}. Independent: RBP_k^N. Laws: -ln p_N = C S^-alpha for each N, with R2 of "
+        f"{results[0].group.ties.value}. Independent: RBP_k^N. Laws: -ln p_N = C {axis}^-alpha for each N, with R2 of "
         "ln(-ln p); pooled: one alpha and a constant for each N, from the counts of windows, p = 0 included; C N: one "
         "constant, times N. S at p: with a 95 % interval, – for an end that is unbounded; outside the sizes over "
         f"forms, as in predict; * more than {FAR} times outside.{ask}",
         (status for emergence in shown for status in _statuses(emergence)),
     )
+    print_group_notes(screen, [each.group for each in results])
 
 
 def _statuses(emergence: Emergence) -> Iterator[Status]:
@@ -58,10 +61,11 @@ def _bends(result: Emergences) -> Iterator[str]:
 
 def _print_summary(screen: Console, result: Emergences) -> None:
     columns = ["k", "N", "smallest", "largest", "independent", "alpha", "95 % interval", "S at p = 0.5", "status"]
+    axis = result.group.axis
     table = grid(
-        f"{result.group.title}: p_N at the smallest and the largest S, and its laws",
-        columns,
-        spare=("independent", "S at p = 0.5"),
+        f"{result.group.title}: p_N at the smallest and the largest {axis.value}, and its laws",
+        [in_axis(column, axis) for column in columns],
+        spare=("independent", in_axis("S at p = 0.5", axis)),
     )
     for emergence in result.by_k:
         unseen = []
@@ -90,15 +94,17 @@ def _print_summary(screen: Console, result: Emergences) -> None:
 
 
 def _print_windows(screen: Console, group: Group, result: Emergence) -> None:
-    table = grid(f"{group.title}, k = {result.k}: windows", ["size", *(f"p_{n}" for n in result.lengths)])
+    columns = ["size", *place_heading(group.axis), *(f"p_{n}" for n in result.lengths)]
+    table = grid(f"{group.title}, k = {result.k}: windows", columns)
     for run, p_N in zip(group.runs, result.measured_MN, strict=True):
-        table.add_row(escape(run.size), *map(_share, p_N))
+        table.add_row(escape(run.size), *place(run), *map(_share, p_N))
     table.add_section()
     name = escape(group.runs[-1].size)
-    table.add_row(f"{name} independent", *map(_share, result.independent_MN[-1]))
+    empty = [""] * len(place(group.runs[-1]))
+    table.add_row(f"{name} independent", *empty, *map(_share, result.independent_MN[-1]))
     if result.dependence:
-        table.add_row(f"{name} corrected", *map(_share, result.dependence[-1].corrected_N))
-        table.add_row(f"{name} N effective", *(short(n) for n in result.dependence[-1].effective_N))
+        table.add_row(f"{name} corrected", *empty, *map(_share, result.dependence[-1].corrected_N))
+        table.add_row(f"{name} N effective", *empty, *(short(n) for n in result.dependence[-1].effective_N))
     put(screen, table)
     if result.dependence:
         lags = zip(LAGS, result.dependence[-1].autocorrelation, strict=True)
@@ -112,8 +118,12 @@ def _share(p: float) -> str:
 
 def _print_laws(screen: Console, group: Group, result: Emergence) -> None:
     columns = ["N", "alpha", "95 % interval", "C", "95 % of C", "R2", "R2 of p", "backtest", "sizes"]
-    title = f"{group.title}, k = {result.k}: -ln p_N = C · S^-alpha for each N, and C · N · S^-alpha"
-    table = grid(title, [*columns, "over S", "status"], spare=("C", "95 % of C", "R2 of p", "backtest", "over S"))
+    title = f"{group.title}, k = {result.k}: " + in_axis(
+        "-ln p_N = C · S^-alpha for each N, and C · N · S^-alpha", group.axis
+    )
+    named = [in_axis(column, group.axis) for column in [*columns, "over S", "status"]]
+    over = in_axis("over S", group.axis)
+    table = grid(title, named, spare=("C", "95 % of C", "R2 of p", "backtest", over))
     for law in result.laws:
         fit, ends = law.fit, span(law.fit.alpha_lo, law.fit.alpha_hi)
         row = [number(fit.alpha), ends, *constant(fit), number(fit.r2, 3), "", percent(fit.backtest_error)]
@@ -127,8 +137,9 @@ def _print_laws(screen: Console, group: Group, result: Emergence) -> None:
     put(screen, table)
     crossing = [law for law in result.laws if any(c.has_numbers for c in law.crossings)]
     if crossing:
-        columns = ["N", *(f"S at p = {level}" for level in LEVELS)]
-        table = grid(f"{group.title}, k = {result.k}: sizes at which p_N reaches a level", columns)
+        columns = ["N", *(f"{group.axis.value} at p = {level}" for level in LEVELS)]
+        title = f"{group.title}, k = {result.k}: where p_N reaches a level"
+        table = grid(title if group.axis is not Axis.S else title.replace("where", "sizes at which"), columns)
         for law in crossing:
             table.add_row(str(law.n), *map(_crossing, law.crossings))
         put(screen, table)

@@ -18,5 +18,7 @@ ranks strictly: compare with ties=optimistic.""",
     keys=(
         "ties",
         "resamples",
+        "axis",
+        "checkpoints",
     ),
 )

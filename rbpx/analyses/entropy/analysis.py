@@ -15,7 +15,7 @@ from rbpx.analyses.entropy.bias import entropy_extrapolated, entropy_jackknife
 from rbpx.config.request import Request
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence
-from rbpx.groups.fits import Law, fit_points, fit_record
+from rbpx.groups.fits import Law, doubted, fit_points, fit_record
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import estimate
@@ -100,12 +100,16 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         _terms(run, of, fixed, group.n_documents)
         for run, of, fixed in zip(group.runs, evidence, corrected, strict=True)
     )
-    laws = tuple(fit_points(points[name], Method.ols, compares=True) for name in ("cross_entropy", *TERMS))
+    laws = tuple(
+        doubted(group, fit_points(points[name], Method.ols, compares=True)) for name in ("cross_entropy", *TERMS)
+    )
     law = None
     if all(fixed is not None for fixed in corrected):
         H_N = np.array([fixed.jackknife for fixed in corrected if fixed is not None])
-        law = fit_points(_without_bias(points["error_entropy"], H_N), Method.ols)
-    shares = tuple(fit_points(_share(points[name], points["cross_entropy"]), Method.ols) for name in TERMS)
+        law = doubted(group, fit_points(_without_bias(points["error_entropy"], H_N), Method.ols))
+    shares = tuple(
+        doubted(group, fit_points(_share(points[name], points["cross_entropy"]), Method.ols)) for name in TERMS
+    )
     return Entropies(group, runs, laws, law, shares, request.resamples)
 
 

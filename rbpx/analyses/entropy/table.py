@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from rbpx.analyses.entropy.analysis import TERMS, Entropies, RunTerms
+from rbpx.display.along import in_axis, place, place_heading, print_group_notes
 from rbpx.display.fit_cells import constant, sizes_of
 from rbpx.display.names import law_name, status_name
 from rbpx.display.numbers import UNKNOWN, number, percent, span
@@ -31,17 +32,28 @@ def show(results: Sequence[Entropies]) -> None:
         "quarters of the documents tends to be too large; where the two differ by less than the standard error, the "
         "remaining bias cannot be resolved. A share is given less the bias that resampled documents show, with a 95 % "
         "interval over documents; counted: as it is in the identity, which the interval is not of. A law of a share is "
-        "y = C S^-alpha of term / CE, both as counted.",
+        f"y = C {results[0].group.axis.value}^-alpha of term / CE, both as counted.",
         (law.fit.status for group in results for law in group.all_laws),
     )
+    print_group_notes(screen, [each.group for each in results])
 
 
 def _print_terms(screen: Console, result: Entropies) -> None:
-    columns = ["size", "CE", "H(P)", "KL", "-ln sum S", "jackknife", "stderr", "extrapolated"]
+    columns = [
+        "size",
+        *place_heading(result.group.axis),
+        "CE",
+        "H(P)",
+        "KL",
+        "-ln sum S",
+        "jackknife",
+        "stderr",
+        "extrapolated",
+    ]
     table = grid(f"{result.group.title}: cross-entropy taken apart, and H(P) corrected", columns)
     for each in result.runs:
         nats = [number(value, 4) for value in (each.cross_entropy_nats, *(each.terms[name] for name in TERMS))]
-        table.add_row(escape(each.run.size), *nats, *_corrected(each))
+        table.add_row(escape(each.run.size), *place(each.run), *nats, *_corrected(each))
     put(screen, table)
 
 
@@ -57,7 +69,7 @@ def _print_shares(screen: Console, result: Entropies) -> None:
     columns = [column for name in _TERM_NAMES for column in (name, "95 %", f"{name} counted")]
     table = grid(
         f"{result.group.title}: shares of cross-entropy, corrected for the bias of counting",
-        ["size", *columns],
+        ["size", *place_heading(result.group.axis), *columns],
         spare=counted[::-1],
     )
     for each in result.runs:
@@ -65,15 +77,16 @@ def _print_shares(screen: Console, result: Entropies) -> None:
         for name in TERMS:
             share = each.corrected_shares[name]
             cells += [number(share.value, 3), span(share.lo, share.hi, 3), number(each.shares[name], 3)]
-        table.add_row(escape(each.run.size), *cells)
+        table.add_row(escape(each.run.size), *place(each.run), *cells)
     put(screen, table)
 
 
 def _print_laws(screen: Console, result: Entropies) -> None:
+    more = [in_axis(column, result.group.axis) for column in _MORE]
     table = grid(
-        f"{result.group.title}: laws",
-        ["law", "alpha", "95 % interval", *_MORE, "R2", "backtest", "status"],
-        spare=(*_MORE, "backtest"),
+        f"{result.group.title}: laws{in_axis(' in S', result.group.axis)}",
+        ["law", "alpha", "95 % interval", *more, "R2", "backtest", "status"],
+        spare=(*more, "backtest"),
     )
     table.columns[-1].justify = "left"
     for law in result.all_laws:

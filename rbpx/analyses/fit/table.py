@@ -8,9 +8,10 @@ from rich.markup import escape
 
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.counts import number_of
+from rbpx.display.along import LARGEST, counted, in_axis, place, place_heading, print_group_notes
 from rbpx.display.fit_cells import constant, sizes_of
 from rbpx.display.names import law_name, remedies, short_status, status_name
-from rbpx.display.numbers import UNKNOWN, number, percent, significant, span
+from rbpx.display.numbers import UNKNOWN, number, percent, span
 from rbpx.display.spread import spread
 from rbpx.display.tables import console, grid, put
 from rbpx.groups.fits import Law
@@ -38,10 +39,7 @@ def show(results: Sequence[Laws]) -> None:
         return
     methods = list(dict.fromkeys(law.method for laws in fitted for law in laws.laws))
     axis = fitted[0].group.axis
-    over = f"over {axis.value}"
-    columns, spare = (
-        tuple({"over S": over, "sizes": _counted(axis)}.get(c, c) for c in cs) for cs in (_COLUMNS, _SPARE)
-    )
+    columns, spare = (tuple(in_axis(column, axis) for column in each) for each in (_COLUMNS, _SPARE))
     table = grid(_heading(methods, axis), columns, spare=spare)
     table.columns[0].min_width, table.columns[0].max_width, table.columns[0].no_wrap = 16, 24, False
     table.columns[-1].justify = "left"
@@ -51,11 +49,9 @@ def show(results: Sequence[Laws]) -> None:
             by = f", {method.value}" if len(methods) > 1 else ""
             table.add_part(f"{laws.group.title}{by}", [_row(law) for law in laws.laws if law.method is method])
     put(screen, table)
-    screen.print(_footnote(fitted), soft_wrap=True)
-
-
-def _counted(axis: Axis) -> str:
-    return "sizes" if axis is Axis.S else "points"
+    screen.print(_footnote(fitted), soft_wrap=True, end="")
+    print_group_notes(screen, [laws.group for laws in fitted])
+    screen.print()
 
 
 def _heading(methods: Sequence[Method], axis: Axis) -> str:
@@ -66,7 +62,7 @@ def _heading(methods: Sequence[Method], axis: Axis) -> str:
         Method.robust: "y = C · S^-alpha, Huber's loss of ln y on ln S",
     }
     words = how[methods[0]] if len(methods) == 1 else "y = C · S^-alpha, and with an offset E"
-    return f"Scaling laws{_AXES[axis]}: {words.replace('S^-alpha', f'{axis.value}^-alpha').replace('ln S', f'ln {axis.value}')}"
+    return f"Scaling laws{_AXES[axis]}: {in_axis(words, axis)}"
 
 
 _AXES = {
@@ -109,8 +105,8 @@ def _footnote(results: Sequence[Laws]) -> str:
     limits = [law.fit.params.get("limited_by") for law in laws]
     lines = [
         f"RBP_k = Pr(rank <= k), {ties}; y is -ln RBP_k, or nats. {_sources_of_error(results)} "
-        f"Backtest: error of the largest {_LARGEST[results[0].group.axis]}, predicted from the others. Form: whether the data call for an "
-        "irreducible offset E; either: these data do not distinguish the two.",
+        f"Backtest: error of the largest {LARGEST[results[0].group.axis]}, predicted from the others. Form: whether "
+        "the data call for an irreducible offset E; either: these data do not distinguish the two.",
     ]
     if any(limits):
         models, text = limits.count("models"), limits.count("text")
@@ -118,16 +114,11 @@ def _footnote(results: Sequence[Laws]) -> str:
             f"What would narrow the intervals: more models for {models} of these laws, more text for {text}."
             + (_of_text(laws) if text and models else "")
         )
-    for each in results:
-        lines += [f"{each.group.title}: {note}" for note in each.group.notes]
     lines += _replicates(laws)
     stands = sum(law.fit.status is Status.ok for law in laws)
     if stands < len(laws):
         lines.append(f"Nothing here speaks against {stands} of these {len(laws)} laws; against the others:")
     return "\n".join([*lines, *remedies(law.fit.status for law in laws)]) + "\n"
-
-
-_LARGEST = {Axis.S: "size", Axis.D: "D", Axis.C: "C", Axis.step: "step"}
 
 
 def _replicates(laws: Sequence[Law]) -> list[str]:
@@ -164,17 +155,17 @@ def _print_models(screen: Console, result: Laws) -> None:
         _print_measured(screen, result)
         return
     ks = [k for k in result.k_grid if any((k, 1) in run.observed for run in group.runs)][:5]
-    counted = number_of(len(group.runs), _counted(group.axis).removesuffix("s"))
-    screen.print(f"[bold]{escape(group.title)}: imported, {counted}[/bold]", soft_wrap=True)
+    points = number_of(len(group.runs), counted(group.axis))
+    screen.print(f"[bold]{escape(group.title)}: imported, {points}[/bold]", soft_wrap=True)
     also = [name for name in IMPORTED if any(name in run.imported for run in group.runs)]
     has_ce = not also or any(run.cross_entropy_nats is not None for run in group.runs)
-    columns = ["size", "S", *_place_heading(group), *(f"RBP_{k}" for k in ks), *(["CE"] if has_ce else [])]
+    columns = ["size", "S", *place_heading(group.axis), *(f"RBP_{k}" for k in ks), *(["CE"] if has_ce else [])]
     table = grid("", [*columns, *(name.replace("_", " ") for name in also)])
     for run in _shown(group):
         values = [number(run.observed.get((k, 1))) for k in ks]
         values += [number(run.cross_entropy_nats, 3)] if has_ce else []
         values += [number(run.imported.get(name), 3) for name in also]
-        table.add_row(escape(run.size), _parameters(run), *_place(run), *values)
+        table.add_row(escape(run.size), _parameters(run), *place(run), *values)
     put(screen, table)
 
 
@@ -191,14 +182,6 @@ def _parameters(run: Run) -> str:
     return f"{S:,}" if isinstance(S, int) else f"{S:,.0f}"
 
 
-def _place_heading(group: Group) -> list[str]:
-    return [] if group.axis is Axis.S else [group.axis.value]
-
-
-def _place(run: Run) -> list[str]:
-    return [] if run.axis is Axis.S or run.x is None else [significant(run.x, 4)]
-
-
 def _print_measured(screen: Console, result: Laws) -> None:
     group, first = result.group, result.group.first
     tokens = sorted({run.n_tokens or 0 for run in group.runs})
@@ -213,8 +196,14 @@ def _print_measured(screen: Console, result: Laws) -> None:
     terms = [name for name in ("error_entropy", "self_alignment", "confidence") if name in result.evidence[0].measured]
     names = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": "-ln ΣS"}
     spare = [f"RBP_{k}" for k in result.k_grid if k not in usual]
-    place = _place_heading(group)
-    columns = ["size", "S", *place, *(f"RBP_{k}" for k in result.k_grid), "CE", *(names[term] for term in terms)]
+    columns = [
+        "size",
+        "S",
+        *place_heading(group.axis),
+        *(f"RBP_{k}" for k in result.k_grid),
+        "CE",
+        *(names[term] for term in terms),
+    ]
     table = grid("", columns, spare=spare)
     listed = _shown(group)
     for run, evidence in zip(group.runs, result.evidence, strict=True):
@@ -223,7 +212,7 @@ def _print_measured(screen: Console, result: Laws) -> None:
         m = evidence.measured
         shares = [number(float(share)) for share in m["rbp"]]
         nats = [number(float(m[name]), 3) for name in ("cross_entropy", *terms)]
-        table.add_row(escape(run.size), f"{run.non_embedding_params:,}", *_place(run), *shares, *nats)
+        table.add_row(escape(run.size), f"{run.non_embedding_params:,}", *place(run), *shares, *nats)
     put(screen, table)
     if result.evidence[0].paper is not None and group.axis is Axis.S:
         _print_ranks(screen, result)

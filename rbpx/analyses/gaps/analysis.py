@@ -13,10 +13,11 @@ import duckdb
 from rbpx.analyses.gaps.law import EQUATION, Gap, fit_gap, settle
 from rbpx.analyses.gaps.slices import SlicePoints, slice_points
 from rbpx.config.request import Request
+from rbpx.groups.along import best_in_both
 from rbpx.groups.fits import record_of
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import ALIKE, Group
-from rbpx.laws.names import Method
+from rbpx.laws.names import Axis, Method
 from rbpx.laws.significance import holm
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
@@ -65,9 +66,11 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         if apart or one.ties is not other.ties:
             continue
         both = {run.training for run in one.runs} & {run.training for run in other.runs}
-        if len({S for S, _ in both}) < 3:
+        pair = [replace(group, runs=tuple(run for run in group.runs if run.training in both)) for group in (one, other)]
+        if pair[0].axis is Axis.C and both:
+            pair = list(best_in_both(*pair))
+        if not both or pair[0].n_sizes < 3:
             continue
-        pair = [Group(tuple(run for run in g.runs if run.training in both), g.ties) for g in (one, other)]
         # The documents of two texts are drawn independently of each other.
         points = [_points(connection, g, replace(request, seed=request.seed + n)) for n, g in enumerate(pair)]
         gaps.append(Gaps(pair[0], pair[1], _loss_gaps(points[0], points[1])))

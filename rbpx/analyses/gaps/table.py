@@ -10,10 +10,13 @@ from rbpx.analyses.gaps.cells import closed, multiplicity, p_value
 from rbpx.analyses.gaps.law import Gap
 from rbpx.analyses.gaps.shape import REACH
 from rbpx.analyses.gaps.slices import SlicePoints
+from rbpx.counts import number_of
+from rbpx.display.along import counted, in_axis, print_group_notes
 from rbpx.display.fit_cells import sizes_of
 from rbpx.display.names import law_name, status_name
 from rbpx.display.numbers import UNKNOWN, number, span
 from rbpx.display.tables import console, grid, print_notes, put
+from rbpx.laws.names import Axis
 from rbpx.status import Status
 
 _MOST_PAIRS = 2  # of one family with a table each; more of them are rows of a table for each loss
@@ -37,16 +40,19 @@ def show(results: Sequence[Gaps]) -> None:
     ties = ", ".join(dict.fromkeys(f"ties {gaps.group.ties.value}" for gaps in results))
     what = "slice" if any(gaps.slices for gaps in results) else "text"
     every = [each.gap for gaps in results for each in gaps.gaps]
+    axis = results[0].group.axis
     print_notes(
         screen,
-        f"L_A / L_B = G (S / S_ref)^delta, {ties}; A is the {what} with the higher loss at the geometric mean of the "
-        f"sizes, where the ratio is given. delta < 0: the gap closes. {multiplicity(every)} Closed at: the S where the "
+        f"L_A / L_B = G ({axis.value} / {axis.value}_ref)^delta, {ties}; A is the {what} with the higher loss at the "
+        f"geometric mean of the {in_axis('sizes', axis)}, where the ratio is given. delta < 0: the gap closes. "
+        f"{multiplicity(every)} Closed at: the {axis.value} where the "
         "ratio would be 1, with a 95 % interval over the forms that the losses call for, – for an end that is "
         f"unbounded; beyond: more than {REACH:g} times outside the sizes, if at all. Form: power, if both losses are "
         "power laws; offset, if one has an irreducible part, so that the ratio is no power law and delta is its mean "
         "slope over the sizes.",
         (status for gap in every for status in (gap.fit.status, *gap.reasons())),
     )
+    print_group_notes(screen, [gaps.group for gaps in results])
 
 
 def _print_pair(screen: Console, gaps: Gaps) -> None:
@@ -54,8 +60,10 @@ def _print_pair(screen: Console, gaps: Gaps) -> None:
     for swapped, (A, B) in ((False, names), (True, names[::-1])):
         rows = [each for each in gaps.gaps if each.gap.swapped is swapped]
         if rows:
-            title = f"{gaps.group.title_of_family}: {A} (A) against {B} (B), {len(gaps.group.runs)} sizes"
-            table = grid(title, ["loss", *_COLUMNS], spare=_SPARE)
+            axis = gaps.group.axis
+            points = number_of(len(gaps.group.runs), counted(axis))
+            title = f"{gaps.group.title_of_family}: {A} (A) against {B} (B), {points}"
+            table = grid(title, ["loss", *_named(_COLUMNS, axis)], spare=_named(_SPARE, axis))
             for each in rows:
                 table.add_row(law_name(each.law, each.k), *_row(each.gap))
             put(screen, table)
@@ -65,7 +73,8 @@ def _print_losses(screen: Console, family: str, pairs: Sequence[Gaps]) -> None:
     """Print all pairs of one family, a table for each loss."""
     for law, k in dict.fromkeys((each.law, each.k) for gaps in pairs for each in gaps.gaps):
         title = f"{family}, {law_name(law, k)}: {len(pairs)} pairs of texts"
-        table = grid(title, ["A", "B", *_COLUMNS], left=2, spare=_SPARE)
+        axis = pairs[0].group.axis
+        table = grid(title, ["A", "B", *_named(_COLUMNS, axis)], left=2, spare=_named(_SPARE, axis))
         for gaps in pairs:
             names = (gaps.group.first.dataset, gaps.other.first.dataset)
             for each in (each for each in gaps.gaps if (each.law, each.k) == (law, k)):
@@ -86,7 +95,8 @@ def _print_slices(screen: Console, results: Sequence[Gaps]) -> None:
     put(screen, table)
     for at, loss in enumerate(results[0].gaps):
         title = f"{group.title}, {law_name(loss.law, loss.k)}: each slice against the first, {first.chosen.name}"
-        table = grid(title, ["slice", "A is", *_COLUMNS], left=2, spare=_SPARE)
+        names = ["slice", "A is", *_named(_COLUMNS, group.axis)]
+        table = grid(title, names, left=2, spare=_named(_SPARE, group.axis))
         for gaps, (_, other) in zip(results, pairs, strict=True):
             gap = gaps.gaps[at].gap
             harder = UNKNOWN if gap.ratio is None else "this" if gap.swapped else "first"
@@ -102,6 +112,10 @@ def _entropies(part: SlicePoints) -> list[str]:
 _COLUMNS = ["L_A/L_B", "95 % of it", "delta", "95 % interval", "p", "p Holm", "p bend", "form", "R2", "sizes", "over S"]
 _COLUMNS += ["gap", "closed at"]
 _SPARE = ("p Holm", "p bend", "95 % of it", "form", "p", "R2", "over S", "sizes")
+
+
+def _named(columns: Sequence[str], axis: Axis) -> list[str]:
+    return [in_axis(column, axis) for column in columns]
 
 
 def _row(gap: Gap) -> list[str]:

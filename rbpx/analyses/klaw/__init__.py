@@ -18,5 +18,7 @@ at all k together; where the points curve significantly, the law is marked `bend
         "ties",
         "resamples",
         "method",
+        "axis",
+        "checkpoints",
     ),
 )

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from rbpx.analyses.klaw.law import fit_k_law
 from rbpx.config.request import Request
-from rbpx.groups.fits import of_one_document, record_of
+from rbpx.groups.fits import about_axis, of_one_document, record_of
 from rbpx.groups.points import weigh_group
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.exponential import exp_or_none
@@ -100,7 +100,7 @@ def _exchange(
     """The factor, with the noise that both exponents share: they are refitted to the same resamples."""
     if 1 not in k_grid or of_k.alpha is None:
         return None
-    sizes, first = [run.non_embedding_params for run in group.runs], k_grid.index(1)
+    sizes, first = [run.x for run in group.runs if run.x is not None], k_grid.index(1)
     y_BN = None if y_NBK is None else y_NBK[:, :, first].T
     of_S = fit_power_law(sizes, y_NK[:, first], y_BN)
     if of_S.alpha is None or of_S.alpha <= 0:
@@ -135,6 +135,7 @@ def keep(store: Store, laws: KLaws) -> list[Record]:
         exchange = None if law.exchange is None else vars(law.exchange)
         params = law.fit.params | {"k": list(laws.k_grid), "exchange": exchange, "equation": "y = C * k^(-alpha)"}
         params["non_embedding_params"] = law.run.non_embedding_params
+        params |= about_axis(laws.group)
         method = Method(law.fit.params["method"])
         records.append(
             record_of(laws.group, "k_law", law.fit, law.run.run_ids, method, size=law.run.size, params=params)

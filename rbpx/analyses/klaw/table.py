@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from rich.markup import escape
 
 from rbpx.analyses.klaw.analysis import STEP, KLaw, KLaws, doubts
+from rbpx.display.along import LARGEST, place, place_heading, print_group_notes
 from rbpx.display.fit_cells import constant
 from rbpx.display.names import status_name
 from rbpx.display.numbers import UNKNOWN, number, rough, short, span
 from rbpx.display.tables import console, grid, print_notes, put
+from rbpx.laws.names import Axis
 
 
 def show(results: Sequence[KLaws]) -> None:
@@ -22,25 +24,35 @@ def show(results: Sequence[KLaws]) -> None:
         for size in sizes:
             table.add_row(escape(size), *(_pair(laws, size) for laws in of_family))
         put(screen, table)
-    columns = ["size", "S", "alpha_k", "95 % of it", "C", "95 % of C", "R2", "neighbours", "S times", "95 % interval"]
-    columns += ["rate"]
+    axis = results[0].group.axis
+    columns = ["size", "S", *place_heading(axis), "alpha_k", "95 % of it", "C", "95 % of C", "R2", "neighbours"]
+    columns += [f"{axis.value} times", "95 % interval", "rate"]
     spare = ("neighbours", "S", "R2", "C", "95 % of C")
     for laws in results:
-        table = grid(f"{laws.group.title}: k = {STEP} against size", [*columns, "status"], spare=spare)
+        table = grid(f"{laws.group.title}: k = {STEP} against {LARGEST[axis]}", [*columns, "status"], spare=spare)
         for law in laws.laws:
             table.add_row(*_exchange_row(law))
         put(screen, table)
-    ks = ", ".join(map(str, results[0].k_grid))
+    ks, x = ", ".join(map(str, results[0].k_grid)), axis.value
     print_notes(
         screen,
         f"k = {ks}; ties {results[0].group.ties.value}; least squares of ln(-ln RBP_k) on ln k. Interval of alpha_k: "
         "other documents, at all k together, as hits at one k are hits at every larger k. Neighbours: correlation of "
-        "the residuals of neighbouring k. S times: how many times larger a model must be to do at k = 1 what this one "
-        f"does at k = {STEP}, {STEP}^(alpha_k / alpha_S) with alpha_S of the law in S at k = 1; – for an end: no size "
-        f"is known to suffice. Rate: d ln S / d ln k at constant RBP. Where the law in k bends, alpha_k is that of the "
-        f"best line over these k, and S times and rate are local: they take alpha between k = 1 and {STEP} alone.",
+        f"the residuals of neighbouring k. {x} times: {_MORE[axis]} to do at k = 1 what this one does at k = {STEP}, "
+        f"{STEP}^(alpha_k / alpha_{x}) with alpha_{x} of the law in {x} at k = 1; – for an end: no {LARGEST[axis]} is "
+        f"known to suffice. Rate: d ln {x} / d ln k at constant RBP. Where the law in k bends, alpha_k is that of the best "
+        f"line over these k, and {x} times and rate are local: they take alpha between k = 1 and {STEP} alone.",
         (status for laws in results for status in doubts(laws)),
     )
+    print_group_notes(screen, [laws.group for laws in results])
+
+
+_MORE = {
+    Axis.S: "how many times larger a model must be",
+    Axis.D: "on how many times more tokens a model must be trained",
+    Axis.C: "how many times more compute a model must have had",
+    Axis.step: "how many times more steps a model must be trained",
+}
 
 
 def _pair(laws: KLaws, size: str) -> str:
@@ -59,6 +71,7 @@ def _exchange_row(law: KLaw) -> list[str]:
     return [
         escape(law.run.size),
         f"{law.run.non_embedding_params:,}",
+        *place(law.run),
         number(fit.alpha),
         span(fit.alpha_lo, fit.alpha_hi, 3),
         *constant(fit),

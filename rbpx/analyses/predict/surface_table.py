@@ -25,8 +25,8 @@ def show_points(results: Sequence[SurfaceForesights]) -> None:
     print_notes(
         console(),
         "Combined: over the forms of a surface, weighted by exp(-BIC / 2), with the 95 % interval of one new run; "
-        "where size and tokens vary together, a law in one axis near the line of the runs. Held out: mean error of the best "
-        "form at the largest S, D and C, each predicted from the others.",
+        "where size and tokens vary together, a law in one axis near the line of the runs. Held out: mean error of the "
+        "best form at the largest S, D and C, each predicted from the others.",
         (point.status for each in results for law in each.laws for point in law.points),
     )
 

@@ -17,5 +17,7 @@ supported up to the largest k at which alpha, there and at every smaller k, is s
         "ties",
         "resamples",
         "method",
+        "axis",
+        "checkpoints",
     ),
 )

@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.groups.fits import Law, fit_points, fit_record
+from rbpx.groups.fits import Law, doubted, fit_points, fit_record
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Group
 from rbpx.laws.bootstrap import MOST_LEFT_OUT
@@ -70,7 +70,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         points = size_points(group, [], replace(request, k=request.k or "log"), [], {"rbp"})
     regimes = []
     for series in points:
-        law = fit_points(series, method)
+        law = doubted(group, fit_points(series, method))
         regimes.append(_regime(series, law))
     supported = None
     for regime in regimes:

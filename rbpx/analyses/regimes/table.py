@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.regimes.analysis import Regime, Regimes
+from rbpx.display.along import in_axis, print_group_notes
 from rbpx.display.fit_cells import constant, sizes_of
 from rbpx.display.names import status_name
 from rbpx.display.numbers import UNKNOWN, number, percent, short, span
@@ -17,7 +18,10 @@ def show(results: Sequence[Regimes]) -> None:
     columns += ["misses", "signal", "binomial", "text", "law"]
     spare = ("C", "95 % of C", "backtest", "95 % of R2", "sizes", "over S")
     for regimes in results:
-        table = grid(f"{regimes.group.title}: -ln RBP_k = C · S^-alpha over k", columns, left=0, spare=spare)
+        axis = regimes.group.axis
+        named, less = ([in_axis(column, axis) for column in each] for each in (columns, spare))
+        heading = in_axis("-ln RBP_k = C · S^-alpha over k", axis)
+        table = grid(f"{regimes.group.title}: {heading}", named, left=0, spare=less)
         for regime in regimes.regimes:
             table.add_row(*_row(regime))
         put(screen, table)
@@ -31,6 +35,7 @@ def show(results: Sequence[Regimes]) -> None:
         "points neither bend nor turn round, defy the backtest or leave alpha open.",
         (regime.law.fit.status for regimes in results for regime in regimes.regimes),
     )
+    print_group_notes(screen, [regimes.group for regimes in results])
 
 
 def _row(regime: Regime) -> list[str]:

@@ -44,7 +44,8 @@ def design_says(design: Design | None, S: Sequence[float], D: Sequence[float]) -
         return None
     ratios, budgets = ([d / s for s, d in zip(S, D, strict=True)], [6 * s * d for s, d in zip(S, D, strict=True)])
     if design.n_S < 3 or design.n_D < 3:
-        few = [f"{number_of(n, what)}" for n, what in ((design.n_S, "size"), (design.n_D, "number of tokens")) if n < 3]
+        few = [number_of(design.n_S, "size")] if design.n_S < 3 else []
+        few += [f"{number_of(design.n_D, 'number')} of tokens"] if design.n_D < 3 else []
         return f"{' and '.join(few)} alone: a surface needs 3 of each"
     if max(ratios) < 1.1 * min(ratios):
         return f"every run has {short(ratios[0])} tokens for a parameter, so size and tokens vary together"
@@ -101,7 +102,7 @@ def optimum_says(law: SurfaceLaw, form: FormFit) -> str | None:
         return None
     a = form.split[0]
     ends = "" if a.ends is None else f" (95 %: {number(a.lo, 3)} to {number(a.hi, 3)})"
-    said = f"{law_title(law.trained.law, law.trained.k)}: the best size grows as C^{number(a.value, 3)}{ends}"
+    said = f"{law_title(law.trained.law, law.trained.k)}: the best size grows as C to the {number(a.value, 3)}{ends}"
     best = next((each for each in form.optima if each.S.value is not None and each.D.value is not None), None)
     if best is not None and best.S.value and best.D.value:
         said += f"; at C = {short(best.C)} it has {short(best.D.value / best.S.value)} tokens for a parameter"

@@ -67,9 +67,9 @@ def curve(fit: PowerLawFit, steps: int = _STEPS) -> list[dict[str, float | None]
     return [{"S": p.S, "y": p.y, "lo": p.lo, "hi": p.hi} for p in along(fit, steps)]
 
 
-def logarithmic(channel: type, field: str, title: str, **more: Any) -> Any:
+def logarithmic(channel: type, field: str, title: str, form: str | None = None, **more: Any) -> Any:
     """A channel on a logarithmic scale, labelled with few round numbers; grid lines stand out at powers of ten."""
-    axis = alt.Axis(format="~s" if channel is alt.X else "~g", tickCount=6, gridOpacity=_AT_POWERS, **more)
+    axis = alt.Axis(format=form or ("~s" if channel is alt.X else "~g"), tickCount=6, gridOpacity=_AT_POWERS, **more)
     return channel(f"{field}:Q", title=title, axis=axis, scale=alt.Scale(type="log", nice=False, padding=12))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rbpx.display.numbers import UNKNOWN, number, percent, short
 from rbpx.status import Status
 
-__all__ = ["Entry", "Sheet", "decimal", "error", "ids", "magnitude", "named", "span", "state", "whole"]
+__all__ = ["Entry", "Sheet", "decimal", "error", "ids", "magnitude", "magnitudes", "named", "span", "state", "whole"]
 
 Value = float | str | None
 
@@ -85,6 +85,13 @@ def span(lo: float | None, hi: float | None, digits: int = 4) -> Entry:
     if lo is None and hi is None:
         return Entry(UNKNOWN, (None, None))
     return Entry(f"{number(lo, digits)} to {number(hi, digits)}", (lo, hi))
+
+
+def magnitudes(lo: float | None, hi: float | None) -> Entry:
+    """An interval of any magnitude, with a dash for an unknown end."""
+    if lo is None and hi is None:
+        return Entry(UNKNOWN, (None, None))
+    return Entry(f"{short(lo)} to {short(hi)}", (lo, hi))
 
 
 def state(status: Status) -> Entry:

@@ -60,7 +60,7 @@ def predict_over_forms(fits: Sequence[SurfaceFit], S: float, D: float, U: float 
     fitted = [fit for fit in fits if fit.surface is not None]
     within = {fit.form: fit.surface.predict(S, D, U, new_run=True) for fit in fitted if fit.surface is not None}
     design = fits[0].design
-    if fitted and design is not None and design.is_collinear:
+    if design is not None and design.is_collinear:
         on_line = predict_on_line(fits[0].runs, design, S, D)
         return OverForms(on_line.y, {}, within, on_line.axis, on_line.away)
     usable = [fit for fit in fitted if within[fit.form].ends is not None and fit.bic is not None]
@@ -70,10 +70,10 @@ def predict_over_forms(fits: Sequence[SurfaceFit], S: float, D: float, U: float 
     bic_G = np.array([fit.bic for fit in usable], np.float64)
     weight_G = np.exp(-(bic_G - bic_G.min()) / 2)
     weight_G /= weight_G.sum()
-    ends_G = np.log([within[fit.form].ends for fit in usable])
+    ends_G2 = np.log(np.array([within[fit.form].ends for fit in usable], np.float64))
     dofs = [fit.surface.n_runs - fit.surface.n_free for fit in usable if fit.surface is not None]
-    scale_G = np.diff(ends_G, axis=1)[:, 0] / 2 / [student_t(dof) for dof in dofs]
-    y, lo, hi = np.exp(TMixture(ends_G.mean(axis=1), scale_G, weight_G, min(dofs)).quantiles(_TAILS)).tolist()
+    scale_G = np.diff(ends_G2, axis=1)[:, 0] / 2 / [student_t(dof) for dof in dofs]
+    y, lo, hi = np.exp(TMixture(ends_G2.mean(axis=1), scale_G, weight_G, min(dofs)).quantiles(_TAILS)).tolist()
     weights = dict(zip((fit.form for fit in usable), weight_G.tolist(), strict=True))
     if len(usable) == 1:
         return OverForms(within[usable[0].form], weights, within)

@@ -1,0 +1,192 @@
+"""Along training (verb trajectory): each size's checkpoints in; laws in D after a warm-up, and token histories, out."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+
+from rbpx.analyses.trajectory.tokens import TokenHistories, token_histories
+from rbpx.config.request import Request
+from rbpx.groups.fits import record_of
+from rbpx.groups.selection import Run
+from rbpx.groups.surface_points import Trained, trained_quantities
+from rbpx.groups.trainings import TrainingGroup, tokens_of
+from rbpx.laws.names import Method
+from rbpx.laws.trajectory.warm_up import AfterWarmUp, fit_after_warm_up
+from rbpx.status import Status
+from rbpx.store.store import Record, Store
+
+__all__ = ["Trajectories", "Trajectory", "analyse", "keep"]
+
+DEFAULT_K: Final = (1,)
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """One quantity of one size.
+
+    Attributes:
+        name: of the size, or of the model where several trainings of a size differ.
+        law: the quantity.
+        k: None where it has none.
+        sign: as in `Trained`.
+        runs: in order of D, one for each D.
+        D: tokens of each.
+        y: the quantity there, positive; the geometric mean where several trainings have the same D.
+        after: its law; None where there is none.
+        status: that of the law, or why there is none.
+    """
+
+    name: str
+    law: str
+    k: int | None
+    sign: int
+    runs: tuple[Run, ...]
+    D: tuple[float, ...]
+    y: tuple[float, ...]
+    after: AfterWarmUp | None
+    status: Status
+
+    @property
+    def S(self) -> float:
+        """Its size."""
+        return float(self.runs[0].non_embedding_params)
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """Along the trainings of one group, those with several points."""
+
+    group: TrainingGroup
+    laws: tuple[Trajectory, ...]
+    histories: tuple[TokenHistories, ...]
+    warm_up: float | None
+    top: int
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Trajectories:
+    """Fit the law of each quantity at each size, and follow the tokens of measured runs."""
+    by_size = _by_size(group.runs)
+    several = {name: runs for name, runs in by_size.items() if len({tokens_of(run) for run in runs}) > 1}
+    if not several:
+        return Trajectories(replace(group, runs=group.runs[:1]), (), (), request.warm_up, request.top)
+    kept = [run for run in group.runs if any(run is each for runs in several.values() for each in runs)]
+    of_several = replace(group, runs=tuple(kept))
+    laws = [
+        _trajectory(name, trained, request.warm_up)
+        for trained in trained_quantities(connection, of_several, request)
+        for name in several
+        if any(_name(run) == name for run in trained.members)
+    ]
+    return Trajectories(
+        of_several, tuple(laws), tuple(_histories(connection, group, request)), request.warm_up, request.top
+    )
+
+
+def _name(run: Run) -> str:
+    """A size; the model of imported runs, whose trainings of one size may differ; with the seed where there is one."""
+    name = run.model if run.source != "measured" and run.model is not None else run.size
+    return name if run.training_seed is None else f"{name}, seed {run.training_seed}"
+
+
+def _by_size(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    by_size: dict[str, list[Run]] = {}
+    for run in runs:
+        by_size.setdefault(_name(run), []).append(run)
+    return {name: sorted(members, key=lambda run: tokens_of(run) or 0.0) for name, members in by_size.items()}
+
+
+def _trajectory(name: str, trained: Trained, warm_up: float | None) -> Trajectory:
+    of_size = [at for at, run in enumerate(trained.members) if _name(run) == name]
+    D_N, y_N = trained.runs.D_N[of_size], trained.runs.y_N[of_size]
+    D_T, first_T, place_N = np.unique(D_N, return_index=True, return_inverse=True)
+    runs = tuple(trained.members[of_size[at]] for at in first_T)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        y_T = np.exp(np.bincount(place_N, np.log(y_N)) / np.bincount(place_N))
+    after = None
+    status = Status.too_few_sizes
+    if not np.all((y_T > 0) & np.isfinite(y_T)):
+        status = Status.not_positive
+    else:
+        after = fit_after_warm_up(D_T, y_T, warm_up)
+        status = status if after is None else after.law.status
+    values = tuple(D_T.tolist()), tuple(y_T.tolist())
+    return Trajectory(name, trained.law, trained.k, trained.sign, runs, *values, after, status)
+
+
+def _histories(
+    connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request
+) -> Iterable[TokenHistories]:
+    """Along the training of each size, then along the last runs of all sizes."""
+    if not group.is_measured:
+        return
+    by_size = _by_size(group.runs)
+    last: dict[float, Run] = {}
+    for runs in by_size.values():
+        last.setdefault(runs[-1].non_embedding_params, runs[-1])
+    sizes = [last[S] for S in sorted(last)]
+    series = [(runs, [tokens_of(run) or 0.0 for run in runs], ("training", name)) for name, runs in by_size.items()]
+    series.append((sizes, [float(run.non_embedding_params) for run in sizes], ("size", "sizes")))
+    for k in request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K):
+        for runs, at, along in series:
+            if len(runs) > 1:
+                found = token_histories(connection, runs, at, along, k, group.ties, request.top)
+                if found is not None:
+                    yield found
+
+
+def keep(store: Store, trajectories: Trajectories) -> list[Record]:
+    """Write the laws to `fits`; return a row for each law, each point, each history and the ids of each."""
+    group = trajectories.group
+    shared = ("source", "family", "dataset", "protocol", "dtype", "ties")
+    names = {name: group.names()[name] for name in shared}
+    rows: list[Record] = []
+    for each in trajectories.laws:
+        named = {**names, "size": each.name, "S": each.S, "law": each.law, "k": each.k}
+        rows.append({"kind": "law", **named, **_law_row(store, group, each)})
+        rows += [{"kind": "point", **named, "D": D, "y": each.sign * y} for D, y in zip(each.D, each.y, strict=True)]
+    for tokens in trajectories.histories:
+        named = {**names, "size": tokens.of, "along": tokens.along, "k": tokens.k}
+        shares = {history.name: share for history, share in tokens.shares.items()}
+        counts = {"n_tokens": tokens.n_tokens, **shares, "half_settled_at": tokens.half_settled}
+        rows.append({"kind": "tokens", **named, **counts})
+        axis = "D" if tokens.along == "training" else "S"
+        settled = zip(tokens.at, tokens.settled_by, strict=True)
+        rows += [{"kind": "settled", **named, axis: at, "share": share} for at, share in settled]
+        for token in tokens.ids:
+            own = {"history": token.history.name, "token_id": token.token_id, "text": token.text}
+            rows.append({"kind": "token", **named, **own, "n": token.n, "n_scored": token.n_scored})
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in columns} for row in rows]
+
+
+def _law_row(store: Store, group: TrainingGroup, each: Trajectory) -> Record:
+    """The law of a trajectory, which is written to `fits`; nulls where there is none."""
+    after = each.after
+    if after is None:
+        return {"n_points": len(each.D), "status": each.status.value}
+    fit = after.law
+    about: dict[str, Any] = {"axis": "D", "warm_up_until": after.D, "is_found": after.is_found, "p": list(after.p)}
+    run_ids = [run_id for run in each.runs[after.first :] for run_id in run.run_ids]
+    more: Record = {"k": each.k, "size": each.name, "axis": "D", "params": fit.params | about}
+    more["n"] = ["along training", list(each.D[after.first :])]
+    record = record_of(group, each.law, fit, sorted(set(run_ids)), Method.offset, **more)
+    store.write_record("fits", record["fit_id"], record)
+    params = fit.params
+    return {
+        "fit_id": record["fit_id"],
+        "n_points": fit.n_points,
+        "D_first": after.D,
+        "is_found": after.is_found,
+        "B": fit.C,
+        "B_lo": params.get("C_lo"),
+        "B_hi": params.get("C_hi"),
+        "beta": fit.alpha,
+        "beta_lo": fit.alpha_lo,
+        "beta_hi": fit.alpha_hi,
+        "E": params.get("E"),
+        "r2": fit.r2,
+        "status": each.status.value,
+    }

@@ -1,0 +1,23 @@
+"""A chart for a notebook: results in, a quantity along training of the first group that can be drawn out."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from rbpx.analyses.trajectory.analysis import Trajectories
+from rbpx.analyses.trajectory.figure import figures
+from rbpx.display.chart.figure import Figure
+from rbpx.errors import RbpxError
+
+
+def draw(results: Sequence[Trajectories]) -> alt.LayerChart:
+    """A chart of one group; the others are in the report.
+
+    Raises:
+        RbpxError: no group has anything to draw.
+    """
+    drawn = [each for at, result in enumerate(results) for each in figures(result, at, ()) if isinstance(each, Figure)]
+    if not drawn:
+        raise RbpxError("nothing to draw: no quantity has values with a law; see the column status")
+    chart: alt.LayerChart = alt.LayerChart.from_dict(drawn[0].spec)
+    return chart

@@ -1,0 +1,120 @@
+"""What became of each token of a text along training, or along sizes: runs in order in; histories and ids out.
+
+Shapes: T runs in order, M tokens of the text.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from rbpx.groups.selection import Run
+from rbpx.laws.trajectory.histories import History, histories, settled
+from rbpx.store.queries import ask
+from rbpx.ties import Ties
+
+__all__ = ["TokenCount", "TokenHistories", "token_histories"]
+
+
+@dataclass(frozen=True)
+class TokenCount:
+    """One token id of one history.
+
+    Attributes:
+        history: what became of its occurrences.
+        token_id: in the tokenizer of the runs.
+        text: None where it is not in the store.
+        n: occurrences with this history.
+        n_scored: all its occurrences.
+    """
+
+    history: History
+    token_id: int
+    text: str | None
+    n: int
+    n_scored: int
+
+
+@dataclass(frozen=True, eq=False)
+class TokenHistories:
+    """The tokens of a text at one k.
+
+    Attributes:
+        along: "training" or "size".
+        of: the size whose training it is; "sizes" along these.
+        k: rank that makes a hit.
+        at: D of each run, or S along sizes.
+        n_tokens: that were scored in every run.
+        shares: of each history; they sum to 1.
+        settled_by: share of the tokens whose state is final from each run on.
+        ids: those with the most occurrences of each history.
+    """
+
+    along: str
+    of: str
+    k: int
+    at: tuple[float, ...]
+    n_tokens: int
+    shares: dict[History, float]
+    settled_by: tuple[float, ...]
+    ids: tuple[TokenCount, ...]
+
+    @property
+    def half_settled(self) -> float | None:
+        """The first D, or S, from which on half of the tokens never change; None without tokens."""
+        return next((at for at, share in zip(self.at, self.settled_by, strict=True) if share >= 0.5), None)
+
+
+def token_histories(
+    connection: duckdb.DuckDBPyConnection,
+    runs: Sequence[Run],
+    at: Sequence[float],
+    along: tuple[str, str],
+    k: int,
+    ties: Ties,
+    top: int,
+) -> TokenHistories | None:
+    """The histories of the tokens of measured runs; None where no token was scored in all of them.
+
+    Args:
+        connection: to the store.
+        runs: in order; at least two.
+        at: D or S of each.
+        along: "training" and its size, or "size" and "sizes".
+        k: rank that makes a hit.
+        ties: tie rule.
+        top: token ids of each history to name.
+    """
+    run_ids = [run.run_id for run in runs]
+    rows = ask(connection, "token_hits", run_ids=run_ids, k=k, ties=ties.value)
+    if rows.num_rows == 0:
+        return None
+    hit_TM = rows["hits"].combine_chunks().flatten().to_numpy(zero_copy_only=False).reshape(-1, len(runs)).T
+    history_M, settled_M = histories(hit_TM), settled(hit_TM)
+    M = hit_TM.shape[1]
+    shares = {each: float((history_M == each).mean()) for each in History}
+    by = np.cumsum(np.bincount(settled_M, minlength=len(runs))) / M
+    ids = _ids(connection, run_ids[0], rows["token_id"].to_numpy(), history_M, top)
+    return TokenHistories(*along, k, tuple(at), M, shares, tuple(by.tolist()), ids)
+
+
+def _ids(
+    connection: duckdb.DuckDBPyConnection,
+    run_id: str,
+    token_id_M: NDArray[np.int32],
+    history_M: NDArray[np.int8],
+    top: int,
+) -> tuple[TokenCount, ...]:
+    n_scored = np.bincount(token_id_M)
+    named: list[tuple[History, int, int]] = []
+    for history in History:
+        counts = np.bincount(token_id_M[history_M == history], minlength=len(n_scored))
+        order = np.argsort(-counts, kind="stable")[:top]
+        named += [(history, int(token_id), int(counts[token_id])) for token_id in order if counts[token_id]]
+    wanted = sorted({token_id for _, token_id, _ in named})
+    texts = {row["token_id"]: row["text"] for row in ask(
+        connection, "token_texts", run_id=run_id, token_ids=wanted
+    ).to_pylist()}  # fmt: skip
+    return tuple(TokenCount(h, t, texts.get(t), n, int(n_scored[t])) for h, t, n in named)

@@ -1,0 +1,243 @@
+"""The verb surface on drawn, imported and published trainings: rows, fits, optima and statuses by plainer ways."""
+
+import csv
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.commands import Answer, here
+from tests.support.synthetic import TrueSurface, Truth, write_store, write_surface
+
+TRUTH = TrueSurface()
+REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference"
+
+
+def ask(store: Path, cwd: Path, verb: str, *words: object, check: int = 0) -> Answer:
+    return here(verb, *words, "--store", store, cwd=cwd, check=check)
+
+
+def rows(store: Path, cwd: Path, verb: str, *words: object) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(ask(store, cwd, verb, *words, "--format", "json").stdout)
+    return found
+
+
+def written(path: Path, columns: Sequence[str], values: Sequence[Sequence[object]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(values)
+    return path
+
+
+def huber(r: float, delta: float) -> float:
+    return r**2 / 2 if abs(r) <= delta else delta * (abs(r) - delta / 2)
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A measured grid of 20 trainings."""
+    root = tmp_path_factory.mktemp("surface") / "store"
+    write_surface(root, TRUTH, 1)
+    return root
+
+
+@pytest.fixture(scope="module")
+def found(drawn: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """Its surfaces by two forms."""
+    words = ["form=[chinchilla,kaplan]", "laws=[rbp,cross_entropy]", "k=1", "budgets=[1e14,1e16]", "resamples=60"]
+    return rows(drawn, tmp_path_factory.mktemp("empty"), "surface", *words)
+
+
+def test_a_row_for_each_quantity_and_form_has_the_promised_columns(found: list[dict[str, Any]]) -> None:
+    what = [(row["law"], row["k"], row["form"]) for row in found]
+    forms = ("chinchilla", "kaplan")
+    assert what == [(law, k, form) for law, k in (("rbp", 1), ("cross_entropy", None)) for form in forms]
+    for row in found:
+        assert (row["source"], row["family"], row["dataset"]) == ("measured", "grid", "synthetic")
+        assert (row["objective_name"], row["delta"], row["n_points"]) == ("log_huber", 0.001, 20)
+        assert {f"{name}{end}" for name in ("A", "B", "E", "alpha", "beta") for end in ("", "_lo", "_hi")} <= row.keys()
+    kaplan = found[1]
+    assert kaplan["A"] is kaplan["alpha"] is kaplan["E_lo"] is None
+    assert set(kaplan["params"]["constants"]) == {"N_c", "D_c", "alpha_N", "alpha_D"}
+
+
+def test_the_intervals_of_a_drawn_surface_contain_its_constants(found: list[dict[str, Any]]) -> None:
+    row = found[0]
+    for name in ("alpha", "beta", "A", "B", "E"):
+        assert row[f"{name}_lo"] <= getattr(TRUTH, name) <= row[f"{name}_hi"]
+        assert row[f"{name}_lo"] <= row[name] <= row[f"{name}_hi"]
+
+
+def test_the_objective_is_the_sum_over_the_points_of_the_constants_that_are_printed(
+    found: list[dict[str, Any]],
+) -> None:
+    row = found[0]
+    A, B, E, alpha, beta = (row[name] for name in ("A", "B", "E", "alpha", "beta"))
+    points = zip(*(row["params"][name] for name in ("S", "D", "y")), strict=True)
+    losses = [huber(math.log(E + A * S**-alpha + B * D**-beta) - math.log(y), 1e-3) for S, D, y in points]
+    assert row["objective"] == pytest.approx(sum(losses), rel=1e-6)
+
+
+def test_the_points_are_minus_ln_rbp_of_the_runs(drawn: Path, cwd: Path, found: list[dict[str, Any]]) -> None:
+    query = (
+        "SELECT non_embedding_params AS S, training_tokens AS D, -ln(rbp) AS y FROM observations "
+        "WHERE k = 1 AND ties = 'pessimistic' ORDER BY S, D"
+    )
+    counted = [tuple(row.values()) for row in json.loads(ask(drawn, cwd, "sql", query, "--format", "json").stdout)]
+    points = list(zip(*(found[0]["params"][name] for name in ("S", "D", "y")), strict=True))
+    assert np.array(points) == pytest.approx(np.array(counted, float), rel=1e-12)
+
+
+def test_the_optimum_is_the_least_of_many_sizes_along_its_budget(found: list[dict[str, Any]]) -> None:
+    for row in found[:2]:
+        for best in row["optima"]:
+            S = np.geomspace(best["S"] / 3, best["S"] * 3, 200_001)
+            D = best["C"] / 6 / S
+            of = {name: values[0] for name, values in row["params"]["constants"].items()}
+            if row["form"] == "chinchilla":
+                y = of["E"] + of["A"] * S ** -of["alpha"] + of["B"] * D ** -of["beta"]
+            else:
+                y = ((of["N_c"] / S) ** (of["alpha_N"] / of["alpha_D"]) + of["D_c"] / D) ** of["alpha_D"]
+            assert best["S"] == pytest.approx(S[np.argmin(y)], rel=1e-3)
+            assert best["y"] == pytest.approx(y.min(), rel=1e-9)
+            assert best["S"] * best["D"] * 6 == pytest.approx(best["C"])
+            assert best["S_lo"] is None or best["S_lo"] < best["S"] < best["S_hi"]
+
+
+def test_fits_are_kept_by_form_and_a_refit_replaces_its_own(
+    drawn: Path, cwd: Path, found: list[dict[str, Any]]
+) -> None:
+    query = "SELECT fit_id, law, form, objective_name, delta, method, n_points FROM fits ORDER BY ALL"
+
+    def kept() -> list[tuple[Any, ...]]:
+        return [tuple(r.values()) for r in json.loads(ask(drawn, cwd, "sql", query, "--format", "json").stdout)]
+
+    names = ("fit_id", "law", "form", "objective_name", "delta", "method", "n_points")
+    of_found = sorted(tuple(row[name] for name in names) for row in found)
+    before = kept()
+    assert [row for row in before if row in of_found] == of_found
+    (again,) = rows(drawn, cwd, "surface", "laws=[cross_entropy]", "resamples=60")
+    assert again["fit_id"] == found[2]["fit_id"]
+    assert kept() == before
+    (other,) = rows(drawn, cwd, "surface", "laws=[cross_entropy]", "resamples=1", "objective=huber", "delta=0.01")
+    assert other["fit_id"] != again["fit_id"]
+    assert len(kept()) == len(before) + 1
+
+
+def test_the_table_names_the_best_form_and_the_best_size(drawn: Path, cwd: Path) -> None:
+    words = ("form=[chinchilla,kaplan]", "laws=[rbp]", "k=1", "budgets=1e15", "resamples=60", "--plot")
+    printed = ask(drawn, cwd, "surface", *words).stdout
+    for said in ("y = E + A S^-alpha + B D^-beta", "least AIC: chinchilla (kaplan +", "the best of a budget", "D/S"):
+        assert said in printed
+    assert "contours, and the runs" in printed
+    assert "arXiv 2203.15556" in printed
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ([(S, 20 * S) for S in (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)], "20 tokens for a parameter"),
+        ([(S, 10**12 // S) for S in (10_000, 31_250, 100_000, 312_500, 1_000_000, 2_500_000)], "one budget, C = 6e+12"),
+        ([(S, D) for S in (10_000, 100_000) for D in (10**6, 10**7, 10**8)], "2 sizes alone"),
+        ([(S, D) for S in (10_000, 30_000, 100_000) for D in (10**6, 10**7)], "2 numbers of tokens alone"),
+    ],
+)
+def test_a_design_that_cannot_tell_size_from_tokens_says_why(
+    tmp_path: Path, cwd: Path, pairs: list[tuple[int, int]], said: str
+) -> None:
+    columns = ["S", "D", "loss_nats"]
+    points = [(S, D, TRUTH.level(S, D) * (1 + 0.001 * (-1) ** n)) for n, (S, D) in enumerate(pairs)]
+    file = written(tmp_path / "runs.csv", columns, points)
+    here("import", file, "source=them", "family=f", "dataset=t", "--store", tmp_path / "store", cwd=cwd, check=0)
+    printed = ask(tmp_path / "store", cwd, "surface", "resamples=1").stdout
+    assert said in printed
+    assert "collinear: Size and tokens vary together" in printed
+    assert "the best of a budget" not in printed
+
+
+def test_states_of_a_training_beside_finished_models_are_said_and_can_be_left_out(tmp_path: Path, cwd: Path) -> None:
+    root = tmp_path / "store"
+    long = [(640_000, D) for D in (10**6, 3 * 10**6, 9 * 10**6)]
+    write_surface(root, TRUTH, 1, pairs=long, states=True, n_documents=5, n_tokens=40)
+    finished = [(S, D) for S in (10_000, 40_000, 160_000) for D in (10**6, 3 * 10**6, 9 * 10**6)]
+    write_surface(root, TRUTH, 2, pairs=finished, n_documents=5, n_tokens=40)
+    words = ("laws=[cross_entropy]", "resamples=1")
+    (row,) = rows(root, cwd, "surface", *words)
+    assert "mixed_checkpoints" in row["reasons"]
+    assert (row["n_points"], row["n_runs"]) == (12, 10)
+    (last,) = rows(root, cwd, "surface", *words, "checkpoints=last")
+    assert "mixed_checkpoints" not in last["reasons"]
+    assert (last["n_points"], last["n_runs"]) == (10, 10)
+    assert last["fit_id"] != row["fit_id"]
+
+
+def test_variants_are_surfaces_of_their_own(tmp_path: Path, cwd: Path) -> None:
+    for variant in ("one", "two"):
+        write_surface(tmp_path / "store", TRUTH, 1, variant=variant, n_documents=5, n_tokens=40)
+    found = rows(tmp_path / "store", cwd, "surface", "laws=[cross_entropy]", "resamples=1")
+    assert [(row["params"]["variant"], row["n_points"]) for row in found] == [("one", 20), ("two", 20)]
+    assert found[0]["fit_id"] != found[1]["fit_id"]
+
+
+def test_runs_without_known_tokens_are_a_wrong_request(tmp_path: Path, cwd: Path) -> None:
+    write_store(tmp_path / "store", Truth(S=(1_000, 10_000, 100_000)), 1, n_documents=3, n_tokens=20)
+    refused = ask(tmp_path / "store", cwd, "surface", check=2)
+    assert "needs the training tokens D of each run" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["form=cinchilla"], "form=cinchilla is unknown; did you mean chinchilla?"),
+        (["budgets=[1e18,0]"], "budgets=0 is not a positive number"),
+        (["delta=0"], "delta=0.0 is not a positive number"),
+        (["D=1e9"], "D= needs S= beside it"),
+        (["D=[1,2]", "S=[1,2,3]"], "S= has 3 values and D= has 2"),
+        (["checkpoints=first"], "checkpoints=first is unknown"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_line(drawn: Path, cwd: Path, words: list[str], said: str) -> None:
+    refused = ask(drawn, cwd, "surface", *words, check=2)
+    assert said in refused.stderr
+    assert refused.stderr.count("\n") == 1
+
+
+# ------------------------------------------------------------------------------------------------------- published
+
+
+def reference(name: str) -> Path:
+    path = REFERENCE / name
+    if not path.is_file():
+        pytest.skip(f"{name} is not beside the project")
+    return path
+
+
+def test_the_published_surface_of_chinchilla_comes_out_of_two_commands(tmp_path: Path, cwd: Path) -> None:
+    with reference("chinchilla_points.csv").open(newline="") as lines:
+        points = sorted(csv.DictReader(lines), key=lambda row: float(row["loss_nats"]))
+    file = written(tmp_path / "points.csv", list(points[0]), [list(row.values()) for row in points[:-5]])
+    store, columns = tmp_path / "store", "columns={S: params}"
+    here("import", file, "source=figure", "family=c", "dataset=t", columns, "--store", store, cwd=cwd, check=0)
+    (row,) = rows(store, cwd, "surface", "resamples=30")
+    assert row["objective"] == pytest.approx(0.00101827402, rel=1e-5)
+    assert [row[name] for name in ("alpha", "beta", "E")] == pytest.approx([0.34731, 0.36717, 1.81722], abs=2e-3)
+    assert row["n_points"] == 240
+    # the exponents of the best S and D are beta / (alpha + beta) and alpha / (alpha + beta)
+    assert row["a"] + row["b"] == pytest.approx(1)
+    assert row["a"] == pytest.approx(0.36717 / (0.36717 + 0.34731), abs=2e-3)
+
+
+def test_the_published_surface_of_the_gemstones_comes_out_of_two_commands(tmp_path: Path, cwd: Path) -> None:
+    columns = "columns={S: params, D: tokens, model: run}"
+    words = ["source=gem", "family=gemstones", "dataset=t", columns, "--store", tmp_path / "store"]
+    here("import", reference("gemstones_checkpoints.csv"), *words, cwd=cwd, check=0)
+    (row,) = rows(tmp_path / "store", cwd, "surface", "delta=1e-4", "resamples=1")
+    assert row["objective"] == pytest.approx(0.00069233, rel=1e-5)
+    assert (row["n_points"], row["n_runs"]) == (770, 22)
+    assert row["E"] == pytest.approx(1.9457, abs=2e-3)
