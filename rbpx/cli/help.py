@@ -12,7 +12,7 @@ from rbpx.config.places import experiments, folder
 _KEYS: Final[dict[str, str]] = {
     "model": """\
 model=FAMILY      {models}
-                  model=hub model.id=ORG/NAME or a folder; model.revision=step1000 a branch, tag or commit there, a list, or
+                  model=hub model.id=ORG/NAME or a folder; model.revision=step1000 a branch, tag or commit, a list, or
                   all, log (log-spaced): the checkpoints that a family's file lists""",
     "model.pickled": """\
 model.pickled=true  take weights from pytorch_model.bin where there are no safetensors; tensors only, no code is run""",

@@ -24,7 +24,8 @@ def listed_steps(checkpoints: Sequence[Any], family: str | None) -> list[int]:
         if isinstance(entry, int) and not isinstance(entry, bool) and entry >= 0:
             steps.add(entry)
             continue
-        ends = [entry.get(name) for name in ("from", "to", "by")] if isinstance(entry, dict) and len(entry) == 3 else []
+        is_range = isinstance(entry, dict) and len(entry) == 3
+        ends: list[Any] = [entry.get(name) for name in ("from", "to", "by")] if is_range else []
         whole = len(ends) == 3 and all(isinstance(end, int) and not isinstance(end, bool) for end in ends)
         if not whole or not 0 <= ends[0] <= ends[1] or not 0 < ends[2] or (ends[1] - ends[0]) // ends[2] > 100_000:
             raise RbpxError(f"checkpoints of family {family}: {entry} is not a step, nor a range of steps; {_HOW}")

@@ -16,8 +16,9 @@ from rbpx.laws.names import Axis
 def show(results: Sequence[KLaws]) -> None:
     """Print R2 and slope of each model on each dataset, as in table 1, then what ten times the k is worth in size."""
     screen = console()
-    for family in dict.fromkeys(laws.group.first.family for laws in results):
-        of_family = [laws for laws in results if laws.group.first.family == family]
+    of_sizes = [laws for laws in results if laws.group.axis is Axis.S]  # elsewhere a size has several rows, below
+    for family in dict.fromkeys(laws.group.first.family for laws in of_sizes):
+        of_family = [laws for laws in of_sizes if laws.group.first.family == family]
         table = grid("Laws in k: -ln RBP_k = C · k^slope at fixed S", ["size", *("R2   slope" for _ in of_family)])
         table.add_row("", *(f"[bold]{escape(laws.group.title)}[/bold]" for laws in of_family))
         sizes = dict.fromkeys(law.run.size for laws in of_family for law in laws.laws)
@@ -40,8 +41,8 @@ def show(results: Sequence[KLaws]) -> None:
         "other documents, at all k together, as hits at one k are hits at every larger k. Neighbours: correlation of "
         f"the residuals of neighbouring k. {x} times: {_MORE[axis]} to do at k = 1 what this one does at k = {STEP}, "
         f"{STEP}^(alpha_k / alpha_{x}) with alpha_{x} of the law in {x} at k = 1; – for an end: no {LARGEST[axis]} is "
-        f"known to suffice. Rate: d ln {x} / d ln k at constant RBP. Where the law in k bends, alpha_k is that of the best "
-        f"line over these k, and {x} times and rate are local: they take alpha between k = 1 and {STEP} alone.",
+        f"known to suffice. Rate: d ln {x} / d ln k at constant RBP. Where the law in k bends, alpha_k is that of the "
+        f"best line over these k, and {x} times and rate are local: they take alpha between k = 1 and {STEP} alone.",
         (status for laws in results for status in doubts(laws)),
     )
     print_group_notes(screen, [laws.group for laws in results])

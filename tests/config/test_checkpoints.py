@@ -1,0 +1,59 @@
+"""The checkpoints of a family: as its file lists them, and those that a request names."""
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from rbpx.config.checkpoints import chosen_revisions, listed_steps, log_spaced
+from rbpx.config.compose import compose
+from rbpx.config.grid import cells
+from rbpx.errors import RbpxError
+from tests.support.commands import here
+
+PYTHIA = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, {"from": 1000, "to": 143000, "by": 1000}]
+
+
+def test_ranges_are_written_out() -> None:
+    steps = listed_steps(PYTHIA, "pythia")
+    assert steps == [0, *(2**n for n in range(10)), *(1000 * n for n in range(1, 144))]
+    assert len(steps) == 154
+
+
+def test_log_spaced_ones_are_about_twice_as_far_each() -> None:
+    steps = log_spaced(listed_steps(PYTHIA, "pythia"))
+    assert steps[:14] == [0, *(2**n for n in range(10)), 1000, 2000, 4000]
+    assert steps[-1] == 143000
+    assert all(later >= 1.9 * before for before, later in pairwise(steps[1:-1]))
+
+
+@pytest.mark.parametrize(
+    ("revision", "checkpoints", "says"),
+    [
+        ("all", [], "family mine lists no checkpoints"),
+        (["step1", "step1"], PYTHIA, "not a list of different revisions"),
+        (["step1", "all"], PYTHIA, "not a list of different revisions"),
+        ([], PYTHIA, "not a list of different revisions"),
+        (1000, PYTHIA, "was read as a number"),
+        ("all", [{"from": 5, "to": 1, "by": 1}], "is not a step, nor a range"),
+        ("all", [1.5], "1.5 is not a step"),
+    ],
+)
+def test_what_names_no_checkpoints_is_one_line(revision: object, checkpoints: list[object], says: str) -> None:
+    with pytest.raises(RbpxError, match=re.escape(says)):
+        chosen_revisions(revision, checkpoints, "mine")
+
+
+def test_a_sweep_of_checkpoints_has_a_cell_for_each_with_its_tokens(cwd: Path, tmp_path: Path) -> None:
+    words = ("plan", "model=pythia", "size=[14m,70m]", "dataset=pydoc", "--format", "json", "--store", tmp_path / "s")
+    listed = json.loads(here(*words, "model.revision=[step512,step1000]", cwd=cwd, check=0).stdout)
+    assert [(cell["size"], cell["revision"]) for cell in listed] == [
+        (size, step) for step in ("step512", "step1000") for size in ("14m", "70m")
+    ]
+    assert len(json.loads(here(*words, "model.revision=log", cwd=cwd, check=0).stdout)) == 2 * 20
+    request = compose("measure", ["model=pythia", "size=14m", "dataset=pydoc", "model.revision=log"])
+    grid = cells(request, None, {"EleutherAI/pythia-14m": None})
+    assert [cell.training.training_tokens for cell in grid][:3] == [0, 2_097_152, 2 * 2_097_152]
+    assert grid[-1].training.training_step == 143_000

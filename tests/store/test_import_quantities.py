@@ -1,0 +1,162 @@
+"""Losses, accuracies and facts of training come in with their units, from wide and long tables, checked by line."""
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import Answer, here
+
+REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference"
+COLUMNS = "size, dataset, non_embedding_params, training_tokens, training_flops, training_step, unique_tokens"
+COLUMNS += ", training_seed, variant, cross_entropy_nats, cross_entropy_nats_stderr, bits_per_byte, accuracy, k, ties"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A place for a store that is not there yet."""
+    return tmp_path / "store"
+
+
+def table(path: Path, *lines: str) -> Path:
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def bring(file: Path, store: Path, cwd: Path, *words: str, check: int | None = 0) -> Answer:
+    return here("import", file, "source=them", "family=toy", *words, "--store", store, cwd=cwd, check=check)
+
+
+def rows(store: Path, cwd: Path, columns: str = COLUMNS) -> list[dict[str, Any]]:
+    query = f"SELECT {columns} FROM observations ORDER BY ALL"
+    found: list[dict[str, Any]] = json.loads(
+        here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout
+    )
+    return found
+
+
+def test_a_loss_needs_no_rank_and_no_tie_rule(store: Path, cwd: Path, tmp_path: Path) -> None:
+    header = "S,D,C,step,unique_tokens,training_seed,variant,dataset,loss_nats,loss_nats_stderr,accuracy"
+    file = table(tmp_path / "a.csv", header, "6795600349.289497,2e9,8e19,10,1000,3,adamw,c4,2.5,0.01,.4")
+    bring(file, store, cwd)
+    (row,) = rows(store, cwd)
+    expected = {"size": "6795600349.289497", "dataset": "c4", "non_embedding_params": 6795600349.289497}
+    expected |= {"training_tokens": 2 * 10**9, "training_flops": 8e19, "training_step": 10, "unique_tokens": 1000}
+    expected |= {"training_seed": 3, "variant": "adamw", "cross_entropy_nats": 2.5, "cross_entropy_nats_stderr": 0.01}
+    assert row == expected | {"bits_per_byte": None, "accuracy": 0.4, "k": None, "ties": None}
+
+
+def test_texts_side_by_side_and_rows_of_quantities_say_the_same(store: Path, cwd: Path, tmp_path: Path) -> None:
+    wide = table(tmp_path / "wide.csv", "model,S,D,a_bits,b_bpb,b_acc", "o/m,10,7,3,1.25,.5", "o/m,10,9,,1.0,")
+    long = table(
+        tmp_path / "long.csv",
+        "model,S,D,dataset,metric,value",
+        "o/m,10,7,a,loss_bits,3",
+        "o/m,10,7,b,bits_per_byte,1.25",
+        "o/m,10,7,b,accuracy,.5",
+        "o/m,10,9,b,bits_per_byte,1.0",
+    )
+    bring(wide, store, cwd, "texts={a: {loss_bits: a_bits}, b: {bits_per_byte: b_bpb, accuracy: b_acc}}")
+    bring(long, tmp_path / "other", cwd, "columns={quantity: metric}")
+    facts = "dataset, training_tokens, max(cross_entropy_nats) AS ce, max(bits_per_byte) AS bpb, max(accuracy) AS acc"
+    by_hand = [("a", 7, 3 * math.log(2), None, None), ("b", 7, None, 1.25, 0.5), ("b", 9, None, 1.0, None)]
+    for root in (store, tmp_path / "other"):
+        query = f"SELECT {facts} FROM observations GROUP BY ALL ORDER BY ALL"
+        found = json.loads(here("sql", query, "--format", "json", "--store", root, cwd=cwd, check=0).stdout)
+        assert [tuple(row.values()) for row in found] == by_hand
+
+
+def test_a_preview_counts_and_writes_nothing(store: Path, cwd: Path, tmp_path: Path) -> None:
+    file = table(tmp_path / "a.csv", "S,D,x,more", "10,7,3,z", "10,9,2,z", "20,7,2.5,z", "20,9,,z")
+    words = ("texts={wiki: {loss_nats: x}}", "--dry-run")
+    answer = bring(file, store, cwd, *words, "--format", "json")
+    (row,) = json.loads(answer.stdout)
+    counts = {"dataset": "wiki", "quantity": "cross_entropy_nats", "rows": 3, "new": 3, "models": 2, "runs": 3}
+    assert row == row | counts | {"S_min": 10, "S_max": 20, "D_min": 7, "D_max": 9, "C_min": None}
+    assert "ignored columns" in answer.stderr
+    assert "left out 1 row" in answer.stderr
+    assert not store.exists()
+    assert "nothing was written" in bring(file, store, cwd, *words).stderr
+    assert not store.exists()
+
+
+WRONG = {
+    "no unit": ("S,dataset,loss", "10,c,3", [], ["column 'loss' does not say its unit", "loss_bits"]),
+    "bits of what": ("S,dataset,loss_in_bits", "10,c,3", [], ["'loss_in_bits' is in bits", "bits_per_byte"]),
+    "no S": ("N,dataset,loss_nats", "10,c,3", [], ["no column S", "columns='{S: NAME}'"]),
+    "D of 0": ("S,D,dataset,loss_nats", "10,0,c,3", [], ["line 2: training_tokens is 0"]),
+    "D in billions": ("S,D,dataset,loss_nats", "10,1.5,c,3", [], ["line 2: training_tokens is 1.5", "not billions"]),
+    "C of another run": ("S,D,C,dataset,loss_nats", "1e6,1e7,2e14,c,3", [], ["training_flops is 2e+14", "6e+13"]),
+    "C that no count explains": (
+        "S,total_params,D,C,dataset,loss_nats",
+        "1e6,2e6,1e7,4e14,c,3",
+        [],
+        ["line 2: training_flops", "6 times all parameters times D is 1.2e+14"],
+    ),
+    "percent": ("S,dataset,accuracy", "10,c,41", [], ["line 2: accuracy is 41", "not percent"]),
+    "no value": ("S,dataset,loss_nats", "10,c,", [], ["line 2: cross_entropy_nats is empty"]),
+    "two units": ("S,dataset,loss_nats,loss_bits", "10,c,3,4", [], ["in nats", "in bits"]),
+    "texts twice": ("S,dataset,x", "10,c,3", ["texts={a: {loss_nats: x}}"], ["dataset twice"]),
+    "a text without unit": ("S,x", "10,3", ["texts={a: {loss: x}}"], ["texts: a", "no unit"]),
+    "a column that is not there": ("S,x", "10,3", ["texts={a: {loss_nats: y}}"], ["texts: a", "no column 'y'"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("header", "row", "words", "says"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_read_is_one_line(
+    header: str, row: str, words: list[str], says: list[str], store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    answer = bring(table(tmp_path / "a.csv", header, row), store, cwd, *words, check=2)
+    (line,) = answer.stderr.splitlines()
+    assert [part for part in says if part not in line] == [], line
+    assert not store.exists()
+
+
+def test_flops_that_count_the_head_are_taken_with_all_parameters(store: Path, cwd: Path, tmp_path: Path) -> None:
+    header = "S,total_params,D,C,dataset,loss_nats"
+    bring(table(tmp_path / "a.csv", header, "1e6,5e6,1e7,3e14,c,3"), store, cwd)
+    assert [row["training_flops"] for row in rows(store, cwd)] == [3e14]
+
+
+def test_another_value_of_a_checkpoint_is_refused_and_another_quantity_is_not(
+    store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    bring(table(tmp_path / "a.csv", "S,D,dataset,loss_nats", "10,7,c,3", "10,8,c,2"), store, cwd)
+    other = table(tmp_path / "b.csv", "S,D,dataset,loss_nats", "10,7,c,3.5")
+    line = bring(other, store, cwd, check=2).stderr
+    assert "cross_entropy_nats of toy 10 on c, training_tokens=7 is 3.5, but 3.0 in the store" in line
+    more = table(tmp_path / "c.csv", "S,D,dataset,loss_nats,accuracy", "10,7,c,3,.5", "10,8,c,2,")
+    assert "(1 of them were there already)" in bring(more, store, cwd).stderr
+    assert "nothing new" in bring(more, store, cwd).stderr
+    twice = table(tmp_path / "d.csv", "S,D,dataset,loss_nats", "10,9,c,3", "10,9,c,3")
+    assert "line 3: repeats" in bring(twice, store, cwd, check=2).stderr
+
+
+_TASKS = ("hellaswag", "arc_challenge", "arc_easy", "piqa", "csqa", "socialiqa", "openbookqa")
+_OF_TASKS = ", ".join(f"{task}: {{bits_per_byte: {task}_bpb, accuracy: {task}_accuracy}}" for task in _TASKS)
+_OLMO = ["family=olmo", "columns={S: params, D: tokens, size: run}"]
+TABLES = {  # words, observations, a column that is among them
+    "chinchilla_points.csv": (["family=chinchilla", "dataset=massivetext", "columns={S: params}"], 245, "loss_nats"),
+    "gemstones_checkpoints.csv": (
+        ["family=gemstones", "dataset=dolma", "columns={S: params, D: tokens, size: run}"],
+        770,
+        "loss_nats",
+    ),
+    "olmo_ladder.csv": ([*_OLMO, f"texts={{c4: {{loss_nats: c4_loss_nats}}, {_OF_TASKS}}}"], 12_632, "c4_loss_nats"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_published_points_come_in_by_one_line(name: str, store: Path, cwd: Path) -> None:
+    if not (REFERENCE / name).is_file():
+        pytest.skip(f"{name} is not beside the project")
+    words, n, column = TABLES[name]
+    here("import", REFERENCE / name, "source=them", *words, "--store", store, cwd=cwd, check=0)
+    with (REFERENCE / name).open(newline="") as lines:
+        theirs = sorted(float(row[column]) for row in csv.DictReader(lines))
+    ours = [row["cross_entropy_nats"] for row in rows(store, cwd, "cross_entropy_nats")]
+    assert len(ours) == n
+    assert [loss for loss in ours if loss is not None] == theirs
