@@ -101,7 +101,8 @@ class Cell:
 
     def __str__(self) -> str:
         """The cell as people name it."""
-        return f"{self.family} {self.size} on {self.dataset}"
+        at = "" if self.revision is None else f"@{self.revision}"
+        return f"{self.family} {self.size}{at} on {self.dataset}"
 
     def names(self) -> dict[str, Any]:
         """The names by which people and records distinguish it from other cells."""
@@ -120,6 +121,7 @@ class Member:
     size: str
     model: str
     non_embedding_params: int | None
+    revision: str | None = None
     training: Training = UNKNOWN
 
 
@@ -140,12 +142,24 @@ def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list
             )
     else:
         all_members = [
-            Member(size, s.id, s.non_embedding_params, model.training_of(size, at, len(model.sizes)))
-            for at, (size, s) in enumerate(model.sizes.items())
+            Member(
+                size,
+                checkpoint.id,
+                model.sizes[size].non_embedding_params,
+                checkpoint.revision,
+                model.training_of(size, list(model.sizes).index(size), len(model.sizes), checkpoint.revision),
+            )
+            for size, of_size in model.checkpoints().items()
+            for checkpoint in of_size
         ]
         family = model.family or "unnamed"
-    sizes = [member.size for member in all_members]
+    sizes = list(dict.fromkeys(member.size for member in all_members))
     unknown = [size for size in wanted or [] if size not in sizes]
+    if unknown and unknown[0] in model.sizes:
+        raise RbpxError(
+            f"size={unknown[0]} of {family} has no checkpoint model.revision={model.revision}; "
+            f"sizes that have: {', '.join(sizes)}"
+        )
     if unknown:
         raise RbpxError(f"size={unknown[0]} is unknown in family {family}; known: {', '.join(sizes)}, or size=all")
     return family, [member for member in all_members if wanted is None or member.size in wanted]
@@ -160,11 +174,12 @@ def _members_by_id(model: ModelConfig) -> list[Member]:
             )
     if len(set(names)) < len(names):
         raise RbpxError("model.id names a model twice; a family has each model once")
+    revision = None if model.revision is None else str(model.revision)
     labels = [Path(name).name for name in names]
     if len(set(labels)) < len(labels):
         labels = names
     return [
-        Member(label, name, None, model.training_of(None, at, len(names)))
+        Member(label, name, None, revision, model.training_of(None, at, len(names), revision))
         for at, (label, name) in enumerate(zip(labels, names, strict=True))
     ]
 
@@ -195,7 +210,7 @@ def cells(
             size=member.size,
             model=member.model,
             model_hash=model_hashes[member.model],
-            revision=None if model_hashes[member.model] is not None else model.revision,
+            revision=member.revision if model.lists_checkpoints or model_hashes[member.model] is None else None,
             non_embedding_params=member.non_embedding_params,
             dataset=dataset.name,
             text_hash=text_hash,

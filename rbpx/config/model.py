@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rbpx.config.options import Bos
+from rbpx.config.revisions import Checkpoint, checkpoints
 from rbpx.config.training import Training, checked_training
 from rbpx.errors import RbpxError
 
@@ -34,6 +35,7 @@ class SizeConfig:
         training_seed: what tells it from other trainings of its shape: sizes with one S and different seeds are
             replicates.
         variant: what is being compared, such as an optimizer or the data.
+        revisions: names of further checkpoints of this size, in folders beside the one of `id`.
     """
 
     id: str
@@ -47,6 +49,7 @@ class SizeConfig:
     unique_tokens: int | None = None
     training_seed: int | None = None
     variant: str | None = None
+    revisions: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -56,7 +59,8 @@ class ModelConfig:
     Attributes:
         family: its name.
         id: hub ids or folders in place of the sizes.
-        revision: branch, tag or commit on the hub, such as Pythia's step1000.
+        revision: branch, tag or commit on the hub, such as Pythia's step1000; in a family whose file lists checkpoints
+            a name of them, a pattern, all, finished or raw, or a list.
         bos: which special tokens begin a document.
         pickled: whether tensors may be read from pytorch_model.bin where there are no safetensors; no code is run.
         shape: keys of a transformers configuration that all sizes share, `model_type` among them.
@@ -91,13 +95,31 @@ class ModelConfig:
     seed: Any = None
     variant: Any = None
 
-    def training_of(self, size: str | None, place: int, n_models: int) -> Training:
+    @property
+    def lists_checkpoints(self) -> bool:
+        """Whether its file says which checkpoints there are, in folders."""
+        return self.id is None and any(size.revisions for size in self.sizes.values())
+
+    def checkpoints(self) -> dict[str, list[Checkpoint]]:
+        """The checkpoints of each size that `revision` means.
+
+        Raises:
+            RbpxError: there is none of that name.
+        """
+        if not self.lists_checkpoints:
+            revision = None if self.revision is None else str(self.revision)
+            return {size: [Checkpoint(revision, entry.id)] for size, entry in self.sizes.items()}
+        entries = {size: (entry.id, entry.revisions) for size, entry in self.sizes.items()}
+        return checkpoints(entries, self.revision, self.family or "unnamed")
+
+    def training_of(self, size: str | None, place: int, n_models: int, revision: str | None = None) -> Training:
         """What is known of the training of one model at its revision: keys first, then its entry and the rule of steps.
 
         Args:
             size: its label in `sizes`; None for a model that is given by its id.
             place: of the model in the family, from 0.
             n_models: of the family.
+            revision: of the model.
 
         Raises:
             RbpxError: a key is not what its name says, or lists another number of values.
@@ -105,7 +127,6 @@ class ModelConfig:
         typed = {fact: _one_of(getattr(self, key), place, n_models, key) for fact, key in _KEYS.items()}
         by_key = checked_training(typed, "model", {fact: f"model.{key}" for fact, key in _KEYS.items()})
         entry = Training() if size is None else Training(**{fact: getattr(self.sizes[size], fact) for fact in _KEYS})
-        revision = None if self.revision is None else str(self.revision)
         return by_key.over(entry.at_revision(revision, self.tokens_per_step, self.steps))
 
     def shape_of(self, size: str) -> dict[str, Any]:

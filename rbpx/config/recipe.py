@@ -52,7 +52,7 @@ class Recipe:
     a value is per size, a mapping from size to value speaks of these sizes, anything else of all.
 
     Attributes:
-        family: name of the family.
+        family: name of the family; None is that of the output's folder.
         text: where the training text comes from.
         shapes: size name -> `LadderSize`, or its fields as in a file of experiments/.
         vocab_size: entries of the byte-level BPE.
@@ -73,7 +73,7 @@ class Recipe:
         seed: of the file order, the window order and the initial weights.
     """
 
-    family: str = "ladder"
+    family: str | None = None
     text: TextConfig = field(default_factory=TextConfig)
     shapes: dict[str, Any] = field(default_factory=dict)
     vocab_size: int = 4096

@@ -11,6 +11,7 @@ from rbpx.config.model import ModelConfig
 from rbpx.config.options import Bos, Device, Dtype, Format, check_name
 from rbpx.config.placement import MemoryLimits, read_limits
 from rbpx.config.protocol import ProtocolConfig
+from rbpx.config.revisions import named_revisions
 from rbpx.config.study import StudyConfig
 from rbpx.config.suggest import did_you_mean
 from rbpx.errors import RbpxError
@@ -78,7 +79,7 @@ class Request:
             if limit is not None and not 0 < limit < math.inf:
                 raise RbpxError(f"{name}={limit} is not a positive number of {unit}; give one, or leave it out")
         if self.model is not None:
-            check_name("model.revision", self.model.revision)
+            self._check_revision(self.model)
         if self.plot and self.format is not Format.table:
             raise RbpxError(f"plot=true draws for people, format={self.format.value} is for programs; drop one of them")
         if self.spreadsheet and self.format not in (Format.csv, Format.table):
@@ -103,6 +104,15 @@ class Request:
                 raise RbpxError(
                     f"S={S} is not a valid size; give non-embedding parameters up to 1e30, as in S='[1e9,1e10]'"
                 )
+
+    def _check_revision(self, model: ModelConfig) -> None:
+        if isinstance(model.revision, list) and not model.lists_checkpoints:
+            raise RbpxError(
+                f"model.revision lists {len(model.revision)} revisions, but {model.family or 'the model'} is asked for "
+                f"one at a time; sweep them: -m model.revision={','.join(map(str, model.revision))}"
+            )
+        for name in named_revisions(model.revision) if model.lists_checkpoints else [model.revision]:
+            check_name("model.revision", name)
 
     def _check_official(self) -> None:
         if self.protocol is None or self.protocol.name != OFFICIAL or self.model is None:

@@ -39,6 +39,10 @@ class Trunk:
         """Unique within a ladder."""
         return f"{self.size}-seed{self.seed}"
 
+    def model_of(self, step: int) -> Planned:
+        """The finished model of so many steps."""
+        return next(model for model in self.models if model.start is not None and model.step == step)
+
 
 def trunks(recipe: Recipe, sizes: Iterable[str]) -> list[Trunk]:
     """What to train for these sizes, in their order; further seeds come last.
@@ -64,8 +68,13 @@ def trunks(recipe: Recipe, sizes: Iterable[str]) -> list[Trunk]:
 
 def total_params(recipe: Recipe, shape: LadderSize) -> int:
     """N: parameters of a size with its tied head, counted once."""
+    return recipe.vocab_size * shape.hidden + non_embedding_params(shape)
+
+
+def non_embedding_params(shape: LadderSize) -> int:
+    """S: 12 d^2 + 13 d parameters in a layer, and 2 d in the last norm."""
     d = shape.hidden
-    return recipe.vocab_size * d + shape.layers * (12 * d * d + 13 * d) + 2 * d
+    return shape.layers * (12 * d * d + 13 * d) + 2 * d
 
 
 def training_flops(recipe: Recipe, shape: LadderSize, tokens: int) -> float:

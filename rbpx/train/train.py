@@ -17,6 +17,7 @@ from rbpx.errors import RbpxError
 from rbpx.models.devices import require_cuda
 from rbpx.train.cost import TrunkCost, costs
 from rbpx.train.design import token_count, trunks
+from rbpx.train.family import write_family
 from rbpx.train.text import prepare_text
 from rbpx.train.trunk import TrunkTraining
 
@@ -57,13 +58,15 @@ def train_ladder(request: TrainRequest) -> None:
         for row, training in zip(rows, trainings, strict=True):
             reporter.begin(row)
             training.run(request.checkpoint_s, reporter.step)
+    family = write_family(recipe, planned, output)
     for trunk in planned:
         for model in trunk.models:
             folder = output / trunk.size / model.revision
             loss = json.loads((folder / "training.json").read_text())["final_loss_nats"]
-            console.print(
-                f"{trunk.size} {model.revision}: loss {loss:.3f} nats, in {folder}", highlight=False, soft_wrap=True
-            )
+            line = f"{trunk.size} {model.revision}: loss {loss:.3f} nats, in {folder}"
+            console.print(line, highlight=False, soft_wrap=True)
+    how = f"python -m rbpx --config-dir {output} model={family.stem} model.revision=all dataset=pydoc"
+    console.print(f"to measure them: {how}", highlight=False, soft_wrap=True)
 
 
 def _device(device: str) -> str:

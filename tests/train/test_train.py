@@ -16,7 +16,6 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from rbpx.config.recipe import LadderSize, Recipe, TextConfig
-from rbpx.data.corpus import read_stdlib
 from rbpx.errors import RbpxError
 from rbpx.train.design import token_count
 from rbpx.train.loss import chunked_cross_entropy
@@ -80,15 +79,6 @@ def test_only_files_that_share_a_whole_span_with_an_evaluation_text_are_dropped(
     apart = np.concatenate([np.arange(1000, 1025), [7], np.arange(1025, 1050)]).astype(np.uint16)
     short = np.arange(1000, 1030, dtype=np.uint16)
     assert drop_shared([shares_50, shares_49, apart, short], evaluation, 50) == [False, True, True, True]
-
-
-@pytest.fixture
-def small_evaluation(monkeypatch: pytest.MonkeyPatch) -> str:
-    """The evaluation is one module of the standard library: all of it takes long to cut into so small a vocabulary."""
-    argparse = dict(read_stdlib())["argparse.py"]
-    monkeypatch.setattr("rbpx.train.text.read_stdlib", lambda: [("argparse.py", argparse)])
-    monkeypatch.setattr("rbpx.train.text.read_pydoc", list)
-    return argparse
 
 
 def test_a_file_with_a_copy_of_the_standard_library_is_not_trained_on(tmp_path: Path, small_evaluation: str) -> None:
