@@ -6,7 +6,7 @@ its loss lies above that of a finished model of as many tokens, so the two never
 """
 
 import fnmatch
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,7 +15,9 @@ from rbpx.errors import RbpxError
 __all__ = ["Checkpoint", "checkpoints", "named_revisions"]
 
 _RAW: Final = "raw-"
-_WORDS: Final = {  # which of the names, the size's own among them, a word stands for
+_WORDS: Final[
+    Mapping[str, Callable[[str], bool]]
+] = {  # which of the names, the size's own among them, a word stands for
     "all": lambda name: True,
     "finished": lambda name: not name.startswith(_RAW),
     "raw": lambda name: name.startswith(_RAW),

@@ -26,9 +26,12 @@ def test_checkpoints_of_a_trained_ladder_are_measured_with_the_facts_of_their_tr
     answer = here("plan", *of, "model.revision=all", "--format", "json", *store, cwd=cwd, check=0)
     planned = {(row["size"], row["revision"]): row["state"] for row in json.loads(answer.stdout)}
     assert planned == {
-        ("tiny", None): "done", ("tiny", "2.56k"): "done", ("tiny", "raw-128"): "missing", ("tiny", "raw-2.05k"): "missing",
+        ("tiny", None): "done",
+        ("tiny", "2.56k"): "done",
+        ("tiny", "raw-128"): "missing",
+        ("tiny", "raw-2.05k"): "missing",
         ("tiny-seed7", None): "done",
-    }  # fmt: skip
+    }
     here("measure", *of, "model.revision=[raw-*]", *store, cwd=cwd, check=0)
     columns = "size, revision, variant, training_tokens, training_step, unique_tokens, training_seed"
     query = f"SELECT {columns}, training_flops FROM runs ORDER BY 1, training_tokens, 2"
