@@ -207,7 +207,12 @@ def _listed(names: list[str]) -> str:
 def _train_keys() -> str:
     return """\
 size=SIZE         all (default), one, or a list
-tokens=N          training tokens of each size
+tokens=8m         budget of the model that stands for its size
+budgets='[1m,2m]' further ones; '{3k: [1m,2m]}' for some sizes, null for none
+flops='[1e12]'    budgets of compute: C / (6 N) tokens for each size, where that is in flops_tokens='[0.5m,20m]'
+checkpoints=8     log-spaced raw checkpoints, before any decay; '{7k: 8}' for some sizes
+seeds='[43,44]'   further seeds at tokens=; '{3k: [43,44]}' for some sizes
+unique_tokens=1m  reads only so much of the text, again and again
 output=DIR        where the models go, default ladder/
 text.site=DIR     folder with the installed packages, default this interpreter's
 device=auto       or cpu, cuda; threads=N on CPU

@@ -1,7 +1,7 @@
 """The grid of a request: its cells, one family, size and dataset each, with the keys by which they are looked up."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,8 @@ class Cell:
 
     def __str__(self) -> str:
         """The cell as people name it."""
-        return f"{self.family} {self.size} on {self.dataset}"
+        at = "" if self.revision is None else f"@{self.revision}"
+        return f"{self.family} {self.size}{at} on {self.dataset}"
 
     def names(self) -> dict[str, Any]:
         """The names by which people and records distinguish it from other cells."""
@@ -120,6 +121,7 @@ class Member:
     size: str
     model: str
     non_embedding_params: int | None
+    revision: str | None = None
     training: Training = UNKNOWN
 
 
@@ -140,12 +142,24 @@ def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list
             )
     else:
         all_members = [
-            Member(size, s.id, s.non_embedding_params, model.training_of(size, at, len(model.sizes)))
-            for at, (size, s) in enumerate(model.sizes.items())
+            Member(
+                size,
+                checkpoint.id,
+                model.sizes[size].non_embedding_params,
+                checkpoint.revision,
+                model.training_of(size, list(model.sizes).index(size), len(model.sizes), checkpoint.revision),
+            )
+            for size, of_size in model.chosen_checkpoints().items()
+            for checkpoint in of_size
         ]
         family = model.family or "unnamed"
-    sizes = [member.size for member in all_members]
+    sizes = list(dict.fromkeys(member.size for member in all_members))
     unknown = [size for size in wanted or [] if size not in sizes]
+    if unknown and unknown[0] in model.sizes:
+        raise RbpxError(
+            f"size={unknown[0]} of {family} has no checkpoint model.revision={model.revision}; "
+            f"sizes that have: {', '.join(sizes)}"
+        )
     if unknown:
         raise RbpxError(f"size={unknown[0]} is unknown in family {family}; known: {', '.join(sizes)}, or size=all")
     return family, [member for member in all_members if wanted is None or member.size in wanted]
@@ -164,7 +178,8 @@ def _members_by_id(model: ModelConfig) -> list[Member]:
     if len(set(labels)) < len(labels):
         labels = names
     return [
-        Member(label, name, None, model.training_of(None, at, len(names)))
+        Member(label, name, None, revision, model.training_of(None, at, len(names), revision))
+        for revision in model.revisions()
         for at, (label, name) in enumerate(zip(labels, names, strict=True))
     ]
 
@@ -188,48 +203,32 @@ def cells(
         raise RbpxError(INCOMPLETE)
     if request.dtype is None:
         raise RbpxError("dtype=null is not a precision to measure in; give dtype=float32, bfloat16 or float16")
-    grid = []
-    for revision in model.revisions():
-        at = replace(model, revision=revision)
-        family, chosen = members(at, request.sizes())
-        grid += [_cell(request, at, family, member, text_hash, model_hashes[member.model], beside) for member in chosen]
+    family, chosen = members(model, request.sizes())
+    grid = [
+        Cell(
+            family=family,
+            size=member.size,
+            model=member.model,
+            model_hash=model_hashes[member.model],
+            revision=member.revision if model.lists_checkpoints or model_hashes[member.model] is None else None,
+            non_embedding_params=member.non_embedding_params,
+            dataset=dataset.name,
+            text_hash=text_hash,
+            protocol=protocol.name,
+            window=protocol.window,
+            whole=protocol.whole,
+            stride=protocol.stride,
+            padding=protocol.padding.value,
+            bos=model.bos.value,
+            dtype=request.dtype.value,
+            limit=request.limit,
+            seed=request.seed,
+            deterministic=request.deterministic,
+            pickled=model.pickled,
+            training=member.training.over((beside or {}).get(member.model, UNKNOWN)),
+        )
+        for member in chosen
+    ]
     if len({(cell.size, cell.revision) for cell in grid}) < len(grid):
         raise RbpxError(f"model.revision={model.revision}: a folder has no revisions; drop it")
     return grid
-
-
-def _cell(
-    request: Request,
-    model: ModelConfig,
-    family: str,
-    member: Member,
-    text_hash: str | None,
-    model_hash: str | None,
-    beside: Mapping[str, Training] | None,
-) -> Cell:
-    dataset, protocol = request.dataset, request.protocol
-    assert dataset is not None
-    assert protocol is not None
-    assert request.dtype is not None
-    return Cell(
-        family=family,
-        size=member.size,
-        model=member.model,
-        model_hash=model_hash,
-        revision=None if model_hash is not None else model.revision,
-        non_embedding_params=member.non_embedding_params,
-        dataset=dataset.name,
-        text_hash=text_hash,
-        protocol=protocol.name,
-        window=protocol.window,
-        whole=protocol.whole,
-        stride=protocol.stride,
-        padding=protocol.padding.value,
-        bos=model.bos.value,
-        dtype=request.dtype.value,
-        limit=request.limit,
-        seed=request.seed,
-        deterministic=request.deterministic,
-        pickled=model.pickled,
-        training=member.training.over((beside or {}).get(member.model, UNKNOWN)),
-    )

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from rbpx.config.checkpoints import chosen_revisions
 from rbpx.config.options import Bos
+from rbpx.config.revisions import Checkpoint, checkpoints
 from rbpx.config.training import Training, checked_training
 from rbpx.errors import RbpxError
 
@@ -35,6 +36,7 @@ class SizeConfig:
         training_seed: what tells it from other trainings of its shape: sizes with one S and different seeds are
             replicates.
         variant: what is being compared, such as an optimizer or the data.
+        revisions: names of further checkpoints of this size, in folders beside the one of `id`.
     """
 
     id: str
@@ -48,6 +50,7 @@ class SizeConfig:
     unique_tokens: int | None = None
     training_seed: int | None = None
     variant: str | None = None
+    revisions: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -58,7 +61,7 @@ class ModelConfig:
         family: its name.
         id: hub ids or folders in place of the sizes.
         revision: branch, tag or commit on the hub, such as Pythia's step1000; a list of them; `all` or `log`, all or
-            log-spaced ones of the checkpoints.
+            log-spaced ones of the checkpoints; where these lie in folders also a pattern, `finished` or `raw`.
         checkpoints: steps at which a state was published as revision stepN: whole numbers, and ranges
             {from: 1000, to: 143000, by: 1000}.
         bos: which special tokens begin a document.
@@ -96,21 +99,37 @@ class ModelConfig:
     seed: Any = None
     variant: Any = None
 
+    @property
+    def lists_checkpoints(self) -> bool:
+        """Whether its file says which checkpoints there are in folders."""
+        return self.id is None and any(size.revisions for size in self.sizes.values())
+
     def revisions(self) -> list[str | None]:
-        """The revisions that are asked for, in order.
+        """The revisions that are asked for, in order; None is what stands for a size.
 
         Raises:
-            RbpxError: `all` or `log` of a family that lists no checkpoints, or names that are not valid.
+            RbpxError: there is none of that name, `all` or `log` of a family that lists no checkpoints, or no names.
         """
+        if self.lists_checkpoints:
+            return list(dict.fromkeys(each.revision for of in self.chosen_checkpoints().values() for each in of))
         return chosen_revisions(self.revision, self.checkpoints, self.family)
 
-    def training_of(self, size: str | None, place: int, n_models: int) -> Training:
+    def chosen_checkpoints(self) -> dict[str, list[Checkpoint]]:
+        """The checkpoints of each size that `revision` means; raises as `revisions`."""
+        if not self.lists_checkpoints:
+            chosen = self.revisions()
+            return {size: [Checkpoint(each, entry.id) for each in chosen] for size, entry in self.sizes.items()}
+        entries = {size: (entry.id, entry.revisions) for size, entry in self.sizes.items()}
+        return checkpoints(entries, self.revision, self.family or "unnamed")
+
+    def training_of(self, size: str | None, place: int, n_models: int, revision: str | None = None) -> Training:
         """What is known of the training of one model at its revision: keys first, then its entry and the rule of steps.
 
         Args:
             size: its label in `sizes`; None for a model that is given by its id.
             place: of the model in the family, from 0.
             n_models: of the family.
+            revision: of the model.
 
         Raises:
             RbpxError: a key is not what its name says, or lists another number of values.
@@ -118,7 +137,6 @@ class ModelConfig:
         typed = {fact: _one_of(getattr(self, key), place, n_models, key) for fact, key in _KEYS.items()}
         by_key = checked_training(typed, "model", {fact: f"model.{key}" for fact, key in _KEYS.items()})
         entry = Training() if size is None else Training(**{fact: getattr(self.sizes[size], fact) for fact in _KEYS})
-        revision = None if self.revision is None else str(self.revision)
         return by_key.over(entry.at_revision(revision, self.tokens_per_step, self.steps))
 
     def shape_of(self, size: str) -> dict[str, Any]:

@@ -48,29 +48,47 @@ class TextConfig:
 class Recipe:
     """Everything that determines the weights of a ladder.
 
+    Amounts of tokens are whole numbers, or text such as 8m, 1.24m and 930k; each is rounded down to whole steps. Where
+    a value is per size, a mapping from size to value speaks of these sizes, anything else of all.
+
     Attributes:
-        family: name of the family.
+        family: name of the family; None is that of the output's folder.
         text: where the training text comes from.
         shapes: size name -> `LadderSize`, or its fields as in a file of experiments/.
         vocab_size: entries of the byte-level BPE.
-        tokens: training tokens, the same ones in the same order for every size.
+        tokens: budget of the model that stands for its size, the default revision.
+        budgets: further budgets, a list of tokens, per size.
+        flops: budgets of compute C; each size gets a budget of C / (6 N) tokens, N parameters with the head, where
+            that is in `flops_tokens`.
+        flops_tokens: least and most tokens of a budget that comes from `flops`.
+        checkpoints: how many log-spaced raw checkpoints of the trunk are kept, per size.
+        seeds: further training seeds, a list, per size; each gives one more model of `tokens`.
         context: tokens of a window.
         windows_per_step: windows in one optimizer step.
+        unique_tokens: of the text that are read, again and again where a budget is larger; None is all of it.
         learning_rate: peak rate at hidden width 1; the peak of a size is learning_rate / sqrt(hidden).
-        warmup_steps: steps of linear warm-up before the cosine decay to a tenth.
+        warmup_steps: steps of linear warm-up before the rate stays at its peak.
+        decay: share of a budget's steps, at its end, in which the rate decays to zero.
         weight_decay: of matrices; vectors have none.
         seed: of the file order, the window order and the initial weights.
     """
 
-    family: str = "ladder"
+    family: str | None = None
     text: TextConfig = field(default_factory=TextConfig)
     shapes: dict[str, Any] = field(default_factory=dict)
     vocab_size: int = 4096
-    tokens: int = 10_000_000
+    tokens: Any = 8_000_000
+    budgets: Any = None
+    flops: Any = None
+    flops_tokens: Any = (500_000, 20_000_000)
+    checkpoints: Any = None
+    seeds: Any = None
     context: int = 512
     windows_per_step: int = 16
+    unique_tokens: Any = None
     learning_rate: float = 0.04
     warmup_steps: int = 100
+    decay: float = 0.2
     weight_decay: float = 0.1
     seed: int = 42
 
@@ -81,9 +99,9 @@ class Recipe:
         }
 
     @property
-    def n_steps(self) -> int:
-        """Optimizer steps that consume `tokens`, rounded down."""
-        return self.tokens // (self.context * self.windows_per_step)
+    def tokens_per_step(self) -> int:
+        """Tokens that one optimizer step is trained on."""
+        return self.context * self.windows_per_step
 
 
 @dataclass
@@ -91,11 +109,11 @@ class TrainRequest(Recipe):
     """The request of `python -m rbpx train`: a recipe, and what does not determine the weights.
 
     Attributes:
-        size: sizes to train, or all.
+        size: sizes to train, in this order, or all.
         output: folder of the models.
         device: where to train.
         threads: of the CPU; 0 leaves the choice to torch.
-        checkpoint_s: seconds between checkpoints.
+        checkpoint_s: seconds between saves of a training in progress.
         study: the named study that the recipe comes from.
     """
 

@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 
 from rbpx.config.dataset import UNNAMED
+from rbpx.config.model import ModelConfig
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
@@ -256,8 +257,15 @@ def _choices(request: Request) -> dict[str, list[str] | None]:
         "sizes": request.sizes(),
         "datasets": None if dataset is None else [dataset.name],
         "protocols": None if protocol is None else [protocol.name],
-        "revisions": None if model is None or model.revision is None else model.revisions(),
+        "revisions": None if model is None else _revisions(model),
     }
+
+
+def _revisions(model: ModelConfig) -> list[str] | None:
+    """The labels of the revisions that are asked for; None for all, and where models without a label are among them."""
+    labels = [] if model.revision is None else model.revisions()
+    named = [label for label in labels if label is not None]
+    return named if named and len(named) == len(labels) else None
 
 
 def _narrowed(

@@ -12,7 +12,7 @@ BUNDLED = "rbpx:"
 PICKLE = "pytorch_model.bin"  # a single file; `PICKLE_INDEX` names several
 PICKLE_INDEX = f"{PICKLE}.index.json"
 _SAFE_INDEX = "model.safetensors.index.json"
-_PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parents[1]
 # Keys of config.json that do not change what the model computes.
 _IGNORED_KEYS = {"transformers_version", "_name_or_path", "dtype", "torch_dtype", "architectures"}
 
@@ -24,7 +24,7 @@ def local_folder(model: str, pickled: bool = False) -> Path | None:
         RbpxError: the id looks like a path, but there is no model at it.
     """
     if model.startswith(BUNDLED):
-        return _checked(_PACKAGE / model.removeprefix(BUNDLED), model, pickled)
+        return _checked(PACKAGE / model.removeprefix(BUNDLED), model, pickled)
     path = Path(model).expanduser()
     if path.exists():
         return _checked(path, model, pickled)

@@ -6,18 +6,22 @@ from typing import Any
 
 from rbpx.errors import RbpxError, first_line
 from rbpx.files.digest import digest
+from rbpx.models.folder import PACKAGE
 
 
 def load_tokenizer(folder: Path, name: str) -> Any:
-    """The fast tokenizer of a model folder.
+    """The fast tokenizer of a model folder; bundled models share one, which lies above them.
 
     Raises:
         RbpxError: there is none, or it does not report the offsets of its tokens in the text.
     """
     from transformers import AutoTokenizer
 
+    holder = folder
+    if folder.is_relative_to(PACKAGE):
+        holder = next(filter(_has_tokenizer, (folder, *folder.parents)), folder)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(holder, trust_remote_code=False, local_files_only=True)
     except (OSError, ValueError, KeyError, ImportError, TypeError, json.JSONDecodeError) as problem:
         raise RbpxError(f"{name} has a tokenizer that cannot be loaded: {first_line(problem)}") from None
     if not tokenizer.is_fast:
@@ -25,6 +29,10 @@ def load_tokenizer(folder: Path, name: str) -> Any:
     if not tokenizer("a", add_special_tokens=False)["input_ids"]:
         raise RbpxError(f"{name} has no tokenizer: {folder} lacks tokenizer.json; copy it from the model's source")
     return tokenizer
+
+
+def _has_tokenizer(folder: Path) -> bool:
+    return (folder / "tokenizer.json").is_file()
 
 
 def hash_tokenizer(tokenizer: Any) -> str:

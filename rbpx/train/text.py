@@ -111,8 +111,10 @@ def _encode(tokenizer: Tokenizer, texts: list[str]) -> list[Ids]:
 def prepare_text(recipe: Recipe, folder: Path) -> None:
     """Write `windows.npy` [n_windows, context + 1], `tokenizer.json` and `text.json` (provenance) into `folder`.
 
+    All windows of the text are there, in a seeded order; a training reads as many of them as its budget takes.
+
     Raises:
-        RbpxError: a package is missing, or the text has fewer tokens than the recipe needs.
+        RbpxError: a package is missing, or the text has fewer tokens than one step takes.
     """
     packages = find_packages(recipe)
     files, contents = [], set()
@@ -132,30 +134,29 @@ def prepare_text(recipe: Recipe, folder: Path) -> None:
     end = np.asarray([tokenizer.token_to_id(END_OF_TEXT)], np.uint16)
     stream = np.concatenate([part for _, ids in kept for part in (ids, end)])
     width = recipe.context + 1
-    n_windows = recipe.n_steps * recipe.windows_per_step
-    if len(stream) // width < n_windows:
-        raise RbpxError(
-            f"the packages give {len(stream):,} tokens, but the recipe needs {n_windows * width:,}; "
-            "name more packages, raise text.package_bytes or lower tokens"
-        )
     windows = stream[: len(stream) // width * width].reshape(-1, width)
-    order = np.random.default_rng(recipe.seed).permutation(len(windows))[:n_windows]
+    if len(windows) < recipe.windows_per_step:
+        raise RbpxError(
+            f"the packages give {len(stream):,} tokens, but one step of the recipe takes "
+            f"{recipe.windows_per_step * width:,}; name more packages or raise text.package_bytes"
+        )
+    windows = windows[np.random.default_rng(recipe.seed).permutation(len(windows))]
 
     digest = hashlib.sha256()
     for source, _ in kept:
         digest.update(f"{source.package}\0{source.path}\0{source.text}\0".encode())
     with atomic_write(folder / "windows.npy") as temporary, temporary.open("wb") as file:
-        np.save(file, windows[order])
+        np.save(file, windows)
     with atomic_write(folder / "tokenizer.json") as temporary:
         tokenizer.save(str(temporary))
     provenance = {
         "text_hash": digest.hexdigest()[:16],
-        "windows_hash": hashlib.sha256(np.ascontiguousarray(windows[order]).tobytes()).hexdigest()[:16],
+        "windows_hash": hashlib.sha256(windows.tobytes()).hexdigest()[:16],
         "files": len(kept),
         "files_dropped_for_shared_spans": len(files) - len(kept),
         "bytes": sum(len(f.text.encode()) for f, _ in kept),
         "tokens_available": len(stream),
-        "tokens_used": int(n_windows * recipe.context),
+        "windows": len(windows),
         "evaluation_python": sys.version.split()[0],
         "packages": [_package_facts(name, package) for name, package in packages.items()],
     }

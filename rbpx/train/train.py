@@ -1,25 +1,34 @@
-"""The verb `train`: prepare the training text once, then train each size of a ladder."""
+"""The verb `train`: prepare the training text once, then train the models of each size of a ladder."""
 
+import json
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from filelock import FileLock
 from rich.console import Console
-from rich.progress import Progress, TextColumn, TimeRemainingColumn
+from rich.progress import Progress, TextColumn
+from rich.table import Table
 
 from rbpx.config.recipe import Recipe, TrainRequest
 from rbpx.errors import RbpxError
 from rbpx.models.devices import require_cuda
-from rbpx.train.model import train_size
+from rbpx.train.cost import TrunkCost, costs
+from rbpx.train.design import token_count, trunks
+from rbpx.train.family import write_family
 from rbpx.train.text import prepare_text
+from rbpx.train.trunk import TrunkTraining
+
+_PLAIN_EVERY_S = 15.0
 
 
 def train_ladder(request: TrainRequest) -> None:
-    """Prepare the text once, then train each requested size; sizes that are trained already are skipped.
+    """Prepare the text once, say the cost, then train each requested size; models that are there are skipped.
 
     Raises:
-        RbpxError: a size is unknown, the device is not available, or the text does not match the recipe.
+        RbpxError: a size is unknown, the device is not available, or what lies in the output is of another recipe.
     """
     recipe: Recipe = request
     sizes = request.size if isinstance(request.size, list) else [request.size]
@@ -29,8 +38,8 @@ def train_ladder(request: TrainRequest) -> None:
         raise RbpxError(
             f"size={unknown[0] if unknown else 'none'} has no shape; sizes with a shape: {', '.join(recipe.shapes)}"
         )
-    if recipe.n_steps < 1:
-        raise RbpxError(f"tokens={recipe.tokens} is less than one step of {recipe.context * recipe.windows_per_step:,}")
+    planned = trunks(recipe, sizes)
+    unique = None if recipe.unique_tokens is None else token_count(recipe.unique_tokens, "unique_tokens")
     device = _device(request.device.value)
     if request.threads:
         torch.set_num_threads(request.threads)
@@ -42,9 +51,22 @@ def train_ladder(request: TrainRequest) -> None:
         if not (text / "text.json").is_file():
             console.print("preparing the training text: tokenizer, spans shared with the evaluation texts, windows")
             prepare_text(recipe, text)
-    for size in sizes:
-        final = _train_with_progress(console, recipe, size, text, output / size, device, request.checkpoint_s)
-        console.print(f"{size}: loss {final:.3f} nats, in {output / size}", highlight=False)
+    trainings = [TrunkTraining(recipe, trunk, unique, output, device) for trunk in planned]
+    rows = costs(recipe, [(trunk, each.steps_left()) for trunk, each in zip(planned, trainings, strict=True)], device)
+    _print_costs(console, recipe, rows)
+    with _Reporter(console, recipe, rows) as reporter:
+        for row, training in zip(rows, trainings, strict=True):
+            reporter.begin(row)
+            training.run(request.checkpoint_s, reporter.step)
+    family = write_family(recipe, planned, output)
+    for trunk in planned:
+        for model in trunk.models:
+            folder = output / trunk.size / model.revision
+            loss = json.loads((folder / "training.json").read_text())["final_loss_nats"]
+            line = f"{trunk.size} {model.revision}: loss {loss:.3f} nats, in {folder}"
+            console.print(line, highlight=False, soft_wrap=True)
+    how = f"python -m rbpx --config-dir {output} model={family.stem} model.revision=all dataset=pydoc"
+    console.print(f"to measure them: {how}", highlight=False, soft_wrap=True)
 
 
 def _device(device: str) -> str:
@@ -56,20 +78,74 @@ def _device(device: str) -> str:
     return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
 
 
-def _train_with_progress(
-    console: Console, recipe: Recipe, size: str, text: Path, folder: Path, device: str, checkpoint_s: float
-) -> float:
-    """Train one size with a progress bar, or a line every 100 steps; returns its final loss in nats."""
-    columns = (TextColumn("{task.description}"), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
-        bar = bars.add_task(size, total=recipe.n_steps)
+def _print_costs(console: Console, recipe: Recipe, rows: Sequence[TrunkCost]) -> None:
+    """A line for each trunk, and the sum."""
+    table = Table("size", "seed", "models", "M tokens", "FLOPs", "weights, MiB", "left: M tokens", "left: time")
+    million = recipe.tokens_per_step / 1e6
+    for row in rows:
+        table.add_row(
+            row.trunk.size,
+            str(row.trunk.seed),
+            str(len(row.trunk.models)),
+            f"{row.steps * million:.3g}",
+            f"{row.flops:.2e}",
+            f"{row.mib:.2f}",
+            f"{row.steps_left * million:.3g}",
+            _duration(row.left_s),
+        )
+    table.add_section()
+    table.add_row(
+        "all",
+        "",
+        str(sum(len(row.trunk.models) for row in rows)),
+        f"{sum(row.steps for row in rows) * million:.3g}",
+        f"{sum(row.flops for row in rows):.2e}",
+        f"{sum(row.mib for row in rows):.2f}",
+        f"{sum(row.steps_left for row in rows) * million:.3g}",
+        _duration(sum(row.left_s for row in rows)),
+    )
+    console.print(table)
 
-        def report(step: int, loss_nats: float) -> None:
-            bars.update(bar, completed=step, description=f"{size}: loss {loss_nats:.3f} nats")
-            if not console.is_terminal and step % 100 == 0:
-                print(
-                    f"{size}: step {step} of {recipe.n_steps}, loss {loss_nats:.3f} nats", file=sys.stderr, flush=True
-                )
 
-        facts = train_size(recipe, size, text, folder, device, checkpoint_s, report)
-    return float(facts["final_loss_nats"])
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+
+
+class _Reporter:
+    """Progress over everything that is left: a bar on a terminal, now and then a line elsewhere."""
+
+    def __init__(self, console: Console, recipe: Recipe, rows: Sequence[TrunkCost]) -> None:
+        self._console, self._tokens_per_step = console, recipe.tokens_per_step
+        self._left_s = sum(row.left_s for row in rows)
+        self._bars = Progress(TextColumn("{task.description}"), console=console, disable=not console.is_terminal)
+        self._bar = self._bars.add_task("")
+        self._steps = 0
+        self._said = time.monotonic()
+
+    def __enter__(self) -> "_Reporter":
+        self._bars.start()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._bars.stop()
+
+    def begin(self, row: TrunkCost) -> None:
+        """The training of a trunk begins."""
+        self._row, self._after_s = row, self._left_s - row.left_s
+        self._left_s, self._steps, self._began = self._after_s, 0, time.monotonic()
+
+    def step(self, steps: int, loss_nats: float) -> None:
+        """So many steps of it are done."""
+        self._steps += steps
+        now = time.monotonic()
+        step_s = (now - self._began) / self._steps
+        left_s = (self._row.steps_left - self._steps) * step_s + self._after_s
+        line = (
+            f"{self._row.trunk.name}: step {self._steps} of {self._row.steps_left}, loss {loss_nats:.3f} nats, "
+            f"{self._tokens_per_step / step_s:,.0f} tokens/s, {_duration(left_s)} left"
+        )
+        self._bars.update(self._bar, description=line)
+        if not self._console.is_terminal and (now - self._said > _PLAIN_EVERY_S or self._steps == self._row.steps_left):
+            print(line, file=sys.stderr, flush=True)
+            self._said = now

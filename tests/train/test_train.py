@@ -1,9 +1,11 @@
 """Training keeps clear of the evaluation, a kill loses nothing, the bundled ladder is what its recipe says."""
 
 import json
+import math
 import shutil
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +16,10 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from rbpx.config.recipe import LadderSize, Recipe, TextConfig
-from rbpx.data.corpus import read_stdlib
 from rbpx.errors import RbpxError
+from rbpx.train.design import token_count
 from rbpx.train.loss import chunked_cross_entropy
+from rbpx.train.model import build_model
 from rbpx.train.text import drop_shared, prepare_text
 from rbpx.train.tokenizer import train_tokenizer
 from tests.support.commands import here
@@ -78,15 +81,6 @@ def test_only_files_that_share_a_whole_span_with_an_evaluation_text_are_dropped(
     assert drop_shared([shares_50, shares_49, apart, short], evaluation, 50) == [False, True, True, True]
 
 
-@pytest.fixture
-def small_evaluation(monkeypatch: pytest.MonkeyPatch) -> str:
-    """The evaluation is one module of the standard library: all of it takes long to cut into so small a vocabulary."""
-    argparse = dict(read_stdlib())["argparse.py"]
-    monkeypatch.setattr("rbpx.train.text.read_stdlib", lambda: [("argparse.py", argparse)])
-    monkeypatch.setattr("rbpx.train.text.read_pydoc", list)
-    return argparse
-
-
 def test_a_file_with_a_copy_of_the_standard_library_is_not_trained_on(tmp_path: Path, small_evaluation: str) -> None:
     files = {
         "corpus/own.py": written(400, "matrix"),
@@ -98,7 +92,8 @@ def test_a_file_with_a_copy_of_the_standard_library_is_not_trained_on(tmp_path: 
     facts = json.loads((tmp_path / "text" / "text.json").read_text())
     assert (facts["files"], facts["files_dropped_for_shared_spans"]) == (1, 1)
     assert facts["packages"] == [{"name": "corpus", "version": "1.0", "licence": "MIT"}]
-    assert np.load(tmp_path / "text" / "windows.npy").shape == (64, 33)
+    assert np.load(tmp_path / "text" / "windows.npy").shape == (facts["windows"], 33)
+    assert facts["windows"] == facts["tokens_available"] // 33
 
 
 def test_a_package_of_another_version_is_refused(tmp_path: Path) -> None:
@@ -109,43 +104,135 @@ def test_a_package_of_another_version_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_evaluation")
 def test_too_little_text_is_refused(tmp_path: Path) -> None:
-    site = a_site(tmp_path / "site", {"corpus/own.py": written(30, "matrix")})
-    with pytest.raises(RbpxError, match="but the recipe needs"):
+    site = a_site(tmp_path / "site", {"corpus/own.py": written(3, "matrix")})
+    with pytest.raises(RbpxError, match="but one step of the recipe takes 132"):
         prepare_text(recipe_for(site), tmp_path / "text")
 
 
 KEYS = (
     "~experiment", "+text.packages.corpus='1.0'", "+shapes.tiny={hidden: 8, layers: 1, heads: 1}",
-    "vocab_size=300", "tokens=30720", "context=32", "windows_per_step=4", "warmup_steps=4", "checkpoint_s=0",
+    "vocab_size=300", "context=32", "windows_per_step=4", "warmup_steps=4",
     "device=cpu", "threads=1",
 )  # fmt: skip
+GRID = ("tokens=1280", "budgets=[5.2k]", "checkpoints=2", "seeds=[7]")  # 10 and 40 steps of 128 tokens
+
+
+@pytest.fixture
+def words(tmp_path: Path, small_evaluation: str) -> tuple[str, ...]:
+    """Keys of a tiny ladder, whose text has 1,200 windows or so; its evaluation is small too."""
+    files = {"corpus/own.py": written(6000, "matrix")[:95_000], "corpus/b.py": written(1500, "ring")}
+    return ("train", f"text.site={a_site(tmp_path / 'site', files)}", *KEYS)
+
+
+def weights_of(folder: Path) -> dict[str, dict[str, torch.Tensor]]:
+    """The weights of each model below a folder, by its place there."""
+    return {str(f.parent.relative_to(folder)): load_file(f) for f in sorted(folder.rglob("model.safetensors"))}
+
+
+def assert_same(one: Path, other: Path) -> None:
+    """Two ladders have the same models, to the bit, and the same records but for the time."""
+    weights = weights_of(one), weights_of(other)
+    assert weights[0].keys() == weights[1].keys()
+    for model, tensors in weights[0].items():
+        assert all(torch.equal(tensor, weights[1][model][name]) for name, tensor in tensors.items())
+        facts = [json.loads((folder / model / "training.json").read_text()) for folder in (one, other)]
+        assert facts[0] | {"wall_s": 0} == facts[1] | {"wall_s": 0}
+
+
+def killed_when_written(words: tuple[str, ...], cwd: Path, file: Path) -> None:
+    """Start a command in a process of its own, and kill it as soon as it has written a file."""
+    before = file.stat().st_mtime_ns if file.is_file() else 0
+    command, deadline = Warm(*words, cwd=cwd), time.monotonic() + 200
+    while command.poll() is None and time.monotonic() < deadline:
+        with suppress(FileNotFoundError):
+            if file.stat().st_mtime_ns > before:
+                break
+        time.sleep(0.001)
+    command.kill()
+    command.communicate()
+    assert command.returncode == -signal.SIGKILL
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("small_evaluation")
-def test_a_training_that_is_killed_continues_to_the_same_weights(cwd: Path, tmp_path: Path) -> None:
-    """The one that is killed has a process of its own, and reads the text that was prepared for the other."""
-    site = a_site(
-        tmp_path / "site", {"corpus/own.py": written(6000, "matrix")[:95_000], "corpus/b.py": written(1500, "ring")}
-    )
-    words = ["train", f"text.site={site}", *KEYS]
-    here(*words, f"output={tmp_path / 'whole'}", cwd=cwd, check=0)
-    shutil.copytree(tmp_path / "whole" / "text", tmp_path / "killed" / "text")
-    killed = Warm(*words, f"output={tmp_path / 'killed'}", cwd=cwd)
-    checkpoint, deadline = tmp_path / "killed" / "tiny.checkpoint.pt", time.monotonic() + 200
-    while not checkpoint.is_file() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    killed.kill()
-    killed.communicate()
-    assert killed.returncode == -signal.SIGKILL
-    assert not (tmp_path / "killed" / "tiny").exists()
-    here(*words, f"output={tmp_path / 'killed'}", cwd=cwd, check=0)
-    whole, resumed = (load_file(tmp_path / name / "tiny" / "model.safetensors") for name in ("whole", "killed"))
-    assert whole.keys() == resumed.keys()
-    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
-    facts = [json.loads((tmp_path / name / "tiny" / "training.json").read_text()) for name in ("whole", "killed")]
-    assert facts[0]["curve_nats"] == facts[1]["curve_nats"]
-    assert facts[0]["curve_nats"][-1] < facts[0]["curve_nats"][0] - 0.5
+def test_a_training_that_is_killed_anywhere_continues_to_the_same_weights(
+    words: tuple[str, ...], cwd: Path, tmp_path: Path
+) -> None:
+    """On the trunk, in a branch, after a model; those that are killed read the text prepared for the other."""
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    answer = here(*words, *GRID, f"output={whole}", cwd=cwd, check=0)
+    assert "tiny 5.12k: loss" in answer.stderr
+    shutil.copytree(whole / "text", killed / "text")
+    line = (*words, *GRID, f"output={killed}")
+    trunk, branch = (killed / "state" / f"tiny-seed42.{part}.pt" for part in ("trunk", "branch"))
+    often = (*line, "checkpoint_s=0")
+    killed_when_written(often, cwd, trunk)
+    assert not (killed / "tiny" / "1.28k").exists()
+    killed_when_written(often, cwd, killed / "tiny" / "1.28k" / "config.json")
+    killed_when_written(often, cwd, branch)
+    assert not (killed / "tiny" / "5.12k").exists()
+    here(*line, cwd=cwd, check=0)
+    assert_same(whole, killed)
+    models = ("1.28k", "5.12k", "raw-128", "raw-4.1k", "seed7-1.28k")
+    assert list(weights_of(whole)) == [f"tiny/{model}" for model in models]
+
+
+@pytest.mark.slow
+def test_a_larger_budget_continues_the_trunk_and_a_smaller_one_repeats_it(
+    words: tuple[str, ...], cwd: Path, tmp_path: Path
+) -> None:
+    once, grown = tmp_path / "once", tmp_path / "grown"
+    here(*words, "tokens=5120", "budgets=[1280,8960]", f"output={once}", cwd=cwd, check=0)
+    shutil.copytree(once / "text", grown / "text")
+    here(*words, "tokens=5120", f"output={grown}", cwd=cwd, check=0)
+    longer = here(*words, "tokens=5120", "budgets=[8960]", f"output={grown}", cwd=cwd, check=0)
+    assert "step 38 of 38, loss" in longer.stderr  # the trunk from step 32 to 56, the branch from there to 70
+    here(*words, "tokens=5120", "budgets=[1280,8960]", f"output={grown}", cwd=cwd, check=0)
+    assert_same(once, grown)
+
+
+@pytest.mark.slow
+def test_a_finished_model_is_what_a_plain_loop_gives(words: tuple[str, ...], cwd: Path, tmp_path: Path) -> None:
+    """Straight to its end, with torch's own cross-entropy and rates written out; the text is read more than once."""
+    output = tmp_path / "ladder"
+    here(*words, "tokens=2560", "budgets=[640]", "unique_tokens=1000", f"output={output}", cwd=cwd, check=0)
+    facts = json.loads((output / "tiny" / "2.56k" / "training.json").read_text())
+    assert (facts["steps"], facts["tokens"], facts["unique_tokens"], facts["variant"]) == (20, 2560, 31 * 32, None)
+    parameters = 300 * 8 + 12 * 64 + 13 * 8 + 2 * 8
+    assert facts["training_flops"] == 6 * parameters * 2560
+    windows = np.load(output / "text" / "windows.npy")[:31].astype(np.int64)
+    model = build_model(recipe_for(tmp_path), LadderSize(8, 1, 1), 42)
+    optimizer = torch.optim.AdamW(
+        [{"params": [p for p in model.parameters() if (p.ndim > 1) == is_matrix], "weight_decay": decay}
+         for is_matrix, decay in ((True, 0.1), (False, 0.0))],
+        betas=(0.9, 0.95),
+    )  # fmt: skip
+    losses = []
+    for step in range(20):
+        share = min(1.0, (step + 1) / 4) if step < 16 else 1 - math.sqrt((step - 16) / 4)
+        for group in optimizer.param_groups:
+            group["lr"] = 0.04 / math.sqrt(8) * share
+        ids = torch.from_numpy(windows[[(4 * step + i) % 31 for i in range(4)]])
+        with torch.autocast("cpu", torch.bfloat16):
+            hidden = model.gpt_neox(ids[:, :-1])[0]
+        logits = hidden.float() @ model.gpt_neox.embed_in.weight.T
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    assert facts["curve_nats"] == [pytest.approx(np.mean(losses), abs=1e-3)]
+    assert facts["final_loss_nats"] == pytest.approx(losses[-1], abs=1e-3)
+
+
+@pytest.mark.slow
+def test_models_of_another_recipe_are_refused(words: tuple[str, ...], cwd: Path, tmp_path: Path) -> None:
+    output = f"output={tmp_path / 'ladder'}"
+    here(*words, "tokens=1280", output, cwd=cwd, check=0)
+    answer = here(*words, "tokens=1280", "learning_rate=0.05", output, cwd=cwd, check=2)
+    assert "tiny/1.28k was trained by another recipe; train into another output=" in answer.stderr
+    answer = here(*words, "tokens=2560", "learning_rate=0.05", output, cwd=cwd, check=2)
+    assert "is of another recipe" in answer.stderr
 
 
 # ------------------------------------------------------------------------------------------------ the bundled ladder
@@ -183,7 +270,7 @@ def test_a_bundled_model_is_what_the_family_says(size: str) -> None:
 
 def test_every_size_saw_the_same_tokens_with_one_tokenizer_and_bigger_is_better() -> None:
     facts = [json.loads((LADDER / size / "training.json").read_text()) for size in SIZES]
-    assert {fact["tokens"] for fact in facts} == {STUDY.tokens // (16 * 512) * 16 * 512}
+    assert {fact["tokens"] for fact in facts} == {token_count(STUDY.tokens, "tokens") // (16 * 512) * 16 * 512}
     losses = [fact["final_loss_nats"] for fact in facts]
     assert losses == sorted(losses, reverse=True)
     assert len({(LADDER / size / "tokenizer.json").read_bytes() for size in SIZES}) == 1

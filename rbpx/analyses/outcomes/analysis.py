@@ -98,7 +98,7 @@ def _correlation(total_4ML: Floats, lengths: Sequence[int]) -> Floats:
     return np.where(N_L == 1, 0.0, r)
 
 
-def _exponents(S: Sequence[int], y_BM: Floats) -> Floats:
+def _exponents(S: Sequence[float], y_BM: Floats) -> Floats:
     """Exponents of the tokens' law under each resample, in closed form; NaN where there is none."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(line(np.log(S), np.log(y_BM))[:, 1])

@@ -59,7 +59,7 @@ class OutcomeLaws:
 
     k: int | None
     sizes: tuple[str, ...]
-    S: tuple[int, ...]
+    S: tuple[float, ...]
     lengths: tuple[int, ...]
     trials_ML: Floats
     passed_ML: Floats
@@ -86,7 +86,7 @@ class OutcomesResult:
 
 
 def recover(
-    S: Sequence[int],
+    S: Sequence[float],
     lengths: Sequence[int],
     total_4ML: Floats,
     total_4BML: Floats | None,

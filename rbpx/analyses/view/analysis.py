@@ -138,7 +138,7 @@ def _telling(rows: list[Record], runs: list[Run]) -> tuple[int, str]:
     return chosen, f"it gains most nats a token from {name_of(first)} to {name_of(last)}"
 
 
-def _size(run: Run) -> int:
+def _size(run: Run) -> float:
     return run.non_embedding_params
 
 

@@ -70,8 +70,8 @@ def magnitude(value: float | None) -> Entry:
     return Entry(short(value), (value,))
 
 
-def whole(value: int | None) -> Entry:
-    """A count."""
+def whole(value: float | None) -> Entry:
+    """A count, or an imported S, which may be any positive number."""
     return Entry(UNKNOWN if value is None else f"{value:,}", (value,))
 
 

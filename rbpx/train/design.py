@@ -1,0 +1,177 @@
+"""Which models a recipe trains: finished ones at budgets of tokens, raw ones along the trunks."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rbpx.config.recipe import LadderSize, Recipe
+from rbpx.errors import RbpxError
+
+_UNITS = {"k": 1e3, "m": 1e6, "b": 1e9}
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One model that will be written.
+
+    Attributes:
+        revision: its name within its size, such as 8m, raw-2m or seed43-8m: the folder that it is written to.
+        step: optimizer steps that it is trained for.
+        start: the step at which its rate begins to decay; None for a raw checkpoint, whose rate has not decayed.
+    """
+
+    revision: str
+    step: int
+    start: int | None
+
+
+@dataclass(frozen=True)
+class Trunk:
+    """One training at a constant rate, and the models that come from it, in the order in which it comes past them."""
+
+    size: str
+    seed: int
+    models: tuple[Planned, ...]
+
+    @property
+    def name(self) -> str:
+        """Unique within a ladder."""
+        return f"{self.size}-seed{self.seed}"
+
+    def model_of(self, step: int) -> Planned:
+        """The finished model of so many steps."""
+        return next(model for model in self.models if model.start is not None and model.step == step)
+
+
+def trunks(recipe: Recipe, sizes: Iterable[str]) -> list[Trunk]:
+    """What to train for these sizes, in their order; further seeds come last.
+
+    Raises:
+        RbpxError: an amount cannot be read, or a budget is too small for the warm-up or one step.
+    """
+    sizes = list(sizes)
+    for name in ("budgets", "checkpoints", "seeds"):
+        value = getattr(recipe, name)
+        for size in value if isinstance(value, Mapping) else ():
+            if size not in recipe.shapes:
+                raise RbpxError(
+                    f"{name} speaks of {size}, which has no shape; sizes with a shape: {', '.join(recipe.shapes)}"
+                )
+    if not 0 <= recipe.decay <= 1:
+        raise RbpxError(f"decay={recipe.decay} is not a share; give one from 0 to 1")
+    if len(_listed(recipe.flops_tokens)) != 2:
+        raise RbpxError(f"flops_tokens={recipe.flops_tokens} is not a range; give the least and the most tokens")
+    main = [_trunk(recipe, size, recipe.seed) for size in sizes]
+    return main + [_trunk(recipe, size, seed) for size in sizes for seed in _seeds(recipe, size)]
+
+
+def total_params(recipe: Recipe, shape: LadderSize) -> int:
+    """N: parameters of a size with its tied head, counted once."""
+    return recipe.vocab_size * shape.hidden + non_embedding_params(shape)
+
+
+def non_embedding_params(shape: LadderSize) -> int:
+    """S: 12 d^2 + 13 d parameters in a layer, and 2 d in the last norm."""
+    d = shape.hidden
+    return shape.layers * (12 * d * d + 13 * d) + 2 * d
+
+
+def training_flops(recipe: Recipe, shape: LadderSize, tokens: int) -> float:
+    """C = 6 N D, N with the head; attention's products between positions are not counted."""
+    return 6.0 * total_params(recipe, shape) * tokens
+
+
+def token_label(tokens: int) -> str:
+    """Tokens in three digits: 8m, 1.24m, 930k."""
+    for unit, scale in reversed(_UNITS.items()):
+        if float(f"{tokens:.3g}") >= scale:
+            return f"{float(f'{tokens:.3g}') / scale:.6g}{unit}"
+    return str(tokens)
+
+
+def token_count(value: Any, where: str) -> int:
+    """Tokens from a number, or from text such as 8m, 1.24m and 930k.
+
+    Raises:
+        RbpxError: it is none, or not positive.
+    """
+    text = str(value).strip().lower().replace("_", "")
+    scale = _UNITS.get(text[-1:], 1.0)
+    try:
+        count = float(text[:-1] if scale > 1 else text) * scale
+    except ValueError:
+        count = math.nan
+    if isinstance(value, bool) or not 1 <= count < 1e15:
+        raise RbpxError(f"{where}: {value} is not an amount of tokens; write 8_000_000, 8m or 930k")
+    return round(count)
+
+
+def _of_size(value: Any, size: str) -> Any:
+    """A value per size; a mapping leaves out the sizes that have none."""
+    return value.get(size) if isinstance(value, Mapping) else value
+
+
+def _listed(value: Any) -> list[Any]:
+    return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _seeds(recipe: Recipe, size: str) -> list[int]:
+    seeds = _listed(_of_size(recipe.seeds, size))
+    for seed in seeds:
+        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+            raise RbpxError(f"seeds of {size}: {seed} is not a whole number from 0")
+    return [seed for seed in dict.fromkeys(seeds) if seed != recipe.seed]
+
+
+def _budgets(recipe: Recipe, size: str) -> list[int]:
+    """Tokens of each budget of a size, as asked for."""
+    budgets = [token_count(recipe.tokens, "tokens")]
+    budgets += [token_count(value, f"budgets of {size}") for value in _listed(_of_size(recipe.budgets, size))]
+    least, most = (token_count(value, "flops_tokens") for value in recipe.flops_tokens)
+    for flops in _listed(recipe.flops):
+        try:
+            tokens = float(flops) / training_flops(recipe, recipe.shapes[size], 1)
+        except ValueError:
+            raise RbpxError(f"flops: {flops} is not a number; write 1e13, or a list of such numbers") from None
+        budgets += [round(tokens)] if least <= tokens <= most else []
+    return budgets
+
+
+def _trunk(recipe: Recipe, size: str, seed: int) -> Trunk:
+    per_step, is_main = recipe.tokens_per_step, seed == recipe.seed
+    budgets = _budgets(recipe, size) if is_main else [token_count(recipe.tokens, "tokens")]
+    models: dict[str, Planned] = {}
+    for tokens in budgets:
+        step = tokens // per_step
+        start = step - math.floor(step * recipe.decay)
+        if step < 1:
+            raise RbpxError(f"a budget of {tokens:,} tokens is less than one step of {per_step:,}")
+        if start < recipe.warmup_steps:
+            raise RbpxError(
+                f"the rate of {size} at a budget of {tokens:,} tokens begins to decay at step {start}, within the "
+                f"{recipe.warmup_steps} steps of warm-up; give a larger budget or a smaller warmup_steps"
+            )
+        revision = token_label(step * per_step) if is_main else f"seed{seed}-{token_label(step * per_step)}"
+        models[revision] = Planned(revision, step, start)
+    end = max(model.start for model in models.values() if model.start is not None)
+    n_raw = _of_size(recipe.checkpoints, size) if is_main else None
+    for step in _log_spaced(n_raw, end, size):
+        revision = f"raw-{token_label(step * per_step)}"
+        models[revision] = Planned(revision, step, None)
+    return Trunk(size, seed, tuple(sorted(models.values(), key=_passed)))
+
+
+def _passed(model: Planned) -> tuple[int, int]:
+    """The trunk's step at which this model comes from it, then the model's own."""
+    return (model.step if model.start is None else model.start, model.step)
+
+
+def _log_spaced(count: Any, end: int, size: str) -> list[int]:
+    """Steps from a hundredth of the trunk to its end, the same ratio apart."""
+    if count is None:
+        return []
+    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        raise RbpxError(f"checkpoints of {size}: {count} is not a whole number from 0")
+    ratios = [(i + 1 - count) / max(1, count - 1) for i in range(count)]
+    return sorted({max(1, round(end * 100**ratio)) for ratio in ratios})
