@@ -84,6 +84,8 @@ class Request:
         if self.spreadsheet and self.format not in (Format.csv, Format.table):
             raise RbpxError(f"spreadsheet=true is for csv, not format={self.format.value}; drop one of them")
         self._check_official()
+        if self.protocol is not None and self.dataset is not None and self.dataset.has_items:
+            self.protocol = self.protocol.of_items()
         self.sizes()
         self.memory_limits()
         self.chosen_laws()

@@ -28,6 +28,7 @@ class Window:
         n_bytes: bytes (UTF-8) of the text that the window covers, without those of the windows before it.
         n_bytes_scored: those of its scored tokens, so without the first token, special tokens and what follows them.
         start: index of its first token in the document.
+        ends_in_label: whether its last token is predicted and never read, so that the model reads one token less.
     """
 
     doc_id: int
@@ -36,6 +37,12 @@ class Window:
     n_bytes: int
     n_bytes_scored: int
     start: int = 0
+    ends_in_label: bool = False
+
+    @property
+    def n_read(self) -> int:
+        """Number of tokens that the model reads."""
+        return len(self.ids) - self.ends_in_label
 
     @property
     def n_scored(self) -> int:

@@ -190,6 +190,7 @@ def read_batch(
             ids = torch.from_numpy(ids_BT).to(input_device(loaded.model))
             rows, columns = torch.from_numpy(row_N), torch.from_numpy(column_N)
             targets_N = ids[rows, columns]  # a position is predicted by the state before it
+            ids = ids[:, : max(window.n_read for window in batch)]
             if loaded.head.product is not None:
                 return places, measure(head_input(loaded.model, ids)[rows, columns - 1], targets_N)
             logits_BTV = loaded.model(input_ids=ids, use_cache=False).logits[..., : loaded.head.vocab_size]

@@ -42,9 +42,10 @@ RUN_TABLES = ("tokens", "rank_counts", "documents")
 # Measured (benchmarks/README.md): 5.7 bytes a token; dictionaries for all columns take 8.1. Readers need not know.
 _LAYOUT: dict[str, Any] = {
     "tokens": {
-        "use_dictionary": ["run_id", "token_id", "greater", "ties"],
+        "use_dictionary": ["run_id", "token_id", "greater", "ties", "choice"],
         "column_encoding": {
             "doc_id": "DELTA_BINARY_PACKED",
+            "item": "DELTA_BINARY_PACKED",
             "position": "DELTA_BINARY_PACKED",
             "logprob": "BYTE_STREAM_SPLIT",
         },

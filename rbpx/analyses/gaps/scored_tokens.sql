@@ -4,7 +4,7 @@
 --          of the scored tokens, by the frequency of their ids, most frequent first), n_tokens (of the document),
 --          greater, ties, logprob (nats), rank
 WITH scored AS (
-    FROM tokens
+    FROM true_tokens
     WHERE run_id = $run_id
 ),
 types AS (
