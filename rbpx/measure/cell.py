@@ -1,6 +1,7 @@
 """Measure one cell: load the model, cut its text, rank, write the run; or link the cell to an identical earlier run."""
 
 import platform
+import re
 import resource
 import sys
 import time
@@ -16,7 +17,7 @@ import pyarrow as pa
 import torch
 
 from rbpx.config.grid import Cell
-from rbpx.config.protocol import SHORTEST
+from rbpx.config.protocol import HARNESS, SHORTEST
 from rbpx.data.corpus import Document
 from rbpx.data.hub_texts import Sample
 from rbpx.data.windows import Window
@@ -138,7 +139,7 @@ def measure_cell(
         if not store.has_vocab(loaded.tokenizer_hash):
             store.write_vocab(loaded.tokenizer_hash, _vocab_table(loaded))
         if facts is not None:
-            store.write_run(run_id, facts, _run_tables(run_id, rows, windows, documents))
+            store.write_run(run_id, facts, _run_tables(run_id, rows, windows, documents, cell.protocol))
         store.write_record("cells", cell.key, record)
         store.drop_record("failures", cell.failure_key)
 
@@ -179,7 +180,7 @@ def _documents_of(rows: TokenRows, documents: Sequence[Document]) -> npt.NDArray
 
 
 def _run_tables(
-    run_id: str, rows: TokenRows, windows: Sequence[Window], documents: Sequence[Document]
+    run_id: str, rows: TokenRows, windows: Sequence[Window], documents: Sequence[Document], protocol: str
 ) -> dict[str, pa.Table]:
     ids = pa.array([run_id], pa.string())
     tokens = pa.table(
@@ -201,6 +202,9 @@ def _run_tables(
         "n_bytes_scored": [sum(w.n_bytes_scored for w in ws) for ws in windows_by_document],
     }
     table = pa.table(columns, schema=schema.DOCUMENTS)
+    if documents[0].part is None and protocol == HARNESS:
+        n_words = [len(re.split(r"\s+", document.text)) for document in documents]  # as lm-evaluation-harness counts
+        table = table.append_column(schema.ITEMS_DOCUMENTS.field("n_words"), pa.array(n_words, pa.int32()))
     if documents[0].part is not None:
         table = _with_parts(table, documents, schema.ITEMS_DOCUMENTS)
         tokens = _with_parts(tokens, documents, schema.ITEMS_TOKENS, _documents_of(rows, documents))
@@ -215,7 +219,7 @@ def _with_parts(
 ) -> pa.Table:
     """A table with what each document, or the document of each row, is of its item."""
     for column in list(columns)[table.num_columns :]:
-        values = pa.array([getattr(document.part, column.name) for document in documents], column.type)
+        values = pa.array([getattr(document.part, column.name, None) for document in documents], column.type)
         table = table.append_column(column, values if places is None else values.take(pa.array(places)))
     return table
 

@@ -48,6 +48,7 @@ ITEMS_DOCUMENTS = pa.schema(
         ("n_answer_bytes", pa.int32()),
         ("category", pa.string()),
         ("domain", pa.string()),
+        ("n_words", pa.int32()),
     ]
 )
 TEMPERATURES = pa.schema(
