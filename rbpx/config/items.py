@@ -114,7 +114,9 @@ class ItemKeys:
             target = parse("dataset.target", self.target) if "{" in self.target else (_column("target", self.target),)
         if choices is None and (self.right is not None or self.labels is not None):
             name = "right" if self.right is not None else "labels"
-            raise RbpxError(f"dataset.{name} says which choice is right, but there are none; add dataset.choices=COLUMN")
+            raise RbpxError(
+                f"dataset.{name} says which choice is right, but there are none; add dataset.choices=COLUMN"
+            )
         if choices is not None and self.right is None:
             raise RbpxError(
                 f"dataset.choices={self.choices} needs dataset.right=COLUMN, the column that says which one is right"

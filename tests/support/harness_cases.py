@@ -18,8 +18,9 @@ TOKENIZER_OF = {"gpt2": "gpt2", "opt": "opt", "gpt_neox": "gpt_neox", "qwen2": "
 
 def _long(n_sentences: int) -> str:
     """No two stretches are the same: the harness takes equal windows of different texts for one, and mixes them up."""
-    return "".join(f"In year {n} the keeper wrote down {n * n} ships that passed, and the hour. " for n in range(n_sentences))
-
+    return "".join(
+        f"In year {n} the keeper wrote down {n * n} ships that passed, and the hour. " for n in range(n_sentences)
+    )
 
 
 # (case, context, target): white space on each side of the border and on none, one token and many, contexts that are

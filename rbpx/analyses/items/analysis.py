@@ -52,7 +52,9 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         RbpxError: no group has items, or they have no categories to be sliced by.
     """
     if request.slices is not None and request.slices not in ITEM_SLICES:
-        raise RbpxError(f"slices={request.slices} is not one of items; give {' or '.join(ITEM_SLICES)}, or leave it out")
+        raise RbpxError(
+            f"slices={request.slices} is not one of items; give {' or '.join(ITEM_SLICES)}, or leave it out"
+        )
     of_items = [group for group in groups if group.first.protocol == HARNESS]
     if groups and not of_items:
         raise RbpxError(

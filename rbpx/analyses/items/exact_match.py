@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.interval import Estimate
+from rbpx.laws.interval import Estimate, of_share
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,13 +58,10 @@ def exact_match(
     with np.errstate(invalid="ignore", divide="ignore"):  # a resample may draw none of them
         total_B = weights_B.sum(axis=1)
         rbp_B = (weights_B @ hits_I) / (weights_B @ n_I)
-        measured_B = (weights_B @ (hits_I == n_I).astype(np.float64)) / total_B
         pairs_B = weights_B @ (n_I * (n_I - 1))
         # sum over ordered pairs of (x_i - p)(x_j - p) of an item with h hits in n tokens
         products_B = (
-            weights_B @ (hits_I * (hits_I - 1))
-            - 2 * rbp_B * (weights_B @ (hits_I * (n_I - 1)))
-            + rbp_B**2 * pairs_B
+            weights_B @ (hits_I * (hits_I - 1)) - 2 * rbp_B * (weights_B @ (hits_I * (n_I - 1))) + rbp_B**2 * pairs_B
         )
         rho_B = products_B / (pairs_B * rbp_B * (1 - rbp_B))
     lengths, of_length = np.unique(n_I.astype(int), return_inverse=True)
@@ -80,7 +77,7 @@ def exact_match(
     return ExactMatch(
         k=k,
         rbp=float(rbp_B[0]),
-        measured=of(measured_B),
+        measured=of_share(int((hits_I == n_I).sum()), len(chosen)),
         independent=of(independent_B),
         rho=float(rho_B[0]) if np.isfinite(rho_B[0]) else None,
         correlated=of(correlated_B),
@@ -88,7 +85,7 @@ def exact_match(
 
 
 def _beta_binomial(rbp_B: Floats, rho_B: Floats, lengths: npt.NDArray[np.int_]) -> Floats:
-    """p RBP prod_{i=1}^{n-1} (p + (i - p) rho) / (1 + (i - 1) rho), [B, L]; NaN where that is no distribution.
+    """RBP prod_{i=1}^{n-1} (p + (i - p) rho) / (1 + (i - 1) rho), [B, L]; NaN where that is no distribution.
 
     Tokens of an item are independent given its own ease, which is beta-distributed over items.
     """

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.interval import Estimate
+from rbpx.laws.interval import Estimate, of_share
 
 Floats = npt.NDArray[np.float64]
 _UNKNOWN = Estimate(None, None, None)
@@ -81,7 +81,9 @@ class Scores:
 def answers_of(scored: pa.Table) -> Answers:
     """What a run gave its items, from the rows of `item_scores`: the true ones first, in the order of the items."""
     columns: dict[str, Any] = {
-        name: scored[name].to_pylist() if name in ("ranks", "category", "domain", "correct") else scored[name].to_numpy()
+        name: scored[name].to_pylist()
+        if name in ("ranks", "category", "domain", "correct")
+        else scored[name].to_numpy()
         for name in scored.column_names
     }
     is_true = np.array([correct is not False for correct in columns["correct"]])
@@ -139,6 +141,9 @@ def score(answers: Answers, weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDA
     n_items = int(chosen_I.sum())
     n_I = np.ones(n_items)
 
+    def share(right_I: Floats) -> Estimate:
+        return of_share(int(right_I.sum()), n_items) if np.isfinite(right_I).all() else _UNKNOWN
+
     def ratio(above_I: Floats, below_I: Floats, power: float | None = None) -> Estimate:
         if not (np.isfinite(above_I).all() and np.isfinite(below_I).all()):
             return _UNKNOWN
@@ -157,9 +162,9 @@ def score(answers: Answers, weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDA
     return Scores(
         n_items=n_items,
         chance=chance if math.isfinite(chance) else None,
-        acc=ratio(of(answers.right_I), n_I),
-        acc_norm=ratio(of(answers.right_by_characters_I), n_I),
-        acc_bytes=ratio(of(answers.right_by_bytes_I), n_I),
+        acc=share(of(answers.right_I)),
+        acc_norm=share(of(answers.right_by_characters_I)),
+        acc_bytes=share(of(answers.right_by_bytes_I)),
         perplexity=_UNKNOWN if is_text else ratio(nats_I, n_I, power=1),
         word_perplexity=ratio(nats_I, of(answers.words_I), power=1),
         byte_perplexity=ratio(nats_I, bytes_I, power=1),

@@ -48,7 +48,19 @@ def show(results: Sequence[GroupItems]) -> None:
 def _columns(is_text: bool) -> list[str]:
     if is_text:
         return ["size", "slice", "texts", "bits/byte", "95 %", "byte ppl", "word ppl"]
-    return ["size", "slice", "items", "chance", "acc", "95 %", "acc_norm", "95 %", "acc_bytes", "perplexity", "bits/byte"]
+    return [
+        "size",
+        "slice",
+        "items",
+        "chance",
+        "acc",
+        "95 %",
+        "acc_norm",
+        "95 %",
+        "acc_bytes",
+        "perplexity",
+        "bits/byte",
+    ]
 
 
 def _names(each: RunItems) -> list[str]:
