@@ -56,11 +56,11 @@ CHOICE: Final = "choice"  # what a template calls the text of the choice, where 
 
 @dataclass
 class ItemKeys:
-    """What makes items of rows; without a target or choices, a row is a text all of which is scored.
+    r"""What makes items of rows; without a target or choices, a row is a text all of which is scored.
 
     Attributes:
         context: columns that are read before the target, joined by newlines; the template in place of them.
-        template: of the context, such as "Q: {question}\\nA:"; {choice} in it gives each choice a context of its own.
+        template: of the context, such as "Q: {question}\nA:"; {choice} in it gives each choice a context.
         target: the column that is scored, or a template of it.
         choices: the column that holds a list of choices, or a list of columns, of templates, or of the choices
             themselves.

@@ -1,4 +1,4 @@
-"""Templates of items: text with columns of a row in braces, such as `Q: {question}\\nA:`, checked before a row is read.
+r"""Templates of items: text with columns of a row in braces, such as `Q: {question}\nA:`, checked before it is used.
 
 A column is named by its path, `{choices.text[0]}`; functions behind a colon change its text, `{question:strip}`, one
 after the other where several are named. `{{` and `}}` are braces.

@@ -134,8 +134,8 @@ class _Encoder:
         if self._prefix is None:
             what = f"document {document.doc_id}" if document.part is None else f"item {document.source_id}"
             raise RbpxError(
-                f"{what} has no context, and the tokenizer neither a BOS nor an EOS from which its first token could be "
-                "predicted; give it a context, or use protocol=rolling for a text"
+                f"{what} has no context, and the tokenizer neither a BOS nor an EOS to predict its first token from; "
+                "give it a context, or use protocol=rolling for a text"
             )
         return self._prefix
 

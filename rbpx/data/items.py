@@ -109,13 +109,12 @@ def item_of(row: Any, task: Task, at: Callable[[], str]) -> Item:
     reader = _Reader(row, task, at)
     if task.choices is None:
         assert task.target is not None, "a task has a target or choices"
-        choices = [reader.text(task.target, "target")]
-        right, choice_names = None, [None]
+        right, contexts = None, [reader.text(task.context, "template")]
+        targets = [reader.text(task.target, "target")]
     else:
         choices = reader.choices()
-        right, choice_names = reader.right(len(choices)), choices
-    targets = choices if task.target is None else [reader.text(task.target, "target", name) for name in choice_names]
-    contexts = [reader.text(task.context, "template", name) for name in choice_names]
+        right, contexts = reader.right(len(choices)), [reader.text(task.context, "template", each) for each in choices]
+        targets = choices if task.target is None else [reader.text(task.target, "target", each) for each in choices]
     for n, target in enumerate(targets):
         if not target:
             which = "target" if right is None else f"choice {n}"

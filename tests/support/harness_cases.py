@@ -104,7 +104,7 @@ def build_shape(arch: str, tokenizers: Path, folder: Path, context: int | None =
 
 
 def fill(model: Any) -> None:
-    """Give every parameter numbers that a hash of their places makes: embedding and head the same ones, norms around 1."""
+    """Give parameters the numbers that a hash of their places makes: embedding and head the same, norms around 1."""
     with torch.no_grad():
         for number, (name, parameter) in enumerate(sorted(model.named_parameters())):
             is_vocabulary = len(parameter) > 10_000
