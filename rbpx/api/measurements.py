@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rbpx.analyses.fit.analysis import Laws
     from rbpx.analyses.gaps.analysis import Gaps
     from rbpx.analyses.improve.analysis import Improvement
+    from rbpx.analyses.items.analysis import GroupItems
     from rbpx.analyses.klaw.analysis import KLaws
     from rbpx.analyses.outcomes.recovery import OutcomesResult
     from rbpx.analyses.pooled.analysis import Pooled
@@ -201,6 +202,7 @@ class Measurements:
         fit: ClassVar[Ask[Laws]]
         regimes: ClassVar[Ask[Regimes]]
         klaw: ClassVar[Ask[KLaws]]
+        items: ClassVar[Ask[GroupItems]]
         predict: ClassVar[Ask[Foresights]]
         emergence: ClassVar[Ask[Emergences]]
         gaps: ClassVar[Ask[Gaps]]
