@@ -104,3 +104,20 @@ def test_texts_have_the_loglikelihood_and_the_bits_per_byte_of_the_harness(shape
     assert n_bytes == sum(len(text.encode()) for text in TEXTS)
     expected = ANSWERS[arch]["texts"]["results"]["bits_per_byte"]
     assert -sum(ours) / n_bytes / math.log(2) == pytest.approx(expected, rel=1e-6)
+
+
+def test_choices_of_one_token_read_their_context_once(shape: tuple[str, LoadedModel]) -> None:
+    _, loaded = shape
+    row = {"question": "What is first?", "choices": ["a", "b", "c", "d"], "label": 0}
+    of_items = documents([row], template=TEMPLATE, choices="choices", right="label", delimiter=" ")
+    n_read: list[int] = []
+    hook = loaded.model.get_input_embeddings().register_forward_hook(
+        lambda module, inputs, output: n_read.append(len(inputs[0]))
+    )
+    try:
+        together = [each.loglikelihood for each in score(loaded, of_items)]
+    finally:
+        hook.remove()
+    assert n_read == [1]
+    alone = [score(loaded, [document])[0].loglikelihood for document in of_items]
+    assert together == pytest.approx(alone, abs=1e-5)
