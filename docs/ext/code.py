@@ -124,7 +124,7 @@ def datasets() -> str:
     parts = []
     for path in sorted((folder("conf") / "dataset").glob("*.yaml")):
         about = yaml.safe_load(path.read_text(encoding="utf-8"))
-        rows = [[name(key), name(value)] for key, value in about.items() if key != "name"]
+        rows = [[name(key), name(str(value).replace("\n", "\\n"))] for key, value in about.items() if key != "name"]
         parts.append(f"## {path.stem}\n\n{plain(_comment(path))}\n\n{table(['key', 'value'], rows)}")
     return "\n".join(parts)
 

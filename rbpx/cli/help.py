@@ -29,9 +29,9 @@ dataset.fields=   columns that make a document, '[question,answer]'; dataset.whe
     "dataset.chunk": """\
 dataset.chunk=none  or paragraph, line: what of a text on this machine makes a document; dataset.name=NAME names it""",
     "dataset.target": """\
-dataset.target=COLUMN  items: only what follows dataset.context='[question]' is scored, or follows a template of it,
-                  'dataset.template="Q: {{question}}\\nA:"'; or dataset.choices=COLUMN dataset.right=COLUMN, and items shows
-                  accuracies; dataset.fewshot=5 puts examples in front""",
+dataset.target=   COLUMN: rows are items, and only what follows dataset.context='[question]' is scored, or follows
+                  'dataset.template="Q: {{question}}\\nA:"'; or dataset.choices=COLUMN dataset.right=COLUMN, of which
+                  `items` shows accuracies; dataset.fewshot=5 puts examples in front""",
     "dataset.draw": """\
 dataset.draw=HOW  whole: load, shuffle, take the first; parts, stream: the same documents, with less loaded;
                   first: the first rows, shuffled. What was drawn stays in the store, in samples/""",
@@ -65,7 +65,8 @@ calibrate=false   or true: plan measures how fast this machine is""",
     "resamples": """\
 resamples=1000    of the documents, for intervals""",
     "slices": """\
-slices=           position, frequency, category, domain (of items), or SQL conditions: slices='{{early: "position < 64"}}'""",
+slices=           position, frequency, category or domain (of items), or SQL conditions by name:
+                  slices='{{early: "position < 64"}}'""",
     "sql_timeout_s": """\
 sql_timeout_s=60  seconds that SQL of yours may compute (sql, export, slices), null for no limit; sql_memory_mib= MiB
                   that it may hold, default half of the machine's or the container's memory""",

@@ -51,7 +51,7 @@ def exact_match(
         chosen_I: which items count.
         k: from 1.
     """
-    chosen = np.flatnonzero(chosen_I)
+    chosen = [int(at) for at in np.flatnonzero(chosen_I)]
     n_I = np.array([len(ranks[at]) for at in chosen], np.float64)
     hits_I = np.array([np.count_nonzero(ranks[at] <= k) for at in chosen], np.float64)
     weights_B = np.vstack([np.ones(len(chosen)), weights_BI[:, chosen]])  # all items once, then the resamples
