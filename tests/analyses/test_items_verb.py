@@ -118,6 +118,22 @@ def test_a_target_that_joins_its_context_or_leaves_it_no_room_is_named(
     assert "item 1 has the target 'e', of which no token is left once its context is cut away" in said
 
 
+def test_texts_that_the_harness_would_read_have_bits_per_byte_and_perplexities(
+    tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, tiny_text: list[str], tmp_path: Path, cwd: Path
+) -> None:
+    model = f"model.id={tiny_checkpoint('gpt2', hidden_size=16)}"
+    words = ("dataset=file", f"dataset.path={tiny_jsonl}", "protocol=harness")
+    here("measure", "model=hub", model, *words, "--store", tmp_path / "s", cwd=cwd, check=0)
+    (row,) = ask(tmp_path / "s", cwd, "items", "resamples=50")
+    (total,) = ask(tmp_path / "s", cwd, "sql", "SELECT -sum(logprob::DOUBLE) AS nats, count(*) AS n FROM tokens")
+    n_bytes, n_words = (sum(map(count, tiny_text)) for count in (lambda t: len(t.encode()), lambda t: len(t.split())))
+    assert row["bits_per_byte"] == pytest.approx(total["nats"] / math.log(2) / n_bytes, rel=1e-9)
+    n_words += sum(text != text.strip() for text in tiny_text)  # the harness counts what is behind the last line end
+    assert row["word_perplexity"] == pytest.approx(math.exp(total["nats"] / n_words), rel=1e-9)
+    assert (row["n_items"], row["acc"], row["perplexity"]) == (len(tiny_text), None, None)
+    assert "bits/byte" in here("items", "--store", tmp_path / "s", cwd=cwd, check=0).stdout
+
+
 def test_a_store_without_items_says_so(untouched: Any, cwd: Path) -> None:
     said = here("items", "--store", untouched.store, cwd=cwd, check=2).stderr
     assert "has items; measure some" in said

@@ -70,7 +70,8 @@ def _analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reque
     for run in group.runs:
         answers = answers_of(ask(connection, "item_scores", run_id=run.run_id, ties=group.ties.value))
         scored = weights_BI[:, : len(answers.nats_I)]
-        k_grid = request.k_grid(run.vocab_size or 2, DEFAULT_K)
+        # A text of thousands of tokens is never matched as a whole.
+        k_grid = request.k_grid(run.vocab_size or 2, DEFAULT_K) if answers.of_items else []
         for part, chosen_I in _parts(answers, group, request):
             matches = tuple(exact_match(answers.ranks, scored, chosen_I, k) for k in k_grid)
             runs.append(RunItems(run, part, score(answers, scored, chosen_I), matches))

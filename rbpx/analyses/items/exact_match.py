@@ -97,7 +97,10 @@ def _beta_binomial(rbp_B: Floats, rho_B: Floats, lengths: npt.NDArray[np.int_]) 
     for n in range(1, longest + 1):
         if n > 1:
             i = n - 1
-            chance_B = (rbp_B + (i - rbp_B) * rho_B) / (1 + (i - 1) * rho_B)
+            with np.errstate(
+                divide="ignore", invalid="ignore"
+            ):  # where it has been no distribution from a smaller n on
+                chance_B = (rbp_B + (i - rbp_B) * rho_B) / (1 + (i - 1) * rho_B)
             share_B = share_B * np.where(chance_B >= 0, chance_B, np.nan)
         shares_BL[:, lengths == n] = share_B[:, None]
     return shares_BL

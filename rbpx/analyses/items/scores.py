@@ -48,6 +48,11 @@ class Answers:
     category_I: npt.NDArray[np.object_]
     domain_I: npt.NDArray[np.object_]
 
+    @property
+    def of_items(self) -> bool:
+        """Whether these are items of a task, not texts."""
+        return not np.isfinite(self.words_I).all()
+
 
 @dataclass(frozen=True)
 class Scores:
