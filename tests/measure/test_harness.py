@@ -35,7 +35,13 @@ class Scored:
     n_tied: int
 
 
-@pytest.fixture(scope="module", params=list(TOKENIZER_OF))
+LARGE = ("qwen2", "llama")  # a vocabulary of 150,000; a second model with a tokenizer that another has
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(arch, marks=pytest.mark.long if arch in LARGE else ()) for arch in TOKENIZER_OF],
+)
 def shape(
     request: pytest.FixtureRequest, shared_data: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, LoadedModel]:

@@ -15,11 +15,12 @@ from rbpx.config.request import Request
 from rbpx.laws.names import LAWS
 from rbpx.status import Status
 from rbpx.store import meanings, schema
+from rbpx.store.relations import BY_FILE
 from tests.support.commands import here
 from tests.support.places import DOCS, PROJECT
 
 PAGES = [PROJECT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)]
-RELATIONS = {name: getattr(schema, name.upper()) for name in meanings.RELATIONS}
+RELATIONS = {name: getattr(schema, name.upper()) for name in meanings.RELATIONS} | BY_FILE
 WHOLE = {path.relative_to(DOCS).as_posix(): fill(path.read_text(encoding="utf-8")) for path in PAGES[1:]}
 
 
