@@ -49,8 +49,8 @@ def keys() -> str:
 
 
 def meanings(kind: type) -> dict[str, str]:
-    """The attributes that a docstring explains."""
-    section = str(kind.__doc__).partition("Attributes:")[2]
+    """The attributes that the docstrings of a class and of its bases explain."""
+    section = "".join(str(each.__doc__).partition("Attributes:")[2] for each in reversed(kind.__mro__))
     found = re.findall(r"^ {8}(\w+): (.*(?:\n {12}.*)*)", section, re.MULTILINE)
     return {key: " ".join(text.split()) for key, text in found}
 
@@ -124,7 +124,7 @@ def datasets() -> str:
     parts = []
     for path in sorted((folder("conf") / "dataset").glob("*.yaml")):
         about = yaml.safe_load(path.read_text(encoding="utf-8"))
-        rows = [[name(key), name(value)] for key, value in about.items() if key != "name"]
+        rows = [[name(key), name(str(value).replace("\n", "\\n"))] for key, value in about.items() if key != "name"]
         parts.append(f"## {path.stem}\n\n{plain(_comment(path))}\n\n{table(['key', 'value'], rows)}")
     return "\n".join(parts)
 

@@ -11,13 +11,14 @@ from rbpx.laws.quantity import quantity
 from rbpx.laws.regression import EQUATIONS
 from rbpx.status import Status
 from rbpx.store import meanings, schema
+from rbpx.store.relations import BY_FILE
 
 
 def relations() -> str:
     """A section for each relation: its columns, their types and meanings."""
     parts = []
     for relation, meaning in meanings.RELATIONS.items():
-        columns: Any = getattr(schema, relation.upper())
+        columns: Any = BY_FILE.get(relation, getattr(schema, relation.upper()))  # with the columns of items
         rows = [[name(c.name), plain(c.type), plain(meanings.COLUMNS[c.name])] for c in columns]
         parts.append(f"## {relation}\n\n{plain(meaning)}\n\n{table(['column', 'type', 'meaning'], rows)}")
     return "\n".join(parts)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rbpx.analyses.fit.analysis import Laws
     from rbpx.analyses.gaps.analysis import Gaps
     from rbpx.analyses.improve.analysis import Improvement
+    from rbpx.analyses.items.analysis import GroupItems
     from rbpx.analyses.klaw.analysis import KLaws
     from rbpx.analyses.multiplier.analysis import Worth
     from rbpx.analyses.outcomes.recovery import OutcomesResult
@@ -208,6 +209,7 @@ class Measurements:
         fit: ClassVar[Ask[Laws]]
         regimes: ClassVar[Ask[Regimes]]
         klaw: ClassVar[Ask[KLaws]]
+        items: ClassVar[Ask[GroupItems]]
         predict: ClassVar[Ask[Foresights | SurfaceForesights]]
         surface: ClassVar[Ask[Surfaces]]
         design: ClassVar[Ask[Designs]]

@@ -29,12 +29,17 @@ dataset.fields=   columns that make a document, '[question,answer]'; dataset.whe
                   dataset.longer_than=N choose rows, dataset.articles=true joins lines into articles""",
     "dataset.chunk": """\
 dataset.chunk=none  or paragraph, line: what of a text on this machine makes a document; dataset.name=NAME names it""",
+    "dataset.target": """\
+dataset.target=   COLUMN: rows are items, and only what follows dataset.context='[question]' is scored, or follows
+                  'dataset.template="Q: {{question}}\\nA:"'; or dataset.choices=COLUMN dataset.right=COLUMN, of which
+                  `items` shows accuracies; dataset.fewshot=5 puts examples in front""",
     "dataset.draw": """\
 dataset.draw=HOW  whole: load, shuffle, take the first; parts, stream: the same documents, with less loaded;
                   first: the first rows, shuffled. What was drawn stays in the store, in samples/""",
     "protocol": """\
 protocol=NAME     paper (default): documents cut to 512 tokens or the model's context; official: what the authors'
-                  code does; rolling: whole documents, protocol.window=1024 protocol.stride=512, each token once""",
+                  code does; rolling: whole documents, protocol.window=1024 protocol.stride=512, each token once;
+                  harness: as lm-evaluation-harness reads texts, and always for items""",
     "protocol.padding": """\
 protocol.padding=counted  or masked: rows of the vocabulary without a token (Pythia has 27 or more)""",
     "k": """\
@@ -69,7 +74,8 @@ calibrate=false   or true: plan measures how fast this machine is""",
     "resamples": """\
 resamples=1000    of the documents, for intervals""",
     "slices": """\
-slices=           position, frequency, or SQL conditions by name: slices='{{early: "position < 64"}}'""",
+slices=           position, frequency, category or domain (of items), or SQL conditions by name:
+                  slices='{{early: "position < 64"}}'""",
     "sql_timeout_s": """\
 sql_timeout_s=60  seconds that SQL of yours may compute (sql, export, slices), null for no limit; sql_memory_mib= MiB
                   that it may hold, default half of the machine's or the container's memory""",
@@ -121,7 +127,7 @@ size=SIZE         narrows to sizes: all (default), one, or a list: size='[3k,25k
     "dataset": """\
 dataset=NAME      narrows to a text, measured or imported""",
     "protocol": """\
-protocol=NAME     narrows to texts that were read so: paper, official, rolling""",
+protocol=NAME     narrows to texts that were read so: paper, official, rolling, harness""",
     "plot": """\
 plot=true         small plots under the tables (--plot)""",
     "format": """\

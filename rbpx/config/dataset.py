@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from rbpx.config.items import ItemKeys
 from rbpx.config.options import Chunk, Draw, check_name
 from rbpx.config.row_choice import FILE_MIB, ROW_MIB, RowChoice
 from rbpx.errors import RbpxError
@@ -12,8 +13,8 @@ UNNAMED: Final = "file"  # what every file was called before it had the name of 
 
 
 @dataclass
-class DatasetConfig:
-    """A dataset (conf/dataset/*.yaml).
+class DatasetConfig(ItemKeys):
+    """A dataset (conf/dataset/*.yaml); the keys of `ItemKeys` make items of its rows.
 
     Attributes:
         name: the name it has in the store; empty takes that of the file at `path`: notes.jsonl is called notes, and
@@ -71,6 +72,19 @@ class DatasetConfig:
             raise RbpxError(f"dataset.where={self.where} is not a mapping; write dataset.where='{{column: value}}'")
         if self.longer_than is not None and self.longer_than < 0:
             raise RbpxError(f"dataset.longer_than={self.longer_than} is below 0; give a number of characters")
+        self._check_items()
+
+    def _check_items(self) -> None:
+        if self.task() is None:
+            return
+        cuts = {
+            "articles=true": self.articles,
+            f"chunk={self.chunk.value}": self.chunk is not Chunk.none,
+            f"longer_than={self.longer_than}": self.longer_than is not None,
+        }
+        for rule, given in cuts.items():
+            if given:
+                raise RbpxError(f"dataset.{rule} is for texts, and the rows of dataset {self.name} are items; drop it")
 
     def _refuse_what_is_not_for_it(self) -> None:
         if self.kind != "hub":
@@ -113,4 +127,5 @@ class DatasetConfig:
             chunk=self.chunk,
             row_mib=self.row_mib,
             file_mib=self.file_mib,
+            task=self.task(),
         )

@@ -12,6 +12,7 @@ from rbpx.config.training import UNKNOWN, Training
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 
+_UNLIMITED = 2048  # tokens that a model without a longest input reads where no window is given, as in lm-eval
 INCOMPLETE = "a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help"
 _PLAIN = {
     "bos": Bos.tokenizer.value,
@@ -36,7 +37,7 @@ class Cell:
         dataset: name of the dataset.
         text_hash: of the drawn documents; None where they are not here, so that nothing can be looked up by `key`.
         protocol: name of the protocol.
-        window: tokens of a window at most.
+        window: tokens of a window at most; None is the model's context.
         whole: whether documents are read to their end.
         stride: tokens from one window to the next, None for half a window.
         padding: `counted` or `masked`, rows of the vocabulary without a token.
@@ -58,7 +59,7 @@ class Cell:
     dataset: str
     text_hash: str | None
     protocol: str
-    window: int
+    window: int | None
     whole: bool
     stride: int | None
     padding: str
@@ -80,7 +81,7 @@ class Cell:
 
     def cut_for(self, context: int | None) -> tuple[int, int | None]:
         """Window and stride, in tokens, for a model of that context; the stride is None where no window follows."""
-        window = min(self.window, context or self.window)
+        window = min(filter(None, (self.window, context)), default=_UNLIMITED)
         return window, (self.stride or window // 2) if self.whole else None
 
     @property

@@ -20,7 +20,8 @@ from rbpx.laws.surface.names import DELTA, Objective
 from rbpx.ties import OFFICIAL, Ties
 
 LARGEST_S = 1e30
-SLICES = ("position", "frequency")
+ITEM_SLICES = ("category", "domain")  # of the items of a task
+SLICES = ("position", "frequency", *ITEM_SLICES)
 SEED = 42
 LARGEST_SAMPLE = 1000  # documents, as in the RBP paper
 DEFAULT_K = (1, 10, 100, 500, 1000, 2500, 10000)
@@ -102,6 +103,8 @@ class Request:
             raise RbpxError(f"spreadsheet=true is for csv, not format={self.format.value}; drop one of them")
         self._check_official()
         self._check_surface()
+        if self.protocol is not None and self.dataset is not None and self.dataset.has_items:
+            self.protocol = self.protocol.of_items()
         self.sizes()
         self.memory_limits()
         self.chosen_laws()
@@ -183,7 +186,7 @@ class Request:
         """The slices of tokens that are given by SQL conditions, by name; none where they are built in."""
         if self.slices is None or self.slices in SLICES:
             return {}
-        how = f"give {' or '.join(SLICES)}, or conditions by name: slices='{{early: \"position < 64\"}}'"
+        how = f"give {', '.join(SLICES)}, or conditions by name: slices='{{early: \"position < 64\"}}'"
         if not isinstance(self.slices, dict) or not self.slices:
             raise RbpxError(f"slices={self.slices} is not a choice of tokens; {how}")
         for name, condition in self.slices.items():

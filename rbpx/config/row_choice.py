@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from rbpx.config.items import Task
 from rbpx.config.options import Chunk
 
 # A book has 1 MiB, and tokens of 10 MiB take 2 GiB of memory.
@@ -20,6 +21,7 @@ class RowChoice:
         chunk: what of a text, or of an article, makes a document.
         where: path of a column, such as `meta.pile_set_name` -> the value that a row must have there.
         longer_than: characters that a document must exceed; None takes every one.
+        task: how rows become items in place of texts; None where they are texts.
     """
 
     fields: tuple[str, ...] = ("text",)
@@ -29,6 +31,12 @@ class RowChoice:
     chunk: Chunk = Chunk.none
     row_mib: int = ROW_MIB
     file_mib: int = FILE_MIB
+    task: Task | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a row that are read."""
+        return self.fields if self.task is None else self.task.columns
 
     @property
     def takes_every_row(self) -> bool:

@@ -15,7 +15,8 @@ import numpy as np
 
 from rbpx.config.options import Chunk
 from rbpx.config.row_choice import RowChoice
-from rbpx.data.texts import Text, bounds_of, texts
+from rbpx.data.items import Part, in_order
+from rbpx.data.texts import Content, Source, Text, bounds_of, texts
 from rbpx.errors import RbpxError
 from rbpx.files.rows import format_of, read_rows
 from rbpx.files.unpacked import read_bytes
@@ -28,17 +29,27 @@ _NOT_STDLIB = {
 
 @dataclass(frozen=True)
 class Document:
-    """One text of a dataset: `doc_id` is its index in the drawn sample, `source_id` its name in the source."""
+    """One text of a dataset, or a context and a target of one of its items.
+
+    Attributes:
+        doc_id: its index in the drawn sample; that of its item, for the target or the right choice of one.
+        source_id: its name in the source.
+        text: all of it, the context of an item too.
+        part: what it is of an item; None for a text.
+    """
 
     doc_id: int
     source_id: str
     text: str
+    part: Part | None = None
+
+    @property
+    def is_true(self) -> bool:
+        """Whether it is what the model is asked for: a text, a target or a right choice; wrong choices are not."""
+        return self.part is None or self.part.is_true
 
 
-Source = Sequence[Text]
-
-
-def read_stdlib() -> Source:
+def read_stdlib() -> Sequence[Text]:
     """(path, source) of each module of the running interpreter's standard library, in path order."""
     root = Path(sysconfig.get_paths()["stdlib"])
     sources = []
@@ -60,7 +71,7 @@ def _modules(root: Path) -> Iterator[PurePath]:
         yield from (within / name for name in names if name.endswith(".py"))
 
 
-def read_pydoc() -> Source:
+def read_pydoc() -> Sequence[Text]:
     """(topic, text) of the language topics that `pydoc` shows, in topic order."""
     from pydoc_data.topics import topics
 
@@ -90,7 +101,7 @@ def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None
         return f"row {name} of {path}" + ("" if line is None else f" (line {line})")
 
     is_csv = format_of(path) == ".csv"
-    named = ((name, _with_nan(row.values, wanted.fields) if is_csv else row.values) for name, row in rows.items())
+    named = ((name, _with_nan(row.values, wanted.columns) if is_csv else row.values) for name, row in rows.items())
     return list(texts(named, wanted, place))
 
 
@@ -110,6 +121,11 @@ def _read_plain(path: Path, wanted: RowChoice) -> Source:
         raise RbpxError(f"dataset.path={path} cannot be read: {problem}; check that it is what its name says") from None
     if wanted.where:
         raise RbpxError(f"dataset.path={path} is a plain text without the columns of dataset.where; drop dataset.where")
+    if wanted.task is not None:
+        raise RbpxError(
+            f"dataset.path={path} is a plain text without the columns that items need; give a JSONL, CSV or Parquet "
+            "file, or read it as a text"
+        )
     pieces = whole.split("\n") if wanted.articles else [whole]
     rows = ((path.name, {"text": piece}) for piece in pieces)
     return list(texts(rows, replace(wanted, fields=("text",)), str(path)))
@@ -122,26 +138,49 @@ def read_source(kind: str, path: Path | None, fields: Sequence[str], wanted: Row
     if kind == "file":
         raise RbpxError("dataset=file needs dataset.path=FILE, a text, JSONL, CSV or Parquet file")
     source = {"stdlib": read_stdlib, "pydoc": read_pydoc}[kind]()
+    if wanted is not None and wanted.task is not None:
+        raise RbpxError(
+            f"dataset={kind} has texts without the columns that items need; give a table with dataset.path=FILE"
+        )
     if wanted is None or wanted.takes_every_row:
         return source
     rows = ((name, {"text": text}) for name, text in source)
     return list(texts(rows, replace(wanted, fields=("text",)), f"dataset {kind}"))
 
 
-def draw(texts: Source, limit: int, seed: int) -> list[Document]:
+def draw(texts: Source, limit: int, seed: int | None) -> list[Document]:
     """Shuffle with numpy's default generator, as `datasets.Dataset.shuffle(seed)` does, and keep the first `limit`."""
-    return [Document(doc_id, *texts[index]) for doc_id, index in enumerate(drawn_rows(len(texts), limit, seed))]
+    return documents_of([texts[index] for index in drawn_rows(len(texts), limit, seed)])
 
 
-def drawn_rows(n: int, limit: int, seed: int) -> list[int]:
-    """Which of n rows are drawn, in their order in the sample."""
+def documents_of(drawn: Sequence[tuple[str, Content]]) -> list[Document]:
+    """The documents of drawn texts, or of drawn items: the true ones in order, then those of wrong choices."""
+    items = {at: content for at, (_, content) in enumerate(drawn) if not isinstance(content, str)}
+    if not items:
+        return [Document(doc_id, name, str(text)) for doc_id, (name, text) in enumerate(drawn)]
+    documents = []
+    for doc_id, (at, choice) in enumerate(in_order(list(items.values()))):
+        text = "".join(items[at].pairs[choice])
+        documents.append(Document(doc_id, drawn[at][0], text, items[at].part(at, choice)))
+    return documents
+
+
+def drawn_rows(n: int, limit: int, seed: int | None) -> list[int]:
+    """Which of n rows are drawn, in their order in the sample; without a seed the first ones."""
+    if seed is None:
+        return list(range(min(n, limit)))
     return [int(row) for row in np.random.default_rng(seed).permutation(n)[:limit]]
 
 
 def text_hash(documents: Iterable[Document]) -> str:
-    """Hash of the drawn texts in their order: equal hashes mean the same tokens for the same tokenizer."""
+    """Hash of the drawn texts in their order: equal hashes mean the same tokens for the same tokenizer.
+
+    That of items includes what is context in each text, and which choice is right.
+    """
     digest = hashlib.sha256()
     for document in documents:
         encoded = document.text.encode("utf-8", "surrogatepass")
         digest.update(len(encoded).to_bytes(8, "big") + encoded)
+        if document.part is not None:
+            digest.update(repr(document.part.identity()).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:16]

@@ -11,10 +11,10 @@ from typing import Any
 
 from rbpx.config.dataset import DatasetConfig
 from rbpx.config.options import Draw
-from rbpx.data.corpus import Document, Source, draw
+from rbpx.data.corpus import Document, draw
 from rbpx.data.hub_failures import explained, place_of, undelivered
 from rbpx.data.parquet_parts import Tell, read_parts
-from rbpx.data.texts import Text, text_of, texts
+from rbpx.data.texts import Content, Source, content_of, texts
 from rbpx.errors import MeasureError, RbpxError
 
 _HUB_TIMEOUT_S = 5
@@ -29,7 +29,7 @@ class Sample:
     commit: str | None
 
 
-def read_hub(dataset: DatasetConfig, limit: int, seed: int, tell: Tell) -> Sample:
+def read_hub(dataset: DatasetConfig, limit: int, seed: int | None, tell: Tell) -> Sample:
     """Draw the sample of a hub's dataset, from the hub or from its caches on this machine.
 
     No code of a dataset is run: repositories that are scripts are refused by `datasets`.
@@ -37,7 +37,7 @@ def read_hub(dataset: DatasetConfig, limit: int, seed: int, tell: Tell) -> Sampl
     Args:
         dataset: with `hub` and `split`.
         limit: documents at most.
-        seed: of the shuffle, as `datasets.Dataset.shuffle(seed)`.
+        seed: of the shuffle, as `datasets.Dataset.shuffle(seed)`; None takes the first ones.
         tell: called with the progress.
 
     Raises:
@@ -77,7 +77,7 @@ def _current_commit(hub: str, revision: str | None) -> str | Exception:
     return str(info.sha)
 
 
-def _from_hub(dataset: DatasetConfig, commit: str, limit: int, seed: int, tell: Tell) -> list[Document]:
+def _from_hub(dataset: DatasetConfig, commit: str, limit: int, seed: int | None, tell: Tell) -> list[Document]:
     from datasets import load_dataset_builder
 
     builder = load_dataset_builder(dataset.hub, dataset.subset, revision=commit)
@@ -104,7 +104,7 @@ def _from_hub(dataset: DatasetConfig, commit: str, limit: int, seed: int, tell: 
     return draw(list(islice(streamed, limit) if dataset.draw is Draw.first else streamed), limit, seed)
 
 
-def _from_cache(dataset: DatasetConfig, why: Exception, limit: int, seed: int) -> Sample:
+def _from_cache(dataset: DatasetConfig, why: Exception, limit: int, seed: int | None) -> Sample:
     """Draw the same documents from a dataset that `datasets` has loaded before."""
     from datasets import config, load_dataset_builder
 
@@ -137,8 +137,8 @@ def _counted(rows: Iterable[tuple[str, Any]], tell: Tell) -> Iterator[tuple[str,
 # ------------------------------------------------------------------------------------------------- the whole dataset
 
 
-class _Rows(Sequence[Text]):
-    """A loaded dataset in which each row is one text, read only when it is drawn."""
+class _Rows(Sequence[tuple[str, Content]]):
+    """A loaded dataset in which each row is one text or item, read only when it is drawn."""
 
     def __init__(self, rows: Any, names: Sequence[str], dataset: DatasetConfig) -> None:
         self._rows, self._names, self._dataset = rows, names, dataset
@@ -148,10 +148,10 @@ class _Rows(Sequence[Text]):
 
     def __getitem__(self, index: Any) -> Any:
         name = self._names[index]
-        return name, text_of(self._rows[index], self._dataset.row_choice(), name, place_of(self._dataset))
+        return name, content_of(self._rows[index], self._dataset.row_choice(), name, place_of(self._dataset))
 
 
-def _draw_loaded(rows: Any, dataset: DatasetConfig, limit: int, seed: int) -> list[Document]:
+def _draw_loaded(rows: Any, dataset: DatasetConfig, limit: int, seed: int | None) -> list[Document]:
     wanted = dataset.row_choice()
     if wanted.takes_every_row:
         return draw(_Rows(rows, _names(rows, dataset.split), dataset), limit, seed)

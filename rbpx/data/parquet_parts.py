@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import Any
 
 from rbpx.config.row_choice import RowChoice
-from rbpx.data.corpus import Document, drawn_rows
-from rbpx.data.texts import Text, text_of
+from rbpx.data.corpus import Document, documents_of, drawn_rows
+from rbpx.data.texts import Content, content_of
 from rbpx.errors import RbpxError
 
 _READERS = 8  # of row groups at once: requests wait for the network, not for the processor
@@ -30,7 +30,7 @@ class _RowGroup:
 
 
 def read_parts(
-    files: Sequence[tuple[str, str]], wanted: RowChoice, place: str, limit: int, seed: int, tell: Tell
+    files: Sequence[tuple[str, str]], wanted: RowChoice, place: str, limit: int, seed: int | None, tell: Tell
 ) -> list[Document]:
     """Draw from all rows of the files, and read only the fields, in the row groups that contain drawn rows.
 
@@ -62,11 +62,11 @@ def read_parts(
         rows_by_group = [
             (g, list(rows)) for g, rows in groupby(sorted(order), lambda row: groups[bisect_right(starts, row) - 1])
         ]
-        by_row: dict[int, Text] = {}
+        by_row: dict[int, tuple[str, Content]] = {}
         for texts_by_row in pool.map(lambda part: _read(part[0], part[1], wanted, place), rows_by_group):
             by_row |= texts_by_row
             tell(len(by_row), len(order), "documents")
-    return [Document(doc_id, *by_row[row]) for doc_id, row in enumerate(order)]
+    return documents_of([by_row[row] for row in order])
 
 
 def _open(path: str, head: Any = None) -> Any:
@@ -87,15 +87,15 @@ def _row_groups(files: Sequence[tuple[str, str]], heads: Sequence[Any]) -> tuple
     return groups, start
 
 
-def _read(where: _RowGroup, rows: Sequence[int], wanted: RowChoice, place: str) -> dict[int, Text]:
+def _read(where: _RowGroup, rows: Sequence[int], wanted: RowChoice, place: str) -> dict[int, tuple[str, Content]]:
     file = _open(where.path, where.head)
     columns = file.schema_arrow.names
-    table = file.read_row_group(where.group, columns=[name for name in wanted.fields if name in columns])
+    table = file.read_row_group(where.group, columns=[name for name in wanted.columns if name in columns])
     # a table without columns has no rows: then none of the fields exists, which `text_of` reports
     records = table.take([row - where.start for row in rows]).to_pylist() if table.column_names else [{}] * len(rows)
     texts_by_row = {}
     for row, record in zip(rows, records, strict=True):
         name = f"{where.split}/{where.first + row - where.start}"
         # the columns that were not read are included by name, for an error that lists all columns
-        texts_by_row[row] = (name, text_of(dict.fromkeys(columns) | record, wanted, name, place))
+        texts_by_row[row] = (name, content_of(dict.fromkeys(columns) | record, wanted, name, place))
     return texts_by_row

@@ -5,8 +5,9 @@ samples/<key>.parquet contains the documents, and in its metadata the request, t
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,13 +16,18 @@ from filelock import FileLock
 from rbpx.config.dataset import DatasetConfig
 from rbpx.config.options import Chunk, Draw
 from rbpx.data.corpus import Document, draw, read_source
+from rbpx.data.fewshot import examples_of, with_examples
 from rbpx.data.hub_texts import Sample, read_hub
+from rbpx.data.items import Part
 from rbpx.data.parquet_parts import Tell
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.store.store import Record, Store, now
 
 _COLUMNS = pa.schema([("doc_id", pa.int32()), ("source_id", pa.string()), ("text", pa.large_string())])
+_OF_PARTS: Final = {"item": pa.int32(), "choice": pa.int32(), "correct": pa.bool_(), "n_context": pa.int32()}
+_OF_PARTS |= {"n_characters": pa.int32(), "n_answer_bytes": pa.int32()}
+_OF_PARTS |= dict.fromkeys(("category", "domain", "description"), pa.string())
 _FACTS = b"rbpx"
 
 Begin = Callable[[str], Tell]  # what is loaded -> a function to report progress to
@@ -41,13 +47,10 @@ def sample(dataset: DatasetConfig, limit: int, seed: int, store: Store, begin: B
         RbpxError: there is no such text, or it is empty.
         MeasureError: the hub fails, or the store cannot be written.
     """
-    here = sample_here(dataset, limit, seed, store)
-    if here is not None:
-        return here
-    request = _request(dataset, limit, seed)
-    path = store.sample_file(digest(request))
-    _draw_once(dataset, limit, seed, request, path, store, begin)
-    return _read(path)
+    drawn = _sample(dataset, limit, seed, store, begin)
+    if not dataset.fewshot:
+        return with_examples(dataset, drawn, [])
+    return with_examples(dataset, drawn, _sample(*examples_of(dataset), store, begin).documents)
 
 
 def sample_here(dataset: DatasetConfig, limit: int, seed: int, store: Store) -> Sample | None:
@@ -56,6 +59,22 @@ def sample_here(dataset: DatasetConfig, limit: int, seed: int, store: Store) -> 
     Raises:
         RbpxError: there is no such text on this machine, or it is empty.
     """
+    drawn = _sample_here(dataset, limit, seed, store)
+    examples = _sample_here(*examples_of(dataset), store) if dataset.fewshot else Sample([], None)
+    return None if drawn is None or examples is None else with_examples(dataset, drawn, examples.documents)
+
+
+def _sample(dataset: DatasetConfig, limit: int, seed: int | None, store: Store, begin: Begin) -> Sample:
+    here = _sample_here(dataset, limit, seed, store)
+    if here is not None:
+        return here
+    request = _request(dataset, limit, seed)
+    path = store.sample_file(digest(request))
+    _draw_once(dataset, limit, seed, request, path, store, begin)
+    return _read(path)
+
+
+def _sample_here(dataset: DatasetConfig, limit: int, seed: int | None, store: Store) -> Sample | None:
     path = None if dataset.path is None else Path(dataset.path)
     if dataset.hub is not None and dataset.kind != "hub":
         raise RbpxError(f"dataset.hub={dataset.hub} does not go with dataset={dataset.name}; use dataset=hub")
@@ -69,7 +88,7 @@ def sample_here(dataset: DatasetConfig, limit: int, seed: int, store: Store) -> 
 
 
 def _draw_once(
-    dataset: DatasetConfig, limit: int, seed: int, request: Record, path: Path, store: Store, begin: Begin
+    dataset: DatasetConfig, limit: int, seed: int | None, request: Record, path: Path, store: Store, begin: Begin
 ) -> None:
     """Draw from the hub and write it to the store; other processes with the same request wait for the first."""
     store.prepare()
@@ -80,25 +99,36 @@ def _draw_once(
         drawn_sample = read_hub(dataset, limit, seed, begin(f"{dataset.name} from the hub: {dataset.hub}"))
         if not drawn_sample.documents:
             raise RbpxError(_empty(dataset, str(dataset.hub)))
-        columns = {name: [getattr(d, name) for d in drawn_sample.documents] for name in _COLUMNS.names}
+        table = _table(drawn_sample.documents)
         facts = {"request": request, "commit": drawn_sample.commit, "at": now()}
-        store.write_sample(
-            path.stem, pa.table(columns, schema=_COLUMNS).replace_schema_metadata({_FACTS: json.dumps(facts)})
-        )
+        store.write_sample(path.stem, table.replace_schema_metadata({_FACTS: json.dumps(facts)}))
+
+
+def _table(documents: list[Document]) -> pa.Table:
+    table = pa.table({name: [getattr(d, name) for d in documents] for name in _COLUMNS.names}, schema=_COLUMNS)
+    for name, kind in _OF_PARTS.items() if documents[0].part is not None else ():
+        table = table.append_column(name, pa.array([getattr(d.part, name) for d in documents], kind))
+    return table
+
+
+def _document(row: Record) -> Document:
+    own = {name: row.pop(name) for name in _COLUMNS.names}
+    return Document(**own, part=Part(**row) if row else None)
 
 
 def _read(path: Path) -> Sample:
     try:
         table = pq.read_table(path)
         facts = json.loads(table.schema.metadata[_FACTS])
-        documents = [Document(**row) for row in table.to_pylist()]
+        documents = [_document(row) for row in table.to_pylist()]
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise RbpxError(f"the sample {path} cannot be read: {problem}; delete it to draw it again") from None
     return Sample(documents, facts["commit"])
 
 
-def _request(dataset: DatasetConfig, limit: int, seed: int) -> dict[str, Any]:
+def _request(dataset: DatasetConfig, limit: int, seed: int | None) -> dict[str, Any]:
     """What determines the documents: the three ways to draw a shuffled sample give the same ones."""
+    task = dataset.task()
     return {
         "hub": dataset.hub,
         "subset": dataset.subset,
@@ -111,6 +141,7 @@ def _request(dataset: DatasetConfig, limit: int, seed: int) -> dict[str, Any]:
         "longer_than": dataset.longer_than,
         "limit": limit,
         "seed": seed,
+        **({} if task is None else {"task": asdict(task)}),
     }
 
 

@@ -1,27 +1,32 @@
 """Turns rows of a dataset into texts: which fields make a text, which rows count, which lines form an article."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
 from rbpx.config.options import Chunk
 from rbpx.config.row_choice import RowChoice
 from rbpx.data.articles import split_articles
+from rbpx.data.items import Item, item_of
 from rbpx.errors import RbpxError
 from rbpx.files.unpacked import MIB, Bounds
 
 Text = tuple[str, str]  # (source_id, text)
+Content = str | Item  # what a row becomes
+Source = Sequence[tuple[str, Content]]  # with its source_id
 Place = str | Callable[[str], str]  # a source, or the place of a row in it by the row's id: for errors
 
 
-def texts(rows: Iterable[tuple[str, Any]], wanted: RowChoice, place: Place) -> Iterator[Text]:
-    """The texts of rows, which come with their ids, in order.
+def texts(rows: Iterable[tuple[str, Any]], wanted: RowChoice, place: Place) -> Iterator[tuple[str, Content]]:
+    """The texts of rows, which come with their ids, in order; or their items.
 
     Raises:
         RbpxError: a row lacks a field or a column of `where`, or a field is not text.
     """
     chosen = ((name, row) for name, row in rows if _meets(row, wanted.where, name, place))
+    if wanted.task is not None:
+        return ((name, content_of(row, wanted, name, place)) for name, row in chosen)
     all_texts: Iterable[Text] = ((name, text_of(row, wanted, name, place)) for name, row in chosen)
     if wanted.articles:
         all_texts = split_articles(line for _, line in all_texts)
@@ -53,6 +58,20 @@ def chunks(name: str, text: str, chunk: Chunk) -> Iterator[Text]:
 def bounds_of(wanted: RowChoice) -> Bounds:
     """What a file, and a row of it, may hold."""
     return Bounds(wanted.row_mib, wanted.file_mib, "if that is meant, give dataset.{key}=N with a larger N")
+
+
+def content_of(row: Any, wanted: RowChoice, name: str, place: Place) -> Content:
+    """The text of one row, or its item.
+
+    Raises:
+        RbpxError: the row is not a record, or lacks what is asked of it.
+    """
+    if wanted.task is None:
+        return text_of(row, wanted, name, place)
+    item = item_of(row, wanted.task, lambda: _at(name, place))
+    for context, target in item.pairs:
+        _bounded(context + target, wanted, name, place)
+    return item
 
 
 def text_of(row: Any, wanted: RowChoice, name: str, place: Place) -> str:

@@ -30,6 +30,7 @@ class Window:
         start: index of its first token in the document.
         first_byte: where the text of its first token begins, in bytes of the document.
         bytes_T: int64 [T], bytes (UTF-8) that each token stands for, by `token_bytes`; those follow each other.
+        ends_in_label: whether its last token is predicted and never read, so that the model reads one token less.
     """
 
     doc_id: int
@@ -40,6 +41,12 @@ class Window:
     start: int = 0
     first_byte: int = 0
     bytes_T: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    ends_in_label: bool = False
+
+    @property
+    def n_read(self) -> int:
+        """Number of tokens that the model reads."""
+        return len(self.ids) - self.ends_in_label
 
     @property
     def n_scored(self) -> int:

@@ -4,6 +4,6 @@
 -- returns: doc_id, rank, n_tokens, sum_logprob (nats)
 SELECT
     doc_id, rank_under(greater, ties, $ties)::DOUBLE AS rank, count(*) AS n_tokens, sum(logprob::DOUBLE) AS sum_logprob
-FROM tokens
+FROM true_tokens
 WHERE run_id = $run_id
 GROUP BY ALL

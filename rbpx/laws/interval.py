@@ -11,7 +11,18 @@ from typing import Any, Final
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit  # scipy.stats checks its arguments for 60 times as long
 
-__all__ = ["LEVEL", "Estimate", "Z", "around", "from_influence", "from_stderr", "half_width", "reaching", "student_t"]
+__all__ = [
+    "LEVEL",
+    "Estimate",
+    "Z",
+    "around",
+    "from_influence",
+    "from_stderr",
+    "half_width",
+    "of_share",
+    "reaching",
+    "student_t",
+]
 
 LEVEL: Final = 0.95
 Z: Final = float(ndtri((1 + LEVEL) / 2))  # the normal quantile of an interval of that level
@@ -29,6 +40,22 @@ class Estimate:
     def ends(self) -> tuple[float, float] | None:
         """Both ends; None where one is not known."""
         return None if self.lo is None or self.hi is None else (self.lo, self.hi)
+
+
+def of_share(n_hits: int, n: int) -> Estimate:
+    """The share of n independent items that are hits, with Wilson's interval; all None without items.
+
+    Resampling gives an interval of no width where all items are hits or none is; this one holds its level there too.
+
+    Source:
+        E. B. Wilson, Probable Inference, the Law of Succession, and Statistical Inference, JASA 22, 1927.
+    """
+    if n < 1:
+        return Estimate(None, None, None)
+    share, spread = n_hits / n, Z * math.sqrt(n_hits * (n - n_hits) / n**3 + Z**2 / (4 * n**2))
+    centre, scale = share + Z**2 / (2 * n), 1 + Z**2 / n
+    lo, hi = ((centre + side * spread) / scale for side in (-1, 1))
+    return Estimate(share, 0.0 if n_hits == 0 else lo, 1.0 if n_hits == n else hi)
 
 
 def student_t(dof: float) -> float:

@@ -1,6 +1,7 @@
 """Measure one cell: load the model, cut its text, rank, write the run; or link the cell to an identical earlier run."""
 
 import platform
+import re
 import resource
 import sys
 import time
@@ -16,7 +17,7 @@ import pyarrow as pa
 import torch
 
 from rbpx.config.grid import Cell
-from rbpx.config.protocol import SHORTEST
+from rbpx.config.protocol import HARNESS, SHORTEST
 from rbpx.data.corpus import Document
 from rbpx.data.hub_texts import Sample
 from rbpx.data.windows import Window
@@ -65,8 +66,10 @@ def measure_cell(
     documents = sample.documents
     protocol, windows = processes.together(lambda: _prepare(cell, load(), documents))
     loaded = protocol.loaded
-    n_tokens = sum(w.n_scored for w in windows)
-    scored = {w.doc_id for w in windows if w.n_scored}
+    true_ids = {document.doc_id for document in documents if document.is_true}
+    true_windows = [w for w in windows if w.doc_id in true_ids]
+    n_tokens, n_rows = (sum(w.n_scored for w in each) for each in (true_windows, windows))
+    scored = {w.doc_id for w in true_windows if w.n_scored}
     run_id = digest(
         [
             schema.FORMAT,
@@ -83,7 +86,7 @@ def measure_cell(
     )
     facts: Record | None = None
     if not processes.broadcast(store.has_run(run_id)):
-        advance = begin(n_tokens)
+        advance = begin(n_rows)
         wall_from = time.monotonic()
         rows = measure_windows(loaded, windows, processes, tokens_per_batch, advance)
         wall_s = time.monotonic() - wall_from
@@ -101,17 +104,17 @@ def measure_cell(
             "total_params": loaded.total_params,
             "vocab_size": loaded.head.vocab_size,
             "n_documents": len(scored),
-            "n_skipped": len(documents) - len(scored),
+            "n_skipped": len(true_ids) - len(scored),
             "n_tokens": n_tokens,
-            "n_bytes": sum(w.n_bytes for w in windows if w.doc_id in scored),
-            "n_bytes_scored": sum(w.n_bytes_scored for w in windows),
-            "cross_entropy_nats": -float(rows.columns["logprob"].mean(dtype=np.float64)),
+            "n_bytes": sum(w.n_bytes for w in true_windows if w.doc_id in scored),
+            "n_bytes_scored": sum(w.n_bytes_scored for w in true_windows),
+            "cross_entropy_nats": -float(rows.columns["logprob"][_is_true(rows, documents)].mean(dtype=np.float64)),
             "text_hash": cell.text_hash,
             "tokenizer_hash": loaded.tokenizer_hash,
             "weights_hash": loaded.weights_hash,
             "device": ", ".join(device_names(loaded.devices)),
             "n_processes": processes.world_size,
-            "tokens_per_s": n_tokens / wall_s,
+            "tokens_per_s": n_rows / wall_s,
             "wall_s": wall_s,
             "peak_mib": _peak_mib(processes.device),
             "started_at": started_at,
@@ -136,7 +139,7 @@ def measure_cell(
         if not store.has_vocab(loaded.tokenizer_hash):
             store.write_vocab(loaded.tokenizer_hash, _vocab_table(loaded))
         if facts is not None:
-            store.write_run(run_id, facts, _run_tables(run_id, rows, windows, documents))
+            store.write_run(run_id, facts, _run_tables(run_id, rows, windows, documents, cell.protocol))
         store.write_record("cells", cell.key, record)
         store.drop_record("failures", cell.failure_key)
 
@@ -166,27 +169,58 @@ def _prepare(cell: Cell, loaded: LoadedModel, documents: Sequence[Document]) -> 
     return protocol, windows
 
 
+def _is_true(rows: TokenRows, documents: Sequence[Document]) -> npt.NDArray[np.bool_]:
+    """Which scored tokens are of texts, targets and right choices."""
+    return np.asarray([document.is_true for document in documents])[_documents_of(rows, documents)]
+
+
+def _documents_of(rows: TokenRows, documents: Sequence[Document]) -> npt.NDArray[np.intp]:
+    """The place of the document of each scored token; documents are in the order of their ids."""
+    return np.searchsorted([document.doc_id for document in documents], rows.columns["doc_id"])
+
+
 def _run_tables(
-    run_id: str, rows: TokenRows, windows: Sequence[Window], documents: Sequence[Document]
+    run_id: str, rows: TokenRows, windows: Sequence[Window], documents: Sequence[Document], protocol: str
 ) -> dict[str, pa.Table]:
     ids = pa.array([run_id], pa.string())
     columns = {"run_id": ids.take(pa.array(np.zeros(len(rows), np.int32))), **rows.columns, **_places(windows)}
     tokens = pa.table(columns, schema=schema.TOKENS)
     in_float64 = tokens.set_column(6, "logprob", tokens["logprob"].cast(pa.float64()))
-    counts = in_float64.group_by(["run_id", "greater", "ties"]).aggregate([("logprob", "count"), ("logprob", "sum")])
+    true = in_float64.filter(pa.array(_is_true(rows, documents)))
+    counts = true.group_by(["run_id", "greater", "ties"]).aggregate([("logprob", "count"), ("logprob", "sum")])
     counts = counts.rename_columns(["run_id", "greater", "ties", "n_tokens", "sum_logprob"])
     counts = counts.sort_by([("greater", "ascending"), ("ties", "ascending")]).cast(schema.RANK_COUNTS)
     windows_by_document = [list(group) for _, group in groupby(windows, key=lambda w: w.doc_id)]
-    table = {
+    columns = {
         "run_id": [run_id] * len(documents),
         "doc_id": [d.doc_id for d in documents],
         "source_id": [d.source_id for d in documents],
         "n_bytes": [sum(w.n_bytes for w in ws) for ws in windows_by_document],
-        "n_tokens": [ws[-1].start + len(ws[-1].ids) for ws in windows_by_document],
+        "n_tokens": [ws[-1].start + len(ws[-1].ids) - ws[0].start for ws in windows_by_document],
         "n_scored": [sum(w.n_scored for w in ws) for ws in windows_by_document],
         "n_bytes_scored": [sum(w.n_bytes_scored for w in ws) for ws in windows_by_document],
     }
-    return {"tokens": tokens, "rank_counts": counts, "documents": pa.table(table, schema=schema.DOCUMENTS)}
+    table = pa.table(columns, schema=schema.DOCUMENTS)
+    if documents[0].part is None and protocol == HARNESS:
+        n_words = [len(re.split(r"\s+", document.text)) for document in documents]  # as lm-evaluation-harness counts
+        table = table.append_column(schema.ITEMS_DOCUMENTS.field("n_words"), pa.array(n_words, pa.int32()))
+    if documents[0].part is not None:
+        table = _with_parts(table, documents, schema.ITEMS_DOCUMENTS)
+        tokens = _with_parts(tokens, documents, schema.ITEMS_TOKENS, _documents_of(rows, documents))
+    return {"tokens": tokens, "rank_counts": counts, "documents": table}
+
+
+def _with_parts(
+    table: pa.Table,
+    documents: Sequence[Document],
+    columns: pa.Schema,
+    places: npt.NDArray[np.intp] | None = None,
+) -> pa.Table:
+    """A table with what each document, or the document of each row, is of its item."""
+    for column in list(columns)[table.num_columns :]:
+        values = pa.array([getattr(document.part, column.name, None) for document in documents], column.type)
+        table = table.append_column(column, values if places is None else values.take(pa.array(places)))
+    return table
 
 
 def _places(windows: Sequence[Window]) -> dict[str, npt.NDArray[np.int32]]:

@@ -60,8 +60,27 @@ def batch_windows(windows: Sequence[Window], tokens_per_batch: int) -> Iterator[
         yield batch
 
 
-def _longest_first(window: Window) -> tuple[int, int, int]:
-    return -len(window.ids), window.doc_id, window.start
+def _longest_first(window: Window) -> tuple[int, bytes, int, int]:
+    """The longest first; choices of one token stand beside the others that read the same context."""
+    read = window.ids[: window.n_read].tobytes() if window.ends_in_label else b""
+    return -len(window.ids), read, window.doc_id, window.start
+
+
+def _distinct(batch: Sequence[Window]) -> tuple[list[int], npt.NDArray[np.int64]]:
+    """The first window of each sequence of tokens to be read, and which of these each window reads.
+
+    What a causal model makes of the same tokens is the same, so choices of one token need their context read once.
+    """
+    if not any(window.ends_in_label for window in batch):
+        return list(range(len(batch))), np.arange(len(batch))
+    firsts = list[int]()
+    seen = dict[bytes, int]()
+    which_B = np.empty(len(batch), np.int64)
+    for row, window in enumerate(batch):
+        which_B[row] = seen.setdefault(window.ids[: window.n_read].tobytes(), len(seen))
+        if which_B[row] == len(firsts):
+            firsts.append(row)
+    return firsts, which_B
 
 
 def measure_windows(
@@ -188,8 +207,11 @@ def read_batch(
     try:
         with torch.inference_mode():
             ids = torch.from_numpy(ids_BT).to(input_device(loaded.model))
-            rows, columns = torch.from_numpy(row_N), torch.from_numpy(column_N)
-            targets_N = ids[rows, columns]  # a position is predicted by the state before it
+            columns = torch.from_numpy(column_N)
+            targets_N = ids[torch.from_numpy(row_N), columns]  # a position is predicted by the state before it
+            firsts, which_B = _distinct(batch)
+            ids = ids[firsts, : max(window.n_read for window in batch)]
+            rows = torch.from_numpy(which_B[row_N])
             if loaded.head.product is not None:
                 return places, measure(head_input(loaded.model, ids)[rows, columns - 1], targets_N)
             logits_BTV = loaded.model(input_ids=ids, use_cache=False).logits[..., : loaded.head.vocab_size]

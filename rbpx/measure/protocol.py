@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 
 from rbpx.config.grid import Cell
 from rbpx.config.options import Bos, Padding
+from rbpx.config.protocol import HARNESS
 from rbpx.data.corpus import Document, text_hash
+from rbpx.data.harness_windows import cut_as_harness
 from rbpx.data.windows import Window, acting_bos, authors_padding, cut_windows
 from rbpx.errors import RbpxError
 from rbpx.models.head import without_padding
@@ -27,6 +29,7 @@ class ResolvedProtocol:
         bos: which special tokens begin a document.
         padding: whether rows of the vocabulary without a token compete; `counted` if there are none.
         unscored: ids that are neither input nor label, beside the special ones.
+        harness: whether documents are cut as lm-evaluation-harness does.
     """
 
     loaded: LoadedModel
@@ -35,15 +38,18 @@ class ResolvedProtocol:
     bos: Bos
     padding: Padding
     unscored: Collection[int]
+    harness: bool = False
 
     def windows(self, documents: Sequence[Document]) -> list[Window]:
         """The windows of documents, in their order; cached for models of the same tokenizer."""
         tokenizer = self.loaded.tokenizer
-        settings = (self.window, self.stride, self.bos, tuple(self.unscored), tokenizer.bos_token_id)
+        settings = (self.window, self.stride, self.bos, tuple(self.unscored), tokenizer.bos_token_id, self.harness)
         text = (text_hash(documents), tuple(document.doc_id for document in documents))
         key = (self.loaded.tokenizer_hash, settings, text)
         windows = _cached_windows.pop(key, None)
-        if windows is None:
+        if windows is None and self.harness:
+            windows = cut_as_harness(documents, tokenizer, self.window, self.bos)
+        elif windows is None:
             windows = cut_windows(documents, tokenizer, self.window, self.bos, self.stride, self.unscored)
         _cached_windows[key] = windows
         while len(_cached_windows) > _CACHED_TEXTS:
@@ -68,7 +74,7 @@ def resolve_protocol(cell: Cell, loaded: LoadedModel) -> ResolvedProtocol:
     """
     window, stride = cell.cut_for(loaded.context)
     official = cell.protocol == OFFICIAL
-    if official and window < cell.window:
+    if official and cell.window is not None and window < cell.window:
         raise RbpxError(
             f"protocol=official needs windows of {cell.window} tokens, {cell.model} reads at most {window}; use "
             "protocol=paper"
@@ -90,4 +96,5 @@ def resolve_protocol(cell: Cell, loaded: LoadedModel) -> ResolvedProtocol:
         bos=acting_bos(loaded.tokenizer, Bos(cell.bos)),
         padding=padding,
         unscored=[authors_padding(loaded.tokenizer)] if official else [],
+        harness=cell.protocol == HARNESS,
     )

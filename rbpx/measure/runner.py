@@ -102,6 +102,8 @@ def _log_unscored(grid: _Grid) -> None:
     if dataset is None or dataset.path is None or not grid.new:
         return
     record = grid.new[0]
+    if dataset.has_items:
+        return
     share = scored_share(grid.sample.documents, grid.store, record["run_id"])
     if share is None:
         return

@@ -100,9 +100,11 @@ def _rebuild(store: Store, path: Path, state: str) -> None:
                 paths = relations.files(store, name)
                 if paths:
                     quoted_paths = ", ".join(map(_quoted, paths))
+                    connection.register(f"{name}_arrow", columns.empty_table())
+                    connection.execute(f"CREATE TABLE {name}_columns AS FROM {name}_arrow")
                     connection.execute(
                         f"CREATE VIEW {name} AS FROM read_parquet([{quoted_paths}], hive_partitioning = false, "
-                        "union_by_name = true)"
+                        f"union_by_name = true) UNION ALL BY NAME FROM {name}_columns"  # which older files lack
                     )
                 else:
                     connection.register(f"{name}_arrow", columns.empty_table())

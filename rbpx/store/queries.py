@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from rbpx.config.protocol import HARNESS
 from rbpx.errors import DamageError, RbpxError
 from rbpx.files.output import Rows
 from rbpx.store import relations
@@ -62,6 +63,9 @@ def _fill(connection: duckdb.DuckDBPyConnection, store: Store, with_fits: bool) 
     for name in (*relations.BY_FILE, *relations.ALSO_BY_FILE):
         connection.register(name, relations.dataset(store, name))
     connection.execute(read_sql("relations"))
+    if not connection.sql("FROM runs WHERE protocol = $protocol LIMIT 1", params={"protocol": HARNESS}).fetchall():
+        # Without items all tokens are true; not to ask saves a fifth of the time to count them.
+        connection.execute("CREATE OR REPLACE VIEW true_tokens AS FROM tokens")
     connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
     connection.execute("SET python_enable_replacements = false; SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")

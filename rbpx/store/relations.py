@@ -16,7 +16,11 @@ from rbpx.store.messages import warn_damage
 from rbpx.store.store import Record, Store
 
 _LOGGER = logging.getLogger(__name__)
-BY_FILE = {"tokens": schema.TOKENS, "rank_counts": schema.RANK_COUNTS, "documents": schema.DOCUMENTS}
+BY_FILE = {
+    "tokens": schema.ITEMS_TOKENS,
+    "rank_counts": schema.RANK_COUNTS,
+    "documents": schema.ITEMS_DOCUMENTS,
+}
 ALSO_BY_FILE = {  # beside the runs
     "vocab": schema.VOCAB,
     "imported": schema.OBSERVATIONS,

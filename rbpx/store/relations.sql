@@ -1,5 +1,8 @@
 -- Relations derived from the others: `observations` and the macro `rbp_at`, measured and imported results together.
--- returns: nothing; creates both, in memory and in the index alike.
+-- returns: nothing; creates both, in memory and in the index alike, and `true_tokens`.
+
+-- The scored tokens of texts, of targets and of right choices: what laws are about. `tokens` has those of wrong choices too.
+CREATE OR REPLACE VIEW true_tokens AS FROM tokens WHERE correct IS NOT FALSE;
 
 CREATE OR REPLACE MACRO rank_under(greater, n_ties, ties) AS
     CASE ties

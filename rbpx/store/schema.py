@@ -17,6 +17,9 @@ TOKENS = pa.schema(
         ("n_bytes", pa.int32()),
     ]
 )
+ITEMS_TOKENS = pa.schema(  # of a run on items; null in a run on texts
+    [*TOKENS, ("item", pa.int32()), ("choice", pa.int32()), ("correct", pa.bool_())]
+)
 RANK_COUNTS = pa.schema(
     [
         ("run_id", pa.string()),
@@ -35,6 +38,19 @@ DOCUMENTS = pa.schema(
         ("n_tokens", pa.int32()),
         ("n_scored", pa.int32()),
         ("n_bytes_scored", pa.int64()),
+    ]
+)
+ITEMS_DOCUMENTS = pa.schema(
+    [
+        *DOCUMENTS,
+        ("item", pa.int32()),
+        ("choice", pa.int32()),
+        ("correct", pa.bool_()),
+        ("n_characters", pa.int32()),
+        ("n_answer_bytes", pa.int32()),
+        ("category", pa.string()),
+        ("domain", pa.string()),
+        ("n_words", pa.int32()),
     ]
 )
 TEMPERATURES = pa.schema(

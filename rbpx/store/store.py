@@ -43,9 +43,10 @@ RUN_TABLES = ("tokens", "rank_counts", "documents")
 # take 8.1 and 2. Readers need not know.
 _LAYOUT: dict[str, Any] = {
     "tokens": {
-        "use_dictionary": ["run_id", "token_id", "greater", "ties", "n_bytes"],
+        "use_dictionary": ["run_id", "token_id", "greater", "ties", "n_bytes", "choice"],
         "column_encoding": {
             "doc_id": "DELTA_BINARY_PACKED",
+            "item": "DELTA_BINARY_PACKED",
             "position": "DELTA_BINARY_PACKED",
             "logprob": "BYTE_STREAM_SPLIT",
             "first_byte": "DELTA_BINARY_PACKED",

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from rbpx.errors import DamageError, RbpxError, first_line
 from rbpx.files.sealed import read_sealed
@@ -23,6 +24,7 @@ from rbpx.store.integrity import (
 from rbpx.store.ledger import is_evicted, missing
 from rbpx.store.names import copied_folders, record_fault
 from rbpx.store.queries import ask
+from rbpx.store.relations import BY_FILE
 from rbpx.store.store import KINDS, RUN_TABLES, Record, Store
 
 _RELATIVE = 1e-6  # logprob is kept in float32
@@ -128,14 +130,15 @@ def _sums_fault(store: Store, run_id: str, facts: Record) -> str | None:
     try:
         with duckdb.connect(":memory:") as connection:
             for table in RUN_TABLES:
-                connection.register(table, read_whole(store.run_folder(run_id) / f"{table}.parquet"))
+                rows = read_whole(store.run_folder(run_id) / f"{table}.parquet")
+                connection.register(table, _with_all_columns(rows, BY_FILE[table]))
             (n,) = ask(connection, "run_counts", run_id=run_id).to_pylist()
     except (*UNREADABLE, duckdb.Error, DamageError) as problem:  # sealed so: not by rbpx
         return f"its tables are not those of a run ({first_line(problem)})"
     promised = facts["n_tokens"]
     sums = {
         "rows of tokens": (n["n_tokens"], promised),
-        "different (doc_id, position)": (n["n_places"], promised),
+        "different (doc_id, position)": (n["n_places"], n["n_rows"]),
         "rows of another run": (n["n_strangers"], 0),
         "tokens in rank_counts": (n["n_counted"], promised),
         "ranks that rank_counts counts otherwise": (n["n_apart"], 0),
@@ -151,6 +154,14 @@ def _sums_fault(store: Store, run_id: str, facts: Record) -> str | None:
     if promised and abs(n["cross_entropy_nats"] - mean) > _RELATIVE * abs(mean):
         return f"its tokens have a cross-entropy of {n['cross_entropy_nats']:.9g} nats, its manifest says {mean:.9g}"
     return None
+
+
+def _with_all_columns(rows: pa.Table, columns: pa.Schema) -> pa.Table:
+    """Rows with the columns that they lack, as null: those of items, in a run on texts."""
+    for column in columns:
+        if column.name not in rows.column_names:
+            rows = rows.append_column(column, pa.nulls(rows.num_rows, column.type))
+    return rows
 
 
 def _readable(store: Store, kind: str, faults: list[Fault]) -> Iterator[Record]:

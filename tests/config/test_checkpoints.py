@@ -50,7 +50,7 @@ def test_a_sweep_of_checkpoints_has_a_cell_for_each_with_its_tokens(cwd: Path, t
     words = ("plan", "model=pythia", "size=[14m,70m]", "dataset=pydoc", "--format", "json", "--store", tmp_path / "s")
     listed = json.loads(here(*words, "model.revision=[step512,step1000]", cwd=cwd, check=0).stdout)
     assert [(cell["size"], cell["revision"]) for cell in listed] == [
-        (size, step) for step in ("step512", "step1000") for size in ("14m", "70m")
+        (size, step) for size in ("14m", "70m") for step in ("step512", "step1000")
     ]
     assert len(json.loads(here(*words, "model.revision=log", cwd=cwd, check=0).stdout)) == 2 * 20
     request = compose("measure", ["model=pythia", "size=14m", "dataset=pydoc", "model.revision=log"])

@@ -405,6 +405,43 @@ def published_texts(data: Path) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.parametrize("draw", ["whole", "parts", "stream"])
+def test_items_of_the_hub_are_drawn_each_way_with_examples_of_another_split(
+    draw: str, name: str, hub: DatasetHub, asker: Asker, tmp_path: Path
+) -> None:
+    rows = [
+        {"q": f"question {n}?", "c": {"text": ["yes", "no"], "label": ["A", "B"]}, "r": "AB"[n % 2], "s": f"s{n % 3}"}
+        for n in range(20)
+    ]
+    places = {"default": {"dev": "data/dev-*", "test": "data/test-*"}}
+    found = f"{name}-items-{draw}"
+    hub.add(found, {"README.md": card(places)} | halves("data", "dev", rows[:8]) | halves("data", "test", rows[8:]))
+    task = {
+        "choices": "c.text",
+        "right": "r",
+        "labels": "c.label",
+        "template": "{q}",
+        "delimiter": " ",
+        "category": "s",
+    }
+    told = asker.draw(
+        tmp_path, limit=5, hub=found, split="test", draw=draw, fewshot=2, fewshot_split="dev", fewshot_seed=None, **task
+    )
+    drawn = [rows[8 + i] for i in np.random.default_rng(42).permutation(12)[:5]]
+    expected = []
+    for is_true in (True, False):
+        for row in drawn:
+            examples = [each for each in rows[:8] if each["s"] == row["s"]][:2]
+            answer = row["r"] if is_true else "AB".replace(row["r"], "")
+            shown = [f"{each['q']} {['yes', 'no']['AB'.index(each['r'])]}" for each in examples]
+            expected.append("\n\n".join([*shown, f"{row['q']} {['yes', 'no']['AB'.index(answer)]}"]))
+    assert texts_of(told) == expected
+    again = asker.draw(
+        tmp_path, limit=5, hub=found, split="test", draw=draw, fewshot=2, fewshot_split="dev", fewshot_seed=None, **task
+    )
+    assert again["documents"] == told["documents"]  # from the samples that the store keeps
+
+
 def test_every_known_dataset_is_measured_from_the_hub_with_one_line_and_again_without_it(
     hub: DatasetHub, shared_data: Path, tmp_path: Path
 ) -> None:
@@ -413,7 +450,9 @@ def test_every_known_dataset_is_measured_from_the_hub_with_one_line_and_again_wi
     expected = {name: drawn_by_hand(texts, 12) for name, texts in published_texts(data).items()}
     expected["c4"] = drawn_by_hand([row["text"] for row in C4[:12]])
     conf = CONF / "dataset"
-    assert {path.stem for path in conf.glob("*.yaml") if "\nhub: " in path.read_text()} == set(expected)
+    of_hub = {path.stem: path.read_text() for path in conf.glob("*.yaml") if "\nhub: " in path.read_text()}
+    tasks = {name for name, keys in of_hub.items() if "\ntarget: " in keys or "\nchoices: " in keys}
+    assert set(of_hub) - tasks == set(expected)  # the rows of each task are in test_task_rows
     line = ("measure", "-m", f"dataset={','.join(expected)}", "size=3k", "limit=12", "--store", tmp_path / "store")
     (tmp_path / "work").mkdir()
     done = rbpx(*line, cwd=tmp_path / "work", env=settings(hub.url, tmp_path / "home"), check=0)

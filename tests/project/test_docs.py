@@ -15,11 +15,12 @@ from rbpx.config.request import Request
 from rbpx.laws.names import LAWS
 from rbpx.status import Status
 from rbpx.store import meanings, schema
+from rbpx.store.relations import BY_FILE
 from tests.support.commands import here
 from tests.support.places import DOCS, PROJECT
 
 PAGES = [PROJECT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)]
-RELATIONS = {name: getattr(schema, name.upper()) for name in meanings.RELATIONS}
+RELATIONS = {name: getattr(schema, name.upper()) for name in meanings.RELATIONS} | BY_FILE
 WHOLE = {path.relative_to(DOCS).as_posix(): fill(path.read_text(encoding="utf-8")) for path in PAGES[1:]}
 
 
@@ -33,7 +34,14 @@ def test_a_link_within_the_project_leads_to_a_file(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES[1:], ids=lambda path: path.name)
 def test_a_file_that_a_page_names_is_in_the_project(page: Path) -> None:
     named = re.findall(r"\{file\}`([^`]+)`", page.read_text(encoding="utf-8"))
-    made_by_the_reader = ("reciprocal_rank.py", "schooner.yaml", "letters.yaml", "medians/", "median_ranks.sql")
+    made_by_the_reader = (
+        "reciprocal_rank.py",
+        "schooner.yaml",
+        "letters.yaml",
+        "quiz.yaml",
+        "medians/",
+        "median_ranks.sql",
+    )
     absent = [name for name in named if not (PROJECT / name).exists()]
     assert [name for name in absent if not name.endswith(made_by_the_reader)] == []
 

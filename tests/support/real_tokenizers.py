@@ -58,7 +58,7 @@ def build_real(arch: str, tokenizers: Path, folder: Path, context: int = 128) ->
         torch.save(model.state_dict(), folder / "pytorch_model.bin")
     else:
         model.save_pretrained(folder)
-    _write_tokenizer(arch, tokenizers, folder)
+    write_tokenizer(arch, tokenizers, folder)
     return folder
 
 
@@ -68,11 +68,12 @@ def load_real(arch: str, tokenizers: Path, folder: Path) -> Any:
 
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps({"model_type": arch}))
-    _write_tokenizer(arch, tokenizers, folder)
+    write_tokenizer(arch, tokenizers, folder)
     return AutoTokenizer.from_pretrained(folder)
 
 
-def _write_tokenizer(arch: str, tokenizers: Path, folder: Path) -> None:
+def write_tokenizer(arch: str, tokenizers: Path, folder: Path) -> None:
+    """Put the files of a tokenizer into a folder, as the real repository has them."""
     for name, source in _FILES[arch].items():
         raw = (tokenizers / source).read_bytes()
         (folder / name).write_bytes(gzip.decompress(raw) if source.endswith(".gz") else raw)

@@ -6,7 +6,7 @@ WITH scored AS (
     SELECT
         doc_id, position, rank_under(greater, ties, $ties) <= $k AS hit,
         row_number() OVER (PARTITION BY doc_id ORDER BY position) AS nth
-    FROM tokens
+    FROM true_tokens
     WHERE run_id = $run_id
 ),
 -- Hits that follow each other have one difference between their number among the tokens and among the hits.

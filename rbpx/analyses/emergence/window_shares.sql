@@ -7,7 +7,7 @@ placed AS (
     SELECT
         t.run_id, t.doc_id, g.k, rank_under(t.greater, t.ties, $ties) <= g.k AS is_hit,
         row_number() OVER (PARTITION BY t.run_id, t.doc_id, g.k ORDER BY t.position) AS place
-    FROM tokens AS t, grid AS g
+    FROM true_tokens AS t, grid AS g
     WHERE list_contains($run_ids, t.run_id)
 ),
 streaks AS ( -- how many hits in a row end at each token

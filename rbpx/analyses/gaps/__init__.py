@@ -13,12 +13,12 @@ closes or opens where p of delta = 0, adjusted for all gaps of the request (Holm
 no power law if a loss has an irreducible part: p bend tests that, form says what the two losses call for.
 
 slices= compares tokens of one text instead, each slice with the first: position (buckets 1-15, 16-63, 64-255,
-256+), frequency (deciles of the scored tokens by how often their id is scored, most frequent first), or slices
-of your own, each a name with an SQL condition over doc_id, position, token_id, text, frequency (a count),
-decile, n_tokens (of the document), greater, ties, logprob and rank. A single condition is compared with the
-remaining tokens. Inside the quotes of a condition, write SQL strings with $$: text = $$def$$. Slices share
-their documents, which are resampled together. A condition on rank or logprob selects different tokens at each
-size; such a gap is marked `different tokens`.""",
+256+), frequency (deciles of the scored tokens by how often their id is scored, most frequent first), category or
+domain (of the items of a task, such as MMLU's subjects), or slices of your own, each a name with an SQL condition
+over doc_id, position, token_id, text, frequency (a count), decile, n_tokens (of the document), category, domain,
+greater, ties, logprob and rank. A single condition is compared with the remaining tokens. Inside the quotes of a
+condition, write SQL strings with $$: text = $$def$$. Slices share their documents, which are resampled together.
+A condition on rank or logprob selects different tokens at each size; such a gap is marked `different tokens`.""",
     examples=(
         "python -m rbpx gaps model=ladder",
         "python -m rbpx gaps k='[1,100]' --format json",

@@ -2,9 +2,9 @@
 -- $run_id VARCHAR; $ties VARCHAR (pessimistic, optimistic, mid).
 -- returns: doc_id, position, token_id, text, frequency (how often the token id is scored in this text), decile (1 to 10,
 --          of the scored tokens, by the frequency of their ids, most frequent first), n_tokens (of the document),
---          greater, ties, logprob (nats), rank
+--          category, domain (of the item; NULL in texts), greater, ties, logprob (nats), rank
 WITH scored AS (
-    FROM tokens
+    FROM true_tokens
     WHERE run_id = $run_id
 ),
 types AS (
@@ -25,8 +25,8 @@ words AS (
     WHERE tokenizer_hash = (SELECT any_value(r.tokenizer_hash) FROM runs AS r WHERE r.run_id = $run_id)
 )
 SELECT
-    s.doc_id, s.position, s.token_id, w.text, p.frequency, p.decile::INTEGER AS decile, d.n_tokens, s.greater, s.ties,
-    s.logprob, rank_under(s.greater, s.ties, $ties)::DOUBLE AS rank
+    s.doc_id, s.position, s.token_id, w.text, p.frequency, p.decile::INTEGER AS decile, d.n_tokens, d.category, d.domain,
+    s.greater, s.ties, s.logprob, rank_under(s.greater, s.ties, $ties)::DOUBLE AS rank
 FROM scored AS s
 JOIN placed AS p USING (token_id)
 JOIN documents AS d USING (run_id, doc_id)

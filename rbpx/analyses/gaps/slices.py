@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rbpx.config.request import Request
+from rbpx.config.request import ITEM_SLICES, Request
 from rbpx.errors import RbpxError
 from rbpx.groups.evidence import weigh
 from rbpx.groups.points import Points, size_points
@@ -25,7 +25,9 @@ from rbpx.store.bounded import SqlLimits
 from rbpx.store.queries import ask, ask_where
 
 POSITIONS: Final = (1, 16, 64, 256)  # where the built-in buckets begin
-COLUMNS: Final = "doc_id, position, token_id, text, frequency, decile, n_tokens, greater, ties, logprob, rank"
+COLUMNS: Final = (
+    "doc_id, position, token_id, text, frequency, decile, n_tokens, category, domain, greater, ties, logprob, rank"
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def slice_points(
     counts: dict[Slice, list[pa.Table]] = {}
     for run in group.runs:
         scored = ask(connection, "scored_tokens", run_id=run.run_id, ties=group.ties.value)
-        for part in _slices(request):
+        for part in _slices(request, scored):
             counts.setdefault(part, []).append(_count(connection, scored, part, limits))
     occupied = {part: tables for part, tables in counts.items() if all(table.num_rows for table in tables)}
     empty = [part for part in counts if part not in occupied]
@@ -79,6 +81,11 @@ def slice_points(
         raise RbpxError(
             f"slices.{empty[0].name}={empty[0].where!r} is true of no scored token of {group.title} (size {at}), so "
             "nothing can be compared; change the condition"
+        )
+    if not occupied and request.slices in ITEM_SLICES:
+        raise RbpxError(
+            f"slices={request.slices} is of items, and {group.title} has none with a {request.slices}; name its column "
+            "with dataset.category= (and dataset.domains=) and measure it anew, or give other slices"
         )
     if len(occupied) < 2:
         raise RbpxError(
@@ -89,8 +96,11 @@ def slice_points(
     return [_points(group, request, part, tables, weights_BD, k_grid, laws) for part, tables in occupied.items()]
 
 
-def _slices(request: Request) -> list[Slice]:
+def _slices(request: Request, scored: pa.Table) -> list[Slice]:
     """In the order of the request; a single condition is compared with the rest."""
+    if request.slices in ITEM_SLICES:
+        names = sorted(str(name) for name in scored[request.slices].unique().to_pylist() if name is not None)
+        return [Slice(name, "{} = '{}'".format(request.slices, name.replace("'", "''"))) for name in names]
     parts = [Slice(name, where) for name, where in request.conditions().items()]
     if len(parts) == 1:
         # A condition that is unknown (NULL) is not true, so its token belongs to the rest.

@@ -16,7 +16,7 @@ seen AS (
         t.doc_id, t.position, t.token_id, s.ln_S, -t.logprob::DOUBLE AS nats,
         rank_under(t.greater, t.ties, $ties) <= $k AS hit,
         s.run_id = $run_ids[1] AS is_smallest, s.run_id = $run_ids[len($run_ids)] AS is_largest
-    FROM tokens AS t
+    FROM true_tokens AS t
     JOIN sizes AS s USING (run_id)
 ),
 occurrences AS (

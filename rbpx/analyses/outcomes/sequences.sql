@@ -7,7 +7,7 @@ WITH scored AS (
     SELECT
         doc_id, rank_under(greater, ties, $ties) <= $k AS hit,
         row_number() OVER (PARTITION BY doc_id ORDER BY position) - 1 AS nth
-    FROM tokens
+    FROM true_tokens
     WHERE run_id = $run_id
 ),
 lengths AS (SELECT unnest($lengths) AS n),

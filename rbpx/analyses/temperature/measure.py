@@ -101,7 +101,7 @@ def _measure_run(
 
     store, processes = reopener.store, reopener.processes
     protocol, documents = reopener.reopen(RunNames(run.run_id, run.family, run.size, run.dataset), split)
-    windows = protocol.windows(documents)
+    windows = protocol.windows([document for document in documents if document.is_true])
     n_tokens = sum(window.n_scored for window in windows)
     advance = begin(n_tokens)
     wall_from = time.monotonic()

@@ -1,7 +1,8 @@
 -- How many bytes of its text the scored tokens of each document of one run stand for; NULL in a run that does not say.
+-- Wrong choices of items are left out.
 -- $run_id VARCHAR.
 -- returns: doc_id, n_bytes_scored (bytes, UTF-8)
 SELECT doc_id, n_bytes_scored
 FROM documents
-WHERE run_id = $run_id
+WHERE run_id = $run_id AND correct IS NOT FALSE
 ORDER BY doc_id

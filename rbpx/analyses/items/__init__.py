@@ -1,0 +1,32 @@
+"""Accuracy, exact match, perplexity and bits per byte of the items of a task."""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    order=125,
+    summary="accuracy, exact match at k, perplexity and bits per byte of the items of a task",
+    help="""\
+For each model on a dataset with items (a context and a target, or choices of which one is right): acc, the share of
+items whose right choice has the highest log-likelihood, or, without choices, whose target is what greedy decoding
+gives; acc_norm and acc_bytes, the same with log-likelihoods divided by the characters or bytes of the choice;
+chance, what guessing would get; perplexity, exp of the mean nats of a whole target; bits per byte of the targets.
+A text that was read with protocol=harness is one item whose target is all of it: word and byte perplexity and bits
+per byte. acc, acc_norm, acc_bytes, perplexity, word and byte perplexity and bits per byte are those of
+lm-evaluation-harness. Where logits tie, greedy decoding takes the lowest id, which the ranks do not tell: such an
+item counts as right, and the column tied counts these.
+
+Exact match at k is the share of items of which every target token has a rank of at most k; beside it, what
+independent tokens would give, the mean over items of RBP_k^n with n the tokens of the item; and what tokens of one
+item that are as much alike as measured would give (beta-binomial, with the correlation rho of hits within items).
+slices=category or domain: the same for each. All intervals are over items.""",
+    examples=(
+        "python -m rbpx items dataset=lambada",
+        "python -m rbpx items dataset=mmlu slices=domain --format csv",
+        "python -m rbpx items dataset=arc_easy k='[1,10]'",
+    ),
+    title="Items of tasks",
+    sizes=1,
+    tokens=True,
+    across=True,
+    keys=("k", "ties", "resamples", "slices"),
+)

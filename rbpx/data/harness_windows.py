@@ -1,0 +1,188 @@
+"""Cuts documents into windows as lm-evaluation-harness 0.4 does, so that its numbers and ours agree.
+
+An item: the white space at the end of its context belongs to its target; the target's tokens are those of context and
+target together, less as many as the context alone has; where both exceed the window, tokens are cut off at the left.
+The model reads all tokens but the last, so a window of W tokens predicts W and has W + 1 ids.
+
+A text: every token is scored, the first one predicted from the prefix (the BOS, else the EOS); each later window reads
+the last token of the one before it, and the last window reads as many as it can.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.config.options import Bos
+from rbpx.data.corpus import Document
+from rbpx.data.items import Part
+from rbpx.data.windows import Window, token_bytes
+from rbpx.errors import RbpxError
+
+
+def cut_as_harness(
+    documents: Sequence[Document], tokenizer: Any, window: int, bos: Bos = Bos.tokenizer
+) -> list[Window]:
+    """The windows of documents, in their order: one of each target or choice, as many as it takes of a text.
+
+    Args:
+        documents: texts, or the contexts and targets of items.
+        tokenizer: of the model.
+        window: tokens that the model reads at once.
+        bos: which special tokens begin a context or a text, if that does not begin with the prefix itself.
+
+    Raises:
+        RbpxError: a target has no token of its own, or more than the window; or the tokenizer has no BOS or EOS, and a
+            text or a target without a context needs one.
+    """
+    encoder = _Encoder(tokenizer, bos)
+    borders = [_border(document) for document in documents]
+    contexts = dict.fromkeys(d.text[:at] for d, at in zip(documents, borders, strict=True) if at)
+    encoded_contexts = dict(zip(contexts, encoder.encode(list(contexts)), strict=True))
+    # A target without a context is encoded without special tokens, since the prefix stands in their place.
+    bare = [document.part is not None and not at for document, at in zip(documents, borders, strict=True)]
+    whole = encoder.encode([document.text for document in documents], bare)
+    windows = []
+    for document, at, (ids, offsets) in zip(documents, borders, whole, strict=True):
+        if document.part is None:
+            windows += _of_text(document, encoder.prefix(document), ids, offsets, window)
+            continue
+        if at:
+            context, places = encoded_contexts[document.text[:at]]
+            target = ids[len(context) :]
+        else:
+            prefix = encoder.prefix(document)
+            context, target = ([prefix], ids) if ids[:1] != [prefix] else (ids[:1], ids[1:])
+            places = [(0, 0)]
+        n_bytes_T = token_bytes(document.text, offsets)
+        windows.append(_of_item(document, document.part, at, context, places, target, n_bytes_T, window))
+    return windows
+
+
+def _border(document: Document) -> int:
+    """Where the target of an item begins, the white space before it included; 0 for a text."""
+    return 0 if document.part is None else len(document.text[: document.part.n_context].rstrip())
+
+
+def _of_item(
+    document: Document,
+    part: Part,
+    border: int,
+    context: list[int],
+    places: list[tuple[int, int]],
+    target: list[int],
+    n_bytes_T: npt.NDArray[np.int64],
+    window: int,
+) -> Window:
+    """The window of one target; `n_bytes_T` are the bytes of the tokens of context and target together."""
+    which = f"item {document.source_id}" + ("" if part.choice is None else f", choice {part.choice},")
+    text = document.text[border:]
+    if not target:
+        raise RbpxError(
+            f"{which} has the target {text[:40]!r}, of which no token is left once its context is cut away, since the "
+            "tokenizer joins both; begin the target with a space, or leave the row out"
+        )
+    if len(target) > window:
+        raise RbpxError(
+            f"{which} has a target of {len(target):,} tokens, and the model reads {window:,} at once, which leaves no "
+            "room for its context; take a model with a longer context, or leave the row out"
+        )
+    ids = [*context, *target]
+    start = max(len(ids) - window - 1, 0)
+    cut_characters = min(max(end for _, end in places[:start]), border) if start else 0
+    scored_T = np.zeros(len(ids) - start, bool)
+    scored_T[-len(target) :] = True
+    bytes_T = np.zeros(len(scored_T), np.int64)
+    bytes_T[-len(target) :] = n_bytes_T[-len(target) :]
+    return Window(
+        doc_id=document.doc_id,
+        ids=np.asarray(ids[start:], np.int32),
+        scored=scored_T,
+        n_bytes=_n_bytes(document.text[cut_characters:]),
+        n_bytes_scored=_n_bytes(text),
+        start=start,
+        first_byte=int(n_bytes_T[: -len(target)].sum()),
+        bytes_T=bytes_T,
+        ends_in_label=True,
+    )
+
+
+def _of_text(
+    document: Document, prefix: int, ids: list[int], offsets: list[tuple[int, int]], window: int
+) -> list[Window]:
+    ids_T = np.asarray([prefix, *ids], np.int32)
+    n_bytes_T = np.concatenate([[0], token_bytes(document.text, offsets)]).astype(np.int64)
+    windows, done = list[Window](), 1  # the prefix is never predicted
+    while done < len(ids_T):
+        end = min(done + window, len(ids_T))
+        begin = max(end - window - 1, 0)
+        scored_t = np.arange(begin, end) >= done
+        n_bytes = int(n_bytes_T[done:end].sum())
+        first, n_bytes_t = int(n_bytes_T[:begin].sum()), n_bytes_T[begin:end]
+        windows.append(
+            Window(document.doc_id, ids_T[begin:end], scored_t, n_bytes, n_bytes, begin, first, n_bytes_t, True)
+        )
+        done = end
+    return windows or [Window(document.doc_id, ids_T, np.zeros(1, bool), 0, 0, bytes_T=np.zeros(1, np.int64))]
+
+
+def _n_bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+class _Encoder:
+    """A tokenizer, asked as the harness asks it."""
+
+    def __init__(self, tokenizer: Any, bos: Bos) -> None:
+        self._tokenizer, self._bos = tokenizer, bos
+        prefix = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+        self._prefix: int | None = prefix
+        self._begin = None if prefix is None else str(tokenizer.decode(prefix))
+
+    def prefix(self, document: Document) -> int:
+        """The id from which the first token of a text is predicted, or of a target without a context."""
+        if self._prefix is None:
+            what = f"document {document.doc_id}" if document.part is None else f"item {document.source_id}"
+            raise RbpxError(
+                f"{what} has no context, and the tokenizer neither a BOS nor an EOS to predict its first token from; "
+                "give it a context, or use protocol=rolling for a text"
+            )
+        return self._prefix
+
+    def encode(
+        self, texts: Sequence[str], bare: Sequence[bool] | None = None
+    ) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        """Ids and offsets of each text; those that are bare or begin with the prefix get no special tokens."""
+        plain = [
+            (bare is not None and bare[i]) or (self._begin is not None and text.startswith(self._begin))
+            for i, text in enumerate(texts)
+        ]
+        encoded: list[tuple[list[int], list[tuple[int, int]]]] = [([], [])] * len(texts)
+        for is_plain in (False, True):
+            chosen = [i for i, each in enumerate(plain) if each is is_plain]
+            if chosen:
+                read = self._encode([texts[i] for i in chosen], special=not is_plain)
+                for i, one in zip(chosen, read, strict=True):
+                    encoded[i] = one
+        return encoded
+
+    def _encode(self, texts: list[str], special: bool) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        first = [self._tokenizer.bos_token_id] if special and self._bos is Bos.add else []
+        if first == [None]:
+            raise RbpxError(
+                "model.bos=add needs a tokenizer with a BOS token, but this one has none; use model.bos=tokenizer"
+            )
+        encoded = self._tokenizer(
+            texts,
+            add_special_tokens=special and self._bos is Bos.tokenizer,
+            truncation=False,
+            padding=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            return_offsets_mapping=True,
+            verbose=False,
+        )
+        before = [(0, 0)] * len(first)
+        pairs = zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+        return [(first + ids, before + list(places)) for ids, places in pairs]

@@ -1,0 +1,240 @@
+"""Items of a task: rows in, pairs of a context and a target out, and the documents that these make.
+
+An item is a context and a target, or a context and several choices of which one is right; each pair is a document, of
+which the target alone is scored.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rbpx.config.items import CHOICE, Task
+from rbpx.config.template import FUNCTIONS, Place, Template
+from rbpx.errors import RbpxError
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a document is of an item.
+
+    Attributes:
+        item: index of the item in the drawn sample.
+        choice: index of the choice; None where the item has a target alone.
+        correct: whether that choice is the right one; None where the item has a target alone.
+        n_context: characters at the beginning of the document that are its context.
+        n_characters: of the target or choice as it stands in the data, without what divides it from the context.
+        n_answer_bytes: of the same, UTF-8.
+        category: what the item is about; None where it does not say.
+        domain: what that belongs to; None where it belongs to none.
+        description: what stands before the examples and the context.
+    """
+
+    item: int
+    choice: int | None
+    correct: bool | None
+    n_context: int
+    n_characters: int
+    n_answer_bytes: int
+    category: str | None = None
+    domain: str | None = None
+    description: str = ""
+
+    @property
+    def is_true(self) -> bool:
+        """Whether its target is the text that the model is asked for, not a wrong choice."""
+        return self.correct is not False
+
+    def identity(self) -> tuple[Any, ...]:
+        """What a run stores of it; the description stands in the text."""
+        return (
+            *(self.item, self.choice, self.correct, self.n_context, self.n_characters, self.n_answer_bytes),
+            *(self.category, self.domain),
+        )
+
+
+@dataclass(frozen=True)
+class Item:
+    """One row of a task.
+
+    Attributes:
+        pairs: context and target of each choice, in order; one pair where there are none.
+        answers: target or choice of each pair as it stands in the data.
+        right: index of the right choice; None where there are none.
+        category: what it is about, if the row says so.
+        domain: what that belongs to, if anything.
+        description: what stands before the examples and the context.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    answers: tuple[str, ...]
+    right: int | None
+    category: str | None
+    domain: str | None
+    description: str
+
+    def part(self, item: int, choice: int) -> Part:
+        """What the document of one of its pairs is of it."""
+        answer = self.answers[choice]
+        return Part(
+            item=item,
+            choice=None if self.right is None else choice,
+            correct=None if self.right is None else choice == self.right,
+            n_context=len(self.pairs[choice][0]),
+            n_characters=len(answer),
+            n_answer_bytes=len(answer.encode("utf-8", "surrogatepass")),
+            category=self.category,
+            domain=self.domain,
+            description=self.description,
+        )
+
+
+def in_order(items: Sequence[Item]) -> list[tuple[int, int]]:
+    """(item, choice) of the documents of items: the true ones first, so that a document has the number of its item."""
+    true = [(at, item.right or 0) for at, item in enumerate(items)]
+    wrong = [(at, n) for at, item in enumerate(items) for n in range(len(item.pairs)) if n != (item.right or 0)]
+    return true + wrong
+
+
+def item_of(row: Any, task: Task, at: Callable[[], str]) -> Item:
+    """The item of one row.
+
+    Args:
+        row: of a dataset.
+        task: how rows become items.
+        at: the place of the row, for errors.
+
+    Raises:
+        RbpxError: the row has no such column, or not what belongs there; a target is empty, or no choice is right.
+    """
+    reader = _Reader(row, task, at)
+    if task.choices is None:
+        assert task.target is not None, "a task has a target or choices"
+        right, contexts = None, [reader.text(task.context, "template")]
+        targets = [reader.text(task.target, "target")]
+    else:
+        choices = reader.choices()
+        right, contexts = reader.right(len(choices)), [reader.text(task.context, "template", each) for each in choices]
+        targets = choices if task.target is None else [reader.text(task.target, "target", each) for each in choices]
+    for n, target in enumerate(targets):
+        if not target:
+            which = "target" if right is None else f"choice {n}"
+            raise RbpxError(f"{at()} has an empty {which}, so there is nothing to score; leave the row out, or fill it")
+    category = None if task.category is None else reader.plain(task.category, "category")
+    return Item(
+        pairs=tuple((context, task.delimiter + target) for context, target in zip(contexts, targets, strict=True)),
+        answers=tuple(targets),
+        right=right,
+        category=category,
+        domain=None if category is None else task.domains.get(category),
+        description=reader.text(task.description, "description", clean=False),
+    )
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """One row, read by the templates of its task."""
+
+    row: Any
+    task: Task
+    at: Callable[[], str]
+
+    def text(self, template: Template, key: str, choice: str | None = None, clean: bool = True) -> str:
+        pieces = []
+        for part in template:
+            if isinstance(part, str):
+                pieces.append(part)
+            elif choice is not None and part.steps == (CHOICE,):
+                pieces.append(part.apply(choice))
+            else:
+                pieces.append(part.apply(self.plain(part, key)))
+        text = "".join(pieces)
+        return FUNCTIONS[self.task.clean](text) if clean and self.task.clean is not None else text
+
+    def plain(self, place: Place, key: str) -> str:
+        value = self.value(place, key)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if not isinstance(value, str):
+            raise RbpxError(
+                f"{self.at()} has {str(value)[:40]} in '{place.name}' (dataset.{key}), not a text; name a column of "
+                "texts, or give the row one"
+            )
+        return value
+
+    def value(self, place: Place, key: str) -> Any:
+        node = self.row
+        for step in place.steps:
+            if isinstance(step, int) and isinstance(node, list):
+                if step >= len(node):
+                    raise RbpxError(
+                        f"{self.at()} has {len(node)} values where dataset.{key} asks for '{place.name}', counted from "
+                        "0; change the template"
+                    )
+                node = node[step]
+                continue
+            if not isinstance(node, dict) or step not in node:
+                has = f"it has: {', '.join(map(str, node))}" if isinstance(node, dict) else "it is not a record"
+                raise RbpxError(
+                    f"{self.at()} has no column '{place.name}' for dataset.{key} ({has}); name one of these there"
+                )
+            node = node[step]
+        return node
+
+    def choices(self) -> list[str]:
+        task = self.task
+        if isinstance(task.choices, Place):
+            listed = self.value(task.choices, "choices")
+            if not isinstance(listed, list) or len(listed) < 2 or not all(isinstance(each, str) for each in listed):
+                raise RbpxError(
+                    f"{self.at()} has {str(listed)[:60]} in '{task.choices.name}' (dataset.choices), not a list of two "
+                    "texts or more"
+                )
+            choices = listed
+        else:
+            assert task.choices is not None, "choices are read where there are some"
+            choices = self._given(task.choices)
+        return choices if task.clean is None else [FUNCTIONS[task.clean](choice) for choice in choices]
+
+    def _given(self, templates: Sequence[Template]) -> list[str]:
+        """Choices given one by one: all of them columns, or else templates and plain texts."""
+        plain = [template[0] if len(template) == 1 and isinstance(template[0], str) else None for template in templates]
+        named = [name in self.row if name is not None and isinstance(self.row, dict) else False for name in plain]
+        if all(named):
+            return [self.plain(Place(str(name), (str(name),), ()), "choices") for name in plain]
+        if any(named):
+            other = next(name for name, is_column in zip(plain, named, strict=True) if not is_column)
+            raise RbpxError(
+                f"{self.at()} has no column '{other}' for dataset.choices, which names other columns of it; for texts "
+                "of your own write columns as {column}"
+            )
+        return [self.text(template, "choices", clean=False) for template in templates]
+
+    def right(self, n_choices: int) -> int:
+        """The index of the right choice: the number that the row gives, or the place of its label."""
+        place = self.task.right
+        assert place is not None, "choices come with what is right"
+        value = self.value(place, "right")
+        given = self.task.labels
+        if given is not None:
+            labels = self.value(given, "labels") if isinstance(given, Place) else list(given)
+            label = str(value).strip()
+            if not isinstance(labels, list) or label not in labels:
+                raise RbpxError(
+                    f"{self.at()} has {str(value)[:40]!r} in '{place.name}' (dataset.right), which is none of the "
+                    f"labels {labels}; name what it is called with dataset.labels"
+                )
+            index = labels.index(label)
+        else:
+            try:
+                index = int(value)  # true and false too, of questions that are answered no or yes
+            except (TypeError, ValueError):
+                raise RbpxError(
+                    f"{self.at()} has {str(value)[:40]!r} in '{place.name}' (dataset.right), not the number of a "
+                    "choice from 0; name what it calls the choices with dataset.labels='[A,B,C,D]' or a column"
+                ) from None
+        if not 0 <= index < n_choices:
+            raise RbpxError(
+                f"{self.at()} says in '{place.name}' (dataset.right) that choice {index} is right, and it has choices "
+                f"0 to {n_choices - 1}; count from 0, or name the labels with dataset.labels"
+            )
+        return index
