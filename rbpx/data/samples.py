@@ -25,9 +25,11 @@ from rbpx.files.digest import digest
 from rbpx.store.store import Record, Store, now
 
 _COLUMNS = pa.schema([("doc_id", pa.int32()), ("source_id", pa.string()), ("text", pa.large_string())])
-_OF_PARTS: Final = {"item": pa.int32(), "choice": pa.int32(), "correct": pa.bool_(), "n_context": pa.int32()}
-_OF_PARTS |= {"n_characters": pa.int32(), "n_answer_bytes": pa.int32()}
-_OF_PARTS |= dict.fromkeys(("category", "domain", "description"), pa.string())
+_OF_PARTS: Final = {
+    **dict.fromkeys(("item", "choice", "n_context", "n_characters", "n_answer_bytes"), pa.int32()),
+    "correct": pa.bool_(),
+    **dict.fromkeys(("category", "domain", "description"), pa.string()),
+}
 _FACTS = b"rbpx"
 
 Begin = Callable[[str], Tell]  # what is loaded -> a function to report progress to
