@@ -37,6 +37,7 @@ class Keys(TypedDict, total=False):
         ties: tie rule.
         method: how laws are fitted, one or several, or "all".
         laws: which, or "all".
+        axis: what laws of one variable are in: size, training tokens, training FLOPs or steps.
         form: equation of a surface, one or several, or "all".
         objective: what a surface minimises.
         delta: where Huber's loss of a surface turns linear.
@@ -72,6 +73,7 @@ class Keys(TypedDict, total=False):
     ties: Literal["pessimistic", "optimistic", "mid"]
     method: str | Sequence[str]
     laws: str | Sequence[str]
+    axis: Literal["S", "D", "C", "step"]
     form: str | Sequence[str]
     objective: Literal["log_huber", "huber", "least_squares"]
     delta: float

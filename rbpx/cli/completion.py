@@ -14,7 +14,7 @@ from rbpx.config.options import Checkpoints, Device, Dtype, Format
 from rbpx.config.places import experiments, folder
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.laws.names import IMPORTED, LAWS, Method
+from rbpx.laws.names import IMPORTED, LAWS, Axis, Method
 from rbpx.laws.surface.names import FORM_NAMES, Objective
 from rbpx.ties import Ties
 
@@ -72,7 +72,7 @@ def script(shell: str) -> str:
 def _values() -> dict[str, Sequence[str]]:
     """The values of each key whose values are names."""
     enums: dict[str, Any] = {"dtype": Dtype, "device": Device, "format|--format": Format, "ties": Ties}
-    enums |= {"objective": Objective, "checkpoints": Checkpoints}
+    enums |= {"objective": Objective, "checkpoints": Checkpoints, "axis": Axis}
     values: dict[str, Sequence[str]] = {name: _named(kind) for name, kind in enums.items()}
     for group in ("model", "dataset", "protocol"):
         values[group] = _stems(folder("conf") / group)
