@@ -138,8 +138,8 @@ def is_ours(problem: BaseException) -> bool:
 def register(primary: str, overrides: Sequence[str], held: Sequence[str] = (), trusts: bool = False) -> None:
     """The schema, an option of the group `experiment` for each study of this kind, one of `dataset` for each text held.
 
-    Studies are read only where one may be asked for, or what there is: that is a third of the time to start. A ladder
-    is always trained by a study.
+    Studies are read only where one may be asked for, or what there is: that is a third of the time to start. -m alone
+    asks for neither. A ladder is always trained by a study.
     """
     from hydra.core.config_store import ConfigStore
     from omegaconf import OmegaConf
@@ -147,7 +147,7 @@ def register(primary: str, overrides: Sequence[str], held: Sequence[str] = (), t
     install(trusts)
     _register_schema()
     store = ConfigStore.instance()
-    asks = re.compile(r"experiment|^-")  # --info and completion list them
+    asks = re.compile(r"experiment|^-(?!m$|-multirun$)")  # --info and completion list them
     needed = primary == "train" or any(asks.search(word) for word in overrides)
     for path in experiments(primary) if needed else ():
         node = load_trusted(path, trusts)
