@@ -147,6 +147,8 @@ def register(primary: str, overrides: Sequence[str], held: Sequence[str] = (), t
     install(trusts)
     _register_schema()
     store = ConfigStore.instance()
+    for group in ("dataset", "experiment"):  # those that this process was asked before
+        store.repo.pop(group, None)
     asks = re.compile(r"experiment|^-(?!m$|-multirun$)")  # --info and completion list them
     needed = primary == "train" or any(asks.search(word) for word in overrides)
     for path in experiments(primary) if needed else ():
@@ -154,7 +156,6 @@ def register(primary: str, overrides: Sequence[str], held: Sequence[str] = (), t
         if primary != "train":
             OmegaConf.update(node, "study.name", path.stem)
         store.store(group="experiment", name=path.stem, node=node, package="_global_")
-    store.repo.pop("dataset", None)  # those of a store that this process asked before
     written = _dataset_files(overrides)
     for name in held:
         if re.fullmatch(r"\w[\w.+-]*", name) and name not in written:
@@ -183,6 +184,8 @@ def _register_schema() -> None:
     from rbpx.config.recipe import TrainRequest
 
     store = ConfigStore.instance()
+    # For each job Hydra copies all that it could read, and then once more what it does read: the second copy is enough.
+    store.__deepcopy__ = lambda memo: store  # type: ignore[attr-defined]
     store.store(name="request", node=Request)
     store.store(name="train_request", node=TrainRequest)
     store.store(name="import_request", node=ImportRequest)
