@@ -26,7 +26,7 @@ def commands_of(page: str) -> list[str]:
 # Those of the tutorial are run in their order, by a test of the demo.
 TOLD = [page for path, page in sorted(PAGES.items()) if path.name != "tutorial.md" and "_build" not in path.parts]
 COMMANDS = list(dict.fromkeys(command for page in (README, *TOLD) for command in commands_of(page)))
-FEW = {"pydoc": 24, "stdlib": 12}
+FEW = {"pydoc": 24, "stdlib": 6}
 
 
 @pytest.fixture(scope="module")
