@@ -14,7 +14,6 @@ from tests.support.commands import command_environment, here, rbpx
 from tests.support.places import PROJECT
 from tests.support.stores import RESAMPLES, Measured
 
-
 LAWS = ("laws=[rbp]", "k=[1,10]")
 
 
