@@ -8,6 +8,9 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --no-compile -c constraints.txt
 
+# Without compiled modules each of the tests' processes would compile torch and transformers again, for ten seconds.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo studies docs census picture tutorial test long check types imports soak mutate clean
 .DELETE_ON_ERROR:
@@ -59,11 +62,11 @@ long: $(STAMP) ## what takes an hour: draws by the hundred, to count how often a
 	$(BIN)/python -m pytest -m long
 	$(MAKE) --no-print-directory soak
 
-check: $(STAMP) ## format, lint, types, import directions, documentation, then the tests
+# The types take one core for half a minute; the documentation, then the tests, go on beside them.
+check: $(STAMP) ## format, lint, types, import directions, documentation, tests
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target types imports docs
-	$(MAKE) --no-print-directory test
+	$(MAKE) --no-print-directory --jobs=2 types imports docs test
 
 types: $(STAMP) ## what mypy says of the types
 	$(BIN)/mypy

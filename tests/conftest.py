@@ -181,3 +181,22 @@ def measured(untouched: Measured, tmp_path_factory: pytest.TempPathFactory) -> M
 def own_store(untouched: Measured, tmp_path: Path) -> Path:
     """A copy of the measured store for one test."""
     return Path(shutil.copytree(untouched.store, tmp_path / "store"))
+
+
+# ----------------------------------------------------------------------------------------------------------- questions
+
+
+@pytest.fixture
+def computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question that a test asks in several widths or formats is computed for the first, and shown in all."""
+    from rbpx.analyses import perform
+
+    answers: dict[str, object] = {}
+    answer = perform.answer
+
+    def once(name: str, *args: object, **options: object) -> object:
+        if name not in answers:
+            answers[name] = answer(name, *args, **options)  # type: ignore[arg-type]
+        return answers[name]
+
+    monkeypatch.setattr(perform, "answer", once)

@@ -138,8 +138,8 @@ def is_ours(problem: BaseException) -> bool:
 def register(primary: str, overrides: Sequence[str], held: Sequence[str] = (), trusts: bool = False) -> None:
     """The schema, an option of the group `experiment` for each study of this kind, one of `dataset` for each text held.
 
-    Studies are read only where one may be asked for, or what there is: that is a third of the time to start. A ladder
-    is always trained by a study.
+    Studies are read only where one may be asked for, or what there is: that is a third of the time to start. -m alone
+    asks for neither. A ladder is always trained by a study.
     """
     from hydra.core.config_store import ConfigStore
     from omegaconf import OmegaConf
@@ -147,14 +147,15 @@ def register(primary: str, overrides: Sequence[str], held: Sequence[str] = (), t
     install(trusts)
     _register_schema()
     store = ConfigStore.instance()
-    asks = re.compile(r"experiment|^-")  # --info and completion list them
+    for group in ("dataset", "experiment"):  # those that this process was asked before
+        store.repo.pop(group, None)
+    asks = re.compile(r"experiment|^-(?!m$|-multirun$)")  # --info and completion list them
     needed = primary == "train" or any(asks.search(word) for word in overrides)
     for path in experiments(primary) if needed else ():
         node = load_trusted(path, trusts)
         if primary != "train":
             OmegaConf.update(node, "study.name", path.stem)
         store.store(group="experiment", name=path.stem, node=node, package="_global_")
-    store.repo.pop("dataset", None)  # those of a store that this process asked before
     written = _dataset_files(overrides)
     for name in held:
         if re.fullmatch(r"\w[\w.+-]*", name) and name not in written:
@@ -183,6 +184,8 @@ def _register_schema() -> None:
     from rbpx.config.recipe import TrainRequest
 
     store = ConfigStore.instance()
+    # For each job Hydra copies all that it could read, and then once more what it does read: the second copy is enough.
+    store.__deepcopy__ = lambda memo: store  # type: ignore[attr-defined]
     store.store(name="request", node=Request)
     store.store(name="train_request", node=TrainRequest)
     store.store(name="import_request", node=ImportRequest)

@@ -5,6 +5,7 @@ counted as they would be after all aliases were replaced, from the events of the
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,9 +29,16 @@ def load_yaml(path: Path) -> Any:
 
     text = read_yaml(path)
     try:
-        return OmegaConf.create(text) if text.strip() else OmegaConf.create()
+        return OmegaConf.create(_values(text))
     except (yaml.YAMLError, OmegaConfBaseException, ValueError, TypeError) as problem:
         raise RbpxError(not_yaml(path, problem)) from None
+
+
+@lru_cache(maxsize=128)  # for each job of a sweep Hydra reads every file again
+def _values(text: str) -> Any:
+    from omegaconf import OmegaConf
+
+    return OmegaConf.to_container(OmegaConf.create(text)) if text.strip() else {}
 
 
 def read_yaml(path: Path) -> str:
@@ -48,6 +56,7 @@ def read_yaml(path: Path) -> str:
     return text
 
 
+@lru_cache(maxsize=128)
 def check_yaml(text: str, place: str) -> None:
     """Refuse YAML that would take long to read, or that asks for more than values.
 

@@ -1,6 +1,7 @@
 """The fast tokenizer of a model folder, and the hash that identifies it."""
 
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,12 @@ def _has_tokenizer(folder: Path) -> bool:
 
 def hash_tokenizer(tokenizer: Any) -> str:
     """Identity of a tokenizer: everything that decides which ids a text becomes."""
-    state = json.loads(tokenizer.backend_tokenizer.to_str())
+    return _hash(tokenizer.backend_tokenizer.to_str(), tuple(sorted(tokenizer.all_special_ids)))
+
+
+@lru_cache(maxsize=4)  # the models of a family share one, and its text has megabytes
+def _hash(text: str, special_ids: tuple[int, ...]) -> str:
+    state = json.loads(text)
     state.pop("truncation", None)  # set by the last call, not by the tokenizer's files
     state.pop("padding", None)
-    return digest([state, sorted(tokenizer.all_special_ids)])
+    return digest([state, list(special_ids)])

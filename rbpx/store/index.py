@@ -92,6 +92,7 @@ def _rebuild(store: Store, path: Path, state: str) -> None:
     try:
         with atomic_write(path, durable=False) as temporary, duckdb.connect(":memory:") as connection:
             connection.execute(f"ATTACH {_quoted(str(temporary))} AS built (STORAGE_VERSION '{_STORAGE}'); USE built")
+            connection.execute("BEGIN")  # written once, not a statement at a time
             connection.execute("CREATE TABLE index_state AS SELECT ? AS state", [state])
             for name in ("runs", *relations.BY_RECORD):
                 connection.register(f"{name}_arrow", relations.table(store, name))
@@ -110,7 +111,7 @@ def _rebuild(store: Store, path: Path, state: str) -> None:
                     connection.register(f"{name}_arrow", columns.empty_table())
                     connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
             connection.execute(read_sql("relations"))
-            connection.execute("USE memory; DETACH built")
+            connection.execute("COMMIT; USE memory; DETACH built")
     finally:
         _remove_leftovers(path)
 

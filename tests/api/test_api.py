@@ -200,7 +200,6 @@ fits.plot().save("laws.svg")
 WRONG = 'import rbpx\n\nrbpx.open("store").fit(tise="mid")\nrbpx.opne("store")\n'
 
 
-@pytest.mark.slow
 def test_a_script_of_a_user_is_checked_strictly(tmp_path: Path) -> None:
     right, wrong = tmp_path / "right.py", tmp_path / "wrong.py"
     right.write_text(SCRIPT)

@@ -14,6 +14,8 @@ from tests.support.commands import command_environment, here, rbpx
 from tests.support.places import PROJECT
 from tests.support.stores import RESAMPLES, Measured
 
+LAWS = ("laws=[rbp]", "k=[1,10]")
+
 
 @pytest.fixture
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -36,8 +38,8 @@ def store(own_store: Path) -> Path:
     return own_store
 
 
-def ask(store: Path, *words: str, **environment: str) -> tuple[str, str]:
-    line = [*words, RESAMPLES, "--store", str(store)]
+def ask(store: Path, verb: str, *words: str, **environment: str) -> tuple[str, str]:
+    line = [verb, *(LAWS if verb == "fit" else ()), *words, RESAMPLES, "--store", str(store)]
     environment = {"COLUMNS": "80"} | environment
     done = here(*line, cwd=store.parent, env=environment, check=0, writes="--output" in words)
     return done.stdout, done.stderr
@@ -137,12 +139,13 @@ def test_fits_that_are_gone_or_have_other_numbers_are_made_again(store: Path, co
         done = here("sql", rows, "--format", "json", "--store", store, cwd=store.parent, check=0)
         return json.loads(done.stdout)  # type: ignore[no-any-return]
 
+    shutil.rmtree(store / "fits")  # of all laws
     first, _ = ask(store, "fit")
     held = fits()
     shutil.rmtree(store / "fits")
     assert ask(store, "fit")[0] == first
     assert fits() == held
-    here("fit", "resamples=60", "--store", store, cwd=store.parent, check=0)
+    here("fit", *LAWS, "resamples=60", "--store", store, cwd=store.parent, check=0)
     assert fits() != held
     assert ask(store, "fit")[0] == first
     assert fits() == held
@@ -215,7 +218,7 @@ def test_an_answer_that_is_found_loads_neither_arrow_nor_duckdb(store: Path) -> 
     ask(store, "fit", COLUMNS="80")
     program = (
         "import sys; from rbpx.__main__ import main; "
-        f"status = main(['fit', '{RESAMPLES}', '--store', {str(store)!r}]); "
+        f"status = main(['fit', *{LAWS}, '{RESAMPLES}', '--store', {str(store)!r}]); "
         "print(status, sorted({'pyarrow', 'duckdb', 'scipy', 'lmfit', 'torch', 'pandas'} & set(sys.modules)))"
     )
     environment = command_environment({"COLUMNS": "80"})

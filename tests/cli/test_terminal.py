@@ -138,6 +138,7 @@ SHORT = {"tokenwise": ("n=[5]",), "outcomes": ("n=[2]",), "emergence": ("n=[1,2]
 
 
 @pytest.mark.parametrize("verb", [name for name, each in analyses().items() if not each.measures and not each.lacking])
+@pytest.mark.usefixtures("computed_once")
 def test_every_analysis_has_rows_for_programs_alone_on_stdout(verb: str, measured: Measured, cwd: Path) -> None:
     """By the table of analyses itself, so a new one cannot forget it."""
     import csv

@@ -76,6 +76,7 @@ def tables(verb: str, columns: int, store: Path, cwd: Path, *words: str) -> list
 
 
 @pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.usefixtures("computed_once")
 def test_a_table_fits_80_columns_and_says_more_at_160(verb: str, store: Path, cwd: Path) -> None:
     one = ["dataset=file", "dataset.name=one"]
     asked = {"emergence": ["k=10", "n=[1,2,5]"], "regimes": ["k=[1,10,100]"], "ranks": one, "predict": one}

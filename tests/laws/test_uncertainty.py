@@ -16,6 +16,7 @@ from rbpx.laws.power import fit_power_law
 from rbpx.laws.prediction import predict
 from rbpx.laws.r_squared import r2_interval
 from rbpx.laws.regression import Method
+from tests.support.draws import few_or_all, plausible
 
 # standard deviations in ln y: scatter of the models, noise of the documents of each size, noise shared by all sizes
 NOISE = {"scatter": (0.02, 0.0, 0.0), "text": (0.0, 0.01, 0.02), "both": (0.02, 0.01, 0.02)}
@@ -62,11 +63,12 @@ def test_intervals_of_a_power_law_hold_the_truth_95_times_of_100(noise: str, n_s
     assert all(180 <= times <= 199 for times in held.values()), held
 
 
-def test_intervals_of_a_law_with_an_offset_hold_the_truth_95_times_of_100() -> None:
+@few_or_all(60, 200)
+def test_intervals_of_a_law_with_an_offset_hold_the_truth_95_times_of_100(n_draws: int) -> None:
     """A third of the families each has scatter only, noisy documents only, and both."""
     E, C, alpha, rng = 1.7, 50.0, 0.2, np.random.default_rng(0)
     held, closed = dict.fromkeys(("alpha", "C", "E"), 0), 0
-    for i in range(200):
+    for i in range(n_draws):
         noise = np.array(list(NOISE.values())[i % 3]) / 2
         fit = fit_power_law(S, *family(E + C * S**-alpha, tuple(noise), rng, 40), Method.offset)
         more = fit.params
@@ -74,8 +76,8 @@ def test_intervals_of_a_law_with_an_offset_hold_the_truth_95_times_of_100() -> N
         held["C"] += covers(more["C_lo"], C, more["C_hi"])
         held["E"] += covers(more["E_lo"], E, more["E_hi"])
         closed += fit.alpha_lo is not None and fit.alpha_hi is not None
-    assert all(180 <= times <= 199 for times in held.values()), held
-    assert closed >= 190  # open intervals would hold anything
+    assert all(plausible(times, n_draws) for times in held.values()), held
+    assert closed >= 0.95 * n_draws  # open intervals would hold anything
 
 
 def test_the_interval_of_a_weighted_fit_is_as_wide_as_its_exponents_spread() -> None:

@@ -15,8 +15,8 @@ from tokenizers import ByteLevelBPETokenizer, Tokenizer
 from rbpx.models.parameter_count import non_embedding_params
 from rbpx.models.tokenizer import load_tokenizer
 from tests.support.checkpoints import CONTEXT, VOCAB_ROWS, build_tokenizer
-from tests.support.commands import here, rbpx
-from tests.support.model_hub import Hub, environment
+from tests.support.commands import here
+from tests.support.model_hub import Hub
 from tests.support.real_tokenizers import HELLO_WORLD, ROWS, build_real
 from tests.support.reference import reference_rank, reference_rows
 
@@ -49,9 +49,7 @@ def test_all_four_architectures_are_measured_with_their_real_tokenizers(
     store, ids = tmp_path / "store", ",".join(f"org/{arch}" for arch in ROWS)
     words = ["model=hub", f"model.id=[{ids}]", "model.family=real", "model.pickled=true", "dataset=file"]
     text = ["dataset.path=" + str(shared_data / "data" / "gsm8k_test.jsonl"), "dataset.fields=[question]", "limit=1"]
-    answer = rbpx(
-        "measure", *words, *text, f"store={store}", cwd=cwd, env=environment(hub.url, tmp_path / "elsewhere"), check=0
-    )
+    answer = here("measure", *words, *text, f"store={store}", cwd=cwd, check=0)
     assert "Traceback" not in answer.stderr
     assert hub.resolved() == sorted({path.name for folder in folders.values() for path in folder.iterdir()})
     document = json.loads((store / "cells").glob("*.json").__next__().read_text())["config"]["dataset"]["path"]

@@ -150,9 +150,12 @@ def test_a_text_that_is_wrong_does_not_stop_the_others_of_a_sweep(family: Family
     assert {run[1] for run in runs(tmp_path / "store", cwd)} == {"pydoc"}
 
 
-@pytest.mark.slow
-def test_a_job_that_is_killed_is_told_and_its_log_is_kept(family: Family, cwd: Path, tmp_path: Path) -> None:
+def test_a_job_that_is_killed_is_told_and_its_log_is_kept(
+    family: Family, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A sitecustomize kills the process of one job as the kernel does when memory runs out."""
+    # How long a file system may take to show the answer of a job that has ended.
+    monkeypatch.setattr("submitit.core.core.Job._results_timeout_s", 1)
     (tmp_path / "site").mkdir()
     killer = (
         "import os, sys\nif any('_submit' in word for word in sys.argv + sys.orig_argv):\n    os.kill(os.getpid(), 9)\n"

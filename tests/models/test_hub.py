@@ -5,6 +5,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -212,6 +213,10 @@ def test_a_download_that_breaks_off_goes_on_where_it_broke(
 def test_a_download_that_never_ends_is_one_line_and_the_next_try_fetches_only_what_is_missing(
     sharded: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    at_once = SimpleNamespace(
+        time=time.time, sleep=lambda seconds: None
+    )  # it is asked again after a second, five times
+    monkeypatch.setattr("huggingface_hub.file_download.time", at_once)
     sharded.faults[SECOND] = "breaks"
     line = line_of(MeasureError, "org/sharded", None)
     assert f"org/sharded is incomplete, {SECOND} is missing" in line

@@ -41,8 +41,12 @@ def lines(stderr: str) -> list[str]:
     return [line for line in stderr.splitlines() if line.startswith("rbpx: ")]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+SOME = ("gpt2", "opt350")  # whose head is tied, and whose head is narrow
+CELLS = [(arch, "float32", ()) for arch in ARCHITECTURES]
+CELLS += [(arch, "bfloat16", () if arch in SOME else pytest.mark.long) for arch in ARCHITECTURES]
+
+
+@pytest.mark.parametrize(("arch", "dtype"), [pytest.param(arch, dtype, marks=marks) for arch, dtype, marks in CELLS])
 def test_a_split_model_gives_the_rows_and_the_identity_of_the_whole_one(
     arch: str, dtype: str, tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path
 ) -> None:

@@ -2,24 +2,41 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.support.checkpoints import build_checkpoint
-from tests.support.clone import clone, python
+from tests.support.clone import Clone
 from tests.support.places import DOCS
 from tests.support.stores import cell_records, manifests, runs_by_size
 from tests.support.synthetic import Truth, write_store
 
 EXAMPLES = DOCS / "examples"
 PAGES = DOCS / "contributing"
+STEPS = {
+    "reciprocal_rank.py": "rbpx/laws/quantities/",
+    "schooner.yaml": "conf/model/",
+    "letters.yaml": "conf/dataset/",
+}
+
+
+def files(root: Path) -> set[str]:
+    return {str(path.relative_to(root)) for path in root.rglob("*") if "__pycache__" not in path.parts}
 
 
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return clone(tmp_path_factory.mktemp("clone"))
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
+    """The project with the file of each step, where its page says: one process runs all commands."""
+    clone = Clone(tmp_path_factory.mktemp("clone"))
+    for example, place in STEPS.items():
+        before = files(clone.root)
+        shutil.copy(EXAMPLES / example, clone.root / place)
+        assert files(clone.root) - before == {f"{place}{example}"}
+    yield clone
+    clone.close()
 
 
 @pytest.fixture(scope="module")
@@ -33,26 +50,10 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(copy: Path, cwd: Path, *words: str) -> str:
-    return python(copy, cwd, "-m", "rbpx", *words)
-
-
-def files(root: Path) -> set[str]:
-    return {str(path.relative_to(root)) for path in root.rglob("*") if "__pycache__" not in path.parts}
-
-
-def add(copy: Path, example: str, place: str) -> None:
-    """The one step: a file put where the page says."""
-    before = files(copy)
-    shutil.copy(EXAMPLES / example, copy / place)
-    assert files(copy) - before == {f"{place}{example}"}
-
-
-def test_a_law_is_one_new_file(copy: Path, tmp_path: Path) -> None:
+def test_a_law_is_one_new_file(copy: Clone, tmp_path: Path) -> None:
     store = write_store(tmp_path / "store", Truth(scatter=0.02), seed=5, n_documents=30)
-    add(copy, "reciprocal_rank.py", "rbpx/laws/quantities/")
     asked = ["fit", "resamples=100", "ties=optimistic", "k=1", "--store", str(store.root), "--format", "json"]
-    fits = {fit["law"]: fit for fit in json.loads(run(copy, tmp_path, *asked))}
+    fits = {fit["law"]: fit for fit in json.loads(copy.rbpx(tmp_path, *asked))}
     ranks = [tokens["greater"] + 1.0 for tokens in runs_by_size(store.root).values()]
     y = [-np.log(np.mean(1 / rank)) for rank in ranks]
     ln_s, ln_y = np.log(list(Truth.S)), np.log(y)
@@ -64,31 +65,22 @@ def test_a_law_is_one_new_file(copy: Path, tmp_path: Path) -> None:
     assert fit["params"]["interval"] == "documents and models"
 
 
-def test_a_family_is_one_new_file(copy: Path, workplace: Path, tmp_path: Path) -> None:
-    add(copy, "schooner.yaml", "conf/model/")
+def test_a_family_is_one_new_file(copy: Clone, workplace: Path, tmp_path: Path) -> None:
     store = str(tmp_path / "store")
-    printed = run(copy, workplace, "model=schooner", "dataset=pydoc", "limit=2", "resamples=20", "--store", store)
+    printed = copy.rbpx(workplace, "model=schooner", "dataset=pydoc", "limit=2", "resamples=20", "--store", store)
     assert "schooner on pydoc" in printed
     assert "-ln RBP_1 " in printed
 
 
-def test_a_dataset_is_one_new_file(copy: Path, workplace: Path, tmp_path: Path) -> None:
-    add(copy, "letters.yaml", "conf/dataset/")
+def test_a_dataset_is_one_new_file(copy: Clone, workplace: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
-    run(copy, workplace, "measure", "model=ladder", "size=3k", "dataset=letters", "--store", str(store))
+    copy.rbpx(workplace, "measure", "model=ladder", "size=3k", "dataset=letters", "--store", str(store))
     (manifest,), (cell,) = manifests(store).values(), cell_records(store)
     assert (cell["dataset"], manifest["n_documents"]) == ("letters", 9)
 
 
-@pytest.mark.parametrize(
-    ("page", "step"),
-    [
-        ("law.md", "rbpx/laws/quantities/reciprocal_rank.py"),
-        ("family.md", "conf/model/schooner.yaml"),
-        ("dataset.md", "conf/dataset/letters.yaml"),
-    ],
-)
-def test_the_page_shows_the_file_that_is_added_here(page: str, step: str) -> None:
+@pytest.mark.parametrize(("page", "example"), list(zip(("law.md", "family.md", "dataset.md"), STEPS, strict=True)))
+def test_the_page_shows_the_file_that_is_added_here(page: str, example: str) -> None:
     text = (PAGES / page).read_text(encoding="utf-8")
-    assert step in text
-    assert f"../examples/{Path(step).name}" in text
+    assert f"{STEPS[example]}{example}" in text
+    assert f"../examples/{example}" in text

@@ -2,12 +2,13 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.support.clone import clone, python
+from tests.support.clone import Clone
 from tests.support.places import DOCS, PROJECT
 from tests.support.stores import runs_by_size
 from tests.support.synthetic import Truth, write_store
@@ -30,11 +31,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
     """The project with one folder more."""
-    root = clone(tmp_path_factory.mktemp("clone"))
-    shutil.copytree(EXAMPLE, root / "rbpx" / "analyses" / "medians", ignore=shutil.ignore_patterns("__pycache__"))
-    return root
+    clone = Clone(tmp_path_factory.mktemp("clone"))
+    shutil.copytree(EXAMPLE, clone.root / "rbpx" / "analyses" / "medians", ignore=shutil.ignore_patterns("__pycache__"))
+    yield clone
+    clone.close()
 
 
 @pytest.fixture(scope="module")
@@ -44,46 +46,46 @@ def law(store: Path) -> tuple[list[float], float]:
     return medians, -float(np.polyfit(np.log(list(Truth.S)), np.log(medians), 1)[0])
 
 
-def test_it_is_a_verb(copy: Path, store: Path, law: tuple[list[float], float], tmp_path: Path) -> None:
-    asked = ["-m", "rbpx", "medians", "ties=optimistic", "--store", store]
-    (fit,) = json.loads(python(copy, tmp_path, *asked, "--format", "json"))
+def test_it_is_a_verb(copy: Clone, store: Path, law: tuple[list[float], float], tmp_path: Path) -> None:
+    asked = ["medians", "ties=optimistic", "--store", store]
+    (fit,) = json.loads(copy.rbpx(tmp_path, *asked, "--format", "json"))
     assert fit["params"]["y"] == pytest.approx(law[0], rel=1e-12)
     assert fit["alpha"] == pytest.approx(law[1], rel=1e-9)
-    printed = python(copy, tmp_path, *asked)
+    printed = copy.rbpx(tmp_path, *asked)
     assert f"{law[1]:.4f}" in printed
-    kept = json.loads(python(copy, tmp_path, "-m", "rbpx", "sql", "FROM fits", "--store", store, "--format", "json"))
+    kept = json.loads(copy.rbpx(tmp_path, "sql", "FROM fits", "--store", store, "--format", "json"))
     assert [(row["law"], row["fit_id"]) for row in kept] == [("median_rank", fit["fit_id"])]
 
 
-def test_it_is_in_the_help_and_in_completion(copy: Path, tmp_path: Path) -> None:
+def test_it_is_in_the_help_and_in_completion(copy: Clone, tmp_path: Path) -> None:
     summary = "how the median rank of the true token falls with size"
-    assert f"medians    {summary}" in python(copy, tmp_path, "-m", "rbpx", "--help")
-    assert "Half of all tokens" in python(copy, tmp_path, "-m", "rbpx", "medians", "--help")
-    assert " medians " in python(copy, tmp_path, "-m", "rbpx", "completion", "bash")
+    assert f"medians    {summary}" in copy.rbpx(tmp_path, "--help")
+    assert "Half of all tokens" in copy.rbpx(tmp_path, "medians", "--help")
+    assert " medians " in copy.rbpx(tmp_path, "completion", "bash")
 
 
-def test_it_is_a_method_in_python(copy: Path, store: Path, law: tuple[list[float], float], tmp_path: Path) -> None:
-    medians, alpha, lesson = json.loads(python(copy, tmp_path, "-c", FROM_PYTHON, store))
+def test_it_is_a_method_in_python(copy: Clone, store: Path, law: tuple[list[float], float], tmp_path: Path) -> None:
+    medians, alpha, lesson = json.loads(copy.python(tmp_path, "-c", FROM_PYTHON, store))
     assert medians == pytest.approx(law[0], rel=1e-12)
     assert alpha == pytest.approx(law[1], rel=1e-9)
     assert "Half of all tokens" in lesson
 
 
-def test_it_is_a_section_of_the_report(copy: Path, store: Path, tmp_path: Path) -> None:
+def test_it_is_a_section_of_the_report(copy: Clone, store: Path, tmp_path: Path) -> None:
     asked = ["report", "k=1", "n=1", "resamples=20", "--store", store, "--output", tmp_path / "report.md"]
-    python(copy, tmp_path, "-m", "rbpx", *asked, "--format", "md")
+    copy.rbpx(tmp_path, *asked, "--format", "md")
     page = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert "The median rank" in page
     assert "Half of all tokens have a rank of at most the median." in page
 
 
-def test_it_is_in_the_documentation(copy: Path, tmp_path: Path) -> None:
-    assert "\n## medians\n" in python(copy, tmp_path, "-c", REFERENCE, PROJECT / "docs")
+def test_it_is_in_the_documentation(copy: Clone, tmp_path: Path) -> None:
+    assert "\n## medians\n" in copy.python(tmp_path, "-c", REFERENCE, PROJECT / "docs")
 
 
-def test_no_file_outside_of_its_folder_knows_it(copy: Path) -> None:
-    folder = copy / "rbpx" / "analyses" / "medians"
-    files = [path for path in copy.rglob("*") if path.suffix in (".py", ".sql", ".yaml") and path.is_file()]
+def test_no_file_outside_of_its_folder_knows_it(copy: Clone) -> None:
+    folder = copy.root / "rbpx" / "analyses" / "medians"
+    files = [path for path in copy.root.rglob("*") if path.suffix in (".py", ".sql", ".yaml") and path.is_file()]
     assert [path for path in files if not path.is_relative_to(folder) and "medians" in path.read_text()] == []
 
 

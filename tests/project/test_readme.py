@@ -1,37 +1,21 @@
-"""What README and documentation promise: every command in them runs, and what they show is what is printed.
-
-The demo is that of all of pydoc and of a few modules of the standard library, whose texts take nine tenths of it; the
-findings on the whole standard library are those of `make long`.
-"""
+"""What README and documentation promise: every command in them runs."""
 
 import json
-import os
 import re
 import shlex
 import shutil
 import subprocess
-import sys
-from functools import cache
 from pathlib import Path
 
-import nbformat
-import numpy as np
 import pytest
 
-from docs.retell import execute, told
 from rbpx.analyses.registry import names as questions
 from rbpx.cli.registry import names
-from rbpx.data import corpus
-from rbpx.data.corpus import Source, draw, read_stdlib
-from rbpx.display.names import short_status
-from rbpx.status import Status
 from tests.support.checkpoints import build_checkpoint
-from tests.support.commands import here
-from tests.support.places import DOCS, EXPERIMENTS, PROJECT
+from tests.support.demo import in_python, run, run_demo
+from tests.support.places import DOCS, PROJECT
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
-TUTORIAL = DOCS / "tutorial.md"
-NOTEBOOK = DOCS / "example.ipynb"
 PAGES = {path.relative_to(PROJECT): path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")}
 
 
@@ -39,66 +23,28 @@ def commands_of(page: str) -> list[str]:
     return [line for block in re.findall(r"```bash\n(.*?)```", page, re.S) for line in block.strip().split("\n")]
 
 
-# Those of the tutorial are run in their order, by a test of their own.
-TOLD = [page for path, page in sorted(PAGES.items()) if path.name != TUTORIAL.name and "_build" not in path.parts]
+# Those of the tutorial are run in their order, by a test of the demo.
+TOLD = [page for path, page in sorted(PAGES.items()) if path.name != "tutorial.md" and "_build" not in path.parts]
 COMMANDS = list(dict.fromkeys(command for page in (README, *TOLD) for command in commands_of(page)))
-
-
-# The studies add fits of other tie rules and methods to the same store.
-OF_THE_DEMO = "family = 'ladder' AND n_points = 7 AND ties = 'pessimistic' AND method = 'ols'"
-ON_STDLIB = f"dataset = 'stdlib' AND {OF_THE_DEMO}"
-
-
-def in_python(command: str) -> list[str]:
-    """The words of a command line, run by the interpreter of the tests."""
-    words = shlex.split(command)
-    return [sys.executable, *words[1:]] if Path(words[0]).name == "python" else words
-
-
-@cache
-def a_few_modules() -> Source:
-    return [(document.source_id, document.text) for document in draw(read_stdlib(), 40, seed=0)]
-
-
-def run(words: list[str], cwd: Path, store: Path, whole: bool = False) -> subprocess.CompletedProcess[str]:
-    """A command line: in this process, where `stdlib` has a few modules if not the `whole` of them, or in its own.
-
-    Figures are drawn in a process of their own: beside the threads of torch the drawing can wait for ever.
-    """
-    environment = {"RBPX_STORE": str(store), "COLUMNS": "80", "HF_HUB_OFFLINE": "1"}
-    if words[:3] != [sys.executable, "-m", "rbpx"] or "pdf" in words:
-        return subprocess.run(words, cwd=cwd, env=os.environ | environment, capture_output=True, text=True, timeout=900)
-    with pytest.MonkeyPatch.context() as patch:
-        if not whole:
-            patch.setattr(corpus, "read_stdlib", a_few_modules)
-        return here(*words[3:], cwd=cwd, env=environment, writes="report" in words)
-
-
-def run_demo(folder: Path, whole: bool = False) -> tuple[Path, str]:
-    """The store that `make demo` fills, and what it printed."""
-    recipe = subprocess.run(["make", "-n", "demo"], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
-    (folder / "cwd").mkdir()
-    done = run(in_python(recipe.strip().split("\n")[-1]), folder / "cwd", folder / "store", whole)
-    assert done.returncode == 0, done.stderr
-    return folder / "store", done.stdout
+FEW = {"pydoc": 24, "stdlib": 6}
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The store that `make demo` fills, but for most of the standard library, and what it printed."""
-    return run_demo(tmp_path_factory.mktemp("demo"))
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo on a few documents; only for copies."""
+    return run_demo(tmp_path_factory.mktemp("sample"), FEW)[0]
 
 
 @pytest.fixture(scope="module")
-def whole_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The store that `make demo` fills."""
-    return run_demo(tmp_path_factory.mktemp("whole"), whole=True)[0]
-
-
-@pytest.fixture(scope="module")
-def scratch(demo: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def scratch(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of that store for the commands that are shown, which add runs and fits of their own."""
-    return Path(shutil.copytree(demo[0], tmp_path_factory.mktemp("scratch") / "store"))
+    return Path(shutil.copytree(sample, tmp_path_factory.mktemp("scratch") / "store"))
+
+
+@pytest.fixture(scope="module")
+def of_pages(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy for reports, whose pages would be long with all that the other commands add."""
+    return Path(shutil.copytree(sample, tmp_path_factory.mktemp("pages") / "store"))
 
 
 @pytest.fixture(scope="module")
@@ -112,12 +58,6 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows_of_them = (f"{size},{size}000000,{k},{1 - 0.5 / k / size**0.1}\n" for size in (1, 10, 100) for k in (1, 10))
     (folder / "theirs.csv").write_text("size,S,k,rbp\n" + "".join(rows_of_them))
     return folder
-
-
-def rows_of(demo_store: Path, query: str) -> list[dict[str, float]]:
-    done = here("sql", query, "--format", "json", "--store", demo_store, cwd=demo_store.parent, check=0)
-    found: list[dict[str, float]] = json.loads(done.stdout)
-    return found
 
 
 def test_the_readme_has_commands_and_the_documentation_more() -> None:
@@ -140,12 +80,11 @@ SILENT = {"measure", "import", "report", "audit"}  # what they do is told beside
 SHOWN = [command for command in COMMANDS if command.startswith("python")]
 
 
-@pytest.mark.parametrize(
-    "command", [pytest.param(c, marks=pytest.mark.slow) if "report" in c.split() else c for c in SHOWN]
-)
-def test_a_command_that_is_shown_runs(command: str, scratch: Path, workplace: Path) -> None:
+@pytest.mark.parametrize("command", SHOWN)
+def test_a_command_that_is_shown_runs(command: str, scratch: Path, of_pages: Path, workplace: Path) -> None:
     before = sorted(workplace.iterdir())
-    done = run(with_few_resamples(in_python(command)), workplace, scratch)
+    store = of_pages if "report" in command.split() else scratch
+    done = run(with_few_resamples(in_python(command)), workplace, store, FEW)
     assert done.returncode == 0, done.stderr
     assert bool(done.stdout.strip()) != bool(SILENT & set(command.split()))
     made = sorted(set(workplace.iterdir()) - set(before))
@@ -161,151 +100,3 @@ def test_a_make_target_that_is_shown_exists(command: str) -> None:
 
 def test_no_command_that_is_shown_is_left_untried() -> None:
     assert {c.split()[0] for c in COMMANDS} == {"make", "python", "source"}
-
-
-def test_a_second_demo_measures_nothing_and_prints_the_same(demo: tuple[Path, str]) -> None:
-    store, printed = demo
-    files = {path: path.stat().st_mtime_ns for path in (store / "runs").rglob("*")}
-    again = run([sys.executable, "-m", "rbpx", "-m", "model=ladder", "dataset=pydoc,stdlib"], store.parent, store)
-    assert again.returncode == 0
-    assert again.stdout == printed
-    assert again.stderr == ""
-    assert {path: path.stat().st_mtime_ns for path in (store / "runs").rglob("*")} == files
-
-
-def labels(text: str) -> list[str]:
-    """The first words of each line, not digits or verdicts, which depend on the texts; a rule has any length."""
-    lines = re.sub("─+", "─", text.strip().strip("`").removeprefix("text")).split("\n")
-    first = [re.split(r"\s{2,}|:", line.strip())[0] for line in lines]
-    verdicts = {short_status(status) for status in Status}
-    return [words for words in first if words not in verdicts and not words.startswith("Nothing here speaks")]
-
-
-@pytest.mark.parametrize(("page", "least"), [(README, 16), (PAGES[TUTORIAL.relative_to(PROJECT)], 30)])
-def test_a_demo_that_is_shown_has_the_rows_that_the_demo_prints(page: str, least: int, demo: tuple[Path, str]) -> None:
-    shown = labels(page.split("<!-- demo -->")[1].split("<!-- /demo -->")[0])
-    assert len(shown) > least
-    assert [name for name in shown if name not in labels(demo[1])] == []
-
-
-@pytest.mark.parametrize(("commands", "shown"), list(told(TUTORIAL.read_text(encoding="utf-8"))), ids=lambda it: it[0])
-def test_the_tutorial_shows_what_its_commands_print(
-    commands: list[str], shown: str, demo: tuple[Path, str], workplace: Path
-) -> None:
-    done = [run(in_python(command), workplace, demo[0]) for command in commands]
-    assert [each.returncode for each in done] == [0] * len(done), done[-1].stderr
-    printed = done[-1].stdout
-    assert [label for label in labels(shown) if label not in labels(printed)] == []
-    assert re.search(r"\d", shown)
-
-
-def test_the_example_notebook_runs_on_the_demo(demo: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
-    kept, fresh = nbformat.read(NOTEBOOK, as_version=4), execute(NOTEBOOK, demo[0].parent)
-    assert [cell.source for cell in kept.cells] == [cell.source for cell in fresh.cells]
-    kinds = [
-        [output.output_type for cell in book.cells for output in cell.get("outputs", [])] for book in (kept, fresh)
-    ]
-    assert kinds[0] == kinds[1]
-    assert "error" not in kinds[0]
-    pictures = [output.data for cell in fresh.cells for output in cell.get("outputs", []) if "data" in output]
-    assert any("image/svg+xml" in data for data in pictures)
-
-
-@pytest.mark.parametrize("k", [1, 10, 100])
-def test_the_ladder_follows_the_rbp_law_on_the_standard_library(k: int, demo: tuple[Path, str]) -> None:
-    query = f"SELECT r2, alpha, alpha_lo, alpha_hi, n_points FROM fits WHERE law = 'rbp' AND k = {k} AND {ON_STDLIB}"
-    (fit,) = rows_of(demo[0], query)
-    counted = f"""
-        SELECT r.non_embedding_params AS s, avg((t.greater + t.ties + 1 <= {k})::DOUBLE) AS rbp
-        FROM tokens t JOIN runs r USING (run_id) WHERE r.dataset = 'stdlib' GROUP BY s"""
-    points = np.array([(row["s"], row["rbp"]) for row in rows_of(demo[0], counted)])
-    ln_s, ln_y = np.log(points[:, 0]), np.log(-np.log(points[:, 1]))
-    assert fit["n_points"] == len(points) == 7
-    assert fit["alpha"] == pytest.approx(-np.polyfit(ln_s, ln_y, 1)[0], rel=1e-9)
-    assert fit["r2"] == pytest.approx(np.corrcoef(ln_s, ln_y)[0, 1] ** 2, rel=1e-9)
-    assert fit["r2"] >= 0.97
-    assert fit["alpha_lo"] < fit["alpha"] < fit["alpha_hi"]
-
-
-def test_the_error_entropy_identity_holds_on_every_run(demo: tuple[Path, str]) -> None:
-    names = "'cross_entropy', 'error_entropy', 'self_alignment', 'confidence'"
-    query = f"SELECT law, dataset, params FROM fits WHERE law IN ({names}) AND {OF_THE_DEMO}"
-    values: dict[tuple[str, str], np.ndarray] = {}
-    for row in rows_of(demo[0], query):
-        values[str(row["dataset"]), str(row["law"])] = np.array(json.loads(str(row["params"]))["y"])
-    for dataset in ("pydoc", "stdlib"):
-        parts = sum(values[dataset, law] for law in ("error_entropy", "self_alignment", "confidence"))
-        np.testing.assert_allclose(parts, values[dataset, "cross_entropy"], atol=1e-6)
-
-
-# ----------------------------------------------------------------------------------------------------------- studies
-
-
-def of_the_ladder(path: Path) -> bool:
-    return "override /model: ladder" in path.read_text() and "\n  result:" in path.read_text()
-
-
-STUDIES = [path for path in sorted(EXPERIMENTS.glob("*.yaml")) if of_the_ladder(path)]
-
-
-@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
-def test_the_findings_on_pydoc_are_those_of_a_new_run(path: Path, demo: tuple[Path, str], tmp_path: Path) -> None:
-    (kept, texts), (new, new_texts) = findings(path), findings(record(path, demo[0], tmp_path))
-    assert kept[0] == new[0]
-    assert {line[0] for line in kept} == {line[0] for line in new}
-    if "Holm" in kept[0]:  # adjusted for the gaps of other texts too, of which there are fewer here
-        kept, new = ([line[:11] for line in lines] for lines in (kept, new))
-    skip_other_texts(re.findall(r"pydoc \w+", texts), re.findall(r"pydoc \w+", new_texts))
-    assert_same(of_pydoc(kept), of_pydoc(new))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
-def test_the_findings_in_a_study_are_those_of_a_new_run(path: Path, whole_demo: Path, tmp_path: Path) -> None:
-    (kept, texts), (new, new_texts) = findings(path), findings(record(path, whole_demo, tmp_path, whole=True))
-    assert kept[0] == new[0]
-    skip_other_texts(texts, new_texts)
-    assert_same(kept, new)
-
-
-def record(path: Path, store: Path, folder: Path, whole: bool = False) -> Path:
-    """A copy of the study with the findings of now."""
-    (folder / "cwd").mkdir()
-    words = ["record", f"experiment={path.stem}", "model=ladder", "--output", str(folder / path.name)]
-    done = run([sys.executable, "-m", "rbpx", *words], folder / "cwd", store, whole)
-    assert done.returncode == 0, done.stderr
-    return folder / path.name
-
-
-def skip_other_texts(kept: object, new: object) -> None:
-    if kept != new:
-        pytest.skip("this Python carries other texts than the one that the findings were recorded with: other digits")
-
-
-def of_pydoc(table: list[list[str]]) -> list[list[str]]:
-    """The rows and columns that the standard library has no part in."""
-    columns = [n for n, name in enumerate(table[0]) if not name.startswith("stdlib_")]
-    if len(columns) < len(table[0]):
-        return [[line[n] for n in columns] for line in table]
-    return [line for line in table if "stdlib" not in line]
-
-
-def assert_same(kept: list[list[str]], new: list[list[str]]) -> None:
-    assert len(kept) == len(new)
-    for line, fresh in zip(kept, new, strict=True):
-        for cell, other in zip(line, fresh, strict=True):
-            if re.fullmatch(r"-?[\d.]+(e-?\d+)?", cell) and re.fullmatch(r"-?[\d.]+(e-?\d+)?", other):
-                decimals = len(cell.partition("e")[0].partition(".")[2])
-                turned = 1.01 * 10.0**-decimals if decimals else 0.0  # the last digit, where it was rounded
-                assert float(other) == pytest.approx(float(cell), rel=0.02, abs=max(2e-3, turned))
-            else:
-                assert other == cell
-
-
-def findings(path: Path) -> tuple[list[list[str]], str]:
-    """The table at the end of a study's file, and the line that says which texts it is of."""
-    text = path.read_text()
-    head, table = text[text.index("# ---- findings") :].split("\n#\n")
-    (texts,) = [line for line in head.split("\n") if line.startswith("# texts: ")]
-    return [line.removeprefix("# ").split() for line in table.strip().split("\n")], texts

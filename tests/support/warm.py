@@ -13,7 +13,9 @@ from tempfile import TemporaryDirectory
 
 from tests.support.commands import command_environment
 
-_READ_ONCE = ["transformers", "accelerate", "scipy.stats", "lmfit", "rbpx.measure.runner", "rbpx.measure.cell"]
+_READ_ONCE = ["accelerate", "hydra.compose", "lmfit", "scipy.stats", "transformers.tokenization_utils_tokenizers"]
+_READ_ONCE += ["transformers.models.gpt2.modeling_gpt2", "transformers.models.gpt_neox.modeling_gpt_neox"]
+_READ_ONCE += ["rbpx.cli.launch", "rbpx.measure.cell", "rbpx.measure.runner", "rbpx.models.load"]
 
 
 class Warm:

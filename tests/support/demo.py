@@ -1,0 +1,54 @@
+"""The demo and the commands that the pages show, run here on as many texts as a test needs."""
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from rbpx.data import corpus
+from rbpx.data.corpus import Source, draw
+from tests.support.commands import here
+from tests.support.places import PROJECT
+
+_READERS = {"pydoc": corpus.read_pydoc, "stdlib": corpus.read_stdlib}
+
+
+def in_python(command: str) -> list[str]:
+    """The words of a command line, run by the interpreter of the tests."""
+    words = shlex.split(command)
+    return [sys.executable, *words[1:]] if Path(words[0]).name == "python" else words
+
+
+@cache
+def _few(dataset: str, n: int) -> Source:
+    return [(document.source_id, document.text) for document in draw(_READERS[dataset](), n, seed=0)]
+
+
+def run(
+    words: Sequence[str], cwd: Path, store: Path, few: dict[str, int] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """A command line: in this process, where a dataset of `few` has that many documents, or in its own.
+
+    Figures are drawn in a process of their own: beside the threads of torch the drawing can wait for ever.
+    """
+    environment = {"RBPX_STORE": str(store), "COLUMNS": "80", "HF_HUB_OFFLINE": "1"}
+    if list(words[:3]) != [sys.executable, "-m", "rbpx"] or "pdf" in words:
+        return subprocess.run(words, cwd=cwd, env=os.environ | environment, capture_output=True, text=True, timeout=900)
+    with pytest.MonkeyPatch.context() as patch:
+        for dataset, n in (few or {}).items():
+            patch.setattr(corpus, f"read_{dataset}", lambda dataset=dataset, n=n: _few(dataset, n))
+        return here(*words[3:], cwd=cwd, env=environment, writes="report" in words)
+
+
+def run_demo(folder: Path, few: dict[str, int] | None = None) -> tuple[Path, str]:
+    """The store that `make demo` fills, and what it printed."""
+    recipe = subprocess.run(["make", "-n", "demo"], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
+    (folder / "cwd").mkdir()
+    done = run(in_python(recipe.strip().split("\n")[-1]), folder / "cwd", folder / "store", few)
+    assert done.returncode == 0, done.stderr
+    return folder / "store", done.stdout
