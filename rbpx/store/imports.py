@@ -1,7 +1,7 @@
 """Imported observations: results of others, kept in the store as immutable Parquet files with their provenance."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,11 @@ from filelock import FileLock
 from rbpx.config.imports import ImportConfig
 from rbpx.errors import RbpxError
 from rbpx.files.column_table import read_columns
-from rbpx.files.columns import match_columns
+from rbpx.files.columns import Columns, match_columns
 from rbpx.files.row_digest import digest_of_rows
 from rbpx.store import ledger
 from rbpx.store.contradictions import codes, not_stored
-from rbpx.store.integrity import file_fault, is_copy, read_whole, sound_files
+from rbpx.store.integrity import file_fault, is_copy, read_whole, sound_files, trust
 from rbpx.store.observation_ids import run_ids
 from rbpx.store.observations import FIELDS, ROW, read_observations
 from rbpx.store.schema import OBSERVATIONS
@@ -55,10 +55,8 @@ def import_file(store: Store, path: Path, config: ImportConfig) -> Imported:
         RbpxError: the file, its columns or a row are invalid, or contradict the store.
         MeasureError: the store cannot be written.
     """
-    table = read_columns(path)
-    columns = match_columns(list(table.columns), config.columns or {}, str(path))
-    if config.ties is None and "ties" not in columns.named:
-        raise RbpxError(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
+    table = read_columns(path, lambda names: _matched(names, path, config))
+    columns = _matched(list(table.columns), path, config)
     read = read_observations(table, columns, config)
     if not store.root.exists():
         not_stored(read, _NOTHING, table.place)  # before a folder is made
@@ -77,6 +75,13 @@ def import_file(store: Store, path: Path, config: ImportConfig) -> Imported:
     kinds = (("family", "size"), ("dataset",), ("k",))
     n_models, n_datasets, n_k = (len(np.unique(codes(read, names))) for names in kinds)
     return Imported(read.num_rows, n_models, n_datasets, n_k, new.num_rows, columns.ignored)
+
+
+def _matched(names: Sequence[str], path: Path, config: ImportConfig) -> Columns:
+    columns = match_columns(names, config.columns or {}, str(path))
+    if config.ties is None and "ties" not in columns.named:
+        raise RbpxError(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
+    return columns
 
 
 def adopt(store: Store, path: Path) -> int:
@@ -99,7 +104,9 @@ def adopt(store: Store, path: Path) -> int:
 def _write(store: Store, new: pa.Table, origin: Record) -> None:
     rows = new.select(FIELDS).append_column(OBSERVATIONS.field("run_id"), run_ids(new)).select(OBSERVATIONS.names)
     columns = OBSERVATIONS.with_metadata({_PROVENANCE: json.dumps(origin)})
-    store.write_import(name_of_rows(origin["source"], rows), rows.cast(columns))
+    name = name_of_rows(origin["source"], rows)
+    store.write_import(name, rows.cast(columns))
+    trust(store, store.root / "imports" / f"{name}.parquet")
 
 
 def name_of_rows(source: str, rows: pa.Table) -> str:
