@@ -21,7 +21,7 @@ from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.store.store import Record, Store, now
 
-_COLUMNS = pa.schema([("doc_id", pa.int32()), ("source_id", pa.string()), ("text", pa.large_string())])
+SAMPLE = pa.schema([("doc_id", pa.int32()), ("source_id", pa.string()), ("text", pa.large_string())])
 _FACTS = b"rbpx"
 
 Begin = Callable[[str], Tell]  # what is loaded -> a function to report progress to
@@ -44,7 +44,7 @@ def sample(dataset: DatasetConfig, limit: int, seed: int, store: Store, begin: B
     here = sample_here(dataset, limit, seed, store)
     if here is not None:
         return here
-    request = _request(dataset, limit, seed)
+    request = sample_request(dataset, limit, seed)
     path = store.sample_file(digest(request))
     _draw_once(dataset, limit, seed, request, path, store, begin)
     return _read(path)
@@ -64,7 +64,7 @@ def sample_here(dataset: DatasetConfig, limit: int, seed: int, store: Store) -> 
         if not source:
             raise RbpxError(_empty(dataset, str(path)))
         return Sample(draw(source, limit, seed), None)
-    sample_path = store.sample_file(digest(_request(dataset, limit, seed)))
+    sample_path = store.sample_file(digest(sample_request(dataset, limit, seed)))
     return _read(sample_path) if sample_path.is_file() else None
 
 
@@ -80,24 +80,30 @@ def _draw_once(
         drawn_sample = read_hub(dataset, limit, seed, begin(f"{dataset.name} from the hub: {dataset.hub}"))
         if not drawn_sample.documents:
             raise RbpxError(_empty(dataset, str(dataset.hub)))
-        columns = {name: [getattr(d, name) for d in drawn_sample.documents] for name in _COLUMNS.names}
+        columns = {name: [getattr(d, name) for d in drawn_sample.documents] for name in SAMPLE.names}
         facts = {"request": request, "commit": drawn_sample.commit, "at": now()}
         store.write_sample(
-            path.stem, pa.table(columns, schema=_COLUMNS).replace_schema_metadata({_FACTS: json.dumps(facts)})
+            path.stem, pa.table(columns, schema=SAMPLE).replace_schema_metadata({_FACTS: json.dumps(facts)})
         )
 
 
 def _read(path: Path) -> Sample:
     try:
-        table = pq.read_table(path)
-        facts = json.loads(table.schema.metadata[_FACTS])
+        table = pq.read_table(path, page_checksum_verification=True)
+        commit = json.loads((table.schema.metadata or {})[_FACTS])["commit"]
+        table = table.select(SAMPLE.names).cast(SAMPLE)
         documents = [Document(**row) for row in table.to_pylist()]
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise RbpxError(f"the sample {path} cannot be read: {problem}; delete it to draw it again") from None
-    return Sample(documents, facts["commit"])
+        if [document.doc_id for document in documents] != list(range(len(documents))) or not documents:
+            raise ValueError("its documents are not numbered from 0")
+        if table.column("text").null_count or not isinstance(commit, str | None):
+            raise ValueError("a document has no text, or its commit is not one")
+    except (OSError, LookupError, ValueError, TypeError, RecursionError, pa.ArrowException) as problem:
+        reason = " ".join(str(problem).split())[:200]
+        raise RbpxError(f"the sample {path} cannot be read: {reason}; delete it to draw it again") from None
+    return Sample(documents, commit)
 
 
-def _request(dataset: DatasetConfig, limit: int, seed: int) -> dict[str, Any]:
+def sample_request(dataset: DatasetConfig, limit: int, seed: int) -> dict[str, Any]:
     """What determines the documents: the three ways to draw a shuffled sample give the same ones."""
     return {
         "hub": dataset.hub,

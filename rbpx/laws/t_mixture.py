@@ -58,15 +58,14 @@ class TMixture:
         greatest = self.weight.max(axis=-1, keepdims=True)
         counts_G = np.any(self.weight > _NEGLIGIBLE * greatest, axis=tuple(range(self.weight.ndim - 1)))
         some = self.only(counts_G)
-        shape = np.broadcast_shapes(some.centre.shape, some.scale.shape, some.weight.shape)
-        parts = (np.broadcast_to(part[..., None, :], (*shape[:-1], len(tail_Q), shape[-1])) for part in some._parts)
-        rows = (part.reshape(-1, shape[-1]) for part in parts)
-        tail_R = np.broadcast_to(tail_Q, (*shape[:-1], len(tail_Q))).reshape(-1)
-        return _quantiles(*rows, tail_R, self.dof).reshape(*shape[:-1], len(tail_Q))
+        *before, n_G = np.broadcast_shapes(some.centre.shape, some.scale.shape, some.weight.shape)
 
-    @property
-    def _parts(self) -> tuple[Floats, Floats, Floats]:
-        return self.centre, self.scale, self.weight
+        def rows(part: Floats) -> Floats:
+            return np.broadcast_to(part[..., None, :], (*before, len(tail_Q), n_G)).reshape(-1, n_G)
+
+        tail_R = np.broadcast_to(tail_Q, (*before, len(tail_Q))).reshape(-1)
+        quantiles_R = _quantiles(rows(some.centre), rows(some.scale), rows(some.weight), tail_R, self.dof)
+        return quantiles_R.reshape(*before, len(tail_Q))
 
 
 def _quantiles(centre: Floats, scale: Floats, weight: Floats, tail: Floats, dof: int) -> Floats:
@@ -97,14 +96,14 @@ def _quantiles(centre: Floats, scale: Floats, weight: Floats, tail: Floats, dof:
             break
         left, lo, hi, at, step, tail, t = (part[moves] for part in (left, lo, hi, at, step, tail, t))
         centre, scale, weight = (part[moves] for part in (centre, scale, weight))
-    return ends
+    return np.asarray(ends)
 
 
 def _density(away: Floats, scale: Floats, dof: int) -> Floats:
     """The derivative of `_below`; 0 for a point."""
     with np.errstate(divide="ignore", invalid="ignore"):
         density = _height(dof) / scale * (1 + (away / scale) ** 2 / dof) ** (-(dof + 1) / 2)
-    return np.where(scale > 0, density, 0.0)
+    return np.asarray(np.where(scale > 0, density, 0.0))
 
 
 def _height(dof: int) -> float:
