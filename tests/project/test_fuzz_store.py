@@ -1,7 +1,10 @@
 """Whatever bytes a file of a store holds, it is read, left out with a line, or refused; never a wrong row."""
 
+import io
 from functools import partial
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -58,6 +61,14 @@ def test_what_is_read_of_a_store_is_sound_or_left_out(name: str) -> None:
     for content in corpus[:1] if name in ("ledger", "index") else [] if name.startswith("table") else corpus:
         run(content)
     drive(name, FEW[name.partition(" ")[0]], whole=False)
+
+
+def test_bytes_that_an_error_quotes_are_a_fault_of_the_file_and_no_error_of_decoding() -> None:
+    counts = pq.read_table(fuzz_store.table_path("rank_counts"))
+    at, sink = counts.column_names.index("greater"), io.BytesIO()
+    damaged = counts.set_column(at, "greater", pa.array([b"\xff"] * counts.num_rows))
+    pq.write_table(damaged, sink, write_page_checksum=True)
+    fuzz_store.table("rank_counts", sink.getvalue())
 
 
 @pytest.mark.parametrize("kind", fuzz_store.RECORDS)

@@ -241,7 +241,7 @@ def ledger(content: bytes) -> None:
 
 def table(kind: str, content: bytes) -> None:
     """A Parquet file of `vocab`, `imports`, `temperatures` or, sealed anew or not, one of `OF_RUNS`."""
-    path = _table_path(kind)
+    path = table_path(kind)
     if kind not in OF_RUNS:
         _hold(path, content, exact=False)
         return
@@ -255,7 +255,8 @@ def table(kind: str, content: bytes) -> None:
         manifest.write_bytes(before)
 
 
-def _table_path(kind: str) -> Path:
+def table_path(kind: str) -> Path:
+    """The Parquet file of a kind that a target puts bytes in the place of."""
     store, *_ = sound()
     if kind in OF_RUNS:
         return _path(store, "runs").parent / f"{kind}.parquet"
@@ -265,7 +266,7 @@ def _table_path(kind: str) -> Path:
 def sample(content: bytes) -> None:
     """The documents that were drawn from a hub: read as they were drawn, or refused in one line."""
     store, *_ = sound()
-    path = _table_path("samples")
+    path = table_path("samples")
     with _instead(path, content):
         try:
             drawn = sample_here(_HUB, 3, 0, store)
@@ -344,7 +345,7 @@ def files_of(kind: str) -> list[bytes]:
 @st.composite
 def changed_table(draw: st.DrawFn, kind: str) -> bytes:
     """A Parquet file with columns gone, named otherwise or of another type, or other provenance."""
-    whole = pq.read_table(_table_path(kind))
+    whole = pq.read_table(table_path(kind))
     at = draw(st.integers(0, whole.num_columns - 1))
     name = whole.column_names[at]
     change = draw(st.sampled_from(["gone", "other name", "text", "null", "list", "bytes", "rows", "origin"]))
@@ -374,7 +375,7 @@ def indexes() -> list[bytes]:
 
 def tables_of(kind: str) -> list[bytes]:
     """A whole file of a kind, and what is none."""
-    whole = _table_path(kind).read_bytes()
+    whole = table_path(kind).read_bytes()
     return [whole, whole[:-9], whole[: len(whole) // 2], b"", b"PAR1PAR1"]
 
 
