@@ -4,6 +4,7 @@ import os
 import sys
 
 from rbpx.cli.argv import parse
+from rbpx.cli.without_pandas import hide_pandas
 from rbpx.display.visible import visible_line
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.version import __version__
@@ -59,6 +60,7 @@ def main(argv: list[str]) -> int:
 
 def cli() -> None:
     """The console script."""
+    hide_pandas()
     status = main(sys.argv[1:])
     bounded = sys.modules.get("rbpx.store.bounded")
     if bounded is not None and bounded.was_stopped():

@@ -65,7 +65,8 @@ dtype=float32     or bfloat16, float16; logits are float32 in each""",
     "device": """\
 device=auto       or cpu, cuda; tokens_per_batch=4096 changes speed, and by rounding logprobs (1e-5) and close ranks""",
     "deterministic": """\
-deterministic=false  or true: the same bits for any tokens_per_batch; a window a pass, one thread a process""",
+deterministic=false  or true: the same bits for any tokens_per_batch; a window a pass, one thread a process
+                  (another number of processes may still move the last bit of a logprob)""",
     "memory": """\
 device=split      a model larger than one GPU, over all GPUs, memory and disk; memory='{{0: 20GiB, cpu: 60GiB}}' limits
                   each of them, and what it does not name holds nothing""",

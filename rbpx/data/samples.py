@@ -24,7 +24,7 @@ from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.store.store import Record, Store, now
 
-_COLUMNS = pa.schema([("doc_id", pa.int32()), ("source_id", pa.string()), ("text", pa.large_string())])
+SAMPLE = pa.schema([("doc_id", pa.int32()), ("source_id", pa.string()), ("text", pa.large_string())])
 _OF_PARTS: Final = {
     **dict.fromkeys(("item", "choice", "n_context", "n_characters", "n_answer_bytes"), pa.int32()),
     "correct": pa.bool_(),
@@ -70,7 +70,7 @@ def _sample(dataset: DatasetConfig, limit: int, seed: int | None, store: Store, 
     here = _sample_here(dataset, limit, seed, store)
     if here is not None:
         return here
-    request = _request(dataset, limit, seed)
+    request = sample_request(dataset, limit, seed)
     path = store.sample_file(digest(request))
     _draw_once(dataset, limit, seed, request, path, store, begin)
     return _read(path)
@@ -85,7 +85,7 @@ def _sample_here(dataset: DatasetConfig, limit: int, seed: int | None, store: St
         if not source:
             raise RbpxError(_empty(dataset, str(path)))
         return Sample(draw(source, limit, seed), None)
-    sample_path = store.sample_file(digest(_request(dataset, limit, seed)))
+    sample_path = store.sample_file(digest(sample_request(dataset, limit, seed)))
     return _read(sample_path) if sample_path.is_file() else None
 
 
@@ -107,28 +107,40 @@ def _draw_once(
 
 
 def _table(documents: list[Document]) -> pa.Table:
-    table = pa.table({name: [getattr(d, name) for d in documents] for name in _COLUMNS.names}, schema=_COLUMNS)
+    table = pa.table({name: [getattr(d, name) for d in documents] for name in SAMPLE.names}, schema=SAMPLE)
     for name, kind in _OF_PARTS.items() if documents[0].part is not None else ():
         table = table.append_column(name, pa.array([getattr(d.part, name) for d in documents], kind))
     return table
 
 
 def _document(row: Record) -> Document:
-    own = {name: row.pop(name) for name in _COLUMNS.names}
+    own = {name: row.pop(name) for name in SAMPLE.names}
     return Document(**own, part=Part(**row) if row else None)
 
 
 def _read(path: Path) -> Sample:
     try:
-        table = pq.read_table(path)
-        facts = json.loads(table.schema.metadata[_FACTS])
-        documents = [_document(row) for row in table.to_pylist()]
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise RbpxError(f"the sample {path} cannot be read: {problem}; delete it to draw it again") from None
-    return Sample(documents, facts["commit"])
+        table = pq.read_table(path, page_checksum_verification=True)
+        commit = json.loads((table.schema.metadata or {})[_FACTS])["commit"]
+        documents = _documents(table)
+        if sorted(document.doc_id for document in documents) != list(range(len(documents))) or not documents:
+            raise ValueError("its documents are not numbered from 0")
+        if table.column("text").null_count or not isinstance(commit, str | None):
+            raise ValueError("a document has no text, or its commit is not one")
+    except (OSError, LookupError, ValueError, TypeError, RecursionError, pa.ArrowException) as problem:
+        reason = " ".join(str(problem).split())[:200]
+        raise RbpxError(f"the sample {path} cannot be read: {reason}; delete it to draw it again") from None
+    return Sample(documents, commit)
 
 
-def _request(dataset: DatasetConfig, limit: int, seed: int | None) -> dict[str, Any]:
+def _documents(table: pa.Table) -> list[Document]:
+    """The documents of a sample, with what they are of their items where it holds items."""
+    parts = [pa.field(name, kind) for name, kind in _OF_PARTS.items() if name in table.column_names]
+    schema = pa.schema([*SAMPLE, *parts])
+    return [_document(row) for row in table.select(schema.names).cast(schema).to_pylist()]
+
+
+def sample_request(dataset: DatasetConfig, limit: int, seed: int | None) -> dict[str, Any]:
     """What determines the documents: the three ways to draw a shuffled sample give the same ones."""
     task = dataset.task()
     return {

@@ -3,7 +3,7 @@
 A million rows have few names and few k: what is distinct is checked once, wherever it stands.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -73,18 +73,27 @@ class ColumnTable:
         return f"row {self.numbers[row]}" if self.lines is None else f"line {self.lines[row]}"
 
 
-def read_columns(path: Path) -> ColumnTable:
+def read_columns(path: Path, check: Callable[[Sequence[str]], object] = lambda names: None) -> ColumnTable:
     """Read a table of values by columns.
+
+    Args:
+        path: the file.
+        check: is given the names of the columns and raises where they will not do; before the rows are read, where
+            the file has its names first.
 
     Raises:
         RbpxError: it is missing, is not what its suffix says, has no rows, or two columns differ only in case.
     """
+
+    def check_all(names: Sequence[str]) -> None:
+        check_names(names, path)
+        check(names)
+
     check_table(path)
     try:
-        sha256, names, columns, lines = _read(path, format_of(path), Bounds())
+        sha256, names, columns, lines = _read(path, format_of(path), Bounds(), check_all)
     except READING as problem:
         raise RbpxError(unreadable(path, problem)) from None
-    check_names(names, path)
     stripped = [Column(column.codes, [_stripped(value) for value in column.values]) for column in columns]
     kept = np.zeros(len(stripped[0].codes) if stripped else 0, bool)
     for column in stripped:
@@ -98,27 +107,33 @@ def read_columns(path: Path) -> ColumnTable:
 _Read = tuple[str, Sequence[str], list[Column], Numbers | None]  # digest, names, columns, lines
 
 
-def _read(path: Path, suffix: str | None, bounds: Bounds) -> _Read:
+_Check = Callable[[Sequence[str]], None]
+
+
+def _read(path: Path, suffix: str | None, bounds: Bounds, check: _Check) -> _Read:
     if suffix == ".parquet":
         content, sha256 = read_bytes(path, bounds)
         schema, batches = parquet_batches(content, path, bounds)
+        check(schema.names)
         return sha256, schema.names, _of_batches(schema, list(batches)), None
     if suffix == ".csv":
-        return _read_csv(path, bounds)
+        return _read_csv(path, bounds, check)
     table = read_rows(path, bounds=bounds)
+    check(table.columns)
     lines = [row.line for row in table.rows]
     columns = [_of_values([row.values.get(name) for row in table.rows]) for name in table.columns]
     return table.sha256, table.columns, columns, None if None in lines else np.asarray(lines, np.int64)
 
 
-def _read_csv(path: Path, bounds: Bounds) -> _Read:
+def _read_csv(path: Path, bounds: Bounds, check: _Check) -> _Read:
     content, sha256 = read_bytes(path, bounds)
-    plain = _of_plain_csv(content)
+    plain = _of_plain_csv(content, check)
     if plain is not None:
         names, columns = plain
         return sha256, names, columns, np.arange(len(columns[0].codes), dtype=np.int64) + 2
     with unpacked(path, bounds) as file:
         names, rows = csv_rows(Lines(file, path, bounds, newline=""), path)
+        check(names)
         return sha256, names, *_of_cells(len(names), rows)
 
 
@@ -126,7 +141,7 @@ def _stripped(value: Any) -> Any:
     return value.strip() or None if isinstance(value, str) else value
 
 
-def _of_plain_csv(content: bytes) -> tuple[Sequence[str], list[Column]] | None:
+def _of_plain_csv(content: bytes, check: _Check) -> tuple[Sequence[str], list[Column]] | None:
     """The columns of a CSV file that is lines of cells between commas, by Arrow in place of Python, ten times as fast.
 
     None where it has quotes, carriage returns, blank lines or anything that Arrow refuses: then Python reads it, with
@@ -137,6 +152,7 @@ def _of_plain_csv(content: bytes) -> tuple[Sequence[str], list[Column]] | None:
     names = content.split(b"\n", 1)[0].decode("utf-8-sig").split(",")
     if len(names) < 2:
         return None
+    check(names)
     try:
         table = pa_csv.read_csv(
             pa.BufferReader(content),

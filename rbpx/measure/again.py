@@ -13,14 +13,15 @@ from rbpx.config.options import Dtype
 from rbpx.config.placement import Split
 from rbpx.config.request import Request
 from rbpx.data.corpus import Document, text_hash
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, UnexpectedError
 from rbpx.files.digest import digest
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.offline import hash_members
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
+from rbpx.measure.results import Failure
 from rbpx.measure.runner import draw_sample
 from rbpx.models.load import LoadedModel, load_model
-from rbpx.store.store import Record, Store
+from rbpx.store.store import Record, Store, now
 
 _ASKED = ("model", "dataset", "protocol", "limit", "seed")  # what decides which tokens a run is of
 
@@ -74,6 +75,32 @@ class Reopener:
                 )
         return resolve_protocol(cell, loaded), documents
 
+    def failed(self, verb: str, run: RunNames, raised: Exception) -> Failure:
+        """Why a run was not measured again; the traceback of an error that rbpx does not expect goes to `failures`.
+
+        Raises:
+            Exception: that error, where other processes would wait for this one: the launcher has to end them all.
+        """
+        name = f"{run.family} {run.size} on {run.dataset}"
+        if isinstance(raised, RbpxError):
+            return Failure(name, str(raised), request_is_wrong=False)
+        if self.processes.world_size > 1:
+            raise raised
+        problem = UnexpectedError.of(raised, f"{verb} failed")
+        record = {n: value for n, value in self._record(run).items() if n in ("cell_key", "family", "size", "dataset")}
+        key = _failure_key(verb, run)
+        told = {"failure_key": key, "error": str(problem), "traceback": problem.traceback, "at": now()}
+        try:
+            self.store.write_record("failures", key, record | told)
+        except RbpxError:  # a read-only store, which can be measured again, but not written
+            return Failure(name, str(problem), request_is_wrong=False)
+        return Failure(name, f"{problem}; its traceback: python -m rbpx sql 'FROM failures'", request_is_wrong=False)
+
+    def succeeded(self, verb: str, run: RunNames) -> None:
+        """An earlier failure of the same run is over."""
+        if self.processes.is_main and self.store.record("failures", _failure_key(verb, run)) is not None:
+            self.store.drop_record("failures", _failure_key(verb, run))
+
     def _load(self, cell: Cell, revision: str | None, split: Split | None) -> LoadedModel:
         key = (cell.model, revision, cell.dtype, cell.pickled, split)
         if key not in self._loaded:
@@ -116,3 +143,7 @@ class Reopener:
             self._texts[key] = draw_sample(request, self.store).documents
         (cell,) = cells(request, text_hash(self._texts[key]), hashes)
         return cell, self._texts[key]
+
+
+def _failure_key(verb: str, run: RunNames) -> str:
+    return digest([verb, run.run_id, run.family, run.size, run.dataset])

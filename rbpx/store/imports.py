@@ -1,7 +1,7 @@
 """Imported observations: results of others, kept in the store as immutable Parquet files with their provenance."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from rbpx.files.row_digest import digest_of_rows
 from rbpx.store import ledger
 from rbpx.store.contradictions import codes, not_stored
 from rbpx.store.import_preview import preview
-from rbpx.store.integrity import file_fault, is_copy, read_whole, sound_files
+from rbpx.store.integrity import file_fault, is_copy, read_whole, sound_files, trust
 from rbpx.store.observation_ids import run_ids
 from rbpx.store.observations import FIELDS, ROW, read_observations, with_all_fields
 from rbpx.store.schema import OBSERVATIONS
@@ -64,7 +64,7 @@ def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = 
         RbpxError: the file, its columns or a row are invalid, or contradict the store.
         MeasureError: the store cannot be written.
     """
-    table = read_columns(path)
+    table = read_columns(path, lambda names: _check_header(names, path, config))
     columns, table = _matched(table, path, config)
     read = read_observations(table, columns, config)
     if dry_run:
@@ -95,10 +95,21 @@ def _matched(table: ColumnTable, path: Path, config: ImportConfig) -> tuple[Colu
     if is_long(named):
         table = widened(table, named)
         chosen = {name: column for name, column in chosen.items() if name not in named}
-    columns = match_columns(list(table.columns), chosen, str(path), config.texts)
+    return _columns(list(table.columns), chosen, path, config), table
+
+
+def _check_header(names: Sequence[str], path: Path, config: ImportConfig) -> None:
+    """Refuse columns that lack something before the rows are read; what a long table has is seen in its rows."""
+    chosen = dict(config.columns or {})
+    if not is_long(long_columns(list(names), chosen)):
+        _columns(names, chosen, path, config)
+
+
+def _columns(names: Sequence[str], chosen: dict[str, str], path: Path, config: ImportConfig) -> Columns:
+    columns = match_columns(names, chosen, str(path), config.texts)
     if columns.has_rbp and config.ties is None and "ties" not in columns.named:
         raise RbpxError(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
-    return columns, table
+    return columns
 
 
 def _imported(
@@ -131,7 +142,9 @@ def adopt(store: Store, path: Path) -> int:
 def _write(store: Store, new: pa.Table, origin: Record) -> None:
     rows = new.select(FIELDS).append_column(OBSERVATIONS.field("run_id"), run_ids(new)).select(OBSERVATIONS.names)
     columns = OBSERVATIONS.with_metadata({_PROVENANCE: json.dumps(origin)})
-    store.write_import(name_of_rows(origin["source"], rows), rows.cast(columns))
+    name = name_of_rows(origin["source"], rows)
+    store.write_import(name, rows.cast(columns))
+    trust(store, store.root / "imports" / f"{name}.parquet")
 
 
 def name_of_rows(source: str, rows: pa.Table) -> str:

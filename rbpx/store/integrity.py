@@ -128,6 +128,12 @@ def sound_files(store: Store, paths: Iterable[Path]) -> list[Path]:
     return [by_name[name] for name in sound]
 
 
+def trust(store: Store, path: Path) -> None:
+    """A Parquet file that this process has just written is sound as long as it is not touched."""
+    checked = _checked_before.setdefault((store.root, f"files {path.parent.name}"), {})
+    checked[str(path.relative_to(store.root))] = [_seen([stamp(path)]), None]
+
+
 def doubt(store: Store) -> None:
     """Discard the cached results: a file failed when it was read, though neither its size nor its times had changed."""
     for checked in [key for key in _checked_before if key[0] == store.root]:
@@ -214,7 +220,7 @@ def _checked(
     stamps = {name: [stamp(path) for path in paths] for name, paths in items.items()}
     large = sum(seen[0] for of_one in stamps.values() for seen in of_one if seen) > _REMEMBERED_FROM_BYTES
     cache = read_cache(store.root / _CACHE) if large else {}
-    before: dict[str, Any] = cache.get(kind, {}) if large else _checked_before.get((store.root, kind), {})
+    before: dict[str, Any] = cache.get(kind, {}) | _checked_before.get((store.root, kind), {})
     seen = {name: _seen(of_one) for name, of_one in stamps.items()}
     new = [name for name in seen if name not in before or before[name][0] != seen[name]]
     with ThreadPoolExecutor() as pool:  # hashing releases the interpreter's lock

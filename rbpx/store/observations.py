@@ -4,6 +4,7 @@ Observations are Arrow tables with the columns of the relation, without run_id, 
 comes from. A cell is checked once for all rows that have it; of several faults the one in the first row is reported.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,6 +27,7 @@ MODEL: Final = (*RUN, *TRAINING.names)  # and which of its trainings, and how fa
 QUANTITIES: Final = ("cross_entropy_nats", "bits_per_byte", "accuracy")  # beside RBP_k; each with a standard error
 ROW: Final = pa.field("row", pa.int64())
 _LARGEST = {"k": 2**31 - 1, "n": 2**31 - 1}  # their type in the relation
+_PLAIN = re.compile(r"0?\.[0-9]+")  # a share below 1
 _FLOAT32 = 2.0**-24  # relative, what a share may be off that was computed in single precision
 _FACTOR = 3.0  # by which stated FLOPs may differ from 6 S D: attention, the head, and how each source counts
 
@@ -278,16 +280,19 @@ class _Reading:
         for share, column in zip(shares, columns, strict=True):
             p = pc.fill_null(share, 0).to_numpy(zero_copy_only=False)
             off = np.abs(p - np.rint(p * n) / np.maximum(n, 1)) * (n > 0)
-            for row in np.flatnonzero(off > np.maximum(_FLOAT32 * p, 2.0**-52)):
-                cell = column.values[column.codes[row]]
-                if off[row] > _last_digit(cell):
-                    count = int(np.floor(p[row] * n[row]))
-                    what = (
-                        f": rbp is {as_written(cell)}, which is no count of n_tokens={int(n[row]):,}: {count:,} are "
-                        f"{count / n[row]:.6g}, {count + 1:,} are {(count + 1) / n[row]:.6g}; correct one of them"
-                    )
-                    self.faults.append((int(row), len(self.faults), what))
-                    break
+            rows = np.flatnonzero(off > np.maximum(_FLOAT32 * p, 2.0**-52))
+            cells, cell_of_row = np.unique(column.codes[rows], return_inverse=True)
+            last_digits = np.array([_last_digit(column.values[cell]) for cell in cells])
+            wrong = rows[off[rows] > last_digits[cell_of_row]]
+            if wrong.size:
+                row = int(wrong[0])
+                count = int(np.floor(p[row] * n[row]))
+                what = (
+                    f": rbp is {as_written(column.values[column.codes[row]])}, which is no count of "
+                    f"n_tokens={int(n[row]):,}: {count:,} are {count / n[row]:.6g}, {count + 1:,} are "
+                    f"{(count + 1) / n[row]:.6g}; correct one of them"
+                )
+                self.faults.append((row, len(self.faults), what))
 
 
 _SCHEMA: Final = pa.schema([*(OBSERVATIONS.field(name) for name in FIELDS), ROW])
@@ -357,7 +362,7 @@ def _plain_shares(values: list[Any]) -> list[float | None]:
     Below 1 and above 0 as a float, a number is so exactly as written.
     """
     texts = pa.array([value if isinstance(value, str) else None for value in values], pa.string())
-    plain = pc.match_substring_regex(texts, r"^0?\.[0-9]+$")
+    plain = pc.match_substring_regex(texts, f"^{_PLAIN.pattern}$")
     read = pc.if_else(pc.fill_null(plain, False), texts, pa.scalar(None, pa.string())).cast(pa.float64())
     return [share if share is not None and 0 < share < 1 else None for share in read.to_pylist()]
 
@@ -376,5 +381,7 @@ def _share_or_loss(cell: Any, field: str) -> float | None:
 
 def _last_digit(cell: Any) -> float:
     """One unit in the last digit of a number as it is written."""
+    if isinstance(cell, str) and _PLAIN.fullmatch(cell):
+        return 10.0 ** (cell.index(".") + 1 - len(cell))
     exact = number(cell)
     return 0.0 if exact is None else 10.0 ** int(exact.as_tuple().exponent)

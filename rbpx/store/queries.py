@@ -79,7 +79,7 @@ def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> 
     """
     try:
         return connection.sql(read_sql(name), params=parameters).to_arrow_table()
-    except duckdb.Error as problem:
+    except (duckdb.Error, UnicodeDecodeError) as problem:
         raise _damage(problem) or problem from None
 
 
@@ -173,7 +173,8 @@ def ask_user(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimit
 def _bounded_call(bounded: Bounded, limits: SqlLimits, do: Callable[[], Any]) -> Any:
     try:
         return bounded.call(do)
-    except (duckdb.Error, OSError, pa.ArrowException) as problem:  # while rows are read, they come from pyarrow
+    # While rows are read, errors come from pyarrow; one that quotes bytes of a damaged file cannot be decoded.
+    except (duckdb.Error, OSError, pa.ArrowException, UnicodeDecodeError) as problem:
         wrong = RbpxError(f"this SQL is wrong: {_one_line(problem)}; relations: {', '.join(RELATIONS)}")
         raise _damage(problem) or _beyond(problem, limits) or wrong from None
 
@@ -224,5 +225,6 @@ def _damage(problem: Exception) -> DamageError | None:
 
 
 def _one_line(problem: Exception) -> str:
-    text = re.split(r"\n\s*\n|\nLINE ", str(problem))[0]
+    said = problem.object.decode(errors="replace") if isinstance(problem, UnicodeDecodeError) else str(problem)
+    text = re.split(r"\n\s*\n|\nLINE ", said)[0]
     return " ".join(text.split())

@@ -128,6 +128,33 @@ def test_a_run_that_fails_loses_no_other_and_the_next_call_measures_it_alone(
     assert "mine s on file" in done
 
 
+@pytest.mark.parametrize(
+    ("verb", "breaks"),
+    [
+        ("temperature", "rbpx.measure.temperatures.measure_temperatures"),
+        ("audit", "rbpx.analyses.audit.remeasure.measure_windows"),
+    ],
+)
+def test_the_traceback_of_a_model_that_fails_again_is_kept_until_it_succeeds(
+    verb: str, breaks: str, own_store: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: Any) -> None:
+        raise KeyError("no such layer")
+
+    words = (verb, QUICK, "size=s", "limit=2", "dtype=float32", "--store", own_store)
+    monkeypatch.setattr(breaks, failing)
+    (line,) = [line for line in here(*words, cwd=cwd, check=1).stderr.splitlines() if "no such layer" in line]
+    assert "mine s on file (float32)" in line
+    assert line.endswith("its traceback: python -m rbpx sql 'FROM failures'")
+    query = ("sql", "SELECT size, error, traceback FROM failures", "--format", "json", "--store", own_store)
+    (kept,) = json.loads(here(*query, cwd=cwd, check=0).stdout)
+    assert (kept["size"], kept["error"]) == ("s", f"{verb} failed: KeyError: 'no such layer'")
+    assert "in failing" in kept["traceback"]
+    monkeypatch.undo()
+    here(*words, cwd=cwd, check=0)
+    assert json.loads(here(*query, cwd=cwd, check=0).stdout) == []
+
+
 def test_a_report_measures_nothing_and_says_what_to_type(own_store: Path, cwd: Path, tmp_path: Path) -> None:
     here("report", QUICK, "k=[2,10]", "--store", own_store, "--output", tmp_path / "r.html", cwd=cwd, check=0)
     assert not (own_store / "temperatures").exists()

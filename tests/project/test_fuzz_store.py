@@ -1,7 +1,10 @@
 """Whatever bytes a file of a store holds, it is read, left out with a line, or refused; never a wrong row."""
 
+import io
 from functools import partial
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,16 +14,28 @@ from tests.support import fuzz, fuzz_store
 TARGETS = [
     *(f"record {kind}" for kind in fuzz_store.RECORDS),
     *(f"table {kind}" for kind in fuzz_store.TABLES),
-    *("heartbeat", "answer", "ledger"),
+    *("heartbeat", "answer", "ledger", "sample", "index"),
 ]
-FEW = {"record": 6, "table": 1, "heartbeat": 20, "answer": 15, "ledger": 1}
-MANY = {"record": 2_000, "table": 1_000, "heartbeat": 20_000, "answer": 5_000, "ledger": 500}
+FEW = {"record": 6, "table": 1, "heartbeat": 20, "answer": 15, "ledger": 1, "sample": 15, "index": 1}
+MANY = {
+    "record": 2_000,
+    "table": 1_000,
+    "heartbeat": 20_000,
+    "answer": 5_000,
+    "ledger": 500,
+    "sample": 5_000,
+    "index": 300,
+}
 
 
 def target_of(name: str, whole: bool) -> tuple[fuzz_store.Target, list[bytes], st.SearchStrategy[bytes]]:
     what, _, kind = name.partition(" ")
     if what == "ledger":
         return fuzz_store.ledger, fuzz_store.NAMES, st.binary(max_size=40)
+    if what == "sample":
+        return fuzz_store.sample, fuzz_store.tables_of("samples"), fuzz_store.changed_table("samples")
+    if what == "index":
+        return fuzz_store.index, fuzz_store.indexes(), st.binary(max_size=40)
     if what == "table":
         return partial(fuzz_store.table, kind), fuzz_store.tables_of(kind), fuzz_store.changed_table(kind)
     kind = kind or f"{what}s"
@@ -43,9 +58,17 @@ def drive(name: str, n_examples: int, whole: bool) -> None:
 @pytest.mark.parametrize("name", TARGETS)
 def test_what_is_read_of_a_store_is_sound_or_left_out(name: str) -> None:
     run, corpus, _ = target_of(name, whole=False)
-    for content in corpus[:1] if name == "ledger" else [] if name.startswith("table") else corpus:
+    for content in corpus[:1] if name in ("ledger", "index") else [] if name.startswith("table") else corpus:
         run(content)
     drive(name, FEW[name.partition(" ")[0]], whole=False)
+
+
+def test_bytes_that_an_error_quotes_are_a_fault_of_the_file_and_no_error_of_decoding() -> None:
+    counts = pq.read_table(fuzz_store.table_path("rank_counts"))
+    at, sink = counts.column_names.index("greater"), io.BytesIO()
+    damaged = counts.set_column(at, "greater", pa.array([b"\xff"] * counts.num_rows))
+    pq.write_table(damaged, sink, write_page_checksum=True)
+    fuzz_store.table("rank_counts", sink.getvalue())
 
 
 @pytest.mark.parametrize("kind", fuzz_store.RECORDS)

@@ -16,21 +16,26 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
+from rbpx.config.dataset import DatasetConfig
 from rbpx.config.grid import Cell
 from rbpx.config.imports import ImportConfig
+from rbpx.data.samples import SAMPLE, sample_here, sample_request
 from rbpx.display.visible import visible_line
 from rbpx.errors import DamageError, RbpxError
 from rbpx.files.atomic import atomic_write_text
+from rbpx.files.digest import digest
 from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store import relations, schema
 from rbpx.store.answers import KeptAnswer
 from rbpx.store.cell_states import cell_states
 from rbpx.store.heartbeat import FOLDER, read_heartbeats
 from rbpx.store.imports import dataset_names, import_file, list_imports
+from rbpx.store.index import refresh_index
 from rbpx.store.integrity import doubt
 from rbpx.store.ledger import enter
 from rbpx.store.merge import merge
@@ -47,6 +52,8 @@ _CELL = {name: None for name in Cell.__dataclass_fields__} | {
     "window": 512, "whole": False, "padding": "counted", "bos": "tokenizer", "dtype": "float32", "seed": 0,
     "deterministic": False,
 }  # fmt: skip
+OF_RUNS = ("tokens", "rank_counts", "documents")
+_HUB = DatasetConfig(name="drawn", kind="hub", hub="ORG/drawn")
 Rows = dict[str, list[str]]
 
 
@@ -74,6 +81,12 @@ def sound() -> tuple[Store, Rows, tempfile.TemporaryDirectory[str]]:
     beat = {"cell_key": "b" * 16, "family": "x", "size": "1", "dataset": "y", "host": "elsewhere", "pid": 1}
     beat |= {"since": now(), "n_tokens": 10, "tokens_done": 5, "tokens_per_s": None}
     atomic_write_text(store.root / FOLDER / f"{'b' * 16}.json", json.dumps(beat))
+    drawn = {"doc_id": [0, 1], "source_id": ["0", "1"], "text": ["one", "two"]}
+    facts = {b"rbpx": json.dumps({"request": {}, "commit": "c" * 40, "at": now()})}
+    store.write_sample(
+        store.sample_file(digest(sample_request(_HUB, 3, 0))).stem,
+        pa.table(drawn, schema=SAMPLE).replace_schema_metadata(facts),
+    )
     (store.root / "rbpx.duckdb").touch()
     KeptAnswer(store.root, {"asked": 1}).keep(ANSWER)
     rows_of_store, lines, faults = everything(store)
@@ -227,12 +240,11 @@ def ledger(content: bytes) -> None:
 
 
 def table(kind: str, content: bytes) -> None:
-    """A Parquet file of `vocab`, `imports`, `temperatures` or, as `runs`, the tokens of a run; sealed anew or not."""
-    store, *_ = sound()
-    if kind != "runs":
-        _hold(sorted(store.root.glob(f"{kind}/*.parquet"))[0], content, exact=False)
+    """A Parquet file of `vocab`, `imports`, `temperatures` or, sealed anew or not, one of `OF_RUNS`."""
+    path = table_path(kind)
+    if kind not in OF_RUNS:
+        _hold(path, content, exact=False)
         return
-    path = _path(store, "runs").parent / "tokens.parquet"
     _hold(path, content, exact=True)
     manifest = path.with_name("manifest.json")
     facts, before = read_sealed(manifest), manifest.read_bytes()
@@ -241,6 +253,43 @@ def table(kind: str, content: bytes) -> None:
         _hold(path, content, exact=False)
     finally:
         manifest.write_bytes(before)
+
+
+def table_path(kind: str) -> Path:
+    """The Parquet file of a kind that a target puts bytes in the place of."""
+    store, *_ = sound()
+    if kind in OF_RUNS:
+        return _path(store, "runs").parent / f"{kind}.parquet"
+    return sorted(store.root.glob(f"{kind}/*.parquet"))[0]
+
+
+def sample(content: bytes) -> None:
+    """The documents that were drawn from a hub: read as they were drawn, or refused in one line."""
+    store, *_ = sound()
+    path = table_path("samples")
+    with _instead(path, content):
+        try:
+            drawn = sample_here(_HUB, 3, 0, store)
+        except RbpxError as problem:
+            _said(str(problem))
+            return
+    assert drawn is not None
+    assert [d.doc_id for d in drawn.documents] == list(range(len(drawn.documents)))
+    assert drawn.documents
+    assert all(isinstance(d.text, str) for d in drawn.documents)
+    assert drawn.commit is None or isinstance(drawn.commit, str)
+
+
+def index(content: bytes) -> None:
+    """The index, which is never the only copy: it is made again, with all rows."""
+    store, expected, _ = sound()
+    path = store.root / "rbpx.duckdb"
+    with _instead(path, content):
+        refresh_index(store)
+        with duckdb.connect(str(path), read_only=True) as connection:
+            for name in ("runs", "fits", "rank_fits", "failures"):
+                (n,) = connection.execute(f"SELECT count(*) FROM {name}").fetchone() or ()
+                assert n == len(expected[name]), name
 
 
 # ------------------------------------------------------------------------------------------------------------- corpora
@@ -296,9 +345,7 @@ def files_of(kind: str) -> list[bytes]:
 @st.composite
 def changed_table(draw: st.DrawFn, kind: str) -> bytes:
     """A Parquet file with columns gone, named otherwise or of another type, or other provenance."""
-    store, *_ = sound()
-    pattern = "runs/*/tokens.parquet" if kind == "runs" else f"{kind}/*.parquet"
-    whole = pq.read_table(sorted(store.root.glob(pattern))[0])
+    whole = pq.read_table(table_path(kind))
     at = draw(st.integers(0, whole.num_columns - 1))
     name = whole.column_names[at]
     change = draw(st.sampled_from(["gone", "other name", "text", "null", "list", "bytes", "rows", "origin"]))
@@ -307,10 +354,10 @@ def changed_table(draw: st.DrawFn, kind: str) -> bytes:
     elif change == "other name":
         whole = whole.rename_columns([f"{each}{'x' * (each == name)}" for each in whole.column_names])
     elif change == "rows":
-        whole = whole.take(draw(st.lists(st.integers(0, whole.num_rows - 1), max_size=4)))
+        whole = whole.take(pa.array(draw(st.lists(st.integers(0, whole.num_rows - 1), max_size=4)), pa.int64()))
     elif change == "origin":
         origin = draw(st.sampled_from([b"", b"[", b"[]", b"{}", b"null", b'{"source": 1}', b"[" * 100_000]))
-        whole = whole.replace_schema_metadata({b"rbpx.import": origin})
+        whole = whole.replace_schema_metadata({b"rbpx.import": origin, b"rbpx": origin})
     else:
         values = {"text": "x", "null": None, "list": [1], "bytes": b"\xff"}[change]
         whole = whole.set_column(at, name, pa.array([values] * whole.num_rows))
@@ -319,15 +366,20 @@ def changed_table(draw: st.DrawFn, kind: str) -> bytes:
     return sink.getvalue()
 
 
+def indexes() -> list[bytes]:
+    """A whole index, and what is none."""
+    store, *_ = sound()
+    whole = refresh_index(store).read_bytes()
+    return [whole, whole[: len(whole) // 2], whole[:4096], b"", b"DUCK"]
+
+
 def tables_of(kind: str) -> list[bytes]:
     """A whole file of a kind, and what is none."""
-    store, *_ = sound()
-    pattern = "runs/*/tokens.parquet" if kind == "runs" else f"{kind}/*.parquet"
-    whole = sorted(store.root.glob(pattern))[0].read_bytes()
+    whole = table_path(kind).read_bytes()
     return [whole, whole[:-9], whole[: len(whole) // 2], b"", b"PAR1PAR1"]
 
 
 RECORDS = ("runs", *KINDS)
-TABLES = ("runs", "vocab", "imports", "temperatures")
+TABLES = (*OF_RUNS, "vocab", "imports", "temperatures")
 NAMES = [b"f" * 16 + b".json", b"a.json", b"a\nb.json", b"\xff.json", b"x" * 200, b"=cmd()", b"\x1b[2J"]
 Target = Callable[[bytes], None]

@@ -118,25 +118,29 @@ def _pair_group(
     processes = reopener.processes
     for run in group.runs:
         name = f"{run.family} {run.size} on {run.dataset} ({run.dtype})"
+        names = RunNames(run.run_id, run.family, run.size, run.dataset)
 
         def begin(n_tokens: int, what: str = name) -> Callable[[int], None]:
             return progress.begin(what, n_tokens, processes.world_size)
 
         try:
             with split_of(request, reopener.store) as split:
-                again, wall_s = _measure_again(run, doc_ids, request, reopener, begin, split)
+                again, wall_s = _measure_again(names, doc_ids, request, reopener, begin, split)
             pairs = pair_ranks(connection, group, run, doc_ids, again)
-        except RbpxError as problem:
-            failures.append(Failure(name, str(problem), request_is_wrong=False))
+        except BrokenPipeError:  # whoever read what is printed has seen enough
+            raise
+        except Exception as raised:
+            failures.append(replace(reopener.failed("audit", names, raised), cell=name))
             progress.finish(f"{name} failed")
             continue
+        reopener.succeeded("audit", names)
         paired.append((run, pairs))
         progress.finish(f"{name}: {again.num_rows:,} tokens again at {again.num_rows / wall_s:,.0f} tokens/s")
     return paired, failures
 
 
 def _measure_again(
-    run: Run,
+    run: RunNames,
     doc_ids: list[int],
     request: Request,
     reopener: Reopener,
@@ -144,8 +148,7 @@ def _measure_again(
     split: Split | None,
 ) -> tuple[pa.Table, float]:
     """The scored tokens of some documents of a run, in float32, and the seconds that ranking them took."""
-    names = RunNames(run.run_id, run.family, run.size, run.dataset)
-    protocol, documents = reopener.reopen(names, split, Dtype.float32)
+    protocol, documents = reopener.reopen(run, split, Dtype.float32)
     windows = protocol.windows([documents[doc_id] for doc_id in doc_ids])
     n_tokens = sum(w.n_scored for w in windows)
     if n_tokens == 0:

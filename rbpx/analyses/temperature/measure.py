@@ -6,7 +6,7 @@ again.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rbpx.analyses.temperature.analysis import check_same
@@ -20,7 +20,7 @@ from rbpx.store.store import Store
 
 if TYPE_CHECKING:
     from rbpx.config.placement import Split
-    from rbpx.measure.again import Reopener
+    from rbpx.measure.again import Reopener, RunNames
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def measure(request: Request) -> Losses:
 
 def _measure(missing: list[Run], request: Request, store: Store) -> tuple[list[str], list[Failure]]:
     from rbpx.display.progress import GridProgress
-    from rbpx.measure.again import Reopener
+    from rbpx.measure.again import Reopener, RunNames
     from rbpx.measure.distributed import init_process_group
     from rbpx.measure.runner import split_of
 
@@ -73,34 +73,37 @@ def _measure(missing: list[Run], request: Request, store: Store) -> tuple[list[s
     ):
         for run in missing:
             name = f"{run.family} {run.size} on {run.dataset} ({run.dtype})"
+            names = RunNames(run.run_id, run.family, run.size, run.dataset)
 
             def begin(n_tokens: int, what: str = name) -> Callable[[int], None]:
                 return progress.begin(what, n_tokens, processes.world_size)
 
             try:
-                n_tokens, wall_s = _measure_run(run, request, reopener, begin, split)
-            except RbpxError as problem:
-                failures.append(Failure(name, str(problem), request_is_wrong=False))
+                n_tokens, wall_s = _measure_run(names, request, reopener, begin, split)
+            except BrokenPipeError:  # whoever read what is printed has seen enough
+                raise
+            except Exception as raised:
+                failures.append(replace(reopener.failed("temperature", names, raised), cell=name))
                 progress.finish(f"{name} failed")
                 continue
+            reopener.succeeded("temperature", names)
             run_ids.append(run.run_id)
             progress.finish(f"{name}: {n_tokens:,} tokens at {n_tokens / wall_s:,.0f} tokens/s")
     return run_ids, failures
 
 
 def _measure_run(
-    run: Run,
+    run: "RunNames",
     request: Request,
     reopener: "Reopener",
     begin: Callable[[int], Callable[[int], None]],
     split: "Split | None",
 ) -> tuple[int, float]:
     """Measure one run and write it; its tokens, and the seconds that they took."""
-    from rbpx.measure.again import RunNames
     from rbpx.measure.temperatures import measure_temperatures
 
     store, processes = reopener.store, reopener.processes
-    protocol, documents = reopener.reopen(RunNames(run.run_id, run.family, run.size, run.dataset), split)
+    protocol, documents = reopener.reopen(run, split)
     windows = protocol.windows([document for document in documents if document.is_true])
     n_tokens = sum(window.n_scored for window in windows)
     advance = begin(n_tokens)

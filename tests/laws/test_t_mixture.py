@@ -1,0 +1,39 @@
+"""Quantiles of mixtures of Student's t are where their distribution function passes the probability."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rbpx.laws.t_mixture import TMixture
+
+TAILS = (0.5, 0.025, 0.975)
+
+
+def bisected(centre: list[float], scale: list[float], weight: list[float], dof: int, tail: float) -> float:
+    """The same by halving a wide bracket, component by component."""
+    lo, hi = -1e6, 1e6
+    for _ in range(90):
+        middle = (lo + hi) / 2
+        below = sum(
+            w * (stats.t.cdf(middle, dof, c, s) if s > 0 else float(middle >= c))
+            for c, s, w in zip(centre, scale, weight, strict=True)
+        )
+        lo, hi = (middle, hi) if below < tail else (lo, middle)
+    return hi
+
+
+@pytest.mark.parametrize("points", [False, True], ids=["continuous", "some are points"])
+def test_quantiles_are_those_of_a_plain_bisection(points: bool) -> None:
+    rng = np.random.default_rng(4)
+    for dof in (1, 3, 8):
+        centre, scale = rng.normal(0, 3, (4, 6)), np.exp(rng.normal(-3, 3, (4, 6)))
+        scale[:, 1:3] *= not points
+        weight = np.exp(rng.normal(0, 3, (4, 6)))
+        weight[:, 5] = 0
+        weight /= weight.sum(axis=1, keepdims=True)
+        quantiles = TMixture(centre, scale, weight, dof).quantiles(TAILS)
+        expected = [
+            [bisected(c.tolist(), s.tolist(), w.tolist(), dof, tail) for tail in TAILS]
+            for c, s, w in zip(centre, scale, weight, strict=True)
+        ]
+        np.testing.assert_allclose(quantiles, expected, rtol=1e-9, atol=1e-9)
