@@ -25,9 +25,19 @@ from rbpx.files.digest import digest
 from rbpx.store.store import Record, Store, now
 
 _COLUMNS = pa.schema([("doc_id", pa.int32()), ("source_id", pa.string()), ("text", pa.large_string())])
-_OF_PARTS: Final = {"item": pa.int32(), "choice": pa.int32(), "correct": pa.bool_(), "n_context": pa.int32()}
-_OF_PARTS |= {"n_characters": pa.int32(), "n_answer_bytes": pa.int32()}
-_OF_PARTS |= dict.fromkeys(("category", "domain", "description"), pa.string())
+_OF_PARTS: Final = pa.schema(
+    [
+        ("item", pa.int32()),
+        ("choice", pa.int32()),
+        ("correct", pa.bool_()),
+        ("n_context", pa.int32()),
+        ("n_characters", pa.int32()),
+        ("n_answer_bytes", pa.int32()),
+        ("category", pa.string()),
+        ("domain", pa.string()),
+        ("description", pa.string()),
+    ]
+)
 _FACTS = b"rbpx"
 
 Begin = Callable[[str], Tell]  # what is loaded -> a function to report progress to
@@ -106,8 +116,8 @@ def _draw_once(
 
 def _table(documents: list[Document]) -> pa.Table:
     table = pa.table({name: [getattr(d, name) for d in documents] for name in _COLUMNS.names}, schema=_COLUMNS)
-    for name, kind in _OF_PARTS.items() if documents[0].part is not None else ():
-        table = table.append_column(name, pa.array([getattr(d.part, name) for d in documents], kind))
+    for column in _OF_PARTS if documents[0].part is not None else ():
+        table = table.append_column(column, pa.array([getattr(d.part, column.name) for d in documents], column.type))
     return table
 
 

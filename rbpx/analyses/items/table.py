@@ -13,7 +13,12 @@ def show(results: Sequence[GroupItems]) -> None:
     screen = console()
     for items in results:
         is_text = all(each.scores.acc.value is None for each in items.runs)
-        table = grid(f"{items.group.title}: {'texts' if is_text else 'items'}", _columns(is_text), 2, () if is_text else ("acc_bytes",))
+        table = grid(
+            f"{items.group.title}: {'texts' if is_text else 'items'}",
+            _columns(is_text),
+            2,
+            () if is_text else ("acc_bytes",),
+        )
         for each in items.runs:
             table.add_row(*_names(each), *(_of_text(each) if is_text else _of_items(each)))
         put(screen, table)
