@@ -25,11 +25,19 @@ from rbpx.files.digest import digest
 from rbpx.store.store import Record, Store, now
 
 SAMPLE = pa.schema([("doc_id", pa.int32()), ("source_id", pa.string()), ("text", pa.large_string())])
-_OF_PARTS: Final = {
-    **dict.fromkeys(("item", "choice", "n_context", "n_characters", "n_answer_bytes"), pa.int32()),
-    "correct": pa.bool_(),
-    **dict.fromkeys(("category", "domain", "description"), pa.string()),
-}
+_OF_PARTS: Final = pa.schema(
+    [
+        ("item", pa.int32()),
+        ("choice", pa.int32()),
+        ("correct", pa.bool_()),
+        ("n_context", pa.int32()),
+        ("n_characters", pa.int32()),
+        ("n_answer_bytes", pa.int32()),
+        ("category", pa.string()),
+        ("domain", pa.string()),
+        ("description", pa.string()),
+    ]
+)
 _FACTS = b"rbpx"
 
 Begin = Callable[[str], Tell]  # what is loaded -> a function to report progress to
@@ -108,8 +116,8 @@ def _draw_once(
 
 def _table(documents: list[Document]) -> pa.Table:
     table = pa.table({name: [getattr(d, name) for d in documents] for name in SAMPLE.names}, schema=SAMPLE)
-    for name, kind in _OF_PARTS.items() if documents[0].part is not None else ():
-        table = table.append_column(name, pa.array([getattr(d.part, name) for d in documents], kind))
+    for column in _OF_PARTS if documents[0].part is not None else ():
+        table = table.append_column(column, pa.array([getattr(d.part, column.name) for d in documents], column.type))
     return table
 
 
@@ -123,7 +131,7 @@ def _read(path: Path) -> Sample:
         table = pq.read_table(path, page_checksum_verification=True)
         commit = json.loads((table.schema.metadata or {})[_FACTS])["commit"]
         documents = _documents(table)
-        if sorted(document.doc_id for document in documents) != list(range(len(documents))) or not documents:
+        if [document.doc_id for document in documents] != list(range(len(documents))) or not documents:
             raise ValueError("its documents are not numbered from 0")
         if table.column("text").null_count or not isinstance(commit, str | None):
             raise ValueError("a document has no text, or its commit is not one")
@@ -135,7 +143,7 @@ def _read(path: Path) -> Sample:
 
 def _documents(table: pa.Table) -> list[Document]:
     """The documents of a sample, with what they are of their items where it holds items."""
-    parts = [pa.field(name, kind) for name, kind in _OF_PARTS.items() if name in table.column_names]
+    parts = [column for column in _OF_PARTS if column.name in table.column_names]
     schema = pa.schema([*SAMPLE, *parts])
     return [_document(row) for row in table.select(schema.names).cast(schema).to_pylist()]
 
