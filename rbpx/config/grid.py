@@ -149,7 +149,7 @@ def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list
                 checkpoint.revision,
                 model.training_of(size, list(model.sizes).index(size), len(model.sizes), checkpoint.revision),
             )
-            for size, of_size in model.checkpoints().items()
+            for size, of_size in model.chosen_checkpoints().items()
             for checkpoint in of_size
         ]
         family = model.family or "unnamed"

@@ -100,7 +100,7 @@ class ModelConfig:
         """Whether its file says which checkpoints there are, in folders."""
         return self.id is None and any(size.revisions for size in self.sizes.values())
 
-    def checkpoints(self) -> dict[str, list[Checkpoint]]:
+    def chosen_checkpoints(self) -> dict[str, list[Checkpoint]]:
         """The checkpoints of each size that `revision` means.
 
         Raises:

@@ -186,7 +186,7 @@ def _revisions(model: ModelConfig) -> list[str] | None:
     """The labels of the revisions that are asked for; None for all, and where models without a label are among them."""
     if not model.lists_checkpoints:
         return None if model.revision is None else [model.revision]
-    labels = {checkpoint.revision for of_size in model.checkpoints().values() for checkpoint in of_size}
+    labels = {checkpoint.revision for of_size in model.chosen_checkpoints().values() for checkpoint in of_size}
     named = sorted(label for label in labels if label is not None)
     return named if len(named) == len(labels) else None
 
