@@ -9,8 +9,8 @@ VERB = Verb(
 Trains every size of a ladder on the Python source of installed packages, all on the same tokens in the same
 order, and writes ordinary Hugging Face folders, OUTPUT/SIZE/NAME, and a family's file that lists them. Each
 size is one training at a constant rate, from which a short decay branches off at every budget of tokens and
-gives a finished model. It says its cost before it starts; a killed training continues where it was. The
-bundled ladder came from experiment=ladder.""",
+gives a finished model. It says its cost before it starts; a killed training continues where it was.
+experiment=ladder is a grid of seven sizes; its file says how the bundled models were trained.""",
     examples=(
         "python -m rbpx train size=3k tokens=1m budgets=null checkpoints=null seeds=null",
         "python -m rbpx train text.site=FOLDER output=my_ladder",
