@@ -12,8 +12,7 @@ from rbpx.config.places import experiments, folder
 _KEYS: Final[dict[str, str]] = {
     "model": """\
 model=FAMILY      {models}
-                  model=hub model.id=ORG/NAME or a folder; model.revision=step1000 a branch, tag or commit, a list, or
-                  all, log (log-spaced): the checkpoints that a family's file lists""",
+                  model=hub model.id=ORG/NAME or a folder; model.revision=step1000, a list, all or log: checkpoints""",
     "model.pickled": """\
 model.pickled=true  take weights from pytorch_model.bin where there are no safetensors; tensors only, no code is run""",
     "model.bos": """\
@@ -37,9 +36,8 @@ dataset.target=   COLUMN: rows are items, and only what follows dataset.context=
 dataset.draw=HOW  whole: load, shuffle, take the first; parts, stream: the same documents, with less loaded;
                   first: the first rows, shuffled. What was drawn stays in the store, in samples/""",
     "protocol": """\
-protocol=NAME     paper (default): documents cut to 512 tokens or the model's context; official: what the authors'
-                  code does; rolling: whole documents, protocol.window=1024 protocol.stride=512, each token once;
-                  harness: as lm-evaluation-harness reads texts, and always for items""",
+protocol=NAME     paper (default): documents cut to 512 tokens or the model's context; official: as the authors' code;
+                  rolling: whole documents, protocol.window=1024 protocol.stride=512; harness: as lm-eval-harness""",
     "protocol.padding": """\
 protocol.padding=counted  or masked: rows of the vocabulary without a token (Pythia has 27 or more)""",
     "k": """\
@@ -75,8 +73,7 @@ calibrate=false   or true: plan measures how fast this machine is""",
     "resamples": """\
 resamples=1000    of the documents, for intervals""",
     "slices": """\
-slices=           position, frequency, category or domain (of items), or SQL conditions by name:
-                  slices='{{early: "position < 64"}}'""",
+slices=           position, frequency, category, domain, or SQL conditions by name: slices='{{early: "position < 64"}}'""",
     "sql_timeout_s": """\
 sql_timeout_s=60  seconds that SQL of yours may compute (sql, export, slices), null for no limit; sql_memory_mib= MiB
                   that it may hold, default half of the machine's or the container's memory""",
@@ -207,7 +204,7 @@ def _filled(text: str) -> str:
 
 def _listed(names: list[str]) -> str:
     return textwrap.fill(
-        ", ".join(names), 110, initial_indent=" " * 18, subsequent_indent=" " * 18, break_on_hyphens=False
+        ", ".join(names), 118, initial_indent=" " * 18, subsequent_indent=" " * 18, break_on_hyphens=False
     ).lstrip()
 
 
