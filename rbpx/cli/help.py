@@ -73,7 +73,7 @@ calibrate=false   or true: plan measures how fast this machine is""",
     "resamples": """\
 resamples=1000    of the documents, for intervals""",
     "slices": """\
-slices=           position, frequency, category, domain, or SQL conditions by name: slices='{{early: "position < 64"}}'""",
+slices=           position, frequency, category, domain, or SQL conditions by name, '{{early: "position < 64"}}'""",
     "sql_timeout_s": """\
 sql_timeout_s=60  seconds that SQL of yours may compute (sql, export, slices), null for no limit; sql_memory_mib= MiB
                   that it may hold, default half of the machine's or the container's memory""",

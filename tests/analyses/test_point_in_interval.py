@@ -4,6 +4,7 @@ A column X has an interval where there are X_lo and X_hi beside it, or beside th
 lo and hi alone, they are of the column value or y. None says that an end is not known, or open.
 """
 
+import itertools
 import json
 import math
 import shutil
@@ -24,8 +25,13 @@ WORDS = {
     "emergence": ["n=[1,2,5]"],
     "predict": ["S=[1e6,1e9]"],
     "compare": ["mine/xs", "mine/l"],
+    "multiplier": ["theirs", "others"],
+    "surface": ["source=grid"],
+    "trajectory": ["source=grid"],
+    "items": ["dataset=quiz"],
 }
-VERBS = [verb for verb, question in analyses().items() if not question.measures]
+WITHOUT = ("view", "design")  # one shows tokens, the other judges a design: neither has an interval
+VERBS = [verb for verb, question in analyses().items() if not question.measures and verb not in WITHOUT]
 PLAIN = ("value", "y")
 ROUNDING = 1e-9
 
@@ -82,7 +88,28 @@ def busy(measured: Measured, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     table.write_text("\n".join(["family,dataset,size,S,k,rbp,cross_entropy_nats", *lines]))
     here("import", table, "source=them", "ties=pessimistic", "--store", store, cwd=cwd, check=0)
+    _import_grid(place / "grid.csv", store, cwd)
+    quiz = [{"q": f"{line[:40]} is", "answers": [" sea", " salt", " rope"], "right": n % 3} for n, line in ITEMS]
+    (place / "quiz.jsonl").write_text("".join(json.dumps(row) + "\n" for row in quiz))
+    about = ("dataset.context=[q]", "dataset.choices=answers", "dataset.right=right", "dataset.name=quiz")
+    here("measure", *measured.family.words(text=place / "quiz.jsonl"), *about, "--store", store, cwd=cwd, check=0)
     return store
+
+
+ITEMS = list(enumerate(TINY_TEXT[2:] * 2))
+
+
+def _import_grid(path: Path, store: Path, cwd: Path) -> None:
+    """Trainings of five sizes and five numbers of tokens, as a table of losses."""
+    wiggle = itertools.cycle((0.004, -0.006, 0.001, 0.005, -0.003, -0.002, 0.003))
+    rows = [
+        (f"s{S:.0e}", S, D, (1.7 + 400 * S**-0.34 + 410 * D**-0.28) * (1 + next(wiggle)))
+        for S in (1e6, 3e6, 1e7, 3e7, 1e8)
+        for D in (2e7, 6e7, 2e8, 6e8, 2e9)
+    ]
+    lines = [f"grid,text,{size},{S:.0f},{D:.0f},{y}" for size, S, D, y in rows]
+    path.write_text("\n".join(["family,dataset,size,S,D,loss_nats", *lines]))
+    here("import", path, "source=grid", "--store", store, cwd=cwd, check=0)
 
 
 @pytest.mark.parametrize("verb", VERBS)

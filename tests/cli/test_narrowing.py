@@ -74,7 +74,7 @@ def test_a_revision_narrows_without_a_model(store: Path, cwd: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("dataset=mytxt", "did you mean mytext? the store holds drawn_text, mytext; known: auslegal"),
+        ("dataset=mytxt", "did you mean mytext? the store holds drawn_text, mytext; known: arc_challenge"),
         ("dataset=drawn_txt", "did you mean drawn_text?"),
         ("dataset=pydco", "did you mean pydoc?"),
         ("dataset=pydoc", "dataset=pydoc is not in the store; it holds drawn_text, mytext"),

@@ -209,9 +209,13 @@ def test_any_unknown_key_is_refused_however_it_is_written(key: str, sign: str, g
 
 
 def check_unknown(key: str, sign: str, group: str) -> None:
+    from rbpx.config.dataset import DatasetConfig
+    from rbpx.config.model import ModelConfig
+    from rbpx.config.protocol import ProtocolConfig
     from rbpx.config.request import Request
 
-    known = {*Request.__dataclass_fields__, "experiment", "id", "path", "name", "kind", "hub"}
+    known = {*Request.__dataclass_fields__, "experiment"}
+    known |= {name for config in (ModelConfig, DatasetConfig, ProtocolConfig) for name in config.__dataclass_fields__}
     if key not in known:
         with pytest.raises(RbpxError) as caught:
             compose("measure", [f"{sign}{group}{key}=1"])

@@ -157,7 +157,8 @@ def test_backtests_compare_each_larger_size_with_the_law_of_the_smaller_ones() -
     answers = average_forms(S[:4], y[:4], [S[6]])
     assert answers is not None
     found = next(test for test in over if test.n_fitted == 4 and test.S == S[6]).predicted
-    assert (found.y, found.lo, found.hi) == (answers[0].y, answers[0].lo, answers[0].hi)
+    expected = (answers[0].y, answers[0].lo, answers[0].hi)  # a sum over forms has its last bit from its neighbours
+    assert (found.y, found.lo, found.hi) == pytest.approx(expected, rel=1e-14)
 
 
 def test_most_true_laws_are_ok_and_few_laws_that_bend() -> None:

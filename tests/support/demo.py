@@ -42,7 +42,7 @@ def run(
     with pytest.MonkeyPatch.context() as patch:
         for dataset, n in (few or {}).items():
             patch.setattr(corpus, f"read_{dataset}", lambda dataset=dataset, n=n: _few(dataset, n))
-        return here(*words[3:], cwd=cwd, env=environment, writes="report" in words)
+        return here(*words[3:], cwd=cwd, env=environment, writes="report" in words or "--output" in words)
 
 
 def run_demo(folder: Path, few: dict[str, int] | None = None) -> tuple[Path, str]:

@@ -29,4 +29,5 @@ slices=category or domain: the same for each. All intervals are over items.""",
     tokens=True,
     across=True,
     keys=("k", "ties", "resamples", "slices"),
+    lacking="items looks at the items of tasks, and store={store} has none: python -m rbpx measure dataset=lambada",
 )
