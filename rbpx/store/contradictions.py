@@ -55,7 +55,8 @@ def not_stored(read: pa.Table, stored: pa.Table, place: Place) -> pa.Table:
     if faults:
         at, line = min(faults, key=lambda fault: fault[0])
         raise RbpxError(f"{place(int(rows[at - n_stored]))}: {line}")
-    return read.filter(pa.array(~one.known[n_stored:]))
+    new = ~one.known[n_stored:]
+    return read if new.all() else read.filter(pa.array(new))
 
 
 def _firsts(order: _Integers, again: npt.NDArray[np.bool_]) -> _Integers:

@@ -71,11 +71,13 @@ def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = 
         stored = observations_of(store, str(config.source)) if store.root.exists() else _NOTHING
         new = not_stored(read, stored, table.place)
         return _imported(read, new, columns, table, tuple(preview(read, new)))
-    if not store.root.exists():
-        not_stored(read, _NOTHING, table.place)  # before a folder is made
+    # Before a folder is made for it.
+    new = None if store.root.exists() else not_stored(read, _NOTHING, table.place)
     store.prepare()
     with FileLock(store.root / ".imports.lock"):  # two imports at once must not contradict each other
-        new = not_stored(read, observations_of(store, str(config.source)), table.place)
+        stored = observations_of(store, str(config.source))
+        if new is None or stored.num_rows:
+            new = not_stored(read, stored, table.place)
         if new.num_rows:
             origin = {
                 "source": config.source,

@@ -54,15 +54,19 @@ def _of_rows(observations: pa.Table) -> npt.NDArray[np.uint64]:
     S = observations["non_embedding_params"].to_numpy()
     is_first = (S == np.floor(S)) & (S < 2.0**53) & _valid(observations, "rbp")
     for name in FIELDS:
-        if name not in _FIRST:
+        if name not in _FIRST and observations[name].null_count < len(S):
             is_first &= ~_valid(observations, name)
     digests = np.empty(len(S), np.uint64)
-    at = observations.column_names.index("non_embedding_params")
-    first = observations.filter(pa.array(is_first))
-    whole = first.set_column(at, "non_embedding_params", first["non_embedding_params"].cast(pa.int64()))
-    digests[is_first] = digests_of_rows(whole, _FIRST)
-    digests[~is_first] = digests_of_rows(observations.filter(pa.array(~is_first)), FIELDS)
+    first = _of(observations.select(_FIRST), is_first)
+    at, whole = _FIRST.index("non_embedding_params"), first["non_embedding_params"].cast(pa.int64())
+    digests[is_first] = digests_of_rows(first.set_column(at, "non_embedding_params", whole), _FIRST)
+    if not is_first.all():
+        digests[~is_first] = digests_of_rows(_of(observations, ~is_first), FIELDS)
     return digests
+
+
+def _of(table: pa.Table, chosen: npt.NDArray[np.bool_]) -> pa.Table:
+    return table if chosen.all() else table.filter(pa.array(chosen))
 
 
 def _valid(table: pa.Table, name: str) -> npt.NDArray[np.bool_]:

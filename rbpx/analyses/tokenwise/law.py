@@ -130,7 +130,7 @@ def learn(x_QNF: ArrayLike, passed_Q: ArrayLike, start_F: Floats | None = None) 
     theta_F = start_F
     value, score_F, information_FF = derivatives(blocks, theta_F)
     for step in range(1, _STEPS + 1):
-        if not np.linalg.cond(information_FF) < _WORST_CONDITION:
+        if not np.isfinite(information_FF).all() or not np.linalg.cond(information_FF) < _WORST_CONDITION:
             break
         step_F = np.linalg.solve(information_FF, score_F)
         if score_F @ step_F < _DECREMENT:
