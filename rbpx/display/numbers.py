@@ -1,7 +1,10 @@
 """Numbers as people read them: decimals, magnitudes, intervals, percentages and times; a dash where unknown."""
 
 import math
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from rbpx.laws.interval import Estimate
 
 UNKNOWN: Final = "–"
 
@@ -37,6 +40,11 @@ def significant(value: float | None, digits: int) -> str:
 def span(lo: float | None, hi: float | None, digits: int = 4) -> str:
     """An interval; a dash where an end is unknown, one dash where both are."""
     return UNKNOWN if lo is None and hi is None else f"{number(lo, digits)}..{number(hi, digits)}"
+
+
+def with_ends(estimate: "Estimate", digits: int = 4) -> list[str]:
+    """A number and its interval, as two cells."""
+    return [number(estimate.value, digits), span(estimate.lo, estimate.hi, digits)]
 
 
 def magnitude_span(lo: float | None, hi: float | None) -> str:

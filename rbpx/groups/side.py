@@ -1,12 +1,12 @@
 """The names of the two sides: ladder/25k@step1000:bfloat16 or a run_id in, the runs that it means out."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rbpx.errors import RbpxError
-from rbpx.groups.selection import Run
+from rbpx.groups.selection import Group, Run
 
 _NAME = re.compile(r"(?P<family>[^/@:]+)/(?P<size>[^@:]+)(?:@(?P<revision>[^:]+))?(?::(?P<dtype>.+))?")
 _HOW = "give FAMILY/SIZE, with @REVISION and :DTYPE where needed, or a run_id: a=ladder/25k b=ladder/200k"
@@ -62,6 +62,16 @@ class Side:
                 "run_id, or by @REVISION and :DTYPE"
             )
         return meant[0] if meant else None
+
+
+def runs_by_text(groups: Sequence[Group]) -> list[list[tuple[Group, Run]]]:
+    """The runs on each text that was read alike, whatever their family, revision and dtype, each with its group."""
+    texts: dict[tuple[object, ...], list[tuple[Group, Run]]] = {}
+    for group in groups:
+        for run in group.runs:
+            alike = run.dataset, run.text_hash, run.protocol, run.window, run.stride
+            texts.setdefault(alike, []).append((group, run))
+    return list(texts.values())
 
 
 def _full(run: Run) -> str:

@@ -18,7 +18,7 @@ from rbpx.analyses.compare.telling import SPAN, telling_spans
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.selection import Group, Run
-from rbpx.groups.side import Side, name_of
+from rbpx.groups.side import Side, name_of, runs_by_text
 from rbpx.laws.interval import Estimate
 from rbpx.store.bounded import SqlLimits
 from rbpx.store.queries import ask, ask_where
@@ -128,12 +128,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
 
 def _pairs(groups: Sequence[Group], sides: tuple[Side, Side]) -> Iterator[tuple[Group, Run, Run]]:
     """The two runs of each text; read alike, whatever their family, revision and dtype."""
-    texts: dict[tuple[Any, ...], list[tuple[Group, Run]]] = {}
-    for group in groups:
-        for run in group.runs:
-            alike = run.dataset, run.text_hash, run.protocol, run.window, run.stride
-            texts.setdefault(alike, []).append((group, run))
-    for members in texts.values():
+    for members in runs_by_text(groups):
         a, b = (side.one_of(run for _, run in members) for side in sides)
         if a is not None and b is not None:
             yield next(group for group, run in members if run is a), a, b

@@ -6,9 +6,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from rbpx.analyses.compare.analysis import Comparison, Part
-from rbpx.display.numbers import UNKNOWN, number, span
+from rbpx.display.numbers import UNKNOWN, number, span, with_ends
 from rbpx.display.tables import console, grid, put
-from rbpx.laws.interval import Estimate
 
 _LISTED = 5  # documents and passages of each text
 _WIDEST = 46  # characters of a name or a passage
@@ -84,16 +83,12 @@ def _print_hits(screen: Console, compared: Comparison) -> None:
     table = grid(f"{_title(compared)}, hits (ties {compared.group.ties.value})", columns)
     for at in compared.hits:
         levels = [number(each.value) for each in (at.rbp_a, at.rbp_b)]
-        table.add_row(str(at.k), *levels, *_with_ends(at.gained), *_with_ends(at.lost), number(at.same.value))
+        table.add_row(str(at.k), *levels, *with_ends(at.gained), *with_ends(at.lost), number(at.same.value))
     put(screen, table)
     moves = compared.moves
     if moves is not None:
         better, equal, worse = (number(each.value, 3) for each in (moves.better, moves.equal, moves.worse))
         screen.print(f"Ranks from a to b: better {better}, equal {equal}, worse {worse} of the tokens.\n")
-
-
-def _with_ends(estimate: Estimate) -> list[str]:
-    return [number(estimate.value), span(estimate.lo, estimate.hi)]
 
 
 def _print_passages(screen: Console, compared: Comparison) -> None:

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.items.analysis import GroupItems, RunItems
-from rbpx.display.numbers import UNKNOWN, number, short, span
+from rbpx.display.numbers import UNKNOWN, number, short, with_ends
 from rbpx.display.tables import console, grid, print_notes, put
-from rbpx.laws.interval import Estimate
 
 
 def show(results: Sequence[GroupItems]) -> None:
@@ -32,7 +31,7 @@ def show(results: Sequence[GroupItems]) -> None:
                     *_names(each),
                     f"{match.k:,}",
                     number(match.rbp),
-                    *_with_ends(match.measured),
+                    *with_ends(match.measured),
                     number(match.independent.value),
                     number(match.rho, 3),
                     number(match.correlated.value),
@@ -77,8 +76,8 @@ def _of_items(each: RunItems) -> list[str]:
     return [
         f"{scores.n_items:,}",
         UNKNOWN if scores.chance is None else number(scores.chance, 3),
-        *_with_ends(scores.acc, 3),
-        *_with_ends(scores.acc_norm, 3),
+        *with_ends(scores.acc, 3),
+        *with_ends(scores.acc_norm, 3),
         number(scores.acc_bytes.value, 3),
         short(scores.perplexity.value),
         number(scores.bits_per_byte.value, 3),
@@ -89,11 +88,7 @@ def _of_text(each: RunItems) -> list[str]:
     scores = each.scores
     return [
         f"{scores.n_items:,}",
-        *_with_ends(scores.bits_per_byte),
+        *with_ends(scores.bits_per_byte),
         short(scores.byte_perplexity.value),
         short(scores.word_perplexity.value),
     ]
-
-
-def _with_ends(estimate: Estimate, digits: int = 4) -> list[str]:
-    return [number(estimate.value, digits), span(estimate.lo, estimate.hi, digits)]

@@ -6,8 +6,7 @@ import altair as alt
 
 from rbpx.analyses.trajectory.analysis import Trajectories
 from rbpx.analyses.trajectory.figure import figures
-from rbpx.display.chart.figure import Figure
-from rbpx.errors import RbpxError
+from rbpx.display.chart.notebook import first_drawn
 
 
 def draw(results: Sequence[Trajectories]) -> alt.LayerChart:
@@ -16,8 +15,4 @@ def draw(results: Sequence[Trajectories]) -> alt.LayerChart:
     Raises:
         RbpxError: no group has anything to draw.
     """
-    drawn = [each for at, result in enumerate(results) for each in figures(result, at, ()) if isinstance(each, Figure)]
-    if not drawn:
-        raise RbpxError("nothing to draw: no quantity has values with a law; see the column status")
-    chart: alt.LayerChart = alt.LayerChart.from_dict(drawn[0].spec)
-    return chart
+    return first_drawn(each for at, result in enumerate(results) for each in figures(result, at, ()))

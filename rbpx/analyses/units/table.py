@@ -7,9 +7,8 @@ from rich.markup import escape
 
 from rbpx.analyses.units.analysis import GroupUnits, RunUnits
 from rbpx.analyses.units.conversion import PERCENTS, SHARES
-from rbpx.display.numbers import UNKNOWN, number, rough, span
+from rbpx.display.numbers import UNKNOWN, number, rough, with_ends
 from rbpx.display.tables import console, grid, put
-from rbpx.laws.interval import Estimate
 
 _Cells = Callable[[RunUnits], list[str]]
 
@@ -80,8 +79,8 @@ def _lengths(each: RunUnits) -> list[str]:
     return [
         f"{run.non_embedding_params:,}",
         *(UNKNOWN if n is None else f"{n:,}" for n in (run.vocab_size, run.n_tokens)),
-        *_with_ends(units.nats_per_token),
-        *_with_ends(units.bits_per_byte),
+        *with_ends(units.nats_per_token, 3),
+        *with_ends(units.bits_per_byte, 3),
         number(units.tokens_per_byte.value),
         " ".join(run.run_ids),
     ]
@@ -97,8 +96,4 @@ def _ranks(each: RunUnits) -> list[str]:
 
 def _relative(each: RunUnits) -> list[str]:
     quantiles = [rough(rank.value) for rank in each.units.relative_rank.values()]
-    return quantiles + [cell for rbp in each.units.rbp.values() for cell in _with_ends(rbp)]
-
-
-def _with_ends(estimate: Estimate) -> list[str]:
-    return [number(estimate.value, 3), span(estimate.lo, estimate.hi, 3)]
+    return quantiles + [cell for rbp in each.units.rbp.values() for cell in with_ends(rbp, 3)]

@@ -1,6 +1,6 @@
 """A text, token by token (verb view): one document of each text, under every model that was asked for."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,7 +9,7 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.selection import Group, Run
-from rbpx.groups.side import Side, name_of
+from rbpx.groups.side import Side, name_of, runs_by_text
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
@@ -69,7 +69,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         RbpxError: a side names no run, or the document is not there or has nothing that was scored.
     """
     views = []
-    for members in _texts(groups):
+    for members in runs_by_text(groups):
         chosen = _chosen(members, request)
         if chosen:
             views.append(_view(connection, chosen, request))
@@ -77,16 +77,6 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         named = " and ".join(f"{side.key}={side.name}" for side in _sides(request))
         raise RbpxError(f"{named} name no model that was measured on the texts asked about; see python -m rbpx status")
     return views
-
-
-def _texts(groups: Sequence[Group]) -> Iterator[list[tuple[Group, Run]]]:
-    """The runs on each text, read alike."""
-    texts: dict[tuple[object, ...], list[tuple[Group, Run]]] = {}
-    for group in groups:
-        for run in group.runs:
-            alike = run.dataset, run.text_hash, run.protocol, run.window, run.stride
-            texts.setdefault(alike, []).append((group, run))
-    yield from texts.values()
 
 
 def _chosen(members: list[tuple[Group, Run]], request: Request) -> list[tuple[Group, Run]]:
