@@ -74,7 +74,7 @@ def _values() -> dict[str, Sequence[str]]:
     enums: dict[str, Any] = {"dtype": Dtype, "device": Device, "format|--format": Format, "ties": Ties}
     enums |= {"objective": Objective, "checkpoints": Checkpoints, "axis": Axis}
     values: dict[str, Sequence[str]] = {name: _named(kind) for name, kind in enums.items()}
-    for group in ("model", "dataset", "protocol"):
+    for group in ("model", "dataset", "protocol", "parallel"):
         values[group] = _stems(folder("conf") / group)
     values["experiment"] = [path.stem for path in experiments("measure")]
     return values | {

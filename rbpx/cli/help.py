@@ -68,6 +68,8 @@ deterministic=false  or true: the same bits for any tokens_per_batch; a window a
     "memory": """\
 device=split      a model larger than one GPU, over all GPUs, memory and disk; memory='{{0: 20GiB, cpu: 60GiB}}' limits
                   each of them, and what it does not name holds nothing""",
+    "parallel": """\
+parallel=tensor   one model split over all processes of accelerate launch; parallel.tensor=4: over groups of four""",
     "calibrate": """\
 calibrate=false   or true: plan measures how fast this machine is""",
     "resamples": """\

@@ -1,4 +1,4 @@
-"""The placement of a model that is larger than one device: reads the user's memory limits as bytes per device."""
+"""The placement of a model that is larger than one device: memory limits as bytes per device, processes that share it."""
 
 import math
 import re
@@ -25,6 +25,33 @@ class Split:
 
     folder: Path
     limits: MemoryLimits | None = None
+
+
+@dataclass
+class ParallelConfig:
+    """How the processes of a launch divide the work (conf/parallel/*.yaml).
+
+    Attributes:
+        tensor: processes that hold one model together; 1 gives each a model of its own, `all` makes one group.
+    """
+
+    tensor: Any = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number of processes.
+
+        Raises:
+            RbpxError: `tensor` is neither a whole number from 1 nor `all`.
+        """
+        self.n_processes()
+
+    def n_processes(self) -> int | None:
+        """Processes that hold one model together; None for all of the launch."""
+        if self.tensor == "all":
+            return None
+        if isinstance(self.tensor, bool) or not isinstance(self.tensor, int) or self.tensor < 1:
+            raise RbpxError(f"parallel.tensor={self.tensor} is not a number of processes; give one from 1, or all")
+        return self.tensor
 
 
 def read_limits(memory: Any) -> MemoryLimits:

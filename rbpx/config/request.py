@@ -9,7 +9,7 @@ from rbpx.config.dataset import DatasetConfig
 from rbpx.config.imports import ImportConfig
 from rbpx.config.model import ModelConfig
 from rbpx.config.options import Bos, Checkpoints, Device, Dtype, Format, check_name
-from rbpx.config.placement import MemoryLimits, read_limits
+from rbpx.config.placement import MemoryLimits, ParallelConfig, read_limits
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.study import StudyConfig
 from rbpx.config.suggest import did_you_mean
@@ -40,6 +40,7 @@ class Request:
     source: Any = None
     dtype: Dtype | None = Dtype.float32  # None selects runs of any
     device: Device = Device.auto
+    parallel: ParallelConfig = field(default_factory=ParallelConfig)
     memory: Any = None  # a dict; Hydra adds no keys to one that is typed
     tokens_per_batch: int = 4096
     deterministic: bool = False

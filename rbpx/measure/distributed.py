@@ -1,4 +1,4 @@
-"""The distributed process group of a launch, as accelerate sets it up: rank, world size, device, collectives."""
+"""The processes of a launch, as accelerate sets them up: rank, world size, device, collectives; who shares a model."""
 
 import os
 from collections.abc import Callable
@@ -11,6 +11,7 @@ import torch
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError, UnexpectedError
 from rbpx.models.devices import require_cuda
+from rbpx.models.tensor_parallel import TensorGroup, tensor_group
 
 T = TypeVar("T")
 
@@ -23,16 +24,33 @@ class ProcessGroup:
         rank: of this process; rank 0 writes and prints.
         world_size: number of processes.
         device: of this process.
+        tensor: the processes that hold a model together with this one; None where each holds a whole one.
     """
 
     rank: int
     world_size: int
     device: torch.device
+    tensor: TensorGroup | None = None
 
     @property
     def is_main(self) -> bool:
         """Whether this is the main process, rank 0."""
         return self.rank == 0
+
+    @property
+    def n_models(self) -> int:
+        """Number of copies of the model, each of which measures its share of the windows."""
+        return self.world_size // (1 if self.tensor is None else self.tensor.size)
+
+    @property
+    def of_model(self) -> int:
+        """Which copy of the model this process holds, or holds a part of."""
+        return self.rank // (1 if self.tensor is None else self.tensor.size)
+
+    @property
+    def tells(self) -> bool:
+        """Whether this process gives the results of its copy; the others that hold it have the same."""
+        return self.tensor is None or self.tensor.rank == 0
 
     def gather(self, part: T) -> list[T]:
         """The parts of all processes in rank order, on every process."""
@@ -43,15 +61,23 @@ class ProcessGroup:
         return list(gather_object([part]))
 
     def together(self, work: Callable[[], T]) -> T:
-        """What `work` returns here; an error in one process is raised in all, which would wait for it forever."""
+        """What `work` returns here; an error in one process is raised in all, which would wait for it forever.
+
+        Where processes hold a model together, they meet an `RbpxError` together, but may be waiting for one that meets
+        any other: it is raised in that process at once, so that the launcher ends all.
+        """
         if self.world_size == 1:
             return work()
         problem: RbpxError | None = None
         try:
             result = work()
         except RbpxError as raised:
+            if self.tensor is not None and isinstance(raised, UnexpectedError):
+                raise
             problem = raised
         except Exception as raised:
+            if self.tensor is not None:
+                raise
             problem = UnexpectedError.of(raised, f"process {self.rank} failed")
         problems = [reported for reported in self.gather(problem) if reported is not None]
         if problems:
@@ -69,12 +95,16 @@ class ProcessGroup:
         return values[0]  # type: ignore[no-any-return]
 
 
-def init_process_group(device: str) -> ProcessGroup:
+def init_process_group(device: str, tensor: int | None = 1) -> ProcessGroup:
     """Join the processes of this launch, on cpu, cuda or (auto, split) the best device available.
 
+    Args:
+        device: as requested.
+        tensor: processes that hold a model together; None for all of the launch.
+
     Raises:
-        RbpxError: cuda is requested and not available, device=split is used with several processes, or fewer processes
-            started than the launcher announced.
+        RbpxError: cuda is requested and not available, device=split is used with several processes, fewer processes
+            started than the launcher announced, or they cannot be divided into groups of `tensor`.
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState, GradientState
@@ -84,6 +114,11 @@ def init_process_group(device: str) -> ProcessGroup:
         raise RbpxError(
             f"device=split spreads one model over all devices from a single process, but {n_launched} were launched; "
             "start one, or drop device=split"
+        )
+    if tensor != 1 and n_launched == 1:
+        raise RbpxError(
+            f"parallel.tensor={'all' if tensor is None else tensor} splits a model over processes, and there is one; "
+            "start them with accelerate launch --num_processes N -m rbpx ..., or drop parallel="
         )
     if device == "cuda":
         require_cuda()
@@ -103,7 +138,8 @@ def init_process_group(device: str) -> ProcessGroup:
     # Sums of 16-bit products in 16 bits would move ranks; float32 products stay exact (no TF32) by torch's default.
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-    return ProcessGroup(accelerator.process_index, accelerator.num_processes, accelerator.device)
+    group = None if tensor == 1 else tensor_group(tensor or n_launched, accelerator.device)
+    return ProcessGroup(accelerator.process_index, accelerator.num_processes, accelerator.device, group)
 
 
 def destroy_process_group() -> None:

@@ -124,9 +124,10 @@ def measure_batches(
         advance: the same.
     """
     scored = sorted((w for w in windows if w.n_scored), key=_longest_first)
-    share = scored[processes.rank :: processes.world_size]  # dealt by length, so that the processes finish together
-    parts = processes.together(lambda: _measure_share(of_batch, loaded, share, tokens_per_batch, advance))
-    return [part for of_process in processes.gather(parts) for part in of_process]
+    share = scored[processes.of_model :: processes.n_models]  # dealt by length, so that the processes finish together
+    alone = processes.tensor is None
+    parts = processes.together(lambda: _measure_share(of_batch, loaded, share, tokens_per_batch, advance, alone))
+    return [part for of_process in processes.gather(parts if processes.tells else []) for part in of_process]
 
 
 def _measure_share(
@@ -135,7 +136,9 @@ def _measure_share(
     share: list[Window],
     budget: int,
     advance: Advance,
+    alone: bool,
 ) -> list[T]:
+    """What a function makes of each batch; a process that is not `alone` with its model cannot halve its batches."""
     if loaded.head.product is None:
         budget = 1  # whole logits of one window at a time
     queue = list(batch_windows(share, budget))
@@ -147,7 +150,7 @@ def _measure_share(
         except RbpxError:
             raise
         except Exception as problem:  # each architecture fails in its own way
-            if not is_out_of_memory(problem):
+            if not (alone and is_out_of_memory(problem)):
                 what = f"{loaded.name} fails on a window of {len(batch[0].ids)} tokens (document {batch[0].doc_id})"
                 raise UnexpectedError.of(problem, what) from None
             failed = problem

@@ -76,10 +76,10 @@ def measure_grids(
             grids[i] = _grid(request, quiet)
         except RbpxError as problem:
             stopped[i] = problem
-    for device, on_device in groupby(grids.items(), key=lambda numbered: numbered[1].request.device):
+    for (device, tensor), on_device in groupby(grids.items(), key=lambda numbered: _placed(numbered[1].request)):
         together = dict(on_device)
         try:
-            _measure_on(device, list(together.values()), number, n_jobs, quiet)
+            _measure_on(device, tensor, list(together.values()), number, n_jobs, quiet)
         except RbpxError as problem:  # no such device, no process group, no place to write: none of these is measured
             stopped |= dict.fromkeys(together, problem)
             continue
@@ -148,9 +148,16 @@ def _tell_loading(what: str, quiet: bool) -> Tell:
     return tell_loading(what, quiet=quiet or not is_main_process())
 
 
-def _measure_on(device: Device, grids: Sequence[_Grid], number: int, n_jobs: int | None, quiet: bool) -> None:
+def _placed(request: Request) -> tuple[Device, int | None]:
+    """The device of a request, and how many processes hold a model together; None for all of the launch."""
+    return request.device, request.parallel.n_processes()
+
+
+def _measure_on(
+    device: Device, tensor: int | None, grids: Sequence[_Grid], number: int, n_jobs: int | None, quiet: bool
+) -> None:
     """Measure the missing cells, model by model; a cell that fails is noted and does not stop the others."""
-    processes = _init_process_group(device) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else None
+    processes = _init_process_group(device, tensor) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else None
     missing: list[tuple[_Grid, Cell]] = []
     for grid in grids:
         stored = [cell.key for cell in grid.cells if grid.store.cell(cell.key) is not None]
@@ -162,12 +169,12 @@ def _measure_on(device: Device, grids: Sequence[_Grid], number: int, n_jobs: int
         missing += [(grid, cell) for cell in grid.cells if cell.key not in stored]
     if not missing:
         return
-    for grid, _ in missing:
-        grid.store.prepare()
     from rbpx.display.progress import GridProgress
     from rbpx.measure.prefetch import WindowPrefetcher
 
-    processes = processes or _init_process_group(device)
+    processes = processes or _init_process_group(device, tensor)
+    for grid, _ in missing:
+        grid.store.prepare()
     title = " on ".join(", ".join(dict.fromkeys(getattr(c, of) for _, c in missing)) for of in ("family", "dataset"))
     with GridProgress(title, len(missing), quiet or not processes.is_main, number, n_jobs) as progress:
         for same_model in _by_model(missing):
@@ -197,11 +204,11 @@ def _note_training(grid: _Grid, cell_keys: Collection[str]) -> None:
                 return
 
 
-def _init_process_group(device: Device) -> ProcessGroup:
+def _init_process_group(device: Device, tensor: int | None) -> ProcessGroup:
     """The process group; imports torch, so a grid of which no cell is missing is done without it."""
     from rbpx.measure.distributed import init_process_group
 
-    return init_process_group(device.value)
+    return init_process_group(device.value, tensor)
 
 
 def _computes_on_gpu(processes: ProcessGroup) -> bool:
@@ -218,7 +225,9 @@ def _by_model(missing: Sequence[tuple[_Grid, Cell]]) -> list[list[tuple[_Grid, C
     return list(groups.values())
 
 
-def _model_loader(cell: Cell, processes: ProcessGroup, store: Store, split: Split | None) -> Callable[[], LoadedModel]:
+def _model_loader(
+    cell: Cell, processes: ProcessGroup, store: Store, split: Split | None
+) -> Callable[[], LoadedModel]:
     """A function that loads the model on its first call; if that fails, later calls raise the same error at once."""
 
     @cache
@@ -227,7 +236,8 @@ def _model_loader(cell: Cell, processes: ProcessGroup, store: Store, split: Spli
 
         hashes = store.root / "hashes.json"
         try:
-            return load_model(cell.model, cell.revision, cell.dtype, processes.device, hashes, cell.pickled, split)
+            spread = processes.tensor or split
+            return load_model(cell.model, cell.revision, cell.dtype, processes.device, hashes, cell.pickled, spread)
         except RbpxError as problem:
             return problem
 
@@ -260,8 +270,8 @@ def _measure(
 
             def begin(n_tokens: int) -> Callable[[int], None]:
                 start_next()
-                advance = progress.begin(f"{cell.family} {cell.size}", n_tokens, processes.world_size)
-                return beat.follow(n_tokens, advance, processes.world_size)
+                advance = progress.begin(f"{cell.family} {cell.size}", n_tokens, processes.n_models)
+                return beat.follow(n_tokens, advance, processes.n_models)
 
             budget = grid.request.batch_budget
             with repeatable() if cell.deterministic else nullcontext():
@@ -270,7 +280,8 @@ def _measure(
         raise
     except Exception as raised:
         problem = raised if isinstance(raised, RbpxError) else UnexpectedError.of(raised, "measuring it failed")
-        if problem is not raised and processes.world_size > 1:
+        shared = processes.tensor is not None and isinstance(problem, UnexpectedError)
+        if shared or (problem is not raised and processes.world_size > 1):
             raise  # in this process alone, so the others wait for it: the launcher has to end them all
         if processes.is_main:
             told = {"error": str(problem), "traceback": getattr(problem, "traceback", None), "at": now()}

@@ -14,8 +14,10 @@ from torch import Tensor, nn
 from rbpx.errors import RbpxError
 from rbpx.models.devices import input_device
 from rbpx.models.head_product import HeadProduct, float32_product
+from rbpx.models.tensor_parallel import TensorGroup, part_of_head
 from rbpx.ranks.definition import TokenRanks, rank_hidden
 from rbpx.ranks.product import Map
+from rbpx.ranks.split_vocabulary import VocabularyPart, rank_part
 from rbpx.ranks.tempered import Floats, temper_hidden
 
 _PROBE_LOGIT = 100.0  # largest logit of the probe, where a soft cap has an effect
@@ -60,22 +62,25 @@ class Head:
         finish: elementwise function that the model applies to the product; None for none.
         after: the name of that function: identity, scale, softcap; unknown or not finite if it cannot be determined.
         vocab_size: V, rows that compete for a rank, padding included.
+        part: the rows that `product` gives, where processes share the vocabulary; None where it gives all.
     """
 
     product: HeadProduct | None
     finish: Map | None
     after: str
     vocab_size: int
+    part: VocabularyPart | None = None
 
     @property
     def logits(self) -> Map | None:
-        """Hidden states [N, D] -> float32 logits [N, V]; None if the whole model has to run."""
+        """Hidden states [N, D] -> float32 logits [N, V], or of `part` alone; None if the whole model has to run."""
         product, finish = self.product, self.finish
         if product is None:
             return None
+        width = self.vocab_size if self.part is None else self.part.width
 
         def logits(hidden_ND: Tensor) -> Tensor:
-            plain_NV = product.logits(hidden_ND)[:, : self.vocab_size]
+            plain_NV = product.logits(hidden_ND)[:, :width]
             return plain_NV if finish is None else finish(plain_NV)
 
         return logits
@@ -89,6 +94,8 @@ class Head:
         """
         if self.logits is None:
             raise ValueError("This model has to run whole, so its logits are ranked, not its hidden states")
+        if self.part is not None:
+            return rank_part(hidden_ND, targets_N, self.logits, self.part)
         matrix = self._matrix()
         if matrix is None:
             return rank_hidden(hidden_ND, targets_N, self.logits, self.vocab_size)
@@ -100,6 +107,8 @@ class Head:
         """Losses of the targets at several temperatures, as `rbpx.ranks.tempered`; otherwise as `rank`."""
         if self.logits is None:
             raise ValueError("This model has to run whole, so its logits are tempered, not its hidden states")
+        if self.part is not None:
+            raise RbpxError("losses at other temperatures need a whole vocabulary in each process; drop parallel=")
         matrix = self._matrix()
         if matrix is None:
             return temper_hidden(hidden_ND, targets_N, self.logits, self.vocab_size)
@@ -122,7 +131,8 @@ def without_tiles(head: Head) -> Head:
 
 def without_padding(head: Head, n_token_ids: int) -> Head:
     """The head without the rows of the vocabulary from `n_token_ids` on, which have no token."""
-    return replace(head, vocab_size=min(n_token_ids, head.vocab_size))
+    vocab_size = min(n_token_ids, head.vocab_size)
+    return replace(head, vocab_size=vocab_size, part=None if head.part is None else head.part.below(vocab_size))
 
 
 def _probe_ids(model: Any) -> Tensor:
@@ -219,14 +229,26 @@ def _configured(scale: float, config: Any) -> float:
     return min(near, key=lambda c: abs(c - scale), default=scale)
 
 
-def open_head(model: Any) -> Head:
+def open_head(model: Any, group: TensorGroup | None = None) -> Head:
     """Probe the model once and return its head as a function to float32 logits, for weights of any dtype.
 
     In 16-bit models the product is formed in float32 from the 16-bit weights and states, because logits that are
     rounded to 16 bits tie and would change ranks.
+
+    Args:
+        model: in evaluation mode on its devices.
+        group: the processes that hold it together, if they do; each then gives the logits of its part.
+
+    Raises:
+        RbpxError: it is held by several processes, and has a head that they cannot share.
     """
     with torch.inference_mode():
         module = _output_head(model)
         after, finish, vocab_size = _after_head(model, module)
     explained = after not in ("unknown", "not finite")
+    if group is not None and after == "unknown":
+        raise RbpxError("it changes its logits after the head in a way that rbpx does not know; drop parallel=")
+    if group is not None and explained:
+        rows, part = part_of_head(module, group, vocab_size)
+        return Head(float32_product(rows, model.dtype), finish, after, vocab_size, part)
     return Head(float32_product(module, model.dtype) if explained else None, finish, after, vocab_size)

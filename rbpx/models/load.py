@@ -6,6 +6,7 @@ hidden states become logits.
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from rbpx.models.head import Head, check_causal, open_head
 from rbpx.models.hub import check_snapshot, fetch
 from rbpx.models.parameter_count import non_embedding_params, total_params
 from rbpx.models.pretrained import load_weights
+from rbpx.models.tensor_parallel import TensorGroup
 from rbpx.models.tokenizer import hash_tokenizer, load_tokenizer
 
 
@@ -63,7 +65,7 @@ def load_model(
     device: torch.device,
     cache: Path | None = None,
     pickled: bool = False,
-    split: Split | None = None,
+    split: Split | TensorGroup | None = None,
 ) -> LoadedModel:
     """Load a model from a hub id, a folder or the package; no code of the model itself is run.
 
@@ -74,7 +76,7 @@ def load_model(
         device: where it runs.
         cache: file that caches the hashes of large files.
         pickled: whether tensors may be read from pytorch_model.bin if there are no safetensors.
-        split: how to spread it over several devices instead of one.
+        split: how to spread it over several devices instead of one, or the processes that hold it together.
 
     Raises:
         RbpxError: it is not a causal language model, weights are missing, or its tokenizer does not fit.
@@ -99,13 +101,15 @@ def _load(
     device: torch.device,
     cache: Path | None,
     pickled: bool,
-    split: Split | None,
+    split: Split | TensorGroup | None,
 ) -> LoadedModel:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     folder, commit = fetch(name, revision, pickled)
     check_snapshot(folder, name, pickled, cache)
     weights_hash = hash_model(folder, name, cache, pickled)
-    model = load_weights(folder, name, getattr(torch, dtype), device, pickled, split)
+    group = split if isinstance(split, TensorGroup) else None
+    load_here = partial(load_weights, folder, name, getattr(torch, dtype), device, pickled, split)
+    model = load_here() if group is None else group.together(load_here)
     counts = (
         non_embedding_params(model),
         total_params(model),
@@ -119,7 +123,7 @@ def _load(
         )
     try:
         check_causal(model)
-        head = open_head(model)
+        head = open_head(model, group)
     except RbpxError as problem:
         raise RbpxError(f"{name} cannot be measured: {problem}") from None
     if head.after == "not finite" and dtype != "float32":

@@ -13,12 +13,18 @@ from rbpx.errors import MeasureError, RbpxError, first_line
 from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import weight_files
 from rbpx.models.pickles import convert
+from rbpx.models.tensor_parallel import TensorGroup, load_split
 
 _LAYER_WEIGHT = re.compile(r"\.\d+\..*\.weight$")  # other unused tensors are buffers of older versions
 
 
 def load_weights(
-    folder: Path, name: str, dtype: torch.dtype, device: torch.device, pickled: bool = False, split: Split | None = None
+    folder: Path,
+    name: str,
+    dtype: torch.dtype,
+    device: torch.device,
+    pickled: bool = False,
+    split: Split | TensorGroup | None = None,
 ) -> Any:
     """The causal language model of a folder, in evaluation mode, all its weights from its own files.
 
@@ -28,7 +34,7 @@ def load_weights(
         dtype: of its weights; the checkpoint's own choice is ignored.
         device: where it is placed in one piece.
         pickled: whether tensors may be read from pytorch_model.bin if there are no safetensors.
-        split: how to spread it over several devices instead.
+        split: how to spread it over several devices, or the processes over which it is, instead.
 
     Raises:
         RbpxError: transformers does not know the architecture, or the weights do not match config.json.
@@ -41,19 +47,21 @@ def load_weights(
     files = weight_files(folder, name, pickled)
     safe = files[0].suffix == ".safetensors"
     try:
-        if split is not None and not safe:
+        if isinstance(split, Split) and not safe:
             folder, safe = convert(folder, files, split.folder), True
-        model, report = AutoModelForCausalLM.from_pretrained(
-            folder,
-            dtype=dtype,
-            use_safetensors=safe,
-            weights_only=True,  # of a pickle: tensors, no code
-            trust_remote_code=False,
-            local_files_only=True,
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,  # they are refused below, by name
-            **_device_map(split),
-        )
+        options = {
+            "dtype": dtype,
+            "use_safetensors": safe,
+            "weights_only": True,  # of a pickle: tensors, no code
+            "trust_remote_code": False,
+            "local_files_only": True,
+            "output_loading_info": True,
+            "ignore_mismatched_sizes": True,  # they are refused below, by name
+        }
+        if isinstance(split, TensorGroup):
+            model, report = load_split(folder, split, **options)
+        else:
+            model, report = AutoModelForCausalLM.from_pretrained(folder, **options, **_device_map(split))
         model = model.eval() if split is not None else model.to(device).eval()
     except RbpxError:
         raise

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -15,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.commands import here
-from tests.support.warm import Warm
+from tests.support.launches import launch
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 ACCELERATE = [
@@ -144,17 +143,6 @@ def test_two_processes_make_the_run_of_one(
     assert len(list((tmp_path / "store" / "cells").iterdir())) == 1
     assert not list((tmp_path / "cwd").iterdir()), "nothing appears in the working directory"
     assert done.stdout == "", "nothing but results goes to stdout"
-
-
-def launch(words: list[str], folder: Path) -> list[Warm]:
-    """Two processes with what a launcher tells each of them; none of them is stopped when another one fails."""
-    (folder / "cwd").mkdir()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    of_all = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    ranks = [{"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(2)]
-    return [Warm(*words, cwd=folder / "cwd", env=of_all | rank) for rank in ranks]
 
 
 def test_processes_that_would_each_believe_to_be_alone_are_stopped_before_anything_is_written(

@@ -1,0 +1,197 @@
+"""Tensor parallelism: one model's layers and vocabulary split over several processes, each with a device of its own.
+
+All that is asked of transformers and of torch's device mesh for it is here, since both interfaces still move.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from rbpx.errors import RbpxError
+from rbpx.ranks.split_vocabulary import VocabularyPart
+
+T = TypeVar("T")
+
+_MESH = ("pp", "dp_replicate", "fsdp", "tp")  # the names that transformers looks for
+# transformers has no plan for OPT; its attention counts heads by itself.
+_OPT_PLAN = {
+    f"model.decoder.layers.*.{name}": style
+    for style, names in {
+        "colwise": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "fc1"),
+        "rowwise": ("self_attn.out_proj", "fc2"),
+    }.items()
+    for name in names
+}
+_HEADS = ("num_attention_heads", "num_key_value_heads")
+
+
+@dataclass(frozen=True, eq=False)
+class TensorGroup:
+    """The processes that hold one model together, seen from one of them.
+
+    Attributes:
+        mesh: of all processes; those of this group lie along `tp`.
+        device: of this process.
+    """
+
+    mesh: Any
+    device: torch.device
+
+    @property
+    def size(self) -> int:
+        """Number of processes in the group."""
+        return int(self.mesh["tp"].size())
+
+    @property
+    def rank(self) -> int:
+        """Of this process in the group."""
+        return int(self.mesh["tp"].get_local_rank())
+
+    def gather(self, part: T) -> list[T]:
+        """The parts of all processes of the group in rank order, on each of them."""
+        parts: list[Any] = [None] * self.size
+        torch.distributed.all_gather_object(parts, part, group=self._group)
+        return parts
+
+    def together(self, work: Callable[[], T]) -> T:
+        """What `work`, which waits for no other process, returns here; an error in one process is raised in all."""
+        problem: Exception | None = None
+        try:
+            result = work()
+        except Exception as raised:
+            problem = raised
+        problems = [reported for reported in self.gather(problem) if reported is not None]
+        if problems:
+            raise problems[0]
+        return result
+
+    def sum_over(self, values: Tensor) -> Tensor:
+        """The sum of a tensor over the group, on each of its processes."""
+        return self._reduced(values, torch.distributed.ReduceOp.SUM)
+
+    def max_over(self, values: Tensor) -> Tensor:
+        """The elementwise maximum of a tensor over the group, on each of its processes."""
+        return self._reduced(values, torch.distributed.ReduceOp.MAX)
+
+    @property
+    def _group(self) -> Any:
+        return self.mesh["tp"].get_group()
+
+    def _reduced(self, values: Tensor, how: Any) -> Tensor:
+        values = values.contiguous()
+        torch.distributed.all_reduce(values, how, group=self._group)
+        return values
+
+
+def tensor_group(size: int, device: torch.device) -> TensorGroup:
+    """Split the processes of the launch into groups of `size` neighbours, each of which will hold one model.
+
+    Raises:
+        RbpxError: the number of processes is not a multiple of `size`.
+    """
+    n_processes = torch.distributed.get_world_size()
+    if n_processes % size:
+        raise RbpxError(
+            f"parallel.tensor={size} does not divide the {n_processes} processes of this launch; launch a multiple"
+        )
+    shape = (1, n_processes // size, 1, size)
+    return TensorGroup(torch.distributed.init_device_mesh(device.type, shape, mesh_dim_names=_MESH), device)
+
+
+def load_split(folder: Path, group: TensorGroup, **options: Any) -> tuple[Any, Any]:
+    """The model of a folder, of which this process holds its part, and what transformers says of its weights.
+
+    Args:
+        folder: of the model.
+        group: the processes that share it.
+        options: of transformers' `from_pretrained`.
+
+    Raises:
+        RbpxError: there is no plan for its architecture, or its heads cannot be divided.
+    """
+    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers.distributed import DistributedConfig
+    from transformers.distributed.utils import TransformersDeviceMesh
+
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    plain: Any = AutoModelForCausalLM._model_mapping[type(config)]  # type: ignore[attr-defined]
+    text = config.get_text_config(decoder=True)
+    _check_heads(text, group.size)
+    plan = dict(_OPT_PLAN) if config.model_type == "opt" else {}
+    has_plan = plan or plain._tp_plan or getattr(text, "base_model_tp_plan", None)
+    if not has_plan:
+        raise RbpxError(
+            f"transformers has no plan to split {config.model_type} over processes; drop parallel=, or use device=split"
+        )
+
+    def on_our_mesh(cls: Any, asked: Any, device_map: Any = None) -> tuple[Any, Any, Any]:
+        return asked, group.device, TransformersDeviceMesh(group.mesh, group.mesh)
+
+    # transformers makes a mesh of all processes; groups beside each other need ours. Its name stays that of the class,
+    # by which transformers finds how the names of weights changed.
+    ours = type(
+        plain.__name__,
+        (plain,),
+        {"prepare_distribute_model": classmethod(on_our_mesh), "__module__": plain.__module__},
+    )
+    model, report = ours.from_pretrained(
+        folder, distributed_config=DistributedConfig(tp_size=group.size, tp_plan=plan or None), **options
+    )
+    if config.model_type == "opt":
+        for module in model.modules():
+            if hasattr(module, "num_heads"):
+                module.num_heads //= group.size
+    return model, report
+
+
+def _check_heads(config: Any, size: int) -> None:
+    for name in _HEADS:
+        heads = getattr(config, name, None)
+        if heads is not None and heads % size:
+            raise RbpxError(
+                f"{name}={heads} of {config.model_type} cannot be divided among {size} processes; "
+                f"use parallel.tensor={_largest_divisor(heads, size)}"
+            )
+
+
+def _largest_divisor(heads: int, size: int) -> int:
+    return next(n for n in range(size, 0, -1) if heads % n == 0)
+
+
+def part_of_head(head: nn.Module, group: TensorGroup, vocab_size: int) -> tuple[nn.Linear, VocabularyPart]:
+    """The rows of an output head whose logits this process computes, as a layer of their own.
+
+    Args:
+        head: of a model that was loaded with `load_split`.
+        group: the processes that share it.
+        vocab_size: rows that compete for a rank; those after them are padding that the model cuts off.
+
+    Raises:
+        RbpxError: the head is not a plain matrix product.
+    """
+    from torch.distributed.tensor import DTensor
+
+    if not isinstance(head, nn.Linear):
+        raise RbpxError(f"its head, a {type(head).__name__}, cannot be split over processes; drop parallel=")
+    weight_vD: Tensor = head.weight.detach()
+    bias_v: Tensor | None = None if head.bias is None else head.bias.detach()
+    if isinstance(weight_vD, DTensor):
+        weight_vD = weight_vD.to_local()
+        bias_v = bias_v.to_local() if isinstance(bias_v, DTensor) else bias_v
+    else:
+        rows = -(-len(weight_vD) // group.size)
+        mine = slice(group.rank * rows, (group.rank + 1) * rows)
+        weight_vD, bias_v = weight_vD[mine], None if bias_v is None else bias_v[mine]
+    heights = group.gather(len(weight_vD))
+    whole = VocabularyPart(
+        sum(heights[: group.rank]), len(weight_vD), max(heights), group.sum_over, group.max_over
+    )
+    part = nn.Linear(weight_vD.shape[1], len(weight_vD), bias=bias_v is not None, device="meta")
+    state = {"weight": weight_vD} | ({} if bias_v is None else {"bias": bias_v})
+    part.load_state_dict(state, assign=True)
+    part.requires_grad_(False)
+    return part, whole.below(vocab_size)
