@@ -1,4 +1,4 @@
-"""The placement of a model that is larger than one device: memory limits as bytes per device, processes that share it."""
+"""The placement of a model larger than one device: memory limits in bytes per device, processes that share it."""
 
 import math
 import re

@@ -225,9 +225,7 @@ def _by_model(missing: Sequence[tuple[_Grid, Cell]]) -> list[list[tuple[_Grid, C
     return list(groups.values())
 
 
-def _model_loader(
-    cell: Cell, processes: ProcessGroup, store: Store, split: Split | None
-) -> Callable[[], LoadedModel]:
+def _model_loader(cell: Cell, processes: ProcessGroup, store: Store, split: Split | None) -> Callable[[], LoadedModel]:
     """A function that loads the model on its first call; if that fails, later calls raise the same error at once."""
 
     @cache

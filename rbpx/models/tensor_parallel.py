@@ -187,9 +187,7 @@ def part_of_head(head: nn.Module, group: TensorGroup, vocab_size: int) -> tuple[
         mine = slice(group.rank * rows, (group.rank + 1) * rows)
         weight_vD, bias_v = weight_vD[mine], None if bias_v is None else bias_v[mine]
     heights = group.gather(len(weight_vD))
-    whole = VocabularyPart(
-        sum(heights[: group.rank]), len(weight_vD), max(heights), group.sum_over, group.max_over
-    )
+    whole = VocabularyPart(sum(heights[: group.rank]), len(weight_vD), max(heights), group.sum_over, group.max_over)
     part = nn.Linear(weight_vD.shape[1], len(weight_vD), bias=bias_v is not None, device="meta")
     state = {"weight": weight_vD} | ({} if bias_v is None else {"bias": bias_v})
     part.load_state_dict(state, assign=True)

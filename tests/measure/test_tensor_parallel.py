@@ -51,7 +51,10 @@ def alone(checkpoints: list[Path], texts: Path, tmp_path_factory: pytest.TempPat
     return folder / "store"
 
 
-@pytest.mark.parametrize(("n_processes", "parallel"), [(2, "parallel=tensor"), (4, "parallel.tensor=2")])
+@pytest.mark.parametrize(
+    ("n_processes", "parallel"),
+    [pytest.param(2, "parallel=tensor", marks=pytest.mark.long), (4, "parallel.tensor=2")],
+)
 def test_processes_that_share_a_model_make_the_run_of_one(
     n_processes: int, parallel: str, checkpoints: list[Path], texts: Path, alone: Path, tmp_path: Path
 ) -> None:
@@ -110,8 +113,7 @@ def test_an_error_in_one_part_alone_ends_every_process(
     processes = launch([*asked([folder], texts, tmp_path / "store"), "parallel=tensor"], tmp_path)
     errors = "".join(process.communicate()[1] for process in processes)
     assert 0 not in [process.returncode for process in processes]
-    print(errors)
-    assert errors.count("non-finite logits at document 0, position 1") == 1
+    assert errors.count("non-finite logits at document") == 1
     assert "Traceback" not in errors
     assert not list((tmp_path / "store").glob("runs/*"))
 

@@ -71,7 +71,11 @@ def test_every_process_finds_the_ranks_of_the_definition(heights: list[int], who
         assert ranks.greater.tolist() == list(greater)
         assert ranks.ties.tolist() == list(ties)
         np.testing.assert_allclose(ranks.logprob, logprob, rtol=0, atol=1e-5)
-        assert [column.dtype for column in (ranks.greater, ranks.ties, ranks.logprob)] == [np.int32, np.int32, np.float32]
+        assert [column.dtype for column in (ranks.greater, ranks.ties, ranks.logprob)] == [
+            np.int32,
+            np.int32,
+            np.float32,
+        ]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
