@@ -14,11 +14,8 @@ from rbpx.config.request import Request
 from rbpx.groups.fits import Law, doubted, fit_points, fit_record
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Group
-from rbpx.laws.bootstrap import MOST_LEFT_OUT
-from rbpx.status import Status
+from rbpx.groups.standing import stands, supported
 from rbpx.store.store import Record, Store
-
-_AGAINST = {Status.bends, Status.not_monotone, Status.backtest_failed, Status.barely_determined}
 
 
 @dataclass(frozen=True)
@@ -32,8 +29,7 @@ class Regime:
         signal: change of ln y from the smallest to the largest model, by the law.
         binomial_sd: of ln y at the largest model, if its tokens were independent.
         document_sd: of ln y at the largest model, over resampled documents.
-        stands: 0 < RBP_k < 1 at every size, in nearly all resamples too, the interval of alpha lies above 0, and the
-            points do not bend, turn round, defy the backtest or leave alpha open (`rbpx.laws.verdict`).
+        stands: whether the law holds (`rbpx.groups.standing`).
     """
 
     k: int
@@ -72,12 +68,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     for series in points:
         law = doubted(group, fit_points(series, method))
         regimes.append(_regime(series, law))
-    supported = None
-    for regime in regimes:
-        if not regime.stands:
-            break
-        supported = regime.k
-    return Regimes(group, tuple(regimes), supported, request.resamples)
+    return Regimes(group, tuple(regimes), supported(regime.law for regime in regimes), request.resamples)
 
 
 def _regime(points: Points, law: Law) -> Regime:
@@ -95,11 +86,7 @@ def _regime(points: Points, law: Law) -> Regime:
     fit = law.fit
     if fit.alpha is not None:
         signal = fit.alpha * math.log(max(points.S_N) / min(points.S_N))
-    left_out, n_resamples = fit.params.get("n_resamples_left_out", 0), fit.params.get("n_resamples", 1)
-    falls = fit.alpha_lo is not None and fit.alpha_lo > 0
-    fails = _AGAINST & set(fit.params.get("reasons", ()))
-    stands = falls and not fails and left_out <= MOST_LEFT_OUT * n_resamples
-    return Regime(points.k or 0, law, n_misses, signal, binomial_sd, document_sd, stands)
+    return Regime(points.k or 0, law, n_misses, signal, binomial_sd, document_sd, stands(law))
 
 
 def keep(store: Store, regimes: Regimes) -> list[Record]:
