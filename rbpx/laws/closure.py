@@ -45,7 +45,7 @@ class FormFit:
 
     def theta(self, S: Floats) -> Floats:
         """The parameters at some sizes, [N, P]."""
-        return _design(np.log(S) - self.ln_S_ref, len(self.coefficient_MP)) @ self.coefficient_MP
+        return np.asarray(_design(np.log(S) - self.ln_S_ref, len(self.coefficient_MP)) @ self.coefficient_MP)
 
     def derived(self, S: Floats) -> Floats:
         """What follows at some sizes, [N, Y]."""
