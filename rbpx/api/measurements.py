@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rbpx.analyses.choices.analysis import Choices
+    from rbpx.analyses.closure.analysis import Closures
     from rbpx.analyses.compare.analysis import Comparison
     from rbpx.analyses.design.analysis import Designs
     from rbpx.analyses.emergence.analysis import Emergences
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from rbpx.analyses.gaps.analysis import Gaps
     from rbpx.analyses.improve.analysis import Improvement
     from rbpx.analyses.items.analysis import GroupItems
+    from rbpx.analyses.exponents.analysis import Exponents
     from rbpx.analyses.klaw.analysis import KLaws
     from rbpx.analyses.multiplier.analysis import Worth
     from rbpx.analyses.outcomes.recovery import OutcomesResult
@@ -208,6 +210,7 @@ class Measurements:
     if TYPE_CHECKING:  # for editors and type checkers; at run time the methods come from the folders of the questions
         fit: ClassVar[Ask[Laws]]
         regimes: ClassVar[Ask[Regimes]]
+        exponents: ClassVar[Ask[Exponents]]
         klaw: ClassVar[Ask[KLaws]]
         items: ClassVar[Ask[GroupItems]]
         predict: ClassVar[Ask[Foresights | SurfaceForesights]]
@@ -219,6 +222,7 @@ class Measurements:
         pooled: ClassVar[Ask[Pooled]]
         choices: ClassVar[Ask[Choices]]
         ranks: ClassVar[Ask[Ranks]]
+        closure: ClassVar[Ask[Closures]]
         entropy: ClassVar[Ask[Entropies]]
         temperature: ClassVar[Ask[Temperatures]]
         units: ClassVar[Ask[GroupUnits]]

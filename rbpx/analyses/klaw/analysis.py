@@ -155,7 +155,9 @@ def keep(store: Store, laws: KLaws) -> list[Record]:
 
 def _joint_record(laws: KLaws, joint: JointLaw) -> Record:
     """The one law of a group: C is at S = 1 and k = 1, alpha that of S; what holds it against its rivals is in params."""
-    fit = of_one_document(laws.group, replace(joint.alpha, C=joint.C, status=Status.ok if joint.holds else Status.bends))
+    fit = of_one_document(
+        laws.group, replace(joint.alpha, C=joint.C, status=Status.ok if joint.holds else Status.bends)
+    )
     params = {name: value for name, value in fit.params.items() if name not in ("C_lo", "C_hi")}
     params |= {
         "equation": "y = C * k^(-kappa) * S^(-alpha)",
@@ -167,7 +169,9 @@ def _joint_record(laws: KLaws, joint: JointLaw) -> Record:
         "bend": None if joint.bend is None else vars(joint.bend),
         "forms": [vars(form) for form in joint.forms],
     }
-    return record_of(laws.group, "joint_law", fit, laws.group.run_ids, Method.ols, params=params | about_axis(laws.group))
+    return record_of(
+        laws.group, "joint_law", fit, laws.group.run_ids, Method.ols, params=params | about_axis(laws.group)
+    )
 
 
 def doubts(laws: KLaws) -> set[Status]:

@@ -74,7 +74,9 @@ def _of_noise(regimes: Regimes) -> str:
     if noise is None:
         return ""
     last = max(regime.k for regime in regimes.regimes if regime.stands)
-    end = next((r for r in regimes.regimes if r.k > last and r.predicted is not None and r.law.fit.r2 is not None), None)
+    end = next(
+        (r for r in regimes.regimes if r.k > last and r.predicted is not None and r.law.fit.r2 is not None), None
+    )
     if end is None or end.predicted is None:
         return ""
     r2, by_noise = number(end.law.fit.r2, 3), number(end.predicted.r2, 3)

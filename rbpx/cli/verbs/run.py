@@ -90,7 +90,9 @@ def _of_file(request: "Request") -> "list[Record]":
     rows = []
     for name in request.analyses:
         if not analysis(name).file:
-            raise RbpxError(f"analyses={name} reads no file, but the study names {request.study.file}; drop one of both")
+            raise RbpxError(
+                f"analyses={name} reads no file, but the study names {request.study.file}; drop one of both"
+            )
         result = part(name, "analysis").analyse_file(folder("experiments") / request.study.file, request)
         print_results(name, [result], request)
         rows += [{"analysis": name, **row} for row in part(name, "analysis").records(result)]
