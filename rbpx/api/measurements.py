@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from rbpx.analyses.design.analysis import Designs
     from rbpx.analyses.emergence.analysis import Emergences
     from rbpx.analyses.entropy.analysis import Entropies
+    from rbpx.analyses.exponents.analysis import Exponents
     from rbpx.analyses.fit.analysis import Laws
     from rbpx.analyses.gaps.analysis import Gaps
     from rbpx.analyses.improve.analysis import Improvement
     from rbpx.analyses.items.analysis import GroupItems
-    from rbpx.analyses.exponents.analysis import Exponents
     from rbpx.analyses.klaw.analysis import KLaws
     from rbpx.analyses.multiplier.analysis import Worth
     from rbpx.analyses.outcomes.recovery import OutcomesResult

@@ -1,8 +1,8 @@
 """A form of the ranks whose parameters are laws in S: counts of the smaller sizes in, the laws of a larger one out.
 
-One likelihood for all sizes: theta_i = a + b ln S_i, so a form of P parameters has 2 P for a whole ladder, and says what
-ranks a size that was not measured will have. Shapes: N sizes, P parameters, M coefficients of each (1: the same at every
-size; 2: a line in ln S), Q places, Y quantities (-ln RBP_k at each k, H(P), CE).
+One likelihood for all sizes: theta_i = a + b ln S_i, so a form of P parameters has 2 P for a whole ladder, and says
+what ranks a size that was not measured will have. Shapes: N sizes, P parameters, M coefficients of each (1: the same at
+every size; 2: a line in ln S), Q places, Y quantities (-ln RBP_k at each k, H(P), CE).
 """
 
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class FormFit:
 
     def ln_shares(self, S: float) -> Floats:
         """Ln of the share of each rank at a size, at the places, [Q]."""
-        return mixed(self.form.shares(self.theta(np.array([S])), self.places))[0]
+        return np.asarray(mixed(self.form.shares(self.theta(np.array([S])), self.places))[0])
 
 
 def fit_form(form: RankForm, places: Places, S: Floats, seen_NQ: Floats) -> FormFit:
@@ -110,7 +110,7 @@ def scatter_half_width(ln_ratio_N: Floats, S: Floats, S_new: float) -> tuple[flo
 
 
 def _design(x_N: Floats, n_coefficients: int) -> Floats:
-    return np.column_stack([np.ones(len(x_N)), x_N])[:, :n_coefficients]
+    return np.asarray(np.column_stack([np.ones(len(x_N)), x_N])[:, :n_coefficients])
 
 
 def _climb(

@@ -1,9 +1,9 @@
 """One law for all k: -ln RBP_k(S) = C k^(-kappa) S^(-alpha) over a range of k, held against what would replace it.
 
-The values of one size err together: the hits at one k are among those at every larger k, and a model that is better than
-its size is so at every k. So the unit of every test is the size. Each size gives a level, an exponent in k and a bend in
-ln k; the law holds where that exponent does not change with S (equally: alpha does not change with ln k) and the bend is
-0 on average, with intervals over documents, resampled at all k and sizes together, and over models.
+The values of one size err together: the hits at one k are among those at every larger k, and a model that is better
+than its size is so at every k. So the unit of every test is the size. Each size gives a level, an exponent in k and a
+bend in ln k; the law holds where that exponent does not change with S (equally: alpha does not change with ln k) and
+the bend is 0 on average, with intervals over documents, resampled at all k and sizes together, and over models.
 
 The likelihood that the forms are compared by has residuals that are independent between sizes and, within a size,
 correlated as exp(-|ln k - ln l| / reach), with the reach fitted: what is common to all k is the limit of a long one.
@@ -247,12 +247,12 @@ def _design(form: KForm, ln_S_N: Floats, x_K: Floats) -> Floats:
 def _fit(form: KForm, ln_S_N: Floats, x_K: Floats, ln_y_NK: Floats) -> tuple[float, float, Floats]:
     """The largest log-likelihood over the reach of the correlation, that reach, and the parameters of the mean."""
     design_NKP = _design(form, ln_S_N, x_K)
-    best = (-np.inf, 0.0, np.zeros(design_NKP.shape[-1]))
+    best: tuple[float, float, Floats] = (-np.inf, 0.0, np.zeros(design_NKP.shape[-1]))
     for reach in _REACHES:
         white_KK, ln_det = _whitening(x_K, reach)
         white_XP = (white_KK @ design_NKP).reshape(-1, design_NKP.shape[-1])
         white_X = (ln_y_NK @ white_KK.T).ravel()
-        theta_P = np.linalg.lstsq(white_XP, white_X, rcond=None)[0]
+        theta_P: Floats = np.asarray(np.linalg.lstsq(white_XP, white_X, rcond=None)[0], dtype=np.float64)
         variance = float(np.mean((white_X - white_XP @ theta_P) ** 2))
         if variance <= 0:
             continue

@@ -1,8 +1,8 @@
 """Forms of the distribution of the ranks: parameters in, the shares of the ranks and what follows from them out.
 
 A form may be a mixture: tokens are of several kinds, and each kind has a distribution of its own. Then the entropy of
-the ranks, H(P), is that of the mixture, and cross-entropy is the mean entropy of the kinds: what is left to a model that
-knows which kind a token is of, and no more. A form without kinds says that both are the same.
+the ranks, H(P), is that of the mixture, and cross-entropy is the mean entropy of the kinds: what is left to a model
+that knows which kind a token is of, and no more. A form without kinds says that both are the same.
 
 Shapes: any leading axes "..." of sets of parameters, P parameters, C kinds of tokens, Q places (`rbpx.laws.rank_sums`),
 K values of k.

@@ -106,15 +106,19 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
 
 
 def _averaged(group: Group | None, pairs: Sequence[Pair], run_ids: tuple[str, ...] = ()) -> Exponents:
-    means = []
-    for name in ("difference", "drift"):
-        known = [(getattr(p, name).value, p.family, p.dataset) for p in pairs if getattr(p, name).value is not None]
-        means.append(mean_over(*zip(*known, strict=True)) if known else Estimate(None, None, None))
-    if len(pairs) == 1:  # its own interval says more than none
-        means = [pairs[0].difference, pairs[0].drift]
-    mean = means[0]
+    mean, drift = _mean(pairs, [p.difference for p in pairs]), _mean(pairs, [p.drift for p in pairs])
     unclear = mean.lo is None or mean.hi is None or mean.lo <= 0 <= mean.hi
-    return Exponents(group, tuple(pairs), *means, Status.no_trend if unclear else Status.ok, run_ids)
+    return Exponents(group, tuple(pairs), mean, drift, Status.no_trend if unclear else Status.ok, run_ids)
+
+
+def _mean(pairs: Sequence[Pair], estimates: Sequence[Estimate]) -> Estimate:
+    """Over families and texts; of one pair its own interval, which says more than none."""
+    if len(pairs) == 1:
+        return estimates[0]
+    known = [(e.value, p.family, p.dataset) for p, e in zip(pairs, estimates, strict=True) if e.value is not None]
+    if not known:
+        return Estimate(None, None, None)
+    return mean_over([each[0] for each in known], [each[1] for each in known], [each[2] for each in known])
 
 
 def _pair(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Pair | None:
@@ -184,7 +188,7 @@ def _classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Reque
     for name, is_named in (("improving", True), ("others", False)):
         here_M = np.array(sums["is_named"]) == is_named
         by_document = np.zeros((3, len(S), group.n_documents))
-        np.add.at(by_document, (slice(None), run_M[here_M], doc_M[here_M]), counts[:, here_M])
+        by_document[:, run_M[here_M], doc_M[here_M]] = counts[:, here_M]
         n_BN, hits_BN, nats_BN = (weights_BD @ each.T for each in by_document)
         n_N, hits_N, nats_N = by_document.sum(axis=2)
         with np.errstate(divide="ignore", invalid="ignore"):  # a resample without such a token is left out

@@ -154,7 +154,7 @@ def keep(store: Store, laws: KLaws) -> list[Record]:
 
 
 def _joint_record(laws: KLaws, joint: JointLaw) -> Record:
-    """The one law of a group: C is at S = 1 and k = 1, alpha that of S; what holds it against its rivals is in params."""
+    """The one law of a group: C is at S = 1 and k = 1, alpha that of S; its tests and its rivals are in params."""
     fit = of_one_document(
         laws.group, replace(joint.alpha, C=joint.C, status=Status.ok if joint.holds else Status.bends)
     )

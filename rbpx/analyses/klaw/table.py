@@ -47,10 +47,10 @@ def show(results: Sequence[KLaws]) -> None:
         f"the residuals of neighbouring k. {x} times: {_MORE[axis]} to do at k = 1 what this one does at k = {STEP}, "
         f"{STEP}^(alpha_k / alpha_{x}) with alpha_{x} of the law in {x} at k = 1; – for an end: no {LARGEST[axis]} is "
         f"known to suffice. Rate: d ln {x} / d ln k at constant RBP. Where the law in k bends, alpha_k is that of the "
-        f"best line over these k, and {x} times and rate are local: they take alpha between k = 1 and {STEP} alone. One law "
-        "for all k: sizes are the units of its tests, as the values of one size err together; it holds where alpha does "
-        "not change with ln k and nothing bends in ln k. AIC and BIC, above the least, are of a likelihood in which k of "
-        "one size are correlated; largest off by: root mean square over k, from the smaller sizes.",
+        f"best line over these k, and {x} times and rate are local: they take alpha between k = 1 and {STEP} alone. "
+        "One law for all k: sizes are the units of its tests, as the values of one size err together; it holds where "
+        "alpha does not change with ln k and nothing bends in ln k. AIC and BIC, above the least, are of a likelihood "
+        "in which k of one size are correlated; largest off by: root mean square over k, from the smaller sizes.",
         (status for laws in results for status in doubts(laws)),
     )
     print_group_notes(screen, [laws.group for laws in results])

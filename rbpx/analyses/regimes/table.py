@@ -31,9 +31,9 @@ def show(results: Sequence[Regimes]) -> None:
         screen,
         f"ties {results[0].group.ties.value}. Misses: tokens of the largest model with rank above k. Signal: change of "
         "ln(-ln RBP_k) over the sizes, by the law; beside it the noise of the largest model in the same unit, from "
-        "counting independent tokens (binomial) and from document sampling (text). R2 by noise: that of a law that goes on "
-        "with the exponent that it has where it holds, under the noise of as many misses as there are, over documents; "
-        "tokens: of a text that would show that slope. The law holds where "
+        "counting independent tokens (binomial) and from document sampling (text). R2 by noise: that of a law that "
+        "goes on with the exponent that it has where it holds, under the noise of as many misses as there are, over "
+        "documents; tokens: of a text that would show that slope. The law holds where "
         "0 < RBP_k < 1 at every size, also in nearly all resamples, the interval of alpha lies above 0, and the "
         "points neither bend nor turn round, defy the backtest or leave alpha open.",
         (regime.law.fit.status for regimes in results for regime in regimes.regimes),

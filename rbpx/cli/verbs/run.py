@@ -73,7 +73,7 @@ def _analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record
 
     first = requests[0]
     if first.study is not None and first.study.file is not None:
-        return _of_file(first)
+        return _of_file(first, first.study.file)
     if done:
         return perform(first.analyses, [(first, done)], required=False)
     if first.model is None:
@@ -81,7 +81,7 @@ def _analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record
     return []
 
 
-def _of_file(request: "Request") -> "list[Record]":
+def _of_file(request: "Request", file: str) -> "list[Record]":
     """Do and print the analyses of a study whose numbers are those of a file; the rows, `analysis` in each."""
     from rbpx.analyses.perform import print_results
     from rbpx.analyses.registry import analysis, part
@@ -90,10 +90,8 @@ def _of_file(request: "Request") -> "list[Record]":
     rows = []
     for name in request.analyses:
         if not analysis(name).file:
-            raise RbpxError(
-                f"analyses={name} reads no file, but the study names {request.study.file}; drop one of both"
-            )
-        result = part(name, "analysis").analyse_file(folder("experiments") / request.study.file, request)
+            raise RbpxError(f"analyses={name} reads no file, but the study names {file}; drop one of both")
+        result = part(name, "analysis").analyse_file(folder("experiments") / file, request)
         print_results(name, [result], request)
         rows += [{"analysis": name, **row} for row in part(name, "analysis").records(result)]
     return rows
