@@ -6,7 +6,8 @@ bend in ln k; the law holds where that exponent does not change with S (equally:
 the bend is 0 on average, with intervals over documents, resampled at all k and sizes together, and over models.
 
 The likelihood that the forms are compared by has residuals that are independent between sizes and, within a size,
-correlated as exp(-|ln k - ln l| / reach), with the reach fitted: what is common to all k is the limit of a long one.
+correlated as exp(-|ln k - ln l| / reach), with the reach fitted: what is common to all k is the limit of a long one. It compares
+the forms on this text: what its documents do to all sizes alike is taken as it is, and may make `levels` of one law.
 
 Shapes: N sizes, K values of k, B resamples, P parameters.
 """
@@ -56,7 +57,7 @@ class FormInK:
         form: which.
         n_parameters: of its mean.
         aic: of the correlated likelihood, so that k as independent points do not count as many.
-        bic: the same, with the number of sizes.
+        bic: the same, with the number of points.
         reach: of the correlation, in ln k.
         backtest_error: root mean square of ln predicted - ln measured over k at the largest size, from the others.
     """
@@ -225,7 +226,7 @@ def _compare(ln_S_N: Floats, x_K: Floats, ln_y_NK: Floats) -> tuple[FormInK, ...
             left_NK = ln_y_NK[~smaller] - _design(form, ln_S_N[~smaller], x_K) @ theta_P
             error = float(np.sqrt(np.mean(left_NK**2)))
         forms.append(
-            FormInK(form, n_parameters, 2 * m - 2 * loglik, m * float(np.log(len(ln_S_N))) - 2 * loglik, reach, error)
+            FormInK(form, n_parameters, 2 * m - 2 * loglik, m * float(np.log(ln_y_NK.size)) - 2 * loglik, reach, error)
         )
     return tuple(forms)
 

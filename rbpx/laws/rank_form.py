@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from pkgutil import iter_modules
 
 import numpy as np
@@ -123,8 +122,7 @@ def _times(p_Q: Floats, ln_p_Q: Floats) -> Floats:
 @cache
 def rank_forms() -> Mapping[str, RankForm]:
     """All forms by name: the families of `ranks`, then a file each."""
-    folder = Path(__file__).with_name("rank_forms")
-    files = sorted(module.name for module in iter_modules([str(folder)]))
+    files = sorted(module.name for module in iter_modules(import_module("rbpx.laws.rank_forms").__path__))
     more = {name: import_module(f"rbpx.laws.rank_forms.{name}").FORM for name in files}
     return {name: _of_family(family) for name, family in FAMILIES.items()} | more
 

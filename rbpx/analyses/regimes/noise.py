@@ -87,7 +87,7 @@ class Predicted:
         r2_hi: upper end.
         explained: share of the fall of R2 that the noise accounts for: predicted over measured; None where R2 has not
             fallen.
-        is_noise: whether the measured R2 lies within; if not, something else ends the law.
+        is_noise: whether the measured R2 is no lower than that; if it is, something else ends the law.
         n_tokens: of a text at which alpha would be significant at this k; None where the scatter of the models alone
             hides it.
     """
@@ -149,6 +149,6 @@ def predict_noise(model: NoiseModel, at: AtK) -> Predicted | None:
         float(min(lo, r2)),
         float(max(hi, r2)),
         float((model.r2 - r2) / fell) if fell is not None and fell > 0 else None,
-        None if at.r2 is None else bool(lo <= at.r2 <= hi),
+        None if at.r2 is None else bool(lo <= at.r2),
         model.n_tokens * needed if math.isfinite(needed) else None,
     )
