@@ -15,10 +15,10 @@ from omegaconf import OmegaConf
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from rbpx.config.recipe import LadderSize, Recipe, TextConfig
+from rbpx.config.recipe import LadderSize, Objective, Recipe, TextConfig
 from rbpx.errors import RbpxError
 from rbpx.train.design import token_count
-from rbpx.train.loss import chunked_cross_entropy
+from rbpx.train.loss import chunked_loss
 from rbpx.train.model import build_model
 from rbpx.train.text import drop_shared, prepare_text
 from rbpx.train.tokenizer import train_tokenizer
@@ -52,18 +52,51 @@ def recipe_for(site: Path, version: str = "") -> Recipe:
     return Recipe("test", TextConfig(str(site), {"corpus": version}), shapes, **small)
 
 
-def test_the_chunked_loss_and_its_gradients_equal_those_of_torch() -> None:
+@pytest.mark.parametrize(("smoothing", "z_loss"), [(0.0, 0.0), (0.1, 0.0), (0.0, 0.01), (0.3, 0.002)])
+def test_the_chunked_loss_and_its_gradients_equal_those_of_torch(smoothing: float, z_loss: float) -> None:
+    """Beside it stands plain cross-entropy, whatever is minimised."""
     generator = torch.Generator().manual_seed(1)
     hidden = torch.randn(1300, 12, generator=generator, dtype=torch.float64, requires_grad=True)
     head = torch.randn(50, 12, generator=generator, dtype=torch.float64, requires_grad=True)
     targets = torch.randint(0, 50, (1300,), generator=generator)
-    plain = torch.nn.functional.cross_entropy(hidden @ head.T, targets)
-    expected = torch.autograd.grad(plain, (hidden, head))
-    loss = chunked_cross_entropy(hidden, head, targets)
-    gradients = torch.autograd.grad(loss, (hidden, head))
-    assert loss.item() == pytest.approx(plain.item(), rel=1e-12)
-    for one, other in zip(gradients, expected, strict=True):
+    logits = hidden @ head.T
+    plain = torch.nn.functional.cross_entropy(logits, targets)
+    expected = torch.nn.functional.cross_entropy(logits, targets, label_smoothing=smoothing)
+    expected = expected + z_loss * (logits.logsumexp(1) ** 2).mean()
+    loss, nats = chunked_loss(hidden, head, targets, Objective(smoothing, z_loss))
+    assert (loss.item(), nats.item()) == pytest.approx((expected.item(), plain.item()), rel=1e-12)
+    assert not nats.requires_grad
+    gradients = torch.autograd.grad(loss, (hidden, head)), torch.autograd.grad(expected, (hidden, head))
+    for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-15)
+
+
+def test_the_gradient_of_a_smoothed_loss_is_that_of_a_plain_loop() -> None:
+    """Differences of the loss, written out position by position in float64."""
+    generator = torch.Generator().manual_seed(3)
+    hidden = torch.randn(5, 3, generator=generator, dtype=torch.float64, requires_grad=True)
+    head = torch.randn(7, 3, generator=generator, dtype=torch.float64, requires_grad=True)
+    targets, smoothing, z_loss = [6, 0, 3, 3, 1], 0.1, 0.05
+
+    def plain_loop(states: np.ndarray, rows: np.ndarray) -> float:
+        total = 0.0
+        for state, target in zip(states, targets, strict=True):
+            z = [float(sum(a * b for a, b in zip(state, row, strict=True))) for row in rows]
+            ln_Z = math.log(sum(math.exp(each) for each in z))
+            wanted = [(1 - smoothing) * (v == target) + smoothing / 7 for v in range(7)]
+            total += sum(share * (ln_Z - each) for share, each in zip(wanted, z, strict=True)) + z_loss * ln_Z**2
+        return total / len(targets)
+
+    loss, _ = chunked_loss(hidden, head, torch.tensor(targets), Objective(smoothing, z_loss))
+    factors = hidden.detach().numpy(), head.detach().numpy()
+    assert loss.item() == pytest.approx(plain_loop(*factors), rel=1e-12)
+    for which, gradient in enumerate(torch.autograd.grad(loss, (hidden, head))):
+        for at in np.ndindex(*factors[which].shape):
+            moved = [[factor.copy() for factor in factors] for _ in range(2)]
+            moved[0][which][at] += 1e-5
+            moved[1][which][at] -= 1e-5
+            slope = (plain_loop(*moved[0]) - plain_loop(*moved[1])) / 2e-5
+            assert gradient[at].item() == pytest.approx(slope, rel=1e-6, abs=1e-9)
 
 
 def test_the_tokenizer_returns_every_text_as_it_was() -> None:
