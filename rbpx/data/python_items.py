@@ -157,7 +157,8 @@ def _begin(text: str, start: int) -> int:
 def _functions(text: str, question: _Question, rng: random.Random) -> Iterator[list[_Token]]:
     """The tokens of a few functions of a file; one whose lines do not show where it ends is left out."""
     short = (match for match in _FUNCTION.finditer(text) if len(match.group()) <= _LONGEST)
-    found = [match for match in short if question.hint.search(match.group())]
+    hinted = (match for match in short if question.hint.search(match.group()))
+    found = [match for match in hinted if not text.count('"""', 0, match.start()) % 2]  # no example in a docstring
     for match in rng.sample(found, min(len(found), question.functions)):
         source = match.group()
         starts = [match.start()]
@@ -229,6 +230,6 @@ def _is_plain(token: _Token) -> bool:
 
 KINDS: Final = {
     "identifiers": _Question(re.compile(r""), _identifiers, 3),
-    "keywords": _Question(re.compile(r"(?:, |\()[a-zA-Z]\w*=(?!=)"), _keyword_arguments, 16),
+    "keywords": _Question(re.compile(r"(?:, |\()[a-zA-Z]\w*=(?!=)"), _keyword_arguments, 40),
     "brackets": _Question(re.compile(r"[A-Za-z0-9]\]"), _brackets, 5),
 }
