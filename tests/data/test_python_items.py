@@ -79,7 +79,7 @@ def test_without_the_context_nothing_tells_which_choice_is_right(kind: str) -> N
     }
     for score in scores.values():
         right = sum(
-            max(row["choices"], key=lambda choice: score(row, choice)) == row["choices"][row["right"]]  # noqa: B023
+            max(row["choices"], key=lambda choice: score(row, choice)) == row["choices"][row["right"]]
             for _, row in items
         )
         assert abs(right - 500 / 3) < 4 * (500 * 2 / 9) ** 0.5
