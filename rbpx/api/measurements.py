@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rbpx.analyses.choices.analysis import Choices
+    from rbpx.analyses.closure.analysis import Closures
     from rbpx.analyses.compare.analysis import Comparison
     from rbpx.analyses.design.analysis import Designs
     from rbpx.analyses.emergence.analysis import Emergences
     from rbpx.analyses.entropy.analysis import Entropies
+    from rbpx.analyses.exponents.analysis import Exponents
     from rbpx.analyses.fit.analysis import Laws
     from rbpx.analyses.gaps.analysis import Gaps
     from rbpx.analyses.improve.analysis import Improvement
@@ -208,6 +210,7 @@ class Measurements:
     if TYPE_CHECKING:  # for editors and type checkers; at run time the methods come from the folders of the questions
         fit: ClassVar[Ask[Laws]]
         regimes: ClassVar[Ask[Regimes]]
+        exponents: ClassVar[Ask[Exponents]]
         klaw: ClassVar[Ask[KLaws]]
         items: ClassVar[Ask[GroupItems]]
         predict: ClassVar[Ask[Foresights | SurfaceForesights]]
@@ -219,6 +222,7 @@ class Measurements:
         pooled: ClassVar[Ask[Pooled]]
         choices: ClassVar[Ask[Choices]]
         ranks: ClassVar[Ask[Ranks]]
+        closure: ClassVar[Ask[Closures]]
         entropy: ClassVar[Ask[Entropies]]
         temperature: ClassVar[Ask[Temperatures]]
         units: ClassVar[Ask[GroupUnits]]

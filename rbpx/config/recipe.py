@@ -1,9 +1,11 @@
 """The request of `train`: the recipe that determines the weights of a ladder, and how and where it is trained."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 from rbpx.config.options import Device
+from rbpx.errors import RbpxError
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,39 @@ class TextConfig:
 
 
 @dataclass
+class Objective:
+    """What a training minimises: cross-entropy, and what is asked beside it. Evaluation is plain always.
+
+    Attributes:
+        label_smoothing: share of each target that is spread evenly over the vocabulary, such as 0.1.
+        z_loss: weight of the square of ln Z, Z the sum of exp(logits), such as 1e-4.
+    """
+
+    label_smoothing: float = 0.0
+    z_loss: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no share or no weight.
+
+        Raises:
+            RbpxError: label_smoothing is not from 0 to below 1, or z_loss not a finite number from 0.
+        """
+        if not 0 <= self.label_smoothing < 1:
+            raise RbpxError(
+                f"objective.label_smoothing={self.label_smoothing} is not a share of the target; give one from 0 to "
+                "below 1, such as 0.1"
+            )
+        if not 0 <= self.z_loss < math.inf:
+            raise RbpxError(f"objective.z_loss={self.z_loss} is not a weight; give one from 0, such as 1e-4")
+
+    @property
+    def variant(self) -> str | None:
+        """What models of it are called in `variant`; None for plain cross-entropy."""
+        parts = [f"{name}_{value:g}" for name, value in vars(self).items() if value]
+        return "_".join(parts) or None
+
+
+@dataclass
 class Recipe:
     """Everything that determines the weights of a ladder.
 
@@ -70,6 +105,7 @@ class Recipe:
         warmup_steps: steps of linear warm-up before the rate stays at its peak.
         decay: share of a budget's steps, at its end, in which the rate decays to zero.
         weight_decay: of matrices; vectors have none.
+        objective: what is minimised.
         seed: of the file order, the window order and the initial weights.
     """
 
@@ -90,6 +126,7 @@ class Recipe:
     warmup_steps: int = 100
     decay: float = 0.2
     weight_decay: float = 0.1
+    objective: Objective = field(default_factory=Objective)
     seed: int = 42
 
     def __post_init__(self) -> None:

@@ -12,6 +12,8 @@ class StudyConfig:
         question: the question it answers.
         grid: what was measured in the publication, and what is measured here.
         published: what was published, with its source.
+        would_change: what measurement would change the answer.
+        file: what its analyses read in place of the store, as FILE of their verbs; relative to the folder of studies.
         result: a SELECT over `found`, the rows of its analyses; `record` writes its answer into the file.
     """
 
@@ -19,4 +21,6 @@ class StudyConfig:
     question: str | None = None
     grid: str | None = None
     published: str | None = None
+    would_change: str | None = None
+    file: str | None = None
     result: str | None = None

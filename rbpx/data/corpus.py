@@ -8,6 +8,7 @@ import tokenize
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -16,10 +17,13 @@ import numpy as np
 from rbpx.config.options import Chunk
 from rbpx.config.row_choice import RowChoice
 from rbpx.data.items import Part, in_order
+from rbpx.data.python_items import items_of
 from rbpx.data.texts import Content, Source, Text, bounds_of, texts
 from rbpx.errors import RbpxError
 from rbpx.files.rows import format_of, read_rows
 from rbpx.files.unpacked import read_bytes
+
+_ITEMS = "python_"  # kinds of items made of the standard library
 
 # Tests, IDLE, the 2to3 converter, build machinery and the data of pydoc are not library code.
 _NOT_STDLIB = {
@@ -76,6 +80,12 @@ def read_pydoc() -> Sequence[Text]:
     from pydoc_data.topics import topics
 
     return sorted(topics.items())
+
+
+@lru_cache
+def read_items(kind: str) -> Sequence[tuple[str, dict[str, Any]]]:
+    """(module:line, row) of each item of a kind that is made of the standard library, whose files no ladder read."""
+    return items_of(kind.removeprefix(_ITEMS), read_stdlib())
 
 
 def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None) -> Source:
@@ -137,6 +147,8 @@ def read_source(kind: str, path: Path | None, fields: Sequence[str], wanted: Row
         return read_file(path, fields, wanted)
     if kind == "file":
         raise RbpxError("dataset=file needs dataset.path=FILE, a text, JSONL, CSV or Parquet file")
+    if kind.startswith(_ITEMS):
+        return list(texts(read_items(kind), wanted or RowChoice(("context",)), f"dataset {kind}"))
     source = {"stdlib": read_stdlib, "pydoc": read_pydoc}[kind]()
     if wanted is not None and wanted.task is not None:
         raise RbpxError(
@@ -144,8 +156,8 @@ def read_source(kind: str, path: Path | None, fields: Sequence[str], wanted: Row
         )
     if wanted is None or wanted.takes_every_row:
         return source
-    rows = ((name, {"text": text}) for name, text in source)
-    return list(texts(rows, replace(wanted, fields=("text",)), f"dataset {kind}"))
+    plain = ((name, {"text": text}) for name, text in source)
+    return list(texts(plain, replace(wanted, fields=("text",)), f"dataset {kind}"))
 
 
 def draw(texts: Source, limit: int, seed: int | None) -> list[Document]:

@@ -145,6 +145,7 @@ LAWS: Final = {
     "self_alignment_share": "self-alignment over cross-entropy, as a law in S",
     "confidence_share": "confidence over cross-entropy, as a law in S",
     "k_law": "-ln RBP_k = C k^-alpha at one size (arXiv 2510.20387, appendix B)",
+    "joint_law": "-ln RBP_k = C k^-kappa S^-alpha at all k and sizes; kappa and its rivals in params",
     "emergence": "-ln p_{N,k} = C N S^-alpha, N tokens in a row (arXiv 2510.20387, eqs. 6 to 8)",
     "gap": "L_A / L_B = G (S / S_ref)^delta, alpha = -delta (arXiv 2510.24626)",
     "pooled": "y = C_f S^-alpha, or E + C_f S^-alpha, of several families f; y is params.loss, constants in params",

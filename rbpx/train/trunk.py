@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from rbpx.config.recipe import Recipe
+from rbpx.config.recipe import Objective, Recipe
 from rbpx.errors import RbpxError
 from rbpx.files.atomic import atomic_remove, atomic_write, leftovers
 from rbpx.train.design import Planned, Trunk, training_flops
-from rbpx.train.loss import chunked_cross_entropy
+from rbpx.train.loss import chunked_loss
 from rbpx.train.model import build_model, build_optimizer, write_model
 from rbpx.train.schedule import learning_rate_at
 
@@ -59,6 +59,7 @@ class Training:
 
     model: Any
     optimizer: torch.optim.AdamW
+    objective: Objective
     step: int = 0
     wall_s: float = 0.0
     losses: list[float] = field(default_factory=list)
@@ -81,7 +82,7 @@ class Training:
         self.step, self.wall_s, self.losses = state["step"], state["wall_s"], list(state["losses"])
 
     def advance(self, ids_BT: torch.Tensor, rate: float) -> float:
-        """One step of the optimizer; returns the loss before it, in nats."""
+        """One step of the optimizer; returns the cross-entropy before it, in nats."""
         started = time.monotonic()
         ids_BT = ids_BT.to(self.model.device)
         for group in self.optimizer.param_groups:
@@ -89,12 +90,13 @@ class Training:
         with torch.autocast(ids_BT.device.type, torch.bfloat16):
             hidden_BTD = self.model.gpt_neox(ids_BT[:, :-1], use_cache=False)[0]
         head_VD = self.model.get_output_embeddings().weight
-        loss = chunked_cross_entropy(hidden_BTD.float().flatten(0, 1), head_VD, ids_BT[:, 1:].flatten())
+        targets_N = ids_BT[:, 1:].flatten()
+        loss, nats = chunked_loss(hidden_BTD.float().flatten(0, 1), head_VD, targets_N, self.objective)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        self.losses.append(loss.item())
+        self.losses.append(nats.item())
         self.step += 1
         self.wall_s += time.monotonic() - started
         return self.losses[-1]
@@ -103,7 +105,7 @@ class Training:
 def begin(recipe: Recipe, size: str, seed: int, device: str) -> Training:
     """A training at its first step."""
     model = build_model(recipe, recipe.shapes[size], seed).to(device).train()
-    return Training(model, build_optimizer(model, recipe))
+    return Training(model, build_optimizer(model, recipe), recipe.objective)
 
 
 class TrunkTraining:
@@ -124,6 +126,8 @@ class TrunkTraining:
             "windows_hash": text["windows_hash"],
             "unique_tokens": unique,
         }
+        if recipe.objective.variant is not None:  # absent from the settings of trainings before there was a choice
+            self._settings["objective"] = asdict(recipe.objective)
 
     def missing(self) -> list[Planned]:
         """The models that are not written yet, in the order in which the trunk comes past them.
@@ -218,7 +222,7 @@ class TrunkTraining:
         facts = {
             "size": self._trunk.size,
             "revision": model.revision,
-            "variant": "raw" if model.start is None else None,
+            "variant": self._variant(model),
             "steps": model.step,
             "tokens": tokens,
             "unique_tokens": windows.unique_tokens(model.step),
@@ -234,6 +238,11 @@ class TrunkTraining:
         }
         weights = {name: value.cpu() for name, value in training.model.state_dict().items()}
         write_model(weights, self._recipe, shape, self._text / "tokenizer.json", self._folder / model.revision, facts)
+
+    def _variant(self, model: Planned) -> str | None:
+        """Models of one variant are compared with each other: raw ones, and those of another objective, are apart."""
+        parts = [self._recipe.objective.variant, "raw" if model.start is None else None]
+        return "_".join(part for part in parts if part) or None
 
     def _settings_of(self, model: Planned) -> dict[str, Any]:
         return self._settings | {"decay_steps": None if model.start is None else model.step - model.start}

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 import signal
 import time
@@ -15,10 +16,10 @@ from omegaconf import OmegaConf
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from rbpx.config.recipe import LadderSize, Recipe, TextConfig
+from rbpx.config.recipe import LadderSize, Objective, Recipe, TextConfig
 from rbpx.errors import RbpxError
 from rbpx.train.design import token_count
-from rbpx.train.loss import chunked_cross_entropy
+from rbpx.train.loss import chunked_loss
 from rbpx.train.model import build_model
 from rbpx.train.text import drop_shared, prepare_text
 from rbpx.train.tokenizer import train_tokenizer
@@ -52,18 +53,51 @@ def recipe_for(site: Path, version: str = "") -> Recipe:
     return Recipe("test", TextConfig(str(site), {"corpus": version}), shapes, **small)
 
 
-def test_the_chunked_loss_and_its_gradients_equal_those_of_torch() -> None:
+@pytest.mark.parametrize(("smoothing", "z_loss"), [(0.0, 0.0), (0.1, 0.0), (0.0, 0.01), (0.3, 0.002)])
+def test_the_chunked_loss_and_its_gradients_equal_those_of_torch(smoothing: float, z_loss: float) -> None:
+    """Beside it stands plain cross-entropy, whatever is minimised."""
     generator = torch.Generator().manual_seed(1)
     hidden = torch.randn(1300, 12, generator=generator, dtype=torch.float64, requires_grad=True)
     head = torch.randn(50, 12, generator=generator, dtype=torch.float64, requires_grad=True)
     targets = torch.randint(0, 50, (1300,), generator=generator)
-    plain = torch.nn.functional.cross_entropy(hidden @ head.T, targets)
-    expected = torch.autograd.grad(plain, (hidden, head))
-    loss = chunked_cross_entropy(hidden, head, targets)
-    gradients = torch.autograd.grad(loss, (hidden, head))
-    assert loss.item() == pytest.approx(plain.item(), rel=1e-12)
-    for one, other in zip(gradients, expected, strict=True):
+    logits = hidden @ head.T
+    plain = torch.nn.functional.cross_entropy(logits, targets)
+    expected = torch.nn.functional.cross_entropy(logits, targets, label_smoothing=smoothing)
+    expected = expected + z_loss * (logits.logsumexp(1) ** 2).mean()
+    loss, nats = chunked_loss(hidden, head, targets, Objective(smoothing, z_loss))
+    assert (loss.item(), nats.item()) == pytest.approx((expected.item(), plain.item()), rel=1e-12)
+    assert not nats.requires_grad
+    gradients = torch.autograd.grad(loss, (hidden, head)), torch.autograd.grad(expected, (hidden, head))
+    for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-15)
+
+
+def test_the_gradient_of_a_smoothed_loss_is_that_of_a_plain_loop() -> None:
+    """Differences of the loss, written out position by position in float64."""
+    generator = torch.Generator().manual_seed(3)
+    hidden = torch.randn(5, 3, generator=generator, dtype=torch.float64, requires_grad=True)
+    head = torch.randn(7, 3, generator=generator, dtype=torch.float64, requires_grad=True)
+    targets, smoothing, z_loss = [6, 0, 3, 3, 1], 0.1, 0.05
+
+    def plain_loop(states: np.ndarray, rows: np.ndarray) -> float:
+        total = 0.0
+        for state, target in zip(states, targets, strict=True):
+            z = [float(sum(a * b for a, b in zip(state, row, strict=True))) for row in rows]
+            ln_Z = math.log(sum(math.exp(each) for each in z))
+            wanted = [(1 - smoothing) * (v == target) + smoothing / 7 for v in range(7)]
+            total += sum(share * (ln_Z - each) for share, each in zip(wanted, z, strict=True)) + z_loss * ln_Z**2
+        return total / len(targets)
+
+    loss, _ = chunked_loss(hidden, head, torch.tensor(targets), Objective(smoothing, z_loss))
+    factors = hidden.detach().numpy(), head.detach().numpy()
+    assert loss.item() == pytest.approx(plain_loop(*factors), rel=1e-12)
+    for which, gradient in enumerate(torch.autograd.grad(loss, (hidden, head))):
+        for at in np.ndindex(*factors[which].shape):
+            moved = [[factor.copy() for factor in factors] for _ in range(2)]
+            moved[0][which][at] += 1e-5
+            moved[1][which][at] -= 1e-5
+            slope = (plain_loop(*moved[0]) - plain_loop(*moved[1])) / 2e-5
+            assert gradient[at].item() == pytest.approx(slope, rel=1e-6, abs=1e-9)
 
 
 def test_the_tokenizer_returns_every_text_as_it_was() -> None:
@@ -180,7 +214,9 @@ def test_a_training_that_is_killed_anywhere_continues_to_the_same_weights(
 def test_a_larger_budget_continues_the_trunk_and_a_smaller_one_repeats_it(
     words: tuple[str, ...], cwd: Path, tmp_path: Path
 ) -> None:
+    """So it is with any objective."""
     once, grown = tmp_path / "once", tmp_path / "grown"
+    words = (*words, "objective.label_smoothing=0.1")
     here(*words, "tokens=5120", "budgets=[1280,8960]", f"output={once}", cwd=cwd, check=0)
     shutil.copytree(once / "text", grown / "text")
     here(*words, "tokens=5120", f"output={grown}", cwd=cwd, check=0)
@@ -191,12 +227,19 @@ def test_a_larger_budget_continues_the_trunk_and_a_smaller_one_repeats_it(
 
 
 @pytest.mark.slow
-def test_a_finished_model_is_what_a_plain_loop_gives(words: tuple[str, ...], cwd: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("smoothing", "z_loss", "variant"), [(0, 0, None), (0.1, 0.01, "label_smoothing_0.1_z_loss_0.01")]
+)
+def test_a_finished_model_is_what_a_plain_loop_gives(
+    words: tuple[str, ...], cwd: Path, tmp_path: Path, smoothing: float, z_loss: float, variant: str | None
+) -> None:
     """Straight to its end, with torch's own cross-entropy and rates written out; the text is read more than once."""
     output = tmp_path / "ladder"
-    here(*words, "tokens=2560", "budgets=[640]", "unique_tokens=1000", f"output={output}", cwd=cwd, check=0)
+    asked = (f"objective.label_smoothing={smoothing}", f"objective.z_loss={z_loss}") if variant else ()
+    here(*words, *asked, "tokens=2560", "budgets=[640]", "unique_tokens=1000", f"output={output}", cwd=cwd, check=0)
     facts = json.loads((output / "tiny" / "2.56k" / "training.json").read_text())
-    assert (facts["steps"], facts["tokens"], facts["unique_tokens"], facts["variant"]) == (20, 2560, 31 * 32, None)
+    assert (facts["steps"], facts["tokens"], facts["unique_tokens"], facts["variant"]) == (20, 2560, 31 * 32, variant)
+    assert facts["settings"].get("objective") == ({"label_smoothing": smoothing, "z_loss": z_loss} if variant else None)
     parameters = 300 * 8 + 12 * 64 + 13 * 8 + 2 * 8
     assert facts["training_flops"] == 6 * parameters * 2560
     windows = np.load(output / "text" / "windows.npy")[:31].astype(np.int64)
@@ -215,12 +258,13 @@ def test_a_finished_model_is_what_a_plain_loop_gives(words: tuple[str, ...], cwd
         with torch.autocast("cpu", torch.bfloat16):
             hidden = model.gpt_neox(ids[:, :-1])[0]
         logits = hidden.float() @ model.gpt_neox.embed_in.weight.T
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
-        loss.backward()
+        flat = logits.flatten(0, 1)
+        loss = torch.nn.functional.cross_entropy(flat, ids[:, 1:].flatten(), label_smoothing=smoothing)
+        (loss + z_loss * (flat.logsumexp(1) ** 2).mean()).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        losses.append(loss.item())
+        losses.append(torch.nn.functional.cross_entropy(flat, ids[:, 1:].flatten()).item())
     assert facts["curve_nats"] == [pytest.approx(np.mean(losses), abs=1e-3)]
     assert facts["final_loss_nats"] == pytest.approx(losses[-1], abs=1e-3)
 
@@ -233,6 +277,15 @@ def test_models_of_another_recipe_are_refused(words: tuple[str, ...], cwd: Path,
     assert "tiny/1.28k was trained by another recipe; train into another output=" in answer.stderr
     answer = here(*words, "tokens=2560", "learning_rate=0.05", output, cwd=cwd, check=2)
     assert "is of another recipe" in answer.stderr
+    answer = here(*words, "tokens=1280", "objective.z_loss=0.001", output, cwd=cwd, check=2)
+    assert "tiny/1.28k was trained by another recipe" in answer.stderr
+
+
+@pytest.mark.parametrize("asked", ["label_smoothing=1", "label_smoothing=-0.1", "z_loss=-1", "z_loss=nan"])
+def test_an_objective_that_is_none_is_refused(asked: str, cwd: Path, tmp_path: Path) -> None:
+    answer = here("train", f"objective.{asked}", f"output={tmp_path / 'ladder'}", cwd=cwd, check=2)
+    assert re.match(rf"rbpx: objective\.{asked.split('=')[0]}=\S+ is not a (share|weight)", answer.stderr)
+    assert not (tmp_path / "ladder").exists()
 
 
 # ------------------------------------------------------------------------------------------------ the bundled ladder

@@ -1,4 +1,4 @@
-"""The law in k and the exchange rate between k and size (verb klaw): one law for each run of a group.
+"""The law in k and the exchange rate between k and size (verb klaw): a law for each run of a group, and one for all.
 
 -ln RBP_k = C k^(-alpha_k) at fixed S, so a smaller model at a larger k scores like a larger model at a smaller k.
 Source: RBP paper (arXiv 2510.20387), appendix B, figure 9, table 1.
@@ -6,7 +6,7 @@ Source: RBP paper (arXiv 2510.20387), appendix B, figure 9, table 1.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import duckdb
@@ -20,6 +20,7 @@ from rbpx.groups.points import weigh_group
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import half_width
+from rbpx.laws.joint import JointLaw, fit_joint_law
 from rbpx.laws.line import line
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
@@ -65,11 +66,15 @@ class KLaw:
 
 @dataclass(frozen=True, eq=False)
 class KLaws:
-    """The laws in k of one group; runs in order of S."""
+    """The laws in k of one group; runs in order of S.
+
+    `joint` is the one law for all k and sizes, with its rivals; None below 3 sizes or 3 values of k.
+    """
 
     group: Group
     k_grid: tuple[int, ...]
     laws: tuple[KLaw, ...]
+    joint: JointLaw | None = None
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> KLaws:
@@ -91,7 +96,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     for at, run in enumerate(group.runs):
         fit = of_one_document(group, fit_k_law(k_grid, y_NK[at], None if y_NBK is None else y_NBK[at], method))
         laws.append(KLaw(run, fit, _exchange(group, k_grid, y_NK, y_NBK, at, fit)))
-    return KLaws(group, tuple(k_grid), tuple(laws))
+    S = [run.x for run in group.runs if run.x is not None]
+    return KLaws(group, tuple(k_grid), tuple(laws), fit_joint_law(S, k_grid, y_NK, y_NBK))
 
 
 def _exchange(
@@ -140,9 +146,32 @@ def keep(store: Store, laws: KLaws) -> list[Record]:
         records.append(
             record_of(laws.group, "k_law", law.fit, law.run.run_ids, method, size=law.run.size, params=params)
         )
+    if laws.joint is not None and laws.joint.alpha.alpha is not None:
+        records.append(_joint_record(laws, laws.joint))
     for record in records:
         store.write_record("fits", record["fit_id"], record)
     return records
+
+
+def _joint_record(laws: KLaws, joint: JointLaw) -> Record:
+    """The one law of a group: C is at S = 1 and k = 1, alpha that of S; its tests and its rivals are in params."""
+    fit = of_one_document(
+        laws.group, replace(joint.alpha, C=joint.C, status=Status.ok if joint.holds else Status.bends)
+    )
+    params = {name: value for name, value in fit.params.items() if name not in ("C_lo", "C_hi")}
+    params |= {
+        "equation": "y = C * k^(-kappa) * S^(-alpha)",
+        "k": list(joint.of_range),
+        "range": None if joint.range is None else list(joint.range),
+        "n_ranges": joint.n_ranges,
+        "kappa": vars(joint.kappa),
+        "drift": vars(joint.drift),
+        "bend": None if joint.bend is None else vars(joint.bend),
+        "forms": [vars(form) for form in joint.forms],
+    }
+    return record_of(
+        laws.group, "joint_law", fit, laws.group.run_ids, Method.ols, params=params | about_axis(laws.group)
+    )
 
 
 def doubts(laws: KLaws) -> set[Status]:

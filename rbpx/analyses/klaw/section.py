@@ -5,6 +5,7 @@ from rbpx.analyses.klaw.figure import figures
 from rbpx.display.chart.sheet import Entry, Sheet, decimal, magnitude, named, span, state, whole
 from rbpx.display.numbers import UNKNOWN, rough
 from rbpx.display.section import Section, Sources, doubts_of, interval
+from rbpx.laws.joint import MIN_K, JointLaw, KForm
 from rbpx.status import Status
 
 __all__ = ["section"]
@@ -17,7 +18,7 @@ def section(result: KLaws, sources: Sources) -> Section:
         "The law in k",
         tuple(_sentences(result)),
         tuple(figures(result)),
-        (_laws(result),),
+        (_laws(result), *([] if result.joint is None else [_rivals(result.joint)])),
         doubts_of((law.run.size, law.fit.status) for law in result.laws),
     )
 
@@ -48,7 +49,56 @@ def _sentences(result: KLaws) -> list[str]:
             f"larger (95 %: {rough(worth.lo)} {until})"
             + (f"; this is local, from k = 1 to {STEP} alone." if worth.is_local else ".")
         )
-    return sentences
+    return [*sentences, *_of_joint(result.joint)]
+
+
+def _of_joint(joint: JointLaw | None) -> list[str]:
+    if joint is None or joint.alpha.alpha is None or not joint.n_ranges:
+        return []
+    if joint.range is None:
+        said = f"is rejected over each of the {joint.n_ranges} ranges of {MIN_K} k or more"
+    else:
+        said = f"is not rejected from k = {joint.range[0]:,} to {joint.range[1]:,}"
+    drift, bend = joint.drift, joint.bend
+    sentence = (
+        f"One law for all k, C·k^−κ·S^−α, {said}: for each ln k, α rises by "
+        f"{interval(drift.value, drift.lo, drift.hi, 4)}"
+    )
+    if bend is not None:
+        sentence += f", and ln(−ln RBP_k) bends by {interval(bend.value, bend.lo, bend.hi, 4)} times ln² k"
+    errors = {form.form: form.backtest_error for form in joint.forms}
+    one, separate = errors.get(KForm.joint), errors.get(KForm.separate)
+    if one is not None and separate is not None:
+        return [f"{sentence}.", f"It predicts the largest size to {one:.1%}, separate laws to {separate:.1%}."]
+    return [f"{sentence}."]
+
+
+def _rivals(joint: JointLaw) -> Sheet:
+    rows = [
+        [
+            named(_FORMS[form.form]),
+            whole(form.n_parameters),
+            decimal(form.aic, 1),
+            decimal(form.bic, 1),
+            decimal(form.backtest_error, 4),
+        ]
+        for form in joint.forms
+    ]
+    columns = [("form", "form"), ("parameters", "n_parameters"), ("AIC", "aic"), ("BIC", "bic")]
+    note = (
+        "Residuals of one size are correlated over k in the likelihood, those of different sizes are not. Off: root "
+        "mean square over k of ln predicted − ln measured at the largest size, from the smaller ones."
+    )
+    title = f"One law for all k and what would replace it, k = {joint.of_range[0]:,} to {joint.of_range[-1]:,}"
+    return Sheet.of("joint", title, [*columns, ("off", "backtest_error")], rows, note)
+
+
+_FORMS = {
+    KForm.joint: "one law",
+    KForm.drifting: "α drifts with ln k",
+    KForm.levels: "one α, a constant a k",
+    KForm.separate: "a law for each k",
+}
 
 
 def _laws(result: KLaws) -> Sheet:

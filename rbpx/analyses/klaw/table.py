@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 
+from rich.console import Console
 from rich.markup import escape
 
 from rbpx.analyses.klaw.analysis import STEP, KLaw, KLaws, doubts
 from rbpx.display.along import LARGEST, place, place_heading, print_group_notes
 from rbpx.display.fit_cells import constant
 from rbpx.display.names import status_name
-from rbpx.display.numbers import UNKNOWN, number, rough, short, span
+from rbpx.display.numbers import UNKNOWN, number, rough, short, span, with_ends
 from rbpx.display.tables import console, grid, print_notes, put
+from rbpx.laws.interval import Estimate
+from rbpx.laws.joint import MIN_K, JointLaw, KForm
 from rbpx.laws.names import Axis
 
 
@@ -34,6 +37,8 @@ def show(results: Sequence[KLaws]) -> None:
         for law in laws.laws:
             table.add_row(*_exchange_row(law))
         put(screen, table)
+        if laws.joint is not None:
+            _print_joint(screen, laws, laws.joint)
     ks, x = ", ".join(map(str, results[0].k_grid)), axis.value
     print_notes(
         screen,
@@ -42,12 +47,52 @@ def show(results: Sequence[KLaws]) -> None:
         f"the residuals of neighbouring k. {x} times: {_MORE[axis]} to do at k = 1 what this one does at k = {STEP}, "
         f"{STEP}^(alpha_k / alpha_{x}) with alpha_{x} of the law in {x} at k = 1; – for an end: no {LARGEST[axis]} is "
         f"known to suffice. Rate: d ln {x} / d ln k at constant RBP. Where the law in k bends, alpha_k is that of the "
-        f"best line over these k, and {x} times and rate are local: they take alpha between k = 1 and {STEP} alone.",
+        f"best line over these k, and {x} times and rate are local: they take alpha between k = 1 and {STEP} alone. "
+        "One law for all k: sizes are the units of its tests, as the values of one size err together; it holds where "
+        "alpha does not change with ln k and nothing bends in ln k. AIC and BIC, above the least, are of a likelihood "
+        "on this text in which k of one size are correlated; largest off by: root mean square over k, from the smaller sizes.",
         (status for laws in results for status in doubts(laws)),
     )
     print_group_notes(screen, [laws.group for laws in results])
 
 
+def _print_joint(screen: Console, laws: KLaws, joint: JointLaw) -> None:
+    """Print the one law for all k, then what would replace it."""
+    x = laws.group.axis.value
+    title = f"{laws.group.title}: one law for all k, -ln RBP_k = C · k^-kappa · {x}^-alpha, over {_ks(joint.of_range)}"
+    table = grid(title, ["", "value", "95 % interval"])
+    rows = [("alpha", Estimate(joint.alpha.alpha, joint.alpha.alpha_lo, joint.alpha.alpha_hi)), ("kappa", joint.kappa)]
+    rows += [("alpha, more for each ln k", joint.drift)]
+    rows += [] if joint.bend is None else [("bend in ln k", joint.bend)]
+    for name, estimate in rows:
+        table.add_row(name, *with_ends(estimate))
+    put(screen, table)
+    table = grid(f"{laws.group.title}: what would replace it", ["form", "parameters", "AIC", "BIC", "largest off by"])
+    least = min(form.aic for form in joint.forms), min(form.bic for form in joint.forms)
+    for form in joint.forms:
+        off = UNKNOWN if form.backtest_error is None else f"{form.backtest_error:.1%}"
+        above = [f"{value - low:,.1f}" for value, low in zip((form.aic, form.bic), least, strict=True)]
+        table.add_row(_FORMS[form.form], str(form.n_parameters), *above, off)
+    put(screen, table)
+    if joint.range is None:
+        said = f"is rejected over each of the {joint.n_ranges} ranges of {MIN_K} k or more"
+        said = f"has too few k for a test ({MIN_K} are needed)" if not joint.n_ranges else said
+    else:
+        said = f"is not rejected from k = {joint.range[0]:,} to {joint.range[1]:,}"
+        said += "" if joint.holds else ", and over no wider range"
+    screen.print(f"{laws.group.title}: one law {said}.", soft_wrap=True)
+
+
+def _ks(ks: Sequence[int]) -> str:
+    return f"k = {ks[0]:,} to {ks[-1]:,}"
+
+
+_FORMS = {
+    KForm.joint: "one law",
+    KForm.drifting: "alpha drifts with ln k",
+    KForm.levels: "one alpha, a constant a k",
+    KForm.separate: "a law for each k",
+}
 _MORE = {
     Axis.S: "how many times larger a model must be",
     Axis.D: "on how many times more tokens a model must be trained",

@@ -10,15 +10,13 @@ from dataclasses import dataclass, replace
 import duckdb
 import numpy as np
 
+from rbpx.analyses.regimes.noise import AtK, NoiseModel, Predicted, noise_model, predict_noise
 from rbpx.config.request import Request
 from rbpx.groups.fits import Law, doubted, fit_points, fit_record
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Group
-from rbpx.laws.bootstrap import MOST_LEFT_OUT
-from rbpx.status import Status
+from rbpx.groups.standing import stands, supported
 from rbpx.store.store import Record, Store
-
-_AGAINST = {Status.bends, Status.not_monotone, Status.backtest_failed, Status.barely_determined}
 
 
 @dataclass(frozen=True)
@@ -32,8 +30,8 @@ class Regime:
         signal: change of ln y from the smallest to the largest model, by the law.
         binomial_sd: of ln y at the largest model, if its tokens were independent.
         document_sd: of ln y at the largest model, over resampled documents.
-        stands: 0 < RBP_k < 1 at every size, in nearly all resamples too, the interval of alpha lies above 0, and the
-            points do not bend, turn round, defy the backtest or leave alpha open (`rbpx.laws.verdict`).
+        stands: whether the law holds (`rbpx.groups.standing`).
+        predicted: what R2 the noise of so few misses would leave a law that goes on; None where it is not known.
     """
 
     k: int
@@ -43,6 +41,7 @@ class Regime:
     binomial_sd: float | None
     document_sd: float | None
     stands: bool
+    predicted: Predicted | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +50,14 @@ class Regimes:
 
     Attributes:
         supported: the largest k up to which the law holds at every k of the grid; None if not at the smallest.
+        noise: the noise of counts where the law stands; None where it stands nowhere, or no tokens are known.
     """
 
     group: Group
     regimes: tuple[Regime, ...]
     supported: int | None
     resamples: int
+    noise: NoiseModel | None = None
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Regimes:
@@ -72,12 +73,29 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     for series in points:
         law = doubted(group, fit_points(series, method))
         regimes.append(_regime(series, law))
-    supported = None
-    for regime in regimes:
-        if not regime.stands:
-            break
-        supported = regime.k
-    return Regimes(group, tuple(regimes), supported, request.resamples)
+    noise = None
+    if group.is_measured and group.n_documents > 1:
+        S = [run.x for run in group.runs if run.x is not None]
+        measured = [_at_k(series, regime) for series, regime in zip(points, regimes, strict=True)]
+        noise = noise_model(S, group.runs[-1].n_tokens or 0, measured)
+        if noise is not None:
+            pairs = zip(regimes, measured, strict=True)
+            regimes = [replace(regime, predicted=predict_noise(noise, at)) for regime, at in pairs]
+    reach = supported(regime.law for regime in regimes)
+    return Regimes(group, tuple(regimes), reach, request.resamples, noise)
+
+
+def _at_k(points: Points, regime: Regime) -> AtK:
+    fit = regime.law.fit
+    ln_y_BN = np.zeros((0, len(points.runs)))
+    with np.errstate(divide="ignore", invalid="ignore"):  # no miss has no logarithm, and is left out
+        ln_y_N = np.log(points.y_N)
+        if points.y_BN is not None:
+            ln_y_BN = np.log(points.y_BN)
+            ln_y_BN = ln_y_BN[np.isfinite(ln_y_BN).all(axis=1)]
+    about = fit.params.get("uncertainty")
+    models = 0.0 if about is None else max(about["scatter"] ** 2 - about["text_scatter"] ** 2, 0.0) ** 0.5
+    return AtK(regime.k, ln_y_N, ln_y_BN, fit.alpha, fit.r2, models, regime.stands)
 
 
 def _regime(points: Points, law: Law) -> Regime:
@@ -95,11 +113,7 @@ def _regime(points: Points, law: Law) -> Regime:
     fit = law.fit
     if fit.alpha is not None:
         signal = fit.alpha * math.log(max(points.S_N) / min(points.S_N))
-    left_out, n_resamples = fit.params.get("n_resamples_left_out", 0), fit.params.get("n_resamples", 1)
-    falls = fit.alpha_lo is not None and fit.alpha_lo > 0
-    fails = _AGAINST & set(fit.params.get("reasons", ()))
-    stands = falls and not fails and left_out <= MOST_LEFT_OUT * n_resamples
-    return Regime(points.k or 0, law, n_misses, signal, binomial_sd, document_sd, stands)
+    return Regime(points.k or 0, law, n_misses, signal, binomial_sd, document_sd, stands(law))
 
 
 def keep(store: Store, regimes: Regimes) -> list[Record]:
@@ -107,8 +121,12 @@ def keep(store: Store, regimes: Regimes) -> list[Record]:
     records = []
     for regime in regimes.regimes:
         record = fit_record(regimes.group, regime.law, regimes.resamples)
-        more = {name: value for name, value in vars(regime).items() if name not in ("k", "law")}
-        record["params"] = record["params"] | {"regime": more | {"supported_up_to_k": regimes.supported}}
+        more = {name: value for name, value in vars(regime).items() if name not in ("k", "law", "predicted")}
+        more |= {"supported_up_to_k": regimes.supported}
+        more |= {"predicted": None if regime.predicted is None else vars(regime.predicted)}
+        if regimes.noise is not None:
+            more |= {"law_alpha": regimes.noise.alpha, "clumping": regimes.noise.clumping}
+        record["params"] = record["params"] | {"regime": more}
         store.write_record("fits", record["fit_id"], record)
         records.append(record)
     return records

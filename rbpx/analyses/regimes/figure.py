@@ -11,7 +11,7 @@ import altair as alt
 from rbpx.analyses.regimes.analysis import Regime, Regimes
 from rbpx.display.chart.drawing import colour, dash, data, linear, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, decimal, magnitude, named, span, state, whole
+from rbpx.display.chart.sheet import Entry, Sheet, decimal, magnitude, named, span, state, whole
 from rbpx.groups.question import spelled
 
 __all__ = ["figures"]
@@ -50,7 +50,8 @@ def figures(result: Regimes, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
             "r2",
             "R² against k",
             f"R2 of the law in S for {title} at each k; smallest at k = {r2_low.k:,}: {r2_low.law.fit.r2:.3f}.",
-            "R² of the regression of ln(−ln RBP_k) on ln S.",
+            "Points: R² of the regression of ln(−ln RBP_k) on ln S. Dashed line and band: what it would be if the law "
+            "went on as where it holds, under the noise of so few misses; median and 95 %.",
             _r2(fitted, result.supported),
             _r2_values("R² against k: values", fitted),
             sql,
@@ -116,7 +117,18 @@ def _r2(fitted: list[Regime], supported: int | None) -> dict[str, Any]:
     rows = [{"k": r.k, "r2": r.law.fit.r2, "alpha": r.law.fit.alpha} for r in fitted]
     base = alt.Chart(data(rows)).encode(x=logarithmic(alt.X, "k", "k"), y=linear(alt.Y, "r2", "R²"))
     tooltip = tips(k="k|,", r2="R²|.4f", alpha="α|.4f")
-    return spec_of(alt.layer(base.mark_line(), base.mark_point().encode(tooltip=tooltip), *_end(supported)), _HEIGHT)
+    of_noise = [
+        {"k": r.k, "by_noise": r.predicted.r2, "lo": r.predicted.r2_lo, "hi": r.predicted.r2_hi}
+        for r in fitted
+        if r.predicted is not None
+    ]
+    noise = alt.Chart(data(of_noise)).encode(x=logarithmic(alt.X, "k", "k"))
+    drawn = [
+        noise.mark_area(opacity=0.15).encode(y=alt.Y("lo:Q", title="R²"), y2="hi:Q"),
+        noise.mark_line(strokeDash=[4, 3]).encode(y=linear(alt.Y, "by_noise", "R²")),
+    ]
+    layers = [*(drawn if of_noise else []), base.mark_line(), base.mark_point().encode(tooltip=tooltip)]
+    return spec_of(alt.layer(*layers, *_end(supported)), _HEIGHT)
 
 
 def _noise(floor: list[Regime], supported: int | None) -> dict[str, Any]:
@@ -169,8 +181,16 @@ def _values(name: str, title: str, fitted: list[Regime]) -> Sheet:
 
 
 def _r2_values(title: str, fitted: list[Regime]) -> Sheet:
-    rows = [[whole(regime.k), decimal(regime.law.fit.r2)] for regime in fitted]
-    return Sheet.of("r2", title, [("k", "k"), ("R²", "r2")], rows)
+    rows = [[whole(regime.k), decimal(regime.law.fit.r2), *_by_noise(regime)] for regime in fitted]
+    columns = [("k", "k"), ("R²", "r2"), ("by noise", "r2_by_noise"), ("95 % of it", "r2_by_noise_lo r2_by_noise_hi")]
+    return Sheet.of("r2", title, [*columns, ("tokens", "n_tokens_needed")], rows)
+
+
+def _by_noise(regime: Regime) -> list[Entry]:
+    noise = regime.predicted
+    if noise is None:
+        return [decimal(None), span(None, None), magnitude(None)]
+    return [decimal(noise.r2), span(noise.r2_lo, noise.r2_hi), magnitude(noise.n_tokens)]
 
 
 def _floor(title: str, floor: list[Regime]) -> Sheet:

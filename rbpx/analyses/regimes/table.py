@@ -6,7 +6,7 @@ from rbpx.analyses.regimes.analysis import Regime, Regimes
 from rbpx.display.along import in_axis, print_group_notes
 from rbpx.display.fit_cells import constant, sizes_of
 from rbpx.display.names import status_name
-from rbpx.display.numbers import UNKNOWN, number, percent, short, span
+from rbpx.display.numbers import UNKNOWN, number, percent, rough, short, span
 from rbpx.display.tables import console, grid, print_notes, put
 from rbpx.status import Status
 
@@ -15,8 +15,8 @@ def show(results: Sequence[Regimes]) -> None:
     """Print R2 and alpha against k, the noise at each k, and the largest k at which the law still holds."""
     screen = console()
     columns = ["k", "R2", "95 % of R2", "alpha", "95 % interval", "C", "95 % of C", "sizes", "over S", "backtest"]
-    columns += ["misses", "signal", "binomial", "text", "law"]
-    spare = ("C", "95 % of C", "backtest", "95 % of R2", "sizes", "over S")
+    columns += ["misses", "signal", "binomial", "text", "R2 by noise", "95 % of it", "tokens", "law"]
+    spare = ("R2 by noise", "95 % of it", "tokens", "C", "95 % of C", "backtest", "95 % of R2", "sizes", "over S")
     for regimes in results:
         axis = regimes.group.axis
         named, less = ([in_axis(column, axis) for column in each] for each in (columns, spare))
@@ -26,11 +26,14 @@ def show(results: Sequence[Regimes]) -> None:
             table.add_row(*_row(regime))
         put(screen, table)
         screen.print(_verdict(regimes), soft_wrap=True)
+        screen.print(_of_noise(regimes), soft_wrap=True, end="")
     print_notes(
         screen,
         f"ties {results[0].group.ties.value}. Misses: tokens of the largest model with rank above k. Signal: change of "
         "ln(-ln RBP_k) over the sizes, by the law; beside it the noise of the largest model in the same unit, from "
-        "counting independent tokens (binomial) and from document sampling (text). The law holds where "
+        "counting independent tokens (binomial) and from document sampling (text). R2 by noise: that of a law that "
+        "goes on with the exponent that it has where it holds, under the noise of as many misses as there are, over "
+        "documents; tokens: of a text that would show that slope. The law holds where "
         "0 < RBP_k < 1 at every size, also in nearly all resamples, the interval of alpha lies above 0, and the "
         "points neither bend nor turn round, defy the backtest or leave alpha open.",
         (regime.law.fit.status for regimes in results for regime in regimes.regimes),
@@ -53,8 +56,40 @@ def _row(regime: Regime) -> list[str]:
         short(regime.signal),
         short(regime.binomial_sd),
         short(regime.document_sd),
+        *_predicted(regime),
         _word(regime),
     ]
+
+
+def _predicted(regime: Regime) -> list[str]:
+    noise = regime.predicted
+    if noise is None:
+        return [UNKNOWN] * 3
+    return [number(noise.r2, 3), span(noise.r2_lo, noise.r2_hi, 3), rough(noise.n_tokens)]
+
+
+def _of_noise(regimes: Regimes) -> str:
+    """Whether noise ends the law, at the first k beyond the largest one that stands."""
+    noise = regimes.noise
+    if noise is None:
+        return ""
+    last = max(regime.k for regime in regimes.regimes if regime.stands)
+    end = next(
+        (r for r in regimes.regimes if r.k > last and r.predicted is not None and r.law.fit.r2 is not None), None
+    )
+    if end is None or end.predicted is None:
+        return ""
+    r2, by_noise = number(end.law.fit.r2, 3), number(end.predicted.r2, 3)
+    ends = span(end.predicted.r2_lo, end.predicted.r2_hi, 3)
+    said = f"{regimes.group.title}: at k = {end.k:,} R2 is {r2}; with the noise of so few misses a law that goes on "
+    said += f"would show {by_noise} ({ends})"
+    if end.predicted.is_noise:
+        needed = end.predicted.n_tokens
+        more = "" if needed is None else f"; about {rough(needed)} tokens would show its slope"
+        return f"{said}, so noise may be what ends it{more}.\n"
+    share = end.predicted.explained
+    part = "" if share is None else f", {max(share, 0.0):.0%} of its fall"
+    return f"{said}{part}, so noise is not what ends it, and more tokens would not move the end.\n"
 
 
 def _word(regime: Regime) -> str:

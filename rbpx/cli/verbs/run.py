@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from rbpx.cli.verb import GRID_KEYS, Job, Outcome, Verb
 from rbpx.cli.verbs import measure
+from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine
@@ -71,8 +72,26 @@ def _analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record
     from rbpx.analyses.perform import perform
 
     first = requests[0]
+    if first.study is not None and first.study.file is not None:
+        return _of_file(first, first.study.file)
     if done:
         return perform(first.analyses, [(first, done)], required=False)
     if first.model is None:
         return perform(first.analyses, [(request, None) for request in requests])
     return []
+
+
+def _of_file(request: "Request", file: str) -> "list[Record]":
+    """Do and print the analyses of a study whose numbers are those of a file; the rows, `analysis` in each."""
+    from rbpx.analyses.perform import print_results
+    from rbpx.analyses.registry import analysis, part
+    from rbpx.config.places import folder
+
+    rows = []
+    for name in request.analyses:
+        if not analysis(name).file:
+            raise RbpxError(f"analyses={name} reads no file, but the study names {file}; drop one of both")
+        result = part(name, "analysis").analyse_file(folder("experiments") / file, request)
+        print_results(name, [result], request)
+        rows += [{"analysis": name, **row} for row in part(name, "analysis").records(result)]
+    return rows

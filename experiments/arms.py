@@ -1,0 +1,252 @@
+"""The study `arms`: measured models in, points out; points in, what each contestant predicts of the largest size out.
+
+    python experiments/arms.py points STORE > experiments/arms.csv
+    python experiments/arms.py judge experiments/arms.csv
+
+A contestant is a feature f > 0 that falls as models get better. Step 1, on the judged arm and text: ln f is a line in
+ln S over all sizes but the largest, and gives f there. Step 2, on the arm and text that are learned from, over the same
+sizes: success is chance + (1 - chance) exp(-A f^b). Chained, they predict a success that neither has seen; `given` is
+step 2 of the feature as measured at the largest size. Each seed is a ladder of its own. The error of a share is
+|ln predicted - ln measured|, that of accuracy |predicted - measured|.
+"""
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from lmfit import Parameters, minimize
+from numpy.typing import NDArray
+from scipy.stats import t as students_t
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from rbpx.analyses.items.scores import answers_of
+from rbpx.errors import RbpxError
+from rbpx.groups.temperatures import at_best_temperature
+from rbpx.laws.line import line
+from rbpx.store.queries import ask, connect
+from rbpx.store.remote import open_store
+
+COLUMNS: Final = ["arm", "text", "size", "S", "seed", "quantity", "value"]
+CONTESTANTS: Final = ("RBP", "CE", "CE at T*")
+TARGETS: Final = {  # success -> the k at which its tokens count as right
+    "exact match of 5": 1,
+    "exact match of 10": 1,
+    "exact match of 5 at 10": 10,
+    "exact match of 10 at 10": 10,
+    "RBP_1": 1,
+    "RBP_10": 10,
+    "accuracy": 1,
+}
+CHANCE: Final = {"python_identifiers": 1 / 3, "python_keywords": 1 / 3, "python_brackets": 1 / 2}
+_LEAST_SIZES: Final = 3  # of a line
+
+Curve = Callable[[float], float]
+Floats = NDArray[np.float64]
+
+
+def points(store: str) -> Iterator[list[Any]]:
+    """A row, as `COLUMNS`, for each run and quantity; the arm is the training's variant, `plain` where it has none.
+
+    Raises:
+        RbpxError: a run has no losses at other temperatures yet.
+    """
+    with connect(open_store(store), with_fits=False) as connection:
+        columns = "run_id, coalesce(variant, 'plain'), dataset, size, non_embedding_params, training_seed"
+        columns += ", n_documents, cross_entropy_nats"
+        runs = connection.sql(f"SELECT {columns} FROM runs ORDER BY ALL").fetchall()
+        for run_id, arm, text, size, S, seed, n_documents, cross_entropy in runs:
+            names = [arm, text, size.removesuffix(f"-seed{seed}"), S, seed]
+            windows = ask(connection, "window_shares", run_ids=[run_id], ties="pessimistic", k=[1, 10], n=[1, 5, 10])
+            shares = {(row["k"], row["n"]): row["p"] for row in windows.to_pylist()}
+            best = at_best_temperature(connection, run_id, n_documents)
+            if best is None:
+                raise RbpxError(
+                    f"run {run_id} has no losses at other temperatures; type python -m rbpx temperature first"
+                )
+            values = {
+                "CE": cross_entropy,
+                "CE at T*": best.cross_entropy_nats,
+                "T*": best.temperature,
+                "RBP_1": shares[1, 1],
+                "RBP_10": shares[10, 1],
+            }
+            if text in CHANCE:
+                answers = answers_of(ask(connection, "item_scores", run_id=run_id, ties="pessimistic"))
+                values["accuracy"] = float(answers.right_I.mean())
+            else:
+                values |= {"exact match of 5": shares[1, 5], "exact match of 10": shares[1, 10]}
+                values |= {"exact match of 5 at 10": shares[10, 5], "exact match of 10 at 10": shares[10, 10]}
+            yield from ([*names, quantity, value] for quantity, value in values.items())
+
+
+def power(x: Floats, y: Floats) -> Curve:
+    """The curve C x^b through points of positive x and y, a line in logs; NaN for fewer than three points."""
+    known = (x > 0) & (y > 0) & np.isfinite(x) & np.isfinite(y)
+    if known.sum() < _LEAST_SIZES:
+        return lambda at: math.nan
+    ln_x, ln_y = np.log(x[known]), np.log(y[known])
+    level, fall = line(ln_x, ln_y)
+    return lambda at: math.exp(level - fall * (math.log(at) - ln_x.mean()))
+
+
+def success(feature: Floats, measured: Floats, chance: float) -> Curve:
+    """The curve chance + (1 - chance) exp(-A f^b), fitted to measured successes.
+
+    Without chance it is a line in logs, of ln(-ln success) on ln f, over the sizes that had any success. With chance,
+    below which small models may lie, it is least squares of success, from that line over the sizes above chance.
+    """
+    above = (measured - chance) / (1 - chance)
+    start = power(feature, -np.log(np.where(above > 0, above, np.nan)))
+    if chance == 0:
+        return lambda f: math.exp(-start(f))
+    centre = math.exp(np.log(feature).mean())
+    level, ahead = start(centre), start(centre * math.e)
+    parameters = Parameters()
+    parameters.add("ln_A", value=math.log(level) if math.isfinite(level) else 0.0)
+    parameters.add("b", value=math.log(ahead / level) if math.isfinite(level) else 1.0)
+
+    def curve(of: Any, f: Any) -> Any:
+        return chance + (1 - chance) * np.exp(-np.exp(of["ln_A"] + of["b"] * np.log(f / centre)))
+
+    fit = minimize(
+        lambda of: curve(of.valuesdict(), feature) - measured, parameters, method="least_squares", calc_covar=False
+    )
+    best = fit.params.valuesdict()
+    return lambda f: float(curve(best, f))
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """The sizes of one arm, text and seed in order of S: quantity -> values; the last is the one that is held out."""
+
+    arm: str
+    text: str
+    seed: int
+    S: Floats
+    values: dict[str, Floats]
+
+    @property
+    def chance(self) -> float:
+        """Accuracy of guessing; 0 of a text, which is no task."""
+        return CHANCE.get(self.text, 0.0)
+
+    def feature(self, contestant: str, k: int) -> Floats:
+        """What falls as models get better: -ln RBP_k, or a cross-entropy."""
+        return -np.log(self.values[f"RBP_{k}"]) if contestant == "RBP" else self.values[contestant]
+
+    def differs(self, other: "Ladder") -> str:
+        """In what it is not the other."""
+        parts = [name for name in ("arm", "text") if getattr(self, name) != getattr(other, name)]
+        return ", ".join(f"other {name}" for name in parts) or "none"
+
+
+def ladders(table: pd.DataFrame) -> list[Ladder]:
+    """The ladders of a table, as `COLUMNS`, that reach its largest size."""
+    wide = table.pivot_table(index=["arm", "text", "seed", "S"], columns="quantity", values="value").reset_index()
+    found = []
+    for (arm, text, seed), rows in wide.groupby(["arm", "text", "seed"]):
+        if rows["S"].max() == wide["S"].max():
+            values = rows.drop(columns=["arm", "text", "seed", "S"]).dropna(axis="columns")
+            columns = {str(name): values[name].to_numpy(np.float64) for name in values}
+            found.append(Ladder(arm, text, int(seed), rows["S"].to_numpy(np.float64), columns))
+    return found
+
+
+def judge(table: pd.DataFrame) -> pd.DataFrame:
+    """What each contestant predicts of the largest size, for each target, seed, and pair of what is learned and judged.
+
+    Args:
+        table: with the columns of `COLUMNS`.
+
+    Returns:
+        A row for each; `predicted` is chained, `given` has the measured feature, `error` and `error_given` are theirs.
+    """
+    rows = []
+    every = product(product(ladders(table), repeat=2), TARGETS.items(), CONTESTANTS)
+    for (learned, judged), (target, k), contestant in every:
+        is_asked = learned.seed == judged.seed and target in learned.values and target in judged.values
+        if not is_asked or (learned.text in CHANCE) != (judged.text in CHANCE):
+            continue
+        if judged.text in CHANCE and (target != "accuracy" or learned.text != judged.text):
+            continue  # of a task its accuracy counts, and no other task has the same
+        to_success = success(learned.feature(contestant, k)[:-1], learned.values[target][:-1], learned.chance)
+        feature, measured = judged.feature(contestant, k), float(judged.values[target][-1])
+        predicted = to_success(power(judged.S[:-1], feature[:-1])(float(judged.S[-1])))
+        given = to_success(float(feature[-1]))
+        rows.append(
+            {
+                "target": target,
+                "contestant": contestant,
+                "learned_arm": learned.arm,
+                "learned_text": learned.text,
+                "arm": judged.arm,
+                "text": judged.text,
+                "seed": judged.seed,
+                "across": judged.differs(learned),
+                "measured": measured,
+                "predicted": predicted,
+                "given": given,
+                "error": _error(predicted, measured, target),
+                "error_given": _error(given, measured, target),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _error(predicted: float, measured: float, target: str) -> float:
+    """The error of a prediction; NaN where a share was measured to be 0, or nothing could be predicted."""
+    if target == "accuracy":
+        return abs(predicted - measured)
+    return abs(math.log(predicted / measured)) if predicted > 0 and measured > 0 else math.nan
+
+
+def summary(judged: pd.DataFrame) -> pd.DataFrame:
+    """Mean error by target, contestant and what differs, its sd over seeds, and how much worse than RBP it is.
+
+    The errors of a seed are averaged over the directions (which arm and text is learned from); `worse` is the paired
+    difference to RBP's, with its t interval over seeds.
+    """
+    keys = ["target", "across", "contestant"]
+    by_seed = judged.groupby([*keys, "seed"], sort=False)[["error", "error_given"]].mean()
+    by_seed["worse"] = (
+        by_seed["error"]
+        - by_seed.xs("RBP", level="contestant")["error"].reindex(by_seed.index.droplevel("contestant")).to_numpy()
+    )
+    rows = []
+    for names, group in by_seed.groupby(keys, sort=False):
+        n, worse = group["worse"].count(), group["worse"]
+        half = float(students_t.ppf(0.975, n - 1)) * worse.std() / math.sqrt(n) if n > 1 else math.nan
+        rows.append(
+            dict(zip(keys, names, strict=True))
+            | {"seeds": n, "error": group["error"].mean(), "sd": group["error"].std()}
+            | {"error_given": group["error_given"].mean(), "worse": worse.mean()}
+            | {"worse_lo": worse.mean() - half, "worse_hi": worse.mean() + half}
+        )
+    return pd.DataFrame(rows).sort_values("target", key=lambda names: names.map(list(TARGETS).index), kind="stable")
+
+
+def main(words: list[str]) -> None:
+    """Points of a store, or the judgement of such points, to stdout."""
+    match words:
+        case ["points", store]:
+            pd.DataFrame(points(store), columns=COLUMNS).to_csv(sys.stdout, index=False)
+        case ["judge", path]:
+            judged = judge(pd.read_csv(path))
+            print(summary(judged).round(4).to_string(index=False))
+        case _:
+            raise SystemExit(__doc__)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except RbpxError as problem:
+        print(f"arms: {problem}", file=sys.stderr)
+        raise SystemExit(2) from None

@@ -1,0 +1,181 @@
+"""Closure (verb closure): forms of the rank distribution, fitted to the smaller sizes, held against the largest one.
+
+Source: that cross-entropy and RBP follow from one distribution is a conjecture of the RBP paper (arXiv 2510.20387,
+section 5), for a lognormal whose parameters are laws in S.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.analyses.closure.held_out import FormResult, Held, Residual, judge_forms
+from rbpx.analyses.closure.held_out import Measured as MeasuredSizes
+from rbpx.config.request import Request
+from rbpx.groups.document_ranks import document_ranks
+from rbpx.groups.evidence import Evidence
+from rbpx.groups.fits import fit_points
+from rbpx.groups.points import size_points, weigh_group
+from rbpx.groups.selection import Group
+from rbpx.groups.standing import largest_standing
+from rbpx.laws.bootstrap import Recipe, document_weights, estimate
+from rbpx.laws.names import Method
+from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.shares import neg_ln
+from rbpx.status import Status
+from rbpx.store.store import Record, Store
+from rbpx.ties import Ties
+
+Floats = npt.NDArray[np.float64]
+
+DEFAULT_K: Final = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
+
+
+@dataclass(frozen=True, eq=False)
+class Closures:
+    """The forms of one group, by the error of the laws that they derive.
+
+    Attributes:
+        group: the runs, in order of S.
+        k_grid: the k of RBP.
+        reach: the largest k whose law stands; larger ones are not scored. None where none does, so that no k is.
+        forms: what each form says; most quantities inside their intervals first, then the closest.
+        separate: median error of separate laws over the same quantities; None where nothing counts.
+        exponents: the measured difference of the exponents of -ln RBP_1 and cross-entropy; None where k = 1 is not
+            asked for.
+        residuals: by rank, of the closest form when fitted to the largest size itself.
+        status: ok, or why there are no forms.
+    """
+
+    group: Group
+    k_grid: tuple[int, ...]
+    reach: int | None
+    forms: tuple[FormResult, ...]
+    separate: float | None
+    exponents: PowerLawFit | None
+    residuals: tuple[Residual, ...]
+    status: Status
+
+    @property
+    def closing(self) -> list[FormResult]:
+        """The forms that close all laws."""
+        return [form for form in self.forms if form.closes]
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Closures:
+    """Fit every form to the smaller sizes of a group, and judge what it says of the largest."""
+    k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
+    if group.ties is Ties.mid:
+        return Closures(group, tuple(k_grid), None, (), None, None, (), Status.mid_ranks)
+    evidence = weigh_group(connection, group, request, k_grid, ("error_entropy",))
+    laws = [fit_points(p, Method.ols) for p in size_points(group, evidence, request, k_grid, {"rbp"})]
+    reach = largest_standing(laws)
+    V = max(run.vocab_size or 0 for run in group.runs)
+    weights_BD = None
+    if group.n_documents > 1:
+        weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
+    sizes = MeasuredSizes(
+        S_N=np.array([run.non_embedding_params for run in group.runs], dtype=np.float64),
+        counts=[document_ranks(connection, run.run_id, group.ties) for run in group.runs],
+        ln_y_NY=np.log(_quantities(evidence, group)),
+        ln_sd_NY=_spread(evidence, group),
+        V=V,
+        weights_BD=weights_BD,
+    )
+    scored_Y = [reach is not None and k <= reach for k in k_grid] + [True, True]
+    forms, residuals, separate = judge_forms(sizes, k_grid, scored_Y)
+    return Closures(
+        group, tuple(k_grid), reach, forms, separate, _exponents(sizes, evidence, group, k_grid), residuals, Status.ok
+    )
+
+
+def _quantities(evidence: Sequence[Evidence], group: Group) -> Floats:
+    """-ln RBP_k, H(P) less the bias of counting, and cross-entropy of each size, [N, Y]."""
+    rows = []
+    for each in evidence:
+        plug_in, D = float(each.measured["error_entropy"]), group.n_documents
+        corrected = estimate(plug_in, each.resampled["error_entropy"], D, Recipe.normal).value or plug_in
+        rows.append([*neg_ln(each.measured["rbp"]), corrected, float(each.measured["cross_entropy"])])
+    return np.array(rows)
+
+
+def _spread(evidence: Sequence[Evidence], group: Group) -> Floats:
+    """Standard deviation over resampled documents of ln of each quantity, [N, Y]; 0 where there is one document."""
+    rows = []
+    for each in evidence:
+        names = ("error_entropy", "cross_entropy")
+        y_BY = np.column_stack([neg_ln(each.resampled["rbp"]), *(each.resampled[name] for name in names)])
+        usable = [column[np.isfinite(column) & (column > 0)] for column in y_BY.T]
+        enough = group.n_documents > 1
+        rows.append([float(np.log(c).std(ddof=1)) if enough and len(c) > 1 else 0.0 for c in usable])
+    return np.array(rows)
+
+
+def _exponents(
+    sizes: MeasuredSizes, evidence: Sequence[Evidence], group: Group, k_grid: Sequence[int]
+) -> PowerLawFit | None:
+    """The law of -ln RBP_1 / CE: its alpha is the difference of both exponents."""
+    if 1 not in k_grid:
+        return None
+    at = k_grid.index(1)
+    ratio_N = np.array([neg_ln(e.measured["rbp"])[at] / float(e.measured["cross_entropy"]) for e in evidence])
+    ratio_BN = None
+    if group.n_documents > 1:
+        ratio_BN = np.column_stack([neg_ln(e.resampled["rbp"])[:, at] / e.resampled["cross_entropy"] for e in evidence])
+    return fit_power_law(sizes.S_N, ratio_N, ratio_BN)
+
+
+def keep(store: Store, closures: Closures) -> list[Record]:
+    """A row a form, a row for each quantity of each, and the residuals of the closest; no law is stored."""
+    names = closures.group.names() | {"run_ids": list(closures.group.run_ids)}
+    measured = closures.exponents
+    rows: list[Record] = []
+    for form in closures.forms:
+        about: Record = {"distribution": form.name, "n_parameters": form.n_parameters}
+        rows.append(
+            {
+                "kind": "form",
+                **names,
+                **about,
+                "reach": closures.reach,
+                "status": form.status.value,
+                "closes": form.closes,
+                "n_inside": form.n_inside,
+                "n_scored": form.n_scored,
+                "error": form.error,
+                "error_own": form.error_own,
+                "error_separate": closures.separate,
+                "heldout_nats": form.heldout_nats,
+                **_ends("behind", form.behind),
+                "alpha_rbp_1": form.alpha_rbp_1,
+                "alpha_cross_entropy": form.alpha_cross_entropy,
+                "difference_derived": form.difference,
+                "difference": None if measured is None else measured.alpha,
+                "difference_lo": None if measured is None else measured.alpha_lo,
+                "difference_hi": None if measured is None else measured.alpha_hi,
+                "laws": [asdict(law) for law in form.laws],
+                "params": {"smaller": form.slopes},
+            }
+        )
+        rows += [{"kind": "quantity", **names, **about, **_of_quantity(held)} for held in form.held]
+    if closures.forms:
+        about = {"distribution": closures.forms[0].name}
+        rows += [{"kind": "residual", **names, **about, **asdict(each)} for each in closures.residuals]
+    return rows
+
+
+def _ends(name: str, ends: tuple[float, float | None, float | None] | None) -> Record:
+    value, lo, hi = (None, None, None) if ends is None else ends
+    return {name: value, f"{name}_lo": lo, f"{name}_hi": hi}
+
+
+def _of_quantity(held: Held) -> Record:
+    return {name: value if not isinstance(value, float) or math.isfinite(value) else None for name, value in _all(held)}
+
+
+def _all(held: Held) -> list[tuple[str, Any]]:
+    return [*asdict(held).items(), ("inside", held.inside), ("error", held.error)]

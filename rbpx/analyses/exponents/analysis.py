@@ -1,0 +1,267 @@
+"""The exponents of the laws in S of one family and text beside each other (verb exponents), and their mean difference.
+
+Source: RBP paper (arXiv 2510.20387), table 2 and section 5, which finds those of cross-entropy and -ln RBP_1 alike.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.analyses.exponents.over_pairs import mean_over
+from rbpx.config.request import Request
+from rbpx.errors import RbpxError
+from rbpx.files.rows import read_table
+from rbpx.groups.points import Points, size_points, weigh_group
+from rbpx.groups.selection import Group
+from rbpx.laws.bootstrap import document_weights
+from rbpx.laws.interval import Estimate, student_t
+from rbpx.laws.joint import fit_joint_law
+from rbpx.laws.line import line
+from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.shares import neg_ln
+from rbpx.status import Status
+from rbpx.store.queries import ask
+from rbpx.store.store import Record, Store
+
+Floats = npt.NDArray[np.float64]
+
+DEFAULT_K: Final = (1, 10, 100)
+UP_TO: Final = 100  # k: beyond it the published laws bend towards the vocabulary
+_CE: Final = "CE"
+_COLUMNS: Final = ("dataset", "family", "k", "slope")  # of published slopes
+
+
+@dataclass(frozen=True)
+class OfTokens:
+    """The difference of the exponents among the tokens of some ids.
+
+    Attributes:
+        tokens: "improving" or "others".
+        share: of all tokens.
+        alpha_cross_entropy: exponent of their cross-entropy.
+        difference: exponent of their -ln RBP_1 less that.
+        difference_lo: lower end of its interval over documents and models.
+        difference_hi: upper end.
+    """
+
+    tokens: str
+    share: float
+    alpha_cross_entropy: float | None
+    difference: float | None
+    difference_lo: float | None
+    difference_hi: float | None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One family on one text.
+
+    Attributes:
+        family: the family.
+        dataset: the text.
+        alpha_cross_entropy: exponent of cross-entropy.
+        alphas: of -ln RBP_k, by k.
+        difference: that at k = 1 less that of cross-entropy.
+        drift: change of alpha for each ln k, up to k = 100; value None below two k.
+        classes: the same among the tokens that improve, and among the others; empty where tokens are unknown.
+    """
+
+    family: str
+    dataset: str
+    alpha_cross_entropy: float | None
+    alphas: dict[int, float]
+    difference: Estimate
+    drift: Estimate
+    classes: tuple[OfTokens, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Exponents:
+    """The pairs of families and texts, and the means over them.
+
+    `group` is None for a file.
+    """
+
+    group: Group | None
+    pairs: tuple[Pair, ...]
+    difference: Estimate
+    drift: Estimate
+    status: Status
+    run_ids: tuple[str, ...] = ()
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Exponents]:
+    """Compare the exponents of each group, then average over the groups that know both."""
+    pairs = [(group, pair) for group in groups if (pair := _pair(connection, group, request)) is not None]
+    if not pairs:
+        return []
+    run_ids = tuple(run_id for group, _ in pairs for run_id in group.run_ids)
+    return [_averaged(pairs[0][0], [pair for _, pair in pairs], run_ids)]
+
+
+def _averaged(group: Group | None, pairs: Sequence[Pair], run_ids: tuple[str, ...] = ()) -> Exponents:
+    mean, drift = _mean(pairs, [p.difference for p in pairs]), _mean(pairs, [p.drift for p in pairs])
+    unclear = mean.lo is None or mean.hi is None or mean.lo <= 0 <= mean.hi
+    return Exponents(group, tuple(pairs), mean, drift, Status.no_trend if unclear else Status.ok, run_ids)
+
+
+def _mean(pairs: Sequence[Pair], estimates: Sequence[Estimate]) -> Estimate:
+    """Over families and texts; of one pair its own interval, which says more than none."""
+    if len(pairs) == 1:
+        return estimates[0]
+    known = [(e.value, p.family, p.dataset) for p, e in zip(pairs, estimates, strict=True) if e.value is not None]
+    if not known:
+        return Estimate(None, None, None)
+    return mean_over([each[0] for each in known], [each[1] for each in known], [each[2] for each in known])
+
+
+def _pair(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Pair | None:
+    k_grid: list[int] = []
+    if group.is_measured:
+        k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
+    evidence = weigh_group(connection, group, request, k_grid, ())
+    points = [p for p in size_points(group, evidence, request, k_grid, {"rbp", "cross_entropy"}) if _usable(p)]
+    of_k = {p.k: p for p in points if p.law == "rbp" and p.k is not None}
+    loss = next((p for p in points if p.law == "cross_entropy"), None)
+    if loss is None or 1 not in of_k:
+        return None
+    one, ks = of_k[1], [k for k in sorted(of_k) if k <= UP_TO]
+    if one.runs != loss.runs:
+        return None
+    ratio_BN = None if one.y_BN is None or loss.y_BN is None else one.y_BN / loss.y_BN
+    alphas = {k: float(line(np.log(p.S_N), np.log(p.y_N))[1]) for k, p in of_k.items()}
+    return Pair(
+        group.first.family,
+        group.first.dataset,
+        float(line(np.log(loss.S_N), np.log(loss.y_N))[1]),
+        alphas,
+        _alpha(fit_power_law(one.S_N, one.y_N / loss.y_N, ratio_BN, backtests=False)),
+        _drift([of_k[k] for k in ks if of_k[k].runs == one.runs]),
+        _classes(connection, group, request) if group.is_measured and group.n_documents > 1 else (),
+    )
+
+
+def _usable(points: Points) -> bool:
+    known = np.all(np.isfinite(points.y_N)) and np.all(points.y_N > 0)
+    return bool(known) and len(set(points.S_N)) >= 3 and points.doubt in (None, Status.one_document)
+
+
+def _alpha(fit: PowerLawFit) -> Estimate:
+    """The exponent with its interval; by the scatter of the models alone where no documents are known."""
+    return Estimate(fit.alpha, fit.alpha_lo, fit.alpha_hi)
+
+
+def _drift(points: Sequence[Points]) -> Estimate:
+    if len(points) < 2:
+        return Estimate(None, None, None)
+    ks = [p.k for p in points if p.k is not None]
+    if len(ks) < 3:
+        alphas = [float(line(np.log(p.S_N), np.log(p.y_N))[1]) for p in points]
+        return Estimate(-float(line(np.log(ks), alphas)[1]), None, None)
+    resampled = [p.y_BN for p in points if p.y_BN is not None]
+    y_NBK = np.stack(resampled, axis=-1).transpose(1, 0, 2) if len(resampled) == len(points) else None
+    joint = fit_joint_law(points[0].S_N, ks, np.column_stack([p.y_N for p in points]), y_NBK)
+    return Estimate(None, None, None) if joint is None else joint.drift
+
+
+def _classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> tuple[OfTokens, ...]:
+    """The tokens whose ids `improve` finds to get better, and all others."""
+    sizes = [math.log(run.non_embedding_params) for run in group.runs]
+    run_ids, ties = [run.run_id for run in group.runs], group.ties.value
+    rows = ask(connection, "improvements", run_ids=run_ids, ln_sizes=sizes, k=1, ties=ties).to_pylist()
+    named = [row["token_id"] for row in rows if _improves(row)]
+    if not named or len(named) == len(rows):
+        return ()
+    sums = ask(connection, "class_sums", run_ids=run_ids, token_ids=named, k=1, ties=ties).to_pydict()
+    counts = np.array([sums["n_tokens"], sums["n_hits"], sums["nats"]], dtype=np.float64)
+    place = {run_id: at for at, run_id in enumerate(run_ids)}
+    run_M, doc_M = np.array([place[run_id] for run_id in sums["run_id"]]), np.array(sums["doc_id"])
+    weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
+    S = [run.non_embedding_params for run in group.runs]
+    classes = []
+    for name, is_named in (("improving", True), ("others", False)):
+        here_M = np.array(sums["is_named"]) == is_named
+        by_document = np.zeros((3, len(S), group.n_documents))
+        by_document[:, run_M[here_M], doc_M[here_M]] = counts[:, here_M]
+        n_BN, hits_BN, nats_BN = (weights_BD @ each.T for each in by_document)
+        n_N, hits_N, nats_N = by_document.sum(axis=2)
+        with np.errstate(divide="ignore", invalid="ignore"):  # a resample without such a token is left out
+            ratio_BN = neg_ln(np.clip(hits_BN / n_BN, 0.0, 1.0)) / (nats_BN / n_BN)
+            ratio_N, loss_N = neg_ln(hits_N / n_N) / (nats_N / n_N), nats_N / n_N
+        fit = fit_power_law(S, ratio_N, ratio_BN, backtests=False)
+        loss = fit_power_law(S, loss_N, backtests=False)
+        classes.append(OfTokens(name, float(n_N[0]), loss.alpha, fit.alpha, fit.alpha_lo, fit.alpha_hi))
+    total = sum(each.share for each in classes)
+    return tuple(OfTokens(**{**asdict(each), "share": each.share / total}) for each in classes)
+
+
+def _improves(row: Record) -> bool:
+    """Whether the interval of the slope of a token id, over documents, lies below 0, as in `improve`."""
+    stderr = row["slope_stderr"]
+    return stderr is not None and row["slope"] + student_t(row["n_documents"] - 1) * stderr < 0
+
+
+def analyse_file(path: Path, request: Request) -> Exponents:
+    """Compare published slopes: rows of dataset, family, k (a number, or CE) and slope, which is -alpha.
+
+    Raises:
+        RbpxError: the file lacks a column, a row is invalid, or no pair has both k = 1 and CE.
+    """
+    table = read_table(path)
+    missing = [name for name in _COLUMNS if name not in table.columns]
+    if missing:
+        raise RbpxError(f"{path} has no column {missing[0]}; give it the columns {', '.join(_COLUMNS)}")
+    alphas: dict[tuple[str, str], dict[str, float]] = {}
+    for row in table.rows:
+        dataset, family, k, slope = (str(row.values.get(name)) for name in _COLUMNS)
+        try:
+            of_k, alpha = (_CE if k.upper() == _CE else str(int(k))), -float(slope)
+        except ValueError:
+            raise RbpxError(f"{row.place}: k={k}, slope={slope}; k is a number or CE, slope a number") from None
+        alphas.setdefault((dataset, family), {})[of_k] = alpha
+    pairs = [_published(*names, of_k) for names, of_k in alphas.items() if _CE in of_k and "1" in of_k]
+    if not pairs:
+        raise RbpxError(f"no family and text of {path} has both k=1 and CE; add such rows")
+    return _averaged(None, pairs)
+
+
+def _published(dataset: str, family: str, of_k: dict[str, float]) -> Pair:
+    alphas = {int(k): alpha for k, alpha in of_k.items() if k != _CE}
+    ks = [k for k in sorted(alphas) if k <= UP_TO]
+    drift = -float(line(np.log(ks), [alphas[k] for k in ks])[1]) if len(ks) > 1 else None
+    of_one = Estimate(alphas[1] - of_k[_CE], None, None)
+    return Pair(family, dataset, of_k[_CE], alphas, of_one, Estimate(drift, None, None))
+
+
+def keep(store: Store, result: Exponents) -> list[Record]:
+    """As `records`; no law is stored."""
+    return records(result)
+
+
+def records(result: Exponents) -> list[Record]:
+    """A row a pair of family and text, one for each kind of its tokens, and one for the means."""
+    rows: list[Record] = []
+    for pair in result.pairs:
+        names: dict[str, Any] = {"family": pair.family, "dataset": pair.dataset}
+        about: dict[str, Any] = {"alpha_cross_entropy": pair.alpha_cross_entropy}
+        about |= {f"alpha_{k}": alpha for k, alpha in pair.alphas.items()}
+        rows.append({"kind": "pair", **names, **about, **_ends(pair.difference, pair.drift)})
+        rows += [{"kind": "tokens", **names, **asdict(each)} for each in pair.classes]
+    means = _ends(result.difference, result.drift)
+    n = {"n_pairs": len(result.pairs), "status": result.status.value, "run_ids": list(result.run_ids)}
+    return [*rows, {"kind": "mean", "family": None, "dataset": None, **means, **n}]
+
+
+def _ends(difference: Estimate, drift: Estimate) -> Record:
+    named = (("difference", difference), ("drift", drift))
+    return {
+        f"{name}{end}": value
+        for name, each in named
+        for end, value in (("", each.value), ("_lo", each.lo), ("_hi", each.hi))
+    }

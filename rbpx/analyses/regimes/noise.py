@@ -1,0 +1,154 @@
+"""Where noise would end the law: what few misses would do to R2 at each k, if the law held there as it does before.
+
+Misses at a large k are few, and those of one document come together: over documents they are as a beta-binomial, whose
+variance is that of a count times a factor that does not depend on k (with one correlation within documents and few
+misses a token). So cov(ln y_i, ln y_j) = A_ij / sqrt(m_i m_j), m the misses of each size, and A, which also says how
+much the sizes share, for they read the same documents, is measured where the law stands. Around the law with the
+exponent that it has there, and as many misses as there are at each k, R2 is drawn.
+
+Shapes: N sizes, K values of k, B draws.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbpx.laws.interval import student_t
+
+__all__ = ["AtK", "NoiseModel", "Predicted", "noise_model", "predict_noise"]
+
+Floats = NDArray[np.float64]
+
+_DRAWS: Final = 2000
+_SEED: Final = 0
+_LEVELS: Final = (0.5, 0.025, 0.975)
+
+
+@dataclass(frozen=True, eq=False)
+class AtK:
+    """What was measured at one k.
+
+    Attributes:
+        k: the k.
+        ln_y_N: ln(-ln RBP_k) of each size; not finite where no token is a miss.
+        ln_y_BN: under resampled documents; usable rows alone.
+        alpha: of its law; None without numbers.
+        r2: of its law.
+        models_sd: scatter of the models about it that documents do not explain.
+        stands: whether the law stands there.
+    """
+
+    k: int
+    ln_y_N: Floats
+    ln_y_BN: Floats
+    alpha: float | None
+    r2: float | None
+    models_sd: float
+    stands: bool
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseModel:
+    """The law where it stands, and the noise of counts there.
+
+    Attributes:
+        ln_S_N: sizes.
+        n_tokens: of the text.
+        alpha: mean over the k that stand: that of one law over them.
+        models_sd: root mean square over the same.
+        dispersion_NN: A; on its diagonal 1 for independent tokens.
+        r2: mean of the measured R2 there.
+    """
+
+    ln_S_N: Floats
+    n_tokens: int
+    alpha: float
+    models_sd: float
+    dispersion_NN: Floats
+    r2: float
+
+    @property
+    def clumping(self) -> float:
+        """How many times more variable a count of misses is than that of independent tokens."""
+        return float(np.diag(self.dispersion_NN).mean())
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What the noise does at one k.
+
+    Attributes:
+        r2: median of R2, if the law went on as it is where it stands.
+        r2_lo: lower end of what 95 % of texts of this length would show.
+        r2_hi: upper end.
+        explained: share of the fall of R2 that the noise accounts for: predicted over measured; None where R2 has not
+            fallen.
+        is_noise: whether the measured R2 is no lower than that; if it is, something else ends the law.
+        n_tokens: of a text at which alpha would be significant at this k; None where the scatter of the models alone
+            hides it.
+    """
+
+    r2: float
+    r2_lo: float
+    r2_hi: float
+    explained: float | None
+    is_noise: bool | None
+    n_tokens: float | None
+
+
+def noise_model(S: Sequence[float], n_tokens: int, series: Sequence[AtK]) -> NoiseModel | None:
+    """Measure the noise where the law stands; None where it stands nowhere."""
+    standing = [at for at in series if at.stands and at.alpha is not None and at.r2 is not None and len(at.ln_y_BN) > 1]
+    if not standing:
+        return None
+    products = []
+    for at in standing:
+        misses_N = n_tokens * -np.expm1(-np.exp(at.ln_y_N))
+        products.append(np.cov(at.ln_y_BN, rowvar=False) * np.sqrt(np.outer(misses_N, misses_N)))
+    return NoiseModel(
+        np.log(np.asarray(S, dtype=np.float64)),
+        n_tokens,
+        float(np.mean([at.alpha for at in standing if at.alpha is not None])),
+        math.sqrt(float(np.mean([at.models_sd**2 for at in standing]))),
+        np.mean(products, axis=0),
+        float(np.mean([at.r2 for at in standing if at.r2 is not None])),
+    )
+
+
+def predict_noise(model: NoiseModel, at: AtK) -> Predicted | None:
+    """What R2 the law would have at one k with as many misses as there are; None where there are none.
+
+    Args:
+        model: of `noise_model`.
+        at: what was measured; its level, the geometric mean over sizes, is taken, not its slope.
+    """
+    known_N = np.isfinite(at.ln_y_N)
+    if not known_N.any():
+        return None
+    x_N = model.ln_S_N - model.ln_S_N.mean()
+    level = float(np.mean((at.ln_y_N + model.alpha * x_N)[known_N]))
+    law_N = level - model.alpha * x_N
+    misses_N = model.n_tokens * -np.expm1(-np.exp(law_N))
+    noise_NN = model.dispersion_NN / np.sqrt(np.outer(misses_N, misses_N))
+    values, vectors = np.linalg.eigh(noise_NN + model.models_sd**2 * np.eye(len(x_N)))
+    root_NN = vectors * np.sqrt(np.maximum(values, 0.0))
+    draws_BN = law_N + np.random.default_rng(_SEED).standard_normal((_DRAWS, len(x_N))) @ root_NN.T
+    about_BN = draws_BN - draws_BN.mean(axis=1, keepdims=True)
+    slope_B = about_BN @ x_N / float(x_N @ x_N)
+    r2, lo, hi = np.quantile(slope_B**2 * float(x_N @ x_N) / (about_BN**2).sum(axis=1), _LEVELS)
+    fell = None if at.r2 is None else model.r2 - at.r2
+    lever_N = x_N / float(x_N @ x_N)
+    room = (model.alpha / student_t(len(x_N) - 2)) ** 2 - model.models_sd**2 * float(lever_N @ lever_N)
+    needed = float(lever_N @ noise_NN @ lever_N) / room if room > 0 else math.inf
+    return Predicted(
+        float(r2),
+        float(min(lo, r2)),
+        float(max(hi, r2)),
+        float((model.r2 - r2) / fell) if fell is not None and fell > 0 else None,
+        None if at.r2 is None else bool(lo <= at.r2),
+        model.n_tokens * needed if math.isfinite(needed) else None,
+    )

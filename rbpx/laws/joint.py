@@ -1,0 +1,276 @@
+"""One law for all k: -ln RBP_k(S) = C k^(-kappa) S^(-alpha) over a range of k, held against what would replace it.
+
+The values of one size err together: the hits at one k are among those at every larger k, and a model that is better
+than its size is so at every k. So the unit of every test is the size. Each size gives a level, an exponent in k and a
+bend in ln k; the law holds where that exponent does not change with S (equally: alpha does not change with ln k) and
+the bend is 0 on average, with intervals over documents, resampled at all k and sizes together, and over models.
+
+The likelihood that the forms are compared by has residuals that are independent between sizes and, within a size,
+correlated as exp(-|ln k - ln l| / reach), with the reach fitted: what is common to all k is the limit of a long one. It compares
+the forms on this text: what its documents do to all sizes alike is taken as it is, and may make `levels` of one law.
+
+Shapes: N sizes, K values of k, B resamples, P parameters.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from rbpx.laws.bootstrap import MIN_RESAMPLES
+from rbpx.laws.interval import LEVEL, Estimate, student_t
+from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.uncertainty import Uncertainty
+
+__all__ = ["FormInK", "JointLaw", "KForm", "fit_joint_law"]
+
+Floats = NDArray[np.float64]
+
+MIN_K: Final = 4  # of a range: fewer have no bend to test
+_REACHES: Final = np.geomspace(0.05, 200.0, 25)  # of the correlation, in ln k
+_BOTH: Final = 2  # tests of a range, each at a level that makes both together right
+
+
+class KForm(StrEnum):
+    """What -ln RBP_k may be as a function of k and S.
+
+    `joint`: C k^-kappa S^-alpha. `drifting`: alpha changes with ln k. `levels`: one alpha, a constant at each k.
+    `separate`: a law for each k.
+    """
+
+    joint = "joint"
+    drifting = "drifting"
+    levels = "levels"
+    separate = "separate"
+
+
+@dataclass(frozen=True)
+class FormInK:
+    """One form, fitted to all sizes and k.
+
+    Attributes:
+        form: which.
+        n_parameters: of its mean.
+        aic: of the correlated likelihood, so that k as independent points do not count as many.
+        bic: the same, with the number of points.
+        reach: of the correlation, in ln k.
+        backtest_error: root mean square of ln predicted - ln measured over k at the largest size, from the others.
+    """
+
+    form: KForm
+    n_parameters: int
+    aic: float
+    bic: float
+    reach: float
+    backtest_error: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class JointLaw:
+    """The joint law over a range of k.
+
+    Attributes:
+        k_grid: all k that were tried.
+        range: the widest range of them over which the law is not rejected; None where it is over every one.
+        n_ranges: ranges tried.
+        of_range: the k of the numbers below: those of `range`, or all.
+        alpha: exponent in S, the mean of those of the k; its fit has the constant at the mean of ln k.
+        kappa: exponent in k at the mean of ln S, and its interval.
+        drift: change of alpha for each ln k, which is that of kappa for each ln S; 0 where one law holds.
+        bend: coefficient of the square of ln k in ln y, mean over sizes; 0 where one law holds. None below 4 k.
+        forms: the rivals over these k.
+        C: at k = 1 and S = 1; None where it is too large for a number.
+    """
+
+    k_grid: tuple[int, ...]
+    range: tuple[int, int] | None
+    n_ranges: int
+    of_range: tuple[int, ...]
+    alpha: PowerLawFit
+    kappa: Estimate
+    drift: Estimate
+    bend: Estimate | None
+    forms: tuple[FormInK, ...]
+    C: float | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether one law stands over all k that were tried."""
+        return self.range == (self.k_grid[0], self.k_grid[-1])
+
+
+def fit_joint_law(S: Sequence[float], k_grid: Sequence[int], y_NK: Floats, y_NBK: Floats | None) -> JointLaw | None:
+    """Fit one law to all k, find the range over which it is not rejected, and compare the forms over that range.
+
+    Args:
+        S: sizes, shape [N], increasing.
+        k_grid: increasing.
+        y_NK: -ln RBP_k.
+        y_NBK: under resamples of the documents, the same for all sizes and k; None where they are unknown.
+
+    Returns:
+        The law; None below 3 different sizes or 3 values of k, or where a share is 0 or 1.
+    """
+    if len(set(S)) < 3 or len(k_grid) < 3 or not np.all((y_NK > 0) & np.isfinite(y_NK)):
+        return None
+    ln_y_NBK = None
+    if y_NBK is not None:
+        usable_B = np.all((y_NBK > 0) & np.isfinite(y_NBK), axis=(0, 2))
+        ln_y_NBK = np.log(y_NBK[:, usable_B]) if usable_B.sum() >= MIN_RESAMPLES else np.zeros((len(S), 0, len(k_grid)))
+    ln_y_NK, x_K = np.log(y_NK), np.log(np.asarray(k_grid, dtype=np.float64))
+    ranges = [(a, b) for a in range(len(x_K)) for b in range(a + MIN_K, len(x_K) + 1)]
+    ranges.sort(key=lambda ends: (x_K[ends[0]] - x_K[ends[1] - 1], ends))  # the widest first
+    found: tuple[int, int] | None = None
+    for begin, end in ranges:
+        contrasts = _contrasts(S, x_K, ln_y_NK, ln_y_NBK, slice(begin, end))
+        if not any(_rejects(each, S) for each in contrasts[1:]):
+            found = (begin, end)
+            break
+    begin, end = found or (0, len(x_K))
+    at = slice(begin, end)
+    level, drift, bend = _fits(S, x_K, ln_y_NK, ln_y_NBK, at)
+    kappa = _level_of(drift)
+    slope = _slope_of(drift)
+    ln_C = _ln_C(level, kappa, x_K[at])
+    return JointLaw(
+        tuple(k_grid),
+        None if found is None else (k_grid[begin], k_grid[end - 1]),
+        len(ranges),
+        tuple(k_grid[at]),
+        level,
+        kappa,
+        slope,
+        None if bend is None else _level_of(bend),
+        _compare(np.log(np.asarray(S, dtype=np.float64)), x_K[at], ln_y_NK[:, at]),
+        None if ln_C is None or abs(ln_C) > 700 else float(np.exp(ln_C)),
+    )
+
+
+def _ln_C(level: PowerLawFit, kappa: Estimate, x_K: Floats) -> float | None:
+    if level.alpha is None or kappa.value is None or "ln_C_ref" not in level.params:
+        return None
+    return float(level.params["ln_C_ref"] + level.alpha * np.log(level.params["S_ref"]) + kappa.value * x_K.mean())
+
+
+def _fits(
+    S: Sequence[float], x_K: Floats, ln_y_NK: Floats, ln_y_NBK: Floats | None, at: slice
+) -> tuple[PowerLawFit, PowerLawFit, PowerLawFit | None]:
+    """Level, exponent in k and bend of each size, each on a line in ln S: a power law of its exponential."""
+    about_K = x_K[at] - x_K[at].mean()
+    design_KP = np.column_stack([np.ones(len(about_K)), about_K, about_K**2])
+    line_PK = np.linalg.pinv(design_KP[:, :2])
+    rows = [line_PK[0], -line_PK[1]]
+    if len(about_K) >= MIN_K:
+        rows.append(np.linalg.pinv(design_KP)[2])
+    fits = []
+    for row_K in rows:
+        z_BN = None if ln_y_NBK is None else np.exp((ln_y_NBK[:, :, at] @ row_K).T)
+        fits.append(fit_power_law(S, np.exp(ln_y_NK[:, at] @ row_K), z_BN, backtests=False))
+    return fits[0], fits[1], fits[2] if len(fits) == 3 else None
+
+
+def _contrasts(
+    S: Sequence[float], x_K: Floats, ln_y_NK: Floats, ln_y_NBK: Floats | None, at: slice
+) -> tuple[PowerLawFit, Estimate, Estimate]:
+    level, drift, bend = _fits(S, x_K, ln_y_NK, ln_y_NBK, at)
+    return level, _slope_of(drift), Estimate(None, None, None) if bend is None else _level_of(bend)
+
+
+def _slope_of(fit: PowerLawFit) -> Estimate:
+    """Change of a quantity for each ln S, from the power law of its exponential."""
+    if fit.alpha is None:
+        return Estimate(None, None, None)
+    lo, hi = fit.alpha_lo, fit.alpha_hi
+    return Estimate(-fit.alpha, None if hi is None else -hi, None if lo is None else -lo)
+
+
+def _level_of(fit: PowerLawFit) -> Estimate:
+    """The quantity itself at the mean of ln S, with its interval over documents and models."""
+    if fit.alpha is None or "ln_C_ref" not in fit.params:
+        return Estimate(None, None, None)
+    value = float(fit.params["ln_C_ref"])
+    if fit.params.get("uncertainty") is None or fit.params["interval"] is None:
+        return Estimate(value, None, None)
+    ends = Uncertainty.recall(fit.params["uncertainty"]).interval(value, np.array([1.0, 0.0]))
+    return Estimate(value, *ends)
+
+
+def _rejects(estimate: Estimate, S: Sequence[float]) -> bool:
+    """Whether an interval, widened for two tests at once (Bonferroni), leaves out 0."""
+    if estimate.value is None or estimate.lo is None or estimate.hi is None:
+        return False
+    dof = len(S) - 2
+    wider = float(stdtrit(dof, 1 - (1 - LEVEL) / 2 / _BOTH)) / student_t(dof)
+    middle, half = (estimate.lo + estimate.hi) / 2, (estimate.hi - estimate.lo) / 2 * wider
+    return not middle - half <= 0 <= middle + half
+
+
+def _compare(ln_S_N: Floats, x_K: Floats, ln_y_NK: Floats) -> tuple[FormInK, ...]:
+    """Every form by its correlated likelihood, and by what the smaller sizes say of the largest."""
+    smaller = ln_S_N < ln_S_N.max()
+    forms = []
+    for form in KForm:
+        n_parameters = _design(form, ln_S_N[:1], x_K)[0].shape[1]
+        if n_parameters >= ln_y_NK.size:
+            continue
+        loglik, reach, _ = _fit(form, ln_S_N, x_K, ln_y_NK)
+        m = n_parameters + 2  # the scatter and its reach
+        error = None
+        if len(np.unique(ln_S_N[smaller])) >= 3:
+            _, _, theta_P = _fit(form, ln_S_N[smaller], x_K, ln_y_NK[smaller])
+            left_NK = ln_y_NK[~smaller] - _design(form, ln_S_N[~smaller], x_K) @ theta_P
+            error = float(np.sqrt(np.mean(left_NK**2)))
+        forms.append(
+            FormInK(form, n_parameters, 2 * m - 2 * loglik, m * float(np.log(ln_y_NK.size)) - 2 * loglik, reach, error)
+        )
+    return tuple(forms)
+
+
+def _design(form: KForm, ln_S_N: Floats, x_K: Floats) -> Floats:
+    """Shape [N, K, P]."""
+    x_NK, s_NK = np.broadcast_arrays(x_K - x_K.mean(), ln_S_N[:, None])
+    one_NK = np.ones_like(x_NK)
+    own_NKK = np.broadcast_to(np.eye(len(x_K)), (len(ln_S_N), len(x_K), len(x_K)))
+    if form is KForm.joint:
+        return np.stack([one_NK, -x_NK, -s_NK], axis=-1)
+    if form is KForm.drifting:
+        return np.stack([one_NK, -x_NK, -s_NK, -x_NK * s_NK], axis=-1)
+    if form is KForm.levels:
+        return np.concatenate([own_NKK, -s_NK[..., None]], axis=-1)
+    return np.concatenate([own_NKK, -own_NKK * s_NK[..., None]], axis=-1)
+
+
+def _fit(form: KForm, ln_S_N: Floats, x_K: Floats, ln_y_NK: Floats) -> tuple[float, float, Floats]:
+    """The largest log-likelihood over the reach of the correlation, that reach, and the parameters of the mean."""
+    design_NKP = _design(form, ln_S_N, x_K)
+    best: tuple[float, float, Floats] = (-np.inf, 0.0, np.zeros(design_NKP.shape[-1]))
+    for reach in _REACHES:
+        white_KK, ln_det = _whitening(x_K, reach)
+        white_XP = (white_KK @ design_NKP).reshape(-1, design_NKP.shape[-1])
+        white_X = (ln_y_NK @ white_KK.T).ravel()
+        theta_P: Floats = np.asarray(np.linalg.lstsq(white_XP, white_X, rcond=None)[0], dtype=np.float64)
+        variance = float(np.mean((white_X - white_XP @ theta_P) ** 2))
+        if variance <= 0:
+            continue
+        n = ln_y_NK.size
+        loglik = -n / 2 * (np.log(2 * np.pi * variance) + 1) - len(ln_S_N) / 2 * ln_det
+        if loglik > best[0]:
+            best = (float(loglik), float(reach), theta_P)
+    return best
+
+
+def _whitening(x_K: Floats, reach: float) -> tuple[Floats, float]:
+    """What makes residuals with correlation exp(-distance / reach) independent, and ln of the determinant of that."""
+    white_KK, ln_det = np.eye(len(x_K)), 0.0
+    for at, (before, after) in enumerate(pairwise(x_K), 1):
+        rho = float(np.exp(-(after - before) / reach))
+        own = 1 - rho**2
+        white_KK[at] = 0.0
+        white_KK[at, at - 1 : at + 1] = np.array([-rho, 1.0]) / np.sqrt(own)
+        ln_det += float(np.log(own))
+    return white_KK, ln_det

@@ -1,0 +1,97 @@
+"""The verb closure on drawn stores: what its rows say, by plain sums, and a form that one file adds."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rbpx.laws import rank_form, rank_forms
+from tests.support.commands import here
+from tests.support.stores import columns_of, runs_by_size
+from tests.support.synthetic import Truth, write_store
+
+FORM = '''"""Ranks of which each is as frequent as any other."""
+
+import numpy as np
+
+from rbpx.laws.rank_form import Floats, Places, RankForm, Shares
+
+
+def _shares(theta: Floats, places: Places) -> Shares:
+    return places.one(theta[..., :1] * np.log1p(places.x_Q))
+
+
+FORM = RankForm("flat", "(1 + x)^a", ("a",), ((-1.0,),), _shares)
+'''
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five sizes whose -ln RBP_k are a power law in S and in k, up to chance."""
+    store = tmp_path_factory.mktemp("closure") / "store"
+    write_store(store, Truth(scatter=0.01), seed=3)
+    return store
+
+
+def ask(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
+    told = here("closure", "resamples=40", *words, "--store", store, "--format", "json", cwd=cwd, check=0).stdout
+    rows: list[dict[str, Any]] = json.loads(told)
+    return rows
+
+
+def test_rows_are_those_of_every_form_and_measured_as_counted(drawn: Path, cwd: Path) -> None:
+    rows = ask(drawn, cwd, "k=[1,10,100]")
+    forms = [row for row in rows if row["kind"] == "form"]
+    assert {row["distribution"] for row in forms} == set(rank_form.rank_forms())
+    assert [row["n_inside"] for row in forms] == sorted((row["n_inside"] for row in forms), reverse=True)
+    largest = sorted((drawn / "runs").iterdir())[-1]
+    tokens = columns_of(largest, "tokens")
+    rank = tokens["greater"] + tokens["ties"] + 1
+    quantities = [row for row in rows if row["kind"] == "quantity" and row["distribution"] == "power_law"]
+    assert [row["k"] for row in quantities] == [1, 10, 100, None, None]
+    for row in quantities[:3]:
+        assert row["measured"] == pytest.approx(-math.log(np.mean(rank <= row["k"])), rel=1e-9)
+        assert row["predicted_lo"] < row["predicted"] < row["predicted_hi"]
+        assert row["inside"] == (row["predicted_lo"] <= row["measured"] <= row["predicted_hi"])
+        assert row["error"] == pytest.approx(row["predicted"] / row["measured"] - 1)
+    assert quantities[-1]["measured"] == pytest.approx(float(-tokens["logprob"].mean()), rel=1e-6)
+    best = min(forms, key=lambda row: row["behind"])
+    assert best["behind"] == 0
+    assert all(row["closes"] == (row["n_inside"] == row["n_scored"] > 0) for row in forms if row["status"] == "ok")
+    residuals = [row for row in rows if row["kind"] == "residual"]
+    assert sum(row["n_tokens"] for row in residuals) == len(rank)
+    first = residuals[0]
+    assert (first["first_rank"], first["n_tokens"]) == (1, int((rank == 1).sum()))
+
+
+def test_the_separate_law_is_that_of_the_smaller_sizes(drawn: Path, cwd: Path) -> None:
+    runs = sorted((drawn / "runs").iterdir())
+    S = [float(run.name.removeprefix("synthetic")) for run in runs]
+    y = [-math.log(np.mean(columns_of(run, "tokens")["greater"] < 10)) for run in runs]
+    said = math.exp(np.polyval(np.polyfit(np.log(S[:-1]), np.log(y[:-1]), 1), math.log(S[-1])))
+    (row, *_) = [row for row in ask(drawn, cwd, "k=[10]") if row["kind"] == "quantity" and row["k"] == 10]
+    assert row["separate"] == pytest.approx(said, rel=1e-9)
+
+
+def test_a_file_more_is_a_row_more(
+    drawn: Path, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "flat.py").write_text(FORM, encoding="utf-8")
+    monkeypatch.setattr(rank_forms, "__path__", [*rank_forms.__path__, str(tmp_path)])
+    rank_form.rank_forms.cache_clear()
+    try:
+        printed = here("closure", "k=[1,10]", "resamples=40", "--store", drawn, cwd=cwd, check=0).stdout
+    finally:
+        rank_form.rank_forms.cache_clear()
+    assert " flat " in printed
+
+
+def test_halves_of_ranks_have_no_form_and_three_sizes_are_too_few(drawn: Path, cwd: Path) -> None:
+    assert "mid ranks" in here("closure", "ties=mid", "--store", drawn, cwd=cwd, check=0).stdout
+    sizes = ",".join(list(runs_by_size(drawn))[:3]) if list(runs_by_size(drawn)) else "1000,10000,100000"
+    few = here("closure", f"size=[{sizes}]", "--store", drawn, cwd=cwd)
+    assert few.returncode == 2
+    assert len(few.stderr.strip().splitlines()) == 1
