@@ -91,6 +91,8 @@ form=chinchilla   equation of a surface: chinchilla, kaplan, data_constrained, a
 objective=log_huber  or huber, least_squares: what a surface minimises; delta=0.001: where Huber's loss turns linear""",
     "budgets": """\
 budgets=C         training FLOPs whose best S and D are asked for: budgets='[1e18,1e20]'""",
+    "register": """\
+register=NAME     writes what is predicted into the store for good, before such a model is measured (see forecasts)""",
     "checkpoints": """\
 checkpoints=all   or last: of each training only its last checkpoint counts""",
     "warm_up": """\

@@ -1,6 +1,7 @@
 """The typed request of a command: its keys, their checks, and the values that they stand for."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -53,6 +54,7 @@ class Request:
     variant: Any = None
     a: Any = None
     b: Any = None
+    register: Any = None
     method: Any = "ols"
     ties: Ties | None = None
     limit: int = LARGEST_SAMPLE
@@ -103,6 +105,7 @@ class Request:
             raise RbpxError(f"spreadsheet=true is for csv, not format={self.format.value}; drop one of them")
         self._check_official()
         self._check_surface()
+        self._check_register()
         if self.protocol is not None and self.dataset is not None and self.dataset.has_items:
             self.protocol = self.protocol.of_items()
         self.sizes()
@@ -150,6 +153,14 @@ class Request:
         tokens = self.tokens_to_predict()
         if tokens:
             pairs(self.targets(), tokens)
+
+    def _check_register(self) -> None:
+        check_name("register", self.register)
+        if self.register is not None and not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", self.register):
+            raise RbpxError(
+                f"register={self.register!r} is not a name of a forecast; give up to 100 letters, digits and . _ -, as "
+                "in register=june"
+            )
 
     def asked(self) -> dict[str, str]:
         """What is asked, in plain values; without where it is looked for, and whether it is computed in any case."""

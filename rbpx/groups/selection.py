@@ -207,8 +207,7 @@ def select(
         RbpxError: the request names a model that is not a family, or two runs of a group have the same S and are not
             known to be replicates.
     """
-    runs = select_runs(connection, request, cell_keys)
-    groups = [Group(tuple(members), request.ties or rule_of(members[0].protocol)) for members in _grouped(runs)]
+    groups = select_alike(connection, request, cell_keys)
     of_size = [group for group in groups if not group.has_trainings]
     if groups and not of_size:
         raise RbpxError(f"{_no_law_of_size(groups[0])}")
@@ -216,6 +215,14 @@ def select(
         if group.has_trainings:
             logging.getLogger(__name__).warning(_no_law_of_size(group))
     return [_checked(group) for group in of_size]
+
+
+def select_alike(
+    connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
+) -> list[Group]:
+    """All runs that a request selects, in groups of what is alike, for questions that fit no law to a group."""
+    runs = select_runs(connection, request, cell_keys)
+    return [Group(tuple(members), request.ties or rule_of(members[0].protocol)) for members in _grouped(runs)]
 
 
 def _no_law_of_size(group: Group) -> str:

@@ -11,6 +11,7 @@ import pyarrow.dataset
 from pyarrow.fs import LocalFileSystem
 
 from rbpx.store import schema
+from rbpx.store.forecasts import rows_of
 from rbpx.store.integrity import sound_files, sound_runs, warn_of_losses
 from rbpx.store.messages import warn_damage
 from rbpx.store.store import Record, Store
@@ -26,7 +27,12 @@ ALSO_BY_FILE = {  # beside the runs
     "imported": schema.OBSERVATIONS,
     "temperatures": schema.TEMPERATURES,
 }
-BY_RECORD = {"fits": schema.FITS, "rank_fits": schema.RANK_FITS, "failures": schema.FAILURES}
+BY_RECORD = {
+    "fits": schema.FITS,
+    "rank_fits": schema.RANK_FITS,
+    "failures": schema.FAILURES,
+    "forecasts": schema.FORECASTS,
+}
 _VERIFIED = pyarrow.dataset.ParquetFileFormat(
     default_fragment_scan_options=pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
@@ -62,9 +68,11 @@ def dataset(store: Store, relation: str) -> Any:
 
 
 def table(store: Store, relation: str) -> pa.Table:
-    """`runs`, `fits`, `rank_fits` or `failures` as a table."""
+    """`runs`, or a relation of `BY_RECORD`, as a table."""
     if relation == "runs":
         return _table(_run_rows(store), schema.RUNS)
+    if relation == "forecasts":
+        return _table([row for record in store.records(relation) for row in rows_of(record)], schema.FORECASTS)
     return _table(list(store.records(relation)), BY_RECORD[relation])
 
 

@@ -7,6 +7,7 @@ temperatures/<run_id>.parquet   losses of a run's documents at other temperature
 imports/<source>-<digest>.parquet   other people's observations, with their provenance
 samples/<key>.parquet   the documents drawn from a hub's dataset
 fits/ rank_fits/ failures/   one JSON record per file
+forecasts/            predictions registered before their model came (`forecasts`), a JSON record per file
 answers/              what questions printed, to be printed again (`answers`)
 written/<kind>/<file>   what was written beside the runs (`ledger`), so that a deletion is noticed
 """
@@ -58,7 +59,7 @@ _LAYOUT: dict[str, Any] = {
     },
     "documents": {},
 }
-KINDS = ("cells", "fits", "rank_fits", "failures")  # of records
+KINDS = ("cells", "fits", "rank_fits", "failures", "forecasts")  # of records
 # Computed from runs, hundreds at once, and recomputed by the same command: waiting for the disk after each would take
 # longer than the fits (10 ms a record). After a crash of the machine the seal shows which of them were lost.
 _COMPUTED = ("fits", "rank_fits")
@@ -195,7 +196,7 @@ class Store:
             ledger.enter(path)
 
     def write_record(self, kind: str, name: str, record: Record) -> None:
-        """Write one record of `cells`, `fits`, `rank_fits` or `failures`; a record of the same name is replaced.
+        """Write one record of one of `KINDS`; a record of the same name is replaced.
 
         What is computed from runs is only logged as not kept where the store is read-only: it can be computed again.
 

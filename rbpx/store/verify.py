@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from rbpx.errors import DamageError, RbpxError, first_line
 from rbpx.files.sealed import read_sealed
+from rbpx.store.forecasts import forecast_id, lost_before
 from rbpx.store.imports import imported_run_ids, provenance
 from rbpx.store.integrity import (
     UNREADABLE,
@@ -34,13 +35,15 @@ _AGAIN = {
     "import": "import the file again",
 }
 
+_MADE_AGAIN = {"forecasts": "rbpx store merge OTHER from a store that has it"}  # the model may have come meanwhile
+
 
 @dataclass(frozen=True)
 class Fault:
     """Something wrong in a store.
 
     Attributes:
-        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `vocab`, `temperatures`, `import` or `folder`.
+        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `forecast`, `vocab`, `temperatures`, `import` or `folder`.
         name: of the run, the record or the file.
         fault: what is wrong.
         remedy: what to do.
@@ -60,7 +63,7 @@ class Verified:
         faults: what is wrong, runs first.
         n_runs: runs checked.
         n_cells: requests checked.
-        n_records: fits, rank_fits and failures checked.
+        n_records: fits, rank_fits, failures and forecasts checked.
         n_files: vocabularies, temperatures and imports checked.
         n_bytes: read and hashed, of all runs.
         n_tokens: rows of `tokens` in sound runs.
@@ -171,7 +174,7 @@ def _readable(store: Store, kind: str, faults: list[Fault]) -> Iterator[Record]:
         except FileNotFoundError:  # removed by another process since it was listed
             continue
         except (OSError, ValueError) as problem:
-            remedy = f"remove {kind}/{path.name}, then run the line that made it again"
+            remedy = f"remove {kind}/{path.name}, then {_MADE_AGAIN.get(kind, 'run the line that made it again')}"
             faults.append(Fault(kind.removesuffix("s"), path.stem, f"it is corrupt ({problem})", remedy))
             continue
         wrong = record_fault(path, record)
@@ -193,6 +196,9 @@ def _record_faults(store: Store, kind: str, record: Record) -> Iterator[Fault]:
         if gone:
             name = record["fit_id"] if kind == "fits" else record["run_id"]
             yield Fault(kind.removesuffix("s"), name, f"its run {gone[0]} is not there", "rbpx store gc")
+    for before in lost_before(store, record) if kind == "forecasts" else ():
+        fault = f"it was registered after {before}, which is gone or has changed"
+        yield Fault("forecast", forecast_id(record), fault, _MADE_AGAIN["forecasts"])
 
 
 def _file_faults(store: Store) -> list[Fault]:
@@ -221,7 +227,8 @@ def _losses(store: Store) -> Iterator[Fault]:
         fault, remedy = f"{folder}/{path.name} is in iCloud, not on this machine", "download it"
         if not is_evicted(path):
             fault = f"{folder}/{path.name} was written and is gone"
-            remedy = f"{_AGAIN.get(kind, 'run the line that made it again')}; if it was meant to go, rbpx store gc"
+            again = _AGAIN.get(kind) or _MADE_AGAIN.get(folder, "run the line that made it again")
+            remedy = f"{again}; if it was meant to go, rbpx store gc"
         yield Fault(kind, path.stem, fault, remedy)
     for tokenizer_hash, run_id in lost_vocabularies(store).items():
         fault = f"vocab/{tokenizer_hash}.parquet is gone, and run {run_id} refers to it"

@@ -130,7 +130,7 @@ def _verify(store: "Store", request: "Request") -> None:
         number_of(result.n_tokens, "token"),
         f"{result.n_bytes / 2**20:,.1f} MiB",
         number_of(result.n_cells, "cell"),
-        number_of(result.n_records, "fit or failure", "fits and failures"),
+        number_of(result.n_records, "fit, forecast or failure", "fits, forecasts and failures"),
         number_of(result.n_files, "file beside them", "files beside them"),
     )
     summary = f"store {store.root}: {', '.join(counts)}"
