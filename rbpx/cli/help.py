@@ -15,6 +15,8 @@ model=FAMILY      {models}
                   model=hub model.id=ORG/NAME or a folder; model.revision=step1000, a list, all or log: checkpoints""",
     "model.pickled": """\
 model.pickled=true  take weights from pytorch_model.bin where there are no safetensors; tensors only, no code is run""",
+    "model.quantise": """\
+model.quantise=KIND  weights of linear layers rounded to int8, int4 or nf4 by torchao (pip install 'rbpx[quantise]')""",
     "model.bos": """\
 model.bos=RULE    tokenizer (default): special tokens as the tokenizer adds them; add: exactly one BOS; none""",
     "size": """\

@@ -21,7 +21,14 @@ GRID_KEYS: Final = (
         "device",
     ),
 )
-RARE_GRID_KEYS: Final = ("model.pickled", "dataset.draw", "protocol.padding", "memory", "deterministic")
+RARE_GRID_KEYS: Final = (
+    "model.pickled",
+    "dataset.draw",
+    "protocol.padding",
+    "memory",
+    "deterministic",
+    "model.quantise",
+)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def score(y: float, lo: float, hi: float, measured: float) -> Score | None:
         measured: what the model showed.
 
     Source:
-        T. Gneiting and A. E. Raftery, Strictly Proper Scoring Rules, Prediction, and Estimation, JASA 102, 2007, eq. 43.
+        T. Gneiting, A. E. Raftery, Strictly Proper Scoring Rules, Prediction, and Estimation, JASA 102, 2007, eq. 43.
     """
     values = (y, lo, hi, measured)
     signs = {math.copysign(1.0, value) for value in values if value != 0 and math.isfinite(value)}

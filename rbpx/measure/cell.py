@@ -17,6 +17,7 @@ import pyarrow as pa
 import torch
 
 from rbpx.config.grid import Cell
+from rbpx.config.options import Quantise
 from rbpx.config.protocol import HARNESS, SHORTEST
 from rbpx.data.corpus import Document
 from rbpx.data.hub_texts import Sample
@@ -27,6 +28,7 @@ from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import TokenRows, measure_windows
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
 from rbpx.models.load import LoadedModel
+from rbpx.models.quantise import RECIPE
 from rbpx.store import schema
 from rbpx.store.store import Record, Store, now
 from rbpx.version import __version__
@@ -82,6 +84,7 @@ def measure_cell(
             f"float32 logits, {loaded.head.after}",
             *protocol.departures(),
             *(["deterministic"] if cell.deterministic else []),
+            *([] if cell.quantise is None else [RECIPE[Quantise(cell.quantise)]]),
         ]
     )
     facts: Record | None = None
@@ -97,7 +100,8 @@ def measure_cell(
             "stride": protocol.stride,
             "padding": protocol.padding.value,
             "bos": protocol.bos.value,
-            "dtype": cell.dtype,
+            "dtype": cell.precision,
+            "quantise": cell.quantise,
             "deterministic": cell.deterministic,
             "head": loaded.head.after,
             "non_embedding_params": loaded.non_embedding_params,
@@ -118,7 +122,7 @@ def measure_cell(
             "wall_s": wall_s,
             "peak_mib": _peak_mib(processes.device),
             "started_at": started_at,
-            "versions": versions(),
+            "versions": versions() | ({} if cell.quantise is None else {"torchao": version("torchao")}),
         }
     record = {
         "cell_key": cell.key,

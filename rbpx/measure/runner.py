@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from rbpx.config.grid import INCOMPLETE, Cell, cells
-from rbpx.config.options import Chunk, Device
+from rbpx.config.options import Chunk, Device, Quantise
 from rbpx.config.placement import Split
 from rbpx.config.process import is_main_process
 from rbpx.config.request import Request
@@ -213,7 +213,7 @@ def _by_model(missing: Sequence[tuple[_Grid, Cell]]) -> list[list[tuple[_Grid, C
     """The cells grouped by model, models in order of their first cell."""
     groups: dict[tuple[object, ...], list[tuple[_Grid, Cell]]] = {}
     for grid, cell in missing:
-        model = (grid.store.root, cell.model, cell.model_hash, cell.revision, cell.dtype, cell.pickled)
+        model = (grid.store.root, cell.model, cell.model_hash, cell.revision, cell.precision, cell.pickled)
         groups.setdefault(model, []).append((grid, cell))
     return list(groups.values())
 
@@ -227,7 +227,10 @@ def _model_loader(cell: Cell, processes: ProcessGroup, store: Store, split: Spli
 
         hashes = store.root / "hashes.json"
         try:
-            return load_model(cell.model, cell.revision, cell.dtype, processes.device, hashes, cell.pickled, split)
+            quantise = None if cell.quantise is None else Quantise(cell.quantise)
+            return load_model(
+                cell.model, cell.revision, cell.dtype, processes.device, hashes, cell.pickled, split, quantise
+            )
         except RbpxError as problem:
             return problem
 

@@ -22,7 +22,14 @@ _URL = re.compile(r"[a-z][a-z0-9]+://.")
 _KINDS = (
     *("runs", "cells", "vocab", "imports", "samples", "temperatures", "fits", "rank_fits", "failures", "forecasts"),
 )
-_PRUNED = ("runs", "cells", "imports", "temperatures", "failures", "forecasts")  # fits are kept: they may have been made here
+_PRUNED = (
+    "runs",
+    "cells",
+    "imports",
+    "temperatures",
+    "failures",
+    "forecasts",
+)  # fits are kept: they may have been made here
 _THREADS = 16
 _CONNECT_S, _REQUEST_S = 5, 60
 

@@ -91,6 +91,7 @@ RUNS = pa.schema(
         ("padding", pa.string()),
         ("bos", pa.string()),
         ("dtype", pa.string()),
+        ("quantise", pa.string()),
         ("deterministic", pa.bool_()),
         ("head", pa.string()),
         ("non_embedding_params", pa.int64()),

@@ -15,7 +15,7 @@ from rbpx.store.verify import verify
 from tests.store.test_damage import faults, flipped, run_of
 from tests.support.commands import Answer, here
 from tests.support.stores import Family, manifests, runs_by_size
-from tests.support.synthetic import Truth, TrueSurface, write_store, write_surface
+from tests.support.synthetic import TrueSurface, Truth, write_store, write_surface
 
 LAWS = ("laws=[rbp,cross_entropy]", "k=[1,10]", "resamples=20")
 
@@ -58,7 +58,9 @@ def test_a_model_is_forecast_then_measured_then_scored(own_store: Path, family: 
     here("store", "rm", run_of(own_store, "l"), "--store", own_store, cwd=cwd, check=0)
     register(own_store, cwd, "june", f"S={S}")
     said = here("predict", *LAWS, f"S={S}", "--format", "json", "--store", own_store, cwd=cwd, check=0).stdout
-    answers = {(r["law"], r["k"]): r for r in json.loads(said) if r["method"] == "combined" and r["kind"] == "prediction"}
+    answers = {
+        (r["law"], r["k"]): r for r in json.loads(said) if r["method"] == "combined" and r["kind"] == "prediction"
+    }
     *waiting, whole = forecasts(own_store, cwd)
     assert len(waiting) == 3
     assert {row["outcome"] for row in waiting} == {"waiting"}

@@ -94,7 +94,9 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         for run in came:
             key = (*run.run_ids, run.revision, row["ties"])
             if key not in measured:
-                asked = [each for each in rows if each["ties"] == row["ties"] and is_of(each, each["S"], each["D"], run)]
+                asked = [
+                    each for each in rows if each["ties"] == row["ties"] and is_of(each, each["S"], each["D"], run)
+                ]
                 measured[key] = _measured(connection, run, Ties(row["ties"]), asked, request)
             forecasts.append(_scored(row, run, measured[key].get((row["law"], row["k"])), times))
         if not came:

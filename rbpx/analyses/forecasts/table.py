@@ -32,9 +32,8 @@ def show(results: Sequence[Forecasts]) -> None:
         put(screen, table)
         screen.print(_coverage(each), soft_wrap=True)
     screen.print(
-        "In sd: (ln measured - ln predicted) over the sd that the interval stands for. Too late: the model was measured "
-        "before the forecast was registered, so it does not count. The id stands for all that was predicted: a forecast "
-        "that is edited has another.",
+        "In sd: (ln measured - ln predicted) over the sd that the interval stands for. Too late: measured before the "
+        "forecast was registered, so it does not count. The id stands for all that was predicted.",
         soft_wrap=True,
     )
 

@@ -24,9 +24,7 @@ _LOGGER = logging.getLogger(__name__)
 _COMPUTE = ("numpy", "scipy", "lmfit", "duckdb")
 
 
-def check(
-    connection: duckdb.DuckDBPyConnection, store: Store, groups: Sequence[Group], request: Request
-) -> None:
+def check(connection: duckdb.DuckDBPyConnection, store: Store, groups: Sequence[Group], request: Request) -> None:
     """Refuse what cannot be registered, before anything is computed.
 
     Raises:
@@ -73,7 +71,9 @@ def register_answers(store: Store, name: str, group: Group, answers: Sequence[Re
         if None not in (answer["y"], answer["lo"], answer["hi"]):
             predictions.append(answer | {"points_hash": digest(points)})
     if not predictions:
-        raise RbpxError(f"register={name}: no law of {group.title} predicts an interval, so there is nothing to register")
+        raise RbpxError(
+            f"register={name}: no law of {group.title} predicts an interval, so there is nothing to register"
+        )
     facts = {name_: group.names()[name_] for name_ in NAMES} | {"versions": _versions()}
     known = register(store, name, facts, predictions)
     _LOGGER.info(
