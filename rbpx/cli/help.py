@@ -67,6 +67,8 @@ device=auto       or cpu, cuda; tokens_per_batch=4096 changes speed, and by roun
     "deterministic": """\
 deterministic=false  or true: the same bits for any tokens_per_batch; a window a pass, one thread a process
                   (another number of processes may still move the last bit of a logprob)""",
+    "best": """\
+best=0            or 5: keeps the five best tokens of each place, for view; reads the model twice, 25 bytes a token""",
     "memory": """\
 device=split      a model larger than one GPU, over all GPUs, memory and disk; memory='{{0: 20GiB, cpu: 60GiB}}' limits
                   each of them, and what it does not name holds nothing""",

@@ -25,6 +25,7 @@ ITEM_SLICES = ("category", "domain")  # of the items of a task
 SLICES = ("position", "frequency", *ITEM_SLICES)
 SEED = 42
 LARGEST_SAMPLE = 1000  # documents, as in the RBP paper
+N_BEST = 5  # tokens that are kept of each place where they are asked for
 DEFAULT_K = (1, 10, 100, 500, 1000, 2500, 10000)
 
 
@@ -44,6 +45,7 @@ class Request:
     memory: Any = None  # a dict; Hydra adds no keys to one that is typed
     tokens_per_batch: int = 4096
     deterministic: bool = False
+    best: int = 0
     seed: int = SEED
     k: Any = None
     n: Any = None
@@ -97,6 +99,10 @@ class Request:
             limit = getattr(self, name)
             if limit is not None and not 0 < limit < math.inf:
                 raise RbpxError(f"{name}={limit} is not a positive number of {unit}; give one, or leave it out")
+        if self.best not in (0, N_BEST):
+            raise RbpxError(
+                f"best={self.best} is not kept; give best={N_BEST} for the five best tokens, or leave it out"
+            )
         if self.model is not None:
             self.model.revisions()
         if self.plot and self.format is not Format.table:

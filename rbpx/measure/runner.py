@@ -153,7 +153,7 @@ def _measure_on(device: Device, grids: Sequence[_Grid], number: int, n_jobs: int
     processes = _init_process_group(device) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else None
     missing: list[tuple[_Grid, Cell]] = []
     for grid in grids:
-        stored = [cell.key for cell in grid.cells if grid.store.cell(cell.key) is not None]
+        stored = [cell.key for cell in grid.cells if _is_stored(cell, grid)]
         if processes is not None:
             stored = processes.broadcast(stored)  # all must agree, or some would wait for cells that others skip
         grid.cell_keys.extend(stored)
@@ -180,6 +180,14 @@ def _measure_on(device: Device, grids: Sequence[_Grid], number: int, n_jobs: int
                         prefetcher.wait()
                         start_next = partial(prefetcher.start_next, i)
                         _measure(cell, grid, load, processes, progress, len(missing), start_next)
+
+
+def _is_stored(cell: Cell, grid: _Grid) -> bool:
+    """Whether the store holds the run of a cell, and its best tokens where they are asked for."""
+    record = grid.store.cell(cell.key)
+    if record is None or not grid.request.best:
+        return record is not None
+    return grid.store.beside_file("best", record["run_id"]).is_file()
 
 
 def _note_training(grid: _Grid, cell_keys: Collection[str]) -> None:
@@ -266,9 +274,9 @@ def _measure(
                 advance = progress.begin(f"{cell.family} {cell.size}", n_tokens, processes.world_size)
                 return beat.follow(n_tokens, advance, processes.world_size)
 
-            budget = grid.request.batch_budget
+            budget, keeps_best = grid.request.batch_budget, grid.request.best > 0
             with repeatable() if cell.deterministic else nullcontext():
-                record = measure_cell(cell, grid.sample, load, store, processes, budget, config, begin)
+                record = measure_cell(cell, grid.sample, load, store, processes, budget, config, begin, keeps_best)
     except BrokenPipeError:  # whoever read what is printed has seen enough
         raise
     except Exception as raised:

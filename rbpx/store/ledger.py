@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 FOLDER: Final = "written"
-KINDS: Final = ("cells", "fits", "rank_fits", "imports", "temperatures", "forecasts")
+KINDS: Final = ("cells", "fits", "rank_fits", "imports", "temperatures", "best", "forecasts")
 
 
 def enter(path: Path) -> None:

@@ -14,6 +14,7 @@ RELATIONS: Final = {
     "and ties are null where it is a loss or an accuracy alone; `rbp_at(k, ties)` is a relation of the same columns at "
     "any k.",
     "temperatures": "One row for each document and inverse temperature of a run, once `temperature` measured them.",
+    "best": "One row for each scored token of a run that was measured with `best=5`.",
     "fits": "One row for each fitted law.",
     "rank_fits": "One row for each distribution fitted to the ranks of a run.",
     "failures": "One row for each cell that was not measured, and why.",
@@ -77,6 +78,7 @@ COLUMNS: Final = {
     "k": "rank up to which a token is a hit; null where a law has none",
     "law": "name of the law",
     "lo": "lower end of the 95 % interval of one new model",
+    "logprobs": "log-probabilities of token_ids, nats",
     "loglik": "log-likelihood of the ranks, nats",
     "logprob": "log-probability of the true token, nats",
     "method": "how it was fitted: ols, weighted, offset, robust, mle or surface",
@@ -124,6 +126,7 @@ COLUMNS: Final = {
     "ties": "in `tokens` and `rank_counts`: tokens other than the true one with exactly its logit; elsewhere the tie "
     "rule: pessimistic, optimistic or mid",
     "token_id": "the true token",
+    "token_ids": "the five tokens with the greatest logits, the best first",
     "tokenizer_hash": "hash of its vocabulary, merges and special tokens",
     "tokens_per_s": "speed, scored tokens a second",
     "total_params": "all parameters, tied ones once",

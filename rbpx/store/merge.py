@@ -13,7 +13,7 @@ from rbpx.store import ledger
 from rbpx.store.imports import adopt, imported_run_ids
 from rbpx.store.integrity import file_fault, run_fault
 from rbpx.store.names import record_fault
-from rbpx.store.store import Record, Store
+from rbpx.store.store import BESIDE, Record, Store
 
 _ALSO = ("vocab", "samples")  # folders of files that are named by their contents
 
@@ -28,7 +28,7 @@ class Merged:
 
     Attributes:
         copied: kind -> how many: runs, cells, fits, rank_fits, failures, forecasts, vocab, samples,
-            temperatures, observations.
+            temperatures, best, observations.
         already_here: kind -> how many were in this store before.
         skipped: a line for each thing that was not copied, and why.
     """
@@ -58,9 +58,10 @@ def merge(store: Store, other: Store, advance: Callable[[], None] = lambda: None
     for run_id in other.run_ids():
         _bring_run(store, other, run_id, merged)
         advance()
-    for path in other.temperature_files():
-        if store.has_run(path.stem):
-            _bring_file(store, other, path, "temperatures", merged)
+    for kind in BESIDE:
+        for path in other.beside_files(kind):
+            if store.has_run(path.stem):
+                _bring_file(store, other, path, kind, merged)
     for path in other.import_files():
         _bring_import(store, path, merged)
     _bring_records(store, other, merged)

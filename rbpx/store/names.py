@@ -14,7 +14,8 @@ from rbpx.store.record_values import value_fault
 
 COPY_OF: Final = "it is a copy of "  # how a fault begins whose cure is to remove the file, and nothing else
 FOLDERS: Final = (
-    *("runs", "cells", "fits", "rank_fits", "failures", "vocab", "imports", "temperatures", "samples", "forecasts"),
+    *("runs", "cells", "fits", "rank_fits", "failures", "vocab", "imports", "temperatures", "best", "samples"),
+    "forecasts",
 )
 _HARMLESS: Final = {"@eadir", "__macosx", "$recycle.bin", "system volume information", "lost+found"}
 _KIND: Final = re.compile(rf"(?<![a-z_])({'|'.join(FOLDERS)})(?![a-z_])")
@@ -78,13 +79,13 @@ def misnamed(path: Path, record: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def file_misnamed(path: Path, table: pa.Table) -> str | None:
-    """What is wrong with a file of `vocab`, `temperatures` or `imports` whose rows are not those of its name."""
+    """What is wrong with a file of `vocab`, `imports` or beside runs whose rows are not those of its name."""
     kind = path.parent.name
     if kind == "imports":
         own = "-".join(sorted(map(str, table["source"].unique().to_pylist()))) + f"-{digest_of_rows(table)}"
         wrong = "its rows are not those that its name stands for"
-    elif kind in ("vocab", "temperatures"):
-        column, what = {"vocab": ("tokenizer_hash", "tokenizer"), "temperatures": ("run_id", "run")}[kind]
+    elif kind in ("vocab", "temperatures", "best"):
+        column, what = ("tokenizer_hash", "tokenizer") if kind == "vocab" else ("run_id", "run")
         own = "-".join(map(str, table[column].unique().to_pylist()))
         wrong = f"it is of another {what} than its name says"
     else:

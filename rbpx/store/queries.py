@@ -205,6 +205,7 @@ RELATIONS = (
     "vocab",
     "observations",
     "temperatures",
+    "best",
     "fits",
     "rank_fits",
     "failures",

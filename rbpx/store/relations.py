@@ -3,6 +3,7 @@
 import json
 import logging
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from rbpx.store import schema
 from rbpx.store.forecasts import rows_of
 from rbpx.store.integrity import sound_files, sound_runs, warn_of_losses
 from rbpx.store.messages import warn_damage
-from rbpx.store.store import Record, Store
+from rbpx.store.store import BESIDE, Record, Store
 
 _LOGGER = logging.getLogger(__name__)
 BY_FILE = {
@@ -26,6 +27,7 @@ ALSO_BY_FILE = {  # beside the runs
     "vocab": schema.VOCAB,
     "imported": schema.OBSERVATIONS,
     "temperatures": schema.TEMPERATURES,
+    "best": schema.BEST,
 }
 BY_RECORD = {
     "fits": schema.FITS,
@@ -39,13 +41,10 @@ _VERIFIED = pyarrow.dataset.ParquetFileFormat(
 
 
 def files(store: Store, relation: str) -> list[str]:
-    """Parquet files of `tokens`, `rank_counts`, `documents`, `vocab`, `imported` or `temperatures`."""
+    """Parquet files of `tokens`, `rank_counts`, `documents`, `vocab`, `imported`, or one of `BESIDE`."""
     if relation in ALSO_BY_FILE:
-        list_files = {
-            "vocab": store.vocab_files,
-            "imported": store.import_files,
-            "temperatures": store.temperature_files,
-        }[relation]
+        of_runs = {kind: partial(store.beside_files, kind) for kind in BESIDE}
+        list_files = {"vocab": store.vocab_files, "imported": store.import_files, **of_runs}[relation]
         return [str(path) for path in sound_files(store, list_files())]
     return [str(store.run_folder(run_id) / f"{relation}.parquet") for run_id in sound_runs(store)]
 

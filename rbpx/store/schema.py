@@ -64,6 +64,15 @@ TEMPERATURES = pa.schema(
         ("sum_curvature_nats", pa.float64()),
     ]
 )
+BEST = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("doc_id", pa.int32()),
+        ("position", pa.int32()),
+        ("token_ids", pa.list_(pa.int32())),
+        ("logprobs", pa.list_(pa.float32())),
+    ]
+)
 VOCAB = pa.schema([("tokenizer_hash", pa.string()), ("token_id", pa.int32()), ("text", pa.string())])
 TRAINING = pa.schema(  # of the model, as far as it is known; null in runs of earlier versions
     [

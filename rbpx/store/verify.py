@@ -32,6 +32,7 @@ _RELATIVE = 1e-6  # logprob is kept in float32
 _AGAIN = {
     "vocab": "measure that tokenizer's runs again",
     "temperatures": "ask temperature again",
+    "best": "measure with best=5 again",
     "import": "import the file again",
 }
 
@@ -43,7 +44,8 @@ class Fault:
     """Something wrong in a store.
 
     Attributes:
-        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `forecast`, `vocab`, `temperatures`, `import` or `folder`.
+        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `forecast`, `vocab`, `temperatures`, `best`, `import` or
+            `folder`.
         name: of the run, the record or the file.
         fault: what is wrong.
         remedy: what to do.
@@ -120,7 +122,7 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
         n_runs=len(run_ids),
         n_cells=len(store.record_files("cells")),
         n_records=sum(len(store.record_files(kind)) for kind in KINDS if kind != "cells"),
-        n_files=len([*store.vocab_files(), *store.temperature_files(), *store.import_files()]),
+        n_files=len([*store.vocab_files(), *store.import_files(), *store.all_beside()]),
         n_bytes=n_bytes,
         n_tokens=n_tokens,
         n_orphaned=len(set(run_ids) - broken - named_by_cells),
@@ -205,7 +207,13 @@ def _file_faults(store: Store) -> list[Fault]:
     """Files beside the runs that are corrupt, not those of their names, or do not add up."""
     kinds = (
         ("vocab", store.vocab_files(), _vocab_fault, _AGAIN["vocab"]),
-        ("temperatures", store.temperature_files(), partial(_temperatures_fault, store), _AGAIN["temperatures"]),
+        (
+            "temperatures",
+            store.beside_files("temperatures"),
+            partial(_temperatures_fault, store),
+            _AGAIN["temperatures"],
+        ),
+        ("best", store.beside_files("best"), partial(_best_fault, store), _AGAIN["best"]),
         ("import", store.import_files(), _import_fault, _AGAIN["import"]),
     )
     faults = []
@@ -257,6 +265,14 @@ def _temperatures_fault(store: Store, path: Path) -> str | None:
         if at["n_tokens_sum"] != facts["n_tokens"]:
             return f"{at['n_tokens_sum']:,} tokens at beta = {at['beta']:g}, expected {facts['n_tokens']:,}"
     return None
+
+
+def _best_fault(store: Store, path: Path) -> str | None:
+    if run_fault(store, path.stem) is not None:
+        return None  # which is said of the run
+    tokens = read_whole(store.run_folder(path.stem) / "tokens.parquet").select(["doc_id", "position"])
+    same = read_whole(path).select(["doc_id", "position"]).equals(tokens)
+    return None if same else "its places are not those of the tokens of its run"
 
 
 def _vocab_fault(path: Path) -> str | None:

@@ -87,7 +87,7 @@ def sound() -> tuple[Store, Rows, tempfile.TemporaryDirectory[str]]:
     register(store, "june", names, [answer | {"run_ids": store.run_ids(), "weights": {"bend": 1.0}}])
     warm = {"run_id": [run_id], "doc_id": [0], "beta": [1.0], "n_tokens": [6], "sum_loss_nats": [1.5]}
     warm |= {"sum_slope_nats": [0.5], "sum_curvature_nats": [0.25]}
-    store.write_temperatures(run_id, pa.table(warm, schema=schema.TEMPERATURES))
+    store.write_beside("temperatures", run_id, pa.table(warm, schema=schema.TEMPERATURES))
     rows = store.root / "rows.csv"
     rows.write_text("family,size,S,dataset,k,rbp\ntoy,1b,1000000000,wiki,1,0.41\ntoy,1b,1000000000,wiki,10,0.5\n")
     import_file(store, rows, ImportConfig(source="them", ties=Ties.mid, family=None))
