@@ -3,20 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from rbpx.config.request import Request
-from rbpx.groups.selection import ALIKE, Group, Run
+from rbpx.groups.selection import ALIKE, Run
 from rbpx.groups.trainings import tokens_of
 
-__all__ = ["NAMES", "NEAR", "is_about", "is_of", "targets_of"]
+__all__ = ["NAMES", "NEAR", "is_about", "is_of"]
 
 NAMES: Final = (*ALIKE, "ties")  # what a forecast says of its group
 NEAR: Final = 0.005  # S and D may be given in three digits
 _OF_MODEL: Final = ("family", "dataset", "variant")
-
-
-def targets_of(group: Group, request: Request) -> list[float]:
-    """The sizes to predict: those asked for, by default ten times the largest."""
-    return request.targets() or [10.0 * group.runs[-1].non_embedding_params]
 
 
 def is_about(names: Mapping[str, Any], S: float, D: float | None, run: Run) -> bool:

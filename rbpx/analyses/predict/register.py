@@ -11,7 +11,7 @@ from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
-from rbpx.groups.forecasts import NAMES, is_about, targets_of
+from rbpx.groups.forecasts import NAMES, is_about
 from rbpx.groups.selection import Group, select_runs
 from rbpx.store.forecasts import refuse_known, register
 from rbpx.store.remote import is_remote, own_store
@@ -22,6 +22,11 @@ __all__ = ["check", "register_answers", "targets_of"]
 
 _LOGGER = logging.getLogger(__name__)
 _COMPUTE = ("numpy", "scipy", "lmfit", "duckdb")
+
+
+def targets_of(group: Group, request: Request) -> list[float]:
+    """The sizes to predict: those asked for, by default ten times the largest."""
+    return request.targets() or [10.0 * group.runs[-1].non_embedding_params]
 
 
 def check(connection: duckdb.DuckDBPyConnection, store: Store, groups: Sequence[Group], request: Request) -> None:
