@@ -35,12 +35,12 @@ def check(connection: duckdb.DuckDBPyConnection, store: Store, groups: Sequence[
     Raises:
         RbpxError: the store is not written, several groups are meant, the name is taken, or such a model is measured.
     """
-    if request.register is None:
+    if request.register is None or not groups:  # of none the question itself says why
         return
     if is_remote(request.store):
         own_store(request.store)
     if len(groups) != 1:
-        titles = "; ".join(group.title for group in groups) or "none"
+        titles = "; ".join(group.title for group in groups)
         raise RbpxError(
             f"register={request.register} takes one family on one text, and these are {len(groups)}: {titles}; narrow "
             "them with family= and dataset="
