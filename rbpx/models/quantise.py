@@ -94,6 +94,6 @@ def _round(layer: nn.Linear, kind: Quantise) -> None:
     config: Any = (
         Int8WeightOnlyConfig()
         if kind is Quantise.int8
-        else IntxWeightOnlyConfig(weight_dtype=torch.int4, granularity=group)
+        else IntxWeightOnlyConfig(weight_dtype=torch.int4, granularity=group)  # type: ignore[attr-defined]
     )
     quantize_(layer, config)

@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from rbpx.analyses.registry import analysis
+from rbpx.analyses.forecasts import ANALYSIS
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.forecasts import is_of
@@ -84,7 +84,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     datasets = None if request.dataset is None else [request.dataset.name]
     rows = ask(connection, "registered_forecasts", families=families, datasets=datasets).to_pylist()
     if not rows:
-        raise RbpxError(analysis("forecasts").lacking.format(store=request.store))
+        raise RbpxError(ANALYSIS.lacking.format(store=request.store))
     runs = [run for group in groups for run in group.runs]
     times = _times(connection, runs)
     measured: dict[Any, dict[_Quantity, float]] = {}
