@@ -3,7 +3,6 @@
 import json
 import logging
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +42,11 @@ _VERIFIED = pyarrow.dataset.ParquetFileFormat(
 def files(store: Store, relation: str) -> list[str]:
     """Parquet files of `tokens`, `rank_counts`, `documents`, `vocab`, `imported`, or one of `BESIDE`."""
     if relation in ALSO_BY_FILE:
-        of_runs = {kind: partial(store.beside_files, kind) for kind in BESIDE}
-        list_files = {"vocab": store.vocab_files, "imported": store.import_files, **of_runs}[relation]
-        return [str(path) for path in sound_files(store, list_files())]
+        if relation in BESIDE:
+            paths = store.beside_files(relation)
+        else:
+            paths = store.vocab_files() if relation == "vocab" else store.import_files()
+        return [str(path) for path in sound_files(store, paths)]
     return [str(store.run_folder(run_id) / f"{relation}.parquet") for run_id in sound_runs(store)]
 
 

@@ -50,8 +50,9 @@ def test_the_five_best_tokens_are_those_of_the_whole_logits_and_ranks_stay(
     rows = json.loads(shown.stdout)
     assert [len(row["best"]) for row in rows] == [5] * len(rows)
     np.testing.assert_allclose([row["best"][0]["nats"] for row in rows], -expected_N5[:, 0], atol=1e-5)
-    hit = next(row for row in rows if row["rank"] == 1)
-    assert hit["best"][0]["text"] == hit["text"]
+    among = [row for row in rows if row["rank"] <= 5]
+    assert among
+    assert all(row["text"] in [each["text"] for each in row["best"]] for row in among)
     printed = here("view", "size=s", f"doc={doc_id}", "--store", own_store, cwd=cwd, check=0).stdout
     assert "The 8 places of the most nats, and what mine/s held for best there:" in printed
 
