@@ -13,7 +13,7 @@ from rbpx.config.request import Request
 from rbpx.display.progress import counted
 from rbpx.errors import RbpxError
 from rbpx.groups.along import select_along
-from rbpx.groups.selection import Group, select, select_runs
+from rbpx.groups.selection import Group, select, select_alike, select_runs
 from rbpx.groups.trainings import select_trainings
 from rbpx.laws.names import Axis
 from rbpx.store.bounded import SqlLimits
@@ -82,6 +82,8 @@ def answer(
                 ]
             tokens_known = tokens_known or any(group.is_measured for group in groups)
             groups = [group for group in groups if _suits(question, group)]
+            if hasattr(module, "check"):
+                module.check(connection, store, groups, request)
             if question.across:
                 new_results = module.analyse(connection, groups, request)
             else:
@@ -112,6 +114,8 @@ def _selected(
                 f"axis={request.axis.value} is not a choice of this verb, which is about S; it is of: {verbs}"
             )
         return select_along(connection, request, cell_keys, choose=not question.across)
+    if question.of_any_runs:
+        return select_alike(connection, request, cell_keys)
     if _of_trainings(question, request):
         return select_trainings(connection, request, cell_keys)
     return select(connection, request, cell_keys)

@@ -26,6 +26,7 @@ class Analysis:
         across: whether it compares groups with each other, instead of looking at one after the other.
         trainings: whether its groups are all trainings of a family whose tokens are known, in place of one run a size.
         trainings_with: a key that makes it look at these.
+        of_any_runs: whether its groups are all runs that are alike, however many are of one size, as no law is fitted.
         small: whether it has something to say about groups with fewer sizes than a law needs.
         measures: whether it measures again instead of asking the store alone.
         file: what it takes in place of the store, as FILE.csv; empty where it takes nothing.
@@ -44,6 +45,7 @@ class Analysis:
     across: bool = False
     trainings: bool = False
     trainings_with: str = ""
+    of_any_runs: bool = False
     small: bool = False
     measures: bool = False
     file: str = ""

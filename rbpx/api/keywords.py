@@ -41,6 +41,7 @@ class Keys(TypedDict, total=False):
         form: equation of a surface, one or several, or "all".
         objective: what a surface minimises.
         delta: where Huber's loss of a surface turns linear.
+        register: name under which a prediction is written into the store for good.
         budgets: training FLOPs whose best size and tokens are asked for.
         checkpoints: whether all checkpoints of a training count or the last alone.
         warm_up: training tokens from which a law of a training holds; found if left out.
@@ -77,6 +78,7 @@ class Keys(TypedDict, total=False):
     form: str | Sequence[str]
     objective: Literal["log_huber", "huber", "least_squares"]
     delta: float
+    register: str
     budgets: float | Sequence[float]
     checkpoints: Literal["all", "last"]
     warm_up: float

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rbpx.analyses.entropy.analysis import Entropies
     from rbpx.analyses.exponents.analysis import Exponents
     from rbpx.analyses.fit.analysis import Laws
+    from rbpx.analyses.forecasts.analysis import Forecasts
     from rbpx.analyses.gaps.analysis import Gaps
     from rbpx.analyses.improve.analysis import Improvement
     from rbpx.analyses.items.analysis import GroupItems
@@ -214,6 +215,7 @@ class Measurements:
         klaw: ClassVar[Ask[KLaws]]
         items: ClassVar[Ask[GroupItems]]
         predict: ClassVar[Ask[Foresights | SurfaceForesights]]
+        forecasts: ClassVar[Ask[Forecasts]]
         surface: ClassVar[Ask[Surfaces]]
         design: ClassVar[Ask[Designs]]
         trajectory: ClassVar[Ask[Trajectories]]

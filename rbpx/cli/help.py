@@ -15,6 +15,8 @@ model=FAMILY      {models}
                   model=hub model.id=ORG/NAME or a folder; model.revision=step1000, a list, all or log: checkpoints""",
     "model.pickled": """\
 model.pickled=true  take weights from pytorch_model.bin where there are no safetensors; tensors only, no code is run""",
+    "model.quantise": """\
+model.quantise=KIND  weights of linear layers rounded to int8, int4 or nf4 by torchao (pip install 'rbpx[quantise]')""",
     "model.bos": """\
 model.bos=RULE    tokenizer (default): special tokens as the tokenizer adds them; add: exactly one BOS; none""",
     "size": """\
@@ -65,6 +67,8 @@ device=auto       or cpu, cuda; tokens_per_batch=4096 changes speed, and by roun
     "deterministic": """\
 deterministic=false  or true: the same bits for any tokens_per_batch; a window a pass, one thread a process
                   (another number of processes may still move the last bit of a logprob)""",
+    "best": """\
+best=0            or 5: keeps the five best tokens of each place, for view; reads the model twice, 25 bytes a token""",
     "memory": """\
 device=split      a model larger than one GPU, over all GPUs, memory and disk; memory='{{0: 20GiB, cpu: 60GiB}}' limits
                   each of them, and what it does not name holds nothing""",
@@ -93,6 +97,8 @@ form=chinchilla   equation of a surface: chinchilla, kaplan, data_constrained, a
 objective=log_huber  or huber, least_squares: what a surface minimises; delta=0.001: where Huber's loss turns linear""",
     "budgets": """\
 budgets=C         training FLOPs whose best S and D are asked for: budgets='[1e18,1e20]'""",
+    "register": """\
+register=NAME     writes what is predicted into the store for good, before such a model is measured (see forecasts)""",
     "checkpoints": """\
 checkpoints=all   or last: of each training only its last checkpoint counts""",
     "warm_up": """\

@@ -21,7 +21,15 @@ GRID_KEYS: Final = (
         "device",
     ),
 )
-RARE_GRID_KEYS: Final = ("model.pickled", "dataset.draw", "protocol.padding", "memory", "parallel", "deterministic")
+RARE_GRID_KEYS: Final = (
+    "model.pickled",
+    "dataset.draw",
+    "protocol.padding",
+    "memory",
+    "parallel",
+    "deterministic",
+    "model.quantise",
+)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ _PLAIN = {
     "stride": None,
     "padding": Padding.counted.value,
     "deterministic": False,
+    "quantise": None,
 }
 
 
@@ -46,6 +47,7 @@ class Cell:
         limit: documents at most.
         seed: of the draw.
         deterministic: whether each window is computed alone and in one thread, so that the batch size moves no bit.
+        quantise: what weights are rounded to: int8, int4, nf4; None for not at all.
         pickled: whether weights may come from a pickle; not part of the key, since the weights are the same.
         training: what is known of the model's training; not part of the key either.
     """
@@ -68,6 +70,7 @@ class Cell:
     limit: int
     seed: int
     deterministic: bool = False
+    quantise: str | None = None
     pickled: bool = False
     training: Training = UNKNOWN
 
@@ -83,6 +86,11 @@ class Cell:
         """Window and stride, in tokens, for a model of that context; the stride is None where no window follows."""
         window = min(filter(None, (self.window, context)), default=_UNLIMITED)
         return window, (self.stride or window // 2) if self.whole else None
+
+    @property
+    def precision(self) -> str:
+        """The dtype of a run: of weights and activations, and what weights are rounded to: float32, float32-int8."""
+        return self.dtype if self.quantise is None else f"{self.dtype}-{self.quantise}"
 
     @property
     def failure_key(self) -> str:
@@ -107,8 +115,9 @@ class Cell:
 
     def names(self) -> dict[str, Any]:
         """The names by which people and records distinguish it from other cells."""
-        fields = ("family", "size", "dataset", "protocol", "dtype", "revision")
-        return {"cell_key": self.key, **{name: getattr(self, name) for name in fields}}
+        fields = ("family", "size", "dataset", "protocol", "revision")
+        named = {name: getattr(self, name) for name in fields}
+        return {"cell_key": self.key, **named, "dtype": self.precision}
 
     def facts(self) -> dict[str, Any]:
         """The request as a record."""
@@ -225,6 +234,7 @@ def cells(
             limit=request.limit,
             seed=request.seed,
             deterministic=request.deterministic,
+            quantise=None if model.quantise is None else model.quantise.value,
             pickled=model.pickled,
             training=member.training.over((beside or {}).get(member.model, UNKNOWN)),
         )

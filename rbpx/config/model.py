@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rbpx.config.checkpoints import chosen_revisions
-from rbpx.config.options import Bos
+from rbpx.config.options import Bos, Quantise
 from rbpx.config.revisions import Checkpoint, checkpoints
 from rbpx.config.training import Training, checked_training
 from rbpx.errors import RbpxError
@@ -26,6 +26,7 @@ class SizeConfig:
     Attributes:
         id: hub id, folder or bundled name.
         non_embedding_params: S, counted from the shape if there is one; counted again when the model is loaded.
+        quantise: what the weights of linear layers are rounded to; None for not at all.
         shape: keys of a transformers configuration that S depends on, in addition to those of the family.
         source: where the shape is published, if not in the family's source.
         verified: whether S was checked against a count of the released weights, not only computed from the shape.
@@ -85,6 +86,7 @@ class ModelConfig:
     revision: Any = None
     bos: Bos = Bos.tokenizer
     pickled: bool = False
+    quantise: Quantise | None = None
     shape: dict[str, Any] = field(default_factory=dict)
     source: str | None = None
     sizes: dict[str, SizeConfig] = field(default_factory=dict)

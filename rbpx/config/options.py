@@ -14,6 +14,14 @@ class Dtype(Enum):
     float16 = "float16"
 
 
+class Quantise(Enum):
+    """What the weights of linear layers are rounded to, by torchao."""
+
+    int8 = "int8"
+    int4 = "int4"
+    nf4 = "nf4"
+
+
 class Device(Enum):
     """Where the model runs; `auto` takes an accelerator if there is one, `split` all of them, memory and disk."""
 

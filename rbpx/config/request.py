@@ -1,6 +1,7 @@
 """The typed request of a command: its keys, their checks, and the values that they stand for."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -24,6 +25,7 @@ ITEM_SLICES = ("category", "domain")  # of the items of a task
 SLICES = ("position", "frequency", *ITEM_SLICES)
 SEED = 42
 LARGEST_SAMPLE = 1000  # documents, as in the RBP paper
+N_BEST = 5  # tokens that are kept of each place where they are asked for
 DEFAULT_K = (1, 10, 100, 500, 1000, 2500, 10000)
 
 
@@ -44,6 +46,7 @@ class Request:
     memory: Any = None  # a dict; Hydra adds no keys to one that is typed
     tokens_per_batch: int = 4096
     deterministic: bool = False
+    best: int = 0
     seed: int = SEED
     k: Any = None
     n: Any = None
@@ -54,6 +57,7 @@ class Request:
     variant: Any = None
     a: Any = None
     b: Any = None
+    register: Any = None
     method: Any = "ols"
     ties: Ties | None = None
     limit: int = LARGEST_SAMPLE
@@ -96,6 +100,10 @@ class Request:
             limit = getattr(self, name)
             if limit is not None and not 0 < limit < math.inf:
                 raise RbpxError(f"{name}={limit} is not a positive number of {unit}; give one, or leave it out")
+        if self.best not in (0, N_BEST):
+            raise RbpxError(
+                f"best={self.best} is not kept; give best={N_BEST} for the five best tokens, or leave it out"
+            )
         if self.model is not None:
             self.model.revisions()
         if self.plot and self.format is not Format.table:
@@ -104,6 +112,7 @@ class Request:
             raise RbpxError(f"spreadsheet=true is for csv, not format={self.format.value}; drop one of them")
         self._check_official()
         self._check_surface()
+        self._check_register()
         if self.protocol is not None and self.dataset is not None and self.dataset.has_items:
             self.protocol = self.protocol.of_items()
         self.sizes()
@@ -151,6 +160,14 @@ class Request:
         tokens = self.tokens_to_predict()
         if tokens:
             pairs(self.targets(), tokens)
+
+    def _check_register(self) -> None:
+        check_name("register", self.register)
+        if self.register is not None and not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", self.register):
+            raise RbpxError(
+                f"register={self.register!r} is not a name of a forecast; give up to 100 letters, digits and . _ -, as "
+                "in register=june"
+            )
 
     def asked(self) -> dict[str, str]:
         """What is asked, in plain values; without where it is looked for, and whether it is computed in any case."""

@@ -207,8 +207,7 @@ def select(
         RbpxError: the request names a model that is not a family, or two runs of a group have the same S and are not
             known to be replicates.
     """
-    runs = select_runs(connection, request, cell_keys)
-    groups = [Group(tuple(members), request.ties or rule_of(members[0].protocol)) for members in _grouped(runs)]
+    groups = select_alike(connection, request, cell_keys)
     of_size = [group for group in groups if not group.has_trainings]
     if groups and not of_size:
         raise RbpxError(f"{_no_law_of_size(groups[0])}")
@@ -216,6 +215,14 @@ def select(
         if group.has_trainings:
             logging.getLogger(__name__).warning(_no_law_of_size(group))
     return [_checked(group) for group in of_size]
+
+
+def select_alike(
+    connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
+) -> list[Group]:
+    """All runs that a request selects, in groups of what is alike, for questions that fit no law to a group."""
+    runs = select_runs(connection, request, cell_keys)
+    return [Group(tuple(members), request.ties or rule_of(members[0].protocol)) for members in _grouped(runs)]
 
 
 def _no_law_of_size(group: Group) -> str:
@@ -243,7 +250,7 @@ def select_runs(
     return runs
 
 
-_NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions")
+_NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions", "quantise")
 
 
 def _choices(request: Request) -> dict[str, list[str] | None]:
@@ -258,6 +265,7 @@ def _choices(request: Request) -> dict[str, list[str] | None]:
         "datasets": None if dataset is None else [dataset.name],
         "protocols": None if protocol is None else [protocol.name],
         "revisions": None if model is None else _revisions(model),
+        "quantise": None if model is None or model.quantise is None else [model.quantise.value],
     }
 
 
@@ -274,13 +282,15 @@ def _narrowed(
     """Measured and imported runs that fit the choices."""
     sources = choices["sources"]
     runs = _measured(connection, choices, None) if sources is None or MEASURED in sources else []
+    if choices["quantise"] is not None:
+        return [run for run in runs if (run.dtype or "").partition("-")[2] in choices["quantise"]]
     return runs + _imported(connection, choices, ties)
 
 
 def _measured(
     connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], cell_keys: list[str] | None
 ) -> list[Run]:
-    narrowed = {name: value for name, value in choices.items() if name != "sources"}
+    narrowed = {name: value for name, value in choices.items() if name not in ("sources", "quantise")}
     rows = ask(connection, "runs", **narrowed, cell_keys=cell_keys).to_pylist()
     return [Run(run_ids=(row.pop("run_id"),), **_without(row, "cell_key")) for row in rows]
 
@@ -292,6 +302,7 @@ def _without(row: dict[str, Any], name: str) -> dict[str, Any]:
 def _imported(
     connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
 ) -> list[Run]:
+    choices = {name: value for name, value in choices.items() if name != "quantise"}
     rows = ask(connection, "imported", **choices, ties=None if ties is None else ties.value).to_pylist()
 
     def model(row: dict[str, Any]) -> tuple[str, ...]:

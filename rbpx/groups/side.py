@@ -46,7 +46,10 @@ class Side:
 
     def means(self, run: Run) -> bool:
         """Whether a run is of this side."""
-        return all(getattr(run, column) == value for column, value in self.wanted.items())
+        others = {column: value for column, value in self.wanted.items() if column != "dtype"}
+        dtype = self.wanted.get("dtype")
+        of_dtype = dtype is None or run.dtype == dtype or (run.dtype or "").partition("-")[2] == dtype
+        return of_dtype and all(getattr(run, column) == value for column, value in others.items())
 
     def one_of(self, runs: Iterable[Run]) -> Run | None:
         """The run of this side on one text; None where there is none.

@@ -42,7 +42,7 @@ class Estimate:
         return None if self.lo is None or self.hi is None else (self.lo, self.hi)
 
 
-def of_share(n_hits: int, n: int) -> Estimate:
+def of_share(n_hits: float, n: int) -> Estimate:
     """The share of n independent items that are hits, with Wilson's interval; all None without items.
 
     Resampling gives an interval of no width where all items are hits or none is; this one holds its level there too.

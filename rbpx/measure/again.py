@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from rbpx.config.grid import Cell, cells
-from rbpx.config.options import Dtype
+from rbpx.config.options import Dtype, Quantise
 from rbpx.config.placement import Split
 from rbpx.config.request import Request
 from rbpx.data.corpus import Document, text_hash
@@ -23,7 +23,7 @@ from rbpx.measure.runner import draw_sample
 from rbpx.models.load import LoadedModel, load_model
 from rbpx.store.store import Record, Store, now
 
-_ASKED = ("model", "dataset", "protocol", "limit", "seed")  # what decides which tokens a run is of
+_ASKED = ("model", "dataset", "protocol", "limit", "seed", "dtype")  # what decides which tokens a run is of
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,14 @@ class Reopener:
         Args:
             run: a run of the store.
             split: where the parts of the model go that is split over devices; None for one device.
-            dtype: the precision to load it in; None for its own.
+            dtype: the precision to load it in, its weights not rounded any further; None for its own.
 
         Raises:
             RbpxError: its record has not the whole request, its model or its text is not available, or either is not
                 what was measured.
         """
         facts, record = self.store.manifest(run.run_id), self._record(run)
-        cell, documents = self._ask_again(record, Dtype(facts["dtype"]) if dtype is None else dtype)
+        cell, documents = self._ask_again(record, dtype)
         if cell.text_hash != facts["text_hash"]:
             raise RbpxError(
                 f"dataset {run.dataset} is not the text that was measured (hash {cell.text_hash}, the run has "
@@ -102,12 +102,19 @@ class Reopener:
             self.store.drop_record("failures", _failure_key(verb, run))
 
     def _load(self, cell: Cell, revision: str | None, split: Split | None) -> LoadedModel:
-        key = (cell.model, revision, cell.dtype, cell.pickled, split)
+        key = (cell.model, revision, cell.precision, cell.pickled, split)
         if key not in self._loaded:
             self._loaded.clear()  # first, so that two models are never in memory
             cache = self.store.root / "hashes.json"
             self._loaded[key] = load_model(
-                cell.model, revision, cell.dtype, self.processes.device, cache, cell.pickled, split
+                cell.model,
+                revision,
+                cell.dtype,
+                self.processes.device,
+                cache,
+                cell.pickled,
+                split,
+                None if cell.quantise is None else Quantise(cell.quantise),
             )
         return self._loaded[key]
 
@@ -121,8 +128,8 @@ class Reopener:
         ]
         return max(answered, key=lambda cell: str(cell["asked_at"]))
 
-    def _ask_again(self, record: Record, dtype: Dtype) -> tuple[Cell, list[Document]]:
-        """The cell of a record, in some precision, and the documents of its text.
+    def _ask_again(self, record: Record, dtype: Dtype | None) -> tuple[Cell, list[Document]]:
+        """The cell of a record, in some precision or its own, and the documents of its text.
 
         Raises:
             RbpxError: the record has no complete request, or its model or text is not available.
@@ -136,7 +143,10 @@ class Reopener:
             reason = str(problem).split("\n")[0]
             raise RbpxError(f"its record is of another version of rbpx ({reason}); measure the run anew") from None
         assert isinstance(request, Request)
-        request = replace(request, size=[record["size"]], dtype=dtype, store=str(self.store.root))
+        if dtype is not None:
+            assert request.model is not None, "a run is of a model"
+            request = replace(request, dtype=dtype, model=replace(request.model, quantise=None))
+        request = replace(request, size=[record["size"]], store=str(self.store.root))
         hashes = hash_members(request, self.store)
         key = digest([values["dataset"], values["limit"], values["seed"]])
         if key not in self._texts:

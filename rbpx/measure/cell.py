@@ -17,16 +17,19 @@ import pyarrow as pa
 import torch
 
 from rbpx.config.grid import Cell
+from rbpx.config.options import Quantise
 from rbpx.config.protocol import HARNESS, SHORTEST
 from rbpx.data.corpus import Document
 from rbpx.data.hub_texts import Sample
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.digest import digest
+from rbpx.measure.best import best_tokens
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import TokenRows, measure_windows
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
 from rbpx.models.load import LoadedModel
+from rbpx.models.quantise import RECIPE
 from rbpx.store import schema
 from rbpx.store.store import Record, Store, now
 from rbpx.version import __version__
@@ -45,6 +48,7 @@ def measure_cell(
     tokens_per_batch: int,
     config: Record,
     begin: Begin,
+    keeps_best: bool = False,
 ) -> Record:
     """Measure one cell that the store does not hold yet, and return the record that links it to its run.
 
@@ -57,6 +61,7 @@ def measure_cell(
         tokens_per_batch: padded tokens in a batch.
         config: the whole request, stored with the run.
         begin: called once with the number of tokens to score; returns a function that is called with the progress.
+        keeps_best: whether the best tokens of each place are kept too, for which the model reads the text once more.
 
     Raises:
         RbpxError: the model, its size, its tokenizer or the dataset does not match the request.
@@ -82,11 +87,14 @@ def measure_cell(
             f"float32 logits, {loaded.head.after}",
             *protocol.departures(),
             *(["deterministic"] if cell.deterministic else []),
+            *([] if cell.quantise is None else [RECIPE[Quantise(cell.quantise)]]),
         ]
     )
     facts: Record | None = None
-    if not processes.broadcast(store.has_run(run_id)):
-        advance = begin(n_rows)
+    is_new = not processes.broadcast(store.has_run(run_id))
+    lacks_best = keeps_best and not processes.broadcast(store.beside_file("best", run_id).is_file())
+    advance = begin(n_rows * (is_new + lacks_best)) if is_new or lacks_best else None
+    if is_new and advance is not None:
         wall_from = time.monotonic()
         rows = measure_windows(loaded, windows, processes, tokens_per_batch, advance)
         wall_s = time.monotonic() - wall_from
@@ -97,7 +105,8 @@ def measure_cell(
             "stride": protocol.stride,
             "padding": protocol.padding.value,
             "bos": protocol.bos.value,
-            "dtype": cell.dtype,
+            "dtype": cell.precision,
+            "quantise": cell.quantise,
             "deterministic": cell.deterministic,
             "head": loaded.head.after,
             "non_embedding_params": loaded.non_embedding_params,
@@ -118,8 +127,11 @@ def measure_cell(
             "wall_s": wall_s,
             "peak_mib": _peak_mib(processes.device),
             "started_at": started_at,
-            "versions": versions(),
+            "versions": versions() | ({} if cell.quantise is None else {"torchao": version("torchao")}),
         }
+    best: pa.Table | None = None
+    if lacks_best and advance is not None:
+        best = best_tokens(run_id, loaded, windows, processes, tokens_per_batch, advance)
     record = {
         "cell_key": cell.key,
         "run_id": run_id,
@@ -140,6 +152,8 @@ def measure_cell(
             store.write_vocab(loaded.tokenizer_hash, _vocab_table(loaded))
         if facts is not None:
             store.write_run(run_id, facts, _run_tables(run_id, rows, windows, documents, cell.protocol))
+        if best is not None:
+            store.write_beside("best", run_id, best)
         store.write_record("cells", cell.key, record)
         store.drop_record("failures", cell.failure_key)
 

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from rbpx.config.grid import INCOMPLETE, Cell, cells
-from rbpx.config.options import Chunk, Device
+from rbpx.config.options import Chunk, Device, Quantise
 from rbpx.config.placement import Split
 from rbpx.config.process import is_main_process
 from rbpx.config.request import Request
@@ -160,7 +160,7 @@ def _measure_on(
     processes = _init_process_group(device, tensor) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else None
     missing: list[tuple[_Grid, Cell]] = []
     for grid in grids:
-        stored = [cell.key for cell in grid.cells if grid.store.cell(cell.key) is not None]
+        stored = [cell.key for cell in grid.cells if _is_stored(cell, grid)]
         if processes is not None:
             stored = processes.broadcast(stored)  # all must agree, or some would wait for cells that others skip
         grid.cell_keys.extend(stored)
@@ -187,6 +187,14 @@ def _measure_on(
                         prefetcher.wait()
                         start_next = partial(prefetcher.start_next, i)
                         _measure(cell, grid, load, processes, progress, len(missing), start_next)
+
+
+def _is_stored(cell: Cell, grid: _Grid) -> bool:
+    """Whether the store holds the run of a cell, and its best tokens where they are asked for."""
+    record = grid.store.cell(cell.key)
+    if record is None or not grid.request.best:
+        return record is not None
+    return grid.store.beside_file("best", record["run_id"]).is_file()
 
 
 def _note_training(grid: _Grid, cell_keys: Collection[str]) -> None:
@@ -220,7 +228,7 @@ def _by_model(missing: Sequence[tuple[_Grid, Cell]]) -> list[list[tuple[_Grid, C
     """The cells grouped by model, models in order of their first cell."""
     groups: dict[tuple[object, ...], list[tuple[_Grid, Cell]]] = {}
     for grid, cell in missing:
-        model = (grid.store.root, cell.model, cell.model_hash, cell.revision, cell.dtype, cell.pickled)
+        model = (grid.store.root, cell.model, cell.model_hash, cell.revision, cell.precision, cell.pickled)
         groups.setdefault(model, []).append((grid, cell))
     return list(groups.values())
 
@@ -234,8 +242,11 @@ def _model_loader(cell: Cell, processes: ProcessGroup, store: Store, split: Spli
 
         hashes = store.root / "hashes.json"
         try:
+            quantise = None if cell.quantise is None else Quantise(cell.quantise)
             spread = processes.tensor or split
-            return load_model(cell.model, cell.revision, cell.dtype, processes.device, hashes, cell.pickled, spread)
+            return load_model(
+                cell.model, cell.revision, cell.dtype, processes.device, hashes, cell.pickled, spread, quantise
+            )
         except RbpxError as problem:
             return problem
 
@@ -271,9 +282,9 @@ def _measure(
                 advance = progress.begin(f"{cell.family} {cell.size}", n_tokens, processes.n_models)
                 return beat.follow(n_tokens, advance, processes.n_models)
 
-            budget = grid.request.batch_budget
+            budget, keeps_best = grid.request.batch_budget, grid.request.best > 0
             with repeatable() if cell.deterministic else nullcontext():
-                record = measure_cell(cell, grid.sample, load, store, processes, budget, config, begin)
+                record = measure_cell(cell, grid.sample, load, store, processes, budget, config, begin, keeps_best)
     except BrokenPipeError:  # whoever read what is printed has seen enough
         raise
     except Exception as raised:

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from rbpx.config.options import Quantise
 from rbpx.config.placement import Split
 from rbpx.errors import MeasureError, RbpxError, UnexpectedError, first_line
 from rbpx.models.context import context_of
@@ -21,6 +22,7 @@ from rbpx.models.head import Head, check_causal, open_head
 from rbpx.models.hub import check_snapshot, fetch
 from rbpx.models.parameter_count import non_embedding_params, total_params
 from rbpx.models.pretrained import load_weights
+from rbpx.models.quantise import check_installed, quantise_linear, silence
 from rbpx.models.tensor_parallel import TensorGroup
 from rbpx.models.tokenizer import hash_tokenizer, load_tokenizer
 
@@ -66,6 +68,7 @@ def load_model(
     cache: Path | None = None,
     pickled: bool = False,
     split: Split | TensorGroup | None = None,
+    quantise: Quantise | None = None,
 ) -> LoadedModel:
     """Load a model from a hub id, a folder or the package; no code of the model itself is run.
 
@@ -77,6 +80,7 @@ def load_model(
         cache: file that caches the hashes of large files.
         pickled: whether tensors may be read from pytorch_model.bin if there are no safetensors.
         split: how to spread it over several devices instead of one, or the processes that hold it together.
+        quantise: what the weights of its linear layers are rounded to.
 
     Raises:
         RbpxError: it is not a causal language model, weights are missing, or its tokenizer does not fit.
@@ -84,7 +88,7 @@ def load_model(
             code fails.
     """
     try:
-        return _load(name, revision, dtype, device, cache, pickled, split)
+        return _load(name, revision, dtype, device, cache, pickled, split, quantise)
     except RbpxError:
         raise
     except Exception as problem:  # each architecture fails in its own way
@@ -102,8 +106,14 @@ def _load(
     cache: Path | None,
     pickled: bool,
     split: Split | TensorGroup | None,
+    quantise: Quantise | None,
 ) -> LoadedModel:
+    if quantise is not None:
+        check_installed(quantise)  # before anything is fetched
+        if split is not None:
+            raise RbpxError(f"model.quantise={quantise.value} is for a model on one device; drop it, device=split or parallel=")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    silence()
     folder, commit = fetch(name, revision, pickled)
     check_snapshot(folder, name, pickled, cache)
     weights_hash = hash_model(folder, name, cache, pickled)
@@ -114,6 +124,8 @@ def _load(
         non_embedding_params(model),
         total_params(model),
     )  # before it runs, which separates tied weights that are offloaded
+    if quantise is not None:
+        quantise_linear(model, quantise, name)
     tokenizer = load_tokenizer(folder, name)
     rows = model.get_input_embeddings().weight.shape[0]
     n_token_ids = max(tokenizer.get_vocab().values()) + 1

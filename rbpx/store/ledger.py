@@ -1,6 +1,6 @@
 """The ledger of a store: what was written beside the runs, so that a file which is deleted by hand is missed.
 
-written/<kind>/<file>   an empty file for each file of `cells`, `fits`, `rank_fits`, `imports` and `temperatures`
+written/<kind>/<file>   an empty file for each file of each of `KINDS`
 
 An entry is made after its file and taken away before it. Making and removing an empty file need no lock and cannot be
 half done: a process that is killed between the two leaves a file that would not be missed, never a false alarm. Files
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 FOLDER: Final = "written"
-KINDS: Final = ("cells", "fits", "rank_fits", "imports", "temperatures")
+KINDS: Final = ("cells", "fits", "rank_fits", "imports", "temperatures", "best", "forecasts")
 
 
 def enter(path: Path) -> None:

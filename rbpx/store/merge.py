@@ -13,7 +13,7 @@ from rbpx.store import ledger
 from rbpx.store.imports import adopt, imported_run_ids
 from rbpx.store.integrity import file_fault, run_fault
 from rbpx.store.names import record_fault
-from rbpx.store.store import Record, Store
+from rbpx.store.store import BESIDE, Record, Store
 
 _ALSO = ("vocab", "samples")  # folders of files that are named by their contents
 
@@ -27,8 +27,8 @@ class Merged:
     """What one store copied from another.
 
     Attributes:
-        copied: kind -> how many: runs, cells, fits, rank_fits, failures, vocab, samples, temperatures,
-            observations.
+        copied: kind -> how many: runs, cells, fits, rank_fits, failures, forecasts, vocab, samples,
+            temperatures, best, observations.
         already_here: kind -> how many were in this store before.
         skipped: a line for each thing that was not copied, and why.
     """
@@ -58,9 +58,10 @@ def merge(store: Store, other: Store, advance: Callable[[], None] = lambda: None
     for run_id in other.run_ids():
         _bring_run(store, other, run_id, merged)
         advance()
-    for path in other.temperature_files():
-        if store.has_run(path.stem):
-            _bring_file(store, other, path, "temperatures", merged)
+    for kind in BESIDE:
+        for path in other.beside_files(kind):
+            if store.has_run(path.stem):
+                _bring_file(store, other, path, kind, merged)
     for path in other.import_files():
         _bring_import(store, path, merged)
     _bring_records(store, other, merged)
@@ -143,7 +144,7 @@ def _bring_import(store: Store, path: Path, merged: Merged) -> None:
 
 
 def _bring_records(store: Store, other: Store, merged: Merged) -> None:
-    """Copy requests whose run is here, then fits whose runs are all here, then failures that no run here answers."""
+    """Copy requests whose run is here, fits whose runs are all here, failures that no run answers, and forecasts."""
     for name, cell in _records(other, "cells", merged):
         here = store.record("cells", name)
         if here is not None and here["run_id"] != cell["run_id"]:
@@ -159,6 +160,8 @@ def _bring_records(store: Store, other: Store, merged: Merged) -> None:
     for name, failure in _records(other, "failures", merged):
         if (failure["family"], failure["size"], failure["dataset"]) not in answered:
             _bring_record(store, "failures", name, failure, merged)
+    for name, forecast in _records(other, "forecasts", merged):
+        _bring_record(store, "forecasts", name, forecast, merged)
 
 
 def _records(other: Store, kind: str, merged: Merged) -> Iterator[tuple[str, Record]]:

@@ -8,14 +8,19 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from rbpx.files.digest import digest
 from rbpx.files.row_digest import digest_of_rows
 from rbpx.store.record_values import value_fault
 
 COPY_OF: Final = "it is a copy of "  # how a fault begins whose cure is to remove the file, and nothing else
-FOLDERS: Final = ("runs", "cells", "fits", "rank_fits", "failures", "vocab", "imports", "temperatures", "samples")
+FOLDERS: Final = (
+    *("runs", "cells", "fits", "rank_fits", "failures", "vocab", "imports", "temperatures", "best", "samples"),
+    "forecasts",
+)
 _HARMLESS: Final = {"@eadir", "__macosx", "$recycle.bin", "system volume information", "lost+found"}
 _KIND: Final = re.compile(rf"(?<![a-z_])({'|'.join(FOLDERS)})(?![a-z_])")
 _KEY: Final = re.compile(r"[0-9a-f]{16}")
+_FORECAST: Final = re.compile(rf".+-{_KEY.pattern}")
 _LONGEST_BYTES: Final = 200  # of a name, to which endings are added; file systems take 255
 
 
@@ -32,10 +37,15 @@ def is_harmless(path: Path) -> bool:
 
 
 def own_name(kind: str, record: Mapping[str, Any]) -> str | None:
-    """The name under which a record of `cells`, `fits`, `rank_fits` or `failures` was written; None if it says none."""
-    if kind == "rank_fits":
+    """The name under which a record of any kind was written; None if it says none.
+
+    That of a forecast ends in a digest of all that it says, so a forecast cannot change and keep its name.
+    """
+    if kind == "forecasts":
+        name: Any = f"{record['name']}-{digest(dict(record))}" if isinstance(record.get("name"), str) else None
+    elif kind == "rank_fits":
         parts = [record.get(name) for name in ("run_id", "ties", "distribution")]
-        name: Any = None if None in parts else "-".join(map(str, parts))
+        name = None if None in parts else "-".join(map(str, parts))
     else:
         name = record.get({"cells": "cell_key", "fits": "fit_id", "failures": "failure_key"}[kind])
     return name if isinstance(name, str) and is_plain(name) else None
@@ -60,19 +70,22 @@ def misnamed(path: Path, record: Mapping[str, Any]) -> tuple[str, str] | None:
         return None  # failures of older versions do not say under which key they were written
     if own is None and kind != "failures":
         return f"it is not a record of {kind}", f"remove {kind}/{path.name}"
+    if kind == "forecasts" and _FORECAST.fullmatch(path.stem) and not path.with_name(f"{own}.json").exists():
+        remedy = "put back the file from a copy, or remove it and rbpx store merge OTHER from a store that has it"
+        return "it does not say what was registered under its name", remedy
     if own is not None and not path.with_name(f"{own}.json").exists():
         return f"it is the record {own} under another name", f"rename {kind}/{path.name} to {own}.json"
     return f"{COPY_OF}{'another failure' if own is None else f'{kind}/{own}.json'}", f"remove {kind}/{path.name}"
 
 
 def file_misnamed(path: Path, table: pa.Table) -> str | None:
-    """What is wrong with a file of `vocab`, `temperatures` or `imports` whose rows are not those of its name."""
+    """What is wrong with a file of `vocab`, `imports` or beside runs whose rows are not those of its name."""
     kind = path.parent.name
     if kind == "imports":
         own = "-".join(sorted(map(str, table["source"].unique().to_pylist()))) + f"-{digest_of_rows(table)}"
         wrong = "its rows are not those that its name stands for"
-    elif kind in ("vocab", "temperatures"):
-        column, what = {"vocab": ("tokenizer_hash", "tokenizer"), "temperatures": ("run_id", "run")}[kind]
+    elif kind in ("vocab", "temperatures", "best"):
+        column, what = ("tokenizer_hash", "tokenizer") if kind == "vocab" else ("run_id", "run")
         own = "-".join(map(str, table[column].unique().to_pylist()))
         wrong = f"it is of another {what} than its name says"
     else:

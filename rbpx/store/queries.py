@@ -56,7 +56,7 @@ def connect(store: Store, with_fits: bool = True, limits: SqlLimits = _LIMITS) -
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, store: Store, with_fits: bool) -> None:
-    for name in ("runs", *(relations.BY_RECORD if with_fits else ())):
+    for name in ("runs", *(relations.BY_RECORD if with_fits else ("forecasts",))):
         connection.register(f"{name}_arrow", relations.table(store, name))
         connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
         connection.unregister(f"{name}_arrow")
@@ -205,9 +205,11 @@ RELATIONS = (
     "vocab",
     "observations",
     "temperatures",
+    "best",
     "fits",
     "rank_fits",
     "failures",
+    "forecasts",
 )
 
 

@@ -19,6 +19,7 @@ _RELATIONS: Final = {
     "fits": schema.FITS,
     "rank_fits": schema.RANK_FITS,
     "failures": schema.FAILURES,
+    "forecasts": schema.FORECASTS,
 }
 _NEEDED: Final = {
     "runs": (
@@ -29,17 +30,27 @@ _NEEDED: Final = {
     "fits": ("fit_id", "run_ids", "params"),
     "rank_fits": ("run_id", "distribution", "ties"),
     "failures": ("family", "size", "dataset", "error", "at"),
+    "forecasts": ("name", "registered_at", "family", "dataset", "law", "S", "y", "lo", "hi", "follows"),
 }
-_JSON: Final = ("config", "versions", "params")  # columns of text in which any JSON is kept
+_JSON: Final = ("config", "versions", "params", "weights")  # columns of text in which any JSON is kept
 
 
 def value_fault(kind: str, record: Mapping[str, Any]) -> str | None:
     """What is wrong with the values of a record, None if nothing is.
 
     Args:
-        kind: `cells`, `fits`, `rank_fits` or `failures`; `runs` for a manifest.
+        kind: `cells`, `fits`, `rank_fits`, `failures` or `forecasts`; `runs` for a manifest.
         record: as it was read.
     """
+    if kind == "forecasts":
+        of_each = record.get("predictions")
+        if not isinstance(of_each, list) or not of_each or not all(isinstance(each, dict) for each in of_each):
+            return "it does not say predictions"
+        return next((fault for each in of_each if (fault := _row_fault(kind, {**record, **each}))), None)
+    return _row_fault(kind, record)
+
+
+def _row_fault(kind: str, record: Mapping[str, Any]) -> str | None:
     columns = _RELATIONS[kind]
     for name in _NEEDED[kind]:
         if record.get(name) is None:

@@ -11,9 +11,10 @@ import pyarrow.dataset
 from pyarrow.fs import LocalFileSystem
 
 from rbpx.store import schema
+from rbpx.store.forecasts import rows_of
 from rbpx.store.integrity import sound_files, sound_runs, warn_of_losses
 from rbpx.store.messages import warn_damage
-from rbpx.store.store import Record, Store
+from rbpx.store.store import BESIDE, Record, Store
 
 _LOGGER = logging.getLogger(__name__)
 BY_FILE = {
@@ -25,22 +26,27 @@ ALSO_BY_FILE = {  # beside the runs
     "vocab": schema.VOCAB,
     "imported": schema.OBSERVATIONS,
     "temperatures": schema.TEMPERATURES,
+    "best": schema.BEST,
 }
-BY_RECORD = {"fits": schema.FITS, "rank_fits": schema.RANK_FITS, "failures": schema.FAILURES}
+BY_RECORD = {
+    "fits": schema.FITS,
+    "rank_fits": schema.RANK_FITS,
+    "failures": schema.FAILURES,
+    "forecasts": schema.FORECASTS,
+}
 _VERIFIED = pyarrow.dataset.ParquetFileFormat(
     default_fragment_scan_options=pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
 
 
 def files(store: Store, relation: str) -> list[str]:
-    """Parquet files of `tokens`, `rank_counts`, `documents`, `vocab`, `imported` or `temperatures`."""
+    """Parquet files of `tokens`, `rank_counts`, `documents`, `vocab`, `imported`, or one of `BESIDE`."""
     if relation in ALSO_BY_FILE:
-        list_files = {
-            "vocab": store.vocab_files,
-            "imported": store.import_files,
-            "temperatures": store.temperature_files,
-        }[relation]
-        return [str(path) for path in sound_files(store, list_files())]
+        if relation in BESIDE:
+            paths = store.beside_files(relation)
+        else:
+            paths = store.vocab_files() if relation == "vocab" else store.import_files()
+        return [str(path) for path in sound_files(store, paths)]
     return [str(store.run_folder(run_id) / f"{relation}.parquet") for run_id in sound_runs(store)]
 
 
@@ -62,9 +68,11 @@ def dataset(store: Store, relation: str) -> Any:
 
 
 def table(store: Store, relation: str) -> pa.Table:
-    """`runs`, `fits`, `rank_fits` or `failures` as a table."""
+    """`runs`, or a relation of `BY_RECORD`, as a table."""
     if relation == "runs":
         return _table(_run_rows(store), schema.RUNS)
+    if relation == "forecasts":
+        return _table([row for record in store.records(relation) for row in rows_of(record)], schema.FORECASTS)
     return _table(list(store.records(relation)), BY_RECORD[relation])
 
 

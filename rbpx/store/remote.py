@@ -19,8 +19,19 @@ from rbpx.store.store import Store
 
 _LOGGER = logging.getLogger(__name__)
 _URL = re.compile(r"[a-z][a-z0-9]+://.")
-_KINDS = ("runs", "cells", "vocab", "imports", "samples", "temperatures", "fits", "rank_fits", "failures")
-_PRUNED = ("runs", "cells", "imports", "temperatures", "failures")  # fits are kept: they may have been made here
+_KINDS = (
+    *("runs", "cells", "vocab", "imports", "samples", "temperatures", "best", "fits", "rank_fits", "failures"),
+    "forecasts",
+)
+_PRUNED = (
+    "runs",
+    "cells",
+    "imports",
+    "temperatures",
+    "best",
+    "failures",
+    "forecasts",
+)  # fits are kept: they may have been made here
 _THREADS = 16
 _CONNECT_S, _REQUEST_S = 5, 60
 

@@ -64,6 +64,15 @@ TEMPERATURES = pa.schema(
         ("sum_curvature_nats", pa.float64()),
     ]
 )
+BEST = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("doc_id", pa.int32()),
+        ("position", pa.int32()),
+        ("token_ids", pa.list_(pa.int32())),
+        ("logprobs", pa.list_(pa.float32())),
+    ]
+)
 VOCAB = pa.schema([("tokenizer_hash", pa.string()), ("token_id", pa.int32()), ("text", pa.string())])
 TRAINING = pa.schema(  # of the model, as far as it is known; null in runs of earlier versions
     [
@@ -91,6 +100,7 @@ RUNS = pa.schema(
         ("padding", pa.string()),
         ("bos", pa.string()),
         ("dtype", pa.string()),
+        ("quantise", pa.string()),
         ("deterministic", pa.bool_()),
         ("head", pa.string()),
         ("non_embedding_params", pa.int64()),
@@ -207,5 +217,41 @@ FAILURES = pa.schema(
         ("error", pa.string()),
         ("at", pa.timestamp("us")),
         ("traceback", pa.string()),
+    ]
+)
+FORECASTS = pa.schema(  # a row for each prediction of a record
+    [
+        ("forecast_id", pa.string()),
+        ("name", pa.string()),
+        ("registered_at", pa.timestamp("us")),
+        ("source", pa.string()),
+        ("family", pa.string()),
+        ("dataset", pa.string()),
+        ("text_hash", pa.string()),
+        ("protocol", pa.string()),
+        ("window", pa.int32()),
+        ("stride", pa.int32()),
+        ("padding", pa.string()),
+        ("bos", pa.string()),
+        ("dtype", pa.string()),
+        ("revision", pa.string()),
+        ("variant", pa.string()),
+        ("ties", pa.string()),
+        ("law", pa.string()),
+        ("k", pa.int32()),
+        ("S", pa.float64()),
+        ("D", pa.float64()),
+        ("y", pa.float64()),
+        ("lo", pa.float64()),
+        ("hi", pa.float64()),
+        ("beyond", pa.float64()),
+        ("status", pa.string()),
+        ("weights", pa.string()),
+        ("fit_id", pa.string()),
+        ("n_points", pa.int32()),
+        ("points_hash", pa.string()),
+        ("run_ids", pa.list_(pa.string())),
+        ("follows", pa.list_(pa.string())),
+        ("versions", pa.string()),
     ]
 )

@@ -4,9 +4,11 @@ runs/<run_id>/        tokens, rank_counts, documents (Parquet) and manifest.json
 cells/<cell_key>.json which run answers which request
 vocab/<hash>.parquet  the texts of a tokenizer's ids
 temperatures/<run_id>.parquet   losses of a run's documents at other temperatures
+best/<run_id>.parquet the best tokens at each place of a run, where they were asked for
 imports/<source>-<digest>.parquet   other people's observations, with their provenance
 samples/<key>.parquet   the documents drawn from a hub's dataset
 fits/ rank_fits/ failures/   one JSON record per file
+forecasts/            predictions registered before their model came (`forecasts`), a JSON record per file
 answers/              what questions printed, to be printed again (`answers`)
 written/<kind>/<file>   what was written beside the runs (`ledger`), so that a deletion is noticed
 """
@@ -58,7 +60,8 @@ _LAYOUT: dict[str, Any] = {
     },
     "documents": {},
 }
-KINDS = ("cells", "fits", "rank_fits", "failures")  # of records
+KINDS = ("cells", "fits", "rank_fits", "failures", "forecasts")  # of records
+BESIDE = ("temperatures", "best")  # measured of a run on request, and kept beside it in a file of its name
 # Computed from runs, hundreds at once, and recomputed by the same command: waiting for the disk after each would take
 # longer than the fits (10 ms a record). After a crash of the machine the seal shows which of them were lost.
 _COMPUTED = ("fits", "rank_fits")
@@ -159,17 +162,21 @@ class Store:
         """Write the texts of a tokenizer's ids, once."""
         self._write_table(self.root / "vocab" / f"{tokenizer_hash}.parquet", table)
 
-    def temperature_file(self, run_id: str) -> Path:
-        """The path of a run's losses at other temperatures, whether or not they were measured."""
-        return self.root / "temperatures" / f"{run_id}.parquet"
+    def beside_file(self, kind: str, run_id: str) -> Path:
+        """The path of what was measured of a run beside it, one of `BESIDE`, whether or not it was."""
+        return self.root / kind / f"{run_id}.parquet"
 
-    def write_temperatures(self, run_id: str, table: pa.Table) -> None:
-        """Write the losses of a run at other temperatures, once."""
-        self._write_table(self.temperature_file(run_id), table)
+    def write_beside(self, kind: str, run_id: str, table: pa.Table) -> None:
+        """Write what was measured of a run beside it, once."""
+        self._write_table(self.beside_file(kind, run_id), table)
 
-    def temperature_files(self) -> list[Path]:
-        """The Parquet files of the relation `temperatures`, those of runs that are gone left out."""
-        return [path for path in sorted(self.root.glob("temperatures/[!.]*.parquet")) if self.has_run(path.stem)]
+    def beside_files(self, kind: str) -> list[Path]:
+        """The Parquet files of a relation of `BESIDE`, those of runs that are gone left out."""
+        return [path for path in sorted(self.root.glob(f"{kind}/[!.]*.parquet")) if self.has_run(path.stem)]
+
+    def all_beside(self) -> list[Path]:
+        """The Parquet files of all relations of `BESIDE`."""
+        return [path for kind in BESIDE for path in self.beside_files(kind)]
 
     def write_import(self, name: str, table: pa.Table) -> None:
         """Write one file of other people's observations, once; its name contains a digest of its rows."""
@@ -195,7 +202,7 @@ class Store:
             ledger.enter(path)
 
     def write_record(self, kind: str, name: str, record: Record) -> None:
-        """Write one record of `cells`, `fits`, `rank_fits` or `failures`; a record of the same name is replaced.
+        """Write one record of one of `KINDS`; a record of the same name is replaced.
 
         What is computed from runs is only logged as not kept where the store is read-only: it can be computed again.
 
@@ -272,7 +279,8 @@ class Store:
         """Remove a run, and the requests that it answers; a reader sees it complete or not at all."""
         for cell in [cell for cell in self.records("cells") if cell["run_id"] == run_id]:
             self.drop_record("cells", cell["cell_key"])
-        ledger.remove(self.temperature_file(run_id))
+        for kind in BESIDE:
+            ledger.remove(self.beside_file(kind, run_id))
         atomic_remove(self.run_folder(run_id))
 
     def vocab_files(self) -> list[Path]:
@@ -287,7 +295,7 @@ class Store:
         """A digest of the store's contents; it changes when anything is added, replaced or removed."""
         digest = hashlib.sha256(str(self.root).encode())
         runs = (self.run_folder(run_id) for run_id in self.run_ids())
-        for path in [*runs, *self.vocab_files(), *self.import_files(), *self.temperature_files()]:
+        for path in [*runs, *self.vocab_files(), *self.import_files(), *self.all_beside()]:
             digest.update(path.as_posix().encode())
         for kind in KINDS:
             for path in self.record_files(kind):

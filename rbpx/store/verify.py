@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from rbpx.errors import DamageError, RbpxError, first_line
 from rbpx.files.sealed import read_sealed
+from rbpx.store.forecasts import forecast_id, lost_before
 from rbpx.store.imports import imported_run_ids, provenance
 from rbpx.store.integrity import (
     UNREADABLE,
@@ -31,8 +32,11 @@ _RELATIVE = 1e-6  # logprob is kept in float32
 _AGAIN = {
     "vocab": "measure that tokenizer's runs again",
     "temperatures": "ask temperature again",
+    "best": "measure with best=5 again",
     "import": "import the file again",
 }
+
+_MADE_AGAIN = {"forecasts": "rbpx store merge OTHER from a store that has it"}  # the model may have come meanwhile
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class Fault:
     """Something wrong in a store.
 
     Attributes:
-        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `vocab`, `temperatures`, `import` or `folder`.
+        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `forecast`, `vocab`, `temperatures`, `best`, `import` or
+            `folder`.
         name: of the run, the record or the file.
         fault: what is wrong.
         remedy: what to do.
@@ -60,7 +65,7 @@ class Verified:
         faults: what is wrong, runs first.
         n_runs: runs checked.
         n_cells: requests checked.
-        n_records: fits, rank_fits and failures checked.
+        n_records: fits, rank_fits, failures and forecasts checked.
         n_files: vocabularies, temperatures and imports checked.
         n_bytes: read and hashed, of all runs.
         n_tokens: rows of `tokens` in sound runs.
@@ -117,7 +122,7 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
         n_runs=len(run_ids),
         n_cells=len(store.record_files("cells")),
         n_records=sum(len(store.record_files(kind)) for kind in KINDS if kind != "cells"),
-        n_files=len([*store.vocab_files(), *store.temperature_files(), *store.import_files()]),
+        n_files=len([*store.vocab_files(), *store.import_files(), *store.all_beside()]),
         n_bytes=n_bytes,
         n_tokens=n_tokens,
         n_orphaned=len(set(run_ids) - broken - named_by_cells),
@@ -171,7 +176,7 @@ def _readable(store: Store, kind: str, faults: list[Fault]) -> Iterator[Record]:
         except FileNotFoundError:  # removed by another process since it was listed
             continue
         except (OSError, ValueError) as problem:
-            remedy = f"remove {kind}/{path.name}, then run the line that made it again"
+            remedy = f"remove {kind}/{path.name}, then {_MADE_AGAIN.get(kind, 'run the line that made it again')}"
             faults.append(Fault(kind.removesuffix("s"), path.stem, f"it is corrupt ({problem})", remedy))
             continue
         wrong = record_fault(path, record)
@@ -193,13 +198,22 @@ def _record_faults(store: Store, kind: str, record: Record) -> Iterator[Fault]:
         if gone:
             name = record["fit_id"] if kind == "fits" else record["run_id"]
             yield Fault(kind.removesuffix("s"), name, f"its run {gone[0]} is not there", "rbpx store gc")
+    for before in lost_before(store, record) if kind == "forecasts" else ():
+        fault = f"it was registered after {before}, which is gone or has changed"
+        yield Fault("forecast", forecast_id(record), fault, _MADE_AGAIN["forecasts"])
 
 
 def _file_faults(store: Store) -> list[Fault]:
     """Files beside the runs that are corrupt, not those of their names, or do not add up."""
     kinds = (
         ("vocab", store.vocab_files(), _vocab_fault, _AGAIN["vocab"]),
-        ("temperatures", store.temperature_files(), partial(_temperatures_fault, store), _AGAIN["temperatures"]),
+        (
+            "temperatures",
+            store.beside_files("temperatures"),
+            partial(_temperatures_fault, store),
+            _AGAIN["temperatures"],
+        ),
+        ("best", store.beside_files("best"), partial(_best_fault, store), _AGAIN["best"]),
         ("import", store.import_files(), _import_fault, _AGAIN["import"]),
     )
     faults = []
@@ -221,7 +235,8 @@ def _losses(store: Store) -> Iterator[Fault]:
         fault, remedy = f"{folder}/{path.name} is in iCloud, not on this machine", "download it"
         if not is_evicted(path):
             fault = f"{folder}/{path.name} was written and is gone"
-            remedy = f"{_AGAIN.get(kind, 'run the line that made it again')}; if it was meant to go, rbpx store gc"
+            again = _AGAIN.get(kind) or _MADE_AGAIN.get(folder, "run the line that made it again")
+            remedy = f"{again}; if it was meant to go, rbpx store gc"
         yield Fault(kind, path.stem, fault, remedy)
     for tokenizer_hash, run_id in lost_vocabularies(store).items():
         fault = f"vocab/{tokenizer_hash}.parquet is gone, and run {run_id} refers to it"
@@ -250,6 +265,14 @@ def _temperatures_fault(store: Store, path: Path) -> str | None:
         if at["n_tokens_sum"] != facts["n_tokens"]:
             return f"{at['n_tokens_sum']:,} tokens at beta = {at['beta']:g}, expected {facts['n_tokens']:,}"
     return None
+
+
+def _best_fault(store: Store, path: Path) -> str | None:
+    if run_fault(store, path.stem) is not None:
+        return None  # which is said of the run
+    tokens = read_whole(store.run_folder(path.stem) / "tokens.parquet").select(["doc_id", "position"])
+    same = read_whole(path).select(["doc_id", "position"]).equals(tokens)
+    return None if same else "its places are not those of the tokens of its run"
 
 
 def _vocab_fault(path: Path) -> str | None:

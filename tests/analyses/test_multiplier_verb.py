@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.commands import here
-from tests.support.synthetic import Truth, write_store
+from tests.support.synthetic import TrueSurface, Truth, write_store, write_surface
 
 TRUTH = Truth(scatter=0.01)
 
@@ -70,3 +70,20 @@ def test_what_cannot_be_compared_is_said(store: Path, cwd: Path, words: tuple[st
     refused = here("multiplier", *words, "--store", store, cwd=cwd, check=2)
     assert says in refused.stderr
     assert refused.stdout == ""
+
+
+def test_tokens_are_compared_at_each_size_that_both_have(tmp_path: Path, cwd: Path) -> None:
+    D = (1_000_000, 3_000_000, 9_000_000, 27_000_000)
+    truth = TrueSurface(S=(10_000, 40_000), D=D, scatter=0.001)
+    better = TrueSurface(S=(10_000, 40_000), D=D, scatter=0.001, B=truth.B * 2**-truth.beta)
+    for family, of, seed in (("plain", truth, 1), ("better", better, 2)):
+        write_surface(tmp_path / "store", of, seed=seed, n_documents=12, n_tokens=100, family=family)
+    rows = asked(tmp_path / "store", cwd, "plain", "better", "axis=D", "laws=rbp", "k=10")
+    overall = {row["fixed_size"]: row for row in rows if row["kind"] == "overall" and row["offset"] == "shared"}
+    assert overall.keys() == {"10000", "40000"}
+    at = [row for row in rows if row["kind"] == "at" and row["fixed_size"] == "10000" and row["offset"] == "shared"]
+    assert [row["size"] for row in at] == list(map(str, D))
+    assert [row["x_variant"] for row in at] == pytest.approx(D, rel=0.5)
+    for row in overall.values():
+        assert row["multiplier_lo"] < 2 < row["multiplier_hi"]
+        assert row["axis"] == "D"

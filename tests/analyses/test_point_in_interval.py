@@ -93,6 +93,7 @@ def busy(measured: Measured, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "quiz.jsonl").write_text("".join(json.dumps(row) + "\n" for row in quiz))
     about = ("dataset.context=[q]", "dataset.choices=answers", "dataset.right=right", "dataset.name=quiz")
     here("measure", *measured.family.words(text=place / "quiz.jsonl"), *about, "--store", store, cwd=cwd, check=0)
+    here("predict", "family=theirs", "dataset=one", "S=1e10", "register=june", "--store", store, cwd=cwd, check=0)
     return store
 
 

@@ -55,6 +55,7 @@ ASKED = {
     "ties": "ties", "chosen_laws": "laws", "methods": "method", "slices": "slices", "conditions": "slices",
     "resamples": "resamples", "least": "least", "top": "top", "limit": "limit", "device": "device",
     "calibrate": "calibrate", "a": "a", "doc": "doc", "base": "base",
+    "register": "register",
 }  # fmt: skip
 
 

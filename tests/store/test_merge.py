@@ -13,7 +13,7 @@ from tests.support.commands import Answer, here
 from tests.support.stores import Family, Measured, cell_records, run_folders, snapshot
 from tests.support.synthetic import Truth, write_store
 
-EVIDENCE = ("runs/", "cells/", "vocab/", "imports/", "samples/", "fits/", "rank_fits/", "failures/")
+EVIDENCE = ("runs/", "cells/", "vocab/", "imports/", "samples/", "fits/", "rank_fits/", "failures/", "forecasts/")
 
 
 def merge(store: Path, other: Path, cwd: Path, check: int = 0) -> Answer:

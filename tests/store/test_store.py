@@ -48,6 +48,7 @@ PROMISED = {
     "created_at",
     "rank_fits": "run_id, distribution, ties, params, loglik, aic, bic, distance, status",
     "failures": "cell_key, family, size, dataset, error, at",
+    "forecasts": "forecast_id, name, registered_at, family, dataset, law, k, S, D, y, lo, hi, run_ids",
 }
 RULES = ("pessimistic", "optimistic", "mid")
 

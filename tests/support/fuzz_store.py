@@ -33,6 +33,7 @@ from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store import relations, schema
 from rbpx.store.answers import KeptAnswer
 from rbpx.store.cell_states import cell_states
+from rbpx.store.forecasts import register
 from rbpx.store.heartbeat import FOLDER, read_heartbeats
 from rbpx.store.imports import dataset_names, import_file, list_imports
 from rbpx.store.index import refresh_index
@@ -72,9 +73,21 @@ def sound() -> tuple[Store, Rows, tempfile.TemporaryDirectory[str]]:
     store.write_record("fits", "f" * 16, fit)
     store.write_record("rank_fits", f"{run_id}-mid-lognormal", rank_fit | {"created_at": now(), "status": "ok"})
     store.write_record("failures", "e" * 16, failure | {"at": now()})
+    answer: dict[str, Any] = {
+        "law": "rbp",
+        "k": 10,
+        "S": 1e6,
+        "D": None,
+        "y": 0.5,
+        "lo": 0.4,
+        "hi": 0.6,
+        "fit_id": "f" * 16,
+    }
+    names = {"source": "measured", "family": "drawn", "dataset": "synthetic", "ties": "mid", "versions": {"rbpx": "1"}}
+    register(store, "june", names, [answer | {"run_ids": store.run_ids(), "weights": {"bend": 1.0}}])
     warm = {"run_id": [run_id], "doc_id": [0], "beta": [1.0], "n_tokens": [6], "sum_loss_nats": [1.5]}
     warm |= {"sum_slope_nats": [0.5], "sum_curvature_nats": [0.25]}
-    store.write_temperatures(run_id, pa.table(warm, schema=schema.TEMPERATURES))
+    store.write_beside("temperatures", run_id, pa.table(warm, schema=schema.TEMPERATURES))
     rows = store.root / "rows.csv"
     rows.write_text("family,size,S,dataset,k,rbp\ntoy,1b,1000000000,wiki,1,0.41\ntoy,1b,1000000000,wiki,10,0.5\n")
     import_file(store, rows, ImportConfig(source="them", ties=Ties.mid, family=None))
@@ -177,7 +190,7 @@ def _merged(store: Store) -> None:
 
 
 def record(kind: str, content: bytes, whole: bool = True) -> None:
-    """A record of `cells`, `fits`, `rank_fits` or `failures`, `runs` for a manifest, and what it means for the store.
+    """A record of one of `KINDS`, `runs` for a manifest, and what it means for the store.
 
     Not `whole`: for the relations that are made of records.
     """
@@ -287,7 +300,7 @@ def index(content: bytes) -> None:
     with _instead(path, content):
         refresh_index(store)
         with duckdb.connect(str(path), read_only=True) as connection:
-            for name in ("runs", "fits", "rank_fits", "failures"):
+            for name in ("runs", *relations.BY_RECORD):
                 (n,) = connection.execute(f"SELECT count(*) FROM {name}").fetchone() or ()
                 assert n == len(expected[name]), name
 

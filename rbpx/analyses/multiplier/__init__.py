@@ -7,12 +7,13 @@ ANALYSIS = Analysis(
     summary="how much more compute, size or tokens a baseline needs for the loss that a variant reaches",
     help="""\
 Fits y = E + C x^-alpha to two families on the same text and compares what they need for the same loss: x of the
-baseline over x of the variant, so above 1 the change pays. axis=S (default) compares sizes, axis=C the best model
-of each budget of compute. With one E for both, an E for each (which flatters the variant that is given the lower
-one) and none, side by side; at the loss of every model of the variant, and overall where both measured such
-losses; elsewhere a multiplier is extrapolated and says so, or unreachable where the baseline's law never gets
-there. Across tokenizers only bits per byte are compared. FAMILY:VARIANT names the models of a family that were
-trained in one way (the column variant). `multiplier A B` says the same in two words.""",
+baseline over x of the variant, so above 1 the change pays. axis=S (default) compares sizes, axis=C the best
+model of each budget of compute, axis=D (or step) tokens at each S that both families have. With one E for both,
+an E for each (which flatters the variant that is given the lower one) and none, side by side; at the loss of
+every model of the variant, and overall where both measured such losses; elsewhere a multiplier is extrapolated
+and says so, or unreachable where the baseline's law never gets there. Across tokenizers only bits per byte are
+compared. FAMILY:VARIANT names the models of a family that were trained in one way (the column variant).
+`multiplier A B` says the same in two words.""",
     examples=(
         "python -m rbpx multiplier base=pythia variant=pythia-deduped",
         "python -m rbpx multiplier base=mine variant=theirs axis=C k=1 dataset=c4",

@@ -12,8 +12,9 @@ from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.along import AlongGroup, best_of_budgets
 from rbpx.groups.points import Points, size_points, weigh_group
-from rbpx.groups.selection import Group
+from rbpx.groups.selection import Group, Run
 from rbpx.laws.multiplier import MultiplierLaw, Offset, fit_multiplier
+from rbpx.laws.names import Axis
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
@@ -46,7 +47,7 @@ class Worth:
         group: of the baseline.
         variant: the other.
         names: what the two are called.
-        axis: S or C.
+        axis: S, C, D or step.
         compared: every quantity that both have.
         notes: what is not compared, and why.
     """
@@ -66,7 +67,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         RbpxError: a side is not named, is not there or is several groups on one text, or they share no text.
     """
     sides = [_side(key, name) for key, name in (("base", request.base), ("variant", request.variant))]
-    groups = [best_of_budgets(group) if isinstance(group, AlongGroup) else group for group in groups]
+    along_C = request.axis is Axis.C
+    groups = [best_of_budgets(group) if along_C and isinstance(group, AlongGroup) else group for group in groups]
     worth = [_worth(connection, base, variant, request) for base, variant in _pairs(groups, sides)]
     if not worth:
         for key, family, trained in sides:
@@ -94,11 +96,13 @@ def _is_of(group: Group, family: str, trained: str | None) -> bool:
 
 
 def _pairs(groups: Sequence[Group], sides: list[tuple[str, str, str | None]]) -> Iterator[tuple[Group, Group]]:
-    """The groups of both sides on each text."""
+    """The groups of both sides on each text; along D and step, where a group is of one size, those of the same S."""
     texts: dict[tuple[Any, ...], list[Group]] = {}
     for group in groups:
         first = group.first
-        texts.setdefault((first.dataset, first.text_hash, first.protocol, first.window, first.stride), []).append(group)
+        at = None if group.fixed_size is None else first.non_embedding_params
+        alike = (first.dataset, first.text_hash, first.protocol, first.window, first.stride, at)
+        texts.setdefault(alike, []).append(group)
     for members in texts.values():
         chosen = []
         for key, family, trained in sides:
@@ -120,9 +124,16 @@ def _worth(connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, r
         resampled = [points.y_BN for points in (one, other)]
         laws = tuple(fit_multiplier(x, y, resampled, offset) for offset in Offset)
         order = sorted(range(len(other.runs)), key=lambda at: other.S_N[at])
-        compared.append(Compared(other.law, other.k, tuple(other.runs[at].size for at in order), laws))
+        compared.append(Compared(other.law, other.k, tuple(_model(other.runs[at]) for at in order), laws))
     names = tuple(_name(group.first.family, group.first.variant) for group in (base, variant))
     return Worth(base, variant, (names[0], names[1]), request.axis.value, tuple(compared), tuple(notes))
+
+
+def _model(run: Run) -> str:
+    """What a model of the variant is called: its size; along D and step the checkpoint or the place on the axis."""
+    if run.axis in (Axis.S, Axis.C):
+        return run.size
+    return run.revision or f"{run.x:.3g}"
 
 
 def _points(
@@ -174,6 +185,7 @@ def keep(store: Store, worth: Worth) -> list[Record]:
     """Rows for programs: kind overall, and at for each model of the variant; no law is stored."""
     rows: list[Record] = []
     names: Record = {"base": worth.names[0], "variant": worth.names[1], "axis": worth.axis}
+    names |= {"fixed_size": worth.variant.fixed_size}
     names |= {name: worth.group.names()[name] for name in ("dataset", "text_hash", "protocol", "window", "ties")}
     for compared in worth.compared:
         for law in compared.laws:

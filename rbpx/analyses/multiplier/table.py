@@ -36,7 +36,8 @@ def show(results: Sequence[Worth]) -> None:
 
 def _title(worth: Worth) -> str:
     base, variant = worth.names
-    return f"{worth.group.first.dataset}: {variant} against {base}, along {worth.axis}"
+    at = "" if worth.variant.fixed_size is None else f" at size {worth.variant.fixed_size}"
+    return f"{worth.group.first.dataset}: {variant} against {base}, along {worth.axis}{at}"
 
 
 def _print_overall(screen: Console, worth: Worth) -> None:

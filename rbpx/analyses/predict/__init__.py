@@ -12,11 +12,15 @@ weighted by how well each fits. Beside it stands the law by each method. Backtes
 compare with the larger ones, on the same tokens, so that laws can be ranked by how well they predict.
 
 With D= beside S=, the points are (S, D): surfaces in size and tokens are fitted to all trainings whose tokens are
-known (see surface), and the combined answer is over their forms.""",
+known (see surface), and the combined answer is over their forms.
+
+With register=NAME the combined answers are written into the store as a forecast, which nothing changes afterwards: for
+one family on one text, and only for models that nobody has measured on it. `forecasts` scores it when they came.""",
     examples=(
         "python -m rbpx predict",
         "python -m rbpx predict dataset=stdlib S='[1e7,1e8]' method='[ols,offset]'",
         "python -m rbpx predict S='[1e9,7e9]' D='[2e11,2e12]' --format json",
+        "python -m rbpx predict model=ladder dataset=stdlib S=1e7 register=before_the_10m",
     ),
     title="Backtest and prediction",
     sizes=3,
@@ -29,5 +33,6 @@ known (see surface), and the combined answer is over their forms.""",
         "resamples",
         "laws",
         "method",
+        "register",
     ),
 )

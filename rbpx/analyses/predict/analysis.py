@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import duckdb
 import numpy as np
 
+from rbpx.analyses.predict.register import check, register_answers, targets_of
 from rbpx.analyses.predict.surface import SurfaceForesights, foresee, keep_foreseen
 from rbpx.config.request import Request
 from rbpx.groups.fits import Law, fit_points, fit_record
@@ -25,6 +26,8 @@ from rbpx.laws.prediction import Prediction, outside, predict
 from rbpx.laws.verdict import FAR, judge_over_forms
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store
+
+__all__ = ["Foreseen", "Foresight", "Foresights", "analyse", "check", "keep"]
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,16 @@ class Foresight:
 
 @dataclass(frozen=True, eq=False)
 class Foresights:
-    """The laws of one group, the best at predicting first; of each law the combined answer first."""
+    """The laws of one group, the best at predicting first; of each law the combined answer first.
+
+    `registers` is the name under which the combined answers become a forecast; None for none.
+    """
 
     group: Group
     laws: tuple[Foresight, ...]
     targets: tuple[float, ...]
     resamples: int
+    registers: str | None = None
 
     @property
     def size_at(self) -> dict[float, str]:
@@ -105,10 +112,11 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs))
     evidence = weigh_group(connection, group, request, k_grid, chosen)
     points = size_points(group, evidence, request, k_grid, chosen)
-    targets = request.targets() or [10.0 * group.runs[-1].non_embedding_params]
+    targets = targets_of(group, request)
     foreseen = [_foresee(series, request.methods(), targets) for series in points]
     foreseen.sort(key=lambda of_law: (of_law[0].mean_error is None, of_law[0].mean_error))
-    return Foresights(group, tuple(each for of_law in foreseen for each in of_law), tuple(targets), request.resamples)
+    laws = tuple(each for of_law in foreseen for each in of_law)
+    return Foresights(group, laws, tuple(targets), request.resamples, request.register)
 
 
 def _foresee(points: Points, methods: Sequence[Method], targets: list[float]) -> list[Foresight]:
@@ -167,7 +175,22 @@ def keep(store: Store, foresights: Foresights | SurfaceForesights) -> list[Recor
             rows.append(row | {"measured": test.measured, "error": test.error, "held": test.is_inside})
         if not foresight.predictions:
             rows.append({"kind": "none", **named, "status": foresight.law.fit.status})
+    if foresights.registers is not None:
+        register_answers(store, foresights.registers, foresights.group, _answers(foresights, records))
     return _alike(rows)
+
+
+def _answers(foresights: Foresights, records: dict[int, Record]) -> list[Record]:
+    """The combined answers as predictions of a forecast."""
+    answers = []
+    for foresight in foresights.laws:
+        fit = records[id(foresight.law)]
+        points = [foresight.law.fit.params["S"], foresight.law.fit.params["y"]] if foresight.weights else []
+        for each in foresight.predictions if foresight.method == COMBINED else ():
+            answer = {"law": fit["law"], "k": fit["k"], "D": None, **vars(each.prediction)}
+            answer |= {"status": each.status.value, "weights": foresight.weights, "fit_id": fit["fit_id"]}
+            answers.append(answer | {"n_points": len(fit["run_ids"]), "run_ids": fit["run_ids"], "points": points})
+    return answers
 
 
 def _record(foresights: Foresights, law: Law) -> Record:

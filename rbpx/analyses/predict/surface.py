@@ -10,6 +10,7 @@ from typing import Any
 
 import duckdb
 
+from rbpx.analyses.predict.register import register_answers
 from rbpx.config.request import Request
 from rbpx.groups.surface_fits import doubts_of_points, surface_record
 from rbpx.groups.surface_points import MOST_RESAMPLES, Trained, trained_quantities
@@ -68,10 +69,11 @@ class SurfaceForesight:
 
 @dataclass(frozen=True, eq=False)
 class SurfaceForesights:
-    """The predictions of one group of trainings."""
+    """The predictions of one group of trainings; `registers` is the name of the forecast that they become."""
 
     group: TrainingGroup
     laws: tuple[SurfaceForesight, ...]
+    registers: str | None = None
 
 
 def foresee(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> SurfaceForesights:
@@ -88,7 +90,7 @@ def foresee(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
             fits = [fit_surface(of_text, fit.form, n_resamples=n_resamples, **options) for fit in fits]
         points = tuple(_at(group, trained, fits, S, D) for S, D in targets)
         laws.append(SurfaceForesight(trained, forms, points))
-    return SurfaceForesights(group, tuple(laws))
+    return SurfaceForesights(group, tuple(laws), request.register)
 
 
 def _at(group: TrainingGroup, trained: Trained, fits: Sequence[SurfaceFit], S: float, D: float) -> AtPoint:
@@ -103,9 +105,9 @@ def _at(group: TrainingGroup, trained: Trained, fits: Sequence[SurfaceFit], S: f
 
 def keep_foreseen(store: Store, foresights: SurfaceForesights) -> list[Record]:
     """Write the surfaces to `fits`, and return a row for each prediction and each held-out run."""
-    rows = []
+    rows, answers = [], []
     for law in foresights.laws:
-        records = {}
+        records: dict[str, Record] = {}
         for form in law.forms:
             reasons = doubts_of_points(foresights.group, law.trained, form.fit)
             error = mean_error(form.held_out)
@@ -113,7 +115,22 @@ def keep_foreseen(store: Store, foresights: SurfaceForesights) -> list[Record]:
             store.write_record("fits", record["fit_id"], record)
             records[form.fit.form] = record
         rows += _rows(law, records)
+        answers += _answers(law, records[law.best.fit.form])
+    if foresights.registers is not None:
+        register_answers(store, foresights.registers, foresights.group, answers)
     return rows
+
+
+def _answers(law: SurfaceForesight, fit: Record) -> list[Record]:
+    """The combined answers of one quantity as predictions of a forecast."""
+    runs, answers = law.trained.runs, []
+    points = [runs.S_N.tolist(), runs.D_N.tolist(), (law.trained.sign * runs.y_N).tolist()]
+    for point in law.points:
+        answer = {"law": fit["law"], "k": fit["k"], "S": point.S, "D": point.D, **_values(law, point.over_forms.y)}
+        answer |= {"beyond": point.beyond, "status": point.status.value, "weights": point.over_forms.weights}
+        answers.append(answer | {"fit_id": fit["fit_id"], "n_points": law.best.fit.n_points})
+        answers[-1] |= {"run_ids": fit["run_ids"], "points": points}
+    return answers
 
 
 def _rows(law: SurfaceForesight, records: dict[str, Record]) -> list[Record]:

@@ -46,7 +46,7 @@ def measure(request: Request) -> Losses:
     with connect(store, with_fits=False) as connection:
         groups = [group for group in select(connection, request) if group.is_measured]
     runs = {run.run_id: run for group in groups for run in group.runs}
-    missing = [run for run in runs.values() if not store.temperature_file(run.run_id).is_file()]
+    missing = [run for run in runs.values() if not store.beside_file("temperatures", run.run_id).is_file()]
     done = [run_id for run_id in runs if run_id not in {run.run_id for run in missing}]
     if not missing:
         return Losses(tuple(done), ())
@@ -114,7 +114,7 @@ def _measure_run(
     problem = None
     if processes.is_main:
         try:
-            store.write_temperatures(run.run_id, table)
+            store.write_beside("temperatures", run.run_id, table)
         except RbpxError as unwritten:
             problem = str(unwritten)
     problem = processes.broadcast(problem)  # if the writer raised alone, the others would wait forever

@@ -28,6 +28,7 @@ class Reading:
         texts: of each; None where it is not in the store.
         ranks: of each.
         nats: -logprob of each.
+        best: the best tokens of each, with their nats; empty where they were not kept (`measure best=5`).
     """
 
     run: Run
@@ -36,6 +37,7 @@ class Reading:
     texts: tuple[str | None, ...]
     ranks: tuple[float, ...]
     nats: tuple[float, ...]
+    best: tuple[tuple[tuple[str | None, float], ...], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +137,9 @@ def _size(run: Run) -> float:
 def _reading(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, doc_id: int) -> Reading:
     tokens = ask(connection, "viewed_tokens", run_id=run.run_id, doc_id=doc_id, ties=group.ties.value)
     position, text, rank, nats = (tuple(column.to_pylist()) for column in tokens.columns)
-    return Reading(run, name_of(run), position, text, rank, nats)
+    rows = ask(connection, "best_tokens", run_id=run.run_id, doc_id=doc_id).to_pylist()
+    best = {row["position"]: tuple(zip(row["texts"], row["nats"], strict=True)) for row in rows}
+    return Reading(run, name_of(run), position, text, rank, nats, tuple(best[at] for at in position if best))
 
 
 def keep(store: Store, view: View) -> list[Record]:
@@ -144,7 +148,9 @@ def keep(store: Store, view: View) -> list[Record]:
     for reading in view.readings:
         names = {"dataset": view.dataset, "doc_id": view.doc_id, "source_id": view.source_id, "model": reading.name}
         names |= {"run_id": reading.run.run_id, "ties": view.group.ties.value}
-        columns = reading.positions, reading.texts, reading.ranks, reading.nats
-        for position, text, rank, nats in zip(*columns, strict=True):
-            rows.append({**names, "position": position, "text": text, "rank": rank, "nats": nats})
+        best = reading.best or [()] * len(reading.positions)
+        columns = reading.positions, reading.texts, reading.ranks, reading.nats, best
+        for position, text, rank, nats, of_place in zip(*columns, strict=True):
+            row = {**names, "position": position, "text": text, "rank": rank, "nats": nats}
+            rows.append(row | {"best": [{"text": word, "nats": each} for word, each in of_place] or None})
     return rows

@@ -49,10 +49,7 @@ def _view(view: View) -> dict[str, Any]:
             cuts.append((reading.positions, reading.texts))
     return {
         "title": f"{view.dataset}, document {view.doc_id} ({view.source_id})",
-        "cuts": [
-            {"positions": positions, "texts": ["\N{REPLACEMENT CHARACTER}" if t is None else visible(t) for t in texts]}
-            for positions, texts in cuts
-        ],
+        "cuts": [{"positions": positions, "texts": [_shown(text) for text in texts]} for positions, texts in cuts],
         "readings": [_reading(reading, cuts.index((reading.positions, reading.texts))) for reading in view.readings],
         "pair": len(view.readings) == 2,
     }
@@ -61,4 +58,10 @@ def _view(view: View) -> dict[str, Any]:
 def _reading(reading: Reading, cut: int) -> dict[str, Any]:
     ranks = [int(rank) if rank == int(rank) else rank for rank in reading.ranks]
     nats = [float(f"{each:.4g}") for each in reading.nats]
-    return {"name": reading.name, "run_id": reading.run.run_id, "cut": cut, "rank": ranks, "nats": nats}
+    facts = {"name": reading.name, "run_id": reading.run.run_id, "cut": cut, "rank": ranks, "nats": nats}
+    best = [[[_shown(text), float(f"{each:.3g}")] for text, each in of_place] for of_place in reading.best]
+    return facts | ({"best": best} if best else {})
+
+
+def _shown(text: str | None) -> str:
+    return "\N{REPLACEMENT CHARACTER}" if text is None else visible(text)

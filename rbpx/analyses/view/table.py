@@ -1,7 +1,9 @@
 """A text in the terminal: each token in the colour of its rank, or marked where there are no colours."""
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from math import exp
 from typing import Final
 
 from rich.text import Text
@@ -13,6 +15,7 @@ from rbpx.display.visible import visible
 # Light grounds under black letters, apart in lightness as well as in hue, so that they differ for every kind of eye and
 # on light and dark terminals; those beyond are bold too.
 STYLES: Final = ("", "black on #b7d7f2", "black on #f2d15c", "bold black on #e8823a")
+SURPRISES: Final = 8  # places whose best tokens are printed
 MARKS: Final = (("", ""), ("", ""), ("‹", "›"), ("«", "»"))
 LEGEND: Final = ("rank 1", "to 10", "to 100", "beyond")
 
@@ -40,11 +43,28 @@ def show(results: Sequence[View]) -> None:
             )
             screen.print(_written(reading, coloured), soft_wrap=not coloured)
             screen.print()
+            for line in _surprises(reading):
+                screen.print(line, markup=False, highlight=False, soft_wrap=True)
     if coloured:
         legend = (piece for name, style in zip(LEGEND, STYLES, strict=True) for piece in ((f" {name} ", style), " "))
         screen.print(Text.assemble("Ranks: ", *legend))
     else:
         screen.print("Ranks: ‹to 100›, «beyond»; unmarked to 10. … was not scored.")
+
+
+def _surprises(reading: Reading) -> Iterator[str]:
+    """What the model held for more likely at the places that surprised it most, where that was kept."""
+    if not reading.best:
+        return
+    yield f"The {SURPRISES} places of the most nats, and what {reading.name} held for best there:"
+    for at in sorted(range(len(reading.nats)), key=lambda i: (-reading.nats[i], i))[:SURPRISES]:
+        best = ", ".join(f"{_quoted(text)} {exp(-nats):.2g}" for text, nats in reading.best[at])
+        yield f"  {_quoted(reading.texts[at])} at {reading.positions[at]}, rank {reading.ranks[at]:,g}: {best}"
+    yield ""
+
+
+def _quoted(text: str | None) -> str:
+    return "�" if text is None else json.dumps(visible(text), ensure_ascii=False)
 
 
 def _written(reading: Reading, coloured: bool) -> Text:

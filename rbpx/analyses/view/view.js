@@ -78,7 +78,21 @@
         if (i === state.at[side]) place.className = "at";
       }
     }
-    by("token").replaceChildren(what, table);
+    by("token").replaceChildren(what, ...best(one, token), table);
+  }
+
+  // The tokens that the model holds for more likely, where they were kept.
+  function best(one, token) {
+    if (!one.best) return [];
+    const line = document.createElement("p");
+    line.className = "best";
+    line.append("best: ");
+    for (const [text, nats] of one.best[token]) {
+      const code = document.createElement("code");
+      code.textContent = JSON.stringify(text);
+      line.append(code, ` ${Math.exp(-nats).toPrecision(2)}  `);
+    }
+    return [line];
   }
 
   function change(side, token) {

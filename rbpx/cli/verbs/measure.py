@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 VERB = Verb(
     order=20,
     summary="only measure",
-    help="As `run`, without the laws.",
+    help="As `run`, without the laws. With best=5 the five best tokens of each place are kept beside the run, which "
+    "`view` shows; ranks do not change by it, and runs that are there are read once more.",
     examples=("python -m rbpx measure model=ladder dataset=pydoc",),
     primary="measure",
-    keys=(*GRID_KEYS, *RARE_GRID_KEYS),
+    keys=(*GRID_KEYS, *RARE_GRID_KEYS, "best"),
 )
 
 

@@ -8,9 +8,9 @@ VERB = Verb(
     summary="query the store in SQL, read-only",
     help="""\
 Answers one SELECT (DuckDB's dialect) over the relations runs, tokens, rank_counts, documents, vocab,
-observations, fits, rank_fits and failures; rbp_at(k, ties) gives RBP at any k. The table shows the first rows;
-csv, json and files get all of them, written as they are computed. A query that takes longer than sql_timeout_s or
-more memory than sql_memory_mib is stopped.""",
+observations, fits, rank_fits, failures and forecasts; rbp_at(k, ties) gives RBP at any k. The table shows the
+first rows; csv, json and files get all of them, written as they are computed. A query that takes longer than
+sql_timeout_s or more memory than sql_memory_mib is stopped.""",
     examples=(
         'python -m rbpx sql "SELECT size, n_tokens, cross_entropy_nats FROM runs"',
         "python -m rbpx sql \"SELECT size, rbp FROM rbp_at(42, 'mid')\" --format csv",

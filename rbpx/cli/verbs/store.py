@@ -34,7 +34,7 @@ were deleted by hand, `rm RUN` removes a run, `rm SOURCE` removes what was impor
     keys=("format",),
 )
 
-_KINDS = {"rank_fits": "rank_fits", "vocab": "vocab"}  # of things in a store that are no plain plurals
+_KINDS = {"rank_fits": "rank_fits", "vocab": "vocab", "best": "best"}  # of things in a store that are no plain plurals
 _KNOWN = "store verify, store merge OTHER, store rebuild, store gc, store rm RUN|SOURCE"
 
 
@@ -89,13 +89,15 @@ def _remove(store: "Store", name: str, request: "Request") -> None:
 def _collect_garbage(store: "Store") -> int:
     from rbpx.store import ledger
     from rbpx.store.imports import imported_run_ids
+    from rbpx.store.store import BESIDE
 
     whole = set(store.run_ids()) | imported_run_ids(store)
     gone = [fit["fit_id"] for fit in store.records("fits") if not whole.issuperset(fit["run_ids"])]
     for fit_id in gone:
         store.drop_record("fits", fit_id)
-    for path in set(store.root.glob("temperatures/[!.]*.parquet")) - set(store.temperature_files()):
-        ledger.remove(path)
+    for kind in BESIDE:
+        for path in set(store.root.glob(f"{kind}/[!.]*.parquet")) - set(store.beside_files(kind)):
+            ledger.remove(path)
     for fit in [fit for fit in store.records("rank_fits") if fit["run_id"] not in whole]:
         store.drop_record("rank_fits", f"{fit['run_id']}-{fit['ties']}-{fit['distribution']}")
     return len(gone)
@@ -130,7 +132,7 @@ def _verify(store: "Store", request: "Request") -> None:
         number_of(result.n_tokens, "token"),
         f"{result.n_bytes / 2**20:,.1f} MiB",
         number_of(result.n_cells, "cell"),
-        number_of(result.n_records, "fit or failure", "fits and failures"),
+        number_of(result.n_records, "fit, forecast or failure", "fits, forecasts and failures"),
         number_of(result.n_files, "file beside them", "files beside them"),
     )
     summary = f"store {store.root}: {', '.join(counts)}"

@@ -1,0 +1,149 @@
+"""Forecasts and how they did (verb forecasts): registered predictions beside what their models showed since."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import duckdb
+
+from rbpx.analyses.forecasts import ANALYSIS
+from rbpx.config.request import Request
+from rbpx.errors import RbpxError
+from rbpx.groups.forecasts import is_of
+from rbpx.groups.points import size_points, weigh_group
+from rbpx.groups.selection import Group, Run
+from rbpx.laws.forecast import Score, coverage, score
+from rbpx.laws.interval import Estimate
+from rbpx.store.queries import ask
+from rbpx.store.store import Record, Store
+from rbpx.ties import Ties
+
+_Quantity = tuple[str, int | None]
+
+
+class Outcome(StrEnum):
+    """What became of a forecast."""
+
+    waiting = "waiting"  # for its model
+    inside = "inside"
+    outside = "outside"
+    too_late = "too_late"  # its model was measured before it was registered
+    not_known = "not_known"  # the model came, and the quantity is not known of it
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """One prediction and one model that it is about; a prediction of which several came is there for each.
+
+    Attributes:
+        said: its row of the relation `forecasts`.
+        run: of the model; None while it waits.
+        measured: what the model showed.
+        score: how it did; None where it is not scored.
+        outcome: in one word.
+    """
+
+    said: Record
+    run: Run | None
+    measured: float | None
+    score: Score | None
+    outcome: Outcome
+
+
+@dataclass(frozen=True, eq=False)
+class Forecasts:
+    """All forecasts that were asked about, and the coverage of those that are scored.
+
+    Attributes:
+        group: any of the runs that were looked at.
+        forecasts: in the order of their registration.
+        coverage: share of intervals that held.
+        n_models: models that the share is of.
+    """
+
+    group: Group
+    forecasts: tuple[Forecast, ...]
+    coverage: Estimate
+    n_models: int
+
+    @property
+    def scored(self) -> list[tuple[Forecast, Score]]:
+        """Those that count."""
+        return [(each, each.score) for each in self.forecasts if each.score is not None]
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Forecasts]:
+    """Put every forecast beside the models that it is about.
+
+    Raises:
+        RbpxError: there is none.
+    """
+    families = request.families() or (None if request.model is None else [request.model.family])
+    datasets = None if request.dataset is None else [request.dataset.name]
+    rows = ask(connection, "registered_forecasts", families=families, datasets=datasets).to_pylist()
+    if not rows:
+        raise RbpxError(ANALYSIS.lacking.format(store=request.store))
+    runs = [run for group in groups for run in group.runs]
+    times = _times(connection, runs)
+    measured: dict[Any, dict[_Quantity, float]] = {}
+    forecasts = []
+    for row in rows:
+        came = [run for run in runs if is_of(row, row["S"], row["D"], run)]
+        for run in came:
+            key = (*run.run_ids, run.revision, row["ties"])
+            if key not in measured:
+                asked = [
+                    each for each in rows if each["ties"] == row["ties"] and is_of(each, each["S"], each["D"], run)
+                ]
+                measured[key] = _measured(connection, run, Ties(row["ties"]), asked, request)
+            forecasts.append(_scored(row, run, measured[key].get((row["law"], row["k"])), times))
+        if not came:
+            forecasts.append(Forecast(row, None, None, None, Outcome.waiting))
+    counted = [each for each in forecasts if each.score is not None and each.run is not None]
+    models = [(each.run.family, each.run.training, each.run.revision) for each in counted if each.run is not None]
+    held = coverage([each.outcome is Outcome.inside for each in counted], models)
+    return [Forecasts(groups[0], tuple(forecasts), held, len(set(models)))]
+
+
+def _times(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run]) -> dict[str, datetime]:
+    run_ids = [run_id for run in runs for run_id in run.run_ids]
+    return {row["run_id"]: row["started_at"] for row in ask(connection, "run_times", run_ids=run_ids).to_pylist()}
+
+
+def _measured(
+    connection: duckdb.DuckDBPyConnection, run: Run, ties: Ties, asked: Sequence[Record], request: Request
+) -> dict[_Quantity, float]:
+    """The values of the quantities that are asked about, under one tie rule."""
+    laws, ks = sorted({row["law"] for row in asked}), sorted({row["k"] for row in asked} - {None})
+    request = replace(request, laws=laws, k=ks or None, resamples=1)  # values are needed, no intervals
+    group = Group((run,), ties)
+    evidence = weigh_group(connection, group, request, ks, laws)
+    return {(points.law, points.k): float(points.y_N[0]) for points in size_points(group, evidence, request, ks, laws)}
+
+
+def _scored(row: Record, run: Run, measured: float | None, times: dict[str, datetime]) -> Forecast:
+    if any(run_id in times and times[run_id] < row["registered_at"] for run_id in run.run_ids):
+        return Forecast(row, run, measured, None, Outcome.too_late)
+    result = None if measured is None else score(row["y"], row["lo"], row["hi"], measured)
+    if result is None:
+        return Forecast(row, run, None, None, Outcome.not_known)
+    return Forecast(row, run, measured, result, Outcome.inside if result.is_inside else Outcome.outside)
+
+
+def keep(store: Store, results: Forecasts) -> list[Record]:
+    """Rows for programs, told apart by `kind`: a forecast, and the coverage of all; nothing is stored."""
+    rows: list[Record] = []
+    for each in results.forecasts:
+        row: Record = {"kind": "forecast", **each.said, "outcome": each.outcome.value}
+        row |= {"run_id": " ".join(each.run.run_ids) if each.run else None, "size": each.run.size if each.run else None}
+        row |= {"measured": each.measured}
+        for name in ("error", "in_sd", "interval_score"):
+            row[name] = None if each.score is None else getattr(each.score, name)
+        rows.append(row)
+    held = results.coverage
+    row = {"kind": "coverage", "coverage": held.value, "coverage_lo": held.lo, "coverage_hi": held.hi}
+    scored = [one for _, one in results.scored]
+    mean = sum(one.interval_score for one in scored) / len(scored) if scored else None
+    return [*rows, row | {"n_scored": len(scored), "n_models": results.n_models, "interval_score": mean}]

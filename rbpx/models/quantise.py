@@ -1,0 +1,99 @@
+"""Weights rounded to a few bits, by torchao: a loaded model in; the same with quantised linear layers out.
+
+Every `nn.Linear` but the output head is quantised, as transformers does for all of its methods; embeddings, norms, the
+head and all activations keep their precision. The scales are those that torchao computes from the weights alone.
+"""
+
+import logging
+import math
+from importlib.util import find_spec
+from typing import Any, Final
+
+import torch
+from torch import nn
+
+from rbpx.config.options import Quantise
+from rbpx.errors import RbpxError
+
+__all__ = ["RECIPE", "check_installed", "is_installed", "quantise_linear", "silence"]
+
+_GROUP: Final = 32  # weights of a row that share a scale (int4)
+_BLOCK: Final = 64  # weights that share a scale (nf4), and
+_SCALES: Final = 256  # scales that share a second one
+RECIPE: Final = {  # part of the identity of a run
+    Quantise.int8: "int8, symmetric, one scale a row",
+    Quantise.int4: f"int4, symmetric, one scale for {_GROUP} weights of a row",
+    Quantise.nf4: f"nf4, one scale for {_BLOCK} weights, these of 8 bits with one scale for {_SCALES}",
+}
+
+
+def is_installed() -> bool:
+    """Whether torchao is here."""
+    return find_spec("torchao") is not None
+
+
+def silence() -> None:
+    """Keep torchao, which transformers imports wherever it is installed, from warning about kernels for other GPUs."""
+    for noisy in ("torchao", "torch.utils._pytree"):
+        logging.getLogger(noisy).setLevel(logging.ERROR)
+
+
+def check_installed(kind: Quantise) -> None:
+    """Refuse to quantise without torchao.
+
+    Raises:
+        RbpxError: it is not installed.
+    """
+    if not is_installed():
+        raise RbpxError(
+            f"model.quantise={kind.value} needs torchao, which is not installed: pip install 'rbpx[quantise]'"
+        )
+
+
+def quantise_linear(model: nn.Module, kind: Quantise, name: str) -> None:
+    """Replace the weights of all linear layers but the output head, where they are.
+
+    Scales are shared by as many weights as `RECIPE` says, or by the largest part of these that divides a layer.
+
+    Args:
+        model: a causal language model, on its device.
+        kind: how to round.
+        name: as requested, for errors.
+
+    Raises:
+        RbpxError: torchao is not installed, cannot do it on this device, or the model has no linear layers.
+    """
+    check_installed(kind)
+    head = model.get_output_embeddings()  # type: ignore[operator]
+    layers = [each for each in model.modules() if type(each) is nn.Linear and each is not head]
+    if not layers:
+        raise RbpxError(
+            f"{name} has no linear layers that torchao knows ({type(model).__name__} is written without nn.Linear), so "
+            f"model.quantise={kind.value} would change nothing; drop it"
+        )
+    try:
+        for layer in layers:
+            _round(layer, kind)
+    except (RuntimeError, AssertionError, NotImplementedError, ImportError, ValueError) as problem:
+        line = str(problem).split("\n")[0][:160]
+        raise RbpxError(
+            f"torchao cannot quantise {name} to {kind.value} on {layers[0].weight.device.type} ({line}); choose "
+            f"another of {', '.join(each.value for each in Quantise)}"
+        ) from None
+
+
+def _round(layer: nn.Linear, kind: Quantise) -> None:
+    from torchao.quantization import Int8WeightOnlyConfig, IntxWeightOnlyConfig, PerGroup, quantize_, to_nf4
+
+    if kind is Quantise.nf4:
+        block = math.gcd(layer.weight.numel(), _BLOCK)
+        scales = math.gcd(layer.weight.numel() // block, _SCALES)
+        layer.weight = nn.Parameter(to_nf4(layer.weight.detach(), block, scales), requires_grad=False)
+        return
+    group = PerGroup(math.gcd(layer.in_features, _GROUP))
+    config: Any = (
+        Int8WeightOnlyConfig()
+        if kind is Quantise.int8
+        else IntxWeightOnlyConfig(weight_dtype=torch.int4, granularity=group)  # type: ignore[attr-defined]
+    )
+    quantize_(layer, config)

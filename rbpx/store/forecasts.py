@@ -1,0 +1,73 @@
+"""Forecasts of a store: predictions that are registered before their model comes, and never change afterwards.
+
+A record is named after a digest of all that it says, and names those that it follows. So a file with other contents is
+not the one of its name, and one that is taken away, whatever else is done to hide that, is missed by what came later.
+Whoever notes an id when it is printed can hold the last one to its word too.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+
+from filelock import FileLock
+
+from rbpx.errors import RbpxError
+from rbpx.store.names import own_name
+from rbpx.store.store import Record, Store, now
+
+__all__ = ["forecast_id", "lost_before", "register", "rows_of"]
+
+_KIND = "forecasts"
+
+
+def forecast_id(record: Record) -> str:
+    """The id of a record: NAME-DIGEST, the name of its file."""
+    return str(own_name(_KIND, record))
+
+
+def rows_of(record: Record) -> list[Record]:
+    """A row of the relation `forecasts` for each prediction of a record."""
+    shared = {name: value for name, value in record.items() if name != "predictions"}
+    return [{**shared, **each, "forecast_id": forecast_id(record)} for each in record["predictions"]]
+
+
+def register(store: Store, name: str, facts: Record, predictions: Sequence[Record]) -> str:
+    """Write predictions under a name that no forecast of the store has; returns their id.
+
+    Args:
+        store: the store.
+        name: as users call it.
+        facts: what all predictions share: names of the group and the versions.
+        predictions: the columns of `forecasts` that are theirs alone.
+
+    Raises:
+        RbpxError: the store has a forecast of that name, or cannot be written.
+    """
+    store.prepare()
+    with FileLock(store.root / ".forecasts.lock"):
+        known = list(store.records(_KIND))
+        refuse_known(name, known)
+        followed = {before for record in known for before in record["follows"]}
+        heads = sorted({forecast_id(record) for record in known} - followed)
+        record = {"name": name, "registered_at": now(), **facts, "follows": heads, "predictions": list(predictions)}
+        record = json.loads(json.dumps(record, allow_nan=False))
+        store.write_record(_KIND, forecast_id(record), record)
+    return forecast_id(record)
+
+
+def refuse_known(name: str, known: Iterable[Record]) -> None:
+    """Refuse a name that a forecast has.
+
+    Raises:
+        RbpxError: with when that one was registered.
+    """
+    for record in known:
+        if record["name"] == name:
+            raise RbpxError(
+                f"register={name} is a forecast of {record['registered_at'][:16]} already, and forecasts never change; "
+                "choose another name"
+            )
+
+
+def lost_before(store: Store, record: Record) -> list[str]:
+    """The forecasts that a record follows and that the store has not, or not as they were."""
+    return [before for before in record["follows"] if store.record(_KIND, before) is None]

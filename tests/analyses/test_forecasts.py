@@ -1,0 +1,214 @@
+"""Forecasts: registered before a model is measured, scored when it came, and never changed without being seen."""
+
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.store.store import Store
+from rbpx.store.verify import verify
+from tests.store.test_damage import faults, flipped, run_of
+from tests.support.commands import Answer, here
+from tests.support.stores import Family, manifests, runs_by_size
+from tests.support.synthetic import TrueSurface, Truth, write_store, write_surface
+
+LAWS = ("laws=[rbp,cross_entropy]", "k=[1,10]", "resamples=20")
+
+
+def register(store: Path, cwd: Path, name: str, *words: str, check: int = 0) -> Answer:
+    return here("predict", f"register={name}", *LAWS, *words, "--store", store, cwd=cwd, check=check)
+
+
+def forecasts(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
+    answer = here("forecasts", *words, "--store", store, "--format", "json", cwd=cwd, check=0)
+    return list(json.loads(answer.stdout))
+
+
+def file_of(store: Path) -> Path:
+    (path,) = store.glob("forecasts/*.json")
+    return path
+
+
+@pytest.fixture(scope="module")
+def registered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a forecast of a model that is not there; only for copies."""
+    folder = tmp_path_factory.mktemp("registered")
+    (folder / "cwd").mkdir()
+    store = write_store(folder / "store", Truth(scatter=0.02), seed=3, n_documents=10, n_tokens=30)
+    answer = register(store.root, folder / "cwd", "june", "S=1e8")
+    assert f"registered 3 predictions as {file_of(store.root).stem}" in answer.stderr
+    return store.root
+
+
+@pytest.fixture
+def store(registered: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(registered, tmp_path / "store"))
+
+
+# -------------------------------------------------------------------------------------------------------------- scores
+
+
+def test_a_model_is_forecast_then_measured_then_scored(own_store: Path, family: Family, cwd: Path) -> None:
+    S = next(m["non_embedding_params"] for m in manifests(own_store).values() if m["run_id"] == run_of(own_store, "l"))
+    here("store", "rm", run_of(own_store, "l"), "--store", own_store, cwd=cwd, check=0)
+    register(own_store, cwd, "june", f"S={S}")
+    said = here("predict", *LAWS, f"S={S}", "--format", "json", "--store", own_store, cwd=cwd, check=0).stdout
+    answers = {
+        (r["law"], r["k"]): r for r in json.loads(said) if r["method"] == "combined" and r["kind"] == "prediction"
+    }
+    *waiting, whole = forecasts(own_store, cwd)
+    assert len(waiting) == 3
+    assert {row["outcome"] for row in waiting} == {"waiting"}
+    assert (whole["n_scored"], whole["coverage"]) == (0, None)
+
+    here("measure", *family.words("l"), "--store", own_store, cwd=cwd, check=0)
+    *scored, whole = forecasts(own_store, cwd)
+    tokens = runs_by_size(own_store)["l"]
+    rank = tokens["greater"] + tokens["ties"] + 1
+    by_hand = {("rbp", k): -math.log(np.mean(rank <= k)) for k in (1, 10)}
+    by_hand["cross_entropy", None] = -float(np.mean(tokens["logprob"], dtype=float))
+    assert len(scored) == 3
+    for row in scored:
+        of, answer = (row["law"], row["k"]), answers[row["law"], row["k"]]
+        assert [row[name] for name in ("y", "lo", "hi")] == [answer[name] for name in ("y", "lo", "hi")]
+        assert row["measured"] == pytest.approx(by_hand[of], rel=1e-9)
+        assert (row["outcome"] == "inside") == (row["lo"] <= by_hand[of] <= row["hi"])
+        sd = math.log(row["hi"] / row["lo"]) / (2 * 1.959963984540054)
+        assert row["in_sd"] == pytest.approx(math.log(by_hand[of] / row["y"]) / sd, rel=1e-9)
+        assert row["size"] == "l"
+    assert whole["n_scored"] == 3
+    assert whole["n_models"] == 1
+    assert whole["coverage"] == pytest.approx(np.mean([row["outcome"] == "inside" for row in scored]))
+    printed = here("forecasts", "--store", own_store, cwd=cwd, check=0).stdout
+    assert "of 3 intervals of 1 model" in printed
+
+
+def test_a_training_is_forecast_by_its_size_and_tokens(tmp_path: Path, cwd: Path) -> None:
+    truth = TrueSurface(S=(10_000, 40_000, 160_000), D=(1_000_000, 3_000_000, 9_000_000))
+    drawn = {"seed": 1, "n_documents": 8, "n_tokens": 60}
+    store = write_surface(tmp_path / "store", truth, **drawn).root
+    register(store, cwd, "larger", "S=6.4e5", "D=2.7e7", "laws=cross_entropy")
+    write_surface(store, truth, **drawn, pairs=[(640_000, 27_000_000), (640_000, 9_000_000)])
+    row, whole = forecasts(store, cwd)
+    assert row["outcome"] in ("inside", "outside")
+    assert (row["D"], row["size"], whole["n_models"]) == (2.7e7, "640000", 1), (
+        "the model of other tokens is another one"
+    )
+    answer = register(store, cwd, "again", "S=6.4e5", "D=2.7e7", "laws=cross_entropy", check=2)
+    assert "is measured on synthetic already" in answer.stderr
+
+
+def test_a_model_that_was_there_before_does_not_count(store: Path, tmp_path: Path, cwd: Path) -> None:
+    """The drawn runs say that they were measured when they were written: one hour before, or after."""
+    other = write_store(tmp_path / "other", Truth(S=(100_000_000,)), seed=4, n_documents=10, n_tokens=30)
+    before = write_store(tmp_path / "before", Truth(S=(100_000_000,)), seed=4, n_documents=10, n_tokens=30)
+    (run,) = before.run_ids()
+    manifest = before.run_folder(run) / "manifest.json"
+    write_sealed(manifest, read_sealed(manifest) | {"started_at": "2020-01-01T00:00:00"})
+    copy = Path(shutil.copytree(store, tmp_path / "copy"))
+    for into, brought, outcomes in ((store, other, {"inside", "outside"}), (copy, before, {"too_late"})):
+        here("store", "merge", brought.root, "--store", into, cwd=cwd, check=0)
+        *rows, whole = forecasts(into, cwd)
+        assert {row["outcome"] for row in rows} <= outcomes
+        assert whole["n_scored"] == (0 if outcomes == {"too_late"} else 3)
+        assert {row["measured"] is None for row in rows} == {False}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("june", "S=2e8"), "register=june is a forecast of"),
+        (("july", "S=10020000"), "drawn 10000000 (S = 10,000,000) is measured on synthetic already"),
+        (("a/b", "S=2e8"), "is not a name of a forecast"),
+        (("12", "S=2e8"), "was read as a number"),
+        (("july", "S=2e8", 'size=["1000","10000"]'), "no group"),
+    ],
+)
+def test_what_would_be_no_forecast_is_refused_in_one_line(
+    words: tuple[str, ...], says: str, store: Path, cwd: Path
+) -> None:
+    answer = register(store, cwd, *words, check=2)
+    (line,) = answer.stderr.splitlines()
+    assert says in line
+    assert answer.stdout == ""
+    assert file_of(store).stem.startswith("june-")
+
+
+def test_several_groups_are_refused_and_narrowed_they_are_not(store: Path, cwd: Path) -> None:
+    write_store(store, Truth(), seed=3, n_documents=10, n_tokens=30, dataset="other")
+    assert "these are 2" in register(store, cwd, "july", "S=2e8", check=2).stderr
+    register(store, cwd, "july", "S=2e8", "dataset=other")
+    assert {row.get("dataset") for row in forecasts(store, cwd, "dataset=other")} == {"other", None}
+
+
+def test_a_store_without_forecasts_says_how_to_register_one(own_store: Path, cwd: Path) -> None:
+    answer = here("forecasts", "--store", own_store, cwd=cwd, check=2)
+    assert "has no forecasts; register one: python -m rbpx predict" in answer.stderr
+
+
+# ----------------------------------------------------------------------------------------------------------- tampering
+
+
+def reseal(path: Path, **changes: Any) -> None:
+    record = read_sealed(path)
+    write_sealed(path, record | {"predictions": [{**each, **changes} for each in record["predictions"]]})
+
+
+def test_every_way_to_change_a_forecast_is_seen(store: Path, cwd: Path) -> None:
+    path = file_of(store)
+    whole = path.read_bytes()
+    assert faults(store, cwd, check=0) == []
+    flipped(path)
+    (fault,) = faults(store, cwd)
+    assert (fault["kind"], fault["name"]) == ("forecast", path.stem)
+    assert "is corrupt" in fault["fault"]
+    answer = here("forecasts", "--store", store, cwd=cwd, check=2)
+    assert f"forecasts/{path.name}" in answer.stderr
+    path.write_bytes(whole)
+    reseal(path, y=0.5)  # by someone who knows how a record is sealed
+    (fault,) = faults(store, cwd)
+    assert "does not say what was registered under its name" in fault["fault"]
+    path.write_bytes(whole)
+    shutil.copy(path, path.with_name("june (1).json"))
+    (fault,) = faults(store, cwd)
+    assert "copy of" in fault["fault"]
+    assert len(forecasts(store, cwd)) == 4
+    path.with_name("june (1).json").unlink()
+    path.rename(path.with_name("better.json"))
+    assert any("under another name" in fault["fault"] for fault in faults(store, cwd))
+
+
+def test_a_forecast_that_is_taken_away_is_missed_by_the_next_even_after_gc(store: Path, cwd: Path) -> None:
+    register(store, cwd, "july", "S=1e9")
+    path = next(store.glob("forecasts/june-*.json"))
+    whole = path.read_bytes()
+    path.unlink()
+    assert {fault["kind"] for fault in faults(store, cwd)} == {"forecast"}
+    here("store", "gc", "--store", store, cwd=cwd, check=0)
+    (fault,) = faults(store, cwd)
+    assert f"it was registered after {path.stem}, which is gone or has changed" in fault["fault"]
+    path.write_bytes(whole)
+    assert faults(store, cwd, check=0) == []
+
+
+def test_merge_and_gc_keep_forecasts_and_a_name_of_two_stores_stays_two(
+    registered: Path, store: Path, tmp_path: Path, cwd: Path
+) -> None:
+    twin = write_store(tmp_path / "twin", Truth(scatter=0.02), seed=3, n_documents=10, n_tokens=30).root
+    register(twin, cwd, "june", "S=2e8")
+    answer = here("store", "merge", twin, "--store", store, cwd=cwd, check=0)
+    assert "1 forecast" in answer.stderr
+    here("store", "gc", "--store", store, cwd=cwd, check=0)
+    for run_id in Store(store).run_ids():
+        here("store", "rm", run_id, "--store", store, cwd=cwd, check=0)
+    assert verify(Store(store)).faults == []
+    assert {path.name for path in store.glob("forecasts/*")} == {file_of(registered).name, file_of(twin).name}
+    here("store", "merge", registered, "--store", store, cwd=cwd, check=0)
+    assert len({row["forecast_id"] for row in forecasts(store, cwd)[:-1]}) == 2
+    query = "SELECT count(*) AS n FROM forecasts WHERE name = 'june'"
+    assert json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout) == [{"n": 6}]

@@ -1,0 +1,94 @@
+"""Quantised weights: rounded as torchao says, the head and S untouched, and another run than without."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from rbpx.config.options import Quantise
+from rbpx.errors import RbpxError
+from rbpx.models import quantise
+from rbpx.models.load import load_model
+from tests.support.commands import here
+
+CPU = torch.device("cpu")
+has_torchao = pytest.mark.skipif(
+    not quantise.is_installed(), reason="torchao is not installed: pip install 'rbpx[quantise]'"
+)
+
+
+@has_torchao
+@pytest.mark.parametrize(("kind", "levels", "group"), [("int8", 256, 32), ("int4", 16, 32), ("nf4", 16, 64)])
+def test_weights_are_rounded_to_so_many_levels_and_the_head_is_not(
+    kind: str, levels: int, group: int, tiny_checkpoint: Callable[..., Path]
+) -> None:
+    folder = str(tiny_checkpoint("gpt_neox"))
+    plain = load_model(folder, None, "float32", CPU)
+    rounded = load_model(folder, None, "float32", CPU, quantise=Quantise(kind))
+    counts = [(each.non_embedding_params, each.total_params, each.weights_hash) for each in (plain, rounded)]
+    assert counts[0] == counts[1]
+    of_plain = dict(plain.model.named_modules())
+    n_layers = 0
+    for name, layer in rounded.model.named_modules():
+        if not isinstance(layer, torch.nn.Linear):
+            continue
+        before_OI = of_plain[name].weight.detach()
+        if layer is rounded.model.get_output_embeddings():
+            assert torch.equal(layer.weight.detach(), before_OI)
+            continue
+        n_layers += 1
+        # what the layer multiplies by, without asking torchao how it keeps it
+        after_OI = layer(torch.eye(layer.in_features)).detach().T - (0 if layer.bias is None else layer.bias[:, None])
+        apart_G = (after_OI - before_OI).reshape(-1, group).abs().amax(1)
+        largest_G = before_OI.reshape(-1, group).abs().amax(1)
+        if kind == "int8":  # one scale a row
+            apart_G = (after_OI - before_OI).abs().amax(1)
+            largest_G = before_OI.abs().amax(1)
+        step = {"int8": 1 / 127, "int4": 1 / 7, "nf4": 0.31}[kind]  # the widest of nf4 is between its two lowest levels
+        assert (apart_G <= 0.51 * step * largest_G * 1.02).all(), name
+        assert apart_G.max() > 0
+        if kind == "int4":
+            in_steps = {len(set(map(float, torch.round(of * 1e6).tolist()))) for of in after_OI.reshape(-1, group)}
+            assert max(in_steps) <= levels
+    assert n_layers == 8
+
+
+@has_torchao
+def test_a_quantised_run_is_another_one_beside_the_plain_one(tiny_jsonl: Path, tmp_path: Path, cwd: Path) -> None:
+    store = tmp_path / "store"
+    words = ("model=ladder", "size=3k", "dataset=file", f"dataset.path={tiny_jsonl}", "--store", store)
+    here("measure", *words, cwd=cwd, check=0)
+    here("measure", *words, "model.quantise=int4", cwd=cwd, check=0)
+    query = "SELECT run_id, dtype, quantise, weights_hash, non_embedding_params FROM runs ORDER BY dtype"
+    plain, rounded = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
+    assert (plain["dtype"], plain["quantise"]) == ("float32", None)
+    assert (rounded["dtype"], rounded["quantise"]) == ("float32-int4", "int4")
+    assert plain["run_id"] != rounded["run_id"]
+    assert plain["weights_hash"] == rounded["weights_hash"]
+    asked = ("compare", "ladder/3k:float32", "ladder/3k:int4", "k=1", "--format", "json", "--store", store)
+    (whole, *_) = json.loads(here(*asked, cwd=cwd, check=0).stdout)
+    assert (whole["b"], whole["change"] != 0) == ("ladder/3k:float32-int4", True)
+    again = here("audit", "limit=2", "k=1", "resamples=20", "--store", store, cwd=cwd, check=0)
+    assert "float32-int4" in again.stdout
+    assert "1 of 2 runs were measured in float32" in again.stderr
+    planned = here("status", *words[:4], "model.quantise=int8", "--store", store, cwd=cwd, check=0).stdout
+    assert "missing" in planned
+
+
+@has_torchao
+def test_a_model_without_linear_layers_is_refused(tiny_checkpoint: Callable[..., Path]) -> None:
+    with pytest.raises(RbpxError, match="has no linear layers that torchao knows"):
+        load_model(str(tiny_checkpoint("gpt2")), None, "float32", CPU, quantise=Quantise.int8)
+
+
+def test_without_torchao_one_line_says_what_to_install(
+    tiny_jsonl: Path, tmp_path: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quantise, "find_spec", lambda name: None)
+    words = ("model=ladder", "size=3k", "dataset=file", f"dataset.path={tiny_jsonl}", "--store", tmp_path / "store")
+    answer = here("measure", *words, "model.quantise=int8", cwd=cwd)
+    assert answer.returncode in (1, 2)
+    assert "model.quantise=int8 needs torchao, which is not installed: pip install 'rbpx[quantise]'" in answer.stderr
+    assert "Traceback" not in answer.stderr
