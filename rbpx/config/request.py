@@ -104,6 +104,8 @@ class Request:
             raise RbpxError(
                 f"best={self.best} is not kept; give best={N_BEST} for the five best tokens, or leave it out"
             )
+        if self.best and self.parallel.n_processes() != 1:
+            raise RbpxError(f"best={self.best} needs all logits in one process; drop it, or parallel=")
         if self.model is not None:
             self.model.revisions()
         if self.plot and self.format is not Format.table:

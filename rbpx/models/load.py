@@ -111,7 +111,9 @@ def _load(
     if quantise is not None:
         check_installed(quantise)  # before anything is fetched
         if split is not None:
-            raise RbpxError(f"model.quantise={quantise.value} is for a model on one device; drop it, device=split or parallel=")
+            raise RbpxError(
+                f"model.quantise={quantise.value} is for a model on one device; drop it, device=split or parallel="
+            )
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     silence()
     folder, commit = fetch(name, revision, pickled)

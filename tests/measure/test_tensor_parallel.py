@@ -125,12 +125,13 @@ def test_an_error_in_one_part_alone_ends_every_process(
         ("parallel.tensor=0", "parallel.tensor=0 is not a number of processes"),
         ("parallel.tensor=two", "parallel.tensor=two is not a number of processes"),
         ("parallel=tensr", "did you mean tensor"),
+        ("parallel=tensor best=5", "best=5 needs all logits in one process"),
     ],
 )
 def test_what_cannot_be_asked_is_told_in_one_line(
     parallel: str, told: str, checkpoints: list[Path], texts: Path, tmp_path: Path
 ) -> None:
-    done = here(*asked(checkpoints[:1], texts, tmp_path / "store"), parallel, cwd=tmp_path)
+    done = here(*asked(checkpoints[:1], texts, tmp_path / "store"), *parallel.split(), cwd=tmp_path)
     assert done.returncode != 0
     assert told in done.stderr
     assert not (tmp_path / "store").exists() or not list((tmp_path / "store").glob("runs/*"))
