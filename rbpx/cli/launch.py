@@ -1,8 +1,8 @@
 """Hydra: a command line in, the outcome of each of its jobs out; Hydra's own errors become one line.
 
-A line with nothing but overrides is one job, composed once. The rest is Hydra's own main: sweeps, studies, which may
-be sweeps, and Hydra's flags; it composes a configuration once more to learn whether it is a sweep. Its basic launcher
-runs all jobs in this process. Other launchers run each in a process of its own, which leaves its outcome as a file in
+A line with nothing but overrides is one job, composed once; with -m it is a sweep in this process (`config.sweep`). The
+rest is Hydra's own main: sweeps under a launcher, studies, which may be sweeps, and Hydra's flags; it composes a
+configuration once more to learn whether it is a sweep. Its basic launcher runs all jobs in this process. Other launchers run each in a process of its own, which leaves its outcome as a file in
 the folder of the sweep.
 """
 
@@ -33,6 +33,7 @@ from rbpx.config.options import Format
 from rbpx.config.overrides import quoted, store_of
 from rbpx.config.places import folder
 from rbpx.config.request import Request
+from rbpx.config.sweep import composes, sweep
 from rbpx.config.trust import check_overrides_trusted
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.spreadsheet import write_for_spreadsheets
@@ -57,6 +58,10 @@ def launch(line: CommandLine) -> list[Outcome]:
     if not any(re.search(r"^-|^\W*experiment=|hydra", override) for override in overrides):
         _show_warnings_of_libraries()
         return [_run_job(line, lambda: compose(primary, overrides, held, line.trusts_config), alone=False)]
+    if composes(primary, overrides):
+        _show_warnings_of_libraries()
+        jobs = sweep(primary, overrides, held, line.trusts_config)
+        return [_run_job(line, read_request, alone=False) for read_request in jobs]
     return _main(line, primary, overrides, held)
 
 
