@@ -68,6 +68,8 @@ deterministic=false  or true: the same bits for any tokens_per_batch; a window a
     "memory": """\
 device=split      a model larger than one GPU, over all GPUs, memory and disk; memory='{{0: 20GiB, cpu: 60GiB}}' limits
                   each of them, and what it does not name holds nothing""",
+    "shard": """\
+shard=3/16        the third of 16 parts of the grid: measure, plan, status; plan ... --format jobs prints the lines""",
     "calibrate": """\
 calibrate=false   or true: plan measures how fast this machine is""",
     "resamples": """\

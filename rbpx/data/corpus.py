@@ -8,6 +8,7 @@ import tokenize
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -51,7 +52,12 @@ class Document:
 
 def read_stdlib() -> Sequence[Text]:
     """(path, source) of each module of the running interpreter's standard library, in path order."""
-    root = Path(sysconfig.get_paths()["stdlib"])
+    return _read_modules(Path(sysconfig.get_paths()["stdlib"]))
+
+
+@cache
+def _read_modules(root: Path) -> Sequence[Text]:
+    """(path, source) of each module of library code below a folder, read once for all jobs of a sweep."""
     sources = []
     for name in sorted(_modules(root), key=lambda name: name.parts):
         if name.parts[0].startswith(
