@@ -233,6 +233,7 @@ family=, dataset= of the models, of the text; unless a column says it
 protocol=, dtype=, revision=, variant=  if they are known
 columns={...}     {our name: their name}, for columns of other names: {S: params, D: tokens, loss_nats: loss}
 texts={...}       {text: {quantity: column}}, where several texts stand side by side in columns
+engine=, engine_version=, family=, size=, S=, dataset=, vocab_size=, dtype=  of `import tokens FILE`
 --dry-run         says what would come in, by text and quantity, and writes nothing (dry_run=true)
 store=DIR         folder of the store (--store DIR), default $RBPX_STORE or store/"""
 
