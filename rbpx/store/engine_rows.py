@@ -169,7 +169,9 @@ def _of_table(row: Row, rule: Ties | None) -> EngineToken:
             raise RbpxError(f"{row.place}: a rank without a rule; give ties=pessimistic or ties=optimistic")
         greater, ties = (None, rank - 1) if rule is Ties.pessimistic else (rank - 1, None)
     return EngineToken(
-        **{name: _whole(row, name, value) for name, value in found.items()},
+        doc_id=_whole(row, "doc_id", found["doc_id"]),
+        position=_whole(row, "position", found["position"]),
+        token_id=_whole(row, "token_id", found["token_id"]),
         logprob=_logprob(row, values["logprob"]),
         greater=greater,
         ties=ties,
