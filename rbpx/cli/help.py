@@ -74,6 +74,8 @@ device=split      a model larger than one GPU, over all GPUs, memory and disk; m
                   each of them, and what it does not name holds nothing""",
     "parallel": """\
 parallel=tensor   one model split over all processes of accelerate launch; parallel.tensor=4: over groups of four""",
+    "shard": """\
+shard=3/16        the third of 16 parts of the grid: measure, plan, status; plan ... --format jobs prints the lines""",
     "calibrate": """\
 calibrate=false   or true: plan measures how fast this machine is""",
     "resamples": """\
@@ -239,6 +241,7 @@ family=, dataset= of the models, of the text; unless a column says it
 protocol=, dtype=, revision=, variant=  if they are known
 columns={...}     {our name: their name}, for columns of other names: {S: params, D: tokens, loss_nats: loss}
 texts={...}       {text: {quantity: column}}, where several texts stand side by side in columns
+engine=, engine_version=, family=, size=, S=, dataset=, vocab_size=, dtype=  of `import tokens FILE`
 --dry-run         says what would come in, by text and quantity, and writes nothing (dry_run=true)
 store=DIR         folder of the store (--store DIR), default $RBPX_STORE or store/"""
 

@@ -1,9 +1,9 @@
 """Hydra: a command line in, the outcome of each of its jobs out; Hydra's own errors become one line.
 
-A line with nothing but overrides is one job, composed once. The rest is Hydra's own main: sweeps, studies, which may
-be sweeps, and Hydra's flags; it composes a configuration once more to learn whether it is a sweep. Its basic launcher
-runs all jobs in this process. Other launchers run each in a process of its own, which leaves its outcome as a file in
-the folder of the sweep.
+A line with nothing but overrides is one job, composed once; with -m it is a sweep in this process (`config.sweep`).
+The rest is Hydra's own main: sweeps under a launcher, studies, which may be sweeps, and Hydra's flags; it composes a
+configuration once more to learn whether it is a sweep. Its basic launcher runs all jobs in this process. Other
+launchers run each in a process of its own, which leaves its outcome as a file in the folder of the sweep.
 """
 
 import logging.config
@@ -33,9 +33,12 @@ from rbpx.config.options import Format
 from rbpx.config.overrides import quoted, store_of
 from rbpx.config.places import folder
 from rbpx.config.request import Request
+from rbpx.config.sweep import composes, sweep
 from rbpx.config.trust import check_overrides_trusted
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.spreadsheet import write_for_spreadsheets
+
+_SHARDED = ("measure", "plan", "status")  # verbs that may be asked of a part of a grid
 
 
 def launch(line: CommandLine) -> list[Outcome]:
@@ -57,6 +60,10 @@ def launch(line: CommandLine) -> list[Outcome]:
     if not any(re.search(r"^-|^\W*experiment=|hydra", override) for override in overrides):
         _show_warnings_of_libraries()
         return [_run_job(line, lambda: compose(primary, overrides, held, line.trusts_config), alone=False)]
+    if composes(primary, overrides):
+        _show_warnings_of_libraries()
+        jobs = sweep(primary, overrides, held, line.trusts_config)
+        return [_run_job(line, read_request, alone=False) for read_request in jobs]
     return _main(line, primary, overrides, held)
 
 
@@ -179,7 +186,14 @@ def close_output() -> None:
 def _check_shown(verb: str, request: Any) -> None:
     """Refuse a format or a plot that the verb does not have, which would be passed over in silence."""
     form = getattr(request, "format", Format.table)
-    pages = (Format.html,) if has(verb, "page") else ()
+    if isinstance(request, Request) and request.shard is not None and verb not in _SHARDED:
+        raise RbpxError(
+            f"shard={request.shard} divides a grid that is measured: python -m rbpx measure ... shard={request.shard}; "
+            f"{verb} without it afterwards looks at all parts"
+        )
+    pages = (Format.html,) if has(verb, "page") else (Format.jobs,) if verb == "plan" else ()
+    if form is Format.jobs and not pages:
+        raise RbpxError("format=jobs is of a plan: python -m rbpx plan ... --format jobs")
     if verb != "report" and form not in (Format.table, Format.csv, Format.json, *pages):
         name = form.value
         raise RbpxError(

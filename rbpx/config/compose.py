@@ -29,13 +29,25 @@ def compose(primary: str, overrides: Sequence[str], held: Sequence[str] = (), tr
     Raises:
         RbpxError: the overrides name something that does not exist or has the wrong type.
     """
+    check_overrides(overrides)
+    with explained(primary, overrides, held):
+        return request_of(composed(primary, with_groups(primary, overrides), held, trusts), primary)
+
+
+def composed(primary: str, overrides: Sequence[str], held: Sequence[str] = (), trusts: bool = False) -> Any:
+    """The configuration that overrides make, before it is typed; raises what Hydra and OmegaConf raise.
+
+    Args:
+        primary: as for `compose`.
+        overrides: with the groups that they need, as `with_groups` returns them.
+        held: as for `compose`.
+        trusts: as for `compose`.
+    """
     import hydra
 
-    check_overrides(overrides)
-    overrides = with_groups(primary, overrides)
     register(primary, overrides, held, trusts)
-    with explained(primary, overrides, held), hydra.initialize_config_dir(str(folder("conf")), version_base="1.3"):
-        return request_of(hydra.compose(primary, overrides=list(overrides)), primary)
+    with hydra.initialize_config_dir(str(folder("conf")), version_base="1.3"):
+        return hydra.compose(primary, overrides=list(overrides))
 
 
 @contextmanager

@@ -91,3 +91,20 @@ class ImportRequest(ImportConfig):
     store: str = "${oc.env:RBPX_STORE,store}"
     format: Format = Format.table
     dry_run: bool = False
+    engine: Any = None  # this and what follows: of `import tokens`
+    engine_version: Any = None
+    size: Any = None
+    S: int | None = None
+    vocab_size: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an import without a valid source; that of tokens is their engine.
+
+        Raises:
+            RbpxError: as for any import.
+        """
+        for name in ("engine", "engine_version", "size"):
+            check_name(name, getattr(self, name))
+        if self.source is None:
+            self.source = self.engine
+        super().__post_init__()

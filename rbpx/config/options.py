@@ -32,11 +32,12 @@ class Device(Enum):
 
 
 class Format(Enum):
-    """How results are printed; the last five are those of a report."""
+    """How results are printed; `jobs` is of a plan, the last five are those of a report."""
 
     table = "table"
     csv = "csv"
     json = "json"
+    jobs = "jobs"
     html = "html"
     md = "md"
     tex = "tex"

@@ -12,6 +12,7 @@ from rbpx.config.model import ModelConfig
 from rbpx.config.options import Bos, Checkpoints, Device, Dtype, Format, check_name
 from rbpx.config.placement import MemoryLimits, ParallelConfig, read_limits
 from rbpx.config.protocol import ProtocolConfig
+from rbpx.config.shard import Shard, read_shard
 from rbpx.config.study import StudyConfig
 from rbpx.config.suggest import did_you_mean
 from rbpx.config.surface_keys import checked_forms, pairs, positive_numbers
@@ -61,6 +62,7 @@ class Request:
     method: Any = "ols"
     ties: Ties | None = None
     limit: int = LARGEST_SAMPLE
+    shard: Any = None
     resamples: int = 1000
     laws: Any = "all"
     axis: Axis = Axis.S
@@ -118,6 +120,7 @@ class Request:
         if self.protocol is not None and self.dataset is not None and self.dataset.has_items:
             self.protocol = self.protocol.of_items()
         self.sizes()
+        self.part()
         self.memory_limits()
         self.chosen_laws()
         self.methods()
@@ -186,6 +189,10 @@ class Request:
         for size in sizes:
             check_name("size", size)
         return None if sizes == ["all"] else list(dict.fromkeys(sizes))
+
+    def part(self) -> Shard | None:
+        """The part of the grid that is asked for; None means all of it."""
+        return read_shard(self.shard)
 
     def memory_limits(self) -> MemoryLimits | None:
         """The memory that a split model may use on each GPU and the CPU; None: as much as is free."""

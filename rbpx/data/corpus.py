@@ -8,7 +8,7 @@ import tokenize
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -55,7 +55,12 @@ class Document:
 
 def read_stdlib() -> Sequence[Text]:
     """(path, source) of each module of the running interpreter's standard library, in path order."""
-    root = Path(sysconfig.get_paths()["stdlib"])
+    return _read_modules(Path(sysconfig.get_paths()["stdlib"]))
+
+
+@cache
+def _read_modules(root: Path) -> Sequence[Text]:
+    """(path, source) of each module of library code below a folder, read once for all jobs of a sweep."""
     sources = []
     for name in sorted(_modules(root), key=lambda name: name.parts):
         if name.parts[0].startswith(
@@ -82,7 +87,7 @@ def read_pydoc() -> Sequence[Text]:
     return sorted(topics.items())
 
 
-@lru_cache
+@cache
 def read_items(kind: str) -> Sequence[tuple[str, dict[str, Any]]]:
     """(module:line, row) of each item of a kind that is made of the standard library, whose files no ladder read."""
     return items_of(kind.removeprefix(_ITEMS), read_stdlib())

@@ -32,6 +32,7 @@ ALIKE = (
         "dtype",
         "revision",
         "variant",
+        "engine",
     ),
 )
 MEASURED = "measured"
@@ -78,6 +79,7 @@ class Run:
     training_step: int | None = None
     unique_tokens: int | None = None
     variant: str | None = None
+    engine: str | None = None
     axis: Axis = Axis.S
 
     @property
@@ -190,6 +192,7 @@ class Group:
         choices += [f"bos {first.bos}" if first.bos not in (None, "tokenizer") else None]
         choices += ["padding masked" if first.padding == "masked" else None]
         choices += [f"variant {first.variant}" if first.variant else None]
+        choices += [first.engine]
         named = ", ".join([what, *(choice for choice in choices if choice)])
         return named if self.is_measured else f"{named} ({first.source})"
 

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from functools import cache, partial
 from itertools import groupby
@@ -71,9 +71,15 @@ def measure_grids(
     """
     grids: dict[int, _Grid] = {}
     stopped: dict[int, RbpxError] = {}
-    for i, request in enumerate(requests):
+    try:
+        parts = _parts(requests)
+    except RbpxError as problem:
+        return [_not_measured(request, problem) for request in requests]
+    for i, (request, places) in enumerate(zip(requests, parts, strict=True)):
+        if places == ():
+            continue
         try:
-            grids[i] = _grid(request, quiet)
+            grids[i] = _grid(request, quiet, places)
         except RbpxError as problem:
             stopped[i] = problem
     for (device, tensor), on_device in groupby(grids.items(), key=lambda numbered: _placed(numbered[1].request)):
@@ -89,11 +95,26 @@ def measure_grids(
             for grid in together.values():
                 _log_unscored(grid)
     return [
-        _not_measured(request, stopped[i])
-        if i in stopped
-        else Measured(grids[i].request, tuple(grids[i].cell_keys), tuple(grids[i].failures), len(grids[i].new))
+        _not_measured(request, stopped[i]) if i in stopped else _measured(request, grids.get(i))
         for i, request in enumerate(requests)
     ]
+
+
+def _parts(requests: Sequence[Request]) -> Sequence[tuple[int, ...] | None]:
+    """The places of the cells that are measured in the grid of each request; None for all of them."""
+    shard = requests[0].part() if requests else None
+    if shard is None:
+        return [None] * len(requests)
+    from rbpx.measure.shards import places_in
+
+    return places_in(requests, shard)
+
+
+def _measured(request: Request, grid: _Grid | None) -> Measured:
+    """What became of a request, of which another machine may have all cells."""
+    if grid is None:
+        return Measured(request)
+    return Measured(grid.request, tuple(grid.cell_keys), tuple(grid.failures), len(grid.new))
 
 
 def _log_unscored(grid: _Grid) -> None:
@@ -120,14 +141,16 @@ def _not_measured(request: Request, problem: RbpxError) -> Measured:
     return Measured(request, error=str(problem), status=1 if isinstance(problem, MeasureError) else 2)
 
 
-def _grid(request: Request, quiet: bool) -> _Grid:
-    """The cells of a request, and the documents that they share."""
-    store = own_store(request.store)
+def _grid(request: Request, quiet: bool, places: Collection[int] | None) -> _Grid:
+    """The cells of a request, those at some places of its grid, and the documents that they share."""
+    store, request = own_store(request.store), replace(request, shard=None)
     hashes = hash_members(request, store)
     texts = draw_sample(request, store, quiet)
     text = text_hash(texts.documents)
     request = as_held(request, text, store)
-    return _Grid(request, store, cells(request, text, hashes, training_beside(request, hashes)), texts)
+    grid = cells(request, text, hashes, training_beside(request, hashes))
+    chosen = [cell for place, cell in enumerate(grid) if places is None or place in places]
+    return _Grid(request, store, chosen, texts)
 
 
 def draw_sample(request: Request, store: Store, quiet: bool = False) -> Sample:
@@ -173,8 +196,8 @@ def _measure_on(
     from rbpx.measure.prefetch import WindowPrefetcher
 
     processes = processes or _init_process_group(device, tensor)
-    for grid, _ in missing:
-        grid.store.prepare()
+    for store in {grid.store.root: grid.store for grid, _ in missing}.values():
+        store.prepare()
     title = " on ".join(", ".join(dict.fromkeys(getattr(c, of) for _, c in missing)) for of in ("family", "dataset"))
     with GridProgress(title, len(missing), quiet or not processes.is_main, number, n_jobs) as progress:
         for same_model in _by_model(missing):

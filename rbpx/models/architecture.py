@@ -94,6 +94,26 @@ def look_up(model: str, revision: str | None, shape: dict[str, Any]) -> LocalMod
     return LocalModel(folder=folder, weights_mib=sum(weights) / _MIB if weights else None, architecture=architecture)
 
 
+def declared_architecture(model: str, shape: dict[str, Any], pickled: bool = False) -> Architecture | None:
+    """The architecture by what is the same on all machines that measure a model: its family's file, or its folder.
+
+    Args:
+        model: hub id, folder or bundled name.
+        shape: as for `look_up`.
+        pickled: whether a folder may hold its weights in a pickle.
+
+    Returns:
+        None for a hub id whose family's file has no shape, whatever the hub's cache holds.
+
+    Raises:
+        RbpxError: the id looks like a path without a model.
+    """
+    if shape:
+        return _of_family(json.dumps(shape))
+    folder = local_folder(model, pickled)
+    return None if folder is None else _of_folder(folder, (folder / "config.json").stat().st_mtime_ns)
+
+
 @cache
 def _of_family(shape: str) -> Architecture | None:
     """The architecture of a size of a known family, built once for all jobs of a sweep."""

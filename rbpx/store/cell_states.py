@@ -61,8 +61,8 @@ def cell_states(cells: Sequence[Cell], store: Store) -> list[CellState]:
     same names, model, protocol, dtype, sample size and seed answers it.
     """
     heartbeats = read_heartbeats(store)
-    records = list(store.records("cells"))
-    failures = list(store.records("failures"))
+    unnamed = any(cell.text_hash is None for cell in cells)  # else no record is read but those of the cells
+    records, failures = (list(store.records(kind)) if unnamed else [] for kind in ("cells", "failures"))
     return [_cell_state(cell, store, records, failures, heartbeats) for cell in cells]
 
 

@@ -64,6 +64,8 @@ COLUMNS: Final = {
     "domain": "what the category belongs to; null where it belongs to none",
     "dtype": "precision of weights and activations, with what weights are rounded to: float32, float32-int8; logits "
     "are float32 in each",
+    "engine": "what computed the logprobs of a run whose tokens were imported, such as vllm; null where rbpx did",
+    "engine_version": "of that engine; null where rbpx measured",
     "error": "the reason, in one line",
     "family": "family of models",
     "first_byte": "where the text of the token begins in its document, bytes (UTF-8)",
@@ -71,7 +73,8 @@ COLUMNS: Final = {
     "follows": "the forecasts that were the last of the store when it was registered",
     "forecast_id": "NAME-DIGEST, the digest of all that the forecast says",
     "form": "equation of a surface in S and D: chinchilla, kaplan or data_constrained; null elsewhere",
-    "greater": "tokens of the vocabulary with a greater logit than the true one",
+    "greater": "tokens of the vocabulary with a greater logit than the true one; null where an engine told no more "
+    "than a pessimistic rank, or none",
     "head": "what the model does after the product of its output head: identity, scale, softcap or unknown",
     "hi": "upper end of the same",
     "item": "index of the item in the drawn sample; null for texts",

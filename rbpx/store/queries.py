@@ -80,7 +80,7 @@ def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> 
     try:
         return connection.sql(read_sql(name), params=parameters).to_arrow_table()
     except (duckdb.Error, UnicodeDecodeError) as problem:
-        raise _damage(problem) or problem from None
+        raise _damage(problem) or _untold(problem) or problem from None
 
 
 def ask_beside(connection: duckdb.DuckDBPyConnection, rows: pa.Table, name: str, **parameters: Any) -> pa.Table:
@@ -224,6 +224,17 @@ def _damage(problem: Exception) -> DamageError | None:
     if read is None:
         return None
     return DamageError(f"{read[1]} cannot be read: {read[2]}; rbpx store verify names the file")
+
+
+def _untold(problem: Exception) -> RbpxError | None:
+    """The error to raise when a rank is asked for that an engine did not tell; None if it is another."""
+    rule = re.search(r"rank untold: (\w+)", str(problem))
+    if rule is None:
+        return None
+    return RbpxError(
+        f"a run has tokens of another engine that told no ranks with ties={rule[1]}; see `engine` in python -m rbpx "
+        "sql 'FROM runs', and ask with the rule of its ranks, or narrow the question to other runs"
+    )
 
 
 def _one_line(problem: Exception) -> str:

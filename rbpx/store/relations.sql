@@ -4,13 +4,18 @@
 -- The scored tokens of texts, of targets and of right choices: what laws are about. `tokens` has those of wrong choices too.
 CREATE OR REPLACE VIEW true_tokens AS FROM tokens WHERE correct IS NOT FALSE;
 
+-- Tokens of another engine may lack a count: where `greater` is null, `ties` are the others with its logit or a greater one;
+-- where both are, it told no rank. A rank that cannot be known is an error, never a miss.
 CREATE OR REPLACE MACRO rank_under(greater, n_ties, ties) AS
     CASE ties
-        WHEN 'pessimistic' THEN greater + n_ties + 1
-        WHEN 'optimistic' THEN greater + 1
-        WHEN 'mid' THEN greater + n_ties / 2 + 1
+        WHEN 'pessimistic' THEN CASE WHEN n_ties IS NULL THEN error('rank untold: pessimistic') ELSE coalesce(greater, 0) + n_ties + 1 END
+        WHEN 'optimistic' THEN CASE WHEN greater IS NULL THEN error('rank untold: optimistic') ELSE greater + 1 END
+        WHEN 'mid' THEN CASE WHEN greater IS NULL OR n_ties IS NULL THEN error('rank untold: mid') ELSE greater + n_ties / 2 + 1 END
         ELSE error('ties is ''' || ties || '''; known: pessimistic, optimistic, mid')
     END;
+
+CREATE OR REPLACE MACRO is_told(greater, n_ties, ties) AS
+    CASE ties WHEN 'pessimistic' THEN n_ties IS NOT NULL WHEN 'optimistic' THEN greater IS NOT NULL ELSE greater + n_ties IS NOT NULL END;
 
 -- RBP_k = Pr(rank <= k) of every run, at any k under any tie rule: FROM rbp_at(42, 'mid'). Imported results have no
 -- ranks and are only there at the k and the tie rule that they were published with.
@@ -21,6 +26,7 @@ CREATE OR REPLACE MACRO rbp_at(k, ties) AS TABLE
             sum(c.n_tokens) FILTER (WHERE rank_under(c.greater, c.ties, ties) <= k)::BIGINT AS n_hits,
             sum(c.n_tokens)::BIGINT AS n_tokens
         FROM rank_counts AS c
+        WHERE is_told(c.greater, c.ties, ties)
         GROUP BY c.run_id
     )
     SELECT
@@ -46,6 +52,7 @@ CREATE OR REPLACE VIEW observations AS
             sum(CASE WHEN rank_under(c.greater, c.ties, t.ties) <= g.k THEN c.n_tokens ELSE 0 END)::BIGINT AS n_hits,
             sum(c.n_tokens)::BIGINT AS n_tokens
         FROM rank_counts AS c, rules AS t, grid AS g
+        WHERE is_told(c.greater, c.ties, t.ties)
         GROUP BY ALL
     )
     SELECT

@@ -17,7 +17,8 @@ SELECT
     (SELECT count(*) FROM tokens WHERE run_id <> $run_id) AS n_strangers,
     (SELECT coalesce(sum(n_tokens), 0)::BIGINT FROM stored) AS n_counted,
     (
-        SELECT count(*) FROM counted AS c FULL JOIN stored AS s USING (greater, ties)
+        SELECT count(*) FROM counted AS c
+        FULL JOIN stored AS s ON c.greater IS NOT DISTINCT FROM s.greater AND c.ties IS NOT DISTINCT FROM s.ties
         WHERE c.n_tokens IS DISTINCT FROM s.n_tokens
     ) AS n_apart, -- pairs of (greater, ties) that rank_counts counts differently
     (SELECT coalesce(sum(n_scored), 0)::BIGINT FROM declared) AS n_scored,

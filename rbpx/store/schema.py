@@ -116,6 +116,8 @@ RUNS = pa.schema(
         ("text_hash", pa.string()),
         ("tokenizer_hash", pa.string()),
         ("weights_hash", pa.string()),
+        ("engine", pa.string()),  # null, as is the next, where rbpx measured itself
+        ("engine_version", pa.string()),
         ("device", pa.string()),
         ("n_processes", pa.int32()),
         ("tokens_per_s", pa.float64()),

@@ -9,6 +9,8 @@ from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rbpx.config.imports import ImportConfig, ImportRequest
     from rbpx.config.request import Request
     from rbpx.store.imports import Imported
@@ -24,11 +26,15 @@ its value. Columns are recognised by name: model, S (any positive number), D (to
 unique_tokens, training_seed, variant, dataset, k, rbp, n, n_tokens, loss_nats and loss_bits (a token),
 bits_per_byte, accuracy, NAME_stderr; columns='{rbp: their_name}' maps others. The unit of a loss is stated, never
 assumed. Every row is checked; an invalid one is reported with its line, and then nothing is imported. --dry-run
-says what would come in. Analyses select imported rows with source=NAME and the tie rule they came with.""",
+says what would come in. Analyses select imported rows with source=NAME and the tie rule they came with.
+
+`import tokens FILE` brings rows of another engine into `tokens` as a run: doc_id, position, token_id, logprob, and rank
+(ties= is its rule) or greater and ties; or what vLLM and SGLang return for the logprobs of prompts.""",
     examples=(
         "python -m rbpx import FILE.csv source=NAME ties=optimistic family=gpt2 dataset=wikipedia",
         "python -m rbpx import FILE.csv source=NAME family=mine dataset=c4 columns='{S: params, D: tokens}' --dry-run",
         "python -m rbpx fit source=NAME ties=optimistic",
+        "python -m rbpx import tokens FILE.jsonl engine=vllm engine_version=0.11.0 family=mine size=7b S=6.5e9 ...",
     ),
     primary="import",
     takes_words=True,
@@ -42,6 +48,9 @@ def start(job: Job) -> None:
     from rbpx.store.remote import own_store
 
     request = job.request
+    if job.words[:1] == ("tokens",):
+        _import_tokens(job.words[1:], request)
+        return
     files = [*job.words, *([] if request.file is None else [request.file])]
     if len(files) != 1:
         raise RbpxError(
@@ -53,6 +62,29 @@ def start(job: Job) -> None:
         _preview(imported, request, files[0])
         return
     _report(imported, store, request, files[0])
+    refresh_index(store)
+
+
+def _import_tokens(files: "Sequence[str]", request: "ImportRequest") -> None:
+    """Bring the tokens of one file into the store, as a run."""
+    from rbpx.store.engine_runs import import_tokens
+    from rbpx.store.index import refresh_index
+    from rbpx.store.remote import own_store
+
+    if len(files) != 1:
+        raise RbpxError(
+            f"import tokens takes one file, got {len(files)}: python -m rbpx import tokens FILE engine=NAME"
+        )
+    store = own_store(request.store)
+    run = import_tokens(store, Path(files[0]).expanduser(), request)
+    told = f"{number_of(run.n_tokens, 'token')} of {number_of(run.n_documents, 'document')} from {files[0]}"
+    if request.dry_run:
+        print(
+            f"{told} would come into {store.root} as run {run.run_id}; drop --dry-run to import them", file=sys.stderr
+        )
+        return
+    already = "" if run.is_new else " (it was there already)"
+    print(f"imported {told} into {store.root} as run {run.run_id}{already}: {run.told}", file=sys.stderr)
     refresh_index(store)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rbpx.cli.verb import GRID_KEYS, RARE_GRID_KEYS, Job, Outcome, Verb
+from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine
@@ -17,11 +18,17 @@ if TYPE_CHECKING:
 VERB = Verb(
     order=20,
     summary="only measure",
-    help="As `run`, without the laws. With best=5 the five best tokens of each place are kept beside the run, which "
-    "`view` shows; ranks do not change by it, and runs that are there are read once more.",
-    examples=("python -m rbpx measure model=ladder dataset=pydoc",),
+    help="""\
+As `run`, without the laws. With best=5 the five best tokens of each place are kept beside the run, which `view` shows;
+ranks do not change by it, and runs that are there are read once more. shard=3/16 measures the third of 16 parts of the
+grid, or of a sweep's: alike on every machine, disjoint, and balanced by cost; python -m rbpx plan ... --format jobs
+prints the lines.""",
+    examples=(
+        "python -m rbpx measure model=ladder dataset=pydoc",
+        "python -m rbpx measure -m model=gpt2,pythia dataset=wikipedia,c4 shard=3/16",
+    ),
     primary="measure",
-    keys=(*GRID_KEYS, *RARE_GRID_KEYS, "best"),
+    keys=(*GRID_KEYS, *RARE_GRID_KEYS, "best", "shard"),
 )
 
 
@@ -29,6 +36,11 @@ def start(job: Job) -> "Measured | None":
     """Measure the grid of a job that has a process of its own; None where it waits for the rest of its sweep."""
     from rbpx.measure.runner import measure_grids
 
+    shard = job.request.part()
+    if shard is not None and shard.number is None:
+        raise RbpxError(f"shard={shard} names no part; give one of shard=1/{shard} to shard={shard}/{shard}")
+    if job.alone and shard is not None:
+        raise RbpxError(f"shard={shard} divides the sweep that a launcher divides too; drop hydra/launcher=")
     return measure_grids([job.request], job.number, job.n_jobs)[0] if job.alone else None
 
 

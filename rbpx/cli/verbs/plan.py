@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rbpx.cli.verb import GRID_KEYS, RARE_GRID_KEYS, Job, Outcome, Verb
+from rbpx.config.options import Format
 
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine
@@ -15,29 +16,42 @@ VERB = Verb(
 Prints for each cell S, peak memory, FLOPs, tokens, disk in the store, the expected time, whether it is done,
 and what makes it fit into the free memory: its dtype, bfloat16, device=split, or nothing. Nothing is downloaded
 or measured. FLOPs are 2 S per token, 2 V D for the logits of a scored one, and 4 L A T for attention (arXiv
-2001.08361, table 1; 2203.15556, appendix F). Tokens are exact where the store holds a run of the same text and
-tokenizer, else estimated (~) from the text, and empty where the text is not on this machine. Times come from
-the run in the store on the same device and dtype with the nearest FLOPs per token, or from a model run for a
-second (calibrate=true).""",
+2001.08361, 2203.15556). Tokens are exact where the store holds a run of the same text and tokenizer, else
+estimated (~), and empty where the text is not on this machine. Times come from the run on the same device and
+dtype with the nearest FLOPs per token, or from a model run for a second (calibrate=true). --format jobs prints
+the lines that measure the grid in shards (shard=16 of them), for a job array or a list of machines.""",
     examples=(
-        "python -m rbpx plan model=pythia dataset=pydoc",
         "python -m rbpx plan model=pythia dataset=pydoc calibrate=true",
-        "python -m rbpx plan -m model=gpt2,pythia dataset=pydoc,stdlib dtype=bfloat16 --format json",
+        "python -m rbpx plan -m model=gpt2,pythia dataset=wikipedia,c4 shard=16 --format jobs",
     ),
     primary="measure",
-    keys=(*GRID_KEYS, *RARE_GRID_KEYS, "calibrate", "format"),
+    keys=(*GRID_KEYS, *RARE_GRID_KEYS, "shard", "calibrate", "format"),
 )
 
 
 def start(job: Job) -> list[Any]:
-    """The costs of one grid."""
+    """The costs of one grid; none where its lines are asked for, which nobody has to wait for."""
     from rbpx.measure.plan.plan import plan_grid
 
-    return plan_grid(job.request)
+    return [] if job.request.format is Format.jobs else plan_grid(job.request)
 
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
-    """Print the cells of the whole sweep, once."""
+    """Print the cells of the whole sweep, or of a part of it, once; or the lines that measure its parts."""
     from rbpx.cli.tables.plan import show
+    from rbpx.measure.shards import places_in
 
-    show([cell for outcome in outcomes for cell in outcome.answer], outcomes[0].request.format)
+    requests = [outcome.request for outcome in outcomes]
+    if requests[0].format is Format.jobs:
+        from rbpx.cli.tables.jobs import print_jobs
+
+        print_jobs(requests, line)
+        return
+    parts = places_in(requests, requests[0].part())
+    planned = [
+        cell
+        for outcome, places in zip(outcomes, parts, strict=True)
+        for place, cell in enumerate(outcome.answer)
+        if places is None or place in places
+    ]
+    show(planned, requests[0].format)

@@ -21,7 +21,7 @@ as stopped.""",
         "python -m rbpx status model=ladder dataset=pydoc",
         "python -m rbpx status -m model=ladder,pythia dataset=pydoc,stdlib",
     ),
-    keys=("model", "size", "dataset", "protocol", "limit", "dtype", "format"),
+    keys=("model", "size", "dataset", "protocol", "limit", "dtype", "shard", "format"),
 )
 
 
@@ -43,5 +43,16 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
     """Print the store, or the grid of the whole sweep."""
     from rbpx.cli.tables.status import print_status
 
-    states = [state for outcome in outcomes for state in outcome.answer]
-    print_status([outcome.request for outcome in outcomes], states)
+    requests = [outcome.request for outcome in outcomes]
+    parts: Sequence[tuple[int, ...] | None] = [None] * len(requests)
+    if requests[0].shard is not None:
+        from rbpx.measure.shards import places_in
+
+        parts = places_in(requests, requests[0].part())
+    states = [
+        state
+        for outcome, places in zip(outcomes, parts, strict=True)
+        for place, state in enumerate(outcome.answer)
+        if places is None or place in places
+    ]
+    print_status(requests, states)

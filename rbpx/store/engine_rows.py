@@ -1,0 +1,208 @@
+"""What engines return for the tokens of prompts: a file of them in, columns of scored tokens out.
+
+Read are tables with a row for each token; vLLM's answers with `prompt_logprobs`, one of `{token id: {logprob, rank,
+decoded_token}}` for each token, whose rank counts the logits that are at least the token's (vllm/v1/sample/sampler.py);
+and SGLang's with `meta_info.input_token_logprobs`, a list of [logprob, token id, text], which has no ranks.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rbpx.errors import RbpxError
+from rbpx.files.rows import Row, check_table, read_rows
+from rbpx.ties import Ties
+
+_ALIASES = {"doc_id": ("doc_id", "doc"), "position": ("position",), "token_id": ("token_id", "token")}
+_COUNTS = ("rank", "greater", "ties", "logprob")
+
+
+@dataclass(frozen=True)
+class EngineToken:
+    """A scored token as an engine tells it; counts that it does not tell are None.
+
+    Attributes:
+        doc_id: of its document.
+        position: in it, the first token being 0.
+        token_id: of the vocabulary.
+        logprob: nats.
+        greater: other tokens with a greater logit.
+        ties: other tokens with its logit; where `greater` is None, with its logit or a greater one.
+        text: of the token.
+    """
+
+    doc_id: int
+    position: int
+    token_id: int
+    logprob: float
+    greater: int | None
+    ties: int | None
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class EngineRows:
+    """The tokens of a file.
+
+    Attributes:
+        sha256: of its bytes.
+        tokens: in order of document and position.
+        n_tokens: of each document, those that are not scored included.
+    """
+
+    sha256: str
+    tokens: tuple[EngineToken, ...]
+    n_tokens: Mapping[int, int]
+
+
+def read_engine_rows(path: Path, ties: Ties | None) -> EngineRows:
+    """The tokens of a file.
+
+    Args:
+        path: CSV, JSON, JSONL or Parquet.
+        ties: the rule of ranks that say none; vLLM's are pessimistic in any case.
+
+    Raises:
+        RbpxError: it cannot be read, or a token is not one, is there twice, or its rank has no rule.
+    """
+    check_table(path)
+    rows = read_rows(path, one_object=True)
+    tokens: dict[tuple[int, int], EngineToken] = {}
+    lengths: dict[int, int] = {}
+    for document, row in enumerate(_answers(rows.rows)):
+        for token in _tokens(row, document, ties):
+            key = (token.doc_id, token.position)
+            if key in tokens:
+                raise RbpxError(
+                    f"{row.place}: position {key[1]} of document {key[0]} is there twice; remove one of them"
+                )
+            tokens[key] = token
+            lengths[token.doc_id] = max(lengths.get(token.doc_id, 0), token.position + 1)
+    if not tokens:
+        raise RbpxError(f"{path} has no scored token; give a file with at least one")
+    return EngineRows(rows.sha256, tuple(tokens[key] for key in sorted(tokens)), lengths)
+
+
+def _answers(rows: tuple[Row, ...]) -> Iterator[Row]:
+    """The rows of a file, an answer with several choices as one for each."""
+    for row in rows:
+        choices = row.values.get("choices")
+        if isinstance(choices, list) and choices and all(isinstance(choice, dict) for choice in choices):
+            yield from (Row(row.path, row.number, row.line, choice) for choice in choices)
+        else:
+            yield row
+
+
+def _tokens(row: Row, document: int, ties: Ties | None) -> Iterator[EngineToken]:
+    values = row.values
+    meta = values.get("meta_info")
+    if "prompt_logprobs" in values:
+        yield from _of_vllm(row, document)
+    elif isinstance(meta, dict) and "input_token_logprobs" in meta:
+        yield from _of_sglang(row, document, meta["input_token_logprobs"])
+    elif "resps" in values and "arguments" in values:
+        raise RbpxError(
+            f"{row.path} has the samples of lm-evaluation-harness, which log a sum for each request and no tokens; "
+            "import its losses and accuracies: python -m rbpx import FILE source=NAME"
+        )
+    else:
+        yield _of_table(row, ties)
+
+
+def _of_vllm(row: Row, document: int) -> Iterator[EngineToken]:
+    """The tokens of one prompt; the first has no logprob, since nothing stands before it."""
+    told, ids = row.values["prompt_logprobs"], row.values.get("prompt_token_ids")
+    if not isinstance(told, list) or (ids is not None and (not isinstance(ids, list) or len(ids) != len(told))):
+        raise RbpxError(
+            f"{row.place}: prompt_logprobs is not a list as long as prompt_token_ids; give vLLM's answer whole"
+        )
+    for position, entry in enumerate(told):
+        if entry is None:
+            continue
+        if not isinstance(entry, dict) or (ids is None and len(entry) != 1):
+            n_named = len(entry) if isinstance(entry, dict) else 0
+            raise RbpxError(
+                f"{row.place}: token {position} of prompt_logprobs names {n_named} tokens, and no "
+                "prompt_token_ids says which is the prompt's; ask with return_token_ids=true, or prompt_logprobs=0"
+            )
+        name = next(iter(entry)) if ids is None else str(ids[position])
+        of_token = entry.get(name)
+        if not isinstance(of_token, dict):
+            raise RbpxError(f"{row.place}: token {position} of prompt_logprobs lacks the prompt's token {name}")
+        rank = _count(row, {"rank": of_token.get("rank")}, "rank", least=1)
+        yield EngineToken(
+            doc_id=_document(row, document),
+            position=position,
+            token_id=_whole(row, "token id", name),
+            logprob=_logprob(row, of_token.get("logprob")),
+            greater=None,
+            ties=None if rank is None else rank - 1,
+            text=of_token.get("decoded_token") if isinstance(of_token.get("decoded_token"), str) else None,
+        )
+
+
+def _of_sglang(row: Row, document: int, told: Any) -> Iterator[EngineToken]:
+    for position, entry in enumerate(told if isinstance(told, list) else [told]):
+        if not isinstance(entry, list) or len(entry) < 2:
+            raise RbpxError(f"{row.place}: input_token_logprobs is not a list of [logprob, token id, text]")
+        if entry[0] is not None:
+            text = entry[2] if len(entry) > 2 and isinstance(entry[2], str) else None
+            token_id, logprob = _whole(row, "token id", entry[1]), _logprob(row, entry[0])
+            yield EngineToken(_document(row, document), position, token_id, logprob, None, None, text)
+
+
+def _of_table(row: Row, rule: Ties | None) -> EngineToken:
+    values = {str(name).strip().lower(): value for name, value in row.values.items()}
+    found = {
+        name: next((values[a] for a in of if values.get(a) not in (None, "")), None) for name, of in _ALIASES.items()
+    }
+    missing = [name for name, value in found.items() if value is None]
+    if missing or values.get("logprob") in (None, ""):
+        raise RbpxError(
+            f"{row.place}: no {(missing or ['logprob'])[0]}; a token has doc_id, position, token_id, logprob, and "
+            "rank or greater and ties"
+        )
+    rank, greater, ties = (_count(row, values, name, 1 if name == "rank" else 0) for name in _COUNTS[:3])
+    if rank is not None and greater is None and ties is None:
+        if rule not in (Ties.pessimistic, Ties.optimistic):
+            raise RbpxError(f"{row.place}: a rank without a rule; give ties=pessimistic or ties=optimistic")
+        greater, ties = (None, rank - 1) if rule is Ties.pessimistic else (rank - 1, None)
+    return EngineToken(
+        doc_id=_whole(row, "doc_id", found["doc_id"]),
+        position=_whole(row, "position", found["position"]),
+        token_id=_whole(row, "token_id", found["token_id"]),
+        logprob=_logprob(row, values["logprob"]),
+        greater=greater,
+        ties=ties,
+    )
+
+
+def _document(row: Row, document: int) -> int:
+    own = row.values.get("doc_id")
+    return document if own is None else _whole(row, "doc_id", own)
+
+
+def _count(row: Row, values: Mapping[str, Any], name: str, least: int = 0) -> int | None:
+    value = values.get(name)
+    return None if value in (None, "") else _whole(row, name, value, least)
+
+
+def _whole(row: Row, name: str, value: Any, least: int = 0) -> int:
+    try:
+        number = float(value) if not isinstance(value, bool) else -1.0
+        if number == int(number) and least <= number < 2**31:
+            return int(number)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise RbpxError(f"{row.place}: {name} {value!r} is not a whole number from {least}")
+
+
+def _logprob(row: Row, value: Any) -> float:
+    try:
+        number = float(value) if not isinstance(value, bool) else 1.0
+    except (TypeError, ValueError):
+        number = 1.0
+    if not -1e30 < number <= 1e-3:
+        raise RbpxError(f"{row.place}: logprob {value!r} is not the logarithm of a probability")
+    return min(number, 0.0)

@@ -1,0 +1,167 @@
+"""Tokens that other engines scored come into a store as runs, with what the engine told and no more.
+
+The answers of vLLM and SGLang are made from their documented schemas, with the numbers of a run that rbpx measured;
+none was recorded from a live engine.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import Answer, here
+from tests.support.stores import RESAMPLES, Measured, runs_by_size
+
+NAMES = ("family=theirs", "dataset=letters", "dtype=bfloat16", "engine_version=0.11.0")
+
+
+def columns_by_document(tokens: dict[str, Any]) -> dict[int, list[dict[str, Any]]]:
+    """The tokens of each document, in order of position."""
+    names = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
+    rows = [dict(zip(names, values, strict=True)) for values in zip(*(tokens[n].tolist() for n in names), strict=True)]
+    documents = sorted({row["doc_id"] for row in rows})
+    return {d: sorted((row for row in rows if row["doc_id"] == d), key=lambda row: row["position"]) for d in documents}
+
+
+def as_vllm(rows: list[dict[str, Any]], extra: int) -> dict[str, Any]:
+    """An answer to /v1/completions with prompt_logprobs and return_token_ids, of one prompt."""
+    told: list[dict[str, Any] | None] = [None]
+    for row in rows:
+        of_token = {"logprob": row["logprob"], "rank": row["greater"] + row["ties"] + 1, "decoded_token": "x"}
+        best = {"logprob": -0.1, "rank": 1, "decoded_token": "y"}
+        told.append({str((row["token_id"] + 1) % extra): best, str(row["token_id"]): of_token})
+    choice = {"index": 0, "text": "", "prompt_logprobs": told, "prompt_token_ids": [0, *(r["token_id"] for r in rows)]}
+    return {"id": "cmpl-1", "object": "text_completion", "model": "m", "choices": [choice]}
+
+
+def as_sglang(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """An answer to /generate with return_logprob and logprob_start_len=0."""
+    told = [[None, 0, None], *([row["logprob"], row["token_id"], None] for row in rows)]
+    return {"text": "", "meta_info": {"prompt_tokens": len(told), "input_token_logprobs": told}}
+
+
+def write(path: Path, *values: object) -> Path:
+    path.write_text("".join(json.dumps(value) + "\n" for value in values), encoding="utf-8")
+    return path
+
+
+def bring(file: Path, store: Path, cwd: Path, *words: object, check: int = 0) -> Answer:
+    return here("import", "tokens", file, *NAMES, *words, "--store", store, cwd=cwd, check=check)
+
+
+def asked(query: str, store: Path, cwd: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(
+        here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout
+    )
+    return rows
+
+
+def test_laws_of_what_vllm_answers_are_those_of_the_same_ranks_measured_here(
+    measured: Measured, cwd: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    for size, tokens in runs_by_size(measured.store).items():
+        answers = [as_vllm(rows, 7) for rows in columns_by_document(tokens).values()]
+        V, S = tokens["vocab_size"], tokens["non_embedding_params"]
+        said = bring(
+            write(tmp_path / f"{size}.jsonl", *answers), store, cwd, "engine=vllm", f"size={size}", f"S={S}",
+            f"vocab_size={V}",
+        ).stderr  # fmt: skip
+        assert "pessimistic ranks" in said
+    words = (RESAMPLES, "k=[1,10]", "--format", "json")
+    ours = json.loads(here("fit", *words, "--store", measured.store, cwd=cwd, check=0).stdout)
+    theirs = json.loads(here("fit", *words, "--store", store, cwd=cwd, check=0).stdout)
+    laws = {(row["law"], row["k"]): row for row in ours}
+    compared = [row for row in theirs if row["law"] in ("rbp", "cross_entropy")]
+    assert len(compared) == 3
+    for row in compared:
+        assert row["alpha"] == pytest.approx(laws[row["law"], row["k"]]["alpha"], rel=1e-6)
+    for rule in ("optimistic", "mid"):
+        refused = here("fit", f"ties={rule}", *words, "--store", store, cwd=cwd, check=2)
+        assert f"told no ranks with ties={rule}" in refused.stderr
+        assert "Traceback" not in refused.stderr
+        assert asked(f"FROM observations WHERE ties = '{rule}'", store, cwd) == []
+    here("store", "verify", "--store", store, cwd=cwd, check=0)
+    engines = asked("SELECT DISTINCT engine, engine_version, dtype, protocol FROM runs", store, cwd)
+    assert engines == [{"engine": "vllm", "engine_version": "0.11.0", "dtype": "bfloat16", "protocol": "engine"}]
+    greater = asked("SELECT count(greater) AS greater, count(ties) = count(*) AS told FROM tokens", store, cwd)
+    assert greater == [{"greater": 0, "told": True}]
+    again = bring(
+        tmp_path / f"{size}.jsonl", store, cwd, "engine=vllm", f"size={size}", f"S={S}", f"vocab_size={V}"
+    )  # fmt: skip
+    assert "it was there already" in again.stderr
+
+
+def test_logprobs_without_ranks_are_kept_and_no_rank_is_made_of_them(
+    measured: Measured, cwd: Path, tmp_path: Path
+) -> None:
+    store, tokens = tmp_path / "store", runs_by_size(measured.store)["m"]
+    file = write(tmp_path / "s.jsonl", *(as_sglang(rows) for rows in columns_by_document(tokens).values()))
+    said = bring(file, store, cwd, "engine=sglang", "size=m", "S=1000", f"vocab_size={tokens['vocab_size']}").stderr
+    assert "not the rank of every token" in said
+    (run,) = asked("SELECT n_tokens, cross_entropy_nats FROM runs", store, cwd)
+    assert run["n_tokens"] == len(tokens["logprob"])
+    assert run["cross_entropy_nats"] == pytest.approx(-float(tokens["logprob"].astype(float).mean()), rel=1e-6)
+    assert asked("FROM observations", store, cwd) == []
+    here("store", "verify", "--store", store, cwd=cwd, check=0)
+    words = ("sql", "SELECT rank_under(greater, ties, 'pessimistic') AS rank FROM tokens", "--store", store)
+    assert "rank untold" in here(*words, cwd=cwd, check=2).stderr
+
+
+def test_a_table_with_ties_apart_answers_every_rule(measured: Measured, cwd: Path, tmp_path: Path) -> None:
+    store, tokens = tmp_path / "store", runs_by_size(measured.store)["l"]
+    rows = [row for of in columns_by_document(tokens).values() for row in of]
+    file = write(tmp_path / "t.jsonl", *rows)
+    bring(file, store, cwd, "engine=mine", "size=l", "S=1000", f"vocab_size={tokens['vocab_size']}")
+    for rule in ("pessimistic", "optimistic", "mid"):
+        query = f"SELECT rbp, n_tokens FROM rbp_at(3, '{rule}')"
+        where = f"{query} WHERE run_id = '{tokens['run_id']}'"
+        assert asked(query, store, cwd) == asked(where, measured.store, cwd)
+
+
+TOKEN = {"doc_id": 0, "position": 1, "token_id": 5, "rank": 3, "logprob": -1.5}
+
+
+@pytest.mark.parametrize(
+    ("value", "words", "told"),
+    [
+        (TOKEN, (), "a rank without a rule; give ties=pessimistic or ties=optimistic"),
+        (TOKEN | {"rank": 0}, ("ties=pessimistic",), "rank 0 is not a whole number from 1"),
+        (TOKEN | {"logprob": 0.5}, ("ties=pessimistic",), "logprob 0.5 is not the logarithm of a probability"),
+        (TOKEN | {"token_id": 90}, ("ties=pessimistic",), "token_id 90 at position 1 of document 0 is not below"),
+        (TOKEN | {"rank": 70}, ("ties=optimistic",), "greater 69 at position 1 of document 0 is not below"),
+        ({"doc_id": 0, "position": 1, "logprob": -1}, (), "no token_id; a token has doc_id, position"),
+        ({"prompt_logprobs": [None, {"1": {"logprob": -1}, "2": {"logprob": -2}}]}, (), "ask with return_token_ids"),
+        (
+            {"prompt_logprobs": [None, {"1": {"logprob": -1}}], "prompt_token_ids": [0, 2]},
+            (),
+            "lacks the prompt's token 2",
+        ),
+        ({"prompt_logprobs": [None], "prompt_token_ids": [0, 2]}, (), "not a list as long as prompt_token_ids"),
+        ({"meta_info": {"input_token_logprobs": [[-1.0]]}}, (), "not a list of [logprob, token id, text]"),
+        ({"doc_id": 0, "arguments": [["a", "b"]], "resps": [[[-3.2, False]]]}, (), "samples of lm-evaluation-harness"),
+        ({"meta_info": {"input_token_logprobs": [[None, 1, None]]}}, (), "has no scored token"),
+    ],
+)
+def test_a_row_that_is_no_token_is_refused_with_its_place(
+    value: dict[str, Any], words: tuple[str, ...], told: str, cwd: Path, tmp_path: Path
+) -> None:
+    file = write(tmp_path / "rows.jsonl", value)
+    names = ("engine=e", "size=s", "S=10", "vocab_size=69", *words)
+    answer = bring(file, tmp_path / "store", cwd, *names, check=2)
+    assert told in answer.stderr
+    assert str(file) in answer.stderr
+    assert answer.stderr.count("\n") == 1
+    assert not (tmp_path / "store").exists()
+
+
+def test_what_an_import_of_tokens_lacks_is_listed(cwd: Path, tmp_path: Path) -> None:
+    file = write(tmp_path / "rows.jsonl", TOKEN)
+    answer = bring(file, tmp_path / "store", cwd, "engine=e", check=2)
+    assert "import tokens needs size=, S=, vocab_size=:" in answer.stderr
+    dry = bring(
+        file, tmp_path / "store", cwd, "engine=e", "size=s", "S=10", "vocab_size=69", "ties=pessimistic", "--dry-run"
+    )
+    assert "1 token of 1 document" in dry.stderr
+    assert not (tmp_path / "store").exists()
