@@ -48,7 +48,8 @@ def check(connection: duckdb.DuckDBPyConnection, store: Store, groups: Sequence[
     refuse_known(request.register, store.records("forecasts"))
     (group,) = groups
     everything = select_runs(connection, Request(store=request.store))
-    for S, D in request.points_to_predict() or [(S, None) for S in targets_of(group, request)]:
+    points: list[tuple[float, float | None]] = [*request.points_to_predict()]
+    for S, D in points or [(S, None) for S in targets_of(group, request)]:
         for run in everything:
             if is_about(group.names(), S, D, run):
                 raise RbpxError(
