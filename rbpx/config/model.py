@@ -26,7 +26,6 @@ class SizeConfig:
     Attributes:
         id: hub id, folder or bundled name.
         non_embedding_params: S, counted from the shape if there is one; counted again when the model is loaded.
-        quantise: what the weights of linear layers are rounded to; None for not at all.
         shape: keys of a transformers configuration that S depends on, in addition to those of the family.
         source: where the shape is published, if not in the family's source.
         verified: whether S was checked against a count of the released weights, not only computed from the shape.
@@ -67,6 +66,7 @@ class ModelConfig:
             {from: 1000, to: 143000, by: 1000}.
         bos: which special tokens begin a document.
         pickled: whether tensors may be read from pytorch_model.bin where there are no safetensors; no code is run.
+        quantise: what the weights of linear layers are rounded to, int8, int4 or nf4, by torchao.
         shape: keys of a transformers configuration that all sizes share, `model_type` among them.
         source: where the shapes are published.
         sizes: label -> model, from the smallest.

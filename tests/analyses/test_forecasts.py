@@ -123,7 +123,7 @@ def test_a_model_that_was_there_before_does_not_count(store: Path, tmp_path: Pat
     ("words", "says"),
     [
         (("june", "S=2e8"), "register=june is a forecast of"),
-        (("july", "S=10020000"), "drawn 10000000 (S = 10,000,000) is measured on synthetic already"),
+        (("july", "S=10400000"), "drawn 10000000 (S = 10,000,000) is measured on synthetic already"),
         (("a/b", "S=2e8"), "is not a name of a forecast"),
         (("12", "S=2e8"), "was read as a number"),
         (("july", "S=2e8", 'size=["1000","10000"]'), "no group"),

@@ -13,7 +13,7 @@ from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.forecasts import is_of
 from rbpx.groups.points import size_points, weigh_group
-from rbpx.groups.selection import Group, Run
+from rbpx.groups.selection import Group, Run, family_name
 from rbpx.laws.forecast import Score, coverage, score
 from rbpx.laws.interval import Estimate
 from rbpx.store.queries import ask
@@ -80,7 +80,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     Raises:
         RbpxError: there is none.
     """
-    families = request.families() or (None if request.model is None else [request.model.family])
+    families = request.families() or (None if request.model is None else [family_name(request)])
     datasets = None if request.dataset is None else [request.dataset.name]
     rows = ask(connection, "registered_forecasts", families=families, datasets=datasets).to_pylist()
     if not rows:

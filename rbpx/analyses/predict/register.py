@@ -11,7 +11,7 @@ from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
-from rbpx.groups.forecasts import NAMES, is_about
+from rbpx.groups.forecasts import BESIDE, NAMES, is_about
 from rbpx.groups.selection import Group, select_runs
 from rbpx.store.forecasts import refuse_known, register
 from rbpx.store.remote import is_remote, own_store
@@ -48,9 +48,10 @@ def check(connection: duckdb.DuckDBPyConnection, store: Store, groups: Sequence[
     refuse_known(request.register, store.records("forecasts"))
     (group,) = groups
     everything = select_runs(connection, Request(store=request.store))
-    for S, D in request.points_to_predict() or [(S, None) for S in targets_of(group, request)]:
+    points: list[tuple[float, float | None]] = [*request.points_to_predict()]
+    for S, D in points or [(S, None) for S in targets_of(group, request)]:
         for run in everything:
-            if is_about(group.names(), S, D, run):
+            if is_about(group.names(), S, D, run, BESIDE):
                 raise RbpxError(
                     f"register={request.register}: {run.family} {run.size} (S = {run.non_embedding_params:,}) is "
                     f"measured on {run.dataset} already, so this would be no forecast; choose another S, or drop "

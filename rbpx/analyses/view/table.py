@@ -56,8 +56,9 @@ def _surprises(reading: Reading) -> Iterator[str]:
     """What the model held for more likely at the places that surprised it most, where that was kept."""
     if not reading.best:
         return
-    yield f"The {SURPRISES} places of the most nats, and what {reading.name} held for best there:"
-    for at in sorted(range(len(reading.nats)), key=lambda i: (-reading.nats[i], i))[:SURPRISES]:
+    places = sorted(range(len(reading.nats)), key=lambda i: (-reading.nats[i], i))[:SURPRISES]
+    yield f"The {len(places)} places of the most nats, and what {reading.name} held for best there:"
+    for at in places:
         best = ", ".join(f"{_quoted(text)} {exp(-nats):.2g}" for text, nats in reading.best[at])
         yield f"  {_quoted(reading.texts[at])} at {reading.positions[at]}, rank {reading.ranks[at]:,g}: {best}"
     yield ""
