@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 import signal
 import time
@@ -213,7 +214,9 @@ def test_a_training_that_is_killed_anywhere_continues_to_the_same_weights(
 def test_a_larger_budget_continues_the_trunk_and_a_smaller_one_repeats_it(
     words: tuple[str, ...], cwd: Path, tmp_path: Path
 ) -> None:
+    """So it is with any objective."""
     once, grown = tmp_path / "once", tmp_path / "grown"
+    words = (*words, "objective.label_smoothing=0.1")
     here(*words, "tokens=5120", "budgets=[1280,8960]", f"output={once}", cwd=cwd, check=0)
     shutil.copytree(once / "text", grown / "text")
     here(*words, "tokens=5120", f"output={grown}", cwd=cwd, check=0)
@@ -224,12 +227,19 @@ def test_a_larger_budget_continues_the_trunk_and_a_smaller_one_repeats_it(
 
 
 @pytest.mark.slow
-def test_a_finished_model_is_what_a_plain_loop_gives(words: tuple[str, ...], cwd: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("smoothing", "z_loss", "variant"), [(0, 0, None), (0.1, 0.01, "label_smoothing_0.1_z_loss_0.01")]
+)
+def test_a_finished_model_is_what_a_plain_loop_gives(
+    words: tuple[str, ...], cwd: Path, tmp_path: Path, smoothing: float, z_loss: float, variant: str | None
+) -> None:
     """Straight to its end, with torch's own cross-entropy and rates written out; the text is read more than once."""
     output = tmp_path / "ladder"
-    here(*words, "tokens=2560", "budgets=[640]", "unique_tokens=1000", f"output={output}", cwd=cwd, check=0)
+    asked = (f"objective.label_smoothing={smoothing}", f"objective.z_loss={z_loss}") if variant else ()
+    here(*words, *asked, "tokens=2560", "budgets=[640]", "unique_tokens=1000", f"output={output}", cwd=cwd, check=0)
     facts = json.loads((output / "tiny" / "2.56k" / "training.json").read_text())
-    assert (facts["steps"], facts["tokens"], facts["unique_tokens"], facts["variant"]) == (20, 2560, 31 * 32, None)
+    assert (facts["steps"], facts["tokens"], facts["unique_tokens"], facts["variant"]) == (20, 2560, 31 * 32, variant)
+    assert facts["settings"].get("objective") == ({"label_smoothing": smoothing, "z_loss": z_loss} if variant else None)
     parameters = 300 * 8 + 12 * 64 + 13 * 8 + 2 * 8
     assert facts["training_flops"] == 6 * parameters * 2560
     windows = np.load(output / "text" / "windows.npy")[:31].astype(np.int64)
@@ -248,12 +258,13 @@ def test_a_finished_model_is_what_a_plain_loop_gives(words: tuple[str, ...], cwd
         with torch.autocast("cpu", torch.bfloat16):
             hidden = model.gpt_neox(ids[:, :-1])[0]
         logits = hidden.float() @ model.gpt_neox.embed_in.weight.T
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
-        loss.backward()
+        flat = logits.flatten(0, 1)
+        loss = torch.nn.functional.cross_entropy(flat, ids[:, 1:].flatten(), label_smoothing=smoothing)
+        (loss + z_loss * (flat.logsumexp(1) ** 2).mean()).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        losses.append(loss.item())
+        losses.append(torch.nn.functional.cross_entropy(flat, ids[:, 1:].flatten()).item())
     assert facts["curve_nats"] == [pytest.approx(np.mean(losses), abs=1e-3)]
     assert facts["final_loss_nats"] == pytest.approx(losses[-1], abs=1e-3)
 
@@ -266,6 +277,15 @@ def test_models_of_another_recipe_are_refused(words: tuple[str, ...], cwd: Path,
     assert "tiny/1.28k was trained by another recipe; train into another output=" in answer.stderr
     answer = here(*words, "tokens=2560", "learning_rate=0.05", output, cwd=cwd, check=2)
     assert "is of another recipe" in answer.stderr
+    answer = here(*words, "tokens=1280", "objective.z_loss=0.001", output, cwd=cwd, check=2)
+    assert "tiny/1.28k was trained by another recipe" in answer.stderr
+
+
+@pytest.mark.parametrize("asked", ["label_smoothing=1", "label_smoothing=-0.1", "z_loss=-1", "z_loss=nan"])
+def test_an_objective_that_is_none_is_refused(asked: str, cwd: Path, tmp_path: Path) -> None:
+    answer = here("train", f"objective.{asked}", f"output={tmp_path / 'ladder'}", cwd=cwd, check=2)
+    assert re.match(rf"rbpx: objective\.{asked.split('=')[0]}=\S+ is not a (share|weight)", answer.stderr)
+    assert not (tmp_path / "ladder").exists()
 
 
 # ------------------------------------------------------------------------------------------------ the bundled ladder
