@@ -84,7 +84,7 @@ def read_pydoc() -> Sequence[Text]:
 
 @lru_cache
 def read_items(kind: str) -> Sequence[tuple[str, dict[str, Any]]]:
-    """(module:line, row) of each item of a kind that is made of the standard library: no training text has its files."""
+    """(module:line, row) of each item of a kind that is made of the standard library, whose files no ladder read."""
     return items_of(kind.removeprefix(_ITEMS), read_stdlib())
 
 

@@ -5,7 +5,8 @@ where tokenizers begin a token: with a space, or with a bracket behind a letter 
 
 - identifiers: the name that follows, among three that follow a space in the same file.
 - keywords: the keyword argument that follows in a call, among three that the same file passes.
-- brackets: the bracket that closes, round or square, each right in half of the items.
+- brackets: the bracket that closes, round or square, each right in half of the items; and in half of them the last one
+  that was opened is of the other kind, and closed already.
 """
 
 import io
@@ -13,8 +14,9 @@ import keyword
 import random
 import re
 import tokenize
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, product
 from typing import Any, Final
 
 __all__ = ["KINDS", "items_of"]
@@ -26,8 +28,7 @@ _LEAST: Final = 100
 _LONGEST: Final = 3000  # characters of a function that is cut into tokens
 _FUNCTION: Final = re.compile(r"^( *)(?:async )?def .*\n(?:(?:\1 +.*)?\n)+", re.MULTILINE)
 _OPENER: Final = {")": "(", "]": "[", "}": "{"}
-_CLOSERS: Final = (")", "]")  # too few `}` follow a letter or digit
-_INSIDE: Final = 3  # tokens between a bracket and the one that closes it, at least
+_OF: Final = {")": "(", "]": "["}  # what is asked for: too few `}` follow a letter or digit
 _F_STRING: Final = {"FSTRING_START": 1, "FSTRING_END": -1}  # since Python 3.12; before, all of it is one token
 _KEPT: Final = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 
@@ -63,8 +64,10 @@ def items_of(kind: str, files: Sequence[tuple[str, str]], n_items: int = N_ITEMS
     in_turn = _Files(kind, files)
     if kind != "brackets":
         return in_turn.each_in_turn(_one_of_three, n_items)
-    shares = [n_items // 2, n_items - n_items // 2]
-    return [item for right, share in enumerate(shares) for item in in_turn.each_in_turn(_closing(right), share)]
+    strata = list(product(_OF, _OF.values()))
+    shares = [n_items // len(strata) + (at < n_items % len(strata)) for at in range(len(strata))]
+    drawn = (in_turn.each_in_turn(_closing(*of), share) for of, share in zip(strata, shares, strict=True))
+    return [item for items in drawn for item in items]
 
 
 @dataclass(frozen=True)
@@ -94,10 +97,12 @@ def _one_of_three(sites: Sites, rng: random.Random) -> Drawn | None:
     return rng.choice(sites.pop(names[right])), names, right
 
 
-def _closing(right: int) -> Draw:
+def _closing(closer: str, last: str) -> Draw:
+    """A place where one bracket closes and the last one that was opened before it is of a given kind."""
+
     def one(sites: Sites, rng: random.Random) -> Drawn | None:
-        places = sites.get(_CLOSERS[right])
-        return (places.pop(rng.randrange(len(places))), list(_CLOSERS), right) if places else None
+        places = sites.get(closer + last)
+        return (places.pop(rng.randrange(len(places))), list(_OF), list(_OF).index(closer)) if places else None
 
     return one
 
@@ -178,7 +183,7 @@ def _functions(text: str, question: _Question, rng: random.Random) -> Iterator[l
 
 def _identifiers(tokens: Sequence[_Token], text: str) -> Iterator[tuple[str, int]]:
     """Names behind a space that are neither defined there nor passed as keywords."""
-    for before, token in zip(tokens, tokens[1:], strict=False):
+    for before, token in pairwise(tokens):
         follows_text = text[token.start - 1] == " " and text[token.start - 2] not in " \n"
         is_new = before.text in ("def", "class", "lambda") or text.startswith("=", token.end)
         if follows_text and not is_new and _is_plain(token):
@@ -201,16 +206,17 @@ def _keyword_arguments(tokens: Sequence[_Token], text: str) -> Iterator[tuple[st
 
 
 def _brackets(tokens: Sequence[_Token], text: str) -> Iterator[tuple[str, int]]:
-    """Round and square brackets behind a letter or digit that close one of the context, a few tokens before."""
-    opened: list[int] = []
-    for at, token in enumerate(tokens):
+    """Round and square brackets behind a letter or digit that close one of the context, with the last one opened."""
+    opened, last = list[_Token](), ""
+    for token in tokens:
         if token.text in _OPENER.values():
-            opened.append(at)
+            opened.append(token)
+            last = token.text
         elif token.text in _OPENER:
-            opener, last = opened.pop(), text[token.start - 1]
-            is_near = tokens[opener].start >= _begin(text, token.start)
-            if token.text in _CLOSERS and is_near and at - opener > _INSIDE and last.isascii() and last.isalnum():
-                yield token.text, token.start
+            opener, before = opened.pop(), text[token.start - 1]
+            is_near = opener.start >= _begin(text, token.start)
+            if token.text in _OF and last in _OF.values() and is_near and before.isascii() and before.isalnum():
+                yield token.text + last, token.start
 
 
 def _is_called(tokens: Sequence[_Token], at: int) -> bool:
@@ -231,5 +237,5 @@ def _is_plain(token: _Token) -> bool:
 KINDS: Final = {
     "identifiers": _Question(re.compile(r""), _identifiers, 3),
     "keywords": _Question(re.compile(r"(?:, |\()[a-zA-Z]\w*=(?!=)"), _keyword_arguments, 40),
-    "brackets": _Question(re.compile(r"[A-Za-z0-9]\]"), _brackets, 5),
+    "brackets": _Question(re.compile(r"[A-Za-z0-9]\]"), _brackets, 40),
 }

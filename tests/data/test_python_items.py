@@ -61,6 +61,9 @@ def test_a_keyword_argument_is_one_that_python_sees() -> None:
 def test_the_other_bracket_would_be_an_error() -> None:
     items = list(read_items("python_brackets"))
     assert Counter(row["choices"][row["right"]] for _, row in items) == {")": 250, "]": 250}
+    last = [re.findall(r"[([]", re.sub(r"\".*?\"|'.*?'", "", row["context"]))[-1:] for _, row in items]
+    kinds = Counter((row["right"], *each) for (_, row), each in zip(items, last, strict=True))
+    assert all(abs(kinds[right, opener] - 125) <= 12 for right in (0, 1) for opener in "([")  # but for odd comments
     for name, row in items[::15]:
         text, start = FILES[row["file"]], place_of(name, row)
         ast.parse(text)
