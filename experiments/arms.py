@@ -27,8 +27,8 @@ from scipy.stats import t as students_t
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.analyses.items.scores import answers_of
-from rbpx.analyses.temperature.law import minimum
 from rbpx.errors import RbpxError
+from rbpx.groups.temperatures import at_best_temperature
 from rbpx.laws.line import line
 from rbpx.store.queries import ask, connect
 from rbpx.store.remote import open_store
@@ -59,16 +59,21 @@ def points(store: str) -> Iterator[list[Any]]:
     """
     with connect(open_store(store), with_fits=False) as connection:
         columns = "run_id, coalesce(variant, 'plain'), dataset, size, non_embedding_params, training_seed"
-        runs = connection.sql(f"SELECT {columns}, cross_entropy_nats FROM runs ORDER BY ALL").fetchall()
-        for run_id, arm, text, size, S, seed, cross_entropy in runs:
+        columns += ", n_documents, cross_entropy_nats"
+        runs = connection.sql(f"SELECT {columns} FROM runs ORDER BY ALL").fetchall()
+        for run_id, arm, text, size, S, seed, n_documents, cross_entropy in runs:
             names = [arm, text, size.removesuffix(f"-seed{seed}"), S, seed]
             windows = ask(connection, "window_shares", run_ids=[run_id], ties="pessimistic", k=[1, 10], n=[1, 5, 10])
             shares = {(row["k"], row["n"]): row["p"] for row in windows.to_pylist()}
-            temperature, at_best = _best(ask(connection, "temperature_curves", run_id=run_id).to_pandas(), run_id)
+            best = at_best_temperature(connection, run_id, n_documents)
+            if best is None:
+                raise RbpxError(
+                    f"run {run_id} has no losses at other temperatures; type python -m rbpx temperature first"
+                )
             values = {
                 "CE": cross_entropy,
-                "CE at T*": at_best,
-                "T*": temperature,
+                "CE at T*": best.cross_entropy_nats,
+                "T*": best.temperature,
                 "RBP_1": shares[1, 1],
                 "RBP_10": shares[10, 1],
             }
@@ -79,17 +84,6 @@ def points(store: str) -> Iterator[list[Any]]:
                 values |= {"exact match of 5": shares[1, 5], "exact match of 10": shares[1, 10]}
                 values |= {"exact match of 5 at 10": shares[10, 5], "exact match of 10 at 10": shares[10, 10]}
             yield from ([*names, quantity, value] for quantity, value in values.items())
-
-
-def _best(curves: pd.DataFrame, run_id: str) -> tuple[float, float]:
-    """T* of a run, and its cross-entropy there in nats."""
-    if curves.empty:
-        raise RbpxError(f"run {run_id} has no losses at other temperatures; type python -m rbpx temperature first")
-    sums = curves.groupby("beta").sum()
-    columns = ["sum_loss_nats", "sum_slope_nats", "sum_curvature_nats"]
-    loss_3J = (sums[columns].to_numpy() / sums[["n_tokens"]].to_numpy()).T
-    beta, loss = minimum(loss_3J[None], sums.index.to_numpy())
-    return 1 / float(beta[0]), float(loss[0])
 
 
 def power(x: Floats, y: Floats) -> Curve:

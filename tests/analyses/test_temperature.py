@@ -12,10 +12,10 @@ from scipy.optimize import minimize_scalar
 from transformers import AutoModelForCausalLM
 
 from rbpx.analyses.answer import answer
-from rbpx.analyses.temperature.law import loss_at, minimum
 from rbpx.analyses.temperature.section import section
 from rbpx.config.request import Request
 from rbpx.display.section import Sources
+from rbpx.laws.temperature import loss_at, minimum
 from tests.support.commands import here
 from tests.support.stores import SHAPES, Measured, columns_of, run_folders, runs_by_size
 

@@ -1,6 +1,7 @@
 """The study of two arms, judged on drawn ladders whose truth says which contestant has to win, and by how much."""
 
 import itertools
+import json
 import math
 import re
 from collections.abc import Callable
@@ -140,7 +141,8 @@ def test_points_are_those_of_the_runs(cwd: Path, tmp_path: Path) -> None:
     here("measure", *one, cwd=cwd, check=0)
     with pytest.raises(RbpxError, match="type python -m rbpx temperature first"):
         list(points(str(store)))
-    here("temperature", "--store", store, "resamples=20", cwd=cwd, check=0)
+    asked = here("temperature", "--store", store, "resamples=20", "--format", "json", cwd=cwd, check=0)
+    run = json.loads(asked.stdout)[0]
     found = {row[5]: row[6] for row in points(str(store))}
     query = "SELECT greater + ties AS rank FROM tokens ORDER BY position"
     tokens = here("sql", query, "--format", "csv", "--store", store, cwd=cwd, check=0)
@@ -148,5 +150,6 @@ def test_points_are_those_of_the_runs(cwd: Path, tmp_path: Path) -> None:
     windows = [all(right[at : at + 5]) for at in range(len(right) - 4)]
     assert found["RBP_10"] == pytest.approx(sum(right) / len(right))
     assert found["exact match of 5 at 10"] == pytest.approx(sum(windows) / len(windows))
-    assert found["CE at T*"] <= found["CE"]
+    assert (found["T*"], found["CE at T*"]) == (run["temperature"], run["cross_entropy_at_temperature_nats"])
+    assert found["CE at T*"] < found["CE"] == pytest.approx(run["cross_entropy_nats"], abs=1e-6)
     assert set(TARGETS) - set(found) == {"accuracy"}

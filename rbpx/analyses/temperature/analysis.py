@@ -15,19 +15,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rbpx.analyses.temperature.law import minimum
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.fits import Law, fit_points, fit_record
 from rbpx.groups.points import Points
 from rbpx.groups.selection import Group, Run
 from rbpx.groups.shifts import Shift, shift, shift_law
+from rbpx.groups.temperatures import Curves, loss_curves
 from rbpx.laws.bootstrap import Recipe, document_weights, estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit
+from rbpx.laws.temperature import minimum
 from rbpx.status import Status
-from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
 Floats = npt.NDArray[np.float64]
@@ -82,28 +82,12 @@ class Temperatures:
     resamples: int
 
 
-@dataclass(frozen=True, eq=False)
-class _Curves:
-    """Losses of the documents of a run: tokens [D], sums [D, 3, J] and the nodes."""
-
-    n_D: Floats
-    sums_D3J: Floats
-    beta_J: Floats
-
-    def resampled(self, weights_BD: Floats) -> Floats:
-        """Mean loss, slope and curvature of each resample, [B, 3, J]; NaN for one without a token."""
-        n_B = weights_BD @ self.n_D
-        n_B[n_B == 0] = np.nan
-        sums = weights_BD @ self.sums_D3J.reshape(len(self.n_D), -1)
-        return (sums / n_B[:, None]).reshape(len(weights_BD), *self.sums_D3J.shape[1:])
-
-
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Temperatures:
     """Find T* of each run whose losses the store holds, and fit the laws at T = 1 and at T*."""
     weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
     measured: list[tuple[RunTemperature, Floats, Floats]] = []
     for run in group.runs:
-        curves = _curves(connection, group, run)
+        curves = loss_curves(connection, run.run_id, group.n_documents)
         if curves is not None:
             measured.append(_temperature(run, curves, weights_BD))
     runs = tuple(each for each, _, _ in measured)
@@ -118,20 +102,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     return Temperatures(group, runs, laws[0], laws[1], difference, request.resamples)
 
 
-def _curves(connection: duckdb.DuckDBPyConnection, group: Group, run: Run) -> _Curves | None:
-    table = ask(connection, "temperature_curves", run_id=run.run_id)
-    if not table.num_rows:
-        return None
-    beta_J = np.unique(table["beta"].to_numpy())
-    doc_id_D = table["doc_id"].to_numpy()[:: len(beta_J)]
-    n_D, sums_D3J = np.zeros(group.n_documents), np.zeros((group.n_documents, 3, len(beta_J)))
-    n_D[doc_id_D] = table["n_tokens"].to_numpy()[:: len(beta_J)]
-    for at, name in enumerate(("sum_loss_nats", "sum_slope_nats", "sum_curvature_nats")):
-        sums_D3J[doc_id_D, at] = table[name].to_numpy().reshape(len(doc_id_D), len(beta_J))
-    return _Curves(n_D, sums_D3J, beta_J)
-
-
-def _temperature(run: Run, curves: _Curves, weights_BD: Floats) -> tuple[RunTemperature, Floats, Floats]:
+def _temperature(run: Run, curves: Curves, weights_BD: Floats) -> tuple[RunTemperature, Floats, Floats]:
     """A run, and cross-entropy at T = 1 and at T* of each resample."""
     n_documents, beta_J = len(curves.n_D), curves.beta_J
     loss_13J = curves.resampled(np.ones((1, n_documents)))

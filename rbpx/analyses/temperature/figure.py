@@ -7,13 +7,13 @@ import altair as alt
 import numpy as np
 
 from rbpx.analyses.temperature.analysis import RunTemperature, Temperatures
-from rbpx.analyses.temperature.law import loss_at
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.drawing import S_TITLE, colour, dash, data, linear, logarithmic, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet, decimal, named, span, state, whole
 from rbpx.display.spread import spread
 from rbpx.groups.question import spelled
+from rbpx.laws.temperature import loss_at
 
 __all__ = ["figures"]
 
