@@ -156,7 +156,10 @@ def _item(name: str, text: str, start: int, choices: list[str], right: int) -> t
 def _begin(text: str, start: int) -> int:
     """Where the context of a place begins."""
     earliest = max(0, start - CONTEXT)
-    return 0 if earliest == 0 else text.find("\n", earliest - 1) + 1
+    if earliest == 0:
+        return 0
+    newline = text.find("\n", earliest - 1, start)
+    return start if newline < 0 else newline + 1  # nothing, where one line is longer than a context
 
 
 def _functions(text: str, question: _Question, rng: random.Random) -> Iterator[list[_Token]]:
@@ -167,7 +170,7 @@ def _functions(text: str, question: _Question, rng: random.Random) -> Iterator[l
     for match in rng.sample(found, min(len(found), question.functions)):
         source = match.group()
         starts = [match.start()]
-        for line in source.splitlines(keepends=True):
+        for line in io.StringIO(source):  # as the tokenizer counts lines: a form feed begins none
             starts.append(starts[-1] + len(line))
         tokens, depth = list[_Token](), 0
         try:
@@ -197,10 +200,15 @@ def _keyword_arguments(tokens: Sequence[_Token], text: str) -> Iterator[tuple[st
         if token.text in _OPENER.values():
             calls.append(token.text == "(" and _is_called(tokens, at))
         elif token.text in _OPENER:
-            calls.pop()
+            calls = calls[:-1]
         elif token.text == "lambda" and calls:
             calls[-1] = False
-        elif calls and calls[-1] and _is_plain(token) and re.search(r"(\(|, )\Z", text[: token.start][-2:]):
+        elif (
+            calls
+            and calls[-1]
+            and _is_plain(token)
+            and re.search(r"(\(|, )\Z", text[max(0, token.start - 2) : token.start])
+        ):
             if re.match(r"=(?!=)", text[token.end : token.end + 2]):
                 yield token.text + "=", token.start
 
@@ -212,7 +220,7 @@ def _brackets(tokens: Sequence[_Token], text: str) -> Iterator[tuple[str, int]]:
         if token.text in _OPENER.values():
             opened.append(token)
             last = token.text
-        elif token.text in _OPENER:
+        elif token.text in _OPENER and opened:
             opener, before = opened.pop(), text[token.start - 1]
             is_near = opener.start >= _begin(text, token.start)
             if token.text in _OF and last in _OF.values() and is_near and before.isascii() and before.isalnum():

@@ -70,6 +70,9 @@ def test_scores_are_those_of_the_tokens_by_hand(store: Path, cwd: Path) -> None:
     (total,) = (row for row in ask(store, cwd, "items", "k=[1,10]", "resamples=50") if row["kind"] == "items")
     assert (total["acc"], total["acc_norm"]) == (np.mean(right), np.mean(by_characters))
     assert total["chance"] == pytest.approx(1 / 3)
+    n_right = round(total["acc"] * 30)
+    ways = sum(math.comb(30, n) * 2 ** (30 - n) for n in range(n_right, 31))
+    assert total["p_chance"] == pytest.approx(ways / 3**30)
     assert total["perplexity"] == pytest.approx(math.exp(np.mean(nats)), rel=1e-6)
     assert total["bits_per_byte"] == pytest.approx(sum(nats) / math.log(2) / n_bytes, rel=1e-6)
     assert total["acc_lo"] < total["acc"] < total["acc_hi"]

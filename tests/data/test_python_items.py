@@ -19,7 +19,7 @@ FILES = dict(read_stdlib())
 def place_of(name: str, row: dict[str, Any]) -> int:
     """The character of the file at which the choice begins that is right: on the line of the item's name."""
     text, asked = FILES[row["file"]], row["context"] + row["choices"][row["right"]]
-    lines = text.splitlines(keepends=True)
+    lines = [line + "\n" for line in text.split("\n")]
     number = int(name.rsplit(":", 1)[1])
     begin = sum(map(len, lines[: number - 1]))
     ends = range(begin, begin + len(lines[number - 1]))
@@ -104,3 +104,20 @@ def test_a_task_is_measured_and_scored_by_its_name(cwd: Path, tmp_path: Path) ->
     here("measure", "model=ladder", "size=3k", "dataset=python_brackets", "limit=12", *store, cwd=cwd, check=0)
     (row,) = json.loads(here("items", "--format", "json", "resamples=50", *store, cwd=cwd, check=0).stdout)[:1]
     assert (row["chance"], row["n_items"], row["dataset"]) == (0.5, 12, "python_brackets")
+
+
+def test_what_is_no_clean_python_gives_no_item_and_no_error() -> None:
+    """Brackets that close nothing, examples in docstrings, form feeds, lines that end nowhere."""
+    lines = [f"    \x0cname_{i} = call_{i}(value_{i}, key_{i}=[item_{i}, other_{i}])\n" for i in range(9)]
+    broken = [
+        "def f):]\n    return )]a)\n",
+        'def g(\n):\n    """def h(a, b1=[c]):\n        d(e, f=[g])\n',
+        "def i():\n    '''\n",
+    ]
+    text = "def j(first, second):\n" + "".join(lines) + "\n" + "".join(broken)
+    for kind in KINDS:
+        for name, row in items_of(kind, [("a.py", text)]):
+            asked = row["context"] + row["choices"][row["right"]]
+            line = int(name.removeprefix("a.py:"))
+            assert asked in text
+            assert text.split("\n")[line - 1].strip("\x0c ").startswith("name_")

@@ -9,7 +9,8 @@ ANALYSIS = Analysis(
 For each model on a dataset with items (a context and a target, or choices of which one is right): acc, the share of
 items whose right choice has the highest log-likelihood, or, without choices, whose target is what greedy decoding
 gives; acc_norm and acc_bytes, the same with log-likelihoods divided by the characters or bytes of the choice;
-chance, what guessing would get; perplexity, exp of the mean nats of a whole target; bits per byte of the targets.
+chance, what guessing would get, and p, how likely it is to do as well; perplexity, exp of the mean nats of a whole
+target; bits per byte of the targets.
 A text that was read with protocol=harness is one item whose target is all of it: word and byte perplexity and bits
 per byte. acc, acc_norm, acc_bytes, perplexity, word and byte perplexity and bits per byte are those of
 lm-evaluation-harness. Where logits tie, greedy decoding takes the lowest id, which the ranks do not tell: such an

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from scipy.stats import binom
 
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate, of_share
@@ -61,6 +62,7 @@ class Scores:
     Attributes:
         n_items: how many.
         chance: accuracy of guessing.
+        p_chance: how often guessing would be right at least as often as acc; None without choices.
         acc: share of items that are right by log-likelihood, or greedily where there are no choices.
         acc_norm: by log-likelihood over characters.
         acc_bytes: by log-likelihood over bytes.
@@ -73,6 +75,7 @@ class Scores:
 
     n_items: int
     chance: float | None
+    p_chance: float | None
     acc: Estimate
     acc_norm: Estimate
     acc_bytes: Estimate
@@ -167,6 +170,9 @@ def score(answers: Answers, weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDA
     return Scores(
         n_items=n_items,
         chance=chance if math.isfinite(chance) else None,
+        p_chance=_p_of_guessing(int(of(answers.right_I).sum()), of(answers.chance_I))
+        if math.isfinite(chance)
+        else None,
         acc=share(of(answers.right_I)),
         acc_norm=share(of(answers.right_by_characters_I)),
         acc_bytes=share(of(answers.right_by_bytes_I)),
@@ -176,3 +182,11 @@ def score(answers: Answers, weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDA
         bits_per_byte=ratio(nats_I / math.log(2), bytes_I),
         n_tied=int(answers.tied_I[chosen_I].sum()),
     )
+
+
+def _p_of_guessing(n_right: int, chance_I: Floats) -> float:
+    """The probability that guessing gives so many right or more; items may differ in how many choices they have."""
+    share_N = np.ones(1)  # of each number of right ones
+    for chance, n in zip(*np.unique(chance_I, return_counts=True), strict=True):
+        share_N = np.convolve(share_N, binom.pmf(np.arange(n + 1), n, chance))
+    return float(share_N[n_right:].sum())

@@ -16,7 +16,7 @@ def show(results: Sequence[GroupItems]) -> None:
             f"{items.group.title}: {'texts' if is_text else 'items'}",
             _columns(is_text),
             2,
-            () if is_text else ("acc_bytes",),
+            () if is_text else ("acc_bytes", "perplexity"),
         )
         for each in items.runs:
             table.add_row(*_names(each), *(_of_text(each) if is_text else _of_items(each)))
@@ -41,7 +41,8 @@ def show(results: Sequence[GroupItems]) -> None:
     tied = sum(each.scores.n_tied for items in results for each in items.runs if each.part is None)
     print_notes(
         screen,
-        "acc: by log-likelihood, or greedily where there are no choices; acc_norm and acc_bytes: over the characters "
+        "acc: by log-likelihood, or greedily where there are no choices; p: how likely guessing is to do as well; "
+        "acc_norm and acc_bytes: over the characters "
         "and bytes of a choice; perplexity: of a whole target. Exact match: all tokens of the target have rank <= k; "
         "independent: what RBP_k to the power of its tokens gives; with rho: what hits that correlate within an item "
         f"as measured give. Ties {ties}. 95 % intervals over items."
@@ -59,6 +60,7 @@ def _columns(is_text: bool) -> list[str]:
         "chance",
         "acc",
         "95 %",
+        "p",
         "acc_norm",
         "95 %",
         "acc_bytes",
@@ -77,6 +79,7 @@ def _of_items(each: RunItems) -> list[str]:
         f"{scores.n_items:,}",
         UNKNOWN if scores.chance is None else number(scores.chance, 3),
         *with_ends(scores.acc, 3),
+        UNKNOWN if scores.p_chance is None else f"{scores.p_chance:.1e}",
         *with_ends(scores.acc_norm, 3),
         number(scores.acc_bytes.value, 3),
         short(scores.perplexity.value),
