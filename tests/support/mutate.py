@@ -231,7 +231,7 @@ class Copy:
         return process.exitcode == 0
 
     def _test(self, tests: list[str], quiet: bool) -> None:
-        os.setsid()
+        os.setpgrp()  # to be ended with all that it starts
         os.chdir(self.project)
         for name in [name for name in sys.modules if name.partition(".")[0] in ("rbpx", "tests")]:
             del sys.modules[name]
