@@ -76,6 +76,14 @@ EQUIVALENT = {
     ("files/digest", "atomic_write_text(path, json.dumps(entries, indent=1), durable=False)"): _LAYOUT,
     ("files/digest", "atomic_write_text(path, json.dumps(entries, indent=0), durable=True)"): "it only waits longer",
     ("store/integrity", "def _first(names: list[str], most: int=4) -> str:"): "how many names a line shows",
+    (
+        "store/contradictions",
+        "combined = combined * (len(encoded.dictionary) + 1) - encoded.indices.to_numpy(zero_copy_only=False)",
+    ): "each combination still has a number of its own",
+    (
+        "store/contradictions",
+        "if combined.size and combined.max() >= 2 ** 31:",
+    ): "both fit, one of them is packed tighter",
     ("store/heartbeat", "alive = time.time() - written <= _SILENT_S and _may_live(facts)"): "one instant of time",
     (
         "store/heartbeat",
