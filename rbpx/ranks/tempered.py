@@ -47,8 +47,6 @@ def temper_hidden(
         ValueError: as in `rank_hidden`.
     """
     chunks = map_chunks(_temper_rows, hidden_ND, targets_N, head, vocab_size, chunk_bytes)
-    if not chunks:
-        return np.empty((0, 3, len(BETAS)))
     found = torch.cat(chunks).cpu().numpy()  # the only synchronisation with the device
     return losses_of(found[:, 2:].reshape(len(found), 3, len(BETAS)), found[:, 0], found[:, 1])
 

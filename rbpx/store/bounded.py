@@ -135,13 +135,16 @@ class Bounded:
         held_mib = limits.held_mib
         aside_mib = max(0.0, min(0.5 * held_mib + _ASIDE_MIB, 0.75 * machine_mib() - held_mib))
         self._most_mib = _resident_mib() + held_mib + aside_mib
+        self._thread = threading.Thread(target=self._serve, name="rbpx-sql", daemon=True)
 
     def __enter__(self) -> "Bounded":
-        threading.Thread(target=self._serve, name="rbpx-sql", daemon=True).start()
+        self._thread.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
         self._calls.put(None)
+        if not self.is_left_behind:
+            self._thread.join()  # DuckDB prints fifty lines about leaks where a thread holds it when the process ends
 
     @property
     def is_left_behind(self) -> bool:

@@ -5,10 +5,18 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from rbpx.config.grid import Cell
+from rbpx.config.protocol import ProtocolConfig
+from rbpx.store import heartbeat as module
+from rbpx.store.cell_states import cell_states
 from rbpx.store.heartbeat import heartbeat, read_heartbeats
 from rbpx.store.store import Store
 from tests.support.checkpoints import TINY_TEXT
@@ -58,6 +66,23 @@ def test_a_mark_lives_as_long_as_its_block(tmp_path: Path) -> None:
         assert found.facts["pid"] == os.getpid()
     assert told == [50]
     assert read_heartbeats(store) == {}
+
+
+def test_a_mark_that_is_being_written_when_its_block_ends_does_not_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, plain = threading.Event(), module.atomic_write_text
+
+    def slow(*words: Any, **more: Any) -> None:
+        begun.set()
+        time.sleep(0.2)
+        plain(*words, **more)
+
+    monkeypatch.setattr(module, "atomic_write_text", slow)
+    with heartbeat(Store(tmp_path), NAMES):
+        assert begun.wait(60)
+    wait_until(lambda: "rbpx-heartbeat" not in {thread.name for thread in threading.enumerate()})
+    assert list(tmp_path.glob("running/*")) == []
 
 
 def test_a_mark_tells_how_far_and_how_long_still(tmp_path: Path) -> None:
@@ -151,3 +176,67 @@ def test_a_mark_is_a_row_of_status_for_programs(own_store: Path, cwd: Path) -> N
     shown = here("status", "--store", own_store, cwd=cwd, check=0).stdout
     assert grid_of(shown)["mine", "xl"] == ["running 25%"]
     assert "running: mine xl on file, 25% of 1,000 tokens, 50 tokens/s, 15s left, cell 2 of 5" in shown
+
+
+# ------------------------------------------------------------------------- a cell whose text is not on this machine
+
+CELL = Cell(
+    family="mine", size="xl", model="m", model_hash=None, revision=None, non_embedding_params=None, dataset="file",
+    text_hash=None, protocol="paper", window=512, whole=False, stride=None, padding="counted", bos="tokenizer",
+    dtype="float32", limit=1000, seed=42,
+)  # fmt: skip
+CONFIG = {
+    "dtype": "float32",
+    "limit": 1000,
+    "seed": 42,
+    "model": {"bos": "tokenizer"},
+    "protocol": {"name": "paper", "window": 512},
+}
+
+
+def done(store: Store, run_id: str, asked_at: str, **changed: Any) -> None:
+    """A run, and the record that answers CELL by it, with some changes."""
+    (store.root / "runs" / run_id).mkdir(parents=True)
+    key = run_id * 2
+    record = {"cell_key": key, "run_id": run_id, "model": "m", "revision": None, "asked_at": asked_at, **CELL.names()}
+    store.write_record("cells", key, {**record, "config": CONFIG, **changed, "cell_key": key})
+
+
+def test_without_its_text_a_cell_is_answered_by_the_newest_of_the_same_requests(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    done(store, "a" * 8, "2026-01-01T00:00:00")
+    done(store, "b" * 8, "2026-03-01T00:00:00")
+    done(store, "c" * 8, "2026-02-01T00:00:00")
+    (state,) = cell_states([CELL], store)
+    assert (state.state, state.run_id) == ("done", "b" * 8)
+    (store.root / "runs" / ("b" * 8)).rmdir()  # its run is gone
+    assert cell_states([CELL], store)[0].run_id == "c" * 8
+    assert cell_states([replace(CELL, text_hash="0" * 16)], store)[0].state == "missing", "that one is known by its key"
+
+
+OTHERS: dict[str, dict[str, Any]] = {
+    **{name: {name: "another"} for name in ("family", "size", "model", "revision", "dataset")},
+    **{name: {"config": CONFIG | {name: other}} for name, other in [("dtype", "bfloat16"), ("limit", 5), ("seed", 1)]},
+    "window": {"config": CONFIG | {"protocol": {"name": "paper", "window": 256}}},
+    "protocol": {"config": CONFIG | {"protocol": {"name": "rolling", "window": 512}}},
+    "bos": {"config": CONFIG | {"model": {"bos": "add"}}},
+    "deterministic": {"config": CONFIG | {"deterministic": True}},
+    "no request": {"config": None},
+    "half a request": {"config": {"dtype": "float32"}},
+    "no protocol": {"config": CONFIG | {"protocol": "paper"}},
+    "no model": {"config": CONFIG | {"model": "m"}},
+}
+
+
+@pytest.mark.parametrize("changed", OTHERS.values(), ids=OTHERS)
+def test_without_its_text_another_request_does_not_answer_a_cell(changed: dict[str, Any], tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    done(store, "a" * 8, "2026-01-01T00:00:00", **changed)
+    assert [state.state for state in cell_states([CELL], store)] == ["missing"]
+
+
+def test_without_its_text_a_request_of_an_older_version_answers_by_what_was_implied(tmp_path: Path) -> None:
+    assert ProtocolConfig().window == 512
+    store, older = Store(tmp_path), {"name": "paper"}  # before windows could be chosen
+    done(store, "a" * 8, "2026-01-01T00:00:00", config=CONFIG | {"model": {}, "protocol": older})
+    assert [state.state for state in cell_states([CELL], store)] == ["done"]

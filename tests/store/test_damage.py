@@ -16,6 +16,7 @@ from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store import integrity
 from rbpx.store.integrity import run_fault
 from rbpx.store.store import Store
+from rbpx.store.verify import verify
 from tests.support.commands import Answer, here
 from tests.support.stores import Family, cell_records, columns_of, manifests, run_folders
 from tests.support.synthetic import Truth, write_store
@@ -75,6 +76,8 @@ def test_a_whole_store_verifies_and_says_what_it_holds(own_store: Path, cwd: Pat
     n_tokens = sum(len(columns_of(folder, "tokens")["position"]) for folder in run_folders(own_store).values())
     assert f"4 runs, {n_tokens:,} tokens" in answer.stdout
     assert "4 cells" in answer.stdout
+    n_bytes = sum(path.stat().st_size for folder in run_folders(own_store).values() for path in folder.iterdir())
+    assert verify(Store(own_store)).n_bytes == n_bytes
     assert answer.stderr == ""
     assert faults(own_store, cwd, check=0) == []
 
@@ -157,8 +160,6 @@ def swapped(table: pa.Table, name: str, other: str | None = None) -> pa.Table:
 
 @pytest.mark.parametrize("case", UNSOUND)
 def test_rows_that_do_not_add_up_are_named_though_their_hashes_are_right(case: str, tmp_path: Path) -> None:
-    from rbpx.store.verify import verify
-
     store = write_store(tmp_path / "store", Truth(S=(1000,)), seed=0, n_documents=5, n_tokens=20)
     assert verify(store).faults == []
     (run_id,) = store.run_ids()

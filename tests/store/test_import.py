@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -519,6 +520,23 @@ def test_a_file_that_rbpx_did_not_import_is_named(results: Path, store: Path, cw
         else:
             foreign.write_bytes(content)
         refused(bring(results, store, cwd, check=None), f"{foreign} ", "move it out of the store")
+
+
+def test_beside_a_corrupt_import_of_its_source_nothing_comes_in_and_beside_a_copy_it_does(
+    results: Path, store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    bring(results, store, cwd)
+    (kept,) = (store / "imports").iterdir()
+    shutil.copy(kept, kept.with_name(f"{kept.stem} (1).parquet"))
+    more = write(tmp_path / "more.csv", HEADER, "toy,3b,,3e9,wiki,1,0.5,,")
+    assert "1 observation" in bring(more, store, cwd).stderr
+    assert "nothing new" in bring(results, store, cwd).stderr
+    kept.with_name(f"{kept.stem} (1).parquet").unlink()
+    content = bytearray(kept.read_bytes())
+    content[len(content) // 3] ^= 8
+    kept.write_bytes(content)
+    again = write(tmp_path / "again.csv", HEADER, "toy,4b,,4e9,wiki,1,0.5,,")
+    refused(bring(again, store, cwd, check=None), f"{kept} is corrupt", "move it out of the store")
 
 
 # ------------------------------------------------------------------------------------------------------ named studies

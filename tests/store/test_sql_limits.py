@@ -5,6 +5,7 @@ import json
 import resource
 import signal
 import tempfile
+import threading
 import time
 from itertools import islice
 from pathlib import Path
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.errors import RbpxError
-from rbpx.store.bounded import SqlLimits, machine_mib
+from rbpx.store.bounded import Bounded, SqlLimits, machine_mib
 from rbpx.store.queries import ask_user, connect, user_rows
 from rbpx.store.store import Store
 from tests.support.commands import here
@@ -156,6 +157,22 @@ def test_it_ends_at_once_even_where_duckdb_cannot_be_interrupted(
     assert ("sql_timeout_s=1 " in line) == (ends == "time")
     assert stdout == ""
     assert spills() == []
+
+
+def test_no_thread_outlives_its_query(measured: Measured, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB prints fifty lines about leaks when a process ends while a thread of it still holds a connection."""
+    serve = Bounded._serve
+
+    def slow(bounded: Bounded) -> None:
+        serve(bounded)
+        time.sleep(0.2)
+
+    monkeypatch.setattr(Bounded, "_serve", slow)
+    with connect(Store(measured.store)) as connection:
+        ask_user(connection, "SELECT 1")
+        with pytest.raises(RbpxError, match="longer than"):
+            ask_user(connection, ENDLESS["recursion"], SqlLimits(timeout_s=0.3))
+    assert "rbpx-sql" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_the_memory_of_a_container_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
