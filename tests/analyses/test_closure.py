@@ -76,9 +76,7 @@ def test_the_separate_law_is_that_of_the_smaller_sizes(drawn: Path, cwd: Path) -
     assert row["separate"] == pytest.approx(said, rel=1e-9)
 
 
-def test_a_file_more_is_a_row_more(
-    drawn: Path, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_more_is_a_row_more(drawn: Path, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "flat.py").write_text(FORM, encoding="utf-8")
     monkeypatch.setattr(rank_forms, "__path__", [*rank_forms.__path__, str(tmp_path)])
     rank_form.rank_forms.cache_clear()
