@@ -6,8 +6,9 @@ bend in ln k; the law holds where that exponent does not change with S (equally:
 the bend is 0 on average, with intervals over documents, resampled at all k and sizes together, and over models.
 
 The likelihood that the forms are compared by has residuals that are independent between sizes and, within a size,
-correlated as exp(-|ln k - ln l| / reach), with the reach fitted: what is common to all k is the limit of a long one. It compares
-the forms on this text: what its documents do to all sizes alike is taken as it is, and may make `levels` of one law.
+correlated as exp(-|ln k - ln l| / reach), with the reach fitted: what is common to all k is the limit of a long one. It
+compares the forms on this text: what its documents do to all sizes alike is taken as it is, and may make `levels` of
+one law.
 
 Shapes: N sizes, K values of k, B resamples, P parameters.
 """

@@ -80,7 +80,9 @@ def test_the_intervals_of_the_laws_hold_the_truth_as_often_as_they_say(n_draws: 
 
 
 def test_the_law_in_k_is_recovered_at_every_size(drawn: Path, tmp_path: Path, cwd: Path) -> None:
-    found = rows(drawn, cwd, "klaw", "resamples=200")
+    every = rows(drawn, cwd, "klaw", "resamples=200")
+    found, (joint,) = every[:-1], every[-1:]
+    assert (joint["law"], joint["params"]["range"]) == ("joint_law", [1, 100])  # as it was drawn
     assert [row["size"] for row in found] == [str(S) for S in Truth().S]
     for row in found:
         assert row["law"] == "k_law"

@@ -78,10 +78,12 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     weights_BD = None
     if group.n_documents > 1:
         weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
+    with np.errstate(divide="ignore"):  # a share of 1 has no logarithm, and its k is left out
+        ln_y_NY = np.log(_quantities(evidence, group))
     sizes = MeasuredSizes(
         S_N=np.array([run.non_embedding_params for run in group.runs], dtype=np.float64),
         counts=[document_ranks(connection, run.run_id, group.ties) for run in group.runs],
-        ln_y_NY=np.log(_quantities(evidence, group)),
+        ln_y_NY=ln_y_NY,
         ln_sd_NY=_spread(evidence, group),
         V=V,
         weights_BD=weights_BD,

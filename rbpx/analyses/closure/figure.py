@@ -116,6 +116,7 @@ def _residuals(result: Closures) -> dict[str, Any]:
             "n": r.n_tokens,
         }
         for r in result.residuals
+        if r.ratio is not None
     ]
     x = logarithmic(alt.X, "rank", "rank")
     base = alt.Chart(data(rows)).encode(x=x)

@@ -27,6 +27,7 @@ Floats = npt.NDArray[np.float64]
 Ends = tuple[float, float | None, float | None]
 
 _PER_DECADE: Final = 4  # bins of residuals
+_LEAST: Final = 1e-12  # share of a bin, below which a difference of cumulative shares is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +103,15 @@ class Line:
 
 @dataclass(frozen=True)
 class Residual:
-    """Tokens of a bin of ranks at the largest size, over what the closest form has there; interval over documents."""
+    """Tokens of a bin of ranks at the largest size, over what the closest form has there; interval over documents.
+
+    The ratio is None where the form has none there.
+    """
 
     first_rank: int
     last_rank: int
     n_tokens: int
-    ratio: float
+    ratio: float | None
     ratio_lo: float | None
     ratio_hi: float | None
 
@@ -364,13 +368,12 @@ def _residuals(sizes: Measured, own: FormFit, places: Places) -> tuple[Residual,
         here = (rank >= begin) & (rank < end)
         seen_D = np.bincount(doc[here], tokens[here], n_documents)
         share = float(expected[end - 1] - expected[begin - 1])
-        ratio = float(seen_D.sum() / tokens_D.sum() / share) if share > 0 else math.nan
+        ratio = float(seen_D.sum() / tokens_D.sum() / share) if share > _LEAST else None
         lo = hi = None
-        if sizes.weights_BD is not None and math.isfinite(ratio):
+        if sizes.weights_BD is not None and ratio is not None:
             with np.errstate(invalid="ignore"):
                 ratio_B = (sizes.weights_BD @ seen_D) / (sizes.weights_BD @ tokens_D) / share
             ends = estimate(ratio, ratio_B, n_documents, Recipe.uncentred)
             lo, hi = ends.lo, ends.hi
-        if math.isfinite(ratio):
-            residuals.append(Residual(begin, end - 1, int(seen_D.sum()), ratio, lo, hi))
+        residuals.append(Residual(begin, end - 1, int(seen_D.sum()), ratio, lo, hi))
     return tuple(residuals)

@@ -50,7 +50,8 @@ def show(results: Sequence[KLaws]) -> None:
         f"best line over these k, and {x} times and rate are local: they take alpha between k = 1 and {STEP} alone. "
         "One law for all k: sizes are the units of its tests, as the values of one size err together; it holds where "
         "alpha does not change with ln k and nothing bends in ln k. AIC and BIC, above the least, are of a likelihood "
-        "on this text in which k of one size are correlated; largest off by: root mean square over k, from the smaller sizes.",
+        "on this text in which k of one size are correlated; largest off by: root mean square over k, from the smaller "
+        "sizes.",
         (status for laws in results for status in doubts(laws)),
     )
     print_group_notes(screen, [laws.group for laws in results])

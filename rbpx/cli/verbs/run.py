@@ -17,16 +17,14 @@ VERB = Verb(
     order=10,
     summary="measure the missing cells, then print the laws side by side",
     help="""\
-Measures every cell of the grid (family x size x dataset) that the store does not hold yet, then fits and prints
-the scaling laws of that grid: -ln RBP_k = C S^-alpha (arXiv 2510.20387, eq. 5), cross-entropy, the laws derived
-from a lognormal of the ranks, and the error-entropy decomposition (arXiv 2510.04067). You can stop it at any
-time and start it again: what has been measured is kept.""",
+Measures every cell of the grid (family x size x dataset) that the store lacks, then prints its scaling laws:
+-ln RBP_k (arXiv 2510.20387, eq. 5), cross-entropy, those derived from a lognormal of the ranks, and error-entropy
+(arXiv 2510.04067). Stop it and start it again: what has been measured is kept.""",
     examples=(
         "python -m rbpx",
         "python -m rbpx model=ladder dataset=stdlib size='[3k,25k,200k]'",
         "python -m rbpx -m model=ladder dataset=pydoc,stdlib",
         "python -m rbpx dataset=wikitext dataset.path=wiki.test.raw",
-        "python -m rbpx model=hub model.id=FOLDER dataset=pydoc",
         "python -m rbpx model=hub model.id='[A,B,C]' model.family=mine dataset=file dataset.path=notes.jsonl",
     ),
     primary="measure",
