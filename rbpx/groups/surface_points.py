@@ -55,7 +55,21 @@ def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGro
     request = replace(request, resamples=min(request.resamples, MOST_RESAMPLES))  # a resample of runs takes one of each
     evidence = weigh_group(connection, group, request, k_grid, chosen)
     points = size_points(group, evidence, request, k_grid, chosen)
-    return [_trained(each) for each in points if request.names_laws or each.doubt is not Status.not_known]
+    chosen_points = [each for each in points if request.names_laws or each.doubt is not Status.not_known]
+    return [_trained(_averaged(each) if group.averaged else each) for each in chosen_points]
+
+
+def _averaged(points: Points) -> Points:
+    """The mean over the checkpoints of each training, at the tokens of the last of them."""
+    of: dict[tuple[Any, ...], list[int]] = {}
+    for at in sorted(range(len(points.runs)), key=lambda at: tokens_of(points.runs[at]) or 0.0):
+        of.setdefault(training_of(points.runs[at]), []).append(at)
+    last = tuple(points.runs[places[-1]] for places in of.values())
+    y_N = np.array([points.y_N[places].mean() for places in of.values()])
+    y_BN = points.y_BN
+    if y_BN is not None:
+        y_BN = np.column_stack([y_BN[:, places].mean(axis=1) for places in of.values()])
+    return replace(points, runs=last, y_N=y_N, y_BN=y_BN)
 
 
 def _trained(points: Points) -> Trained:

@@ -1,7 +1,7 @@
 """Selection of all trainings of a family on a text, whatever their size and tokens: what a surface is fitted to."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -27,12 +27,15 @@ class TrainingGroup(Group):
         n_untrained: runs that are left out because they have seen no token.
         n_same: runs that are left out because their weights are those of another.
         n_earlier: points that are left out because a later checkpoint of their training is among them.
+        averaged: how many of the last checkpoints of each training stand for it, by their mean; None where each
+            checkpoint is a point.
     """
 
     n_unknown: int = 0
     n_untrained: int = 0
     n_same: int = 0
     n_earlier: int = 0
+    averaged: int | None = None
 
     @property
     def first(self) -> Run:
@@ -48,13 +51,13 @@ class TrainingGroup(Group):
     @property
     def n_mid(self) -> int:
         """Points before the last of their training."""
-        return len(self.runs) - len(set(self.trainings))
+        return 0 if self.averaged else len(self.runs) - len(set(self.trainings))
 
     @property
     def is_mixed(self) -> bool:
         """Whether some trainings have checkpoints before their last and others do not."""
         counts = [len(list(members)) for _, members in groupby(sorted(map(str, self.trainings)))]
-        return min(counts) == 1 < max(counts)
+        return not self.averaged and min(counts) == 1 < max(counts)
 
     @property
     def are_trainings_known(self) -> bool:
@@ -88,7 +91,7 @@ def select_trainings(
 ) -> list[TrainingGroup]:
     """The groups of trainings that a request selects; those of which no run has known tokens are left out.
 
-    With `checkpoints=last` only the last checkpoint of each training counts.
+    With `checkpoints=last` only the last checkpoint of each training counts, with `last=N` its last N.
     """
 
     def shared(run: Run) -> tuple[str, ...]:
@@ -110,11 +113,12 @@ def _group(runs: Sequence[Run], request: Request) -> TrainingGroup | None:
     known = [run for run in runs if tokens_of(run) is not None]
     trained = [run for run in known if tokens_of(run)]
     once = list({(run.run_ids, *_of_import(run)): run for run in trained}.values())
-    kept = list(_last(once)) if request.checkpoints is Checkpoints.last else once
+    n_last = request.last or (1 if request.checkpoints is Checkpoints.last else None)
+    kept = once if n_last is None else _last(once, n_last)
     if not kept:
         return None
     counts = (len(runs) - len(known), len(known) - len(trained), len(trained) - len(once), len(once) - len(kept))
-    return TrainingGroup(tuple(kept), request.ties or rule_of(kept[0].protocol), *counts)
+    return TrainingGroup(tuple(kept), request.ties or rule_of(kept[0].protocol), *counts, averaged=request.last)
 
 
 def _of_import(run: Run) -> tuple[Any, ...]:
@@ -122,8 +126,10 @@ def _of_import(run: Run) -> tuple[Any, ...]:
     return () if run.source == "measured" else (*training_of(run), tokens_of(run), run.training_step, run.revision)
 
 
-def _last(runs: Iterable[Run]) -> list[Run]:
-    """The run with the most tokens of each training, in order."""
-    last = {training_of(run): run for run in sorted(runs, key=lambda run: tokens_of(run) or 0.0)}
-    kept = {id(run) for run in last.values()}
+def _last(runs: Sequence[Run], n_last: int) -> list[Run]:
+    """The runs with the most tokens of each training, at most so many of each, in order."""
+    by_training: dict[tuple[Any, ...], list[Run]] = {}
+    for run in sorted(runs, key=lambda run: tokens_of(run) or 0.0):
+        by_training.setdefault(training_of(run), []).append(run)
+    kept = {id(run) for members in by_training.values() for run in members[-n_last:]}
     return [run for run in runs if id(run) in kept]

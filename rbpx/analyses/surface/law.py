@@ -96,13 +96,15 @@ def surface_law(trained: Trained, group: TrainingGroup, request: Request, n_resa
     asked = request.flops_of_budgets()
     largest = float((6 * runs.S_N * runs.D_N).max()) if len(runs.S_N) else 1.0
     budgets = asked or [*reached, 10 * largest]
-    forms = tuple(_form(each, trained, group, budgets) for each in compared)
+    forms = tuple(_form(each, trained, group, budgets, request.unique_tokens) for each in compared)
     if not is_positive:
         return SurfaceLaw(trained, forms, None, None)
     return SurfaceLaw(trained, forms, isoflop(runs, asked or reached), envelope(runs))
 
 
-def _form(compared: Compared, trained: Trained, group: TrainingGroup, budgets: list[float]) -> FormFit:
+def _form(
+    compared: Compared, trained: Trained, group: TrainingGroup, budgets: list[float], U: float | None
+) -> FormFit:
     fit = compared.fit
     reasons = doubts_of_points(group, trained, fit)
     if fit.surface is None:
@@ -111,7 +113,7 @@ def _form(compared: Compared, trained: Trained, group: TrainingGroup, budgets: l
     if fit.design is not None and fit.design.is_collinear:
         return FormFit(compared, reasons, (), (), None, against)
     with_head = flops_with_head(trained.members)
-    best = tuple(optima(fit.surface, budgets))
-    counted = () if with_head is None else tuple(optima(fit.surface, budgets, with_head))
+    best = tuple(optima(fit.surface, budgets, U=U))
+    counted = () if with_head is None else tuple(optima(fit.surface, budgets, with_head, U))
     has_split = {"alpha", "beta"} <= fit.constants.keys()
     return FormFit(compared, reasons, best, counted, split(fit.surface) if has_split else None, against)

@@ -18,7 +18,9 @@ def about(group: TrainingGroup) -> str:
     """How many points of how many trainings there are, and which runs are not among them."""
     n_trainings = len(set(group.trainings))
     said = number_of(len(group.runs), "point")
-    if not group.are_trainings_known:
+    if group.averaged:
+        said = f"{number_of(n_trainings, 'training')}, each the mean of its last {group.averaged} checkpoints or fewer"
+    elif not group.are_trainings_known:
         said += ", each taken as a training of its own: no model or step says which are checkpoints of one"
     elif n_trainings < len(group.runs):
         said += (
