@@ -276,7 +276,7 @@ def main() -> None:
                     SHAPES[model][2],
                 )
             else:
-                loaded = load_model(f"rbpx:ladder/{model.split()[1]}", None, options.dtype, device)
+                loaded = load_model(bundled_id(model.split()[1]), None, options.dtype, device)
                 n_tokens = 40_000
             if options.peak_tflops and options.peak_gb_s:
                 print(f"{model}: {limits(loaded, options.peak_tflops, options.peak_gb_s)}", file=sys.stderr)

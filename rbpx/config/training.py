@@ -11,7 +11,9 @@ from typing import Any, Final
 
 from rbpx.errors import RbpxError
 
-__all__ = ["UNKNOWN", "Training", "checked_training"]
+__all__ = ["RAW", "UNKNOWN", "Training", "checked_training"]
+
+RAW: Final = "raw"  # the variant of checkpoints on the way, whose learning rate had not decayed
 
 _RELEASED: Final = (None, "main")  # revisions that name the finished model
 

@@ -23,7 +23,8 @@ def doubts_of_points(group: TrainingGroup, trained: Trained, fit: SurfaceFit) ->
     """Every status that holds for a fit to these points."""
     doubts = [trained.doubt] if trained.doubt is not None else []
     mixed = [Status.mixed_checkpoints] if group.is_mixed else []
-    return in_order([*fit.reasons, *doubts, *mixed])
+    same = [Status.same_weights] if group.n_same else []
+    return in_order([*fit.reasons, *doubts, *mixed, *same])
 
 
 def surface_record(

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from rbpx.config.recipe import Recipe
+from rbpx.config.training import RAW
 from rbpx.errors import RbpxError
 from rbpx.files.atomic import atomic_remove, atomic_write, leftovers
 from rbpx.train.design import Planned, Trunk, training_flops
@@ -218,7 +219,7 @@ class TrunkTraining:
         facts = {
             "size": self._trunk.size,
             "revision": model.revision,
-            "variant": "raw" if model.start is None else None,
+            "variant": RAW if model.start is None else None,
             "steps": model.step,
             "tokens": tokens,
             "unique_tokens": windows.unique_tokens(model.step),

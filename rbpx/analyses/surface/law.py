@@ -102,9 +102,7 @@ def surface_law(trained: Trained, group: TrainingGroup, request: Request, n_resa
     return SurfaceLaw(trained, forms, isoflop(runs, asked or reached), envelope(runs))
 
 
-def _form(
-    compared: Compared, trained: Trained, group: TrainingGroup, budgets: list[float], U: float | None
-) -> FormFit:
+def _form(compared: Compared, trained: Trained, group: TrainingGroup, budgets: list[float], U: float | None) -> FormFit:
     fit = compared.fit
     reasons = doubts_of_points(group, trained, fit)
     if fit.surface is None:

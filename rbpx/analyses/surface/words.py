@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.surface.law import FormFit, SurfaceLaw
+from rbpx.config.training import RAW
 from rbpx.counts import number_of
 from rbpx.display.names import law_title
 from rbpx.display.numbers import number, percent, rough, short
@@ -32,6 +33,7 @@ def about(group: TrainingGroup) -> str:
         "have seen no token (D = 0)": group.n_untrained,
         "have the weights of another": group.n_same,
         "are earlier checkpoints": group.n_earlier,
+        "are raw checkpoints, whose rate has not decayed": 0 if group.first.variant == RAW else group.n_other,
     }
     named = [f"{n} {why}" for why, n in left_out.items() if n]
     computed = sum(run.training_tokens is None for run in group.runs)
