@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.support.ladder import bundled_folders, tokenizer_folder
-from tests.support.places import LADDER, PROJECT
+from tests.support.places import PACKAGE, PROJECT
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +48,11 @@ def test_an_installed_copy_knows_its_studies_and_families(installed: Path, tmp_p
 
 
 def test_an_installed_copy_carries_every_model_of_the_ladder(installed: Path) -> None:
-    models = [folder.relative_to(LADDER) for folder in bundled_folders()]
+    models = bundled_folders()
     assert len(models) >= 7
     for model in models:
-        assert (installed / "rbpx" / "ladder" / model / "model.safetensors").is_file()
-        assert (
-            installed / "rbpx" / "ladder" / tokenizer_folder(LADDER / model).relative_to(LADDER) / "tokenizer.json"
-        ).is_file()
+        for file in (model / "model.safetensors", tokenizer_folder(model) / "tokenizer.json"):
+            assert (installed / "rbpx" / file.relative_to(PACKAGE)).is_file()
 
 
 def test_an_installed_copy_is_typed(installed: Path) -> None:
