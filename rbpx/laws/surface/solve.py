@@ -38,8 +38,8 @@ class End:
 
 
 POINT: Final = End(1e-9, 1e-12, 30)
-# A millionth of the objective of 20 points is some hundredth of a standard deviation of a constant.
-RESAMPLE: Final = End(1e-6, 1e-6, 10)
+# A ten-millionth of the objective of 20 points is a few thousandths of a standard deviation of a constant.
+RESAMPLE: Final = End(1e-7, 1e-7, 10)
 _ROUNDING: Final = 1e-25  # of an objective: points lie on the surface
 
 
