@@ -102,7 +102,7 @@ def test_a_measured_store_of_checkpoints_has_laws_along_training(tmp_path: Path,
 def test_checkpoints_with_the_same_weights_are_one_point_and_a_status_says_so(tmp_path: Path, cwd: Path) -> None:
     """A branch of an early step that holds the released weights, as in EleutherAI/pythia issue 205."""
     store = write_surface(tmp_path / "store", TRUTH, 1, n_documents=10, n_tokens=40, states=True)
-    last = max(store.records("cells"), key=lambda cell: (cell["non_embedding_params"], cell["training_tokens"]))
+    last = max(store.records("cells"), key=lambda cell: (int(cell["size"]), cell["training_tokens"]))
     branch = {"cell_key": "5" * 16, "revision": "step2000", "training_tokens": 2_000_000, "training_step": 2000}
     store.write_record("cells", branch["cell_key"], last | branch)
     small, large = fits(store.root, cwd, "fit", "axis=D", "laws=[cross_entropy]")
@@ -118,18 +118,18 @@ def test_checkpoints_with_the_same_weights_are_one_point_and_a_status_says_so(tm
 def test_raw_checkpoints_and_finished_models_never_stand_in_one_law(tmp_path: Path, cwd: Path) -> None:
     """Along compute and in surfaces finished models count, along training raw checkpoints, and each says so."""
     finished = write_surface(tmp_path / "store", TRUTH, 1, n_documents=10, n_tokens=40)
-    later = [(160_000, D) for D in (2_000_000, 6_000_000)]
+    later = [(160_000, D) for D in (2_000_000, 6_000_000, 18_000_000)]
     write_surface(finished.root, TRUTH, 2, 10, 40, pairs=later, variant="raw", states=True)
     for verb in ("fit axis=C", "surface"):
         (law,) = fits(finished.root, cwd, verb, "laws=[cross_entropy]")
         variants = law["params"].get("variant"), law.get("variant")
         assert variants == (None, None)
     table = here("surface", "laws=[cross_entropy]", "resamples=30", "--store", finished.root, cwd=cwd, check=0).stdout
-    assert "left out: 2 are raw checkpoints" in " ".join(table.split())
+    assert "left out: 3 are raw checkpoints" in " ".join(table.split())
     points = [r for r in fits(finished.root, cwd, "trajectory", "laws=[cross_entropy]") if r["kind"] == "point"]
     assert {row["D"] for row in points} == {D for _, D in later}
     along = fits(finished.root, cwd, "fit", "axis=C", "laws=[cross_entropy]")
-    assert "Left out: 2 runs; each is a raw checkpoint, whose rate has not decayed." in along[0]["params"]["notes"]
+    assert "Left out: 3 runs; each is a raw checkpoint, whose rate has not decayed." in along[0]["params"]["notes"]
 
 
 def test_tables_of_laws_along_compute_are_printed(tmp_path: Path, cwd: Path) -> None:

@@ -109,7 +109,9 @@ def held_out(
         if (key := out_N.tobytes()) not in fits:
             fits[key] = fit_surface(replace(runs.only(~out_N), y_BN=None), form, objective, delta, n_resamples)
         surface = fits[key].surface
-        for i in np.flatnonzero(out_N).tolist() if surface is not None else []:
+        if surface is None:
+            continue
+        for i in np.flatnonzero(out_N).tolist():
             S, D, y = float(runs.S_N[i]), float(runs.D_N[i]), float(runs.y_N[i])
             predicted = surface.predict(S, D, None if runs.U_N is None else float(runs.U_N[i]), new_run=True)
             error = math.nan if predicted.value is None else (predicted.value - y) / y
