@@ -131,7 +131,7 @@ def of_the_ladder(path: Path) -> bool:
 
 
 def of_the_grid(path: Path) -> bool:
-    """Whether a study measures more than the seven models of the demo, for many minutes: checkpoints, or other seeds."""
+    """Whether a study measures more than the seven models of the demo, checkpoints or other seeds: many minutes."""
     return "model: {revision: " in path.read_text() or "override /model: ladder-seeds" in path.read_text()
 
 
