@@ -274,13 +274,3 @@ def test_the_published_surface_of_chinchilla_comes_out_of_two_commands(tmp_path:
     # the exponents of the best S and D are beta / (alpha + beta) and alpha / (alpha + beta)
     assert row["a"] + row["b"] == pytest.approx(1)
     assert row["a"] == pytest.approx(0.36717 / (0.36717 + 0.34731), abs=2e-3)
-
-
-def test_the_published_surface_of_the_gemstones_comes_out_of_two_commands(tmp_path: Path, cwd: Path) -> None:
-    columns = "columns={S: params, D: tokens, model: run}"
-    words = ["source=gem", "family=gemstones", "dataset=t", columns, "--store", tmp_path / "store"]
-    here("import", reference("gemstones_checkpoints.csv"), *words, cwd=cwd, check=0)
-    (row,) = rows(tmp_path / "store", cwd, "surface", "delta=1e-4", "resamples=1")
-    assert row["objective"] == pytest.approx(0.00069233, rel=1e-5)
-    assert (row["n_points"], row["n_runs"]) == (770, 22)
-    assert row["E"] == pytest.approx(1.9457, abs=2e-3)

@@ -85,6 +85,7 @@ def test_the_gemstones_reach_the_published_objective(cwd: Path, tmp_path: Path) 
     (law,) = rows(cwd, tmp_path / "store", "experiment=published_gemstones", "resamples=1")
     assert (law["form"], law["n_points"], law["n_runs"]) == ("chinchilla", 770, 22)
     assert law["objective"] == pytest.approx(0.00069233, abs=5e-9)
+    assert law["E"] == pytest.approx(1.9457, abs=2e-3)
 
 
 def test_the_printed_study_fits_the_terminal(cwd: Path, tmp_path: Path) -> None:
