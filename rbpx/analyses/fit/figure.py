@@ -16,7 +16,7 @@ from rbpx.display.along import LARGEST
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.drawing import PLACE_TITLES, colour, curve, dash, data, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, decimal, magnitude, named, span, whole
+from rbpx.display.chart.sheet import Sheet, decimal, named, place, place_column, span, whole
 from rbpx.display.spread import spread
 from rbpx.groups.fits import Law
 from rbpx.groups.question import spelled
@@ -148,7 +148,7 @@ def _values(name: str, title: str, points: list[Any], axis: Axis) -> Sheet:
         rows.append(
             [
                 named(point["size"]),
-                whole(point["S"]) if axis is Axis.S else magnitude(point["S"]),
+                place(axis, point["S"]),
                 *([whole(int(point["series"])), decimal(share)] if name == "rbp" else []),
                 decimal(point["y"]),
                 span(point["lo"], point["hi"]),
@@ -158,7 +158,7 @@ def _values(name: str, title: str, points: list[Any], axis: Axis) -> Sheet:
     y = ("−ln RBP_k", "neg_ln_rbp") if name == "rbp" else ("cross-entropy", "cross_entropy_nats")
     columns = [
         ("size", "size"),
-        ("S", "non_embedding_params") if axis is Axis.S else (axis.value, axis.value),
+        place_column(axis),
         *of_k,
         y,
         ("95 %", "lo hi"),

@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 from rbpx.display.chart.drawing import PLACE_TITLES, colour, dash, data, linear, logarithmic, shape, spec_of, tips
-from rbpx.display.chart.sheet import Sheet, decimal, magnitude, named, whole
+from rbpx.display.chart.sheet import Sheet, decimal, named, place, place_column
 from rbpx.laws.names import Axis
 
 __all__ = ["CAPTION", "Y_TITLE", "residual_chart", "residual_values"]
@@ -45,19 +45,6 @@ def residual_chart(
 
 def residual_values(name: str, title: str, rows: Sequence[dict[str, Any]], legend: str, axis: Axis = Axis.S) -> Sheet:
     """The table of a figure's residuals."""
-    columns = [
-        (legend, "series"),
-        ("size", "size"),
-        ("S", "non_embedding_params") if axis is Axis.S else (axis.value, axis.value),
-        (Y_TITLE, "residual_ln"),
-    ]
-    entries = [
-        [
-            named(r["series"]),
-            named(r["size"]),
-            whole(r["S"]) if axis is Axis.S else magnitude(r["S"]),
-            decimal(r["residual"], 5),
-        ]
-        for r in rows
-    ]
+    columns = [(legend, "series"), ("size", "size"), place_column(axis), (Y_TITLE, "residual_ln")]
+    entries = [[named(r["series"]), named(r["size"]), place(axis, r["S"]), decimal(r["residual"], 5)] for r in rows]
     return Sheet.of(name, f"{title}: values", columns, entries)
