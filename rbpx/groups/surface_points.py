@@ -96,18 +96,21 @@ def _numbered(trainings: list[tuple[Any, ...]]) -> list[int]:
 
 
 def flops_with_head(members: tuple[Run, ...]) -> Callable[[Floats], Floats] | None:
-    """FLOPs of a token where all parameters count, 6 (S + c S^m); None where all parameters are not known.
+    """FLOPs of a token where all parameters count, 6 N; None where all parameters are not known.
 
-    The parameters beside S are taken to be a power of S between and beyond the sizes, which embeddings and a head are
-    whose width grows as a power of S.
+    The parameters beside S are those of the models at their sizes, a power of S between two sizes and the power of the
+    best line through all beyond them, which embeddings and a head are whose width grows as a power of S.
     """
     known = [(run.non_embedding_params, run.total_params) for run in members if run.total_params is not None]
     beside = {float(S): float(total - S) for S, total in known if total > S}
     if len(known) < len(members) or len(beside) < 2:
         return None
-    slope, level = np.polyfit(np.log(list(beside)), np.log(list(beside.values())), 1)
+    ln_S_M, ln_beside_M = (np.log(each) for each in zip(*sorted(beside.items()), strict=True))
+    slope = float(np.polyfit(ln_S_M, ln_beside_M, 1)[0])
 
     def flops(S: Floats) -> Floats:
-        return np.asarray(6.0 * (S + np.exp(level) * S**slope))
+        ln_S = np.log(S)
+        outside = ln_S - np.clip(ln_S, ln_S_M[0], ln_S_M[-1])
+        return np.asarray(6.0 * (S + np.exp(np.interp(ln_S, ln_S_M, ln_beside_M) + slope * outside)))
 
     return flops
