@@ -46,6 +46,7 @@ from rbpx.models.head import head_input
 from rbpx.models.load import LoadedModel, load_model
 from tests.data.test_known_texts import FILES, published
 from tests.models.test_families import read_family
+from tests.support.ladder import bundled_id
 from tests.support.real_tokenizers import build_real
 
 WINDOW, PER_BATCH, TOP = 512, 4096, 10_000
@@ -276,7 +277,7 @@ def main() -> None:
                     SHAPES[model][2],
                 )
             else:
-                loaded = load_model(f"rbpx:ladder/{model.split()[1]}", None, options.dtype, device)
+                loaded = load_model(bundled_id(model.split()[1]), None, options.dtype, device)
                 n_tokens = 40_000
             if options.peak_tflops and options.peak_gb_s:
                 print(f"{model}: {limits(loaded, options.peak_tflops, options.peak_gb_s)}", file=sys.stderr)

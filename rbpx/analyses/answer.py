@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 
@@ -13,7 +13,7 @@ from rbpx.config.request import Request
 from rbpx.display.progress import counted
 from rbpx.errors import RbpxError
 from rbpx.groups.along import select_along
-from rbpx.groups.selection import Group, select, select_alike, select_runs
+from rbpx.groups.selection import Group, select, select_alike, select_runs, with_enough_sizes
 from rbpx.groups.trainings import select_trainings
 from rbpx.laws.names import Axis
 from rbpx.store.bounded import SqlLimits
@@ -21,6 +21,8 @@ from rbpx.store.index import refresh_index
 from rbpx.store.queries import connect
 from rbpx.store.remote import open_store
 from rbpx.store.store import Record, Store
+
+_LAW: Final = 3  # sizes of a law in S
 
 Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
@@ -117,8 +119,9 @@ def _selected(
     if question.of_any_runs:
         return select_alike(connection, request, cell_keys)
     if _of_trainings(question, request):
-        return select_trainings(connection, request, cell_keys)
-    return select(connection, request, cell_keys)
+        return select_trainings(connection, request, cell_keys, question.raw)
+    groups = select(connection, request, cell_keys)
+    return with_enough_sizes(groups, question.sizes) if question.sizes >= _LAW else groups
 
 
 def _of_trainings(question: Analysis, request: Request) -> bool:

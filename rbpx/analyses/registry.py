@@ -25,6 +25,7 @@ class Analysis:
         tokens: whether it reads single tokens, which imported results do not have.
         across: whether it compares groups with each other, instead of looking at one after the other.
         trainings: whether its groups are all trainings of a family whose tokens are known, in place of one run a size.
+        raw: whether these are raw checkpoints where there are any, and not the finished models beside them.
         trainings_with: a key that makes it look at these.
         of_any_runs: whether its groups are all runs that are alike, however many are of one size, as no law is fitted.
         small: whether it has something to say about groups with fewer sizes than a law needs.
@@ -44,6 +45,7 @@ class Analysis:
     tokens: bool = False
     across: bool = False
     trainings: bool = False
+    raw: bool = False
     trainings_with: str = ""
     of_any_runs: bool = False
     small: bool = False

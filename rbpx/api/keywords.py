@@ -44,6 +44,8 @@ class Keys(TypedDict, total=False):
         register: name under which a prediction is written into the store for good.
         budgets: training FLOPs whose best size and tokens are asked for.
         checkpoints: whether all checkpoints of a training count or the last alone.
+        last: how many of the last checkpoints of each training are averaged and stand for it, in a surface.
+        unique_tokens: tokens that there are for the best of a budget; beyond them they are repeated.
         warm_up: training tokens from which a law of a training holds; found if left out.
         next: how many runs to train next to name.
         flops: what they may cost in all, training FLOPs.
@@ -81,6 +83,8 @@ class Keys(TypedDict, total=False):
     register: str
     budgets: float | Sequence[float]
     checkpoints: Literal["all", "last"]
+    last: int
+    unique_tokens: float
     warm_up: float
     next: int
     flops: float

@@ -14,10 +14,12 @@ import pyarrow as pa
 
 from rbpx.config.study import StudyConfig
 from rbpx.errors import RbpxError
+from rbpx.files.digest import digest
 from rbpx.files.output import output_file
 from rbpx.store.store import Record
 from rbpx.version import __version__
 
+_MOST_RUNS: Final = 120  # that are named one by one
 MARK: Final = "# ---- findings: written by python -m rbpx record experiment="
 
 
@@ -47,7 +49,10 @@ def write_findings(
         raise RbpxError(f"experiment={study.name} has no result on this grid: its study.result gives no rows")
     runs = sorted({run_id for record in records for run_id in _run_ids(record)})
     lines = [f"{MARK}{study.name} ----", f"# rbpx {__version__}; the SQL is study.result; runs:"]
-    lines += ["#   " + " ".join(runs[at : at + 6]) for at in range(0, len(runs), 6)]
+    if len(runs) > _MOST_RUNS:  # of a table that was imported, each row
+        lines.append(f"#   {len(runs)}, whose digest is {digest(runs)}")
+    else:
+        lines += ["#   " + " ".join(runs[at : at + 6]) for at in range(0, len(runs), 6)]
     texts = sorted({(r["dataset"], r["text_hash"][:8]) for r in records if r.get("text_hash")})
     lines += [f"# texts: {', '.join(' '.join(text) for text in texts)}"] if texts else []
     lines += [f"# with {' '.join(changes)}"] if changes else []

@@ -98,11 +98,14 @@ form=chinchilla   equation of a surface: chinchilla, kaplan, data_constrained, a
     "objective": """\
 objective=log_huber  or huber, least_squares: what a surface minimises; delta=0.001: where Huber's loss turns linear""",
     "budgets": """\
-budgets=C         training FLOPs whose best S and D are asked for: budgets='[1e18,1e20]'""",
+budgets=C         training FLOPs whose best S and D are asked for: budgets='[1e18,1e20]'; unique_tokens=U: tokens
+                  that there are, beyond which they repeat (data_constrained)""",
     "register": """\
 register=NAME     writes what is predicted into the store for good, before such a model is measured (see forecasts)""",
     "checkpoints": """\
 checkpoints=all   or last: of each training only its last checkpoint counts""",
+    "last": """\
+last=N            the mean of its last N checkpoints stands for each training, at the tokens of the last""",
     "warm_up": """\
 warm_up=TOKENS    where the law of a training begins; found if left out""",
     "next": """\

@@ -122,6 +122,8 @@ def unknown_key(key: str, primary: str) -> str:
         known = [f"{group}.{name}" for name in _GROUPS[group].__dataclass_fields__]
     if key == "dataset.where" and primary == "measure":
         return f"{key} is a mapping that can be changed but not added to; put yours into a file given with --config-dir"
+    if key in known:  # Hydra takes it for a group of files
+        return f"{key}= cannot be given while --config-dir holds a folder {key}/; keep that folder elsewhere"
     meant = near(key, known)
-    hint = f"did you mean {meant}?" if meant not in (None, key) else f"known keys: {', '.join(known)}."
+    hint = f"did you mean {meant}?" if meant is not None else f"known keys: {', '.join(known)}."
     return f"{key} is not a key; {hint} See python -m rbpx --help"

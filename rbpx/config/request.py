@@ -71,6 +71,8 @@ class Request:
     delta: float = DELTA
     budgets: Any = None
     checkpoints: Checkpoints = Checkpoints.all
+    last: int | None = None
+    unique_tokens: float | None = None
     warm_up: float | None = None
     next: int | None = None
     flops: float | None = None
@@ -162,6 +164,8 @@ class Request:
         positive_numbers("warm_up", self.warm_up, "training tokens, as in warm_up=1e9")
         positive_numbers("flops", self.flops, "training FLOPs, as in flops=1e20")
         positive_numbers("next", self.next, "how many runs to name, as in next=5")
+        positive_numbers("last", self.last, "how many checkpoints of each training to average, as in last=5")
+        positive_numbers("unique_tokens", self.unique_tokens, "the tokens that there are, as in unique_tokens=1e9")
         tokens = self.tokens_to_predict()
         if tokens:
             pairs(self.targets(), tokens)

@@ -11,9 +11,15 @@ from typing import Any, Final
 
 from rbpx.errors import RbpxError
 
-__all__ = ["UNKNOWN", "Training", "checked_training"]
+__all__ = ["RAW", "UNKNOWN", "Training", "checked_training", "is_raw"]
 
 _RELEASED: Final = (None, "main")  # revisions that name the finished model
+RAW: Final = "raw"  # the variant of checkpoints on the way, whose learning rate had not decayed
+
+
+def is_raw(variant: str | None) -> bool:
+    """Whether a variant is that of checkpoints on the way, of the plain objective or of another (`OBJECTIVE_raw`)."""
+    return variant is not None and f"_{variant}".endswith(f"_{RAW}")
 
 
 @dataclass(frozen=True)

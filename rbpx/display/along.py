@@ -47,9 +47,14 @@ class _Placed(Protocol):
 
 
 def in_axis(text: str, axis: Axis) -> str:
-    """Words about laws in S, with the name of another axis in place of each S that stands alone."""
+    """Words about laws in S, with the name of another axis in place of each S that stands alone.
+
+    A constant C becomes c where C is compute.
+    """
     if axis is Axis.S:
         return text
+    if axis is Axis.C:
+        text = re.sub(r"\bC(?=( ·)? [SN]\b|$)", "c", text)
     named = re.sub(r"\bS(?=\b|_ref)(?! times)", axis.value, text)
     return re.sub(r"\bsizes\b", "points", named)
 

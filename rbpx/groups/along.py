@@ -12,7 +12,7 @@ from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.groups.selection import ALIKE, Group, Run, select_runs
-from rbpx.groups.trainings import TrainingGroup, tokens_of, training_of
+from rbpx.groups.trainings import TrainingGroup, each_once, of_one_kind, training_of
 from rbpx.laws.names import Axis
 from rbpx.status import Status
 from rbpx.ties import rule_of
@@ -80,6 +80,7 @@ class AlongGroup(TrainingGroup):
             (self.n_unknown, f"has no known {_NAMES[self.axis]}"),
             (self.n_untrained, "is untrained"),
             (self.n_earlier, "is before the last checkpoint of its training"),
+            (self.n_other, "is a raw checkpoint, whose rate has not decayed"),
         ):
             if n:
                 lines.append(f"Left out: {number_of(n, 'run')}; each {why}.")
@@ -130,7 +131,7 @@ def select_along(
             "(model.revision=all), say what is known (model.tokens=N), or import a table with a column "
             f"{axis}: python -m rbpx import FILE source=NAME"
         )
-    return groups
+    return of_one_kind(groups) if axis is Axis.C else groups
 
 
 def _grouped(runs: Iterable[Run], key: Callable[[Run], Any]) -> Iterable[tuple[Any, list[Run]]]:
@@ -147,10 +148,8 @@ def _group(runs: Sequence[Run], request: Request) -> AlongGroup | None:
     on_axis = [replace(run, axis=request.axis) for run in runs]
     known = [run for run in on_axis if run.x is not None]
     trained = [run for run in known if run.x]
-    once: dict[Any, Run] = {}
-    for run in sorted(trained, key=_released_first):
-        once.setdefault(run.run_ids if run.source == "measured" else id(run), run)
-    kept = list(once.values())
+    once = each_once(trained)
+    kept = once
     if request.checkpoints is Checkpoints.last:
         last = {training_of(run): run for run in sorted(kept, key=lambda run: run.x or 0.0)}
         kept = list(last.values())
@@ -159,11 +158,6 @@ def _group(runs: Sequence[Run], request: Request) -> AlongGroup | None:
     counts = (len(runs) - len(known), len(known) - len(trained), len(trained) - len(once), len(once) - len(kept))
     ordered = sorted(kept, key=lambda run: (run.x or 0.0, *_size(run), str(run.revision)))
     return AlongGroup(tuple(ordered), request.ties or rule_of(kept[0].protocol), *counts, axis=request.axis)
-
-
-def _released_first(run: Run) -> tuple[bool, float]:
-    """Of runs with the same weights the released model says how far they were trained, else the one furthest on."""
-    return run.revision not in (None, "main"), -(tokens_of(run) or 0.0)
 
 
 def best_of_budgets(group: AlongGroup, *others: Group) -> AlongGroup:

@@ -1,5 +1,6 @@
 """The row of `fits` of a surface: a fitted form of one quantity of a group of trainings in, its record out."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
@@ -10,11 +11,13 @@ from rbpx.groups.surface_points import Trained
 from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.interval import Estimate
 from rbpx.laws.power import PowerLawFit
-from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.names import Objective
+from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status, in_order
 from rbpx.store.store import Record
 
-__all__ = ["METHOD", "doubts_of_points", "listed", "surface_record"]
+__all__ = ["METHOD", "doubts_of_points", "listed", "refitted", "surface_record"]
 
 METHOD: Final = "surface"
 
@@ -23,7 +26,8 @@ def doubts_of_points(group: TrainingGroup, trained: Trained, fit: SurfaceFit) ->
     """Every status that holds for a fit to these points."""
     doubts = [trained.doubt] if trained.doubt is not None else []
     mixed = [Status.mixed_checkpoints] if group.is_mixed else []
-    return in_order([*fit.reasons, *doubts, *mixed])
+    same = [Status.same_weights] if group.n_same else []
+    return in_order([*fit.reasons, *doubts, *mixed, *same])
 
 
 def surface_record(
@@ -45,7 +49,8 @@ def surface_record(
         more: params beside the constants and the points.
     """
     runs = trained.runs
-    values = [runs.S_N.tolist(), runs.D_N.tolist(), runs.y_N.tolist()]
+    y = [each if math.isfinite(each) else None for each in runs.y_N.tolist()]  # unknown, or RBP_k = 0
+    values = [runs.S_N.tolist(), runs.D_N.tolist(), y]
     identity = digest([fit.form, fit.objective_name.value, fit.delta, values])
     params = {
         "constants": {name: listed(each) for name, each in fit.constants.items()},
@@ -85,6 +90,21 @@ def surface_record(
     columns |= {"k": trained.k, "n": identity, "params": params}
     run_ids = sorted({run_id for run in trained.members for run_id in run.run_ids})
     return record_of(group, trained.law, law, run_ids, METHOD, **columns)
+
+
+def refitted(record: Record) -> dict[str, float | None] | None:
+    """The objective and the constants of a surface of `fits`, fitted again to the points that it carries.
+
+    None where it has no numbers.
+    """
+    params = record["params"]
+    if params["objective"] is None:
+        return None
+    U = None if params["U"] is None else [math.nan if each is None else each for each in params["U"]]
+    runs = Runs.of(params["S"], params["D"], params["y"], U, params["group"])
+    how = {"objective": Objective(record["objective_name"]), "delta": record["delta"]}
+    fit = fit_surface(runs, record["form"], **how, n_resamples=0)
+    return {"objective": fit.objective, **{name: each.value for name, each in fit.constants.items()}}
 
 
 def listed(each: Estimate) -> list[float | None]:

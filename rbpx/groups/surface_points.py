@@ -55,7 +55,21 @@ def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGro
     request = replace(request, resamples=min(request.resamples, MOST_RESAMPLES))  # a resample of runs takes one of each
     evidence = weigh_group(connection, group, request, k_grid, chosen)
     points = size_points(group, evidence, request, k_grid, chosen)
-    return [_trained(each) for each in points if request.names_laws or each.doubt is not Status.not_known]
+    chosen_points = [each for each in points if request.names_laws or each.doubt is not Status.not_known]
+    return [_trained(_averaged(each) if group.averaged else each) for each in chosen_points]
+
+
+def _averaged(points: Points) -> Points:
+    """The mean over the checkpoints of each training, at the tokens of the last of them."""
+    of: dict[tuple[Any, ...], list[int]] = {}
+    for at in sorted(range(len(points.runs)), key=lambda at: tokens_of(points.runs[at]) or 0.0):
+        of.setdefault(training_of(points.runs[at]), []).append(at)
+    last = tuple(points.runs[places[-1]] for places in of.values())
+    y_N = np.array([points.y_N[places].mean() for places in of.values()])
+    y_BN = points.y_BN
+    if y_BN is not None:
+        y_BN = np.column_stack([y_BN[:, places].mean(axis=1) for places in of.values()])
+    return replace(points, runs=last, y_N=y_N, y_BN=y_BN)
 
 
 def _trained(points: Points) -> Trained:
@@ -82,18 +96,21 @@ def _numbered(trainings: list[tuple[Any, ...]]) -> list[int]:
 
 
 def flops_with_head(members: tuple[Run, ...]) -> Callable[[Floats], Floats] | None:
-    """FLOPs of a token where all parameters count, 6 (S + c S^m); None where all parameters are not known.
+    """FLOPs of a token where all parameters count, 6 N; None where all parameters are not known.
 
-    The parameters beside S are taken to be a power of S between and beyond the sizes, which embeddings and a head are
-    whose width grows as a power of S.
+    The parameters beside S are those of the models at their sizes, a power of S between two sizes and the power of the
+    best line through all beyond them, which embeddings and a head are whose width grows as a power of S.
     """
     known = [(run.non_embedding_params, run.total_params) for run in members if run.total_params is not None]
     beside = {float(S): float(total - S) for S, total in known if total > S}
     if len(known) < len(members) or len(beside) < 2:
         return None
-    slope, level = np.polyfit(np.log(list(beside)), np.log(list(beside.values())), 1)
+    ln_S_M, ln_beside_M = (np.log(each) for each in zip(*sorted(beside.items()), strict=True))
+    slope = float(np.polyfit(ln_S_M, ln_beside_M, 1)[0])
 
     def flops(S: Floats) -> Floats:
-        return np.asarray(6.0 * (S + np.exp(level) * S**slope))
+        ln_S = np.log(S)
+        outside = ln_S - np.clip(ln_S, ln_S_M[0], ln_S_M[-1])
+        return np.asarray(6.0 * (S + np.exp(np.interp(ln_S, ln_S_M, ln_beside_M) + slope * outside)))
 
     return flops

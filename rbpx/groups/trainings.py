@@ -4,16 +4,17 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
 from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
+from rbpx.config.training import is_raw
 from rbpx.groups.selection import ALIKE, Group, Run, select_runs
 from rbpx.ties import rule_of
 
-__all__ = ["TrainingGroup", "select_trainings", "tokens_of", "training_of"]
+__all__ = ["TrainingGroup", "each_once", "of_one_kind", "select_trainings", "tokens_of", "training_of"]
 
 _SHARED = tuple(name for name in ALIKE if name != "revision")
 
@@ -27,12 +28,18 @@ class TrainingGroup(Group):
         n_untrained: runs that are left out because they have seen no token.
         n_same: runs that are left out because their weights are those of another.
         n_earlier: points that are left out because a later checkpoint of their training is among them.
+        n_other: runs beside these on the same text that are left out: raw checkpoints beside finished models, or
+            finished models beside the checkpoints of a trajectory.
+        averaged: how many of the last checkpoints of each training stand for it, by their mean; None where each
+            checkpoint is a point.
     """
 
     n_unknown: int = 0
     n_untrained: int = 0
     n_same: int = 0
     n_earlier: int = 0
+    n_other: int = 0
+    averaged: int | None = None
 
     @property
     def first(self) -> Run:
@@ -48,18 +55,21 @@ class TrainingGroup(Group):
     @property
     def n_mid(self) -> int:
         """Points before the last of their training."""
-        return len(self.runs) - len(set(self.trainings))
+        return 0 if self.averaged else len(self.runs) - len(set(self.trainings))
 
     @property
     def is_mixed(self) -> bool:
         """Whether some trainings have checkpoints before their last and others do not."""
         counts = [len(list(members)) for _, members in groupby(sorted(map(str, self.trainings)))]
-        return min(counts) == 1 < max(counts)
+        return not self.averaged and min(counts) == 1 < max(counts)
 
     @property
     def are_trainings_known(self) -> bool:
         """Whether anything says which points are checkpoints of one training."""
         return self.is_measured or any(run.model or run.training_step is not None for run in self.runs)
+
+
+G = TypeVar("G", bound=TrainingGroup)
 
 
 def tokens_of(run: Run) -> float | None:
@@ -84,11 +94,20 @@ def training_of(run: Run) -> tuple[Any, ...]:
 
 
 def select_trainings(
-    connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
+    connection: duckdb.DuckDBPyConnection,
+    request: Request,
+    cell_keys: Sequence[str] | None = None,
+    raw: bool = False,
 ) -> list[TrainingGroup]:
     """The groups of trainings that a request selects; those of which no run has known tokens are left out.
 
-    With `checkpoints=last` only the last checkpoint of each training counts.
+    With `checkpoints=last` only the last checkpoint of each training counts, with `last=N` its last N.
+
+    Args:
+        connection: to the store.
+        request: what is asked for.
+        cell_keys: of a grid, None for all that the request narrows to.
+        raw: whether raw checkpoints are wanted in place of the finished models that stand beside them.
     """
 
     def shared(run: Run) -> tuple[str, ...]:
@@ -103,27 +122,72 @@ def select_trainings(
         group = _group(sorted(members, key=place), request)
         if group is not None:
             groups.append(group)
-    return groups
+    return of_one_kind(groups, raw)
+
+
+def of_one_kind(groups: Sequence[G], raw: bool = False) -> list[G]:
+    """Groups without those of raw checkpoints where finished models of the same family and text are among them.
+
+    The rate of a raw checkpoint has not decayed, so its loss lies above that of a finished model of as many tokens.
+
+    Args:
+        groups: those that a request selects.
+        raw: whether it is the finished models that are left out.
+    """
+
+    def place(group: G) -> tuple[str, ...]:
+        return tuple(str(getattr(group.first, name)) for name in _SHARED if name != "variant")
+
+    def is_wanted(group: G) -> bool:
+        return is_raw(group.first.variant) is raw
+
+    wanted = {place(group) for group in groups if is_wanted(group)}
+    others: dict[tuple[str, ...], int] = {}
+    for group in groups:
+        others[place(group)] = others.get(place(group), 0) + (0 if is_wanted(group) else len(group.runs))
+    kept = [group for group in groups if is_wanted(group) or place(group) not in wanted]
+    return [replace(group, n_other=others[place(group)]) if is_wanted(group) else group for group in kept]
+
+
+def each_once(runs: Iterable[Run]) -> list[Run]:
+    """Runs in order, those with the same weights once: what is released says how far they were trained.
+
+    Where none of them is released, it is the one furthest on.
+    """
+    once: dict[Any, Run] = {}
+    for run in sorted(runs, key=_released_first):
+        once.setdefault(_of_weights(run), run)
+    return list(once.values())
+
+
+def _of_weights(run: Run) -> tuple[Any, ...]:
+    """What runs with the same weights share; imported rows, whose id is that of a file, by what names them."""
+    if run.source == "measured":
+        return run.run_ids
+    return run.run_ids, *training_of(run), tokens_of(run), run.training_step, run.revision, run.x
+
+
+def _released_first(run: Run) -> tuple[bool, float]:
+    return run.revision not in (None, "main"), -(tokens_of(run) or 0.0)
 
 
 def _group(runs: Sequence[Run], request: Request) -> TrainingGroup | None:
     known = [run for run in runs if tokens_of(run) is not None]
     trained = [run for run in known if tokens_of(run)]
-    once = list({(run.run_ids, *_of_import(run)): run for run in trained}.values())
-    kept = list(_last(once)) if request.checkpoints is Checkpoints.last else once
+    kept_once = {id(run) for run in each_once(trained)}
+    once = [run for run in trained if id(run) in kept_once]
+    n_last = request.last or (1 if request.checkpoints is Checkpoints.last else None)
+    kept = once if n_last is None else _last(once, n_last)
     if not kept:
         return None
     counts = (len(runs) - len(known), len(known) - len(trained), len(trained) - len(once), len(once) - len(kept))
-    return TrainingGroup(tuple(kept), request.ties or rule_of(kept[0].protocol), *counts)
+    return TrainingGroup(tuple(kept), request.ties or rule_of(kept[0].protocol), *counts, averaged=request.last)
 
 
-def _of_import(run: Run) -> tuple[Any, ...]:
-    """What tells imported runs apart, whose ids are those of a file; a measured one has an id of its weights."""
-    return () if run.source == "measured" else (*training_of(run), tokens_of(run), run.training_step, run.revision)
-
-
-def _last(runs: Iterable[Run]) -> list[Run]:
-    """The run with the most tokens of each training, in order."""
-    last = {training_of(run): run for run in sorted(runs, key=lambda run: tokens_of(run) or 0.0)}
-    kept = {id(run) for run in last.values()}
+def _last(runs: Sequence[Run], n_last: int) -> list[Run]:
+    """The runs with the most tokens of each training, at most so many of each, in order."""
+    by_training: dict[tuple[Any, ...], list[Run]] = {}
+    for run in sorted(runs, key=lambda run: tokens_of(run) or 0.0):
+        by_training.setdefault(training_of(run), []).append(run)
+    kept = {id(run) for members in by_training.values() for run in members[-n_last:]}
     return [run for run in runs if id(run) in kept]

@@ -19,7 +19,7 @@ def load_tokenizer(folder: Path, name: str) -> Any:
     from transformers import AutoTokenizer
 
     holder = folder
-    if folder.is_relative_to(PACKAGE):
+    if folder.is_relative_to((PACKAGE / "ladder").resolve()):
         holder = next(filter(_has_tokenizer, (folder, *folder.parents)), folder)
     try:
         tokenizer = AutoTokenizer.from_pretrained(holder, trust_remote_code=False, local_files_only=True)

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from rbpx.config.recipe import Objective, Recipe
+from rbpx.config.training import RAW
 from rbpx.errors import RbpxError
 from rbpx.files.atomic import atomic_remove, atomic_write, leftovers
 from rbpx.train.design import Planned, Trunk, training_flops
@@ -241,7 +242,7 @@ class TrunkTraining:
 
     def _variant(self, model: Planned) -> str | None:
         """Models of one variant are compared with each other: raw ones, and those of another objective, are apart."""
-        parts = [self._recipe.objective.variant, "raw" if model.start is None else None]
+        parts = [self._recipe.objective.variant, RAW if model.start is None else None]
         return "_".join(part for part in parts if part) or None
 
     def _settings_of(self, model: Planned) -> dict[str, Any]:

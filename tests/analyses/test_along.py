@@ -99,6 +99,47 @@ def test_a_measured_store_of_checkpoints_has_laws_along_training(tmp_path: Path,
     assert "3 of 4 points are before the end of their training" in " ".join(shown.split())
 
 
+def test_checkpoints_with_the_same_weights_are_one_point_and_a_status_says_so(tmp_path: Path, cwd: Path) -> None:
+    """A branch of an early step that holds the released weights, as in EleutherAI/pythia issue 205."""
+    store = write_surface(tmp_path / "store", TRUTH, 1, n_documents=10, n_tokens=40, states=True)
+    last = max(store.records("cells"), key=lambda cell: (int(cell["size"]), cell["training_tokens"]))
+    branch = {"cell_key": "5" * 16, "revision": "step2000", "training_tokens": 2_000_000, "training_step": 2000}
+    store.write_record("cells", branch["cell_key"], last | branch)
+    small, large = fits(store.root, cwd, "fit", "axis=D", "laws=[cross_entropy]")
+    assert small["params"]["S"] == large["params"]["S"] == list(TRUTH.D)
+    assert "same_weights" in large["params"]["reasons"]
+    assert "same_weights" not in small["params"]["reasons"]
+    assert [note for note in large["params"]["notes"] if "has the weights of another point" in note]
+    (surface,) = fits(store.root, cwd, "surface", "laws=[cross_entropy]")
+    assert sorted(surface["params"]["D"]) == sorted(2 * TRUTH.D)
+    assert "same_weights" in surface["reasons"]
+
+
+def test_raw_checkpoints_and_finished_models_never_stand_in_one_law(tmp_path: Path, cwd: Path) -> None:
+    """Along compute and in surfaces finished models count, along training raw checkpoints, and each says so."""
+    finished = write_surface(tmp_path / "store", TRUTH, 1, n_documents=10, n_tokens=40)
+    later = [(160_000, D) for D in (2_000_000, 6_000_000, 18_000_000)]
+    write_surface(finished.root, TRUTH, 2, 10, 40, pairs=later, variant="raw", states=True)
+    for verb in ("fit axis=C", "surface"):
+        (law,) = fits(finished.root, cwd, verb, "laws=[cross_entropy]")
+        variants = law["params"].get("variant"), law.get("variant")
+        assert variants == (None, None)
+    table = here("surface", "laws=[cross_entropy]", "resamples=30", "--store", finished.root, cwd=cwd, check=0).stdout
+    assert "left out: 3 are raw checkpoints" in " ".join(table.split())
+    points = [r for r in fits(finished.root, cwd, "trajectory", "laws=[cross_entropy]") if r["kind"] == "point"]
+    assert {row["D"] for row in points} == {D for _, D in later}
+    along = fits(finished.root, cwd, "fit", "axis=C", "laws=[cross_entropy]")
+    assert "Left out: 3 runs; each is a raw checkpoint, whose rate has not decayed." in along[0]["params"]["notes"]
+
+
+def test_tables_of_laws_along_compute_are_printed(tmp_path: Path, cwd: Path) -> None:
+    """Their constant is c, since C is compute."""
+    store = write_surface(tmp_path / "store", TRUTH, 1, n_documents=10, n_tokens=40).root
+    for verb, says in (("klaw", "C times"), ("regimes", "-ln RBP_k = c · C^-alpha"), ("entropy", "laws in C")):
+        shown = here(verb, "axis=C", "resamples=30", "--store", store, cwd=cwd, check=0).stdout
+        assert says in shown
+
+
 def test_laws_in_S_keep_their_ids_and_say_their_axis(tmp_path: Path, cwd: Path) -> None:
     truth = TrueSurface(S=(10_000, 40_000, 160_000), D=(1_000_000,))
     store = write_surface(tmp_path / "store", truth, 1, n_documents=10, n_tokens=40).root
@@ -106,6 +147,10 @@ def test_laws_in_S_keep_their_ids_and_say_their_axis(tmp_path: Path, cwd: Path) 
     assert (law["axis"], law["size"], law["params"].get("notes")) == ("S", None, None)
     line = here("fit", "axis=D", "--store", store, cwd=cwd, check=2).stderr
     assert "no size has 3 runs or checkpoints with known and different training tokens" in line
+    write_surface(store, truth, 2, 10, 40, pairs=[(10_000, 2_000_000), (40_000, 2_000_000)])
+    answer = here("fit", "laws=[cross_entropy]", "resamples=30", "--store", store, cwd=cwd, check=0)
+    assert "2 checkpoints of revisions with fewer than 3 sizes left out" in answer.stderr
+    assert "revision 2000000" not in answer.stdout
 
 
 @pytest.mark.parametrize(

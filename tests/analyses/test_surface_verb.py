@@ -176,6 +176,49 @@ def test_states_of_a_training_beside_finished_models_are_said_and_can_be_left_ou
     assert last["fit_id"] != row["fit_id"]
 
 
+def test_the_mean_of_the_last_checkpoints_stands_for_a_training(tmp_path: Path, cwd: Path) -> None:
+    lines = [
+        f"{S},{D},m{S:g}-{longest:g},{math.log(S) / math.log(D * longest)!r},them,c4"
+        for S in (1e6, 1e7, 1e8)
+        for longest in (1e9, 1e10)
+        for D in (longest / 4, longest / 2, longest)
+    ]
+    file = tmp_path / "runs.csv"
+    file.write_text("\n".join(["S,D,model,loss_nats,family,dataset", *lines]) + "\n")
+    here("import", file, "source=them", "--store", tmp_path / "store", cwd=cwd, check=0)
+    words = ("laws=[cross_entropy]", "resamples=1")
+    (every,) = rows(tmp_path / "store", cwd, "surface", *words)
+    (last,) = rows(tmp_path / "store", cwd, "surface", *words, "last=2")
+    assert (every["n_points"], last["n_points"], last["n_runs"]) == (18, 6, 6)
+    expected = {
+        (S, longest): (math.log(S) / math.log(longest**2) + math.log(S) / math.log(longest**2 / 2)) / 2
+        for S in (1e6, 1e7, 1e8)
+        for longest in (1e9, 1e10)
+    }
+    points = zip(*(last["params"][name] for name in ("S", "D", "y")), strict=True)
+    assert {(S, D): y for S, D, y in points} == pytest.approx(expected, rel=1e-12)
+    shown = ask(tmp_path / "store", cwd, "surface", *words, "last=2").stdout
+    assert "6 trainings, each the mean of its last 2 checkpoints or fewer" in " ".join(shown.split())
+
+
+def test_a_surface_is_fitted_again_from_what_it_carries(drawn: Path, cwd: Path, found: list[dict[str, Any]]) -> None:
+    for row in found[:2]:
+        shown = json.loads(ask(drawn, cwd, "show", row["fit_id"]).stdout)["reproduced"]
+        assert shown["objective"] == pytest.approx(row["objective"], rel=1e-9)
+        assert shown["largest_relative_difference"] < 1e-5
+        assert shown.keys() - {"objective", "largest_relative_difference"} == row["params"]["constants"].keys()
+
+
+def test_a_quantity_that_is_not_known_has_a_row_without_numbers(tmp_path: Path, cwd: Path) -> None:
+    file = tmp_path / "runs.csv"
+    file.write_text("S,D,loss_nats\n" + "".join(f"{S},{100 * S + D},{9 / S}\n" for S in (10, 20, 40) for D in (1, 7)))
+    here("import", file, "source=them", "family=f", "dataset=c4", "--store", tmp_path / "s", cwd=cwd, check=0)
+    found = rows(tmp_path / "s", cwd, "surface", "laws=[cross_entropy,bits_per_byte]", "resamples=1")
+    unknown = next(row for row in found if row["law"] == "bits_per_byte")
+    assert (unknown["objective"], unknown["alpha"]) == (None, None)
+    assert "not_known" in unknown["reasons"]
+
+
 def test_variants_are_surfaces_of_their_own(tmp_path: Path, cwd: Path) -> None:
     for variant in ("one", "two"):
         write_surface(tmp_path / "store", TRUTH, 1, variant=variant, n_documents=5, n_tokens=40)
@@ -231,13 +274,3 @@ def test_the_published_surface_of_chinchilla_comes_out_of_two_commands(tmp_path:
     # the exponents of the best S and D are beta / (alpha + beta) and alpha / (alpha + beta)
     assert row["a"] + row["b"] == pytest.approx(1)
     assert row["a"] == pytest.approx(0.36717 / (0.36717 + 0.34731), abs=2e-3)
-
-
-def test_the_published_surface_of_the_gemstones_comes_out_of_two_commands(tmp_path: Path, cwd: Path) -> None:
-    columns = "columns={S: params, D: tokens, model: run}"
-    words = ["source=gem", "family=gemstones", "dataset=t", columns, "--store", tmp_path / "store"]
-    here("import", reference("gemstones_checkpoints.csv"), *words, cwd=cwd, check=0)
-    (row,) = rows(tmp_path / "store", cwd, "surface", "delta=1e-4", "resamples=1")
-    assert row["objective"] == pytest.approx(0.00069233, rel=1e-5)
-    assert (row["n_points"], row["n_runs"]) == (770, 22)
-    assert row["E"] == pytest.approx(1.9457, abs=2e-3)

@@ -60,9 +60,9 @@ ASKED = {
 
 
 OF_SURFACES = {  # keys that are read beside the folder of a question, in rbpx/groups and the request itself
-    "surface": {"form", "objective", "budgets"},
-    "design": {"form", "objective", "budgets", "S", "D", "next"},
-    "predict": {"D"},
+    "surface": {"form", "objective", "budgets", "last"},
+    "design": {"form", "objective", "budgets", "last", "S", "D", "next"},
+    "predict": {"D", "last"},
     "trajectory": {"warm_up"},
 }
 

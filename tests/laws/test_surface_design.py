@@ -146,7 +146,7 @@ def test_the_largest_runs_are_predicted_by_the_others(axis: Axis) -> None:
     whole = [g for g in range(30) if of[runs.group_N == g].max() > 0.99 * of.max()]
     assert set(runs.group_N[out]) == set(whole)
     assert set(runs.group_N[~out]).isdisjoint(whole)
-    tests = held_out(runs, axis, n_resamples=60)
+    tests = held_out(runs, (axis,), n_resamples=60)
     assert [test.S for test in tests] == runs.S_N[out].tolist()
     assert mean_error(tests) == pytest.approx(
         np.mean([abs(test.predicted.value / test.measured - 1) for test in tests])

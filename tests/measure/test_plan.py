@@ -10,6 +10,7 @@ import pytest
 from tests.models.test_families import read_family
 from tests.support.checkpoints import CONTEXT, build_checkpoint
 from tests.support.commands import here
+from tests.support.ladder import bundled_id
 from tests.support.stores import Family, Measured, manifests, snapshot
 
 NO_HUB = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0"}  # nobody listens there
@@ -70,7 +71,7 @@ def test_tokens_of_a_text_that_is_here_are_estimated(cwd: Path, tmp_path: Path) 
     from rbpx.models.tokenizer import load_tokenizer
 
     rows = plan("model=ladder", "dataset=pydoc", "--store", tmp_path / "store", cwd=cwd)
-    folder = local_folder("rbpx:ladder/3k")
+    folder = local_folder(bundled_id("3k"))
     assert folder is not None
     tokenizer = load_tokenizer(folder, "3k")
     documents = draw(read_pydoc(), 1000, 42)

@@ -17,7 +17,7 @@ from rbpx.data.windows import cut_windows, spans
 from rbpx.errors import RbpxError
 from tests.support.checkpoints import ARCHITECTURES, CONTEXT, TINY_TEXT, VOCAB_ROWS, build_tokenizer
 from tests.support.commands import here
-from tests.support.places import LADDER
+from tests.support.ladder import whole_copy
 from tests.support.reference import Row, reference_rank
 from tests.support.stores import Family, Measured
 
@@ -107,7 +107,9 @@ def test_official_scores_the_tokens_of_the_authors_code_with_its_ranks(
 def test_official_draws_and_cuts_real_texts_as_the_authors_code_does(cwd: Path, tmp_path: Path) -> None:
     order = np.random.default_rng(42).permutation(len(read_pydoc()))[:12]  # what `Dataset.shuffle(seed=42)` does
     texts = [read_pydoc()[i][1] for i in order]
-    check_against_the_authors(LADDER / "3k", ["dataset=pydoc", "limit=12"], texts, tmp_path / "s", cwd)
+    check_against_the_authors(
+        whole_copy("3k", tmp_path / "3k"), ["dataset=pydoc", "limit=12"], texts, tmp_path / "s", cwd
+    )
 
 
 def test_official_and_paper_are_runs_of_their_own_that_agree_token_for_token(cwd: Path, tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.places import CONF, PROJECT
+from tests.support.ladder import bundled_folders, tokenizer_folder
+from tests.support.places import PACKAGE, PROJECT
 
 
 @pytest.fixture(scope="module")
@@ -47,10 +48,11 @@ def test_an_installed_copy_knows_its_studies_and_families(installed: Path, tmp_p
 
 
 def test_an_installed_copy_carries_every_model_of_the_ladder(installed: Path) -> None:
-    sizes = yaml.safe_load((CONF / "model" / "ladder.yaml").read_text())["sizes"]
-    assert sizes
-    for size in sizes:
-        assert (installed / "rbpx" / "ladder" / size / "model.safetensors").is_file()
+    models = bundled_folders()
+    assert len(models) >= 7
+    for model in models:
+        for file in (model / "model.safetensors", tokenizer_folder(model) / "tokenizer.json"):
+            assert (installed / "rbpx" / file.relative_to(PACKAGE)).is_file()
 
 
 def test_an_installed_copy_is_typed(installed: Path) -> None:

@@ -21,7 +21,7 @@ the largest S and D; flops= is what all N may cost.""",
     title="Design of the trainings",
     sizes=1,
     trainings=True,
-    keys=("k", "S", "D", "ties", "resamples", "laws", "form", "objective", "budgets", "checkpoints", "next"),
+    keys=("k", "S", "D", "ties", "resamples", "laws", "form", "objective", "budgets", "checkpoints", "last", "next"),
     lacking="no family in store={store} has a training with known tokens; import a table with a column D "
     "(python -m rbpx import FILE source=NAME), or measure with model.tokens=N",
 )

@@ -10,12 +10,13 @@ import altair as alt
 
 from rbpx.analyses.emergence.analysis import Emergence, Emergences
 from rbpx.display.chart.colours import MOST_SERIES
-from rbpx.display.chart.drawing import S_TITLE, colour, curve, data, logarithmic, shape, spec_of, tips
+from rbpx.display.chart.drawing import PLACE_TITLES, colour, curve, data, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, magnitude, named, whole
+from rbpx.display.chart.sheet import Sheet, magnitude, named, place, place_column, whole
 from rbpx.display.spread import spread
 from rbpx.groups.question import spelled
 from rbpx.groups.selection import Group
+from rbpx.laws.names import Axis
 
 __all__ = ["figures"]
 
@@ -44,7 +45,7 @@ def _figure(group: Group, result: Emergence) -> Figure | Undrawn:
         _says(group, result),
         "Points: share of windows of N consecutive scored tokens that are all hits. Solid: the law of each N. "
         f"Dashed: RBP_k^N, if tokens were independent.{left_out}",
-        _chart(points, _lines(result), [str(n) for n in result.lengths]),
+        _chart(points, _lines(result), [str(n) for n in result.lengths], group.axis),
         _values(name, title, group, result),
         sql,
         tuple(group.run_ids),
@@ -61,7 +62,7 @@ def _points(group: Group, result: Emergence) -> list[dict[str, Any]]:
     rows = []
     for m, run in enumerate(group.runs):
         for at, n in enumerate(result.lengths):
-            row: dict[str, Any] = {"N": str(n), "size": run.size, "S": run.non_embedding_params}
+            row: dict[str, Any] = {"N": str(n), "size": run.size, "S": run.x}
             row |= {
                 "p": _finite_or_none(result.measured_MN[m, at]),
                 "independent": _finite_or_none(result.independent_MN[m, at]),
@@ -95,8 +96,8 @@ def _says(group: Group, result: Emergence) -> str:
     return f"Share of windows that are all hits for {group.title}; at {largest.size} {'; '.join(shares)}."
 
 
-def _chart(points: list[dict[str, Any]], lines: list[dict[str, Any]], order: list[str]) -> dict[str, Any]:
-    x, y = logarithmic(alt.X, "S", S_TITLE), logarithmic(alt.Y, "p", "share of windows")
+def _chart(points: list[dict[str, Any]], lines: list[dict[str, Any]], order: list[str], axis: Axis) -> dict[str, Any]:
+    x, y = logarithmic(alt.X, "S", PLACE_TITLES[axis]), logarithmic(alt.Y, "p", "share of windows")
     hue = colour("N", "N", order)
     smallest = min(point["p"] for point in points)
     alone = [
@@ -123,13 +124,13 @@ def _values(name: str, title: str, group: Group, result: Emergence) -> Sheet:
     rows = [
         [
             named(point["size"]),
-            whole(point["S"]),
+            place(group.axis, point["S"]),
             whole(int(point["N"])),
             *(magnitude(point[which]) for which in ("p", "independent", "corrected")),
         ]
         for point in _points(group, result)
     ]
-    columns = [("size", "size"), ("S", "non_embedding_params"), ("N", "n"), ("measured", "p")]
+    columns = [("size", "size"), place_column(group.axis), ("N", "n"), ("measured", "p")]
     columns += [("if independent", "p_independent"), ("corrected", "p_corrected")]
     note = "Corrected: beta-binomial with the measured mean and autocorrelation of hits."
     return Sheet.of(name, f"{title}: values", columns, rows, note)

@@ -6,9 +6,9 @@ from typing import Any
 import altair as alt
 
 from rbpx.analyses.entropy.analysis import TERMS, Entropies, RunTerms
-from rbpx.display.chart.drawing import S_TITLE, colour, dash, data, linear, logarithmic, shape, spec_of, tips
+from rbpx.display.chart.drawing import PLACE_TITLES, colour, dash, data, linear, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, decimal, named, span, whole
+from rbpx.display.chart.sheet import Sheet, decimal, named, place, place_column, span
 from rbpx.display.names import law_name
 from rbpx.groups.question import spelled
 
@@ -49,7 +49,7 @@ def _rows(result: Entropies) -> list[dict[str, Any]]:
     for each in result.runs:
         for name in TERMS:
             corrected = each.corrected_shares[name]
-            row: dict[str, Any] = {"term": law_name(name), "size": each.run.size, "S": each.run.non_embedding_params}
+            row: dict[str, Any] = {"term": law_name(name), "size": each.run.size, "S": each.run.x}
             row |= {"share": _share(each, name), "nats": each.terms[name], "counted": each.shares[name]}
             rows.append(row | {"lo": corrected.lo, "hi": corrected.hi})
     return rows
@@ -57,7 +57,8 @@ def _rows(result: Entropies) -> list[dict[str, Any]]:
 
 def _chart(result: Entropies) -> dict[str, Any]:
     order = [law_name(name) for name in TERMS]
-    base = alt.Chart(data(_rows(result))).encode(x=logarithmic(alt.X, "S", S_TITLE), color=colour("term", "", order))
+    x = logarithmic(alt.X, "S", PLACE_TITLES[result.group.axis])
+    base = alt.Chart(data(_rows(result))).encode(x=x, color=colour("term", "", order))
     y = linear(alt.Y, "share", "share of cross-entropy", form=".0%")
     tooltip = tips(
         term="term",
@@ -82,7 +83,7 @@ def _values(title: str, result: Entropies) -> Sheet:
     rows = [
         [
             named(row["size"]),
-            whole(row["S"]),
+            place(result.group.axis, row["S"]),
             named(row["term"]),
             decimal(row["nats"]),
             decimal(row["share"]),
@@ -91,6 +92,7 @@ def _values(title: str, result: Entropies) -> Sheet:
         ]
         for row in _rows(result)
     ]
-    columns = [("size", "size"), ("S", "non_embedding_params"), ("term", "term"), ("nats", "nats"), ("share", "share")]
+    at = place_column(result.group.axis)
+    columns = [("size", "size"), at, ("term", "term"), ("nats", "nats"), ("share", "share")]
     columns += [("95 %", "share_lo share_hi"), ("share as counted", "share_counted")]
     return Sheet.of("shares", f"{title}: values", columns, rows)

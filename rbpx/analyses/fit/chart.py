@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 
 from rbpx.analyses.fit.analysis import Laws
+from rbpx.display.chart.drawing import PLACE_TITLES
 from rbpx.display.names import law_name
 from rbpx.errors import RbpxError
 from rbpx.groups.fits import Law
@@ -28,7 +29,7 @@ def draw(results: Sequence[Laws]) -> alt.LayerChart:
     curves = [row for laws in results for law in laws.laws for row in _curve(laws, law)]
     if not points:
         raise RbpxError("no points to draw: every quantity is 0 or unknown; see the column status")
-    x = alt.X("S:Q", scale=alt.Scale(type="log", nice=False, padding=12), title="S, non-embedding parameters")
+    x = alt.X("S:Q", scale=alt.Scale(type="log", nice=False, padding=12), title=PLACE_TITLES[results[0].group.axis])
     y = alt.Y("y:Q", scale=alt.Scale(type="log", nice=False, padding=12), title="-ln RBP_k, or nats")
     whole = alt.Legend(labelLimit=0)
     law = alt.Color("law:N", sort=list(dict.fromkeys(row["law"] for row in points)), title=None, legend=whole)
@@ -54,7 +55,7 @@ def _points(laws: Laws, law: Law) -> Iterator[dict[str, Any]]:
     """What was measured; 0 and unknown values have no place on a logarithmic axis."""
     for run, y in zip(law.runs, law.fit.params["y"], strict=True):
         if y:
-            yield _names(laws, law) | {"S": run.non_embedding_params, "size": run.size, "y": abs(y)}
+            yield _names(laws, law) | {"S": run.x, "size": run.size, "y": abs(y)}
 
 
 def _curve(laws: Laws, law: Law) -> Iterator[dict[str, Any]]:

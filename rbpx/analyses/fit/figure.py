@@ -12,14 +12,15 @@ import numpy as np
 
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.residuals import residual_figure
+from rbpx.display.along import LARGEST
 from rbpx.display.chart.colours import MOST_SERIES
-from rbpx.display.chart.drawing import S_TITLE, colour, curve, dash, data, logarithmic, shape, spec_of, tips
+from rbpx.display.chart.drawing import PLACE_TITLES, colour, curve, dash, data, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, decimal, named, span, whole
+from rbpx.display.chart.sheet import Sheet, decimal, named, place, place_column, span, whole
 from rbpx.display.spread import spread
 from rbpx.groups.fits import Law
 from rbpx.groups.question import spelled
-from rbpx.laws.names import Method
+from rbpx.laws.names import Axis, Method
 
 __all__ = ["figures"]
 
@@ -61,8 +62,8 @@ def _figure(result: Laws, name: str, title: str, laws: Sequence[Law]) -> Figure 
         title=title,
         says=_says(group.title, laws),
         caption=_BAND.format(method=_METHODS[laws[0].method]) if lines else _POINTS,
-        spec=_chart(points, lines, order, "−ln RBP_k" if name == "rbp" else "cross-entropy, nats"),
-        values=_values(name, title, points),
+        spec=_chart(points, lines, order, "−ln RBP_k" if name == "rbp" else "cross-entropy, nats", group.axis),
+        values=_values(name, title, points, group.axis),
         sql=spelled(
             "shares",
             run_ids=group.run_ids,
@@ -84,7 +85,7 @@ def _points(result: Laws, law: Law) -> list[dict[str, Any]]:
     for at, (run, y) in enumerate(zip(law.runs, law.fit.params["y"], strict=True)):
         lo, hi = _interval(result, law, at)
         if y is not None and y > 0:
-            row = {"series": _series(law), "size": run.size, "S": run.non_embedding_params, "y": float(y)}
+            row = {"series": _series(law), "size": run.size, "S": run.x, "y": float(y)}
             rows.append(row | {"lo": lo, "hi": hi})
     return rows
 
@@ -113,11 +114,15 @@ def _says(title: str, laws: Sequence[Law]) -> str:
         what = "cross-entropy" if law.k is None else f"−ln RBP_{law.k}"
         slope = "" if law.fit.alpha is None else f" with alpha {law.fit.alpha:.3f}"
         changes.append(f"{what} goes from {values[0]:.3g} to {values[-1]:.3g}{slope}")
-    return f"Logarithmic plot for {title}, from the smallest to the largest size: {'; '.join(changes)}."
+    axis = laws[0].runs[0].axis
+    return f"Logarithmic plot for {title}, from the smallest to the largest {LARGEST[axis]}: {'; '.join(changes)}."
 
 
-def _chart(points: list[Any], lines: list[Any], order: list[str], y_title: str) -> dict[str, Any]:
-    x, y = logarithmic(alt.X, "S", S_TITLE), logarithmic(alt.Y, "y", y_title)
+def _chart(points: list[Any], lines: list[Any], order: list[str], y_title: str, axis: Axis) -> dict[str, Any]:
+    x, y = (
+        logarithmic(alt.X, "S", PLACE_TITLES[axis], "~s" if axis is not Axis.C else "~e"),
+        logarithmic(alt.Y, "y", y_title),
+    )
     hue: dict[str, Any] = {"color": colour("series", "k", order)} if len(order) > 1 else {}
     form: dict[str, Any] = {"shape": shape("series", "k", order)} if len(order) > 1 else {}
     line: dict[str, Any] = {"strokeDash": dash("series", order)} if len(order) > 1 else {}
@@ -136,14 +141,14 @@ def _chart(points: list[Any], lines: list[Any], order: list[str], y_title: str) 
     return spec_of(alt.layer(*layers), height=340)
 
 
-def _values(name: str, title: str, points: list[Any]) -> Sheet:
+def _values(name: str, title: str, points: list[Any], axis: Axis) -> Sheet:
     rows = []
     for point in points:
         share = math.exp(-point["y"]) if name == "rbp" else None
         rows.append(
             [
                 named(point["size"]),
-                whole(point["S"]),
+                place(axis, point["S"]),
                 *([whole(int(point["series"])), decimal(share)] if name == "rbp" else []),
                 decimal(point["y"]),
                 span(point["lo"], point["hi"]),
@@ -151,5 +156,11 @@ def _values(name: str, title: str, points: list[Any]) -> Sheet:
         )
     of_k = [("k", "k"), ("RBP_k", "rbp")] if name == "rbp" else []
     y = ("−ln RBP_k", "neg_ln_rbp") if name == "rbp" else ("cross-entropy", "cross_entropy_nats")
-    columns = [("size", "size"), ("S", "non_embedding_params"), *of_k, y, ("95 %", "lo hi")]
+    columns = [
+        ("size", "size"),
+        place_column(axis),
+        *of_k,
+        y,
+        ("95 %", "lo hi"),
+    ]
     return Sheet.of(name, f"{title}: values", columns, rows)

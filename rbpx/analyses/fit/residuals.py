@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rbpx.analyses.fit.analysis import Laws
+from rbpx.display.along import LARGEST
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.residuals import CAPTION, residual_chart, residual_values
@@ -33,13 +34,14 @@ def residual_figure(result: Laws) -> Figure | Undrawn:
         return Undrawn(_NAME, _TITLE, "No law has numbers.")
     rows = [row for law in laws for row in _rows(law)]
     group = result.group
+    said = "; ".join(f"{_name(law)}{_shape(law)}" for law in laws)
     return Figure(
         name=_NAME,
         title=_TITLE,
-        says=f"Residuals for {group.title} against size: {'; '.join(f'{_name(law)}{_shape(law)}' for law in laws)}.",
+        says=f"Residuals for {group.title} against {LARGEST[group.axis]}: {said}.",
         caption=CAPTION,
-        spec=residual_chart(rows, [_name(law) for law in laws], "law"),
-        values=residual_values(_NAME, _TITLE, rows, "law"),
+        spec=residual_chart(rows, [_name(law) for law in laws], "law", group.axis),
+        values=residual_values(_NAME, _TITLE, rows, "law", group.axis),
         sql=spelled(
             "shares",
             run_ids=group.run_ids,
@@ -74,7 +76,7 @@ def _name(law: Law) -> str:
 
 def _rows(law: Law) -> list[dict[str, Any]]:
     return [
-        {"series": _name(law), "size": run.size, "S": run.non_embedding_params, "residual": float(left)}
+        {"series": _name(law), "size": run.size, "S": run.x, "residual": float(left)}
         for run, left in zip(law.runs, law.fit.params["residuals_ln"], strict=True)
     ]
 

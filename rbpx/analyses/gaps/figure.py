@@ -9,8 +9,9 @@ from typing import Any
 import altair as alt
 
 from rbpx.analyses.gaps.analysis import Gaps, LossGap
+from rbpx.display.along import LARGEST, in_axis
 from rbpx.display.chart.drawing import (
-    S_TITLE,
+    PLACE_TITLES,
     colour,
     curve,
     dash,
@@ -23,9 +24,10 @@ from rbpx.display.chart.drawing import (
     zero_line,
 )
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, decimal, named, span, whole
+from rbpx.display.chart.sheet import Sheet, decimal, named, place, place_column, span
 from rbpx.display.names import law_title
 from rbpx.groups.question import spelled
+from rbpx.laws.names import Axis
 
 MOST_PAIRS = 6  # with a figure of their own: the 15 pairs of 6 texts would fill a page
 
@@ -129,7 +131,7 @@ def _ratios(gaps: Gaps, at: int, fit_ids: Sequence[str]) -> Figure | Undrawn:
     for loss in losses:
         fit = loss.gap.fit
         series = f"{loss_name(loss)}, {pair_name(gaps, loss)}"
-        sizes = {float(run.non_embedding_params): run.size for run in gaps.group.runs}
+        sizes = {run.x: run.size for run in gaps.group.runs}
         points += [
             {"series": series, "size": sizes.get(S), "S": S, "ratio": y}
             for S, y in zip(fit.params["S"], fit.params["y"], strict=True)
@@ -140,20 +142,20 @@ def _ratios(gaps: Gaps, at: int, fit_ids: Sequence[str]) -> Figure | Undrawn:
     return Figure(
         name,
         title,
-        f"Losses of {gaps.group.title_of_family} on {names}, their ratio against size; at the geometric mean of the "
-        f"sizes {', '.join(ratios)}.",
+        f"Losses of {gaps.group.title_of_family} on {names}, their ratio against {LARGEST[gaps.group.axis]}; at the "
+        f"geometric mean of the {in_axis('sizes', gaps.group.axis)} {', '.join(ratios)}.",
         "Ratio of the losses of each model, that of the harder text on top. At 1 the gap is closed. Bands: where 95 % "
         "of new models would lie.",
-        _ratios_chart(points, lines),
-        _ratios_values(name, title, points),
+        _ratios_chart(points, lines, gaps.group.axis),
+        _ratios_values(name, title, points, gaps.group.axis),
         spelled("laws", fit_ids=fit_ids),
         _run_ids([gaps]),
     )
 
 
-def _ratios_chart(points: list[dict[str, Any]], lines: list[dict[str, Any]]) -> dict[str, Any]:
+def _ratios_chart(points: list[dict[str, Any]], lines: list[dict[str, Any]], axis: Axis) -> dict[str, Any]:
     order = list(dict.fromkeys(point["series"] for point in points))
-    x, y = logarithmic(alt.X, "S", S_TITLE), linear(alt.Y, "ratio", "L_A / L_B")
+    x, y = logarithmic(alt.X, "S", PLACE_TITLES[axis]), linear(alt.Y, "ratio", "L_A / L_B")
     hue = colour("series", "", order)
     base = alt.Chart(data(lines)).encode(x=x, color=hue)
     tooltip = tips(series="loss, A / B", size="size", S="S|,", ratio="L_A / L_B|.4f")
@@ -168,7 +170,7 @@ def _ratios_chart(points: list[dict[str, Any]], lines: list[dict[str, Any]]) -> 
     )
 
 
-def _ratios_values(name: str, title: str, points: list[dict[str, Any]]) -> Sheet:
-    rows = [[named(p["size"]), whole(int(p["S"])), named(p["series"]), decimal(p["ratio"])] for p in points]
-    columns = [("size", "size"), ("S", "non_embedding_params"), ("loss, A / B", "loss"), ("L_A / L_B", "ratio")]
+def _ratios_values(name: str, title: str, points: list[dict[str, Any]], axis: Axis) -> Sheet:
+    rows = [[named(p["size"]), place(axis, int(p["S"])), named(p["series"]), decimal(p["ratio"])] for p in points]
+    columns = [("size", "size"), place_column(axis), ("loss, A / B", "loss"), ("L_A / L_B", "ratio")]
     return Sheet.of(name, f"{title}: values", columns, rows)

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from rbpx.analyses.klaw.analysis import STEP, KLaw, KLaws, doubts
-from rbpx.display.along import LARGEST, place, place_heading, print_group_notes
+from rbpx.display.along import LARGEST, in_axis, place, place_heading, print_group_notes
 from rbpx.display.fit_cells import constant
 from rbpx.display.names import status_name
 from rbpx.display.numbers import UNKNOWN, number, rough, short, span, with_ends
@@ -29,9 +29,10 @@ def show(results: Sequence[KLaws]) -> None:
             table.add_row(escape(size), *(_pair(laws, size) for laws in of_family))
         put(screen, table)
     axis = results[0].group.axis
-    columns = ["size", "S", *place_heading(axis), "alpha_k", "95 % of it", "C", "95 % of C", "R2", "neighbours"]
+    level = [in_axis(column, axis) for column in ("C", "95 % of C")]
+    columns = ["size", "S", *place_heading(axis), "alpha_k", "95 % of it", *level, "R2", "neighbours"]
     columns += [f"{axis.value} times", "95 % interval", "rate"]
-    spare = ("neighbours", "S", "R2", "C", "95 % of C")
+    spare = ("neighbours", "S", "R2", *level)
     for laws in results:
         table = grid(f"{laws.group.title}: k = {STEP} against {LARGEST[axis]}", [*columns, "status"], spare=spare)
         for law in laws.laws:

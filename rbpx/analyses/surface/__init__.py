@@ -22,7 +22,7 @@ Kept in `fits`.""",
     title="Size and tokens",
     sizes=3,
     trainings=True,
-    keys=("k", "ties", "resamples", "laws", "form", "objective", "budgets", "checkpoints"),
+    keys=("k", "ties", "resamples", "laws", "form", "objective", "budgets", "checkpoints", "last"),
     lacking="no family in store={store} has 3 trainings with known tokens on one text; import a table with a column D "
     "(python -m rbpx import FILE source=NAME), or measure with model.tokens=N",
 )

@@ -20,7 +20,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
     """Fit every requested form to every requested quantity of one group of trainings."""
     n_resamples = min(request.resamples, MOST_RESAMPLES)
     laws = [surface_law(each, group, request, n_resamples) for each in trained_quantities(connection, group, request)]
-    return Surfaces(group, tuple(laws), n_resamples)
+    return Surfaces(group, tuple(laws), n_resamples, request.unique_tokens)
 
 
 def keep(store: Store, surfaces: Surfaces) -> list[Record]:

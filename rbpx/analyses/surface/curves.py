@@ -10,6 +10,7 @@ import numpy as np
 
 from rbpx.analyses.surface.law import FormFit, SurfaceLaw
 from rbpx.display.numbers import short
+from rbpx.laws.surface.isoflop import Budget
 from rbpx.laws.surface.optimum import optima
 
 __all__ = ["contour_rows", "drawn", "isoflop_rows", "optimum_rows", "run_rows"]
@@ -32,10 +33,16 @@ def drawn(laws: Sequence[SurfaceLaw], most: int) -> list[SurfaceLaw]:
     return sorted((law for law in laws if law.best.fit.surface is not None), key=place)[:most]
 
 
+def _budgets(law: SurfaceLaw) -> tuple[Budget, ...]:
+    """Those of IsoFLOP curves: where the head counts, of C = 6 N D."""
+    isoflop = law.isoflop_with_head if law.head_counts else law.isoflop
+    return () if isoflop is None else isoflop.budgets
+
+
 def isoflop_rows(law: SurfaceLaw) -> tuple[Rows, Rows, Rows]:
     """Points, parabolas and minima of the budgets that three sizes reach; `budget` names each."""
     points, curves, minima = Rows(), Rows(), Rows()
-    for budget in () if law.isoflop is None else law.isoflop.budgets:
+    for budget in _budgets(law):
         if len(budget.sizes) < 3:
             continue
         name, sign = f"C = {short(budget.C)}", law.trained.sign
@@ -90,17 +97,17 @@ def optimum_rows(law: SurfaceLaw, form: FormFit) -> tuple[Rows, Rows]:
     surface, runs = form.fit.surface, law.trained.runs
     if surface is None or not form.optima:
         return [], []
-    C_N = 6 * runs.S_N * runs.D_N
-    along = optima(surface, np.geomspace(C_N.min(), 10 * C_N.max(), _BUDGETS).tolist())
+    flops = law.flops_per_token
+    C_N = flops(runs.S_N) * runs.D_N
+    along = optima(surface, np.geomspace(C_N.min(), 10 * C_N.max(), _BUDGETS).tolist(), flops)
     line = [
         {"C": each.C, "S": each.S.value, "lo": each.S.lo, "hi": each.S.hi, "D": each.D.value, "way": "surface"}
         for each in along
         if each.S.value is not None
     ]
-    budgets = () if law.isoflop is None else law.isoflop.budgets
     minima = [
         {"C": each.C, "S": each.S.value, "lo": each.S.lo, "hi": each.S.hi, "D": each.D.value, "way": "IsoFLOP"}
-        for each in budgets
+        for each in _budgets(law)
         if each.S.value is not None
     ]
     return line, minima

@@ -80,6 +80,10 @@ def _contours(result: Surfaces, law: SurfaceLaw, name: str, ids: Sequence[str]) 
     return _figure(result, name, title, (f"{says}.", caption), spec_of(alt.layer(*layers, marks), 360), sheet, ids)
 
 
+def _compute(law: SurfaceLaw) -> str:
+    return "C = 6 N D, N all parameters" if law.head_counts else "C = 6 S D"
+
+
 def _inside(row: dict[str, Any], runs: Sequence[dict[str, Any]]) -> bool:
     """Whether a point lies within the contours."""
     return all(
@@ -92,7 +96,9 @@ def _isoflop(result: Surfaces, law: SurfaceLaw, name: str, ids: Sequence[str]) -
     points, curves, minima = isoflop_rows(law)
     order = spread(list(dict.fromkeys(row["budget"] for row in points)), MOST_SERIES)
     if not order:
-        return Undrawn(name, title, "No budget of compute is reached by three sizes; train sizes for equal C = 6 S D.")
+        return Undrawn(
+            name, title, f"No budget of compute is reached by three sizes; train sizes for equal {_compute(law)}."
+        )
     points, curves, minima = ([row for row in rows if row["budget"] in order] for rows in (points, curves, minima))
     x, y = logarithmic(alt.X, "S", S_TITLE), logarithmic(alt.Y, "y", law_title(law.trained.law, law.trained.k))
     hue, form, line = colour("budget", "", order), shape("budget", "", order), dash("budget", order)
@@ -108,7 +114,8 @@ def _isoflop(result: Surfaces, law: SurfaceLaw, name: str, ids: Sequence[str]) -
     sheet = Sheet.of(name, f"{title}: values", [("budget", "budget"), ("S", "S"), ("y", "y")], rows)
     says = "; ".join(f"{m['budget']}: least y at S = {m['S']:.3g}" for m in minima) or "no minimum lies between sizes"
     caption = (
-        "Runs of each budget, sizes between two runs interpolated in ln D, with a parabola in ln S; rings: minima."
+        f"Runs of each budget {_compute(law)}, sizes between two runs interpolated in ln D, with a parabola in ln S; "
+        "rings: minima."
     )
     return _figure(result, name, title, (f"{says}.", caption), spec_of(alt.layer(*layers), 320), sheet, ids)
 
@@ -137,5 +144,5 @@ def _optimum(result: Surfaces, law: SurfaceLaw, name: str, ids: Sequence[str]) -
     columns = [("by", "way"), ("C", "C"), ("best S", "S"), ("95 %", "lo hi"), ("best D", "D")]
     sheet = Sheet.of(name, f"{title}: values", columns, rows)
     says = optimum_says(law, law.best) or f"the best size goes from {line[0]['S']:.3g} to {line[-1]['S']:.3g}"
-    caption = "Line and 95 % band: by the surface, for C = 6 S D; squares: minima of the IsoFLOP parabolas."
+    caption = f"Line and 95 % band: by the surface, for {_compute(law)}; squares: minima of the IsoFLOP parabolas."
     return _figure(result, name, title, (f"{says}.", caption), spec_of(alt.layer(*layers), 300), sheet, ids)

@@ -7,7 +7,7 @@ from typing import Final
 from rbpx.analyses.surface.law import FormFit, SurfaceLaw, Surfaces
 from rbpx.groups.surface_fits import listed, surface_record
 from rbpx.laws.interval import Estimate
-from rbpx.laws.surface.isoflop import AlongC
+from rbpx.laws.surface.isoflop import AlongC, IsoFlop
 from rbpx.laws.surface.optimum import Optimum
 from rbpx.store.store import Record
 
@@ -20,6 +20,7 @@ def record_of_form(surfaces: Surfaces, law: SurfaceLaw, form: FormFit) -> Record
     """The row of `fits`."""
     more = {
         "resamples": surfaces.resamples,
+        "unique_tokens": surfaces.unique_tokens,
         "against": [
             {"axis": each.axis.value, "slope": listed(each.slope), "curvature": listed(each.curvature)}
             for each in form.against
@@ -27,7 +28,8 @@ def record_of_form(surfaces: Surfaces, law: SurfaceLaw, form: FormFit) -> Record
         "optima": _optima(form.optima),
         "optima_with_head": _optima(form.with_head),
         "exponents_of_optimum": None if form.split is None else dict(zip("ab", map(listed, form.split), strict=True)),
-        "isoflop": _isoflop(law),
+        "isoflop": _isoflop(law.isoflop),
+        "isoflop_with_head": _isoflop(law.isoflop_with_head),
         "envelope": _envelope(law),
         "held_out": [
             {**asdict(test), "predicted": listed(test.predicted), "held": test.is_inside}
@@ -49,7 +51,9 @@ def row_of_form(record: Record, law: SurfaceLaw, form: FormFit) -> Record:
         "held_out_error": form.held_out_error,
         "reasons": [reason.value for reason in form.reasons],
         "optima": _optima(form.optima),
-        "isoflop": _isoflop(law),
+        "optima_with_head": _optima(form.with_head),
+        "isoflop": _isoflop(law.isoflop),
+        "isoflop_with_head": _isoflop(law.isoflop_with_head),
         "envelope": _envelope(law),
     }
     return record | own
@@ -63,8 +67,8 @@ def _optima(optima: Sequence[Optimum]) -> list[Record]:
     return [{"C": each.C, **_ends("S", each.S), **_ends("D", each.D), **_ends("y", each.y)} for each in optima]
 
 
-def _isoflop(law: SurfaceLaw) -> Record | None:
-    if law.isoflop is None:
+def _isoflop(isoflop: IsoFlop | None) -> Record | None:
+    if isoflop is None:
         return None
     budgets = [
         {
@@ -76,9 +80,9 @@ def _isoflop(law: SurfaceLaw) -> Record | None:
             "n_interpolated": each.n_interpolated,
             "status": each.status.value,
         }
-        for each in law.isoflop.budgets
+        for each in isoflop.budgets
     ]
-    return {"budgets": budgets, "law": _along(law.isoflop.law)}
+    return {"budgets": budgets, "law": _along(isoflop.law)}
 
 
 def _envelope(law: SurfaceLaw) -> Record | None:

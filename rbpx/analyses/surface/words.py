@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.surface.law import FormFit, SurfaceLaw
+from rbpx.config.training import is_raw
 from rbpx.counts import number_of
 from rbpx.display.names import law_title
 from rbpx.display.numbers import number, percent, rough, short
@@ -18,7 +19,9 @@ def about(group: TrainingGroup) -> str:
     """How many points of how many trainings there are, and which runs are not among them."""
     n_trainings = len(set(group.trainings))
     said = number_of(len(group.runs), "point")
-    if not group.are_trainings_known:
+    if group.averaged:
+        said = f"{number_of(n_trainings, 'training')}, each the mean of its last {group.averaged} checkpoints or fewer"
+    elif not group.are_trainings_known:
         said += ", each taken as a training of its own: no model or step says which are checkpoints of one"
     elif n_trainings < len(group.runs):
         said += (
@@ -30,6 +33,7 @@ def about(group: TrainingGroup) -> str:
         "have seen no token (D = 0)": group.n_untrained,
         "have the weights of another": group.n_same,
         "are earlier checkpoints": group.n_earlier,
+        "are raw checkpoints, whose rate has not decayed": 0 if is_raw(group.first.variant) else group.n_other,
     }
     named = [f"{n} {why}" for why, n in left_out.items() if n]
     computed = sum(run.training_tokens is None for run in group.runs)

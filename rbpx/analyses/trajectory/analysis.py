@@ -140,7 +140,7 @@ def _histories(
 def keep(store: Store, trajectories: Trajectories) -> list[Record]:
     """Write the laws to `fits`; return a row for each law, each point, each history and the ids of each."""
     group = trajectories.group
-    shared = ("source", "family", "dataset", "protocol", "dtype", "ties")
+    shared = ("source", "family", "dataset", "text_hash", "protocol", "dtype", "variant", "ties")
     names = {name: group.names()[name] for name in shared}
     rows: list[Record] = []
     for each in trajectories.laws:
@@ -151,7 +151,7 @@ def keep(store: Store, trajectories: Trajectories) -> list[Record]:
         named = {**names, "size": tokens.of, "along": tokens.along, "k": tokens.k}
         shares = {history.name: share for history, share in tokens.shares.items()}
         counts = {"n_tokens": tokens.n_tokens, **shares, "half_settled_at": tokens.half_settled}
-        rows.append({"kind": "tokens", **named, **counts})
+        rows.append({"kind": "tokens", **named, **counts, "run_ids": group.run_ids})
         axis = "D" if tokens.along == "training" else "S"
         settled = zip(tokens.at, tokens.settled_by, strict=True)
         rows += [{"kind": "settled", **named, axis: at, "share": share} for at, share in settled]
@@ -166,7 +166,7 @@ def _law_row(store: Store, group: TrainingGroup, each: Trajectory) -> Record:
     """The law of a trajectory, which is written to `fits`; nulls where there is none."""
     after = each.after
     if after is None:
-        return {"n_points": len(each.D), "status": each.status.value}
+        return {"n_points": len(each.D), "status": each.status.value, "run_ids": []}
     fit = after.law
     about: dict[str, Any] = {"axis": "D", "warm_up_until": after.D, "is_found": after.is_found, "p": list(after.p)}
     run_ids = [run_id for run in each.runs[after.first :] for run_id in run.run_ids]
@@ -177,6 +177,7 @@ def _law_row(store: Store, group: TrainingGroup, each: Trajectory) -> Record:
     params = fit.params
     return {
         "fit_id": record["fit_id"],
+        "run_ids": record["run_ids"],
         "n_points": fit.n_points,
         "D_first": after.D,
         "is_found": after.is_found,

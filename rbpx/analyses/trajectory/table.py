@@ -31,6 +31,11 @@ def show(results: Sequence[Trajectories]) -> None:
         "way; unstable: changed more than once. Half settled: from there on half of the tokens never change again.",
         (each.status for of in results for each in of.laws),
     )
+    for group in (of.group for of in results):
+        left_out = {"finished models": group.n_other, "checkpoints with the weights of another": group.n_same}
+        named = [f"{n} {what}" for what, n in left_out.items() if n]
+        if named:
+            screen.print(f"{group.title}: left out: {', '.join(named)}.", markup=False, soft_wrap=True)
 
 
 def _print_laws(trajectories: Trajectories) -> None:

@@ -37,6 +37,7 @@ as Markdown, tex gives tables for a paper in the layout of tables 1 and 2, svg a
         "resamples",
         "laws",
         "method",
+        "axis",
         "format",
         "fresh",
         "output",

@@ -43,8 +43,13 @@ def start(job: Job) -> None:
 def reproduced(fit: "Record") -> "Record | None":
     """The constants of a fit, fitted again from what it carries, and how far they are from those it says."""
     from rbpx.analyses.outcomes.law import reproduce_outcomes
+    from rbpx.groups.surface_fits import METHOD, refitted
     from rbpx.laws.power import reproduce
 
+    if fit["method"] == METHOD:
+        surface, params = refitted(fit), fit["params"]
+        stated = {"objective": params["objective"], **{name: ends[0] for name, ends in params["constants"].items()}}
+        return None if surface is None else surface | _furthest(surface, stated)
     if fit["alpha"] is None or not {"starts", "cells"} & set(fit["params"]):
         return None
     stated = {"C": fit["C"], "alpha": fit["alpha"]}
@@ -52,6 +57,11 @@ def reproduced(fit: "Record") -> "Record | None":
         again = reproduce_outcomes(fit["params"])
     else:
         again, stated["E"] = reproduce(fit["params"]), fit["params"]["E"] or 0.0
+    return {**again, **_furthest(again, stated)}
+
+
+def _furthest(again: "Record", stated: "Record") -> "Record":
+    """The largest difference, relative to values above 1."""
     pairs = [(again[name], value) for name, value in stated.items()]
-    difference = max(abs(a - b) / max(abs(b), 1.0) for a, b in pairs if a is not None and b is not None)
-    return {**again, "largest_relative_difference": difference}
+    differences = [abs(a - b) / max(abs(b), 1.0) for a, b in pairs if a is not None and b is not None]
+    return {"largest_relative_difference": max(differences)}

@@ -10,10 +10,12 @@ from typing import Any, Final
 import altair as alt
 
 from rbpx.display.chart.colours import DASHES
+from rbpx.laws.names import Axis
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.prediction import along
 
 __all__ = [
+    "PLACE_TITLES",
     "S_TITLE",
     "colour",
     "curve",
@@ -31,6 +33,12 @@ __all__ = [
 Rows = Sequence[Mapping[str, Any]]
 
 S_TITLE: Final = "S, non-embedding parameters"
+PLACE_TITLES: Final = {  # of what laws are in
+    Axis.S: S_TITLE,
+    Axis.D: "D, training tokens",
+    Axis.C: "C, training FLOPs",
+    Axis.step: "training steps",
+}
 _DIGITS: Final = 5  # of a number in a figure; the table below it has all
 _LEGEND, _SYMBOL = 60, 5  # characters: of a line of a legend, of a symbol with the space beside it
 _STEPS: Final = 12  # of a curve

@@ -4,9 +4,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rbpx.display.numbers import UNKNOWN, number, percent, short
+from rbpx.laws.names import Axis
 from rbpx.status import Status
 
-__all__ = ["Entry", "Sheet", "decimal", "error", "ids", "magnitude", "magnitudes", "named", "span", "state", "whole"]
+__all__ = [
+    "Entry",
+    "Sheet",
+    "decimal",
+    "error",
+    "ids",
+    "magnitude",
+    "magnitudes",
+    "named",
+    "place",
+    "place_column",
+    "span",
+    "state",
+    "whole",
+]
 
 Value = float | str | None
 
@@ -73,6 +88,16 @@ def magnitude(value: float | None) -> Entry:
 def whole(value: float | None) -> Entry:
     """A count, or an imported S, which may be any positive number."""
     return Entry(UNKNOWN if value is None else f"{value:,}", (value,))
+
+
+def place(axis: Axis, x: float | None) -> Entry:
+    """Where a run lies on what laws are in."""
+    return whole(x) if axis is Axis.S else magnitude(x)
+
+
+def place_column(axis: Axis) -> tuple[str, str]:
+    """The heading of such places, and their name for programs."""
+    return axis.value, "non_embedding_params" if axis is Axis.S else axis.value
 
 
 def error(value: float | None) -> Entry:

@@ -22,7 +22,7 @@ from rbpx.laws.surface.kaplan import Kaplan
 from rbpx.laws.surface.names import DELTA, Objective
 from rbpx.laws.surface.objective import ln_likelihood
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.solve import minimise
+from rbpx.laws.surface.solve import RESAMPLE, minimise
 from rbpx.laws.surface.surface import Surface, exponential
 from rbpx.status import Status, first_of, in_order
 
@@ -226,7 +226,7 @@ def _refit(
         usable_B = np.asarray(np.isfinite(ln_y_BN).all(axis=1))
         ln_y_BN = ln_y_BN[usable_B]
     start_BP = np.tile(theta_P, (int(usable_B.sum()), 1))
-    found = minimise(form, runs.x, objective, delta, ln_y_BN, weight_BN[usable_B], start_BP, fixed_P)
+    found = minimise(form, runs.x, objective, delta, ln_y_BN, weight_BN[usable_B], start_BP, fixed_P, end=RESAMPLE)
     theta_BP[usable_B] = np.where(found.converged_B[:, None], found.theta_BP, np.nan)
     return theta_BP
 

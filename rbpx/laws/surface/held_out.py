@@ -18,6 +18,7 @@ __all__ = ["Axis", "Compared", "HeldOut", "compare", "held_out", "largest", "mea
 
 Floats = NDArray[np.float64]
 
+_RESAMPLES: Final = 100  # of the runs that are left, for the interval of one new run
 _SAME: Final = 0.01  # of a logarithm: runs that are within it of the largest are as large
 
 
@@ -80,18 +81,18 @@ def largest(runs: Runs, axis: Axis, flops_per_token: Callable[[Floats], Floats] 
 
 def held_out(
     runs: Runs,
-    axis: Axis,
+    axes: Sequence[Axis],
     form: str = "chinchilla",
     objective: Objective = Objective.log_huber,
     delta: float = DELTA,
     n_resamples: int = 200,
     flops_per_token: Callable[[Floats], Floats] = six_S,
 ) -> tuple[HeldOut, ...]:
-    """Fit without the runs that are largest in an axis, and predict their points, on the same documents.
+    """Fit without the runs that are largest in each axis, and predict their points, on the same documents.
 
     Args:
         runs: the points.
-        axis: S, D or C.
+        axes: of S, D and C; those with the same largest runs share a fit.
         form: as in `fit_surface`.
         objective: as there.
         delta: as there.
@@ -99,18 +100,22 @@ def held_out(
         flops_per_token: of a size.
 
     Returns:
-        A row for each point held out, in the order of the points; none where the rest cannot be fitted.
+        A row for each axis and point held out, in their order; none where the rest cannot be fitted.
     """
-    out_N = largest(runs, axis, flops_per_token)
-    fit = fit_surface(replace(runs.only(~out_N), y_BN=None), form, objective, delta, n_resamples)
-    if fit.surface is None:
-        return ()
+    fits: dict[bytes, SurfaceFit] = {}
     rows = []
-    for i in np.flatnonzero(out_N).tolist():
-        S, D, y = float(runs.S_N[i]), float(runs.D_N[i]), float(runs.y_N[i])
-        predicted = fit.surface.predict(S, D, None if runs.U_N is None else float(runs.U_N[i]), new_run=True)
-        error = math.nan if predicted.value is None else (predicted.value - y) / y
-        rows.append(HeldOut(Axis(axis), S, D, predicted, y, error))
+    for axis in map(Axis, axes):
+        out_N = largest(runs, axis, flops_per_token)
+        if (key := out_N.tobytes()) not in fits:
+            fits[key] = fit_surface(replace(runs.only(~out_N), y_BN=None), form, objective, delta, n_resamples)
+        surface = fits[key].surface
+        if surface is None:
+            continue
+        for i in np.flatnonzero(out_N).tolist():
+            S, D, y = float(runs.S_N[i]), float(runs.D_N[i]), float(runs.y_N[i])
+            predicted = surface.predict(S, D, None if runs.U_N is None else float(runs.U_N[i]), new_run=True)
+            error = math.nan if predicted.value is None else (predicted.value - y) / y
+            rows.append(HeldOut(axis, S, D, predicted, y, error))
     return tuple(rows)
 
 
@@ -126,8 +131,8 @@ def compare(runs: Runs, forms: Sequence[str], n_resamples: int = 200, **options:
     rows = []
     for form in forms:
         fit = fit_surface(runs, form, n_resamples=n_resamples, **options)
-        tests = [row for axis in Axis for row in held_out(runs, axis, form, n_resamples=n_resamples, **options)]
-        rows.append(Compared(fit, tuple(tests)))
+        tests = held_out(runs, tuple(Axis), form, n_resamples=min(n_resamples, _RESAMPLES), **options)
+        rows.append(Compared(fit, tests))
     return tuple(rows)
 
 

@@ -17,13 +17,29 @@ from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.objective import Loss, loss
 from rbpx.laws.surface.runs import Coordinates
 
-__all__ = ["Found", "minimise"]
+__all__ = ["POINT", "RESAMPLE", "End", "Found", "minimise"]
 
 Floats = NDArray[np.float64]
 
-_LEFT: Final = 1e-9  # of the objective: when a step promises less, the search has ended
-_STANDSTILL: Final = 1e-12  # of the objective: a step that gains less gains nothing
-_MOST_IDLE: Final = 30  # steps in a row that gain nothing, from the smallest damping to the largest and beyond
+
+@dataclass(frozen=True)
+class End:
+    """When a search has ended.
+
+    Attributes:
+        left: share of the objective: a step that promises less ends it.
+        standstill: share of the objective: a step that gains less gains nothing.
+        most_idle: steps in a row that gain nothing; 30 go from the smallest damping to the largest and beyond.
+    """
+
+    left: float
+    standstill: float
+    most_idle: int
+
+
+POINT: Final = End(1e-9, 1e-12, 30)
+# A ten-millionth of the objective of 20 points is a few thousandths of a standard deviation of a constant.
+RESAMPLE: Final = End(1e-7, 1e-7, 10)
 _ROUNDING: Final = 1e-25  # of an objective: points lie on the surface
 
 
@@ -52,6 +68,7 @@ def minimise(
     start_BP: Floats,
     fixed_P: NDArray[np.bool_],
     most_steps: int = 1000,
+    end: End = POINT,
 ) -> Found:
     """Minimise the objective from each start, downhill at every step.
 
@@ -65,6 +82,7 @@ def minimise(
         start_BP: where each search starts.
         fixed_P: the numbers that stay as they are.
         most_steps: after which a search is ended.
+        end: when it has ended by itself.
     """
     B = len(start_BP)
     theta_BP, total_B, converged_B = start_BP.copy(), np.full(B, np.inf), np.zeros(B, dtype=bool)
@@ -77,8 +95,8 @@ def minimise(
         new_BP = np.clip(now_BP + step_BP, form.lower_P, form.upper_P)
         new_losses, new_J_BPN, new_B = _at(form, x, objective, delta, ln_y_BN, weight_BN, new_BP)
         better_B = new_B <= now_B
-        idle_B = np.where(now_B - new_B > _STANDSTILL * now_B, 0, idle_B + 1)
-        done_B = (left_to_gain_B <= _LEFT * now_B) | (now_B <= _ROUNDING) | (idle_B > _MOST_IDLE)
+        idle_B = np.where(now_B - new_B > end.standstill * now_B, 0, idle_B + 1)
+        done_B = (left_to_gain_B <= end.left * now_B) | (now_B <= _ROUNDING) | (idle_B > end.most_idle)
         now_BP, now_B = np.where(better_B[:, None], new_BP, now_BP), np.where(better_B, new_B, now_B)
         J_BPN = np.where(better_B[:, None, None], new_J_BPN, J_BPN)
         losses = Loss(*(np.where(better_B[:, None], getattr(new_losses, n), getattr(losses, n)) for n in _PARTS))
