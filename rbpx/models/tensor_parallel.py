@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
 
 from rbpx.errors import RbpxError
 from rbpx.ranks.split_vocabulary import VocabularyPart
@@ -99,7 +100,7 @@ def tensor_group(size: int, device: torch.device) -> TensorGroup:
             f"parallel.tensor={size} does not divide the {n_processes} processes of this launch; launch a multiple"
         )
     shape = (1, n_processes // size, 1, size)
-    return TensorGroup(torch.distributed.init_device_mesh(device.type, shape, mesh_dim_names=_MESH), device)
+    return TensorGroup(init_device_mesh(device.type, shape, mesh_dim_names=_MESH), device)
 
 
 def load_split(folder: Path, group: TensorGroup, **options: Any) -> tuple[Any, Any]:
@@ -118,7 +119,7 @@ def load_split(folder: Path, group: TensorGroup, **options: Any) -> tuple[Any, A
     from transformers.distributed.utils import TransformersDeviceMesh
 
     config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    plain: Any = AutoModelForCausalLM._model_mapping[type(config)]  # type: ignore[attr-defined]
+    plain: Any = AutoModelForCausalLM._model_mapping[type(config)]
     text = config.get_text_config(decoder=True)
     _check_heads(text, group.size)
     plan = dict(_OPT_PLAN) if config.model_type == "opt" else {}
@@ -133,7 +134,7 @@ def load_split(folder: Path, group: TensorGroup, **options: Any) -> tuple[Any, A
 
     # transformers makes a mesh of all processes; groups beside each other need ours. Its name stays that of the class,
     # by which transformers finds how the names of weights changed.
-    ours = type(
+    ours: Any = type(
         plain.__name__,
         (plain,),
         {"prepare_distribute_model": classmethod(on_our_mesh), "__module__": plain.__module__},
@@ -175,10 +176,11 @@ def part_of_head(head: nn.Module, group: TensorGroup, vocab_size: int) -> tuple[
     """
     from torch.distributed.tensor import DTensor
 
-    if not isinstance(head, nn.Linear):
+    if type(head) is not nn.Linear:
         raise RbpxError(f"its head, a {type(head).__name__}, cannot be split over processes; drop parallel=")
     weight_vD: Tensor = head.weight.detach()
-    bias_v: Tensor | None = None if head.bias is None else head.bias.detach()
+    bias: Tensor | None = getattr(head, "bias", None)
+    bias_v = None if bias is None else bias.detach()
     if isinstance(weight_vD, DTensor):
         weight_vD = weight_vD.to_local()
         bias_v = bias_v.to_local() if isinstance(bias_v, DTensor) else bias_v
