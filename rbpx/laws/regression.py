@@ -128,7 +128,7 @@ def _with(regression: Regression, **changes: Any) -> Regression:
 
 def _search(x_N: Floats, ln_y_N: Floats, start: tuple[float, ...], scale: float | None = None) -> Regression:
     """Search by lmfit from one start: named parameters, E kept at 0 or above, Huber's loss where there is a scale."""
-    import lmfit  # half a second, which a law without an offset does not need
+    from rbpx.laws.light_lmfit import lmfit  # a third of a second, which a law without an offset does not need
 
     parameters = lmfit.Parameters()
     for name, value in zip(NAMES, start, strict=False):
