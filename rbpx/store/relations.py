@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from pyarrow.fs import LocalFileSystem
 
 from rbpx.store import schema
 from rbpx.store.integrity import sound_files, sound_runs, warn_of_losses
+from rbpx.store.known_rows import Stamps, known_rows
 from rbpx.store.messages import warn_damage
 from rbpx.store.store import Record, Store
 
@@ -66,6 +68,26 @@ def table(store: Store, relation: str) -> pa.Table:
     if relation == "runs":
         return _table(_run_rows(store), schema.RUNS)
     return _table(list(store.records(relation)), BY_RECORD[relation])
+
+
+def record_tables(store: Store, stamps: Mapping[str, Stamps]) -> dict[str, pa.Table]:
+    """`fits`, `rank_fits` and `failures` as tables, in name order; only those are read that the index does not have.
+
+    Args:
+        store: the store.
+        stamps: of all records of each, taken before.
+    """
+    known, tables = known_rows(store, stamps), {}
+    for relation, columns in BY_RECORD.items():
+        names, rows = known.get(relation, ([], columns.empty_table()))
+        had = set(names)
+        others = {name: store.record(relation, name) for name in stamps[relation] if name not in had}
+        read = {name: record for name, record in others.items() if record is not None}
+        at = {name: place for place, name in enumerate([*names, *read])}
+        both = pa.concat_tables([rows, _table(list(read.values()), columns)])
+        order = pa.array([at[name] for name in stamps[relation] if name in at], pa.int64())
+        tables[relation] = both.take(order)
+    return tables
 
 
 def _run_rows(store: Store) -> list[Record]:
