@@ -87,7 +87,8 @@ def fit_power_law(
             [B, N]. Rows with a value that is not positive and finite are left out and counted. There is no interval
             if fewer than 20 rows are left.
         method: how ln y is regressed on ln S.
-        backtests: whether to fit once more without the largest size; if not, backtest_error is None.
+        backtests: whether to fit once more without the largest size, and to find the interval of R2, as for a law that
+            is shown; if not, these are None.
 
     Returns:
         The fit. Its status is too_few_sizes below 3 different sizes (4 for `offset`), not_positive if a y is not
@@ -199,7 +200,7 @@ def _fit(
     ends: Ends = (None, None)
     more: dict[str, Any] = {"interval": None}
     if has_interval:
-        ends, more = intervals(regression, spread, x_N, ln_y_N, ln_S_ref, r2, method)
+        ends, more = intervals(regression, spread, x_N, ln_y_N, ln_S_ref, r2 if backtests else None, method)
     return PowerLawFit(
         C=exp_or_none(ln_C_ref + alpha * ln_S_ref),
         alpha=alpha,

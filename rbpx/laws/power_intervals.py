@@ -41,10 +41,13 @@ def intervals(
     x_N: Floats,
     ln_y_N: Floats,
     ln_S_ref: float,
-    r2: float,
+    r2: float | None,
     method: Method,
 ) -> tuple[Ends, dict[str, Any]]:
-    """The 95 % interval of alpha, and every other interval and standard deviation as entries of params."""
+    """The 95 % interval of alpha, and every other interval and standard deviation as entries of params.
+
+    Without an r2 there is none of it.
+    """
     n_more = len(regression.theta_P) - 2
     of_alpha_P, of_ln_C_P = np.array([0.0, 1.0, *[0.0] * n_more]), np.array([1.0, ln_S_ref, *[0.0] * n_more])
     alpha, ln_C = float(regression.theta_P[1]), float(of_ln_C_P @ regression.theta_P)
@@ -62,8 +65,10 @@ def intervals(
         if E_hi is not None:
             E_lo, E_hi = reaching(float(regression.theta_P[2]), (E_lo or 0.0, E_hi))
     C_lo, C_hi = map(exp_or_none, ln_C_ends)
-    linear = method in (Method.ols, Method.weighted)
-    r2_lo, r2_hi = reaching(r2, r2_interval(r2, len(regression.residual_N))) if linear and r2 < 1 else (None, None)
+    r2_lo: float | None = None
+    r2_hi: float | None = None
+    if method in (Method.ols, Method.weighted) and r2 is not None and r2 < 1:
+        r2_lo, r2_hi = reaching(r2, r2_interval(r2, len(regression.residual_N)))
     more: dict[str, Any] = {
         "interval": "documents and models" if spread.knows_text else "models",
         "C_lo": C_lo,
