@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.batch import Searching
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import reaching
 from rbpx.laws.names import Method
@@ -25,11 +26,11 @@ Ends = tuple[float | None, float | None]
 
 def parameter_uncertainty(
     regression: Regression, method: Method, x_N: Floats, ln_y_N: Floats, ln_y_BN: Floats | None
-) -> Uncertainty:
+) -> Searching[Uncertainty]:
     """The uncertainty of a regression; resamples whose refit does not converge are left out."""
     refits = None
     if ln_y_BN is not None:
-        theta_BP = refit(regression, method, x_N, ln_y_BN)
+        theta_BP = yield from refit(regression, method, x_N, ln_y_BN)
         ended_B = np.isfinite(theta_BP).all(axis=1)
         refits = (theta_BP[ended_B], ln_y_BN[ended_B] - ln_y_N)
     return uncertainty(regression, refits, x_N)
@@ -43,7 +44,7 @@ def intervals(
     ln_S_ref: float,
     r2: float | None,
     method: Method,
-) -> tuple[Ends, dict[str, Any]]:
+) -> Searching[tuple[Ends, dict[str, Any]]]:
     """The 95 % interval of alpha, and every other interval and standard deviation as entries of params.
 
     Without an r2 there is none of it.
@@ -57,7 +58,7 @@ def intervals(
     E_lo: float | None = None
     E_hi: float | None = None
     if method is Method.offset:
-        valley = offset_ends(x_N, ln_y_N, regression.theta_P, spread, ln_S_ref)
+        valley = yield from offset_ends(x_N, ln_y_N, regression.theta_P, spread, ln_S_ref)
         ends, ln_C_ends = valley.alpha, valley.ln_C
         E_lo, E_hi = valley.E
         if None not in ln_C_ends:  # the valley may turn, so that an end of alpha is none of C
