@@ -106,7 +106,7 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
         best = _search(x_N, ln_y_N, (yield from _best_offset(x_N, ln_y_N, np.array(starts))))
         if best.theta_P[2] > _AT_BOUND * float(np.exp(ln_y_N.min())):
             return _with(best, starts=starts)
-        plain = _search(x_N, ln_y_N, _line(x_N, ln_y_N))  # the same search with E fixed at 0
+        plain = _regression(x_N, ln_y_N, np.array(_line(x_N, ln_y_N)), np.ones(len(x_N)))  # the same with E fixed at 0
         return _with(
             plain,
             theta_P=np.append(plain.theta_P, 0.0),
