@@ -6,16 +6,19 @@ reading the columns. The last column is the growth: the slope of the logarithm o
 that of the rows; 1 is linear. Before anything is timed, RBP_k of one group as `fit` gives it is compared with counts of
 plain numpy, and `rank_counts` against the tokens.
 
-    python benchmarks/analysis.py --store FOLDER [--rows 1e6 1e7 1e8] [--everything]
+    python benchmarks/analysis.py --store FOLDER [--rows 1e6 1e7 1e8] [--everything] [--demo STORE]
 
 The stores (large_store.py) are made below FOLDER, once: 100 million rows take 0.6 GB and a minute. `--everything` adds
-the verbs over all 192 runs, which take minutes.
+the verbs over all 192 runs, which take minutes. Every question is one that was not asked before, so no answer is kept.
+
+`--demo` prints a table of its own, of a copy of the store of `make demo`: each command asked first, and asked again.
 """
 
 import argparse
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -160,7 +163,40 @@ def _everything(*place: str) -> list[tuple[str, Cost]]:
         ("`fit` of all 24 groups, all laws, 7 k", command("fit", *place)),
         ("`ranks` of all 24 groups", command("ranks", *place)),
         ("`emergence` of all 24 groups", command("emergence", *place)),
+        ("`report`", command("report", *place, "--output", os.devnull)),
     ]
+
+
+ASKED = {
+    "`fit`": ("fit",),
+    "`predict`": ("predict",),
+    "`emergence`": ("emergence",),
+    "`ranks`": ("ranks",),
+    "`report`": ("report", "--output", os.devnull),
+    '`sql "FROM runs"`': ("sql", "FROM runs"),
+    "`run`, all measured": ("run", "dataset=stdlib"),
+}
+TINY = ("measure", "size=3k", "dataset=pydoc", "limit=64")
+
+
+def demo(made: Path) -> None:
+    """Print what the commands of a user cost on a copy of the demo's store, asked first and again."""
+    with tempfile.TemporaryDirectory() as place:
+        store = Store(Path(shutil.copytree(made, Path(place) / "store")))
+        tokens = files(store, "tokens")
+        total = ", ".join(f"sum({name})" for name in COLUMNS)
+        reading = here(lambda: duckdb.sql(f"SELECT {total} FROM read_parquet({tokens})").fetchall())
+        forget(store)
+        command("status", "--store", str(store.root))
+        print(f"| the demo's {len(tokens)} runs | first: s | CPU s | MiB | CPU / reading | again: s | CPU s |")
+        print("|---|---|---|---|---|---|---|")
+        print(f"| {READING} | {_cells(reading, reading)} | | |")
+        for name, words in ASKED.items():
+            first, again = (command(*words, "--store", str(store.root)) for _ in range(2))
+            print(f"| {name} | {_cells(first, reading)} | {again.wall_s:.2f} | {again.cpu_s:.2f} |", flush=True)
+        command(*TINY, "--store", f"{place}/first")  # compiles the kernels, once a machine
+        tiny = command(*TINY, "--store", f"{place}/tiny")
+        print(f"| `{' '.join(TINY)}` in an empty store | {_cells(tiny, reading)} | | |", flush=True)
 
 
 def read(paths: Sequence[str], columns: Sequence[str]) -> None:
@@ -183,9 +219,10 @@ def bootstrap(store: Store) -> Cost:
 
 
 def forget(store: Store) -> None:
-    """What a store remembers of earlier commands: the index, and which of its files were found intact."""
+    """What a store remembers of earlier commands: the index, which of its files were found intact, and answers."""
     for name in ("rbpx.duckdb", ".checked.json"):
         (store.root / name).unlink(missing_ok=True)
+    shutil.rmtree(store.root / "answers", ignore_errors=True)
 
 
 def start() -> Cost:
@@ -196,12 +233,21 @@ def start() -> Cost:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     words = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    words.add_argument("--store", type=Path, required=True, help="folder for the stores")
+    words.add_argument("--store", type=Path, help="folder for the stores; none for the demo alone")
+    words.add_argument("--demo", type=Path, help="the store of `make demo`, which is copied")
     words.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7, 1e8], help="tokens in all")
     words.add_argument("--everything", action="store_true", help="the verbs over all 192 runs too")
     options = words.parse_args()
+    if options.demo is not None:
+        demo(options.demo)
+    if options.store is not None:
+        large(options)
+
+
+def large(options: argparse.Namespace) -> None:
+    """Print the table of the drawn stores."""
     costs_by_store = []
     for n_rows in options.rows:
         store = large_store(options.store, round(n_rows))

@@ -13,6 +13,7 @@ from rbpx.config.request import Request
 from rbpx.display.progress import counted
 from rbpx.errors import RbpxError
 from rbpx.groups.along import select_along
+from rbpx.groups.document_ranks import document_ranks_kept
 from rbpx.groups.selection import Group, select, select_alike, select_runs, with_enough_sizes
 from rbpx.groups.trainings import select_trainings
 from rbpx.laws.names import Axis
@@ -69,7 +70,7 @@ def answer(
         request = alike[0][0]
         store = open_filled(request.store)
         limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
-        with connect(store, with_fits=False, limits=limits) as connection:
+        with document_ranks_kept(), connect(store, with_fits=False, limits=limits) as connection:
             groups: list[Group] = []
             for each, cell_keys in alike:
                 selected = _selected(connection, question, each, cell_keys)

@@ -11,7 +11,7 @@ from rbpx.files.digest import digest
 from rbpx.groups.points import Points
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.backtest import Backtest, backtest
-from rbpx.laws.form import FormVerdict, compare_forms
+from rbpx.laws.form import FormVerdict, compare_forms_of
 from rbpx.laws.names import Axis, Method
 from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
 from rbpx.laws.quantity import quantity
@@ -51,17 +51,42 @@ class Law:
     backtests: tuple[Backtest, ...] = ()
 
 
-def fit_points(points: Points, method: Method, compares: bool = False) -> Law:
-    """Fit one law to its points, judge it by `rbpx.laws.verdict`, and compare forms if asked to.
+def fit_points(points: Points, method: Method) -> Law:
+    """Fit one law to its points and judge it by `rbpx.laws.verdict`.
 
     A doubt known beforehand is one of its reasons, or prevents the fit.
     """
-    if points.doubt in (Status.not_known, Status.beyond_vocabulary):
-        fit = with_reasons(fit_power_law(points.S_N, points.y_N), (points.doubt,))
-        return Law(points.law, points.k, method, fit, None, points.runs)
-    y_BN = None if points.doubt is Status.one_document else points.y_BN
-    fit = _fit_smallest(points, method, y_BN, len(points.runs), backtests=True)
-    choice = compare_forms(fit, None if y_BN is None else np.abs(y_BN)) if compares and method is Method.ols else None
+    (law,) = fit_all([points], method, compares=False)
+    return law
+
+
+def fit_all(series: Sequence[Points], method: Method, compares: bool = True) -> list[Law]:
+    """Fit laws, each as `fit_points`, and compare their forms where the method is ordinary least squares."""
+    is_known = [points.doubt not in (Status.not_known, Status.beyond_vocabulary) for points in series]
+    known = [points for points, knows in zip(series, is_known, strict=True) if knows]
+    fits = [_fit_smallest(points, method, _resampled(points), len(points.runs), backtests=True) for points in known]
+    choices: list[FormVerdict | None] = [None] * len(known)
+    if compares and method is Method.ols:
+        sizes_of = [None if (y_BN := _resampled(points)) is None else np.abs(y_BN) for points in known]
+        choices = compare_forms_of(list(zip(fits, sizes_of, strict=True)))
+    fitted = iter(zip(fits, choices, strict=True))
+    return [
+        _judged(points, method, *next(fitted)) if knows else _unfitted(points, method)
+        for points, knows in zip(series, is_known, strict=True)
+    ]
+
+
+def _resampled(points: Points) -> Floats | None:
+    return None if points.doubt is Status.one_document else points.y_BN
+
+
+def _unfitted(points: Points, method: Method) -> Law:
+    fit = with_reasons(fit_power_law(points.S_N, points.y_N), (points.doubt,) if points.doubt else ())
+    return Law(points.law, points.k, method, fit, None, points.runs)
+
+
+def _judged(points: Points, method: Method, fit: PowerLawFit, choice: FormVerdict | None) -> Law:
+    y_BN = _resampled(points)
     # The larger model was measured on the same documents; an offset is slow to fit to all their resamples again.
     kept_BN = None if method is Method.offset else y_BN
     tests = backtest(lambda m: _fit_smallest(points, method, kept_BN, m), points.S_N, points.y_N.tolist())

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rbpx.laws.over_forms import average_forms
+from rbpx.laws.over_forms import predict_over_forms
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.prediction import Prediction, outside, predict
 
@@ -66,9 +66,9 @@ def backtest_over_forms(S: Sequence[float], y: Sequence[float]) -> tuple[Backtes
     """The same for the prediction over forms (`rbpx.laws.over_forms`); none where the y have no law."""
     tests = []
     for m in _whole_sizes(S):
-        answers = average_forms(S[:m], y[:m], S[m:])
-        for answer, value in zip(answers or (), y[m:], strict=False):
-            predicted = Prediction(answer.S, answer.y, answer.lo, answer.hi, outside(answer.S, S[:m]))
+        answers = predict_over_forms(S[:m], y[:m], S[m:])
+        for at, answer, value in zip(S[m:], answers or (), y[m:], strict=False):
+            predicted = Prediction(at, answer.y, answer.lo, answer.hi, outside(at, S[:m]))
             tests.append(_compare(m, predicted, value))
     return tuple(tests)
 

@@ -4,17 +4,17 @@ y = C S^(-alpha) is y = E + C S^(-alpha) with E = 0. So the question is what the
 leaves out 0 calls for the offset, one that contains only small offsets for the power law, any other for neither.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
 from numpy.typing import ArrayLike
 
-from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.power import PowerLawFit, fit_offsets
 from rbpx.status import Status
 
-__all__ = ["Form", "FormVerdict", "compare_forms"]
+__all__ = ["Form", "FormVerdict", "compare_forms", "compare_forms_of"]
 
 NEGLIGIBLE: Final = 0.05  # of the smallest y: an offset below it moves no prediction that one would make
 
@@ -62,11 +62,23 @@ def compare_forms(power: PowerLawFit, y_resampled: ArrayLike | None = None) -> F
     Returns:
         The verdict; None where no law falls with size, or there are fewer than the 4 sizes that an offset needs.
     """
-    if power.status is not Status.ok or power.alpha is None or power.alpha <= 0:
-        return None
-    points = power.params
-    y = [points["sign"] * value for value in points["y"]]
-    offset = fit_power_law(points["S"], y, y_resampled, Method.offset, backtests=False)
+    (verdict,) = compare_forms_of([(power, y_resampled)])
+    return verdict
+
+
+def compare_forms_of(laws: Sequence[tuple[PowerLawFit, ArrayLike | None]]) -> list[FormVerdict | None]:
+    """The verdicts on many laws; `compare_forms` says of what."""
+    falls = [power.status is Status.ok and power.alpha is not None and power.alpha > 0 for power, _ in laws]
+    falling = [law for law, does in zip(laws, falls, strict=True) if does]
+    offsets = iter(fit_offsets([(power.params["S"], _positive(power), resampled) for power, resampled in falling]))
+    return [_verdict(power, next(offsets)) if does else None for (power, _), does in zip(laws, falls, strict=True)]
+
+
+def _positive(power: PowerLawFit) -> list[float]:
+    return [power.params["sign"] * value for value in power.params["y"]]
+
+
+def _verdict(power: PowerLawFit, offset: PowerLawFit) -> FormVerdict | None:
     if offset.status is Status.too_few_sizes:
         return None
     if offset.alpha is None:
@@ -75,7 +87,7 @@ def compare_forms(power: PowerLawFit, y_resampled: ArrayLike | None = None) -> F
     form = Form.either
     if E_lo is not None and E_lo > 0:
         form = Form.offset
-    elif E_hi is not None and E_hi <= NEGLIGIBLE * min(y):
+    elif E_hi is not None and E_hi <= NEGLIGIBLE * min(_positive(power)):
         form = Form.power
     differences = [
         None if a is None or b is None else a - b for a, b in ((power.aic, offset.aic), (power.bic, offset.bic))

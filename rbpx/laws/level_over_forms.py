@@ -15,10 +15,9 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
-from rbpx.laws.form_fits import FormFits
 from rbpx.laws.over_forms import TAILS, fit_over_forms
+from rbpx.laws.roots import roots
 
 __all__ = ["SEARCHED", "Reached", "reach_over_forms"]
 
@@ -26,7 +25,7 @@ Floats = NDArray[np.float64]
 
 SEARCHED: Final = 1e6  # times outside the sizes; farther than any ladder says anything
 _STEP: Final = math.log(10) / 10  # of the search, in ln S
-_CLOSE: Final = 1e-9  # in ln S
+_CLOSE: Final = 1e-12  # in ln S
 
 
 @dataclass(frozen=True)
@@ -61,27 +60,29 @@ def reach_over_forms(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> lis
     x_N = fits.grid.x_N
     far = math.log(SEARCHED)
     x_T = np.arange(x_N[0] - far, x_N[-1] + far + _STEP, _STEP)
-    ln_levels = np.log(levels)
+    ln_level_L = np.log(levels)
     mixture = fits.at(x_T)
-    return [_reached(fits, x_T, mixture.below(ln_level)[0], float(ln_level)) for ln_level in ln_levels]
+    passed = [_passed(mixture.below(ln_level)[0]) for ln_level in ln_level_L]
+    # All that lie between two sizes are searched at once.
+    ends = [(at, t, tail) for at, of_level in enumerate(passed) for t, tail in zip(of_level, TAILS, strict=True)]
+    inner = [(at, t, tail) for at, t, tail in ends if 0 < t < len(x_T)]
+    level_R, t_R = (np.array(column, dtype=np.intp) for column in ([i[0] for i in inner], [i[1] for i in inner]))
+    tail_R = np.array([tail for *_, tail in inner])
+    ln_S_R = roots(lambda x_R: fits.at(x_R).below(ln_level_L[level_R])[0] - tail_R, x_T[t_R - 1], x_T[t_R], _CLOSE)
+    found = {(at, tail): float(ln_S) for (at, _, tail), ln_S in zip(inner, ln_S_R, strict=True)}
+    return [Reached(*(found.get((at, tail)) for tail in TAILS)) for at in range(len(levels))]
 
 
-def _reached(fits: FormFits, x_T: Floats, below_T: Floats, ln_level: float) -> Reached:
-    """Where the probability of less than the level passes the tails; it rises with S, but need not do so throughout."""
+def _passed(below_T: Floats) -> list[int]:
+    """The size before which the probability of less than a level passes each of the tails; 0 or T where none is.
+
+    It rises with S, but need not do so throughout: the first size that is as likely below as above the level, the first
+    at which the level is inside the interval, and the one behind the last.
+    """
     middle, lower, upper = TAILS
 
-    def root(tail: float, t: int) -> float | None:
-        """Where the probability is `tail`, between the sizes t - 1 and t."""
-        if not 0 < t < len(x_T):
-            return None
-        if below_T[t] == tail:
-            return float(x_T[t])
-        return float(
-            brentq(lambda x: fits.at(np.array([x])).below(ln_level)[0, 0] - tail, x_T[t - 1], x_T[t], xtol=_CLOSE)
-        )
-
     def first(tail: float) -> int:
-        return int(np.argmax(below_T >= tail)) if np.any(below_T >= tail) else len(x_T)
+        return int(np.argmax(below_T >= tail)) if np.any(below_T >= tail) else len(below_T)
 
-    last = len(x_T) - int(np.argmax(below_T[::-1] < upper)) if np.any(below_T < upper) else 0
-    return Reached(root(middle, first(middle)), root(lower, first(lower)), root(upper, last))
+    last = len(below_T) - int(np.argmax(below_T[::-1] < upper)) if np.any(below_T < upper) else 0
+    return [first(middle), first(lower), last]

@@ -29,6 +29,7 @@ __all__ = [
     "below_batch",
     "fit_over_forms",
     "predict_batch",
+    "predict_over_forms",
 ]
 
 Floats = NDArray[np.float64]
@@ -40,7 +41,7 @@ TAILS: Final = (0.5, (1 - LEVEL) / 2, (1 + LEVEL) / 2)  # of the median and both
 
 @dataclass(frozen=True)
 class Within:
-    """Median and 95 % interval if a single form counted."""
+    """Median and 95 % interval; of `Averaged.within`, if a single form counted."""
 
     y: float
     lo: float
@@ -85,28 +86,34 @@ def average_forms(S: ArrayLike, y: ArrayLike, targets: Sequence[float]) -> list[
     fits = fit_over_forms(S, y)
     if fits is None:
         return None
-    sign = -1.0 if np.asarray(y)[0] < 0 else 1.0
     shape_G, weight_G = fits.grid.shape_G, fits.weight_BG[0]
     weights = {shape: float(weight_G[shape_G == shape].sum()) for shape in Shape}
     correlated = float(weight_G[fits.grid.rho_G > 0].sum())
     mixture = fits.at(np.log(np.asarray(targets, dtype=np.float64)))
-    over_T3 = _ends(mixture)[0]
-    within = {shape: _ends(mixture.only(shape_G == shape))[0] for shape, weight in weights.items() if weight > 0}
-
-    def answer(y_3: Floats) -> Within:
-        middle, *ends = (sign * y_3).tolist()
-        return Within(middle, *sorted(ends))
-
+    over = _answers(mixture, y)
+    within = {shape: _answers(mixture.only(shape_G == shape), y) for shape, weight in weights.items() if weight > 0}
     return [
         Averaged(
             S_new,
-            **vars(answer(over_T3[t])),
+            **vars(over[t]),
             weights=weights,
             correlated=correlated,
-            within={shape: answer(of_T3[t]) for shape, of_T3 in within.items()},
+            within={shape: of_shape[t] for shape, of_shape in within.items()},
         )
         for t, S_new in enumerate(targets)
     ]
+
+
+def predict_over_forms(S: ArrayLike, y: ArrayLike, targets: Sequence[float]) -> list[Within] | None:
+    """The median and the interval of `average_forms` alone, without what each form says; None as there."""
+    fits = fit_over_forms(S, y)
+    return None if fits is None else _answers(fits.at(np.log(np.asarray(targets, dtype=np.float64))), y)
+
+
+def _answers(mixture: TMixture, y: ArrayLike) -> list[Within]:
+    """The answer of a mixture at each target, with the sign of the y."""
+    sign = -1.0 if np.asarray(y)[0] < 0 else 1.0
+    return [Within(middle, *sorted(ends)) for middle, *ends in (sign * _ends(mixture)[0]).tolist()]
 
 
 def fit_over_forms(S: ArrayLike, y: ArrayLike) -> FormFits | None:

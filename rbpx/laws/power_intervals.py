@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.batch import Searching
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import reaching
 from rbpx.laws.names import Method
@@ -25,11 +26,11 @@ Ends = tuple[float | None, float | None]
 
 def parameter_uncertainty(
     regression: Regression, method: Method, x_N: Floats, ln_y_N: Floats, ln_y_BN: Floats | None
-) -> Uncertainty:
+) -> Searching[Uncertainty]:
     """The uncertainty of a regression; resamples whose refit does not converge are left out."""
     refits = None
     if ln_y_BN is not None:
-        theta_BP = refit(regression, method, x_N, ln_y_BN)
+        theta_BP = yield from refit(regression, method, x_N, ln_y_BN)
         ended_B = np.isfinite(theta_BP).all(axis=1)
         refits = (theta_BP[ended_B], ln_y_BN[ended_B] - ln_y_N)
     return uncertainty(regression, refits, x_N)
@@ -41,10 +42,13 @@ def intervals(
     x_N: Floats,
     ln_y_N: Floats,
     ln_S_ref: float,
-    r2: float,
+    r2: float | None,
     method: Method,
-) -> tuple[Ends, dict[str, Any]]:
-    """The 95 % interval of alpha, and every other interval and standard deviation as entries of params."""
+) -> Searching[tuple[Ends, dict[str, Any]]]:
+    """The 95 % interval of alpha, and every other interval and standard deviation as entries of params.
+
+    Without an r2 there is none of it.
+    """
     n_more = len(regression.theta_P) - 2
     of_alpha_P, of_ln_C_P = np.array([0.0, 1.0, *[0.0] * n_more]), np.array([1.0, ln_S_ref, *[0.0] * n_more])
     alpha, ln_C = float(regression.theta_P[1]), float(of_ln_C_P @ regression.theta_P)
@@ -54,7 +58,7 @@ def intervals(
     E_lo: float | None = None
     E_hi: float | None = None
     if method is Method.offset:
-        valley = offset_ends(x_N, ln_y_N, regression.theta_P, spread, ln_S_ref)
+        valley = yield from offset_ends(x_N, ln_y_N, regression.theta_P, spread, ln_S_ref)
         ends, ln_C_ends = valley.alpha, valley.ln_C
         E_lo, E_hi = valley.E
         if None not in ln_C_ends:  # the valley may turn, so that an end of alpha is none of C
@@ -62,8 +66,10 @@ def intervals(
         if E_hi is not None:
             E_lo, E_hi = reaching(float(regression.theta_P[2]), (E_lo or 0.0, E_hi))
     C_lo, C_hi = map(exp_or_none, ln_C_ends)
-    linear = method in (Method.ols, Method.weighted)
-    r2_lo, r2_hi = reaching(r2, r2_interval(r2, len(regression.residual_N))) if linear and r2 < 1 else (None, None)
+    r2_lo: float | None = None
+    r2_hi: float | None = None
+    if method in (Method.ols, Method.weighted) and r2 is not None and r2 < 1:
+        r2_lo, r2_hi = reaching(r2, r2_interval(r2, len(regression.residual_N)))
     more: dict[str, Any] = {
         "interval": "documents and models" if spread.knows_text else "models",
         "C_lo": C_lo,

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.batch import Searching
 from rbpx.laws.interval import student_t
 from rbpx.laws.regression import profile_offset
 from rbpx.laws.uncertainty import Uncertainty
@@ -38,7 +39,9 @@ class OffsetEnds:
     E: Ends
 
 
-def offset_ends(x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertainty, ln_S_ref: float) -> OffsetEnds:
+def offset_ends(
+    x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertainty, ln_S_ref: float
+) -> Searching[OffsetEnds]:
     """The intervals of alpha, ln C and E.
 
     Args:
@@ -56,7 +59,7 @@ def offset_ends(x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertaint
     alpha_G = alpha + width * _REACH
     alpha_G = alpha_G[(np.abs(alpha_G) <= max(_STEEPEST, abs(alpha))) | (_REACH == 0)]
     best = int(np.argmin(np.abs(alpha_G - alpha)))
-    theta_GP, ss_G = profile_offset(x_N, ln_y_N, theta_P, alpha_G)
+    theta_GP, ss_G = yield from profile_offset(x_N, ln_y_N, theta_P, alpha_G)
     limit = spread.scatter**2 * (spread.dof + student_t(spread.dof) ** 2)
     down, up = _crossing(ss_G[best::-1], limit), _crossing(ss_G[best:], limit)
     of_alpha, of_ln_C, of_E = (

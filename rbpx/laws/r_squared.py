@@ -1,9 +1,10 @@
 """The 95 % interval of the R2 of a law, from its value and the number of sizes."""
 
-from scipy.optimize import brentq
+import numpy as np
 from scipy.special import gammaincinv, ncfdtr
 
 from rbpx.laws.interval import LEVEL
+from rbpx.laws.roots import roots
 
 __all__ = ["r2_interval"]
 
@@ -24,13 +25,14 @@ def r2_interval(r2: float, n: int) -> tuple[float, float]:
         lo, hi = (F / dof * 2 * float(gammaincinv(dof / 2, q)) for q in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
         return lo / (lo + n), hi / (hi + n)
 
-    def at(probability: float) -> float:
-        if ncfdtr(1, dof, 0.0, F) <= probability:
-            return 0.0
-        high = max(F, 1.0)
-        while ncfdtr(1, dof, high, F) > probability:
-            high *= 2
-        noncentrality = brentq(lambda nc: float(ncfdtr(1, dof, nc, F)) - probability, 0.0, high)
-        return float(noncentrality / (noncentrality + n))
-
-    return at((1 + LEVEL) / 2), at((1 - LEVEL) / 2)
+    tails = np.array([(1 + LEVEL) / 2, (1 - LEVEL) / 2])
+    some = tails < ncfdtr(1, dof, 0.0, F)  # else even no noncentrality at all leaves F below its quantile
+    high = max(F, 1.0)
+    while ncfdtr(1, dof, high, F) > tails[1]:
+        high *= 2
+    noncentrality = np.zeros(2)
+    noncentrality[some] = roots(
+        lambda nc: ncfdtr(1, dof, nc, F) - tails[some], np.zeros(some.sum()), np.full(some.sum(), high), 0.0
+    )
+    lo, hi = (noncentrality / (noncentrality + n)).tolist()
+    return lo, hi

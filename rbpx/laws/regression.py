@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.batch import HUBER, huber_lines, huber_weight, offset_residuals, search_offset
+from rbpx.laws.batch import HUBER, Search, Searching, huber_lines, huber_weight, offset_residuals
 from rbpx.laws.names import Method
 
 __all__ = ["EQUATIONS", "NAMES", "TOLERANCES", "Regression", "profile_offset", "refit", "regress"]
@@ -80,7 +80,7 @@ class Regression:
         return out_PN
 
 
-def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None = None) -> Regression:
+def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None = None) -> Searching[Regression]:
     """Fit ln y = ln(E + exp(ln_C_ref - alpha x)), E = 0 unless the method is `offset`.
 
     Args:
@@ -103,10 +103,10 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
         return _with(_regression(x_N, ln_y_N, np.array(line), weight_N, starts=(line,)), weighs_variances=True)
     if method is Method.offset:
         starts = tuple(_offset_starts(x_N, ln_y_N))
-        best = _search(x_N, ln_y_N, _best_offset(x_N, ln_y_N, np.array(starts)))
+        best = _search(x_N, ln_y_N, (yield from _best_offset(x_N, ln_y_N, np.array(starts))))
         if best.theta_P[2] > _AT_BOUND * float(np.exp(ln_y_N.min())):
             return _with(best, starts=starts)
-        plain = _search(x_N, ln_y_N, _line(x_N, ln_y_N))  # the same search with E fixed at 0
+        plain = _regression(x_N, ln_y_N, np.array(_line(x_N, ln_y_N)), np.ones(len(x_N)))  # the same with E fixed at 0
         return _with(
             plain,
             theta_P=np.append(plain.theta_P, 0.0),
@@ -128,7 +128,7 @@ def _with(regression: Regression, **changes: Any) -> Regression:
 
 def _search(x_N: Floats, ln_y_N: Floats, start: tuple[float, ...], scale: float | None = None) -> Regression:
     """Search by lmfit from one start: named parameters, E kept at 0 or above, Huber's loss where there is a scale."""
-    import lmfit  # half a second, which a law without an offset does not need
+    from rbpx.laws.light_lmfit import lmfit  # a third of a second, which a law without an offset does not need
 
     parameters = lmfit.Parameters()
     for name, value in zip(NAMES, start, strict=False):
@@ -222,19 +222,19 @@ def _offset_starts(x_N: Floats, ln_y_N: Floats) -> list[tuple[float, float, floa
     return starts
 
 
-def _best_offset(x_N: Floats, ln_y_N: Floats, start_GP: Floats) -> tuple[float, ...]:
+def _best_offset(x_N: Floats, ln_y_N: Floats, start_GP: Floats) -> Searching[tuple[float, ...]]:
     """The best result of the searches from all starts; one that did not converge is replaced by its start."""
     ln_y_GN = np.tile(ln_y_N, (len(start_GP), 1))
-    end_GP = search_offset(x_N, ln_y_GN, start_GP)
+    end_GP = yield Search(x_N, ln_y_GN, start_GP)
     end_GP = np.where(np.isnan(end_GP), start_GP, end_GP)
-    best = int(np.argmin(offset_residuals(x_N, ln_y_GN, end_GP, np.ones(3))[0]))
+    best = int(np.argmin(offset_residuals(x_N, ln_y_GN, end_GP, np.ones(end_GP.shape))[0]))
     return tuple(end_GP[best].tolist())
 
 
 # ------------------------------------------------------------------------------------------------------- resamples
 
 
-def refit(regression: Regression, method: Method, x_N: Floats, ln_y_BN: Floats) -> Floats:
+def refit(regression: Regression, method: Method, x_N: Floats, ln_y_BN: Floats) -> Searching[Floats]:
     """The same regression on each resample, all at once; starts at the fit and keeps its weights and its scale.
 
     Returns:
@@ -246,11 +246,11 @@ def refit(regression: Regression, method: Method, x_N: Floats, ln_y_BN: Floats) 
         start_P = regression.theta_P.copy()
         if regression.at_bound:  # a resample may need an offset where the data did not
             start_P[2] = 0.1 * float(np.exp(ln_y_BN.min()))
-        return search_offset(x_N, ln_y_BN, np.tile(start_P, (len(ln_y_BN), 1)))
+        return (yield Search(x_N, ln_y_BN, np.tile(start_P, (len(ln_y_BN), 1))))
     return np.asarray(ln_y_BN @ regression.sensitivity_PN.T)  # linear in ln y, so this is exact
 
 
-def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats) -> tuple[Floats, Floats]:
+def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats) -> Searching[tuple[Floats, Floats]]:
     """The best law of `offset` for each of G exponents.
 
     Returns:
@@ -261,6 +261,6 @@ def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats
     if theta_P[2] == 0:
         start_GP[:, 2] = 0.1 * float(np.exp(ln_y_N.min()))
     ln_y_GN = np.tile(ln_y_N, (len(alpha_G), 1))
-    theta_GP = search_offset(x_N, ln_y_GN, start_GP, holds_alpha=True)
-    residual_GN = offset_residuals(x_N, ln_y_GN, theta_GP, np.ones(3))[1]
+    theta_GP = yield Search(x_N, ln_y_GN, start_GP, holds_alpha=True)
+    residual_GN = offset_residuals(x_N, ln_y_GN, theta_GP, np.ones(theta_GP.shape))[1]
     return theta_GP, np.asarray((residual_GN**2).sum(axis=1))

@@ -10,9 +10,9 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import ndtri, stdtrit
 
+from rbpx.laws.roots import roots
 from rbpx.laws.uncertainty import Uncertainty
 
 __all__ = ["ALPHA", "holm", "p_of_zero"]
@@ -46,7 +46,10 @@ def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
 
     if left(math.log(_SMALLEST)) >= 0:
         return 0.0 if distance > 0 else 1.0
-    return math.exp(brentq(left, math.log(_SMALLEST), 0.0)) if distance > 0 else 1.0
+    if distance == 0:
+        return 1.0
+    (ln_p,) = roots(lambda at: np.array([left(float(at[0]))]), [math.log(_SMALLEST)], [0.0], 1e-14)
+    return math.exp(ln_p)
 
 
 def holm(p_T: Sequence[float]) -> list[float]:

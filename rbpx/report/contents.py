@@ -16,6 +16,7 @@ from rbpx.display.chart.figure import Undrawn
 from rbpx.display.chart.sheet import Sheet
 from rbpx.display.section import Section, Sources
 from rbpx.errors import DamageError, RbpxError
+from rbpx.groups.document_ranks import document_ranks_kept
 from rbpx.groups.points import evidence_kept
 from rbpx.groups.selection import Group
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
@@ -128,7 +129,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     n_failed = sum(1 for _ in store.records("failures"))
     if not any(store.records("cells")) and not store.import_files():
         return _report(request.store, narrowed, n_failed, [], [], (), {})
-    with evidence_kept():
+    with evidence_kept(), document_ranks_kept():
         answers, reasons = _find_all(grids)
     refresh_index(store, required=False)
     with connect(store) as connection:

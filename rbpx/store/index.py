@@ -13,10 +13,10 @@ from rbpx.files.atomic import atomic_write, leftovers
 from rbpx.files.digest import digest
 from rbpx.store import ledger, relations
 from rbpx.store.integrity import sound_files, sound_runs
+from rbpx.store.known_rows import INDEX, stamps_of, write_stamps
 from rbpx.store.queries import read_sql
 from rbpx.store.store import KINDS, Store, is_refusal
 
-NAME = "rbpx.duckdb"
 _STORAGE = "v1.0.0"  # DuckDB 1.x clients open it too
 
 
@@ -31,12 +31,12 @@ def refresh_index(store: Store, required: bool = True) -> Path:
     Raises:
         MeasureError: the index cannot be written.
     """
-    path = store.root / NAME
+    path = store.root / INDEX
     if not required and not os.access(store.root, os.W_OK):
         return path
     try:
         store.root.mkdir(parents=True, exist_ok=True)
-        with FileLock(store.root / f".{NAME}.lock"):
+        with FileLock(store.root / f".{INDEX}.lock"):
             # Listed under the lock, so that what another process added meanwhile is included; corrupt files are not.
             state = digest([store.state(), sound_runs(store)])
             if _state_of(path) != state:
@@ -94,8 +94,12 @@ def _rebuild(store: Store, path: Path, state: str) -> None:
             connection.execute(f"ATTACH {_quoted(str(temporary))} AS built (STORAGE_VERSION '{_STORAGE}'); USE built")
             connection.execute("BEGIN")  # written once, not a statement at a time
             connection.execute("CREATE TABLE index_state AS SELECT ? AS state", [state])
-            for name in ("runs", *relations.BY_RECORD):
-                connection.register(f"{name}_arrow", relations.table(store, name))
+            stamps = {name: stamps_of(store, name) for name in relations.OF_ONE_ROW}
+            tables = {name: relations.table(store, name) for name in ("runs", "forecasts")}
+            tables |= relations.record_tables(store, stamps)
+            write_stamps(connection, stamps)
+            for name, table in tables.items():
+                connection.register(f"{name}_arrow", table)
                 connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
             for name, columns in {**relations.BY_FILE, **relations.ALSO_BY_FILE}.items():
                 paths = relations.files(store, name)

@@ -15,6 +15,7 @@ from rbpx.errors import DamageError, RbpxError
 from rbpx.files.output import Rows
 from rbpx.store import relations
 from rbpx.store.bounded import Bounded, SqlLimits, close, limit, too_large
+from rbpx.store.known_rows import stamps_of
 from rbpx.store.store import Store
 
 _LIMITS = SqlLimits()
@@ -43,7 +44,7 @@ def connect(store: Store, with_fits: bool = True, limits: SqlLimits = _LIMITS) -
 
     Args:
         store: the store.
-        with_fits: whether to include `fits`, `rank_fits` and `failures`, each of whose rows is a file to be read.
+        with_fits: whether to include `fits`, `rank_fits` and `failures`.
         limits: of the memory and the temporary files of all questions that it is asked.
     """
     connection = duckdb.connect(":memory:")
@@ -56,8 +57,11 @@ def connect(store: Store, with_fits: bool = True, limits: SqlLimits = _LIMITS) -
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, store: Store, with_fits: bool) -> None:
-    for name in ("runs", *(relations.BY_RECORD if with_fits else ("forecasts",))):
-        connection.register(f"{name}_arrow", relations.table(store, name))
+    tables = {name: relations.table(store, name) for name in ("runs", "forecasts")}
+    if with_fits:
+        tables |= relations.record_tables(store, {name: stamps_of(store, name) for name in relations.OF_ONE_ROW})
+    for name, table in tables.items():
+        connection.register(f"{name}_arrow", table)
         connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
         connection.unregister(f"{name}_arrow")
     for name in (*relations.BY_FILE, *relations.ALSO_BY_FILE):

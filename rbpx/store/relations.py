@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from pyarrow.fs import LocalFileSystem
 from rbpx.store import schema
 from rbpx.store.forecasts import rows_of
 from rbpx.store.integrity import sound_files, sound_runs, warn_of_losses
+from rbpx.store.known_rows import Stamps, known_rows
 from rbpx.store.messages import warn_damage
 from rbpx.store.store import BESIDE, Record, Store
 
@@ -34,6 +36,7 @@ BY_RECORD = {
     "failures": schema.FAILURES,
     "forecasts": schema.FORECASTS,
 }
+OF_ONE_ROW = ("fits", "rank_fits", "failures")  # relations with a row for each record
 _VERIFIED = pyarrow.dataset.ParquetFileFormat(
     default_fragment_scan_options=pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
@@ -74,6 +77,27 @@ def table(store: Store, relation: str) -> pa.Table:
     if relation == "forecasts":
         return _table([row for record in store.records(relation) for row in rows_of(record)], schema.FORECASTS)
     return _table(list(store.records(relation)), BY_RECORD[relation])
+
+
+def record_tables(store: Store, stamps: Mapping[str, Stamps]) -> dict[str, pa.Table]:
+    """Relations of `OF_ONE_ROW` as tables, in name order; only the records are read that the index does not have.
+
+    Args:
+        store: the store.
+        stamps: of all records of each relation that is wanted, taken before.
+    """
+    known, tables = known_rows(store, stamps), {}
+    for relation in stamps:
+        columns = BY_RECORD[relation]
+        names, rows = known.get(relation, ([], columns.empty_table()))
+        had = set(names)
+        others = {name: store.record(relation, name) for name in stamps[relation] if name not in had}
+        read = {name: record for name, record in others.items() if record is not None}
+        at = {name: place for place, name in enumerate([*names, *read])}
+        both = pa.concat_tables([rows, _table(list(read.values()), columns)])
+        order = pa.array([at[name] for name in stamps[relation] if name in at], pa.int64())
+        tables[relation] = both.take(order)
+    return tables
 
 
 def _run_rows(store: Store) -> list[Record]:

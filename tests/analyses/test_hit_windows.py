@@ -7,25 +7,24 @@ import numpy as np
 import pytest
 
 from rbpx.analyses.emergence.correlation import autocorrelation, beta_binomial_share, effective_share, effective_tokens
-from rbpx.analyses.emergence.hit_windows import Windows, count_windows, window_share
+from rbpx.analyses.emergence.hit_windows import Windows, count_windows, streaks, window_share
 from rbpx.laws.bootstrap import document_weights
 
 LENGTHS = [1, 2, 5, 10, 50, 100]
 
 
-def streaks_of(documents: list[list[bool]]) -> tuple[list[int], list[int], list[int]]:
-    """(doc_id, length, n_streaks) as the query `hit_streaks` returns them."""
-    found: dict[tuple[int, int], int] = {}
+def streaks_of(documents: list[list[bool]]) -> list[tuple[int, int]]:
+    """(doc_id, length) of each streak, by its ends."""
+    found = []
     for doc_id, hits in enumerate(documents):
         ends = [-1, *(i for i, hit in enumerate(hits) if not hit), len(hits)]
-        for before, after in pairwise(ends):
-            if after - before > 1:
-                found[doc_id, after - before - 1] = found.get((doc_id, after - before - 1), 0) + 1
-    return [d for d, _ in found], [length for _, length in found], list(found.values())
+        found += [(doc_id, after - before - 1) for before, after in pairwise(ends) if after - before > 1]
+    return found
 
 
 def windows_of(documents: list[list[bool]], lengths: list[int]) -> Windows:
-    return count_windows([len(hits) for hits in documents], *streaks_of(documents), lengths)
+    found = streaks_of(documents)
+    return count_windows([len(hits) for hits in documents], [d for d, _ in found], [n for _, n in found], lengths)
 
 
 def random_documents(seed: int, n: int = 12, p: float = 0.7) -> list[list[bool]]:
@@ -39,6 +38,14 @@ def markov_hits(n: int, p: float, rho: float, seed: int) -> np.ndarray:
     fresh = rng.uniform(size=n) < p
     renewed = np.flatnonzero(np.r_[True, rng.uniform(size=n - 1) >= rho])
     return fresh[renewed[np.searchsorted(renewed, np.arange(n), side="right") - 1]]
+
+
+@pytest.mark.parametrize("p", [0.0, 0.3, 0.7, 1.0])
+def test_streaks_end_at_a_miss_and_where_their_document_does(p: float) -> None:
+    documents = random_documents(7, p=p)
+    doc_T = [d for d, hits in enumerate(documents) for _ in hits]
+    doc_R, length_R = streaks([hit for hits in documents for hit in hits], doc_T)
+    assert list(zip(doc_R.tolist(), length_R.tolist(), strict=True)) == streaks_of(documents)
 
 
 def test_windows_are_those_that_a_loop_over_all_of_them_counts() -> None:
@@ -81,22 +88,22 @@ def test_a_share_of_all_documents_is_that_of_weights_of_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_scored", "doc_id", "length", "n_streaks", "lengths", "said"),
+    ("n_scored", "doc_id", "length", "lengths", "said"),
     [
-        ([5], [0], [5], [1], [0], "at least 1 token"),
-        ([5], [0], [5], [1], [], "at least 1 token"),
-        ([5], [1], [5], [1], [1], "documents 0 to 0"),
-        ([5], [0], [0], [1], [1], "a length and a count"),
-        ([5], [0], [6], [1], [1], "document 0 need 6 tokens, it has 5"),
-        ([5, 5], [1], [2], [3], [1], "document 1 need 8 tokens, it has 5"),
-        ([5], [0, 0], [1], [1], [1], "do not go together"),
+        ([5], [0], [5], [0], "at least 1 token"),
+        ([5], [0], [5], [], "at least 1 token"),
+        ([5], [1], [5], [1], "documents 0 to 0"),
+        ([5], [0], [0], [1], "a length of at least 1"),
+        ([5], [0], [6], [1], "document 0 need 6 tokens, it has 5"),
+        ([5, 5], [1, 1, 1], [2, 2, 2], [1], "document 1 need 8 tokens, it has 5"),
+        ([5], [0, 0], [1], [1], "do not go together"),
     ],
 )
 def test_impossible_streaks_are_refused(
-    n_scored: list[int], doc_id: list[int], length: list[int], n_streaks: list[int], lengths: list[int], said: str
+    n_scored: list[int], doc_id: list[int], length: list[int], lengths: list[int], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
-        count_windows(n_scored, doc_id, length, n_streaks, lengths)
+        count_windows(n_scored, doc_id, length, lengths)
 
 
 def test_weights_for_other_documents_are_refused() -> None:

@@ -6,7 +6,7 @@ import lmfit
 import numpy as np
 import pytest
 
-from rbpx.laws.batch import HUBER
+from rbpx.laws.batch import HUBER, alone, together
 from rbpx.laws.names import Method
 from rbpx.laws.profile import offset_ends
 from rbpx.laws.regression import NAMES, TOLERANCES, profile_offset, refit, regress
@@ -39,8 +39,8 @@ def by_lmfit(ln_y_N: Any, start_P: Any, scale: float | None = None, **fixed: flo
 @pytest.mark.parametrize("method", [Method.ols, Method.weighted, Method.offset, Method.robust])
 def test_the_refits_of_resamples_are_those_of_lmfit(method: Method) -> None:
     sigma_N = np.linspace(0.5, 2, 7) if method is Method.weighted else None
-    fit = regress(X, LN_Y, method, sigma_N)
-    refits_BP = refit(fit, method, X, RESAMPLED)
+    fit = alone(regress(X, LN_Y, method, sigma_N))
+    refits_BP = alone(refit(fit, method, X, RESAMPLED))
     for theta_P, ln_y_N in zip(refits_BP, RESAMPLED, strict=True):
         if sigma_N is None:
             expected = by_lmfit(ln_y_N, fit.theta_P, fit.scale).params.valuesdict()
@@ -52,9 +52,9 @@ def test_the_refits_of_resamples_are_those_of_lmfit(method: Method) -> None:
 
 
 def test_the_profile_of_an_offset_is_that_of_lmfit_with_the_exponent_fixed() -> None:
-    theta_P = regress(X, LN_Y, Method.offset).theta_P
+    theta_P = alone(regress(X, LN_Y, Method.offset)).theta_P
     alpha_G = theta_P[1] * np.array([0.8, 0.95, 1.1, 1.3])
-    theta_GP, squares_G = profile_offset(X, LN_Y, theta_P, alpha_G)
+    theta_GP, squares_G = alone(profile_offset(X, LN_Y, theta_P, alpha_G))
     for alpha, at_P, squares in zip(alpha_G, theta_GP, squares_G, strict=True):
         expected = by_lmfit(LN_Y, theta_P, alpha=alpha)
         assert squares == pytest.approx(expected.chisqr, rel=1e-6)
@@ -62,8 +62,26 @@ def test_the_profile_of_an_offset_is_that_of_lmfit_with_the_exponent_fixed() -> 
 
 
 def test_the_interval_of_the_exponent_of_an_offset_is_lmfits_conf_interval() -> None:
-    regression = regress(X, LN_Y, Method.offset)
-    ends = offset_ends(X, LN_Y, regression.theta_P, uncertainty(regression, None), float(np.log(S).mean())).alpha
+    regression = alone(regress(X, LN_Y, Method.offset))
+    about = uncertainty(regression, None)
+    ends = alone(offset_ends(X, LN_Y, regression.theta_P, about, float(np.log(S).mean()))).alpha
     search = minimizer(LN_Y, regression.theta_P)
     table = lmfit.conf_interval(search, search.leastsq(), p_names=["alpha"], sigmas=[0.95])["alpha"]
     assert ends == pytest.approx((table[0][1], table[-1][1]), rel=1e-5)
+
+
+def test_laws_that_are_searched_together_are_those_that_are_searched_alone() -> None:
+    """Of other points, of fewer sizes, and at the bound, in any order."""
+    powers = np.log(40 * S**-0.2) + np.random.default_rng(2).normal(0, 0.004, 7)
+
+    def searching(ln_y_N: Any, n: int) -> Any:
+        fit = yield from regress(X[:n], ln_y_N[:n], Method.offset)
+        refits_BP = yield from refit(fit, Method.offset, X[:n], RESAMPLED[:, :n])
+        return fit.theta_P, refits_BP
+
+    cases = [(LN_Y, 7), (powers, 7), (LN_Y, 6), (LN_Y + 0.1, 7)]
+    for (theta_P, refits_BP), case in zip(together([searching(*case) for case in cases]), cases, strict=True):
+        alone_P, alone_BP = alone(searching(*case))
+        assert theta_P == pytest.approx(alone_P, rel=1e-12)
+        np.testing.assert_allclose(refits_BP, alone_BP, rtol=1e-12)
+    assert together([]) == []

@@ -137,56 +137,17 @@ def test_questions_of_figures_return_what_their_headers_say(connection: Any, mea
         assert answer.num_rows == (n_rows[name] or answer.num_rows) > 0, name
 
 
-@pytest.mark.parametrize("k", [1, 7, 100])
 @pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
-def test_hits_are_the_tokens_of_rank_k_or_better_in_order(
-    ties: str, k: int, connection: Any, measured: Measured
-) -> None:
+def test_ranks_of_a_text_say_which_tokens_are_hits_at_any_k(ties: str, connection: Any, measured: Measured) -> None:
     for run in runs_by_size(measured.store).values():
-        answer = ask(connection, "hits", run_id=run["run_id"], k=k, ties=ties)
-        assert answer.column_names == returned("hits")
-        by_hand = hits_by_hand(run, k, ties)
-        assert [(row["doc_id"], row["hits"]) for row in answer.to_pylist()] == sorted(by_hand.items())
-
-
-@pytest.mark.parametrize("k", [1, 7, 100])
-@pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
-def test_hit_streaks_are_counted_as_a_loop_over_the_tokens_counts_them(
-    ties: str, k: int, connection: Any, measured: Measured
-) -> None:
-    n_long = 0
-    for run in runs_by_size(measured.store).values():
-        answer = ask(connection, "hit_streaks", run_id=run["run_id"], k=k, ties=ties)
-        assert answer.column_names == returned("hit_streaks")
-        counted: Counter[tuple[int, int]] = Counter()
-        for doc_id, hits in hits_by_hand(run, k, ties).items():
-            length = 0
-            for hit in [*hits, False]:
-                if not hit and length:
-                    counted[doc_id, length] += 1
-                length = length + 1 if hit else 0
-        rows = [(row["doc_id"], row["length"], row["n_streaks"]) for row in answer.to_pylist()]
-        assert rows == [(*place, n) for place, n in sorted(counted.items())]
-        n_long += sum(length > 1 for _, length in counted)
-    assert n_long, "no streak of two hits, so this says little"
-
-
-def test_a_streak_bridges_positions_that_are_not_scored(measured: Measured, connection: Any) -> None:
-    """One text holds special tokens in its middle: with k = V all that is scored of it is one streak."""
-    run = runs_by_size(measured.store)["xs"]
-    V = run["vocab_size"]
-    answer = ask(connection, "hit_streaks", run_id=run["run_id"], k=V, ties="pessimistic").to_pylist()
-    n_scored = Counter(run["doc_id"].tolist())
-    assert [(row["doc_id"], row["length"], row["n_streaks"]) for row in answer] == [
-        (doc_id, n, 1) for doc_id, n in sorted(n_scored.items())
-    ]
-    gaps = [np.diff(np.sort(run["position"][run["doc_id"] == doc_id])).max(initial=1) for doc_id in n_scored]
-    assert max(gaps) > 1, "no position was skipped, so this says nothing"
-
-
-def test_a_run_without_a_hit_has_no_streak(connection: Any, measured: Measured) -> None:
-    run = runs_by_size(measured.store)["xs"]
-    assert ask(connection, "hit_streaks", run_id=run["run_id"], k=0, ties="mid").num_rows == 0
+        answer = ask(connection, "text_ranks", run_id=run["run_id"], ties=ties)
+        assert answer.column_names == returned("text_ranks")
+        in_order = answer.sort_by([("doc_id", "ascending"), ("position", "ascending")]).to_pylist()
+        for k in (1, 7, 100):
+            hits: dict[int, list[bool]] = {}
+            for row in in_order:
+                hits.setdefault(row["doc_id"], []).append(row["rank"] <= k)
+            assert hits == hits_by_hand(run, k, ties)
 
 
 # ------------------------------------------------------------------------------------------------------ reading only

@@ -20,7 +20,7 @@ from rbpx.analyses.emergence.crossing import (
     windows_crossing,
 )
 from rbpx.analyses.emergence.extrapolated import Extrapolation
-from rbpx.analyses.emergence.hit_windows import Windows, count_windows, window_share
+from rbpx.analyses.emergence.hit_windows import Windows, count_windows, streaks, window_share
 from rbpx.analyses.emergence.law import JointFit, fit_joint, fit_windows
 from rbpx.analyses.emergence.pooled import PooledFit, fit_pooled
 from rbpx.config.request import Request
@@ -109,15 +109,17 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     lengths = request.n_listed(DEFAULT_N)
     k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
     weights_BD = document_weights(group.n_documents, request.resamples, request.seed)
-    return Emergences(group, tuple(_measured(connection, group, k, lengths, weights_BD) for k in k_grid))
+    counted = [_count(connection, group, run, k_grid, lengths) for run in group.runs]
+    by_k = [_measured(group, k, lengths, weights_BD, [of_run[at] for of_run in counted]) for at, k in enumerate(k_grid)]
+    return Emergences(group, tuple(by_k))
 
 
-def _measured(
-    connection: duckdb.DuckDBPyConnection, group: Group, k: int, lengths: Sequence[int], weights_BD: Any
-) -> Emergence:
+_Counted = tuple[Windows, Dependence, float]
+
+
+def _measured(group: Group, k: int, lengths: Sequence[int], weights_BD: Any, counted: Sequence[_Counted]) -> Emergence:
     shares, totals, resampled, dependence, rbp = [], [], [], [], []
-    for run in group.runs:
-        windows, depends, share = _count(connection, group, run, k, lengths)
+    for windows, depends, share in counted:
         totals.append(windows.total_DN.sum(axis=0))
         shares.append(window_share(windows))
         resampled.append(window_share(windows, weights_BD))
@@ -128,25 +130,25 @@ def _measured(
 
 
 def _count(
-    connection: duckdb.DuckDBPyConnection, group: Group, run: Run, k: int, lengths: Sequence[int]
-) -> tuple[Windows, Dependence, float]:
-    parameters: dict[str, Any] = {"run_id": run.run_id, "k": k, "ties": group.ties.value}
-    hits = ask(connection, "hits", **parameters)
-    hit_lists = hits["hits"].combine_chunks()
-    flat = hit_lists.values.to_numpy(zero_copy_only=False)
-    documents = [
-        flat[a:b] for a, b in zip(hit_lists.offsets.to_pylist()[:-1], hit_lists.offsets.to_pylist()[1:], strict=True)
-    ]
-    n_scored = np.zeros(group.n_documents, dtype=np.int64)
-    n_scored[hits["doc_id"].to_numpy()] = [len(document) for document in documents]
-    streaks = ask(connection, "hit_streaks", **parameters)
-    doc_id, length, n_streaks = (streaks[name].to_numpy() for name in ("doc_id", "length", "n_streaks"))
-    windows = count_windows(n_scored, doc_id, length, n_streaks, lengths)
-    rbp = float(flat.mean())
-    rho_L = autocorrelation(documents, max(*lengths, *LAGS))
+    connection: duckdb.DuckDBPyConnection, group: Group, run: Run, k_grid: Sequence[int], lengths: Sequence[int]
+) -> list[_Counted]:
+    """The windows of one run at each k; its tokens are read once."""
+    rows = ask(connection, "text_ranks", run_id=run.run_id, ties=group.ties.value)
+    doc_T, position_T, rank_T = (rows[name].to_numpy() for name in ("doc_id", "position", "rank"))
+    order = np.lexsort((position_T, doc_T))  # measured runs were written in it
+    doc_T, rank_T = doc_T[order], rank_T[order]
+    n_scored = np.bincount(doc_T, minlength=group.n_documents)
+    return [_count_hits(rank_T <= k, doc_T, n_scored, lengths) for k in k_grid]
+
+
+def _count_hits(
+    hit_T: npt.NDArray[np.bool_], doc_T: npt.NDArray[np.int64], n_scored: npt.NDArray[np.int64], lengths: Sequence[int]
+) -> _Counted:
+    windows = count_windows(n_scored, *streaks(hit_T, doc_T), lengths)
+    rbp = float(hit_T.mean())
+    rho_L = autocorrelation(np.split(hit_T, np.cumsum(n_scored)[:-1]), max(*lengths, *LAGS))
     at = tuple(float(rho_L[lag - 1]) for lag in LAGS)
-    dependence = Dependence(at, effective_tokens(rho_L, lengths), beta_binomial_share(rbp, rho_L, lengths))
-    return windows, dependence, rbp
+    return windows, Dependence(at, effective_tokens(rho_L, lengths), beta_binomial_share(rbp, rho_L, lengths)), rbp
 
 
 def _imported(group: Group, request: Request) -> list[Emergence]:

@@ -31,24 +31,27 @@ def autocorrelation(hits: Iterable[ArrayLike], max_lag: int) -> Floats:
     Raises:
         ValueError: if max_lag is below 1, or there are no tokens.
     """
-    hits_D = [np.asarray(document, dtype=np.float64) for document in hits]
-    n_tokens = sum(len(x) for x in hits_D)
+    hits_D = [np.asarray(document) for document in hits]
+    length_D = np.array([len(x) for x in hits_D], dtype=np.int64)
+    n_tokens = int(length_D.sum())
     if max_lag < 1 or n_tokens == 0:
         raise ValueError(f"needs a lag of at least 1 and a token, got max_lag {max_lag} and {n_tokens} tokens")
-    p = sum(x.sum() for x in hits_D) / n_tokens
-    rho_L, pairs_L = np.full(max_lag, np.nan), np.zeros(max_lag)
+    hit_T = np.concatenate(hits_D).astype(np.float64)
+    p = hit_T.sum() / n_tokens
+    rho_L, lag_L = np.full(max_lag, np.nan), np.arange(1, max_lag + 1)
     if p in (0.0, 1.0):
         return rho_L
+    # All documents in one row, with so many zeros behind each that no lag reaches from one into the next.
+    n_lags = min(max_lag, int(length_D.max()) - 1)
+    row = np.zeros(n_tokens + n_lags * len(length_D))
+    row[np.arange(n_tokens) + n_lags * np.repeat(np.arange(len(length_D)), length_D)] = hit_T - p
     product_L = np.zeros(max_lag)
-    for x in hits_D:
-        n_lags = min(max_lag, len(x) - 1)
-        if n_lags < 1:
-            continue
-        # Zeros behind the document keep its end from meeting its beginning in the cyclic transform.
-        padded = 1 << (len(x) + n_lags - 1).bit_length()
-        power = np.abs(np.fft.rfft(x - p, padded)) ** 2
-        product_L[:n_lags] += np.fft.irfft(power, padded)[1 : n_lags + 1]
-        pairs_L[:n_lags] += len(x) - np.arange(1, n_lags + 1)
+    product_L[:n_lags] = [row[:-lag] @ row[lag:] for lag in range(1, n_lags + 1)]
+    # Of the documents that are longer than a lag, each has as many pairs as tokens beyond it.
+    ascending_D = np.sort(length_D)
+    first_L = np.searchsorted(ascending_D, lag_L, side="right")
+    from_D = np.append(np.cumsum(ascending_D[::-1])[::-1], 0)
+    pairs_L = from_D[first_L] - (len(ascending_D) - first_L) * lag_L
     np.divide(product_L, pairs_L * p * (1 - p), out=rho_L, where=pairs_L > 0)
     return rho_L
 

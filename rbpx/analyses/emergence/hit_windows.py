@@ -1,6 +1,6 @@
-"""Windows of consecutive tokens that are all hits: streaks of hits in, windows by document and their share out.
+"""Windows of consecutive tokens that are all hits: hits in, windows by document and their share out.
 
-A hit is a token whose rank is at most k. Shapes: D documents, N window lengths, B resamples, R rows of streaks.
+A hit is a token whose rank is at most k. Shapes: T tokens, D documents, N window lengths, B resamples, R streaks.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Windows", "count_windows", "window_share"]
+__all__ = ["Windows", "count_windows", "streaks", "window_share"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -28,19 +28,36 @@ class Windows:
     total_DN: Integers
 
 
-def count_windows(
-    n_scored: ArrayLike, doc_id: ArrayLike, length: ArrayLike, n_streaks: ArrayLike, lengths: Sequence[int]
-) -> Windows:
+def streaks(hit_T: ArrayLike, doc_T: ArrayLike) -> tuple[Integers, Integers]:
+    """The streaks of hits: maximal sequences of consecutive scored tokens of a document that are all hits.
+
+    Args:
+        hit_T: whether each token is a hit, documents one after another, tokens in the order of the text, shape [T].
+        doc_T: the document of each, shape [T].
+
+    Returns:
+        The document of each streak and its length in tokens, in the order of the text, shape [R] each.
+    """
+    hit, doc = np.asarray(hit_T, dtype=bool), np.asarray(doc_T)
+    follows = np.zeros(len(hit), dtype=bool)  # a hit in the same document
+    follows[1:] = hit[:-1] & (doc[1:] == doc[:-1])
+    begin_R = np.flatnonzero(hit & ~follows)
+    # All hits from the beginning of one streak to that of the next are in the first.
+    hits_before_T = np.cumsum(hit) - hit
+    length_R = np.diff(np.append(hits_before_T[begin_R], hit.sum()))
+    return np.asarray(doc[begin_R], dtype=np.int64), np.asarray(length_R, dtype=np.int64)
+
+
+def count_windows(n_scored: ArrayLike, doc_id: ArrayLike, length: ArrayLike, lengths: Sequence[int]) -> Windows:
     """Count the windows of N consecutive scored tokens, and those made of hits only, in each document.
 
     A document of n tokens has max(0, n - N + 1) windows of N. A window of hits lies whole within one streak, and a
-    streak of L hits contains max(0, L - N + 1) of them, so the streaks (query `hit_streaks`) serve every N.
+    streak of L hits contains max(0, L - N + 1) of them, so the streaks (`streaks`) serve every N.
 
     Args:
         n_scored: scored tokens of each document, shape [D].
-        doc_id: which document, 0 to D - 1, shape [R].
-        length: tokens of a streak, shape [R].
-        n_streaks: streaks of that length in that document, shape [R].
+        doc_id: the document of each streak, 0 to D - 1, shape [R].
+        length: its tokens, shape [R].
         lengths: the window lengths N, in tokens.
 
     Returns:
@@ -54,19 +71,19 @@ def count_windows(
         RBP paper (arXiv 2510.20387), eq. 6.
     """
     n_D = np.asarray(n_scored, dtype=np.int64)
-    doc_R, length_R, streaks_R = (np.asarray(column, dtype=np.int64) for column in (doc_id, length, n_streaks))
+    doc_R, length_R = np.asarray(doc_id, dtype=np.int64), np.asarray(length, dtype=np.int64)
     if not lengths or min(lengths) < 1:
         raise ValueError(f"windows have at least 1 token, got lengths {list(lengths)}")
-    if n_D.ndim != 1 or doc_R.ndim != 1 or not doc_R.shape == length_R.shape == streaks_R.shape:
-        raise ValueError(f"shapes {n_D.shape}, {doc_R.shape}, {length_R.shape}, {streaks_R.shape} do not go together")
-    if np.any((doc_R < 0) | (doc_R >= len(n_D))) or np.any(length_R < 1) or np.any(streaks_R < 1):
-        raise ValueError(f"streaks lie in documents 0 to {len(n_D) - 1}, and have a length and a count of at least 1")
+    if n_D.ndim != 1 or doc_R.ndim != 1 or doc_R.shape != length_R.shape:
+        raise ValueError(f"shapes {n_D.shape}, {doc_R.shape}, {length_R.shape} do not go together")
+    if np.any((doc_R < 0) | (doc_R >= len(n_D))) or np.any(length_R < 1):
+        raise ValueError(f"streaks lie in documents 0 to {len(n_D) - 1}, and have a length of at least 1")
     # The miss between two streaks takes a token too.
-    needed_D = _by_document(doc_R, (length_R + 1) * streaks_R, len(n_D)) - 1
+    needed_D = _by_document(doc_R, length_R + 1, len(n_D)) - 1
     if np.any(needed_D > n_D):
         worst = int(np.argmax(needed_D - n_D))
         raise ValueError(f"the streaks of document {worst} need {needed_D[worst]} tokens, it has {n_D[worst]}")
-    hit = [_by_document(doc_R, np.maximum(0, length_R - N + 1) * streaks_R, len(n_D)) for N in lengths]
+    hit = [_by_document(doc_R, np.maximum(0, length_R - N + 1), len(n_D)) for N in lengths]
     total = [np.maximum(0, n_D - N + 1) for N in lengths]
     return Windows(np.stack(hit, axis=1), np.stack(total, axis=1))
 

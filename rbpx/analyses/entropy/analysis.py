@@ -15,7 +15,7 @@ from rbpx.analyses.entropy.bias import entropy_extrapolated, entropy_jackknife
 from rbpx.config.request import Request
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence
-from rbpx.groups.fits import Law, doubted, fit_points, fit_record
+from rbpx.groups.fits import Law, doubted, fit_all, fit_points, fit_record
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import estimate
@@ -101,7 +101,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         for run, of, fixed in zip(group.runs, evidence, corrected, strict=True)
     )
     laws = tuple(
-        doubted(group, fit_points(points[name], Method.ols, compares=True)) for name in ("cross_entropy", *TERMS)
+        doubted(group, law) for law in fit_all([points[name] for name in ("cross_entropy", *TERMS)], Method.ols)
     )
     law = None
     if all(fixed is not None for fixed in corrected):

@@ -11,7 +11,7 @@ import numpy as np
 
 from rbpx.config.request import Request
 from rbpx.groups.evidence import Evidence
-from rbpx.groups.fits import Law, doubted, fit_points, fit_record, write_rank_fit
+from rbpx.groups.fits import Law, doubted, fit_all, fit_record, write_rank_fit
 from rbpx.groups.points import size_points, weigh_group
 from rbpx.groups.selection import Group
 from rbpx.store.store import Record, Store
@@ -34,9 +34,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     chosen = request.chosen_laws()
     evidence = weigh_group(connection, group, request, k_grid, chosen)
     points = size_points(group, evidence, request, k_grid, chosen)
-    laws = [
-        doubted(group, fit_points(series, method, compares=True)) for method in request.methods() for series in points
-    ]
+    laws = [doubted(group, law) for method in request.methods() for law in fit_all(points, method)]
     return Laws(group, tuple(evidence), tuple(laws), tuple(k_grid), request.resamples)
 
 

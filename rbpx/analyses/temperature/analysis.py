@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.groups.fits import Law, fit_points, fit_record
+from rbpx.groups.fits import Law, fit_all, fit_record
 from rbpx.groups.points import Points
 from rbpx.groups.selection import Group, Run
 from rbpx.groups.shifts import Shift, shift, shift_law
@@ -97,7 +97,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     raw = _points("cross_entropy", runs, [each.at_one for each in runs], [one_B for _, one_B, _ in measured], doubt)
     limits = Status.at_limit if any(each.status is not Status.ok for each in runs) else doubt
     best = _points(LAW, runs, [each.at_best for each in runs], [best_B for _, _, best_B in measured], limits)
-    laws = [fit_points(points, Method.ols, compares=True) for points in (raw, best)]
+    laws = fit_all([raw, best], Method.ols)
     difference = shift_law(group, raw, best).difference if len(runs) >= 3 else None
     return Temperatures(group, runs, laws[0], laws[1], difference, request.resamples)
 

@@ -45,7 +45,8 @@ def start(job: Job) -> None:
         RbpxError: an unknown action, or something that is not in the store.
         MeasureError: the store cannot be written, `verify` verified faults, or `merge` could not take everything in.
     """
-    from rbpx.store.index import NAME, refresh_index
+    from rbpx.store.index import refresh_index
+    from rbpx.store.known_rows import INDEX
     from rbpx.store.remote import open_store, own_store
 
     request, (action, *rest) = job.request, job.words or ("",)
@@ -60,7 +61,7 @@ def start(job: Job) -> None:
         return
     if action == "rebuild" and not rest:
         store.prepare()
-        (store.root / NAME).unlink(missing_ok=True)
+        (store.root / INDEX).unlink(missing_ok=True)
     elif action == "gc" and not rest:
         store.prepare()
         print(f"dropped {number_of(_collect_garbage(store), 'fit')} whose runs are gone", file=sys.stderr)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from rbpx.laws.surface.names import Objective
 
@@ -79,6 +78,8 @@ def ln_likelihood(objective: Objective, delta: float, total: float, n: int) -> f
     Returns:
         The logarithm; None where the fit is exact.
     """
+    from scipy.optimize import minimize_scalar  # a sixth of a second, which only a surface needs
+
     if total <= 0:
         return None
     if objective is Objective.least_squares:
