@@ -113,7 +113,7 @@ def _selected(
             )
         return select_along(connection, request, cell_keys, choose=not question.across)
     if _of_trainings(question, request):
-        return select_trainings(connection, request, cell_keys)
+        return select_trainings(connection, request, cell_keys, question.needs_tokens)
     return select(connection, request, cell_keys)
 
 

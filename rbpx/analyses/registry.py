@@ -25,6 +25,7 @@ class Analysis:
         tokens: whether it reads single tokens, which imported results do not have.
         across: whether it compares groups with each other, instead of looking at one after the other.
         trainings: whether its groups are all trainings of a family whose tokens are known, in place of one run a size.
+        needs_tokens: whether those of them whose training tokens are not known are left out.
         trainings_with: a key that makes it look at these.
         small: whether it has something to say about groups with fewer sizes than a law needs.
         measures: whether it measures again instead of asking the store alone.
@@ -43,6 +44,7 @@ class Analysis:
     tokens: bool = False
     across: bool = False
     trainings: bool = False
+    needs_tokens: bool = True
     trainings_with: str = ""
     small: bool = False
     measures: bool = False

@@ -84,11 +84,18 @@ def training_of(run: Run) -> tuple[Any, ...]:
 
 
 def select_trainings(
-    connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
+    connection: duckdb.DuckDBPyConnection,
+    request: Request,
+    cell_keys: Sequence[str] | None = None,
+    needs_tokens: bool = True,
 ) -> list[TrainingGroup]:
-    """The groups of trainings that a request selects; those of which no run has known tokens are left out.
+    """The groups of trainings that a request selects; with `checkpoints=last` only the last checkpoint of each counts.
 
-    With `checkpoints=last` only the last checkpoint of each training counts.
+    Args:
+        connection: to the store.
+        request: what is asked for.
+        cell_keys: of a grid, None for all that the request narrows to.
+        needs_tokens: whether runs whose tokens are not known are left out, and groups of nothing else.
     """
 
     def shared(run: Run) -> tuple[str, ...]:
@@ -100,15 +107,15 @@ def select_trainings(
     groups = []
     runs = select_runs(connection, request, cell_keys)
     for _, members in groupby(sorted(runs, key=shared), key=shared):
-        group = _group(sorted(members, key=place), request)
+        group = _group(sorted(members, key=place), request, needs_tokens)
         if group is not None:
             groups.append(group)
     return groups
 
 
-def _group(runs: Sequence[Run], request: Request) -> TrainingGroup | None:
-    known = [run for run in runs if tokens_of(run) is not None]
-    trained = [run for run in known if tokens_of(run)]
+def _group(runs: Sequence[Run], request: Request, needs_tokens: bool) -> TrainingGroup | None:
+    known = [run for run in runs if tokens_of(run) is not None or not needs_tokens]
+    trained = [run for run in known if tokens_of(run) != 0]
     once = list({(run.run_ids, *_of_import(run)): run for run in trained}.values())
     kept = list(_last(once)) if request.checkpoints is Checkpoints.last else once
     if not kept:

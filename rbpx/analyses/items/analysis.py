@@ -7,14 +7,14 @@ import duckdb
 import numpy as np
 
 from rbpx.analyses.items.exact_match import ExactMatch, exact_match
-from rbpx.analyses.items.scores import Answers, Scores, answers_of, score
+from rbpx.analyses.items.scores import Scores, score
 from rbpx.config.protocol import HARNESS
 from rbpx.config.request import ITEM_SLICES, Request
 from rbpx.errors import RbpxError
+from rbpx.groups.item_answers import Answers, item_answers
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.interval import Estimate
-from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
 DEFAULT_K = (1, 10, 100, 1000)
@@ -68,7 +68,7 @@ def _analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reque
     weights_BI = document_weights(group.n_documents, request.resamples, request.seed)
     runs = []
     for run in group.runs:
-        answers = answers_of(ask(connection, "item_scores", run_id=run.run_id, ties=group.ties.value))
+        answers = item_answers(connection, run.run_id, group.ties)
         scored = weights_BI[:, : len(answers.nats_I)]
         # A text of thousands of tokens is never matched as a whole.
         k_grid = request.k_grid(run.vocab_size or 2, DEFAULT_K) if answers.of_items else []
