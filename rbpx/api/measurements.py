@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rbpx.analyses.choices.analysis import Choices
     from rbpx.analyses.compare.analysis import Comparison
     from rbpx.analyses.design.analysis import Designs
+    from rbpx.analyses.downstream.analysis import Downstream
     from rbpx.analyses.emergence.analysis import Emergences
     from rbpx.analyses.entropy.analysis import Entropies
     from rbpx.analyses.fit.analysis import Laws
@@ -213,6 +214,7 @@ class Measurements:
         predict: ClassVar[Ask[Foresights | SurfaceForesights]]
         surface: ClassVar[Ask[Surfaces]]
         design: ClassVar[Ask[Designs]]
+        downstream: ClassVar[Ask[Downstream]]
         trajectory: ClassVar[Ask[Trajectories]]
         emergence: ClassVar[Ask[Emergences]]
         gaps: ClassVar[Ask[Gaps]]

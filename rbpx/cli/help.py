@@ -91,6 +91,13 @@ form=chinchilla   equation of a surface: chinchilla, kaplan, data_constrained, a
 objective=log_huber  or huber, least_squares: what a surface minimises; delta=0.001: where Huber's loss turns linear""",
     "budgets": """\
 budgets=C         training FLOPs whose best S and D are asked for: budgets='[1e18,1e20]'""",
+    "features": """\
+features=all      or a list of those above; held_out='[7B,13B]': sizes that are predicted, not fitted (the largest)""",
+    "last": """\
+last=5            checkpoints of step 1; of step 2: drop=0.1 of all are left out, smooth=5 averaged, anchor='[0,1]' is
+                  one point more (null: none); starts='{{h: 3}}', bounds='{{b: [0.9, 1]}}' of its constants""",
+    "chance": """\
+chance=C          success of guessing, where the task is not in conf/dataset; or '{{task: C}}'""",
     "checkpoints": """\
 checkpoints=all   or last: of each training only its last checkpoint counts""",
     "warm_up": """\

@@ -67,7 +67,9 @@ def checked_bounds(value: Any) -> dict[str, tuple[float, float]]:
     checked = {}
     for name, ends in _constants("bounds", value, how).items():
         if not isinstance(ends, list) or len(ends) != 2 or not all(each is None or _is_number(each) for each in ends):
-            raise RbpxError(f"bounds: {name}: {ends} is not a pair of ends; give two numbers (null: no end), as in {how}")
+            raise RbpxError(
+                f"bounds: {name}: {ends} is not a pair of ends; give two numbers (null: no end), as in {how}"
+            )
         lower, upper = (-math.inf if ends[0] is None else ends[0], math.inf if ends[1] is None else ends[1])
         if lower > upper:
             raise RbpxError(f"bounds: {name}: {ends} ends before it begins; give the lower end first, as in {how}")

@@ -54,7 +54,9 @@ ASKED = {
     "k": "k", "k_grid": "k", "k_listed": "k", "k_beyond": "k", "n": "n", "n_listed": "n", "targets": "S",
     "ties": "ties", "chosen_laws": "laws", "methods": "method", "slices": "slices", "conditions": "slices",
     "resamples": "resamples", "least": "least", "top": "top", "limit": "limit", "device": "device",
-    "calibrate": "calibrate", "a": "a", "doc": "doc", "base": "base",
+    "calibrate": "calibrate", "a": "a", "doc": "doc", "base": "base", "chosen_features": "features",
+    "names_features": "features", "sizes_held_out": "features", "last": "last", "drop": "last", "smooth": "last",
+    "point_of_anchor": "last", "ends_of_sigmoid": "last", "starts_of_sigmoid": "last", "chance": "chance",
 }  # fmt: skip
 
 
@@ -63,6 +65,7 @@ OF_SURFACES = {  # keys that are read beside the folder of a question, in rbpx/g
     "design": {"form", "objective", "budgets", "S", "D", "next"},
     "predict": {"D"},
     "trajectory": {"warm_up"},
+    "downstream": {"form", "objective", "S", "D"},
 }
 
 

@@ -17,7 +17,7 @@ the first drop=, and anchor= is one point more. Works on measured items, and on 
 Success of guessing is known for the tasks in conf/dataset; chance= gives it for others.""",
     examples=(
         "python -m rbpx downstream",
-        "python -m rbpx downstream source=olmo features='[bits_per_byte]' held_out='[13B]' --plot",
+        "python -m rbpx downstream source=olmo features='[bits_per_byte]' held_out='[7B,13B]' --plot",
         "python -m rbpx downstream dataset=arc_easy k='[1,10]' S=1e9 --format json",
     ),
     title="Tasks in two steps",
@@ -27,7 +27,7 @@ Success of guessing is known for the tasks in conf/dataset; chance= gives it for
     across=True,
     keys=(
         *("k", "S", "D", "ties", "resamples", "form", "objective", "checkpoints"),
-        *("features", "held_out", "last", "smooth", "chance", "starts"),
+        *("features", "last", "chance"),
     ),
     lacking="downstream fits 3 sizes or more and predicts a larger one, and no family in store={store} has items (or "
     "imported accuracies) of 4 sizes: python -m rbpx measure dataset=arc_easy size=all",

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.analyses.downstream.features import FeatureValues, TaskValues
-from rbpx.analyses.downstream.trainings import Split, Training, averaged, is_mixed, trailing
+from rbpx.analyses.downstream.trainings import Split, Training, averaged, is_mixed, points
 from rbpx.config.request import Request
 from rbpx.laws.interval import Estimate, of_share
 from rbpx.laws.over_forms import COMBINED, MIN_SIZES, TAILS, fit_over_forms
 from rbpx.laws.prediction import outside
-from rbpx.laws.success.chain import N_DRAWS, Feature, chained, of_estimate, of_mixture, second_step
+from rbpx.laws.success.chain import N_CURVES, Feature, chained, of_estimate, of_mixture, second_step
 from rbpx.laws.success.plausible import MINIMUM_SD, Plausible, independent_points, plausible_curves
 from rbpx.laws.success.sigmoid import SigmoidFit, fit_sigmoid
 from rbpx.laws.surface.design import judge
@@ -107,15 +107,17 @@ def points_of_success(
     task: TaskValues, x_R: Floats, trainings: Sequence[Training], request: Request
 ) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
     """What step 2 is fitted to: feature, success and training of each point, those that are known."""
-    x, y, of = [], [], []
-    for number, training in enumerate(trainings):
-        x_N = trailing(training, x_R, request.drop, request.smooth)
-        y_N = trailing(training, task.success_R, request.drop, request.smooth)
-        known_N = np.isfinite(x_N) & np.isfinite(y_N)
-        x += x_N[known_N].tolist()
-        y += y_N[known_N].tolist()
-        of += [number] * int(known_N.sum())
-    return np.array(x), np.array(y), np.unique(np.array(of, np.int64), return_inverse=True)[1].astype(np.int64)
+    of_NR, of_N = points(trainings, len(x_R), request.drop, request.smooth)
+    x_N, y_N = _combined(of_NR, x_R), _combined(of_NR, task.success_R)
+    known_N = np.isfinite(x_N) & np.isfinite(y_N)
+    return x_N[known_N], y_N[known_N], np.unique(of_N[known_N], return_inverse=True)[1].astype(np.int64)
+
+
+def _combined(of_NR: Floats, value_R: Floats) -> Floats:
+    """Means of runs; NaN where one of them is not known."""
+    finite_R = np.isfinite(value_R)
+    mean_N = of_NR @ np.where(finite_R, value_R, 0.0)
+    return np.where((of_NR > 0) @ ~finite_R, np.nan, mean_N)
 
 
 def fit_steps(task: TaskValues, values: FeatureValues, parts: Split, request: Request) -> FeatureSteps:
@@ -192,9 +194,9 @@ class _First:
         S, D = [each.S for each in trainings], [each.D for each in trainings if each.D]
         form = request.forms()[0]
         if len(D) == len(S) > 5 and not judge(np.array(S, float), np.array(D, float)).is_collinear:
-            of = {"objective": request.objective, "delta": request.delta}
-            runs = Runs.of(S, D, x_T)
-            surface = fit_surface(runs, form, n_resamples=min(request.resamples, _RESAMPLES), seed=request.seed, **of)
+            n_resamples = min(request.resamples, _RESAMPLES)
+            of = (request.objective, request.delta, n_resamples, request.seed)
+            surface = fit_surface(Runs.of(S, D, x_T), form, *of)
             return cls(form, surface, tuple(S), tuple(D), x_T, surface.reasons)
         reasons = []
         if not np.all((x_T > 0) & np.isfinite(x_T)):
@@ -245,4 +247,4 @@ class _Second:
         reasons += [Status.at_chance] if y_N.max() <= chance + noise else []
         residual_N = y_N - np.array([fit.sigmoid(x) for x in x_N])
         n = independent_points(residual_N, group_N)
-        return cls(fit, plausible_curves(x_N, y_N, n, chance, anchor, N_DRAWS, request.seed), tuple(reasons))
+        return cls(fit, plausible_curves(x_N, y_N, n, chance, anchor, N_CURVES, request.seed), tuple(reasons))

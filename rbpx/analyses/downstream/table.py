@@ -6,7 +6,7 @@ from rbpx.analyses.downstream.analysis import Downstream, TaskSteps
 from rbpx.analyses.downstream.steps import FeatureSteps, Predicted
 from rbpx.analyses.downstream.words import feature_name
 from rbpx.display.names import status_name
-from rbpx.display.numbers import UNKNOWN, number, short, span
+from rbpx.display.numbers import UNKNOWN, number, short, span, with_ends
 from rbpx.display.tables import console, grid, print_notes, put
 
 _COLUMNS = ["model", "feature", "step 1", "own", "step 2", "chained", "95 % interval", "actual", "error", "status"]
@@ -24,12 +24,39 @@ def show(results: Sequence[Downstream]) -> None:
             rows = [_row(steps, each) for steps in task.features for each in steps.predictions]
             table.add_part(_heading(task), rows)
         put(screen, table)
+        _print_contest(result)
     print_notes(
         screen,
         "Step 1: the feature by its law in size (and tokens); step 2: success by the sigmoid of the model's own "
         "feature; chained: of step 1's, with the 95 % interval of one new model. Features that are shares are -ln "
         "share. Error: chained less actual.",
         (each.status for result in results for task in result.tasks for s in task.features for each in s.predictions),
+    )
+
+
+def _print_contest(result: Downstream) -> None:
+    parts = [(task.values.task, task.contestants) for task in result.tasks if len(task.contestants) > 1]
+    parts += [(f"all {len(result.tasks)} tasks", result.overall)] if len(result.overall) > 1 else []
+    if not parts:
+        return
+    columns = ["feature", "way", "models", "mean error", "95 %", "less that of CE", "95 % of that", "pairs in order"]
+    decided = any(each.decisions.value is not None for _, of in parts for each in of)
+    table = grid(
+        f"{result.group.title_of_family}: which feature predicts best", columns if decided else columns[:-1], 2
+    )
+    for name, contestants in parts:
+        rows = []
+        for each in contestants:
+            row = [f" {feature_name(each.feature, each.k)}", each.way, str(each.n_models)]
+            row += [*with_ends(each.error, 3), *with_ends(each.difference, 3)]
+            rows.append([*row, number(each.decisions.value, 2)] if decided else row)
+        table.add_part(name, rows)
+    put(console(), table)
+    console().print(
+        "Mean error: of |chained less actual| over the models held out, intervals over items, the same resamples for "
+        "every feature; straight: RBP_1 to the power of the tokens of each target, or exact match by its own law.\n",
+        markup=False,
+        soft_wrap=True,
     )
 
 

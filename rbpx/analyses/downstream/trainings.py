@@ -19,7 +19,7 @@ from rbpx.groups.selection import Run
 from rbpx.groups.trainings import tokens_of, training_of
 from rbpx.store.observations import written
 
-__all__ = ["Split", "Training", "averaged", "is_mixed", "split", "trailing"]
+__all__ = ["Split", "Training", "averaged", "averages", "is_mixed", "points", "split"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -111,8 +111,30 @@ def is_mixed(training: Training, runs: Sequence[Run], last: int) -> bool:
     return len(known) > 1 and max(known) > _FAR_APART * min(known)
 
 
-def trailing(training: Training, value_R: Floats, drop: float, smooth: int) -> Floats:
-    """Trailing means over `smooth` checkpoints (fewer at the start) of all but the first share, never of none."""
-    first = min(math.ceil(drop * len(training.at)), len(training.at) - 1)
-    of_N = value_R[list(training.at[first:])]
-    return np.array([of_N[max(0, n + 1 - smooth) : n + 1].mean() for n in range(len(of_N))])
+def averages(trainings: Sequence[Training], n_runs: int, last: int) -> Floats:
+    """What takes the mean of the last checkpoints of each training, [T, R]."""
+    of_TR = np.zeros((len(trainings), n_runs))
+    for t, training in enumerate(trainings):
+        at = list(training.at[-last:])
+        of_TR[t, at] = 1 / len(at)
+    return of_TR
+
+
+def points(
+    trainings: Sequence[Training], n_runs: int, drop: float, smooth: int
+) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """What makes the points of step 2 of the runs, [N, R], and the training of each.
+
+    Of each training trailing means over `smooth` checkpoints (fewer at the start) of all but the first share, never of
+    none.
+    """
+    rows, of = [], []
+    for number, training in enumerate(trainings):
+        kept = training.at[min(math.ceil(drop * len(training.at)), len(training.at) - 1) :]
+        for n in range(len(kept)):
+            at = list(kept[max(0, n + 1 - smooth) : n + 1])
+            row_R = np.zeros(n_runs)
+            row_R[at] = 1 / len(at)
+            rows.append(row_R)
+            of.append(number)
+    return np.array(rows).reshape(len(rows), n_runs), np.array(of, np.int64)

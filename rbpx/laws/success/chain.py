@@ -18,11 +18,12 @@ from rbpx.laws.success.plausible import Plausible
 from rbpx.laws.success.sigmoid import Sigmoid, curves
 from rbpx.laws.t_mixture import TMixture
 
-__all__ = ["N_DRAWS", "Feature", "chained", "of_estimate", "of_mixture", "second_step"]
+__all__ = ["N_CURVES", "Feature", "chained", "of_estimate", "of_mixture", "second_step"]
 
 Floats = NDArray[np.float64]
 
-N_DRAWS: Final = 4000
+N_CURVES: Final = 1000
+_EACH: Final = 4  # features for each curve
 _TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 
@@ -44,7 +45,7 @@ def of_estimate(y: Estimate, dof: float, seed: int) -> Feature:
     if y.value is None or y.ends is None or y.ends[0] <= 0:
         return Feature(y, None)
     scale = (math.log(y.ends[1]) - math.log(y.ends[0])) / 2 / student_t(dof)
-    t_J = np.random.default_rng(seed).standard_t(dof, N_DRAWS)
+    t_J = np.random.default_rng(seed).standard_t(dof, _EACH * N_CURVES)
     return Feature(y, np.exp(math.log(y.value) + scale * t_J))
 
 
@@ -54,13 +55,13 @@ def of_mixture(mixture: TMixture, y: Estimate, seed: int) -> Feature:
     centre_G, scale_G, weight_G = (
         np.ravel(each) for each in np.broadcast_arrays(mixture.centre, mixture.scale, mixture.weight)
     )
-    of_J = rng.choice(len(weight_G), N_DRAWS, p=weight_G / weight_G.sum())
-    return Feature(y, np.exp(centre_G[of_J] + scale_G[of_J] * rng.standard_t(mixture.dof, N_DRAWS)))
+    of_J = rng.choice(len(weight_G), _EACH * N_CURVES, p=weight_G / weight_G.sum())
+    return Feature(y, np.exp(centre_G[of_J] + scale_G[of_J] * rng.standard_t(mixture.dof, len(of_J))))
 
 
 def second_step(sigmoid: Sigmoid, plausible: Plausible | None, x: float, seed: int) -> Estimate:
     """Success at a known value of the feature, with the interval of a new model."""
-    return _success(sigmoid(x), plausible, np.full(N_DRAWS, x), seed)
+    return _success(sigmoid(x), plausible, np.full(_EACH * N_CURVES, x), seed)
 
 
 def chained(sigmoid: Sigmoid, plausible: Plausible | None, feature: Feature, seed: int) -> Estimate:
@@ -74,8 +75,8 @@ def _success(value: float, plausible: Plausible | None, x_J: Floats | None, seed
     if plausible is None or x_J is None:
         return Estimate(value, None, None)
     rng = np.random.default_rng(seed)
-    at_J = rng.permutation(len(plausible.theta_JP))
-    y_J = curves(plausible.theta_JP[at_J], x_J[: len(at_J)])
+    at_J = np.arange(len(x_J)) % len(plausible.theta_JP)
+    y_J = curves(plausible.theta_JP[at_J], x_J)
     y_J += plausible.scatter_J[at_J] * rng.standard_t(plausible.dof_J[at_J])
     lo, hi = np.quantile(np.clip(y_J, 0, 1), _TAILS).tolist()
     # The least squares fit, whose number this is, may lie beyond what most plausible curves say.

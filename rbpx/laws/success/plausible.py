@@ -1,12 +1,13 @@
-"""Which curves of success the points allow, beside the one that fits best: draws of them, weighted by how well they fit.
+"""Which curves of success the points allow, beside the one that fits best: draws, weighted by how well they fit.
 
 A few models determine a curve of four constants badly, and its bounds make it bend away from any normal distribution.
 So curves are drawn from what is known beforehand (a minimum within a few hundredths of chance, an end of at most 1, any
 place and steepness), and count as their likelihood says, the scatter integrated out: SSE^(-n / 2), n the number of
 points that are independent. Draws come from ever better proposals (population Monte Carlo), the first of them broad.
 
-Whether a perfect feature means perfect success is an assumption that points far from it do not test, so half of the
-draws take the anchor for a point among the others and half do without it. Shapes: J draws, N points, P = 4 numbers: x0,
+Whether a perfect feature means perfect success is an assumption that points far from it do not test. Half of the draws
+make it: their curves end at the anchor's success, and the anchor is a point among the others. Half do without it: their
+end is anywhere, though a high one is likelier beforehand (density 3 b^2). Shapes: J draws, N points, P = 4 numbers: x0,
 ln h, the minimum and the end of a curve.
 """
 
@@ -21,7 +22,7 @@ __all__ = ["MINIMUM_SD", "Plausible", "independent_points", "plausible_curves"]
 Floats = NDArray[np.float64]
 
 MINIMUM_SD: Final = 0.03  # of the success of a model that knows nothing, about chance
-_ROUNDS: Final = 5
+_ROUNDS: Final = 4
 _PROPOSAL_DOF: Final = 5
 _FEWEST: Final = 50  # draws that a proposal is made of
 _WIDER: Final = 1.5  # times the covariance of the draws
@@ -73,29 +74,42 @@ def plausible_curves(
     """
     rng = np.random.default_rng(seed)
     weight_N = np.full(len(x_N), n / len(x_N))
-    parts = [_draw(x_N, y_N, weight_N, chance, n_draws // 2, rng)]
+    parts = [_draw(x_N, y_N, weight_N, chance, None, n_draws // 2, rng)]
     if anchor is None:
-        parts.append(_draw(x_N, y_N, weight_N, chance, n_draws - n_draws // 2, rng))
+        parts.append(_draw(x_N, y_N, weight_N, chance, None, n_draws - n_draws // 2, rng))
     else:
         anchored = np.append(x_N, anchor[0]), np.append(y_N, anchor[1]), np.append(weight_N, 1.0)
-        parts.append(_draw(*anchored, chance, n_draws - n_draws // 2, rng))
+        parts.append(_draw(*anchored, chance, anchor[1], n_draws - n_draws // 2, rng))
     return Plausible(*(np.concatenate([getattr(part, name) for part in parts]) for name in Plausible.__annotations__))
 
 
 def _draw(
-    x_N: Floats, y_N: Floats, weight_N: Floats, chance: float, n_draws: int, rng: np.random.Generator
+    x_N: Floats,
+    y_N: Floats,
+    weight_N: Floats,
+    chance: float,
+    end: float | None,
+    n_draws: int,
+    rng: np.random.Generator,
 ) -> Plausible:
+    """Draws of curves that end somewhere, or at a given success; then the last of their numbers stands for nothing."""
     n, reach = float(weight_N.sum()), float(np.ptp(np.append(x_N, 0.0)))
     lower_P = np.array([0.0, np.log(_GENTLEST / reach), 0.0, 0.0])
     upper_P = np.array([_FARTHEST * x_N.max(), np.log(_STEEPEST / reach), 1.0, 1.0])
 
     def ln_posterior(u_JP: Floats) -> tuple[Floats, Floats]:
-        allowed_J = ((u_JP >= lower_P) & (u_JP <= upper_P)).all(axis=1) & (u_JP[:, 3] >= u_JP[:, 2])
+        allowed_J = ((u_JP >= lower_P) & (u_JP <= upper_P)).all(axis=1)
         x0_J, ln_h_J, least_J, most_J = (u_JP[:, p : p + 1] for p in range(4))
+        if end is None:
+            allowed_J &= u_JP[:, 3] >= u_JP[:, 2]
+        else:
+            most_J = np.full_like(least_J, end)
         with np.errstate(over="ignore"):
             y_JN = most_J - (most_J - least_J) / (1 + np.exp(-np.exp(ln_h_J) * (x_N - x0_J)))
         squares_J = np.maximum((weight_N * (y_JN - y_N) ** 2).sum(axis=1), _TINY)
         ln_J = -n / 2 * np.log(squares_J) + _ln_minimum(u_JP, chance)
+        if end is None:
+            ln_J += 2 * np.log(np.maximum(u_JP[:, 3], _TINY))
         return np.where(allowed_J, ln_J, -np.inf), squares_J
 
     u_JP = rng.uniform(lower_P, upper_P, (4 * n_draws, 4))
@@ -111,6 +125,7 @@ def _draw(
         ln_proposal_J = -(_PROPOSAL_DOF + 4) / 2 * np.log1p((z_JP**2).sum(axis=1) / _PROPOSAL_DOF)
     chosen_J = rng.choice(len(u_JP), n_draws, p=_weights(ln_J - ln_proposal_J))
     x0_J, ln_h_J, least_J, most_J = u_JP[chosen_J].T
+    most_J = most_J if end is None else np.full(n_draws, end)
     theta_JP = np.column_stack([least_J - most_J, x0_J, np.exp(ln_h_J), most_J])
     return Plausible(theta_JP, np.sqrt(squares_J[chosen_J] / n), np.full(n_draws, n))
 
@@ -137,4 +152,5 @@ def _proposal(u_JP: Floats, weight_J: Floats) -> tuple[Floats, Floats]:
     mean_P = weight_J @ u_JP
     about_JP = u_JP - mean_P
     covariance_PP = _WIDER * (weight_J[:, None] * about_JP).T @ about_JP
-    return mean_P, np.linalg.cholesky(covariance_PP + np.diag(1e-9 * np.diag(covariance_PP) + _TINY))
+    root_PP = np.linalg.cholesky(covariance_PP + np.diag(1e-9 * np.diag(covariance_PP) + _TINY))
+    return mean_P, np.asarray(root_PP, np.float64)

@@ -13,7 +13,17 @@ import lmfit
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["BOUNDS", "EQUATION", "NAMES", "SOURCE", "Sigmoid", "SigmoidFit", "fit_sigmoid", "refit_sigmoid", "starts_of"]
+__all__ = [
+    "BOUNDS",
+    "EQUATION",
+    "NAMES",
+    "SOURCE",
+    "Sigmoid",
+    "SigmoidFit",
+    "fit_sigmoid",
+    "refit_sigmoid",
+    "starts_of",
+]
 
 EQUATION: Final = "y = a / (1 + exp(-h (x - x0))) + b"
 SOURCE: Final = "arXiv 2412.04403 (OLMo ladder), step 2"
@@ -195,9 +205,7 @@ def _residuals(theta_BP: Floats, x: Floats, y_BN: Floats) -> tuple[Floats, Float
     return a_B * s_BN + b_B - y_BN, J_BPN
 
 
-def _polish(
-    x_N: Floats, y_N: Floats, start_P: Floats, lower_P: Floats, upper_P: Floats
-) -> tuple[Floats, float, bool]:
+def _polish(x_N: Floats, y_N: Floats, start_P: Floats, lower_P: Floats, upper_P: Floats) -> tuple[Floats, float, bool]:
     """One search to the end by lmfit."""
     parameters = lmfit.Parameters()
     for name, value, lower, upper in zip(NAMES, start_P, lower_P, upper_P, strict=True):
@@ -224,10 +232,8 @@ def _polish(
     return theta_P, float(np.sum(residual(found.params) ** 2)), bool(found.success)
 
 
-def _solve(
-    x: Floats, y_BN: Floats, start_BP: Floats, lower_P: Floats, upper_P: Floats
-) -> tuple[Floats, Floats]:
-    """Levenberg and Marquardt's steps within bounds, from a start for each set: constants [B, P], sums of squares [B]."""
+def _solve(x: Floats, y_BN: Floats, start_BP: Floats, lower_P: Floats, upper_P: Floats) -> tuple[Floats, Floats]:
+    """Levenberg and Marquardt's steps within bounds: constants [B, P] and sums of squares [B] of each set."""
     theta_BP, damping_B = start_BP.copy(), np.full(len(start_BP), 1e-2)
     r_BN, J_BPN = _residuals(theta_BP, x, y_BN)
     total_B = (r_BN**2).sum(axis=1)
