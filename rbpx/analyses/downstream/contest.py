@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from rbpx.analyses.downstream.features import TaskValues
 from rbpx.analyses.downstream.steps import FeatureSteps
-from rbpx.analyses.downstream.trainings import Split, averages, points
+from rbpx.analyses.downstream.trainings import Split, averages, means, points
 from rbpx.config.request import Request
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate, of_share, reaching
@@ -142,13 +142,13 @@ def _estimate(value: float, values_B: Floats | None) -> Estimate:
 
 
 def _actual(task: TaskValues, parts: Split, request: Request) -> Floats:
-    return averages(parts.held_out, len(task.success_R), request.last) @ task.success_R
+    return means(averages(parts.held_out, len(task.success_R), request.last), task.success_R)
 
 
 def _of_models(task: TaskValues, parts: Split, request: Request) -> Floats | None:
     if task.success_BR is None:
         return None
-    return np.asarray(task.success_BR @ averages(parts.held_out, len(task.success_R), request.last).T)
+    return means(averages(parts.held_out, len(task.success_R), request.last), task.success_BR)
 
 
 def _predictions(
@@ -171,7 +171,7 @@ def _predictions(
     if x_BM is None or task.success_BR is None or steps.values.x_BR is None:
         return value_M, None
     x_NR, _ = points(parts.fitted, len(task.success_R), request.drop, request.smooth)
-    x_BN, y_BN = steps.values.x_BR @ x_NR.T, task.success_BR @ x_NR.T
+    x_BN, y_BN = means(x_NR, steps.values.x_BR), means(x_NR, task.success_BR)
     usable_B = np.isfinite(x_BN).all(axis=1)
     theta_BP = np.full((len(x_BN), 4), np.nan)
     start_P, anchor, bounds = steps.sigmoid.theta_P, request.point_of_anchor(), request.ends_of_sigmoid()
@@ -189,9 +189,9 @@ def _moved(parts: Split, steps: FeatureSteps, x_M: Floats, request: Request) -> 
     """Step 1 of each resample, [B, M]."""
     assert steps.values.x_BR is not None
     last_TR = averages(parts.fitted, len(steps.values.x_R), request.last)
-    ln_x_T = np.log(last_TR @ steps.values.x_R)
-    with np.errstate(divide="ignore", invalid="ignore"):  # a resample may have no hit at all
-        ln_x_BT = np.log(steps.values.x_BR @ last_TR.T)
+    ln_x_T = np.log(means(last_TR, steps.values.x_R))
+    with np.errstate(divide="ignore"):  # a resample may have nothing but hits
+        ln_x_BT = np.log(means(last_TR, steps.values.x_BR))
     S = [each.S for each in parts.fitted]
     up_down = np.vstack([ln_x_T + _STEP * np.eye(len(S)), ln_x_T - _STEP * np.eye(len(S))])
     moved = []

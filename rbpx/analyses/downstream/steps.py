@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.analyses.downstream.features import FeatureValues, TaskValues
-from rbpx.analyses.downstream.trainings import Split, Training, averaged, is_mixed, points
+from rbpx.analyses.downstream.trainings import Split, Training, averaged, is_mixed, means, points
 from rbpx.config.request import Request
 from rbpx.laws.interval import Estimate, of_share
 from rbpx.laws.over_forms import COMBINED, MIN_SIZES, TAILS, fit_over_forms
@@ -108,16 +108,9 @@ def points_of_success(
 ) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
     """What step 2 is fitted to: feature, success and training of each point, those that are known."""
     of_NR, of_N = points(trainings, len(x_R), request.drop, request.smooth)
-    x_N, y_N = _combined(of_NR, x_R), _combined(of_NR, task.success_R)
+    x_N, y_N = means(of_NR, x_R), means(of_NR, task.success_R)
     known_N = np.isfinite(x_N) & np.isfinite(y_N)
     return x_N[known_N], y_N[known_N], np.unique(of_N[known_N], return_inverse=True)[1].astype(np.int64)
-
-
-def _combined(of_NR: Floats, value_R: Floats) -> Floats:
-    """Means of runs; NaN where one of them is not known."""
-    finite_R = np.isfinite(value_R)
-    mean_N = of_NR @ np.where(finite_R, value_R, 0.0)
-    return np.where((of_NR > 0) @ ~finite_R, np.nan, mean_N)
 
 
 def fit_steps(task: TaskValues, values: FeatureValues, parts: Split, request: Request) -> FeatureSteps:

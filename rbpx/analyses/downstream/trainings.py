@@ -19,7 +19,7 @@ from rbpx.groups.selection import Run
 from rbpx.groups.trainings import tokens_of, training_of
 from rbpx.store.observations import written
 
-__all__ = ["Split", "Training", "averaged", "averages", "is_mixed", "points", "split"]
+__all__ = ["Split", "Training", "averaged", "averages", "is_mixed", "means", "points", "split"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -118,6 +118,13 @@ def averages(trainings: Sequence[Training], n_runs: int, last: int) -> Floats:
         at = list(training.at[-last:])
         of_TR[t, at] = 1 / len(at)
     return of_TR
+
+
+def means(of_NR: Floats, value: Floats) -> Floats:
+    """The means of runs that rows of weights take, of values [R] or [B, R]; NaN where one of them is not finite."""
+    is_finite = np.isfinite(value)
+    mean = np.where(is_finite, value, 0.0) @ of_NR.T
+    return np.where((~is_finite).astype(np.float64) @ of_NR.T > 0, np.nan, mean)
 
 
 def points(

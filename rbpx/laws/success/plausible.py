@@ -22,7 +22,8 @@ __all__ = ["MINIMUM_SD", "Plausible", "independent_points", "plausible_curves"]
 Floats = NDArray[np.float64]
 
 MINIMUM_SD: Final = 0.03  # of the success of a model that knows nothing, about chance
-_ROUNDS: Final = 4
+_MOST_ROUNDS: Final = 20
+_ENOUGH: Final = 0.2  # of the draws: as how many they count when a proposal is good
 _PROPOSAL_DOF: Final = 5
 _FEWEST: Final = 50  # draws that a proposal is made of
 _WIDER: Final = 1.5  # times the covariance of the draws
@@ -116,13 +117,15 @@ def _draw(
     u_JP[:, 2] = np.abs(rng.normal(chance, MINIMUM_SD, len(u_JP)))
     ln_J, squares_J = ln_posterior(u_JP)
     ln_proposal_J = _ln_minimum(u_JP, chance)
-    for _ in range(_ROUNDS):
+    for _ in range(_MOST_ROUNDS):
         mean_P, root_PP = _proposal(u_JP, _tempered(ln_J - ln_proposal_J))
         z_JP = rng.standard_normal((2 * n_draws, 4))
         z_JP /= np.sqrt(rng.chisquare(_PROPOSAL_DOF, (2 * n_draws, 1)) / _PROPOSAL_DOF)
         u_JP = mean_P + z_JP @ root_PP.T
         ln_J, squares_J = ln_posterior(u_JP)
         ln_proposal_J = -(_PROPOSAL_DOF + 4) / 2 * np.log1p((z_JP**2).sum(axis=1) / _PROPOSAL_DOF)
+        if _count(ln_J - ln_proposal_J) > _ENOUGH * len(u_JP):
+            break
     chosen_J = rng.choice(len(u_JP), n_draws, p=_weights(ln_J - ln_proposal_J))
     x0_J, ln_h_J, least_J, most_J = u_JP[chosen_J].T
     most_J = most_J if end is None else np.full(n_draws, end)
@@ -139,10 +142,15 @@ def _weights(ln_J: Floats, power: float = 1.0) -> Floats:
     return np.asarray(weight_J / weight_J.sum())
 
 
+def _count(ln_J: Floats, power: float = 1.0) -> float:
+    """As how many equal draws weighted ones count."""
+    return float(1 / (_weights(ln_J, power) ** 2).sum())
+
+
 def _tempered(ln_J: Floats) -> Floats:
     """Weights that enough draws have a part in: those of the posterior, or of a power of it."""
     power = 1.0
-    while 1 / (_weights(ln_J, power) ** 2).sum() < _FEWEST and power > 0.01:
+    while _count(ln_J, power) < _FEWEST and power > 0.01:
         power *= 0.7
     return _weights(ln_J, power)
 

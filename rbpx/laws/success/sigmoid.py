@@ -222,7 +222,8 @@ def _polish(x_N: Floats, y_N: Floats, start_P: Floats, lower_P: Floats, upper_P:
 
     tight = dict.fromkeys(("ftol", "xtol", "gtol"), _CONVERGED)
     minimizer = lmfit.Minimizer(residual, parameters, calc_covar=False, max_nfev=20_000)
-    found = minimizer.least_squares(jac=jacobian, **tight)
+    with np.errstate(all="ignore"):  # standard errors of constants that no point determines
+        found = minimizer.least_squares(jac=jacobian, **tight)
     theta_P = np.array([found.params[name].value for name in NAMES])
     # Within the bounds a search comes near an end and never reaches it.
     for p, (lower, upper) in enumerate(zip(lower_P, upper_P, strict=True)):
