@@ -19,7 +19,7 @@ from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.groups.item_answers import Answers
-from rbpx.groups.selection import Group
+from rbpx.groups.selection import Run
 from rbpx.store.queries import ask
 from rbpx.store.remote import open_store
 
@@ -86,12 +86,12 @@ def documents_of_items(connection: duckdb.DuckDBPyConnection, store: str, run_id
 
 
 def item_views(
-    group: Group, answers: Sequence[Answers], items: Sequence[int], documents: dict[int, Document]
+    runs: Sequence[Run], answers: Sequence[Answers], items: Sequence[int], documents: dict[int, Document]
 ) -> list[ItemView]:
-    """Some items of a group.
+    """Some items of a task.
 
     Args:
-        group: its runs.
+        runs: of the models, on one text.
         answers: of each run.
         items: which, by number.
         documents: of `documents_of_items`; a right choice has the number of its item.
@@ -100,7 +100,7 @@ def item_views(
     for item in items:
         readings = tuple(
             ItemReading(run.size, bool(of.right_I[item]), float(of.probability_I[item]), tuple(of.ranks[item].tolist()))
-            for run, of in zip(group.runs, answers, strict=True)
+            for run, of in zip(runs, answers, strict=True)
         )
         document = documents.get(item)
         context = target = None

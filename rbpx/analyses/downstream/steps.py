@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rbpx.analyses.downstream.features import FeatureValues, TaskValues
 from rbpx.analyses.downstream.trainings import Split, Training, averaged, is_mixed, means, points
 from rbpx.config.request import Request
-from rbpx.laws.interval import Estimate, of_share
+from rbpx.laws.interval import Estimate, Z, of_share
 from rbpx.laws.over_forms import COMBINED, MIN_SIZES, TAILS, fit_over_forms
 from rbpx.laws.prediction import outside
 from rbpx.laws.success.chain import N_CURVES, Feature, chained, of_estimate, of_mixture, second_step
@@ -31,6 +31,7 @@ __all__ = ["FeatureSteps", "Predicted", "fit_steps", "points_of_success"]
 Floats = npt.NDArray[np.float64]
 
 _NONE: Final = Estimate(None, None, None)
+_FEWEST_FREE: Final = 2  # points of step 2 beyond its constants; with fewer the curve goes through the points
 _RESAMPLES: Final = 200  # of the trainings, for the interval of a surface
 
 
@@ -234,10 +235,17 @@ class _Second:
         starts, bounds = request.starts_of_sigmoid(), request.ends_of_sigmoid()
         fit = fit_sigmoid(x_N, y_N, chance, anchor, starts, bounds) if len(x_N) else None
         if fit is None:
-            return cls(None, None, (Status.too_few_sizes,))
+            # Shares of 0 have no logarithm, which step 1 says.
+            return cls(None, None, () if np.isinf(values.x_R).any() else (Status.too_few_sizes,))
         reasons = [] if fit.converged else [Status.not_converged]
-        noise = MINIMUM_SD if task.n_items is None else 2 * math.sqrt(chance * (1 - chance) / task.n_items)
+        reasons += [Status.barely_determined] if fit.n_points - fit.n_free < _FEWEST_FREE else []
+        noise = MINIMUM_SD if task.n_items is None else _noise(chance, task.n_items)
         reasons += [Status.at_chance] if y_N.max() <= chance + noise else []
         residual_N = y_N - np.array([fit.sigmoid(x) for x in x_N])
         n = independent_points(residual_N, group_N)
         return cls(fit, plausible_curves(x_N, y_N, n, chance, anchor, N_CURVES, request.seed), tuple(reasons))
+
+
+def _noise(chance: float, n_items: int) -> float:
+    """How far above chance a model that knows nothing may be: the reach of Wilson's interval about it."""
+    return Z**2 / n_items + Z * math.sqrt(chance * (1 - chance) / n_items)

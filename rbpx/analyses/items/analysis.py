@@ -95,7 +95,7 @@ def _analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reque
     fits = group.n_sizes > 1 and alike and request.slices is None
     emergence = tuple(emergence_of_items(group, of_runs, scored, k) for k in k_grid) if fits else ()
     documents = documents_of_items(connection, request.store, group.runs[-1].run_id)
-    shown = item_views(group, of_runs, telling_items(of_runs, _SHOWN), documents)
+    shown = item_views(group.runs, of_runs, telling_items(of_runs, _SHOWN), documents)
     return GroupItems(group, tuple(runs), emergence, tuple(shown))
 
 

@@ -1,5 +1,7 @@
 """Pictures of items: accuracy, or exact match at each k, against S, with intervals over items and chance."""
 
+from typing import Any
+
 import altair as alt
 
 from rbpx.analyses.items.analysis import GroupItems
@@ -16,7 +18,7 @@ __all__ = ["figures"]
 def figures(items: GroupItems) -> list[Figure]:
     """One figure of a group of items; none of texts."""
     curves = success_curves(items)[:MOST_SERIES]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"series": curve.name, "S": S, "y": y, "lo": lo, "hi": hi}
         for curve in curves
         for S, y, lo, hi in zip(curve.S, curve.y, curve.lo, curve.hi, strict=True)
