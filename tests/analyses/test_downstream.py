@@ -249,3 +249,14 @@ def test_models_that_are_not_above_chance_say_nothing(tmp_path: Path, cwd: Path)
     here("import", tmp_path / "t.csv", "source=them", "--store", tmp_path / "s", cwd=cwd, check=0)
     (row,) = of_kind(ask(tmp_path / "s", cwd), "prediction")
     assert "at_chance" in row["reasons"]
+
+
+def test_both_steps_are_drawn_and_stand_in_the_notebook(store: Path, cwd: Path) -> None:
+    import rbpx
+
+    drawn = here("downstream", "--plot", "--store", store, cwd=cwd, check=0).stdout
+    forecast, second = drawn.split("forecast of success")[1].split("step 2")
+    assert {"● fitted", "■ predicted, 95 %", "▲ actual", "◆ chance"} <= {line.strip() for line in forecast.splitlines()}
+    assert "● fitted, sigmoid" in second
+    rows = rbpx.open(store).downstream(source="them", features=["bits_per_byte"]).records
+    assert [row["size"] for row in rows if row["kind"] == "prediction"] == ["m5"]
