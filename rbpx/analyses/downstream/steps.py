@@ -197,6 +197,8 @@ class _First:
             reasons.append(Status.not_positive)
         if len(set(S)) < MIN_SIZES:
             reasons.append(Status.too_few_sizes)
+        elif np.all(x_T == x_T[0]):
+            reasons.append(Status.no_variation)
         return cls(COMBINED, None, tuple(S), tuple(D), x_T, tuple(reasons))
 
     def at(self, S: float, D: float | None, seed: int) -> Feature:

@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 
 N_CURVES: Final = 1000
 _EACH: Final = 4  # features for each curve
+_LARGEST_LN: Final = 700.0
 _TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 
@@ -46,7 +47,7 @@ def of_estimate(y: Estimate, dof: float, seed: int) -> Feature:
         return Feature(y, None)
     scale = (math.log(y.ends[1]) - math.log(y.ends[0])) / 2 / student_t(dof)
     t_J = np.random.default_rng(seed).standard_t(dof, _EACH * N_CURVES)
-    return Feature(y, np.exp(math.log(y.value) + scale * t_J))
+    return Feature(y, _exponential(math.log(y.value) + scale * t_J))
 
 
 def of_mixture(mixture: TMixture, y: Estimate, seed: int) -> Feature:
@@ -56,7 +57,12 @@ def of_mixture(mixture: TMixture, y: Estimate, seed: int) -> Feature:
         np.ravel(each) for each in np.broadcast_arrays(mixture.centre, mixture.scale, mixture.weight)
     )
     of_J = rng.choice(len(weight_G), _EACH * N_CURVES, p=weight_G / weight_G.sum())
-    return Feature(y, np.exp(centre_G[of_J] + scale_G[of_J] * rng.standard_t(mixture.dof, len(of_J))))
+    return Feature(y, _exponential(centre_G[of_J] + scale_G[of_J] * rng.standard_t(mixture.dof, len(of_J))))
+
+
+def _exponential(ln_J: Floats) -> Floats:
+    """Features from their logarithms, those beyond any float at the largest."""
+    return np.asarray(np.exp(np.clip(ln_J, -_LARGEST_LN, _LARGEST_LN)))
 
 
 def second_step(sigmoid: Sigmoid, plausible: Plausible | None, x: float, seed: int) -> Estimate:

@@ -28,6 +28,7 @@ _PROPOSAL_DOF: Final = 5
 _FEWEST: Final = 50  # draws that a proposal is made of
 _WIDER: Final = 1.5  # times the covariance of the draws
 _GENTLEST, _STEEPEST, _FARTHEST = 0.5, 200.0, 1.5  # slopes over the range of the feature; times its largest value
+_MOST_POINTS: Final = 250  # neighbouring checkpoints say the same
 _TINY: Final = 1e-12  # of a variance
 
 
@@ -73,7 +74,8 @@ def plausible_curves(
         n_draws: how many curves.
         seed: of the draws.
     """
-    rng = np.random.default_rng(seed)
+    rng, thinned = np.random.default_rng(seed), slice(None, None, -(-len(x_N) // _MOST_POINTS))
+    x_N, y_N = x_N[thinned], y_N[thinned]
     weight_N = np.full(len(x_N), n / len(x_N))
     parts = [_draw(x_N, y_N, weight_N, chance, None, n_draws // 2, rng)]
     if anchor is None:
