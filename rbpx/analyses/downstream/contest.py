@@ -7,6 +7,7 @@ R runs, T trainings, N points.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
@@ -196,7 +197,11 @@ def _moved(parts: Split, steps: FeatureSteps, x_M: Floats, request: Request) -> 
     up_down = np.vstack([ln_x_T + _STEP * np.eye(len(S)), ln_x_T - _STEP * np.eye(len(S))])
     moved = []
     for model, x in zip(parts.held_out, x_M, strict=True):
-        ln_2T = np.log(predict_batch(S, np.exp(up_down), model.S)[:, 0]).reshape(2, -1)
-        slope_T = (ln_2T[0] - ln_2T[1]) / (2 * _STEP)
-        moved.append(x * np.exp((ln_x_BT - ln_x_T) @ slope_T))
-    return np.column_stack(moved)
+        with (
+            suppress(np.linalg.LinAlgError),
+            np.errstate(all="ignore"),
+        ):  # features that rise with size may have no derivative, and then no interval
+            ln_2T = np.log(predict_batch(S, np.exp(up_down), model.S)[:, 0]).reshape(2, -1)
+            slope_T = (ln_2T[0] - ln_2T[1]) / (2 * _STEP)
+            moved.append(x * np.exp((ln_x_BT - ln_x_T) @ slope_T))
+    return np.column_stack(moved) if len(moved) == len(x_M) else None

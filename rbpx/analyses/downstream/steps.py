@@ -14,6 +14,8 @@ import numpy.typing as npt
 from rbpx.analyses.downstream.features import FeatureValues, TaskValues
 from rbpx.analyses.downstream.trainings import Split, Training, averaged, is_mixed, means, points
 from rbpx.config.request import Request
+from rbpx.laws.exponential import exp_or_none
+from rbpx.laws.form_fits import FormFits
 from rbpx.laws.interval import Estimate, Z, of_share
 from rbpx.laws.over_forms import COMBINED, MIN_SIZES, TAILS, fit_over_forms
 from rbpx.laws.prediction import outside
@@ -179,7 +181,7 @@ class _First:
     surface: SurfaceFit | None
     S: tuple[float, ...]
     D: tuple[float, ...]
-    x_T: Floats
+    fits: FormFits | None
     reasons: tuple[Status, ...]
 
     @classmethod
@@ -191,7 +193,7 @@ class _First:
             n_resamples = min(request.resamples, _RESAMPLES)
             of = (request.objective, request.delta, n_resamples, request.seed)
             surface = fit_surface(Runs.of(S, D, x_T), form, *of)
-            return cls(form, surface, tuple(S), tuple(D), x_T, surface.reasons)
+            return cls(form, surface, tuple(S), tuple(D), None, surface.reasons)
         reasons = []
         if not np.all((x_T > 0) & np.isfinite(x_T)):
             reasons.append(Status.not_positive)
@@ -199,7 +201,13 @@ class _First:
             reasons.append(Status.too_few_sizes)
         elif np.all(x_T == x_T[0]):
             reasons.append(Status.no_variation)
-        return cls(COMBINED, None, tuple(S), tuple(D), x_T, tuple(reasons))
+        fits = None
+        if not reasons:
+            try:
+                fits = fit_over_forms(S, x_T)
+            except np.linalg.LinAlgError:  # a form that bends away from features that rise with size
+                reasons.append(Status.not_converged)
+        return cls(COMBINED, None, tuple(S), tuple(D), fits, tuple(reasons))
 
     def at(self, S: float, D: float | None, seed: int) -> Feature:
         """The feature of a new model."""
@@ -208,12 +216,13 @@ class _First:
             if surface is None or D is None:
                 return Feature(_NONE, None)
             return of_estimate(surface.predict(S, D, new_run=True), surface.n_runs - surface.n_free, seed)
-        fits = None if self.reasons else fit_over_forms(self.S, self.x_T)
-        if fits is None:
+        if self.fits is None:
             return Feature(_NONE, None)
-        mixture = fits.at(np.log([S]))
-        value, lo, hi = np.exp(mixture.quantiles(TAILS))[0, 0].tolist()
-        return of_mixture(mixture, Estimate(value, lo, hi), seed)
+        mixture = self.fits.at(np.log([S]))
+        # A form that bends away from points that rise says nothing of other sizes: its scale is beyond any float.
+        mixture = mixture.only(np.isfinite(mixture.scale).reshape(-1, mixture.scale.shape[-1]).all(axis=0))
+        ends = (exp_or_none(end) for end in mixture.quantiles(TAILS)[0, 0].tolist())
+        return of_mixture(mixture, Estimate(*ends), seed)
 
 
 # -------------------------------------------------------------------------------------------------------------- step 2
