@@ -246,8 +246,8 @@ class _Second:
         starts, bounds = request.starts_of_sigmoid(), request.ends_of_sigmoid()
         fit = fit_sigmoid(x_N, y_N, chance, anchor, starts, bounds) if len(x_N) else None
         if fit is None:
-            # Shares of 0 have no logarithm, which step 1 says.
-            return cls(None, None, () if np.isinf(values.x_R).any() else (Status.too_few_sizes,))
+            at = [run for training in trainings for run in training.at]
+            return cls(None, None, (Status.not_positive if np.isinf(values.x_R[at]).any() else Status.too_few_sizes,))
         reasons = [] if fit.converged else [Status.not_converged]
         reasons += [Status.barely_determined] if fit.n_points - fit.n_free < _FEWEST_FREE else []
         noise = MINIMUM_SD if task.n_items is None else _noise(chance, task.n_items)
