@@ -43,6 +43,15 @@ class Keys(TypedDict, total=False):
         delta: where Huber's loss of a surface turns linear.
         budgets: training FLOPs whose best size and tokens are asked for.
         checkpoints: whether all checkpoints of a training count or the last alone.
+        features: of the right answer, from which success is predicted.
+        held_out: sizes that are predicted and not fitted; the largest without it.
+        last: checkpoints whose mean is the feature of a training.
+        drop: share of the checkpoints, the first ones, that success is not fitted to.
+        smooth: checkpoints in a trailing mean of those.
+        anchor: feature and success of one more point.
+        starts: constants of the sigmoid at which its search begins.
+        bounds: ends of these constants.
+        chance: success of guessing, or that of each task.
         warm_up: training tokens from which a law of a training holds; found if left out.
         next: how many runs to train next to name.
         flops: what they may cost in all, training FLOPs.
@@ -79,6 +88,15 @@ class Keys(TypedDict, total=False):
     delta: float
     budgets: float | Sequence[float]
     checkpoints: Literal["all", "last"]
+    features: str | Sequence[str]
+    held_out: str | Sequence[str]
+    last: int
+    drop: float
+    smooth: int
+    anchor: Sequence[float] | None
+    starts: Mapping[str, float]
+    bounds: Mapping[str, Sequence[float | None]]
+    chance: float | Mapping[str, float]
     warm_up: float
     next: int
     flops: float
