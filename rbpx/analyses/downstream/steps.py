@@ -220,7 +220,7 @@ class _First:
             return Feature(_NONE, None)
         mixture = self.fits.at(np.log([S]))
         # A form that bends away from points that rise says nothing of other sizes: its scale is beyond any float.
-        mixture = mixture.only(np.isfinite(mixture.scale).reshape(-1, mixture.scale.shape[-1]).all(axis=0))
+        mixture = mixture.only(np.isfinite(mixture.scale)[0, 0])
         ends = (exp_or_none(end) for end in mixture.quantiles(TAILS)[0, 0].tolist())
         return of_mixture(mixture, Estimate(*ends), seed)
 
