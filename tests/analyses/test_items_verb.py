@@ -242,7 +242,7 @@ def test_an_item_whose_file_has_changed_is_shown_without_its_context(ladder_of_i
     written = path.read_text()
     try:
         path.write_text(written.replace("Letter", "Parcel"))
-        shown = here("view", "doc=4", "--store", ladder_of_items, cwd=cwd, check=0).stdout
+        shown = here("view", "doc=4", "fresh=true", "--store", ladder_of_items, cwd=cwd, check=0).stdout
     finally:
         path.write_text(written)
     assert "is about the" not in shown

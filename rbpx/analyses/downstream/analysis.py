@@ -127,8 +127,7 @@ def _rows(task: TaskSteps, steps: FeatureSteps) -> list[Record]:
             row |= {"step1_actual": each.feature} if name == "step1" else {}
         row |= {"actual": each.actual.value, "actual_lo": each.actual.lo, "actual_hi": each.actual.hi}
         row |= {"error": each.error, "held": each.holds, "status": each.status.value}
-        row |= {"reasons": [reason.value for reason in each.reasons]}
-        rows.append(row | {"run_ids": sorted(set(task.values.group.run_ids))})
+        rows.append(row | {"reasons": [reason.value for reason in each.reasons]})
     return rows
 
 
