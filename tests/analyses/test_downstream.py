@@ -52,7 +52,14 @@ def store(tmp_path: Path, cwd: Path) -> Path:
 
 def test_the_published_ladder_comes_out_as_published(tmp_path: Path, cwd: Path) -> None:
     here_rows = here(
-        "experiment=published_olmo_ladder", "--store", tmp_path / "s", "--format", "json", cwd=cwd, check=0
+        "experiment=published_olmo_ladder",
+        "resamples=50",
+        "--store",
+        tmp_path / "s",
+        "--format",
+        "json",
+        cwd=cwd,
+        check=0,
     )
     rows = [row for row in json.loads(here_rows.stdout) if row.get("size") == "peteish13_eval_final"]
     found = {(row["task"], row["feature"]): row for row in of_kind(rows, "prediction")}
@@ -156,20 +163,18 @@ def test_the_order_of_variants_is_predicted(tmp_path: Path, cwd: Path) -> None:
 
 @pytest.fixture(scope="module")
 def tasks(measured: Measured, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four models on items with choices, and on items without."""
+    """Four models on items with choices."""
     place = tmp_path_factory.mktemp("tasks")
     (place / "cwd").mkdir()
     words = ("salt", "rope", "boat", "a light", "the sea")
     rows = [
-        {"q": f"The keeper of light {n} has a", "c": [words[(n + m) % 5] for m in range(3)], "r": n % 3, "a": " e"}
+        {"q": f"The keeper of light {n} has a", "c": [words[(n + m) % 5] for m in range(3)], "r": n % 3}
         for n in range(24)
     ]
     (place / "quiz.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    about = {"quiz": ("dataset.choices=c", "dataset.right=r", 'dataset.delimiter=" "'), "last": ("dataset.target=a",)}
-    for name, keys in about.items():
-        words_of = measured.family.words(text=place / "quiz.jsonl")
-        here("measure", *words_of, "dataset.context=[q]", *keys, f"dataset.name={name}", "--store", place / "s",
-             cwd=place / "cwd", check=0)  # fmt: skip
+    words_of = measured.family.words(text=place / "quiz.jsonl")
+    keys = ("dataset.context=[q]", "dataset.choices=c", "dataset.right=r", 'dataset.delimiter=" "')
+    here("measure", *words_of, *keys, "--store", place / "s", cwd=place / "cwd", check=0)
     return place / "s"
 
 
