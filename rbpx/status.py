@@ -34,6 +34,7 @@ class Status(StrEnum):
     one_length = "one_length"
     too_short = "too_short"
     # no law
+    at_chance = "at_chance"
     no_trend = "no_trend"
     not_monotone = "not_monotone"
     bends = "bends"
@@ -51,6 +52,7 @@ class Status(StrEnum):
     at_limit = "at_limit"
     beyond = "beyond"
     unsupported = "unsupported"
+    wide_interval = "wide_interval"
     same_weights = "same_weights"
 
     @property
@@ -99,6 +101,8 @@ _REMEDY = {
     Status.beyond: "More than 10 times outside the sizes: no backtest reaches so far, so measure a larger model.",
     Status.unreachable: "The baseline's law stays above this loss whatever it is given: there is no multiplier.",
     Status.unsupported: "Only one of both measured such losses, so this is extrapolated: measure models nearer to it.",
+    Status.at_chance: "No fitted model is above chance, so nothing says when success rises: add larger models.",
+    Status.wide_interval: "The interval has half of all there is between chance and 1: add models nearer to this one.",
     Status.same_weights: "Several revisions have the same weights and count once: read the released one's tokens.",
     Status.one_length: "One N cannot separate the correlation of hits from RBP: give outcomes of several N.",
 }

@@ -120,7 +120,7 @@ def _selected(
     if question.of_any_runs:
         return select_alike(connection, request, cell_keys)
     if _of_trainings(question, request):
-        return select_trainings(connection, request, cell_keys, question.raw)
+        return select_trainings(connection, request, cell_keys, question.raw, question.needs_tokens)
     groups = select(connection, request, cell_keys)
     return with_enough_sizes(groups, question.sizes) if question.sizes >= _LAW else groups
 

@@ -26,6 +26,8 @@ class Analysis:
         across: whether it compares groups with each other, instead of looking at one after the other.
         trainings: whether its groups are all trainings of a family whose tokens are known, in place of one run a size.
         raw: whether these are raw checkpoints where there are any, and not the finished models beside them.
+        needs_tokens: whether those of them whose training tokens are not known are left out, and `last=` is applied;
+            without it the question averages checkpoints itself.
         trainings_with: a key that makes it look at these.
         of_any_runs: whether its groups are all runs that are alike, however many are of one size, as no law is fitted.
         small: whether it has something to say about groups with fewer sizes than a law needs.
@@ -46,6 +48,7 @@ class Analysis:
     across: bool = False
     trainings: bool = False
     raw: bool = False
+    needs_tokens: bool = True
     trainings_with: str = ""
     of_any_runs: bool = False
     small: bool = False

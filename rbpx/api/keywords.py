@@ -46,6 +46,14 @@ class Keys(TypedDict, total=False):
         checkpoints: whether all checkpoints of a training count or the last alone.
         last: how many of the last checkpoints of each training are averaged and stand for it, in a surface.
         unique_tokens: tokens that there are for the best of a budget; beyond them they are repeated.
+        features: of the right answer, from which success is predicted.
+        held_out: sizes that are predicted and not fitted; the largest without it.
+        drop: share of the checkpoints, the first ones, that success is not fitted to.
+        smooth: checkpoints in a trailing mean of those.
+        anchor: feature and success of one more point.
+        starts: constants of the sigmoid at which its search begins.
+        bounds: ends of these constants.
+        chance: success of guessing, or that of each task.
         warm_up: training tokens from which a law of a training holds; found if left out.
         next: how many runs to train next to name.
         flops: what they may cost in all, training FLOPs.
@@ -85,6 +93,14 @@ class Keys(TypedDict, total=False):
     checkpoints: Literal["all", "last"]
     last: int
     unique_tokens: float
+    features: str | Sequence[str]
+    held_out: str | Sequence[str]
+    drop: float
+    smooth: int
+    anchor: Sequence[float] | None
+    starts: Mapping[str, float]
+    bounds: Mapping[str, Sequence[float | None]]
+    chance: float | Mapping[str, float]
     warm_up: float
     next: int
     flops: float

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rbpx.analyses.closure.analysis import Closures
     from rbpx.analyses.compare.analysis import Comparison
     from rbpx.analyses.design.analysis import Designs
+    from rbpx.analyses.downstream.analysis import Downstream
     from rbpx.analyses.emergence.analysis import Emergences
     from rbpx.analyses.entropy.analysis import Entropies
     from rbpx.analyses.exponents.analysis import Exponents
@@ -218,6 +219,7 @@ class Measurements:
         forecasts: ClassVar[Ask[Forecasts]]
         surface: ClassVar[Ask[Surfaces]]
         design: ClassVar[Ask[Designs]]
+        downstream: ClassVar[Ask[Downstream]]
         trajectory: ClassVar[Ask[Trajectories]]
         emergence: ClassVar[Ask[Emergences]]
         gaps: ClassVar[Ask[Gaps]]

@@ -102,10 +102,17 @@ budgets=C         training FLOPs whose best S and D are asked for: budgets='[1e1
                   that there are, beyond which they repeat (data_constrained)""",
     "register": """\
 register=NAME     writes what is predicted into the store for good, before such a model is measured (see forecasts)""",
+    "features": """\
+features=all      or a list of those above; held_out='[7B,13B]': sizes that are predicted, not fitted (the largest)""",
+    "drop": """\
+drop=0.1          share of the checkpoints that step 2 leaves out, smooth=5 averages; anchor='[0,1]' is one point more
+                  (null: none); starts='{{h: 3}}', bounds='{{b: [0.9, 1]}}' of its constants""",
+    "chance": """\
+chance=C          success of guessing, where the task is not in conf/dataset; or '{{task: C}}'""",
     "checkpoints": """\
 checkpoints=all   or last: of each training only its last checkpoint counts""",
     "last": """\
-last=N            the mean of its last N checkpoints stands for each training, at the tokens of the last""",
+last=N            the mean of its last N checkpoints stands for each training (downstream: 5)""",
     "warm_up": """\
 warm_up=TOKENS    where the law of a training begins; found if left out""",
     "next": """\

@@ -77,6 +77,7 @@ class ItemKeys:
         fewshot_path: the file that they come from.
         fewshot_seed: of the draw of the examples, which are the same for every item (of a category); null takes the
             first ones in order.
+        chance: success of guessing, of results of others that name this task; measured items tell it themselves.
     """
 
     context: Any = None
@@ -94,6 +95,7 @@ class ItemKeys:
     fewshot_split: Any = None
     fewshot_path: str | None = None
     fewshot_seed: int | None = FEWSHOT_SEED
+    chance: float | None = None
 
     @property
     def has_items(self) -> bool:

@@ -13,6 +13,7 @@ from rbpx.config.options import Bos, Checkpoints, Device, Dtype, Format, check_n
 from rbpx.config.placement import MemoryLimits, ParallelConfig, read_limits
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.shard import Shard, read_shard
+from rbpx.config.step_keys import checked_anchor, checked_bounds, checked_features, checked_numbers
 from rbpx.config.study import StudyConfig
 from rbpx.config.suggest import did_you_mean
 from rbpx.config.surface_keys import checked_forms, pairs, positive_numbers
@@ -27,6 +28,7 @@ SLICES = ("position", "frequency", *ITEM_SLICES)
 SEED = 42
 LARGEST_SAMPLE = 1000  # documents, as in the RBP paper
 N_BEST = 5  # tokens that are kept of each place where they are asked for
+N_AVERAGED = 5  # checkpoints of a training whose mean predicts success (OLMo ladder, arXiv 2412.04403)
 DEFAULT_K = (1, 10, 100, 500, 1000, 2500, 10000)
 
 
@@ -76,6 +78,14 @@ class Request:
     warm_up: float | None = None
     next: int | None = None
     flops: float | None = None
+    features: Any = "all"
+    held_out: Any = None
+    drop: float = 0.1
+    smooth: int = 5
+    anchor: Any = field(default_factory=lambda: [0, 1])
+    starts: Any = None
+    bounds: Any = None
+    chance: Any = None
     slices: Any = None  # a name or a dict; Hydra adds no keys to one that is typed
     least: int = 20
     top: int = 15
@@ -97,7 +107,7 @@ class Request:
         Raises:
             RbpxError: a count below 1, a name that YAML read as a number, or a size, k, n or S that is not valid.
         """
-        for name in ("tokens_per_batch", "limit", "resamples", "least", "top"):
+        for name in ("tokens_per_batch", "limit", "resamples", "least", "top", "smooth"):
             if getattr(self, name) < 1:
                 raise RbpxError(f"{name}={getattr(self, name)} is below 1; give a positive whole number")
         for name, unit in (("sql_timeout_s", "seconds"), ("sql_memory_mib", "MiB")):
@@ -119,6 +129,7 @@ class Request:
         self._check_official()
         self._check_surface()
         self._check_register()
+        self._check_steps()
         if self.protocol is not None and self.dataset is not None and self.dataset.has_items:
             self.protocol = self.protocol.of_items()
         self.sizes()
@@ -177,6 +188,46 @@ class Request:
                 f"register={self.register!r} is not a name of a forecast; give up to 100 letters, digits and . _ -, as "
                 "in register=june"
             )
+
+    def _check_steps(self) -> None:
+        self.chosen_features()
+        self.point_of_anchor()
+        self.ends_of_sigmoid()
+        self.starts_of_sigmoid()
+        for size in self.sizes_held_out() or []:
+            check_name("held_out", size)
+        if not 0 <= self.drop < 1:
+            raise RbpxError(f"drop={self.drop} is not a share of the checkpoints; give one in [0, 1), as in drop=0.1")
+
+    @property
+    def n_averaged(self) -> int:
+        """Checkpoints whose mean is the feature of a training, from which `downstream` predicts success."""
+        return self.last or N_AVERAGED
+
+    def chosen_features(self) -> list[str]:
+        """The features of success that are asked for, in order."""
+        return checked_features(self.features)
+
+    @property
+    def names_features(self) -> bool:
+        """Whether features were asked for by name."""
+        return "all" not in _as_list(self.features)
+
+    def point_of_anchor(self) -> tuple[float, float] | None:
+        """The point that is added to those of the models; None for none."""
+        return checked_anchor(self.anchor)
+
+    def ends_of_sigmoid(self) -> dict[str, tuple[float, float]]:
+        """The bounds of its constants that were given."""
+        return checked_bounds(self.bounds)
+
+    def starts_of_sigmoid(self) -> dict[str, float]:
+        """The starts of its constants that were given."""
+        return checked_numbers("starts", self.starts)
+
+    def sizes_held_out(self) -> list[str] | None:
+        """The sizes that are predicted and not fitted; None: the largest."""
+        return None if self.held_out is None else list(dict.fromkeys(_as_list(self.held_out)))
 
     def asked(self) -> dict[str, str]:
         """What is asked, in plain values; without where it is looked for, and whether it is computed in any case."""

@@ -98,6 +98,7 @@ def select_trainings(
     request: Request,
     cell_keys: Sequence[str] | None = None,
     raw: bool = False,
+    needs_tokens: bool = True,
 ) -> list[TrainingGroup]:
     """The groups of trainings that a request selects; those of which no run has known tokens are left out.
 
@@ -108,6 +109,8 @@ def select_trainings(
         request: what is asked for.
         cell_keys: of a grid, None for all that the request narrows to.
         raw: whether raw checkpoints are wanted in place of the finished models that stand beside them.
+        needs_tokens: whether runs whose tokens are not known are left out, and groups of nothing else; without it the
+            question averages checkpoints itself.
     """
 
     def shared(run: Run) -> tuple[str, ...]:
@@ -119,7 +122,7 @@ def select_trainings(
     groups = []
     runs = select_runs(connection, request, cell_keys)
     for _, members in groupby(sorted(runs, key=shared), key=shared):
-        group = _group(sorted(members, key=place), request)
+        group = _group(sorted(members, key=place), request, needs_tokens)
         if group is not None:
             groups.append(group)
     return of_one_kind(groups, raw)
@@ -171,17 +174,18 @@ def _released_first(run: Run) -> tuple[bool, float]:
     return run.revision not in (None, "main"), -(tokens_of(run) or 0.0)
 
 
-def _group(runs: Sequence[Run], request: Request) -> TrainingGroup | None:
-    known = [run for run in runs if tokens_of(run) is not None]
-    trained = [run for run in known if tokens_of(run)]
+def _group(runs: Sequence[Run], request: Request, needs_tokens: bool) -> TrainingGroup | None:
+    known = [run for run in runs if tokens_of(run) is not None or not needs_tokens]
+    trained = [run for run in known if tokens_of(run) != 0]
     kept_once = {id(run) for run in each_once(trained)}
     once = [run for run in trained if id(run) in kept_once]
-    n_last = request.last or (1 if request.checkpoints is Checkpoints.last else None)
+    n_averaged = request.last if needs_tokens else None
+    n_last = n_averaged or (1 if request.checkpoints is Checkpoints.last else None)
     kept = once if n_last is None else _last(once, n_last)
     if not kept:
         return None
     counts = (len(runs) - len(known), len(known) - len(trained), len(trained) - len(once), len(once) - len(kept))
-    return TrainingGroup(tuple(kept), request.ties or rule_of(kept[0].protocol), *counts, averaged=request.last)
+    return TrainingGroup(tuple(kept), request.ties or rule_of(kept[0].protocol), *counts, averaged=n_averaged)
 
 
 def _last(runs: Sequence[Run], n_last: int) -> list[Run]:

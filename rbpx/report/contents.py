@@ -299,7 +299,7 @@ def _sections_across(
             own = [each for each in results if each.group.first.family == family]
             ids = [str(record["fit_id"]) for record in records if _leads(record, family) and record.get("fit_id")]
             sections.append(part(name, "section").section(own, Sources(connection, ids)))
-        if not results and not analysis(name).trainings:
+        if not results and not (analysis(name).trainings or analysis(name).tokens):
             sections.append(_empty(name, _sentence(reasons[name])))
     return tuple(sections)
 

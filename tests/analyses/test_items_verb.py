@@ -13,6 +13,7 @@ from rbpx.analyses.items.exact_match import exact_match
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.interval import of_share
 from tests.support.commands import here
+from tests.support.stores import Measured
 
 WORDS = ("salt", "rope", "boat", "a light", "the keeper of it")
 KEYS = ("dataset.choices=c", "dataset.right=r", "dataset.category=s", "dataset.domains={sea: [ship, fish]}")
@@ -181,3 +182,79 @@ def test_the_interval_of_a_share_holds_it_at_its_level_and_at_the_ends() -> None
     none, every = of_share(0, 20), of_share(20, 20)
     assert none.ends == (0.0, pytest.approx(0.1611, abs=1e-4))  # 3.84 / (20 + 3.84)
     assert every.ends == (pytest.approx(0.8389, abs=1e-4), 1.0)
+
+
+@pytest.fixture(scope="module")
+def ladder_of_items(measured: Measured, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four models of a family on items without choices, of targets of one to three tokens."""
+    folder = tmp_path_factory.mktemp("lengths")
+    (folder / "cwd").mkdir()
+    items = [{"q": f"Letter {n} is about the", "a": (" e", " sea", " harbour e")[n % 3]} for n in range(18)]
+    path = write(folder / "items.jsonl", items)
+    words = measured.family.words(text=path)
+    here("measure", *words, "dataset.context=[q]", "dataset.target=a", "--store", folder / "s",
+         cwd=folder / "cwd", check=0)  # fmt: skip
+    return folder / "s"
+
+
+def test_the_law_of_emergence_is_fitted_to_items_of_their_own_lengths(ladder_of_items: Path, cwd: Path) -> None:
+    k = 100
+    rows = ask(ladder_of_items, cwd, "items", f"k={k}", "resamples=50")
+    laws = {row["correction"]: row for row in rows if row["kind"] == "law"}
+    assert set(laws) == {"none", "measured", "free"}
+    query = f"""
+        SELECT r.non_embedding_params AS S, count(*) AS n, (max(t.greater + t.ties) < {k})::INT AS passed
+        FROM tokens AS t JOIN runs AS r USING (run_id) GROUP BY r.run_id, S, t.doc_id"""
+    items = ask(ladder_of_items, cwd, "sql", query)
+    S, n, passed = (np.array([row[name] for row in items], float) for name in ("S", "n", "passed"))
+    assert len(set(n)) > 1
+    alpha, C = laws["none"]["alpha"], laws["none"]["C"]
+
+    def ln_likelihood(C: float, alpha: float) -> float:
+        ln_p = -n * C * S**-alpha
+        return float(np.sum(np.where(passed == 1, ln_p, np.log(-np.expm1(ln_p)))))
+
+    best = ln_likelihood(C, alpha)
+    assert laws["none"]["aic"] == pytest.approx(4 - 2 * best)
+    for step in (0.99, 1.01):  # nothing beside it is likelier
+        assert ln_likelihood(C * step, alpha) < best
+        assert ln_likelihood(C * float(np.exp((step - 1) * np.log(S).mean())), alpha + step - 1) < best
+    assert "the law of emergence on items" in here("items", "--store", ladder_of_items, cwd=cwd, check=0).stdout
+
+
+def test_success_is_drawn_against_size_and_an_item_is_shown_with_its_context(ladder_of_items: Path, cwd: Path) -> None:
+    plot = here("items", "k=[1,100]", "--plot", "--store", ladder_of_items, cwd=cwd, check=0).stdout
+    assert "success against S, 95 % over items" in plot
+    assert {"● greedy", "■ exact match at 100"} <= {line.strip() for line in plot.splitlines()}
+    shown = here("view", "doc=4", "--store", ladder_of_items, cwd=cwd, check=0).stdout
+    (row,) = ask(ladder_of_items, cwd, "sql", "SELECT DISTINCT source_id FROM documents WHERE item = 4")
+    assert f"Letter {int(row['source_id']) - 1} is about the" in shown
+    ranks = ask(
+        ladder_of_items, cwd, "sql",
+        "SELECT size, list(greater + ties + 1 ORDER BY position) AS ranks, exp(sum(logprob::DOUBLE)) AS p "
+        "FROM tokens JOIN runs USING (run_id) WHERE doc_id = 4 GROUP BY size",
+    )  # fmt: skip
+    for each in ranks:
+        (line,) = (line for line in shown.splitlines() if line.strip().startswith(f"mine/{each['size']} "))
+        assert line.split()[3:] == [str(rank) for rank in each["ranks"]]
+        assert float(line.split()[2]) == pytest.approx(each["p"], rel=0.01)
+
+
+def test_an_item_whose_file_has_changed_is_shown_without_its_context(ladder_of_items: Path, cwd: Path) -> None:
+    path = ladder_of_items.parent / "items.jsonl"
+    written = path.read_text()
+    try:
+        path.write_text(written.replace("Letter", "Parcel"))
+        shown = here("view", "doc=4", "fresh=true", "--store", ladder_of_items, cwd=cwd, check=0).stdout
+    finally:
+        path.write_text(written)
+    assert "is about the" not in shown
+    assert "ranks of its tokens" in shown
+
+
+def test_items_stand_on_the_page_of_a_report(ladder_of_items: Path, tmp_path: Path, cwd: Path) -> None:
+    here("report", "resamples=50", "--store", ladder_of_items, "--output", tmp_path / "r.html", cwd=cwd, check=0)
+    page = (tmp_path / "r.html").read_text()
+    assert "Success against size" in page
+    assert "one by one" in page
+    assert "is about the" in page

@@ -29,6 +29,7 @@ WORDS = {
     "surface": ["source=grid"],
     "trajectory": ["source=grid"],
     "items": ["dataset=quiz"],
+    "downstream": ["dataset=quiz", "k=1", "features=[cross_entropy,rbp]"],
 }
 WITHOUT = ("view", "design")  # one shows tokens, the other judges a design: neither has an interval
 VERBS = [verb for verb, question in analyses().items() if not question.measures and verb not in WITHOUT]

@@ -54,8 +54,10 @@ ASKED = {
     "k": "k", "k_grid": "k", "k_listed": "k", "k_beyond": "k", "n": "n", "n_listed": "n", "targets": "S",
     "ties": "ties", "chosen_laws": "laws", "methods": "method", "slices": "slices", "conditions": "slices",
     "resamples": "resamples", "least": "least", "top": "top", "limit": "limit", "device": "device",
-    "calibrate": "calibrate", "a": "a", "doc": "doc", "base": "base",
-    "register": "register",
+    "calibrate": "calibrate", "a": "a", "doc": "doc", "base": "base", "register": "register",
+    "chosen_features": "features", "names_features": "features", "sizes_held_out": "features", "n_averaged": "last",
+    "drop": "drop", "smooth": "drop", "point_of_anchor": "drop", "ends_of_sigmoid": "drop", "starts_of_sigmoid": "drop",
+    "chance": "chance",
 }  # fmt: skip
 
 
@@ -64,6 +66,7 @@ OF_SURFACES = {  # keys that are read beside the folder of a question, in rbpx/g
     "design": {"form", "objective", "budgets", "last", "S", "D", "next"},
     "predict": {"D", "last"},
     "trajectory": {"warm_up"},
+    "downstream": {"form", "objective", "S", "D"},
 }
 
 

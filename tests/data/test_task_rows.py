@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from rbpx.config.dataset import DatasetConfig
+from rbpx.config.step_keys import chance_of
 from rbpx.config.template import parse
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
@@ -68,6 +69,17 @@ ROWS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         {"sentence": "The cup beat the jug as the _ was big.", "option1": "cup", "option2": "jug", "answer": "2"},
         [("The cup beat the jug as the cup", " was big."), ("The cup beat the jug as the jug", " was big.")],
     ),
+    "socialiqa": (
+        {
+            "context": "Kim left.",
+            "question": "Why?",
+            "answerA": "late",
+            "answerB": "ill",
+            "answerC": "bored",
+            "label": "3",
+        },
+        [("Q: Kim left. Why?\nA:", f" {answer}") for answer in ("late", "ill", "bored")],
+    ),
     "gsm8k_answer": ({"question": "1 + 1?", "answer": "2"}, [("Question: 1 + 1?\nAnswer:", " 2")]),
     "humaneval_solution": (
         {"prompt": "def f():\n", "canonical_solution": "    return 1\n"},
@@ -106,6 +118,17 @@ def test_each_task_makes_the_pairs_of_the_harness_from_a_local_row(name: str, tm
     assert [d.part.correct for d in in_order if d.part] == (
         [None] if len(expected) == 1 else [False] * (len(expected) - 1) + [True]
     )
+
+
+def test_success_of_guessing_is_known_for_every_task() -> None:
+    tasks = {path.stem: yaml.safe_load(path.read_text()) for path in CONF.glob("*.yaml")}
+    items = {name: keys for name, keys in tasks.items() if "target" in keys or "choices" in keys}
+    assert set(items) == set(ROWS)
+    for name, keys in items.items():
+        assert keys["chance"] == 0 if "choices" not in keys else 0 < keys["chance"] <= 0.5, name
+        if isinstance(keys.get("choices"), list):
+            assert keys["chance"] == pytest.approx(1 / len(keys["choices"]))
+        assert chance_of(name, None) == keys["chance"]
 
 
 def test_subjects_of_mmlu_belong_to_four_domains() -> None:

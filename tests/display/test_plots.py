@@ -197,7 +197,7 @@ def test_a_law_without_numbers_says_why_in_its_legend(store: Path, cwd: Path) ->
 def test_a_verb_without_a_plot_says_which_have_one(verb: str, store: Path, cwd: Path) -> None:
     answer = here(verb, "--plot", "--store", store, cwd=cwd, check=2)
     assert answer.stdout == ""
-    drawn = "fit, regimes, klaw, surface, trajectory, emergence, gaps, pooled, temperature"
+    drawn = "fit, regimes, klaw, items, surface, downstream, trajectory, emergence, gaps, pooled, temperature"
     assert answer.stderr == f"rbpx: {verb} has no plot; drop --plot, or ask one of {drawn}\n"
 
 

@@ -19,7 +19,9 @@ item counts as right, and the column tied counts these.
 Exact match at k is the share of items of which every target token has a rank of at most k; beside it, what
 independent tokens would give, the mean over items of RBP_k^n with n the tokens of the item; and what tokens of one
 item that are as much alike as measured would give (beta-binomial, with the correlation rho of hits within items).
-slices=category or domain: the same for each. All intervals are over items.""",
+The law of emergence is fitted to the successes at all sizes, each item with its own length, for hits that are
+independent, correlate as measured, or as the successes call for. slices=category or domain: the same for each.
+All intervals are over items.""",
     examples=(
         "python -m rbpx items dataset=lambada",
         "python -m rbpx items dataset=mmlu slices=domain --format csv",

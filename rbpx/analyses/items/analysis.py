@@ -1,4 +1,4 @@
-"""Items of tasks (verb items): runs on items in, their scores and exact matches by size out; no law is fitted."""
+"""Items of tasks (verb items): runs on items in, their scores and exact matches by size, and the law of these, out."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -6,18 +6,21 @@ from dataclasses import asdict, dataclass
 import duckdb
 import numpy as np
 
+from rbpx.analyses.items.emergence import EmergenceOfItems, emergence_of_items
 from rbpx.analyses.items.exact_match import ExactMatch, exact_match
-from rbpx.analyses.items.scores import Answers, Scores, answers_of, score
+from rbpx.analyses.items.scores import Scores, score
 from rbpx.config.protocol import HARNESS
 from rbpx.config.request import ITEM_SLICES, Request
 from rbpx.errors import RbpxError
+from rbpx.groups.item_answers import Answers, item_answers
+from rbpx.groups.item_views import ItemView, documents_of_items, item_views, telling_items
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.interval import Estimate
-from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
 DEFAULT_K = (1, 10, 100, 1000)
+_SHOWN = 12  # items in a report
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,19 @@ class RunItems:
 
 @dataclass(frozen=True, eq=False)
 class GroupItems:
-    """The runs of one group, in order of S, each with its slices behind it."""
+    """The runs of one group, in order of S, each with its slices behind it.
+
+    Attributes:
+        group: the runs.
+        runs: what they score.
+        emergence: the laws of exact match at each k, over all items; empty below 2 sizes.
+        shown: some of the items, those that the largest model gains and loses most.
+    """
 
     group: Group
     runs: tuple[RunItems, ...]
+    emergence: tuple[EmergenceOfItems, ...]
+    shown: tuple[ItemView, ...]
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[GroupItems]:
@@ -66,16 +78,25 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
 
 def _analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> GroupItems:
     weights_BI = document_weights(group.n_documents, request.resamples, request.seed)
-    runs = []
+    runs, of_runs, k_grid = [], [], list[int]()
     for run in group.runs:
-        answers = answers_of(ask(connection, "item_scores", run_id=run.run_id, ties=group.ties.value))
+        answers = item_answers(connection, run.run_id, group.ties)
+        of_runs.append(answers)
         scored = weights_BI[:, : len(answers.nats_I)]
         # A text of thousands of tokens is never matched as a whole.
         k_grid = request.k_grid(run.vocab_size or 2, DEFAULT_K) if answers.of_items else []
         for part, chosen_I in _parts(answers, group, request):
             matches = tuple(exact_match(answers.ranks, scored, chosen_I, k) for k in k_grid)
             runs.append(RunItems(run, part, score(answers, scored, chosen_I), matches))
-    return GroupItems(group, tuple(runs))
+    if not of_runs[0].of_items:
+        return GroupItems(group, tuple(runs), (), ())
+    # Items are cut alike at every size of a family unless its tokenizers differ.
+    alike = all([*map(len, each.ranks)] == [*map(len, of_runs[0].ranks)] for each in of_runs)
+    fits = group.n_sizes > 1 and alike and request.slices is None
+    emergence = tuple(emergence_of_items(group, of_runs, scored, k) for k in k_grid) if fits else ()
+    documents = documents_of_items(connection, request.store, group.runs[-1].run_id)
+    shown = item_views(group.runs, of_runs, telling_items(of_runs, _SHOWN), documents)
+    return GroupItems(group, tuple(runs), emergence, tuple(shown))
 
 
 def _parts(answers: Answers, group: Group, request: Request) -> list[tuple[str | None, np.ndarray]]:
@@ -94,7 +115,7 @@ def _parts(answers: Answers, group: Group, request: Request) -> list[tuple[str |
 
 
 def keep(store: Store, items: GroupItems) -> list[Record]:
-    """A row for each run and slice (kind items), and for each k of it (kind exact_match); no law is stored."""
+    """A row for each run and slice (kind items), for each k of it (kind exact_match), and for each law (kind law)."""
     rows = []
     for each in items.runs:
         run = each.run
@@ -102,7 +123,14 @@ def keep(store: Store, items: GroupItems) -> list[Record]:
         row |= {"non_embedding_params": run.non_embedding_params, "slice": each.part, "n_items": each.scores.n_items}
         rows.append({"kind": "items", **row, **_flat(asdict(each.scores))})
         rows += [{"kind": "exact_match", **row, **_flat(asdict(match))} for match in each.matches]
+    for law in items.emergence:
+        for correction, fit in law.fits.items():
+            row = {"kind": "law", **items.group.names(), "k": law.k, "correction": correction.value}
+            rows.append(row | {name: getattr(fit, name) for name in _OF_LAW} | {"reasons": fit.params.get("reasons")})
     return rows
+
+
+_OF_LAW = ("C", "alpha", "alpha_lo", "alpha_hi", "r", "r_lo", "r_hi", "aic", "n_sizes", "n_sequences", "status")
 
 
 def _flat(values: Record) -> Record:

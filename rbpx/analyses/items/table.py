@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.items.analysis import GroupItems, RunItems
-from rbpx.display.numbers import UNKNOWN, number, short, with_ends
+from rbpx.display.names import status_name
+from rbpx.display.numbers import UNKNOWN, number, short, span, with_ends
 from rbpx.display.tables import console, grid, print_notes, put
+from rbpx.laws.outcome_counts import Correction
 
 
 def show(results: Sequence[GroupItems]) -> None:
@@ -37,6 +39,7 @@ def show(results: Sequence[GroupItems]) -> None:
                     number(match.correlated.value),
                 )
         put(screen, table)
+        _print_laws(items)
     ties = ", ".join(dict.fromkeys(items.group.ties.value for items in results))
     tied = sum(each.scores.n_tied for items in results for each in items.runs if each.part is None)
     print_notes(
@@ -45,9 +48,36 @@ def show(results: Sequence[GroupItems]) -> None:
         "acc_norm and acc_bytes: over the characters "
         "and bytes of a choice; perplexity: of a whole target. Exact match: all tokens of the target have rank <= k; "
         "independent: what RBP_k to the power of its tokens gives; with rho: what hits that correlate within an item "
-        f"as measured give. Ties {ties}. 95 % intervals over items."
+        f"as measured give. Laws of emergence: items of n tokens succeed with RBP_k^n, or with hits that correlate as "
+        "measured or as the successes call for (free); -ln RBP_k = C S^-alpha, by maximum likelihood; least AIC fits "
+        f"best. Ties {ties}. 95 % intervals over items."
         + (f" {tied} items are greedy but for a tie, which the lowest id would win." if tied else ""),
+        (fit.status for items in results for law in items.emergence for fit in law.fits.values()),
     )
+
+
+def _print_laws(items: GroupItems) -> None:
+    if not items.emergence:
+        return
+    columns = ["k", "hits", "alpha", "95 % interval", "rho", "95 % of rho", "AIC", "status"]
+    table = grid(f"{items.group.title}: the law of emergence on items", columns, 2)
+    table.columns[-1].justify = "left"
+    for law in items.emergence:
+        for correction, fit in law.fits.items():
+            table.add_row(
+                f"{law.k:,}",
+                _HITS[correction],
+                number(fit.alpha),
+                span(fit.alpha_lo, fit.alpha_hi),
+                number(fit.r, 3),
+                span(fit.r_lo, fit.r_hi, 3),
+                number(fit.aic, 1),
+                status_name(fit.status),
+            )
+    put(console(), table)
+
+
+_HITS = {Correction.none: "independent", Correction.measured: "measured rho", Correction.free: "free rho"}
 
 
 def _columns(is_text: bool) -> list[str]:

@@ -14,7 +14,6 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.analyses.outcomes.law import OutcomeFit
 from rbpx.analyses.outcomes.recovery import OutcomeLaws, OutcomesResult, Tokens, records, recover
 from rbpx.analyses.outcomes.trials import Trial, read_trials
 from rbpx.config.request import Request
@@ -24,6 +23,7 @@ from rbpx.groups.fits import of_one_document
 from rbpx.groups.selection import Group
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.line import line
+from rbpx.laws.outcomes import OutcomeFit
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.shares import neg_ln
 from rbpx.laws.trend import judged

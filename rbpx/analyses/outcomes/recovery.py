@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.analyses.outcomes.counts import Correction, Outcomes
-from rbpx.analyses.outcomes.law import OutcomeFit, fit_outcomes, implied_rbp
 from rbpx.groups.fits import record_of
 from rbpx.groups.selection import Group
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import MLE
+from rbpx.laws.outcome_counts import Correction, Outcomes
+from rbpx.laws.outcomes import OutcomeFit, fit_outcomes, implied_rbp
 from rbpx.laws.power import PowerLawFit
 from rbpx.store.store import Record
 

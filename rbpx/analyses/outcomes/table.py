@@ -6,12 +6,12 @@ from typing import Final
 from rich.console import Console
 from rich.markup import escape
 
-from rbpx.analyses.outcomes.counts import Correction
-from rbpx.analyses.outcomes.law import OutcomeFit, implied_rbp
 from rbpx.analyses.outcomes.recovery import OutcomeLaws, OutcomesResult
 from rbpx.display.names import status_name
 from rbpx.display.numbers import UNKNOWN, number, rough, span
 from rbpx.display.tables import console, grid, print_notes, put
+from rbpx.laws.outcome_counts import Correction
+from rbpx.laws.outcomes import OutcomeFit, implied_rbp
 from rbpx.laws.power import PowerLawFit
 
 _LONGEST_NAME: Final = 16

@@ -47,8 +47,9 @@ def derivatives(blocks: Sequence[Block], theta_F: Floats) -> tuple[float, Floats
         ln_pass_q, miss_Nq = _finite(ln_pass_q, miss_Nq, P_q, e_Nq, z_Nq)
         g_Fq = np.einsum("fnq,nq->fq", x_FNq, miss_Nq)
         value += float(np.where(passed_q, ln_pass_q, ln_fail_q).sum())
-        score_F += g_Fq @ np.where(passed_q, 1.0, -odds_q)
-        information_FF += (g_Fq * odds_q) @ g_Fq.T
+        with np.errstate(invalid="ignore"):  # odds are infinite where the step was too far
+            score_F += g_Fq @ np.where(passed_q, 1.0, -odds_q)
+            information_FF += (g_Fq * odds_q) @ g_Fq.T
     return value, score_F, information_FF
 
 

@@ -8,8 +8,9 @@ ANALYSIS = Analysis(
     help="""\
 Prints one document with the largest model's ranks as colours: rank 1 plain, to 10, to 100 and beyond each in its
 own. --format html writes a page that needs no network: a slider over sizes (or revisions), two models side by
-side, ranks or nats, and for each token what it is, its rank, its probability and what changed from the size before.
-doc=N is the document's doc_id; without it, the one on which larger models gain most. a= and b= choose two models
+side, ranks or nats, and for each token what it is, its rank, its probability and what changed from the size
+before. doc=N is the document's doc_id; without it, the one on which larger models gain most. Of an item of a task
+the context is shown too, with probability and ranks of its answer under every model. a= and b= choose two models
 by name, as in compare. Where output is not a terminal that shows colours, ‹ › mark ranks to 100 and « » those
 beyond.""",
     examples=(

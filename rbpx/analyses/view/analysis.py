@@ -6,8 +6,11 @@ from typing import Final
 
 import duckdb
 
+from rbpx.config.protocol import HARNESS
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
+from rbpx.groups.item_answers import Answers, item_answers
+from rbpx.groups.item_views import ItemView, documents_of_items, item_views, telling_items
 from rbpx.groups.selection import Group, Run
 from rbpx.groups.side import Side, name_of, runs_by_text
 from rbpx.store.queries import ask
@@ -50,6 +53,7 @@ class View:
         source_id: its name in the source.
         rule: why this document.
         readings: by family and S; at least one.
+        item: the item that the document is the target, or the right choice, of; None of texts.
     """
 
     group: Group
@@ -57,6 +61,7 @@ class View:
     source_id: str
     rule: str
     readings: tuple[Reading, ...]
+    item: ItemView | None = None
 
     @property
     def dataset(self) -> str:
@@ -99,7 +104,10 @@ def _view(connection: duckdb.DuckDBPyConnection, members: list[tuple[Group, Run]
     group, last = members[-1]
     rows = ask(connection, "view_documents", run_ids=[run.run_id for _, run in members]).to_pylist()
     names = {row["doc_id"]: row["source_id"] for row in rows}
-    if request.doc is None:
+    answers = _answers(connection, members)
+    if request.doc is None and answers:
+        (doc_id, *_), rule = telling_items(answers, 1), "the item that gains most from the first model to the last"
+    elif request.doc is None:
         doc_id, rule = _telling(rows, [run for _, run in members])
     else:
         doc_id, rule = request.doc, "as asked for"
@@ -109,7 +117,19 @@ def _view(connection: duckdb.DuckDBPyConnection, members: list[tuple[Group, Run]
         )
         raise RbpxError(f"doc={doc_id} has no scored token of {last.dataset}; documents with one: {known}")
     readings = tuple(_reading(connection, each, run, doc_id) for each, run in members)
-    return View(group, doc_id, names[doc_id], rule, readings)
+    item = None
+    if answers and doc_id < len(answers[0].nats_I):
+        documents = documents_of_items(connection, request.store, last.run_id)
+        (item,) = item_views([run for _, run in members], answers, [doc_id], documents)
+    return View(group, doc_id, names[doc_id], rule, readings, item)
+
+
+def _answers(connection: duckdb.DuckDBPyConnection, members: list[tuple[Group, Run]]) -> list[Answers]:
+    """What each model gave the items of a task; none for texts."""
+    if any(group.first.protocol != HARNESS for group, _ in members):
+        return []
+    answers = [item_answers(connection, run.run_id, group.ties) for group, run in members]
+    return answers if all(each.of_items for each in answers) else []
 
 
 def _telling(rows: list[Record], runs: list[Run]) -> tuple[int, str]:

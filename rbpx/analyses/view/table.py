@@ -9,14 +9,18 @@ from typing import Final
 from rich.text import Text
 
 from rbpx.analyses.view.analysis import RANKS, Reading, View
-from rbpx.display.tables import console
+from rbpx.display.numbers import short
+from rbpx.display.tables import console, grid, put
 from rbpx.display.visible import visible
+from rbpx.groups.item_views import ItemView
 
 # Light grounds under black letters, apart in lightness as well as in hue, so that they differ for every kind of eye and
 # on light and dark terminals; those beyond are bold too.
 STYLES: Final = ("", "black on #b7d7f2", "black on #f2d15c", "bold black on #e8823a")
 SURPRISES: Final = 8  # places whose best tokens are printed
 MARKS: Final = (("", ""), ("", ""), ("‹", "›"), ("«", "»"))
+_UNSCORED: Final = "…"
+_MOST_RANKS: Final = 20
 LEGEND: Final = ("rank 1", "to 10", "to 100", "beyond")
 
 
@@ -41,10 +45,16 @@ def show(results: Sequence[View]) -> None:
                 markup=False,
                 soft_wrap=True,
             )
-            screen.print(_written(reading, coloured), soft_wrap=not coloured)
+            written = _written(reading, coloured)
+            if view.item is not None and view.item.context is not None:
+                # The context stands in place of the ellipsis, which is of a text whose beginning is not known.
+                written = Text.assemble((visible(view.item.context), "dim"), written[len(_UNSCORED) :])
+            screen.print(written, soft_wrap=not coloured)
             screen.print()
             for line in _surprises(reading):
                 screen.print(line, markup=False, highlight=False, soft_wrap=True)
+        if view.item is not None:
+            _print_item(view, view.item)
     if coloured:
         legend = (piece for name, style in zip(LEGEND, STYLES, strict=True) for piece in ((f" {name} ", style), " "))
         screen.print(Text.assemble("Ranks: ", *legend))
@@ -68,6 +78,22 @@ def _quoted(text: str | None) -> str:
     return "�" if text is None else json.dumps(visible(text), ensure_ascii=False)
 
 
+def _print_item(view: View, item: ItemView) -> None:
+    """The item under every model: how likely its target or right choice is, and the ranks of its tokens."""
+    columns = ["model", "right", "probability", "ranks of its tokens"]
+    table = grid(f"{view.dataset}, item {item.item}", columns, 2)
+    table.columns[-1].justify = "left"
+    for reading, of in zip(view.readings, item.readings, strict=True):
+        ranks = " ".join(f"{rank:g}" for rank in of.ranks[:_MOST_RANKS]) + (" …" if len(of.ranks) > _MOST_RANKS else "")
+        table.add_row(reading.name, "yes" if of.is_right else "no", short(of.probability), ranks)
+    put(console(), table)
+    console().print(
+        "Right: by log-likelihood among choices, or greedily where there are none. Probability: of the right choice "
+        "among the choices, or of the target.\n",
+        soft_wrap=True,
+    )
+
+
 def _written(reading: Reading, coloured: bool) -> Text:
     """The document; an ellipsis stands where tokens were not scored."""
     written = Text()
@@ -89,10 +115,10 @@ def _pieces(reading: Reading) -> Iterator[tuple[str, str, tuple[str, str]]]:
     if not reading.positions:
         return
     if reading.positions[0] > 0:
-        yield "…", "", ("", "")
+        yield _UNSCORED, "", ("", "")
     following = [after - before for before, after in pairwise(reading.positions)] + [1]
     for text, rank, step in zip(reading.texts, reading.ranks, following, strict=True):
         at = grade(rank)
         yield ("�" if text is None else text), STYLES[at], MARKS[at]
         if step > 1:
-            yield "…", "", ("", "")
+            yield _UNSCORED, "", ("", "")

@@ -15,11 +15,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.analyses.outcomes.counts import Correction, Outcomes, checked, doubt_of, is_one_sided, tally_of
 from rbpx.laws.bootstrap import MOST_LEFT_OUT, moments
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import around
 from rbpx.laws.model_scatter import Scatter, model_scatter
+from rbpx.laws.outcome_counts import Correction, Outcomes, checked, doubt_of, is_one_sided, tally_of
 from rbpx.laws.passing import TOLERANCES, Slopes, climb, slopes
 from rbpx.laws.trend import names_of, trend_doubts
 from rbpx.status import Status, first_of

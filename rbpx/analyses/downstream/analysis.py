@@ -1,0 +1,134 @@
+"""Success of tasks in two steps (verb downstream): groups of runs on tasks in; both steps and their predictions out.
+
+Source: arXiv 2412.04403 (OLMo ladder).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import duckdb
+
+from rbpx.analyses.downstream.contest import Contestant, contest, decisions, overall
+from rbpx.analyses.downstream.features import TaskValues, task_values
+from rbpx.analyses.downstream.steps import FeatureSteps, fit_steps
+from rbpx.analyses.downstream.trainings import Split, split
+from rbpx.config.request import Request
+from rbpx.errors import RbpxError
+from rbpx.groups.selection import Group
+from rbpx.store.store import Record, Store
+
+__all__ = ["Downstream", "TaskSteps", "analyse", "keep"]
+
+
+@dataclass(frozen=True, eq=False)
+class TaskSteps:
+    """One task.
+
+    Attributes:
+        values: its features and success.
+        parts: the trainings that were fitted and held out.
+        features: both steps of each feature.
+        contestants: the features by how well they predict what was held out, the best first.
+    """
+
+    values: TaskValues
+    parts: Split
+    features: tuple[FeatureSteps, ...]
+    contestants: tuple[Contestant, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Downstream:
+    """The tasks of one family.
+
+    Attributes:
+        group: the runs of the first task.
+        tasks: in the order of their names.
+        overall: the features over all tasks; empty for one task.
+    """
+
+    group: Group
+    tasks: tuple[TaskSteps, ...]
+    overall: tuple[Contestant, ...]
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Downstream]:
+    """Fit both steps to every task of every family that has any.
+
+    Raises:
+        RbpxError: no group has a feature that was asked for, a chance is not known, or several forms were asked for.
+    """
+    if len(request.forms()) > 1:
+        raise RbpxError(
+            f"form={request.form} is more than one form, and step 1 has one; name it, as in form=chinchilla"
+        )
+    by_family: dict[tuple[str, ...], list[TaskSteps]] = {}
+    for group in groups:
+        values = task_values(connection, group, request)
+        if values is None or not values.features:
+            continue
+        parts = split(values, request)
+        steps = tuple(fit_steps(values, each, parts, request) for each in values.features)
+        task = TaskSteps(values, parts, steps, contest(values, parts, steps, request))
+        by_family.setdefault((group.first.source, group.first.family), []).append(task)
+    if groups and not by_family:
+        what = f"feature {' or '.join(request.chosen_features())}" if request.names_features else "items or accuracies"
+        raise RbpxError(
+            f"none of the {len(groups)} groups in store={request.store} has a {what}; measure a task, such as "
+            "python -m rbpx measure dataset=arc_easy size=all, or import a table with bits_per_byte and accuracy"
+        )
+    return [_of_family(tasks) for tasks in by_family.values()]
+
+
+def _of_family(tasks: Sequence[TaskSteps]) -> Downstream:
+    ordered = []
+    for task in tasks:
+        variants = [each.features for each in tasks if each.values.task == task.values.task]
+        of = decisions(variants)
+        named = tuple(replace(each, decisions=of.get(each.name, each.decisions)) for each in task.contestants)
+        ordered.append(replace(task, contestants=named))
+    judged = [task.contestants for task in ordered if task.contestants]
+    return Downstream(tasks[0].values.group, tuple(ordered), overall(judged))
+
+
+def keep(store: Store, result: Downstream) -> list[Record]:
+    """A row for each task, feature and model that is predicted, and one for each feature of the contest."""
+    rows: list[Record] = []
+    for task in result.tasks:
+        for feature in task.features:
+            rows += _rows(task, feature)
+    for task in result.tasks:
+        names = {"task": task.values.task, **task.values.group.names()}
+        rows += [{"kind": "feature", **names, **_row(each)} for each in task.contestants]
+    names = {"task": None, **result.group.names(), "dataset": None, "text_hash": None}
+    return rows + [{"kind": "feature", **names, **_row(each)} for each in result.overall]
+
+
+def _row(each: Contestant) -> Record:
+    row: Record = {"feature": each.feature, "k": each.k, "way": each.way, "n_models": each.n_models}
+    named = (("mean_error", each.error), ("difference", each.difference), ("decisions", each.decisions))
+    for name, value in named:
+        row |= {name: value.value, f"{name}_lo": value.lo, f"{name}_hi": value.hi}
+    return row
+
+
+def _rows(task: TaskSteps, steps: FeatureSteps) -> list[Record]:
+    names = task.values.group.names()
+    constants = {name: None if steps.sigmoid is None else getattr(steps.sigmoid.sigmoid, name) for name in _CONSTANTS}
+    rows = []
+    for each in steps.predictions:
+        row: Record = {"kind": "prediction", "task": task.values.task, **names}
+        row |= {"feature": steps.values.name, "k": steps.values.k, "size": each.size, "S": each.S, "D": each.D}
+        row |= {"form": steps.form, "n_trainings": steps.n_trainings, "n_points": steps.n_points}
+        row |= {"chance": task.values.chance, **constants}
+        for name, value in (("step1", each.step1), ("step2", each.step2), ("chained", each.chained)):
+            ends = {"lo": value.lo, "hi": value.hi}
+            row |= {f"{name}_predicted": value.value, **{f"{name}_predicted_{end}": at for end, at in ends.items()}}
+            row |= {"step1_actual": each.feature} if name == "step1" else {}
+        row |= {"actual": each.actual.value, "actual_lo": each.actual.lo, "actual_hi": each.actual.hi}
+        row |= {"error": each.error, "held": each.holds, "status": each.status.value}
+        rows.append(row | {"reasons": [reason.value for reason in each.reasons]})
+    return rows
+
+
+_CONSTANTS = ("a", "x0", "h", "b")

@@ -1,0 +1,207 @@
+"""Which feature predicts success best: the errors of held-out models by each feature, paired over the items.
+
+Every feature is judged on the same models and the same resamples of the items, so that what they have in common cancels
+in their differences. Under a resample both steps move: step 2 is fitted again, step 1 by its derivatives in ln x at
+each training, because its mixture over forms takes seconds for a hundred resamples and is smooth. Shapes: B resamples,
+R runs, T trainings, N points.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.analyses.downstream.features import TaskValues
+from rbpx.analyses.downstream.steps import FeatureSteps
+from rbpx.analyses.downstream.trainings import Split, averages, means, points
+from rbpx.config.request import Request
+from rbpx.laws.bootstrap import Recipe, estimate
+from rbpx.laws.interval import Estimate, of_share, reaching
+from rbpx.laws.over_forms import predict_batch
+from rbpx.laws.success.sigmoid import curves, refit_sigmoid
+
+__all__ = ["STRAIGHT", "TWO_STEPS", "Contestant", "contest", "decisions", "overall"]
+
+Floats = npt.NDArray[np.float64]
+Name = tuple[str, int | None, str]
+
+TWO_STEPS: Final = "two steps"
+STRAIGHT: Final = "straight"  # from a share of hits to success, without a step that is fitted
+_STEP: Final = 1e-3  # of ln x, for derivatives
+_REFERENCE: Final = "cross_entropy"
+_UNKNOWN: Final = Estimate(None, None, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Contestant:
+    """One feature on one task, or on all of them.
+
+    Attributes:
+        feature: its name.
+        k: None where it has none.
+        way: `two steps`, or `straight`: success is RBP_1 to the power of the tokens of each target, or exact match.
+        n_models: held-out models that it predicts.
+        error: mean of |chained less actual| over them, with a 95 % interval over items.
+        difference: that error less the one of cross-entropy (of the first feature, where that is not known).
+        decisions: share of pairs of variants whose order it predicts.
+        errors_B: the error under each resample of the items; None without items.
+    """
+
+    feature: str
+    k: int | None
+    way: str
+    n_models: int
+    error: Estimate
+    difference: Estimate
+    decisions: Estimate
+    errors_B: Floats | None
+
+    @property
+    def name(self) -> Name:
+        """What it is, for tables."""
+        return self.feature, self.k, self.way
+
+
+def contest(task: TaskValues, parts: Split, steps: Sequence[FeatureSteps], request: Request) -> tuple[Contestant, ...]:
+    """Every feature of a task, those with a prediction of each held-out model, the best first."""
+    if not parts.held_out or not task.has_success:
+        return ()
+    actual_BM = _of_models(task, parts, request)
+    found: list[tuple[Name, Floats, Floats | None]] = []  # name, errors of all items [M], of resamples [B]
+    for each in steps:
+        for way in (TWO_STEPS, STRAIGHT):
+            predicted = _predictions(task, parts, each, request, way)
+            if predicted is not None:
+                value_M, value_BM = predicted
+                errors_BM = None if value_BM is None or actual_BM is None else np.abs(value_BM - actual_BM)
+                errors_M = np.abs(value_M - _actual(task, parts, request))
+                errors_B = None if errors_BM is None else errors_BM.mean(axis=1)
+                found.append(((each.values.name, each.values.k, way), errors_M, errors_B))
+    return _judged([(name, float(errors_M.mean()), errors_B, len(errors_M)) for name, errors_M, errors_B in found])
+
+
+def overall(contests: Sequence[Sequence[Contestant]]) -> tuple[Contestant, ...]:
+    """The means over several tasks of the features that all of them have."""
+    if len(contests) < 2:
+        return ()
+    shared = [name for name in (each.name for each in contests[0]) if all(_named(of, name) for of in contests)]
+    rows = []
+    for name in shared:
+        of = [each for contestants in contests if (each := _named(contestants, name)) is not None]
+        values = [each.error.value for each in of if each.error.value is not None]
+        all_B = [each.errors_B for each in of if each.errors_B is not None]
+        errors_B = np.mean(all_B, axis=0) if len(all_B) == len(of) and len({len(e) for e in all_B}) == 1 else None
+        rows.append((name, float(np.mean(values)), errors_B, sum(each.n_models for each in of)))
+    return _judged(rows)
+
+
+def decisions(variants: Sequence[Sequence[FeatureSteps]]) -> dict[Name, Estimate]:
+    """The share of pairs of variants of one task whose order each feature predicts, at the models held out.
+
+    Args:
+        variants: both steps of each feature, of each variant.
+    """
+    found: dict[Name, list[bool]] = {}
+    for one, other in combinations(variants, 2):
+        for a in one:
+            b = next((b for b in other if (b.values.name, b.values.k) == (a.values.name, a.values.k)), None)
+            for mine, theirs in zip(a.predictions, () if b is None else b.predictions, strict=False):
+                known = (mine.chained.value, theirs.chained.value, mine.actual.value, theirs.actual.value)
+                if any(value is None for value in known) or known[2] == known[3]:
+                    continue
+                is_right = (known[0] > known[1]) == (known[2] > known[3])  # type: ignore[operator]
+                found.setdefault((a.values.name, a.values.k, TWO_STEPS), []).append(is_right)
+    return {name: of_share(sum(right), len(right)) for name, right in found.items()}
+
+
+def _named(contestants: Sequence[Contestant], name: Name) -> Contestant | None:
+    return next((each for each in contestants if each.name == name), None)
+
+
+def _judged(rows: Sequence[tuple[Name, float, Floats | None, int]]) -> tuple[Contestant, ...]:
+    if not rows:
+        return ()
+    reference = next((row for row in rows if row[0] == (_REFERENCE, None, TWO_STEPS)), rows[0])
+    judged = []
+    for name, error, errors_B, n in rows:
+        differences_B = None if errors_B is None or reference[2] is None else errors_B - reference[2]
+        difference = _UNKNOWN if name == reference[0] else _estimate(error - reference[1], differences_B)
+        judged.append(Contestant(*name, n, _estimate(error, errors_B), difference, _UNKNOWN, errors_B))
+    return tuple(sorted(judged, key=lambda each: each.error.value or 0.0))
+
+
+def _estimate(value: float, values_B: Floats | None) -> Estimate:
+    if values_B is None:
+        return Estimate(value, None, None)
+    found = estimate(value, values_B, 2, Recipe.percentile)
+    # An error is an absolute value: small ones have resamples that are all larger.
+    return found if found.ends is None else Estimate(value, *reaching(value, found.ends))
+
+
+def _actual(task: TaskValues, parts: Split, request: Request) -> Floats:
+    return means(averages(parts.held_out, len(task.success_R), request.n_averaged), task.success_R)
+
+
+def _of_models(task: TaskValues, parts: Split, request: Request) -> Floats | None:
+    if task.success_BR is None:
+        return None
+    return means(averages(parts.held_out, len(task.success_R), request.n_averaged), task.success_BR)
+
+
+def _predictions(
+    task: TaskValues, parts: Split, steps: FeatureSteps, request: Request, way: str
+) -> tuple[Floats, Floats | None] | None:
+    """Success of the held-out models as predicted, [M] and [B, M]; None where one of them has no prediction."""
+    own = steps.predictions[: len(parts.held_out)]
+    x_M = np.array([np.nan if each.step1.value is None else each.step1.value for each in own])
+    if not np.isfinite(x_M).all():
+        return None
+    x_BM = None if steps.values.x_BR is None or steps.surface is not None else _moved(parts, steps, x_M, request)
+    if way == STRAIGHT:
+        if task.lengths_I is None or steps.values.k != 1:
+            return None
+        lengths_I = task.lengths_I if steps.values.name == "rbp" else np.ones(1)
+        return _power(x_M, lengths_I), None if x_BM is None else _power(x_BM, lengths_I)
+    if steps.sigmoid is None:
+        return None
+    value_M = np.array([steps.sigmoid.sigmoid(x) for x in x_M])
+    if x_BM is None or task.success_BR is None or steps.values.x_BR is None:
+        return value_M, None
+    x_NR, _ = points(parts.fitted, len(task.success_R), request.drop, request.smooth)
+    x_BN, y_BN = means(x_NR, steps.values.x_BR), means(x_NR, task.success_BR)
+    usable_B = np.isfinite(x_BN).all(axis=1)
+    theta_BP = np.full((len(x_BN), 4), np.nan)
+    start_P, anchor, bounds = steps.sigmoid.theta_P, request.point_of_anchor(), request.ends_of_sigmoid()
+    theta_BP[usable_B] = refit_sigmoid(x_BN[usable_B], y_BN[usable_B], start_P, anchor, bounds)
+    return value_M, np.column_stack([curves(theta_BP, x_B) for x_B in x_BM.T])
+
+
+def _power(x: Floats, lengths_I: Floats) -> Floats:
+    """The mean over items of RBP_1 to the power of its tokens; the lengths of the items are taken as they are."""
+    n_L, items_L = np.unique(lengths_I, return_counts=True)
+    return np.asarray(np.exp(-x[..., None] * n_L) @ (items_L / items_L.sum()))
+
+
+def _moved(parts: Split, steps: FeatureSteps, x_M: Floats, request: Request) -> Floats | None:
+    """Step 1 of each resample, [B, M]."""
+    assert steps.values.x_BR is not None
+    last_TR = averages(parts.fitted, len(steps.values.x_R), request.n_averaged)
+    ln_x_T = np.log(means(last_TR, steps.values.x_R))
+    with np.errstate(divide="ignore"):  # a resample may have nothing but hits
+        ln_x_BT = np.log(means(last_TR, steps.values.x_BR))
+    S = [each.S for each in parts.fitted]
+    up_down = np.vstack([ln_x_T + _STEP * np.eye(len(S)), ln_x_T - _STEP * np.eye(len(S))])
+    moved = []
+    for model, x in zip(parts.held_out, x_M, strict=True):
+        with (
+            suppress(np.linalg.LinAlgError),
+            np.errstate(all="ignore"),
+        ):  # features that rise with size may have no derivative, and then no interval
+            ln_2T = np.log(predict_batch(S, np.exp(up_down), model.S)[:, 0]).reshape(2, -1)
+            slope_T = (ln_2T[0] - ln_2T[1]) / (2 * _STEP)
+            moved.append(x * np.exp((ln_x_BT - ln_x_T) @ slope_T))
+    return np.column_stack(moved) if len(moved) == len(x_M) else None

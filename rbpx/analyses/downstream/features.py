@@ -1,0 +1,198 @@
+"""Features and success of the runs of one task: a group in; values of each run, and of each resample of the items, out.
+
+Every feature falls as models get better and is 0 for a perfect one: shares are -ln share. Shapes: R runs, I items, B
+resamples of them.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from rbpx.config.request import Request
+from rbpx.config.step_keys import chance_of
+from rbpx.errors import RbpxError
+from rbpx.groups.item_answers import Answers, item_answers
+from rbpx.groups.selection import Group, Run
+from rbpx.laws.bootstrap import document_weights
+from rbpx.laws.shares import neg_ln
+
+__all__ = ["DEFAULT_K", "FeatureValues", "TaskValues", "task_values"]
+
+Floats = npt.NDArray[np.float64]
+
+DEFAULT_K: Final = (1, 10, 100)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureValues:
+    """One feature of the runs of a task.
+
+    Attributes:
+        name: of the feature.
+        k: None where it has none.
+        x_R: of each run; NaN where it is not known, infinite for a share of 0.
+        x_BR: under each resample of the items; None where there are none.
+    """
+
+    name: str
+    k: int | None
+    x_R: Floats
+    x_BR: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class TaskValues:
+    """The features of a task and how often its runs succeed.
+
+    Attributes:
+        group: the runs.
+        chance: success of guessing; None where no success is known.
+        success_R: share of the items that each run gets right; NaN where it is not known.
+        success_BR: under each resample of the items; None where there are none.
+        n_items: how many; None where that is not known.
+        features: those that are known of any run.
+        lengths_I: tokens of each target, where there are no choices; None elsewhere.
+    """
+
+    group: Group
+    chance: float | None
+    success_R: Floats
+    success_BR: Floats | None
+    n_items: int | None
+    features: tuple[FeatureValues, ...]
+    lengths_I: Floats | None = None
+
+    @property
+    def task(self) -> str:
+        """Its name."""
+        return self.group.first.dataset
+
+    @property
+    def has_success(self) -> bool:
+        """Whether anything is known of it."""
+        return bool(np.isfinite(self.success_R).any())
+
+
+def task_values(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> TaskValues | None:
+    """The features that are asked for and known; None for a measured text, which has no items.
+
+    Raises:
+        RbpxError: success of guessing is not known.
+    """
+    if group.is_measured:
+        return _measured(connection, group, request)
+    values = _imported(group, request)
+    if values.has_success and values.chance is None:
+        raise RbpxError(
+            f"task {values.task} has no known chance, the success of guessing; give chance=0.25 (one over the number "
+            f"of choices, 0 without any), or chance='{{{values.task}: 0.25}}' for this one"
+        )
+    return values
+
+
+# ------------------------------------------------------------------------------------------------ imported results
+
+
+def _imported(group: Group, request: Request) -> TaskValues:
+    runs, wanted = group.runs, request.chosen_features()
+    observed = sorted({k for run in runs for k, n in run.observed if n == 1})
+    ks = observed if request.k is None or request.k == "log" else request.k_listed()
+    found: list[tuple[str, int | None, Callable[[Run], float | None]]] = [
+        ("cross_entropy", None, lambda run: run.cross_entropy_nats),
+        ("bits_per_byte", None, lambda run: run.imported.get("bits_per_byte")),
+        *(("rbp", k, lambda run, k=k: run.observed.get((k, 1))) for k in ks),
+    ]
+    features = []
+    for name, k, of in found:
+        x_R = np.array([np.nan if (x := of(run)) is None else x for run in runs], np.float64)
+        if name in wanted and np.isfinite(x_R).any():
+            features.append(FeatureValues(name, k, neg_ln(x_R) if name == "rbp" else x_R, None))
+    success_R = np.array([run.imported.get("accuracy", np.nan) for run in runs], np.float64)
+    chance = chance_of(group.first.dataset, request.chance)
+    return TaskValues(group, chance, success_R, None, None, tuple(features))
+
+
+# --------------------------------------------------------------------------------------------------- measured items
+
+
+def _measured(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> TaskValues | None:
+    answers = [item_answers(connection, run.run_id, group.ties) for run in group.runs]
+    if not answers[0].of_items or not len(answers[0].nats_I):
+        return None
+    n_items = len(answers[0].nats_I)
+    drawn_BI = document_weights(n_items, min(request.resamples, 200), request.seed).astype(np.float64)
+    weights_BI = np.vstack([np.ones(n_items), drawn_BI])  # all items once, then the resamples
+    k_grid = request.k_grid(min(run.vocab_size or 2 for run in group.runs), DEFAULT_K)
+    features = []
+    for name in request.chosen_features():
+        for k in k_grid if name in ("rbp", "exact_match") else [None]:
+            x_BR = np.column_stack([_FEATURES[name](each, weights_BI, k or 1) for each in answers])
+            features.append(FeatureValues(name, k, x_BR[0], x_BR[1:]))
+    success_BR = np.column_stack([weights_BI @ each.right_I / n_items for each in answers])
+    has_choices = bool(np.isfinite(answers[0].chance_I).all())
+    chance = float(answers[0].chance_I.mean()) if has_choices else 0.0
+    given = chance_of(group.first.dataset, request.chance) if request.chance is not None else None
+    lengths_I = None if has_choices else np.array([len(ranks) for ranks in answers[0].ranks], np.float64)
+    chance = chance if given is None else given
+    return TaskValues(group, chance, success_BR[0], success_BR[1:], n_items, tuple(features), lengths_I)
+
+
+def _ratio(weights_BI: Floats, above_I: Floats, below_I: Floats) -> Floats:
+    return np.asarray((weights_BI @ above_I) / (weights_BI @ below_I))
+
+
+def _tokens(answers: Answers) -> Floats:
+    return np.array([len(ranks) for ranks in answers.ranks], np.float64)
+
+
+def _hits(answers: Answers, k: int) -> Floats:
+    return np.array([np.count_nonzero(ranks <= k) for ranks in answers.ranks], np.float64)
+
+
+def _cross_entropy(answers: Answers, weights_BI: Floats, k: int) -> Floats:
+    return _ratio(weights_BI, answers.nats_I, _tokens(answers))
+
+
+def _bits_per_byte(answers: Answers, weights_BI: Floats, k: int) -> Floats:
+    return _ratio(weights_BI, answers.nats_I / math.log(2), answers.bytes_I)
+
+
+def _rbp(answers: Answers, weights_BI: Floats, k: int) -> Floats:
+    return neg_ln(_ratio(weights_BI, _hits(answers, k), _tokens(answers)))
+
+
+def _exact_match(answers: Answers, weights_BI: Floats, k: int) -> Floats:
+    matches_I = (_hits(answers, k) == _tokens(answers)).astype(np.float64)
+    return neg_ln(_ratio(weights_BI, matches_I, np.ones(len(matches_I))))
+
+
+def _soft_accuracy(answers: Answers, weights_BI: Floats, k: int) -> Floats:
+    return neg_ln(_ratio(weights_BI, answers.probability_I, np.ones(len(answers.nats_I))))
+
+
+def _error_entropy(answers: Answers, weights_BI: Floats, k: int) -> Floats:
+    """The entropy of the ranks of all tokens, nats (`rbpx.laws.error_entropy`)."""
+    rank_T = np.concatenate(answers.ranks)
+    item_T = np.repeat(np.arange(len(answers.ranks)), [len(ranks) for ranks in answers.ranks])
+    _, column_T = np.unique(rank_T, return_inverse=True)
+    counts_IE = csr_array((np.ones(len(rank_T)), (item_T, column_T)))
+    counts_BE = np.asarray((counts_IE.T @ weights_BI.T).T)
+    share_BE = counts_BE / counts_BE.sum(axis=1, keepdims=True)
+    ln_BE = np.log(share_BE, out=np.zeros_like(share_BE), where=share_BE > 0)
+    return np.asarray(-(share_BE * ln_BE).sum(axis=1))
+
+
+_FEATURES: Final[dict[str, Callable[[Answers, Floats, int], Floats]]] = {
+    "cross_entropy": _cross_entropy,
+    "bits_per_byte": _bits_per_byte,
+    "rbp": _rbp,
+    "exact_match": _exact_match,
+    "error_entropy": _error_entropy,
+    "soft_accuracy": _soft_accuracy,
+}

@@ -1,0 +1,147 @@
+"""The trainings of a task: which runs are checkpoints of one, which are held out, and what of them each step takes.
+
+Shapes: R runs, T trainings, N points.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.analyses.downstream.features import TaskValues
+from rbpx.config.request import Request
+from rbpx.config.suggest import did_you_mean
+from rbpx.errors import RbpxError
+from rbpx.groups.selection import Run
+from rbpx.groups.trainings import tokens_of, training_of
+from rbpx.store.observations import written
+
+__all__ = ["Split", "Training", "averaged", "averages", "is_mixed", "means", "points", "split"]
+
+Floats = npt.NDArray[np.float64]
+
+_FAR_APART: Final = 1.5  # the factor between the tokens of checkpoints whose mean is no longer one of a training's end
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training, its checkpoints in order of their tokens.
+
+    Attributes:
+        at: indices of its runs in the group.
+        last: its last run.
+        D: training tokens of that; None where they are not known.
+    """
+
+    at: tuple[int, ...]
+    last: Run
+    D: float | None
+
+    @property
+    def S(self) -> float:
+        """Its size."""
+        return self.last.non_embedding_params
+
+
+@dataclass(frozen=True)
+class Split:
+    """The trainings that both steps are fitted to, and those that are held out, each in order of S and D."""
+
+    fitted: tuple[Training, ...]
+    held_out: tuple[Training, ...]
+
+
+def split(values: TaskValues, request: Request) -> Split:
+    """Which trainings are fitted; the largest size is held out, or those that were asked for.
+
+    Raises:
+        RbpxError: a size that is to be held out is not among them.
+    """
+    trainings = _trainings(values.group.runs)
+    asked = request.sizes_held_out()
+    if asked is None:
+        largest = max(training.S for training in trainings)
+        # With models still to be trained to predict, all that are there may be fitted.
+        out = [training.S == largest and not request.targets() for training in trainings]
+    else:
+        sizes = list(dict.fromkeys(training.last.size for training in trainings))
+        unknown = next((size for size in asked if size not in sizes), None)
+        if unknown is not None:
+            raise RbpxError(
+                f"held_out={unknown} is no size of {values.group.title}; {did_you_mean(unknown, sizes)}"
+                f"it has: {', '.join(sizes)}"
+            )
+        out = [training.last.size in asked for training in trainings]
+    named = list(zip(trainings, out, strict=True))
+    return Split(tuple(each for each, is_out in named if not is_out), tuple(each for each, is_out in named if is_out))
+
+
+def _trainings(runs: Sequence[Run]) -> list[Training]:
+    members: dict[tuple[Any, ...], list[int]] = {}
+    for at, run in enumerate(runs):
+        members.setdefault(_key(run), []).append(at)
+    trainings = []
+    for of in members.values():
+        ordered = sorted(of, key=lambda at: (tokens_of(runs[at]) or 0.0, runs[at].training_step or 0))
+        trainings.append(Training(tuple(ordered), runs[ordered[-1]], tokens_of(runs[ordered[-1]])))
+    return sorted(trainings, key=lambda training: (training.S, training.D or 0.0, training.last.size))
+
+
+def _key(run: Run) -> tuple[Any, ...]:
+    """What the checkpoints of a training share: a model or a step tells, else a size that has a name of its own."""
+    is_told = run.source == "measured" or run.model is not None or run.training_step is not None
+    if is_told or run.size == written(run.non_embedding_params):
+        return training_of(run)
+    return run.size, run.non_embedding_params, run.training_seed
+
+
+def averaged(training: Training, value_R: Floats, last: int) -> float:
+    """The mean over its last checkpoints at which the value is known; NaN where there are none."""
+    known = [value_R[at] for at in training.at if not math.isnan(value_R[at])][-last:]
+    return float(np.mean(known)) if known else math.nan
+
+
+def is_mixed(training: Training, runs: Sequence[Run], last: int) -> bool:
+    """Whether the mean of its last checkpoints is one of states that are far apart."""
+    tokens = [tokens_of(runs[at]) for at in training.at[-last:]]
+    known = [D for D in tokens if D]
+    return len(known) > 1 and max(known) > _FAR_APART * min(known)
+
+
+def averages(trainings: Sequence[Training], n_runs: int, last: int) -> Floats:
+    """What takes the mean of the last checkpoints of each training, [T, R]."""
+    of_TR = np.zeros((len(trainings), n_runs))
+    for t, training in enumerate(trainings):
+        at = list(training.at[-last:])
+        of_TR[t, at] = 1 / len(at)
+    return of_TR
+
+
+def means(of_NR: Floats, value: Floats) -> Floats:
+    """The means of runs that rows of weights take, of values [R] or [B, R]; NaN where one of them is not finite."""
+    is_finite = np.isfinite(value)
+    mean = np.where(is_finite, value, 0.0) @ of_NR.T
+    return np.where((~is_finite).astype(np.float64) @ of_NR.T > 0, np.nan, mean)
+
+
+def points(
+    trainings: Sequence[Training], n_runs: int, drop: float, smooth: int
+) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """What makes the points of step 2 of the runs, [N, R], and the training of each.
+
+    Of each training trailing means over `smooth` checkpoints (fewer at the start) of all but the first share, never of
+    none.
+    """
+    rows, of = [], []
+    for number, training in enumerate(trainings):
+        kept = training.at[min(math.ceil(drop * len(training.at)), len(training.at) - 1) :]
+        for n in range(len(kept)):
+            at = list(kept[max(0, n + 1 - smooth) : n + 1])
+            row_R = np.zeros(n_runs)
+            row_R[at] = 1 / len(at)
+            rows.append(row_R)
+            of.append(number)
+    return np.array(rows).reshape(len(rows), n_runs), np.array(of, np.int64)

@@ -1,0 +1,126 @@
+"""Success against a feature: the sigmoid against scipy and the published start, curves that points allow, coverage."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import least_squares
+
+from rbpx.laws.interval import Estimate
+from rbpx.laws.over_forms import TAILS, fit_over_forms
+from rbpx.laws.success.chain import chained, of_mixture, second_step
+from rbpx.laws.success.plausible import independent_points, plausible_curves
+from rbpx.laws.success.sigmoid import Sigmoid, fit_sigmoid, refit_sigmoid
+
+TRUE = Sigmoid(-0.7, 1.1, 4.0, 0.95)
+
+
+def drawn(n: int = 12, scatter: float = 0.01, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x_N = np.linspace(0.6, 2.0, n)
+    return x_N, np.array([TRUE(x) for x in x_N]) + scatter * rng.standard_normal(n)
+
+
+def plain(x_N: np.ndarray, y_N: np.ndarray) -> np.ndarray:
+    """The same minimum by scipy, with derivatives by differences."""
+
+    def residual(theta: np.ndarray) -> np.ndarray:
+        a, x0, h, b = theta
+        return np.append(a / (1 + np.exp(-h * (x_N - x0))) + b - y_N, a / (1 + math.exp(h * x0)) + b - 1)
+
+    bounds = ([-1, 0, 0, 0], [0, np.inf, np.inf, 1])
+    return least_squares(residual, [-0.75, 0.9, 3, 0.9], bounds=bounds, xtol=1e-14, ftol=1e-14, gtol=1e-14).x
+
+
+def test_the_fit_is_that_of_scipy_and_exact_points_give_their_constants() -> None:
+    x_N, y_N = drawn()
+    fit = fit_sigmoid(x_N, y_N, 0.25)
+    assert fit is not None
+    assert fit.theta_P == pytest.approx(plain(x_N, y_N), abs=2e-6)
+    assert (fit.n_points, fit.n_free, fit.converged) == (13, 4, True)
+    exact = fit_sigmoid(*drawn(scatter=0.0), 0.25, anchor=None)
+    assert exact is not None
+    assert exact.theta_P == pytest.approx([-0.7, 1.1, 4.0, 0.95], rel=1e-6)
+
+
+def test_equal_bounds_hold_a_constant_and_too_few_points_have_no_fit() -> None:
+    x_N, y_N = drawn()
+    held = fit_sigmoid(x_N, y_N, 0.25, bounds={"b": (0.9, 0.9)})
+    assert held is not None
+    assert (held.sigmoid.b, held.n_free) == (0.9, 3)
+    assert fit_sigmoid(x_N[:3], y_N[:3], 0.25) is None
+    assert fit_sigmoid(x_N[:3], y_N[:3], 0.25, bounds={"b": (1.0, 1.0)}) is not None
+    with pytest.raises(ValueError, match="one shape"):
+        fit_sigmoid(x_N, y_N[:-1], 0.25)
+
+
+def test_many_sets_at_once_are_fitted_as_each_alone() -> None:
+    x_BN = np.stack([drawn(seed=seed)[0] for seed in range(5)])
+    y_BN = np.stack([drawn(seed=seed)[1] for seed in range(5)])
+    fits = [fit_sigmoid(x_N, y_N, 0.25) for x_N, y_N in zip(x_BN, y_BN, strict=True)]
+    start_P = fits[0].theta_P if fits[0] is not None else None
+    theta_BP = refit_sigmoid(x_BN, y_BN, start_P)
+    assert theta_BP == pytest.approx(np.array([fit.theta_P for fit in fits if fit is not None]), abs=1e-5)
+
+
+def test_points_alike_within_groups_count_as_fewer() -> None:
+    group_N = np.repeat(np.arange(4), 25)
+    alike = np.repeat([0.1, -0.2, 0.15, -0.05], 25)
+    apart = np.tile([0.1, -0.1], 50)
+    assert independent_points(alike, group_N) == pytest.approx(4)
+    assert independent_points(apart, group_N) == pytest.approx(100)
+    assert independent_points(np.array([0.1, -0.3, 0.2]), np.arange(3)) == 3
+
+
+def test_plausible_curves_lie_about_the_truth_and_keep_to_their_bounds() -> None:
+    x_N, y_N = drawn(n=30, scatter=0.003)
+    of = plausible_curves(x_N, y_N, 30, 0.25, None, 1000, 0)
+    a_J, _, h_J, b_J = of.theta_JP.T
+    assert np.all((b_J <= 1) & (a_J <= 0) & (h_J > 0) & (a_J + b_J >= 0))
+    at = [second_step(TRUE, of, x, 0) for x in (0.7, 1.1, 1.8)]
+    assert all(each.ends is not None and each.ends[1] - each.ends[0] < 0.03 for each in at)
+    assert [each.value for each in at] == [TRUE(x) for x in (0.7, 1.1, 1.8)]
+    # Beyond the points the anchor, which is not true here, may or may not count.
+    low = second_step(TRUE, plausible_curves(x_N, y_N, 30, 0.25, (0.0, 1.0), 1000, 0), 0.05, 0)
+    assert low.ends is not None
+    assert low.ends[0] < TRUE(0.05) < low.ends[1]
+
+
+def covered(kind: str, n: int, draws: int, far: float = 10.0) -> float:
+    """The share of drawn families whose held-out model lies in its interval."""
+    hits = 0
+    for seed in range(draws):
+        rng = np.random.default_rng([seed, n])
+        S_M = np.append(np.geomspace(1e6, 1e8, n), far * 1e8)
+        ln_x = np.log(2.2) - 0.18 * np.log(S_M / 1e6)
+        if kind == "bent step 1":
+            ln_x += 0.08 * np.log1p(S_M / 2e7)
+        if kind == "offset in step 1":
+            ln_x = np.log(0.5 + 1.6 * (S_M / 1e6) ** -0.3)
+        x_M = np.exp(ln_x + 0.01 * rng.standard_normal(n + 1))
+        y_M = 0.25 + (0.55 if kind == "lower end" else 0.75) / (1 + np.exp(4 * (x_M - 1.1)))
+        if kind == "skewed step 2":
+            y_M = 0.25 + 0.75 * np.exp(-np.exp(4 * (x_M - 1.1)))
+        y_M = np.clip(y_M + 0.01 * rng.standard_normal(n + 1), 0, 1)
+        fits = fit_over_forms(S_M[:-1], x_M[:-1])
+        curve = fit_sigmoid(x_M[:-1], y_M[:-1], 0.25)
+        assert fits is not None
+        assert curve is not None
+        mixture = fits.at(np.log(S_M[-1:]))
+        y = Estimate(*np.exp(mixture.quantiles(TAILS))[0, 0].tolist())
+        of = plausible_curves(x_M[:-1], y_M[:-1], n, 0.25, (0.0, 1.0), 1000, seed)
+        answer = chained(curve.sigmoid, of, of_mixture(mixture, y, seed), seed)
+        assert answer.ends is not None
+        hits += answer.ends[0] <= y_M[-1] <= answer.ends[1]
+    return hits / draws
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n", [5, 8, 12])
+@pytest.mark.parametrize("kind", ["plain", "offset in step 1", "bent step 1", "lower end", "skewed step 2"])
+def test_intervals_cover_whether_or_not_the_steps_are_right(kind: str, n: int) -> None:
+    assert covered(kind, n, 200) >= 0.91
+
+
+def test_intervals_of_a_few_drawn_families_cover() -> None:
+    assert covered("plain", 8, 12) >= 10 / 12
