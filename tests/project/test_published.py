@@ -2,17 +2,15 @@
 
 import csv
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from rbpx.laws.derived import derived, derived_approximation
 from rbpx.laws.power import fit_power_law
 from tests.support.commands import here
-from tests.support.places import EXPERIMENTS, PUBLISHED, SHARED
+from tests.support.places import PUBLISHED, SHARED
 
 
 def rows(cwd: Path, store: Path, *words: str) -> list[dict[str, Any]]:
