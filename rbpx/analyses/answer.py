@@ -14,7 +14,8 @@ from rbpx.display.progress import counted
 from rbpx.errors import RbpxError
 from rbpx.groups.along import select_along
 from rbpx.groups.document_ranks import document_ranks_kept
-from rbpx.groups.selection import Group, select, select_alike, select_runs, with_enough_sizes
+from rbpx.groups.enough_sizes import with_enough_sizes
+from rbpx.groups.selection import Group, select, select_alike, select_runs
 from rbpx.groups.trainings import select_trainings
 from rbpx.laws.names import Axis
 from rbpx.store.bounded import SqlLimits

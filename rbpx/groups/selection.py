@@ -12,7 +12,6 @@ from rbpx.config.dataset import UNNAMED
 from rbpx.config.model import ModelConfig
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
-from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.laws.names import IMPORTED, Axis
 from rbpx.status import Status
@@ -227,31 +226,6 @@ def select_alike(
     """All runs that a request selects, in groups of what is alike, for questions that fit no law to a group."""
     runs = select_runs(connection, request, cell_keys)
     return [Group(tuple(members), request.ties or rule_of(members[0].protocol)) for members in _grouped(runs)]
-
-
-def with_enough_sizes(groups: Sequence[Group], least: int) -> list[Group]:
-    """Groups without those of fewer sizes than a law needs, where the same family has them at another revision.
-
-    These are checkpoints of some sizes, of which only their number is said.
-
-    Args:
-        groups: that a request selects, each of one revision.
-        least: sizes of a law.
-    """
-
-    def place(group: Group) -> tuple[str, ...]:
-        return tuple(str(getattr(group.first, name)) for name in ALIKE if name not in ("revision", "variant"))
-
-    has_law = {place(group): group for group in groups if group.n_sizes >= least}
-    kept = [group for group in groups if group.n_sizes >= least or place(group) not in has_law]
-    for where, group in has_law.items():
-        n = sum(len(each.runs) for each in groups if place(each) == where and each.n_sizes < least)
-        if n:
-            logging.getLogger(__name__).warning(
-                f"{group.title}: {number_of(n, 'checkpoint')} of revisions with fewer than {least} sizes left out; for "
-                "laws along their tokens or compute add axis=D or axis=C, or ask surface"
-            )
-    return kept
 
 
 def _no_law_of_size(group: Group) -> str:
