@@ -238,6 +238,7 @@ FORECASTS = pa.schema(  # a row for each prediction of a record
         ("dtype", pa.string()),
         ("revision", pa.string()),
         ("variant", pa.string()),
+        ("engine", pa.string()),
         ("ties", pa.string()),
         ("law", pa.string()),
         ("k", pa.int32()),
