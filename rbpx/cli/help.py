@@ -65,8 +65,7 @@ dtype=float32     or bfloat16, float16; logits are float32 in each""",
     "device": """\
 device=auto       or cpu, cuda; tokens_per_batch=4096 changes speed, and by rounding logprobs (1e-5) and close ranks""",
     "deterministic": """\
-deterministic=false  or true: the same bits for any tokens_per_batch; a window a pass, one thread a process
-                  (another number of processes may still move the last bit of a logprob)""",
+deterministic=true  the same bits for any tokens_per_batch (not for any number of processes); a window a pass""",
     "best": """\
 best=0            or 5: keeps the five best tokens of each place, for view; reads the model twice, 25 bytes a token""",
     "memory": """\
@@ -217,7 +216,7 @@ def _filled(text: str) -> str:
     conf = folder("conf")
     return text.format(
         models=_listed(_names(conf / "model")),
-        datasets=_listed(_names(conf / "dataset")),
+        datasets=_listed([name for name in _names(conf / "dataset") if name not in ("file", "hub")]),  # told below
         experiments=_listed([path.stem for path in experiments("measure")]),
     )
 

@@ -26,7 +26,7 @@ def record(store: Path, cwd: Path, output: Path, *words: str, check: int = 0) ->
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_a_study_says_what_it_asks_and_carries_its_findings(path: Path) -> None:
     study = yaml.safe_load(path.read_text())
-    assert set(study["study"]) - {"would_change"} == {"question", "grid", "published", "result"}
+    assert set(study["study"]) - {"would_change", "file"} == {"question", "grid", "published", "result"}
     assert study["analyses"]
     assert path.read_text().count("# ---- findings") == 1
     assert f"experiment={path.stem} ----" in path.read_text()

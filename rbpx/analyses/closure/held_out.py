@@ -246,7 +246,8 @@ def _held(
 ) -> tuple[Held, ...]:
     S_new = float(sizes.S_N.max())
     predicted_Y, own_Y = fit.derived(np.array([S_new]))[0], own.derived(np.array([S_new]))[0]
-    ratio_NY = sizes.ln_y_NY[smaller] - np.log(fit.derived(sizes.S_N[smaller]))
+    with np.errstate(divide="ignore", invalid="ignore"):  # a share that a form takes for 1 has no ratio; its quantity is left out
+        ratio_NY = sizes.ln_y_NY[smaller] - np.log(fit.derived(sizes.S_N[smaller]))
     measured_Y, sd_Y = np.exp(_at_largest(sizes, smaller)), sizes.ln_sd_NY[~smaller].max(axis=0)
     names: list[tuple[str, int | None]] = [("rbp", k) for k in k_grid]
     held = []

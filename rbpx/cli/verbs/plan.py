@@ -13,13 +13,11 @@ VERB = Verb(
     order=40,
     summary="what a grid would cost before it runs, one row per cell",
     help="""\
-Prints for each cell S, peak memory, FLOPs, tokens, disk in the store, the expected time, whether it is done, and
-what makes it fit into the free memory: dtype, bfloat16, device=split, or nothing. Nothing is downloaded or measured.
-FLOPs are 2 S per token, 2 V D for the logits of a scored one, and 4 L A T for attention (arXiv 2001.08361,
-2203.15556). Tokens are exact where the store holds a run of the same text and tokenizer, else estimated (~), and
-empty where the text is not on this machine. Times come from the run on the same device and dtype with the nearest
-FLOPs per token, or from a model run for a second (calibrate=true). --format jobs prints the lines that measure the
-grid in shards (shard=16 of them), for a job array or a list of machines.""",
+For each cell S, peak memory and what would make it fit (bfloat16, device=split), FLOPs, tokens, disk, expected time,
+and whether it is done. Nothing is downloaded or measured. FLOPs: 2 S per token, 2 V D for the logits of a scored one,
+and 4 L A T for attention (arXiv 2203.15556). Tokens are exact where the store holds a run of the same text and tokenizer,
+else estimated (~), and empty where the text is not on this machine. Times come from the most alike run on the same device,
+or a model run for a second (calibrate=true). --format jobs prints the lines that measure the grid in shards.""",
     examples=(
         "python -m rbpx plan model=pythia dataset=pydoc calibrate=true",
         "python -m rbpx plan -m model=gpt2,pythia dataset=wikipedia,c4 shard=16 --format jobs",

@@ -19,7 +19,7 @@ VERB = Verb(
     help="""\
 Measures every cell of the grid (family x size x dataset) that the store lacks, then prints its scaling laws:
 -ln RBP_k (arXiv 2510.20387, eq. 5), cross-entropy, those derived from a lognormal of the ranks, and error-entropy
-(arXiv 2510.04067). Stop it and start it again: what has been measured is kept.""",
+(arXiv 2510.04067). Stop it and start again: it continues.""",
     examples=(
         "python -m rbpx",
         "python -m rbpx model=ladder dataset=stdlib size='[3k,25k,200k]'",
