@@ -26,12 +26,13 @@ from scipy.stats import t as students_t
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rbpx.analyses.items.scores import answers_of
 from rbpx.errors import RbpxError
+from rbpx.groups.item_answers import item_answers
 from rbpx.groups.temperatures import at_best_temperature
 from rbpx.laws.line import line
 from rbpx.store.queries import ask, connect
 from rbpx.store.remote import open_store
+from rbpx.ties import Ties
 
 COLUMNS: Final = ["arm", "text", "size", "S", "seed", "quantity", "value"]
 CONTESTANTS: Final = ("RBP", "CE", "CE at T*")
@@ -78,7 +79,7 @@ def points(store: str) -> Iterator[list[Any]]:
                 "RBP_10": shares[10, 1],
             }
             if text in CHANCE:
-                answers = answers_of(ask(connection, "item_scores", run_id=run_id, ties="pessimistic"))
+                answers = item_answers(connection, run_id, Ties.pessimistic)
                 values["accuracy"] = float(answers.right_I.mean())
             else:
                 values |= {"exact match of 5": shares[1, 5], "exact match of 10": shares[1, 10]}

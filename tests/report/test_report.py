@@ -242,7 +242,7 @@ def test_imported_results_have_figures_where_they_can(place: Path, tmp_path: Pat
     page, said = read(text), words_of(text)
     (law,) = [row for row in page.tables["theirs-on-prose-them-laws-laws-table"] if row["law|k|method"] == "rbp|3|ols"]
     assert float(law["alpha"]) == pytest.approx(0.1, rel=1e-6)
-    assert said.count("It looks at single tokens, and imported results have none.") == 3
+    assert said.count("It looks at single tokens, and imported results have none.") == 4
     name = "theirs-on-prose-them-laws-rbp"
     kept = {(row["size"], row["k"]): row["rbp"] for row in asked(tmp_path / "store", place, page.figures[name].sql)}
     assert kept[str(SIZES[0]), 10] == pytest.approx(float(np.exp(-3 * SIZES[0] ** -0.1 * 10**-0.3)), rel=1e-6)

@@ -147,7 +147,7 @@ class FormResult:
     heldout_nats: float
     behind: Ends | None
     alpha_rbp_1: float | None
-    alpha_cross_entropy: float
+    alpha_cross_entropy: float | None
     laws: tuple[Line, ...]
     slopes: dict[str, float]
 
@@ -169,7 +169,9 @@ class FormResult:
     @property
     def difference(self) -> float | None:
         """Exponent of -ln RBP_1 less that of cross-entropy."""
-        return None if self.alpha_rbp_1 is None else self.alpha_rbp_1 - self.alpha_cross_entropy
+        if self.alpha_rbp_1 is None or self.alpha_cross_entropy is None:
+            return None
+        return self.alpha_rbp_1 - self.alpha_cross_entropy
 
 
 def judge_forms(
@@ -246,7 +248,7 @@ def _held(
 ) -> tuple[Held, ...]:
     S_new = float(sizes.S_N.max())
     predicted_Y, own_Y = fit.derived(np.array([S_new]))[0], own.derived(np.array([S_new]))[0]
-    with np.errstate(divide="ignore", invalid="ignore"):  # a share that a form takes for 1 has no ratio; its quantity is left out
+    with np.errstate(divide="ignore", invalid="ignore"):  # a quantity of 0 has no ratio, and is left out
         ratio_NY = sizes.ln_y_NY[smaller] - np.log(fit.derived(sizes.S_N[smaller]))
     measured_Y, sd_Y = np.exp(_at_largest(sizes, smaller)), sizes.ln_sd_NY[~smaller].max(axis=0)
     names: list[tuple[str, int | None]] = [("rbp", k) for k in k_grid]
@@ -293,8 +295,9 @@ def _result(
     of_predicted = _typical(np.array([math.log(each.predicted / each.measured) for each in scored]))
     of_own = _typical(np.array([math.log(each.own / each.measured) for each in scored]))
     heldout_nats = float(fit.likelihood(sizes.S_N[~smaller], seen_NQ[~smaller]).sum() / seen_NQ[~smaller].sum())
-    derived_NY, x_N = np.log(whole.derived(sizes.S_N)), np.log(sizes.S_N)
-    alpha_1 = float(line(x_N, derived_NY[:, k_grid.index(1)])[1]) if 1 in k_grid else None
+    with np.errstate(divide="ignore"):
+        derived_NY, x_N = np.log(whole.derived(sizes.S_N)), np.log(sizes.S_N)
+    alpha_1 = _slope(x_N, derived_NY[:, k_grid.index(1)]) if 1 in k_grid else None
     converged = all(each.converged for each in (fit, whole, own))
     at_ref_P, slope_P = whole.coefficient_MP
     return FormResult(
@@ -308,10 +311,15 @@ def _result(
         heldout_nats,
         None,
         alpha_1,
-        float(line(x_N, derived_NY[:, -1])[1]),
+        _slope(x_N, derived_NY[:, -1]),
         tuple(Line(p, float(a), float(b)) for p, a, b in zip(form.parameters, at_ref_P, slope_P, strict=True)),
         dict(zip(form.parameters, fit.coefficient_MP[1].tolist(), strict=True)),
     )
+
+
+def _slope(x_N: Floats, ln_y_N: Floats) -> float | None:
+    """The exponent of the line; None where a form takes a share for 0 or 1."""
+    return float(line(x_N, ln_y_N)[1]) if np.all(np.isfinite(ln_y_N)) else None
 
 
 def _compared(

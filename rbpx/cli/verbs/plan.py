@@ -15,9 +15,9 @@ VERB = Verb(
     help="""\
 For each cell S, peak memory and what would make it fit (bfloat16, device=split), FLOPs, tokens, disk, expected time,
 and whether it is done. Nothing is downloaded or measured. FLOPs: 2 S per token, 2 V D for the logits of a scored one,
-and 4 L A T for attention (arXiv 2203.15556). Tokens are exact where the store holds a run of the same text and tokenizer,
-else estimated (~), and empty where the text is not on this machine. Times come from the most alike run on the same device,
-or a model run for a second (calibrate=true). --format jobs prints the lines that measure the grid in shards.""",
+and 4 L A T for attention (arXiv 2203.15556). Tokens are exact where the store holds a run of the same text and
+tokenizer, else estimated (~), and empty where the text is not on this machine. Times are of the most alike run on the
+device, or calibrate=true. --format jobs prints the lines that measure the grid in shards.""",
     examples=(
         "python -m rbpx plan model=pythia dataset=pydoc calibrate=true",
         "python -m rbpx plan -m model=gpt2,pythia dataset=wikipedia,c4 shard=16 --format jobs",
