@@ -19,8 +19,11 @@ _STORE: Final = "damaged_store"  # attribute of a log record
 
 
 def warn_damage(logger: logging.Logger, store: Path, line: str) -> None:
-    """Log that something in a store is corrupt or missing, and therefore left out."""
-    logger.warning(line, extra={_STORE: store})
+    """Log that something in a store is corrupt or missing, and therefore left out.
+
+    What a corrupt file says may be half a surrogate pair, which no file or pipe takes: it is escaped.
+    """
+    logger.warning(line.encode("utf-8", "backslashreplace").decode(), extra={_STORE: store})
 
 
 class MessageHandler(logging.Handler):

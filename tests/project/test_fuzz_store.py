@@ -1,7 +1,9 @@
 """Whatever bytes a file of a store holds, it is read, left out with a line, or refused; never a wrong row."""
 
 import io
+import logging
 from functools import partial
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rbpx.store.messages import collected_messages, warn_damage
 from tests.support import fuzz, fuzz_store
 
 TARGETS = [
@@ -69,6 +72,12 @@ def test_bytes_that_an_error_quotes_are_a_fault_of_the_file_and_no_error_of_deco
     damaged = counts.set_column(at, "greater", pa.array([b"\xff"] * counts.num_rows))
     pq.write_table(damaged, sink, write_page_checksum=True)
     fuzz_store.table("rank_counts", sink.getvalue())
+
+
+def test_a_line_about_a_record_can_be_written_whatever_the_record_says() -> None:
+    with collected_messages() as lines:
+        warn_damage(logging.getLogger("rbpx.store"), Path("store"), "it is the record \ud800")
+    assert lines == [r"it is the record \ud800"]
 
 
 @pytest.mark.parametrize("kind", fuzz_store.RECORDS)

@@ -135,7 +135,7 @@ def everything(store: Store) -> tuple[Rows, list[str], int]:
 
 
 def _said(*lines: str) -> None:
-    assert all(line and "\n" not in visible_line(line) for line in lines), lines
+    assert all(line and line.encode() and "\n" not in visible_line(line) for line in lines), lines
 
 
 def _rows(store: Store) -> Rows:
