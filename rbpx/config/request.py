@@ -8,6 +8,7 @@ from typing import Any
 
 from rbpx.config.dataset import DatasetConfig
 from rbpx.config.imports import ImportConfig
+from rbpx.config.known_names import checked_names
 from rbpx.config.model import ModelConfig
 from rbpx.config.options import Bos, Checkpoints, Device, Dtype, Format, check_name
 from rbpx.config.placement import MemoryLimits, ParallelConfig, read_limits
@@ -15,7 +16,6 @@ from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.shard import Shard, read_shard
 from rbpx.config.step_keys import checked_anchor, checked_bounds, checked_features, checked_numbers
 from rbpx.config.study import StudyConfig
-from rbpx.config.suggest import did_you_mean
 from rbpx.config.surface_keys import checked_forms, pairs, positive_numbers
 from rbpx.errors import RbpxError
 from rbpx.laws.names import IMPORTED, LAWS, Axis, Method
@@ -261,7 +261,7 @@ class Request:
 
     def methods(self) -> list[Method]:
         """The methods of fitting asked for, in order."""
-        names = _checked_names("method", self.method, tuple(Method))
+        names = checked_names("method", self.method, tuple(Method))
         return list(Method) if "all" in names else list(dict.fromkeys(Method(name) for name in names))
 
     def conditions(self) -> dict[str, str]:
@@ -313,7 +313,7 @@ class Request:
 
     def chosen_laws(self) -> set[str]:
         """The laws asked for."""
-        names = _checked_names("laws", self.laws, (*LAWS, *IMPORTED))
+        names = checked_names("laws", self.laws, (*LAWS, *IMPORTED))
         return set(LAWS) if "all" in names else set(names)
 
     def k_listed(self, default: Sequence[int] = ()) -> list[int]:
@@ -344,12 +344,3 @@ class Request:
 
 def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
-
-
-def _checked_names(key: str, value: Any, known: Sequence[str]) -> list[Any]:
-    """The names asked for; an error unless each of them is known or `all`."""
-    names = _as_list(value)
-    for name in names:
-        if name not in (*known, "all"):
-            raise RbpxError(f"{key}={name} is unknown; {did_you_mean(str(name), known)}known: all, {', '.join(known)}")
-    return names

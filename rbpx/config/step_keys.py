@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
+from rbpx.config.known_names import checked_names
 from rbpx.config.places import folder
-from rbpx.config.suggest import did_you_mean
 from rbpx.config.yaml_files import load_yaml
 from rbpx.errors import RbpxError
 
@@ -21,11 +21,7 @@ def checked_features(value: Any) -> list[str]:
     Raises:
         RbpxError: one of them is unknown.
     """
-    names = value if isinstance(value, list) else [value]
-    for name in names:
-        if name not in (*FEATURES, "all"):
-            hint = did_you_mean(str(name), FEATURES)
-            raise RbpxError(f"features={name} is unknown; {hint}known: all, {', '.join(FEATURES)} (rbp at each k=)")
+    names = checked_names("features", value, FEATURES, " (rbp at each k=)")
     return list(FEATURES) if "all" in names else list(dict.fromkeys(names))
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from rbpx.config.suggest import did_you_mean
+from rbpx.config.known_names import checked_names
 from rbpx.errors import RbpxError
 from rbpx.laws.surface.names import FORM_NAMES
 
@@ -17,11 +17,7 @@ def checked_forms(value: Any) -> list[str]:
     Raises:
         RbpxError: one of them is unknown.
     """
-    names = value if isinstance(value, list) else [value]
-    for name in names:
-        if name not in (*FORM_NAMES, "all"):
-            hint = did_you_mean(str(name), FORM_NAMES)
-            raise RbpxError(f"form={name} is unknown; {hint}known: all, {', '.join(FORM_NAMES)}")
+    names = checked_names("form", value, FORM_NAMES)
     return list(FORM_NAMES) if "all" in names else list(dict.fromkeys(names))
 
 

@@ -83,8 +83,7 @@ def training_of(run: Run) -> tuple[Any, ...]:
     """What the checkpoints of one training have in common, and no two trainings have.
 
     A revision `stepN`, or `raw-D` as `rbpx train` names them, is a state of a training, any other one a model of its
-    own. Of imported rows without a model and
-    a step nothing says which belong together, so each is a training.
+    own. Of imported rows without a model and a step nothing says which belong together, so each is a training.
     """
     of_size = (run.model, run.size, run.non_embedding_params, run.training_seed)
     if run.source != "measured" and run.model is None and run.training_step is None:
