@@ -102,7 +102,9 @@ budgets=C         training FLOPs whose best S and D are asked for: budgets='[1e1
     "register": """\
 register=NAME     writes what is predicted into the store for good, before such a model is measured (see forecasts)""",
     "features": """\
-features=all      or a list of those above; held_out='[7B,13B]': sizes that are predicted, not fitted (the largest)""",
+features=all      or a list: cross_entropy, bits_per_byte, rbp, exact_match, error_entropy, soft_accuracy""",
+    "held_out": """\
+held_out=         sizes that are predicted, not fitted, as in '[7B,13B]'; the largest if left out""",
     "drop": """\
 drop=0.1          share of the checkpoints that step 2 leaves out, smooth=5 averages; anchor='[0,1]' is one point more
                   (null: none); starts='{{h: 3}}', bounds='{{b: [0.9, 1]}}' of its constants""",

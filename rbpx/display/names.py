@@ -1,4 +1,4 @@
-"""Laws, statuses and tie rules by the names that tables, plots and the report give them."""
+"""Laws, features, statuses and tie rules by the names that tables, plots and the report give them."""
 
 from collections.abc import Iterable
 
@@ -16,6 +16,8 @@ _LAWS = {
     "confidence": "confidence",
     "bits_per_byte": "bits per byte",
     "accuracy": "1 - accuracy",
+    "exact_match": "-ln exact match ",
+    "soft_accuracy": "-ln soft accuracy",
 }
 _VARIANTS = (("_share", ", share"), ("_corrected", ", corrected"), ("_at_temperature", " at T*"))
 _SHORT_STATUSES = {

@@ -214,6 +214,27 @@ def test_features_are_compared_on_the_same_items(tasks: Path, cwd: Path) -> None
             assert row["difference"] == pytest.approx(row["mean_error"] - reference["mean_error"])
 
 
+def test_a_multiplier_on_a_task_compares_its_features(tasks: Path, cwd: Path) -> None:
+    (family,) = {row["family"] for row in ask(tasks, cwd, "k=10", "resamples=30")}
+    words = ("multiplier", family, family, "dataset=quiz", "k=[10,100]", "resamples=30")
+    rows = json.loads(here(*words, "--store", tasks, "--format", "json", cwd=cwd, check=0).stdout)
+    overall = {(row["law"], row["k"]): row for row in rows if row["kind"] == "overall" and row["offset"] == "none"}
+    named = ("cross_entropy", "bits_per_byte", "error_entropy", "soft_accuracy")
+    assert set(overall) == {
+        *((name, None) for name in named),
+        *((name, k) for name in ("rbp", "exact_match") for k in (10, 100)),
+    }
+    query = """
+        SELECT S, -ln(avg((worst <= 100)::INT)) AS y FROM (
+          SELECT non_embedding_params AS S, item, max(greater + ties) + 1 AS worst
+          FROM tokens JOIN runs USING (run_id) WHERE dataset = 'quiz' AND correct GROUP BY ALL) GROUP BY S"""
+    points = json.loads(here("sql", query, "--store", tasks, "--format", "json", cwd=cwd, check=0).stdout)
+    slope, _ = np.polyfit([math.log(row["S"]) for row in points], [math.log(row["y"]) for row in points], 1)
+    matched = overall["exact_match", 100]
+    assert matched["alpha_base"] == pytest.approx(-slope, rel=1e-6)
+    assert matched["multiplier"] == pytest.approx(1.0)
+
+
 def test_what_cannot_be_asked_is_said_in_one_line(store: Path, tmp_path: Path, cwd: Path) -> None:
     def said(*words: str, at: Path = store) -> str:
         lines = here("downstream", *words, "--store", at, cwd=cwd, check=2).stderr.strip().splitlines()

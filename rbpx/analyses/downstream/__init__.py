@@ -27,7 +27,7 @@ Success of guessing is known for the tasks in conf/dataset; chance= gives it for
     across=True,
     keys=(
         *("k", "S", "D", "ties", "resamples", "form", "objective", "checkpoints"),
-        *("features", "last", "drop", "chance"),
+        *("features", "held_out", "last", "drop", "chance"),
     ),
     lacking="downstream fits 3 sizes or more and predicts a larger one, and no family in store={store} has items (or "
     "imported accuracies) of 4 sizes: python -m rbpx measure dataset=arc_easy size=all",

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import duckdb
 
 from rbpx.analyses.downstream.contest import Contestant, contest, decisions, overall
-from rbpx.analyses.downstream.features import TaskValues, task_values
 from rbpx.analyses.downstream.steps import FeatureSteps, fit_steps
 from rbpx.analyses.downstream.trainings import Split, split
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.selection import Group
+from rbpx.groups.task_features import TaskValues, task_values
 from rbpx.store.store import Record, Store
 
 __all__ = ["Downstream", "TaskSteps", "analyse", "keep"]

@@ -15,10 +15,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.analyses.downstream.features import TaskValues
 from rbpx.analyses.downstream.steps import FeatureSteps
 from rbpx.analyses.downstream.trainings import Split, averages, means, points
 from rbpx.config.request import Request
+from rbpx.groups.task_features import TaskValues
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate, of_share, reaching
 from rbpx.laws.over_forms import predict_batch

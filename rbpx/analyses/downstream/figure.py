@@ -7,10 +7,10 @@ import altair as alt
 
 from rbpx.analyses.downstream.analysis import Downstream, TaskSteps
 from rbpx.analyses.downstream.curves import best_of, curves_of
-from rbpx.analyses.downstream.words import feature_name
 from rbpx.display.chart.drawing import S_TITLE, colour, data, linear, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet, decimal, named, span, whole
+from rbpx.display.names import law_name
 from rbpx.groups.question import spelled
 
 __all__ = ["figures"]
@@ -55,7 +55,7 @@ def _figure(task: TaskSteps) -> Figure | Undrawn:
         for each in curves.forecast
         if each.chained.value is not None
     ]
-    of_feature = feature_name(steps.values.name, steps.values.k)
+    of_feature = law_name(steps.values.name, steps.values.k)
     sheet = Sheet.of(
         name, f"{title}: values",
         [("what", "what"), ("S", "S"), ("success", "success"), ("95 %", "lo hi")],

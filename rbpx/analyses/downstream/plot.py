@@ -6,7 +6,7 @@ import numpy as np
 
 from rbpx.analyses.downstream.analysis import Downstream
 from rbpx.analyses.downstream.curves import Curves, best_of, curves_of
-from rbpx.analyses.downstream.words import feature_name
+from rbpx.display.names import law_name
 from rbpx.display.plot.axes import SIZE, Axis
 from rbpx.display.plot.canvas import Floats, Series
 from rbpx.display.plot.terminal import print_plot
@@ -24,7 +24,7 @@ def show(results: Sequence[Downstream]) -> None:
             steps = best_of(task)
             assert steps is not None, "it was chosen so"
             curves = curves_of(task, steps)
-            title = f"{task.values.group.title}, {feature_name(steps.values.name, steps.values.k)}"
+            title = f"{task.values.group.title}, {law_name(steps.values.name, steps.values.k)}"
             series = [Series("fitted", _floats(curves.S), _floats(curves.y)), *_forecast(curves)]
             if task.values.chance is not None and curves.S:
                 ends = _floats([min(curves.S), *(each.S for each in curves.forecast)])
@@ -32,7 +32,7 @@ def show(results: Sequence[Downstream]) -> None:
                 x_L = np.array([ends.min(), ends.max()])
                 series.append(Series("chance", ends[:1], level[:1], x_L=x_L, y_L=level))
             print_plot(console(), f"{title}: forecast of success", series, SIZE, _SUCCESS)
-            axis = Axis(feature_name(steps.values.name, steps.values.k), log=False)
+            axis = Axis(law_name(steps.values.name, steps.values.k), log=False)
             points = [Series("fitted, sigmoid", _floats(curves.x), _floats(curves.y),
                              x_L=_floats(curves.x_curve), y_L=_floats(curves.y_curve))]  # fmt: skip
             own = [each for each in curves.forecast if each.feature is not None and each.actual.value is not None]

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from rbpx.analyses.downstream.analysis import Downstream
 from rbpx.analyses.downstream.figure import figures
-from rbpx.analyses.downstream.words import feature_name
 from rbpx.display.chart.figure import Undrawn
 from rbpx.display.chart.sheet import Entry, Sheet, decimal, named, span, state, whole
+from rbpx.display.names import law_name
 from rbpx.display.section import Section, Sources, doubts_of, interval
 
 __all__ = ["section"]
@@ -15,7 +15,7 @@ __all__ = ["section"]
 def section(results: Sequence[Downstream], sources: Sources) -> Section:
     """All tasks of one family."""
     statuses = [
-        (f"{feature_name(steps.values.name, steps.values.k)} on {task.values.task}", each.status)
+        (f"{law_name(steps.values.name, steps.values.k)} on {task.values.task}", each.status)
         for result in results
         for task in result.tasks
         for steps in task.features
@@ -38,7 +38,7 @@ def _sentences(result: Downstream) -> list[str]:
         if task.contestants:
             best = task.contestants[0]
             error = interval(best.error.value, best.error.lo, best.error.hi)
-            name = feature_name(best.feature, best.k)
+            name = law_name(best.feature, best.k)
             said.append(f"{task.values.group.title}: {name} ({best.way}) predicts best, mean error {error}.")
     return said
 
@@ -49,7 +49,7 @@ def _predictions(results: Sequence[Downstream]) -> Sheet:
         for task in result.tasks:
             for steps in task.features:
                 for each in steps.predictions:
-                    row = [named(task.values.task), named(feature_name(steps.values.name, steps.values.k))]
+                    row = [named(task.values.task), named(law_name(steps.values.name, steps.values.k))]
                     row += [named(each.size), whole(each.S), decimal(each.step1.value), decimal(each.feature)]
                     row += [decimal(each.step2.value, 3), decimal(each.chained.value, 3)]
                     row += [span(each.chained.lo, each.chained.hi, 3), decimal(each.actual.value, 3)]
@@ -67,7 +67,7 @@ def _contest(results: Sequence[Downstream]) -> Sheet:
         judged = [(task.values.task, task.contestants) for task in result.tasks]
         for name, contestants in [*judged, ("all tasks", result.overall)]:
             for each in contestants:
-                row = [named(name), named(feature_name(each.feature, each.k)), named(each.way)]
+                row = [named(name), named(law_name(each.feature, each.k)), named(each.way)]
                 row += [decimal(each.error.value, 3), span(each.error.lo, each.error.hi, 3)]
                 row += [decimal(each.difference.value, 3), span(each.difference.lo, each.difference.hi, 3)]
                 rows.append([*row, decimal(each.decisions.value, 2)])

@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.analyses.downstream.features import FeatureValues, TaskValues
 from rbpx.analyses.downstream.trainings import Split, Training, averaged, is_mixed, means, points
 from rbpx.config.request import Request
+from rbpx.groups.task_features import FeatureValues, TaskValues
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.form_fits import FormFits
 from rbpx.laws.interval import Estimate, Z, of_share

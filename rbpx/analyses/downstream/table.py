@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from rbpx.analyses.downstream.analysis import Downstream, TaskSteps
 from rbpx.analyses.downstream.steps import FeatureSteps, Predicted
-from rbpx.analyses.downstream.words import feature_name
-from rbpx.display.names import status_name
+from rbpx.display.names import law_name, status_name
 from rbpx.display.numbers import UNKNOWN, number, short, span, with_ends
 from rbpx.display.tables import console, grid, print_notes, put
 
@@ -47,7 +46,7 @@ def _print_contest(result: Downstream) -> None:
     for name, contestants in parts:
         rows = []
         for each in contestants:
-            row = [f" {feature_name(each.feature, each.k)}", each.way, str(each.n_models)]
+            row = [f" {law_name(each.feature, each.k)}", each.way, str(each.n_models)]
             row += [*with_ends(each.error, 3), *with_ends(each.difference, 3)]
             rows.append([*row, number(each.decisions.value, 2)] if decided else row)
         table.add_part(name, rows)
@@ -71,7 +70,7 @@ def _heading(task: TaskSteps) -> str:
 def _row(steps: FeatureSteps, each: Predicted) -> list[str]:
     return [
         f" {short(each.S) if each.size is None else each.size}",
-        feature_name(steps.values.name, steps.values.k),
+        law_name(steps.values.name, steps.values.k),
         number(each.step1.value),
         span(each.step1.lo, each.step1.hi),
         number(each.feature),

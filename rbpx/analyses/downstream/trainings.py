@@ -11,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.analyses.downstream.features import TaskValues
 from rbpx.config.request import Request
 from rbpx.config.suggest import did_you_mean
 from rbpx.errors import RbpxError
 from rbpx.groups.selection import Run
+from rbpx.groups.task_features import TaskValues
 from rbpx.groups.trainings import tokens_of, training_of
 from rbpx.store.observations import written
 

@@ -13,6 +13,7 @@ from rbpx.errors import RbpxError
 from rbpx.groups.along import AlongGroup, best_of_budgets
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Group, Run
+from rbpx.groups.task_features import task_values
 from rbpx.laws.multiplier import MultiplierLaw, Offset, fit_multiplier
 from rbpx.laws.names import Axis
 from rbpx.store.queries import ask
@@ -146,8 +147,10 @@ def _points(
     k_grid = request.k_grid(vocab, DEFAULT_K) if measured else request.k_listed(DEFAULT_K)
     sides = []
     for group in (base, variant):
-        evidence = weigh_group(connection, group, request, k_grid, laws)
-        sides.append({(points.law, points.k): points for points in size_points(group, evidence, request, k_grid, laws)})
+        each = _features(connection, group, request) if measured else []
+        if not each:
+            each = size_points(group, weigh_group(connection, group, request, k_grid, laws), request, k_grid, laws)
+        sides.append({(points.law, points.k): points for points in each})
     if measured:
         bytes_per_token = [_bytes_per_token(connection, group) for group in (base, variant)]
         if bytes_per_token[0][0] != bytes_per_token[1][0]:
@@ -157,6 +160,13 @@ def _points(
     return [(one, other) for one, other in pairs if len(one.runs) and len(other.runs) and one.y_N.size]
 
 
+def _features(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Points]:
+    """What predicts success on the items of a task, of its targets and right choices alone; nothing for a text."""
+    values = task_values(connection, group, request)
+    features = () if values is None else values.features
+    return [Points(each.name, each.k, group.runs, each.x_R, each.x_BR) for each in features]
+
+
 def _bytes_per_token(connection: duckdb.DuckDBPyConnection, group: Group) -> tuple[set[str], dict[str, float | None]]:
     """The tokenizers of a group, and bytes of text per scored token of each run."""
     rows = ask(connection, "tokenizers", run_ids=group.run_ids).to_pylist()
@@ -164,11 +174,13 @@ def _bytes_per_token(connection: duckdb.DuckDBPyConnection, group: Group) -> tup
 
 
 def _in_bits(side: dict[Any, Points], bytes_per_token: dict[str, float | None]) -> dict[Any, Points]:
-    """Cross-entropy in bits per byte, the one quantity that stays.
+    """Bits per byte, the one quantity that stays: that of the items of a task, else of cross-entropy.
 
     Raises:
         RbpxError: a run does not know its bytes.
     """
+    if ("bits_per_byte", None) in side:
+        return {("bits_per_byte", None): side["bits_per_byte", None]}
     points = side.get(("cross_entropy", None))
     if points is None:
         return {}

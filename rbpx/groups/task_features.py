@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from rbpx.config.protocol import HARNESS
 from rbpx.config.request import Request
 from rbpx.config.step_keys import chance_of
 from rbpx.errors import RbpxError
@@ -122,6 +123,8 @@ def _imported(group: Group, request: Request) -> TaskValues:
 
 
 def _measured(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> TaskValues | None:
+    if group.first.protocol != HARNESS:
+        return None
     answers = [item_answers(connection, run.run_id, group.ties) for run in group.runs]
     if not answers[0].of_items or not len(answers[0].nats_I):
         return None
