@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet
 from rbpx.display.numbers import number
+from rbpx.display.passage import Passage
 from rbpx.status import Status
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Section:
         figures: those drawn, and those that cannot be with the reason.
         sheets: tables beside those of the figures.
         doubts: statuses other than ok.
+        passages: texts, token by token.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Section:
     figures: tuple[Figure | Undrawn, ...]
     sheets: tuple[Sheet, ...] = ()
     doubts: tuple[Doubt, ...] = ()
+    passages: tuple[Passage, ...] = ()
 
 
 def doubts_of(named: Iterable[tuple[str, Status]]) -> tuple[Doubt, ...]:

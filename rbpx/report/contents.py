@@ -297,7 +297,7 @@ def _sections_across(
         results, records = answers[name]
         for family in dict.fromkeys(each.group.first.family for each in results):
             own = [each for each in results if each.group.first.family == family]
-            ids = [str(record["fit_id"]) for record in records if _leads(record, family) and record.get("fit_id")]
+            ids = [str(record["fit_id"]) for record in records if record.get("fit_id") and _leads(record, family)]
             sections.append(part(name, "section").section(own, Sources(connection, ids)))
         if not results and not (analysis(name).trainings or analysis(name).tokens):
             sections.append(_empty(name, _sentence(reasons[name])))

@@ -19,6 +19,7 @@ from rbpx.display.chart.colours import config, variables
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Entry
 from rbpx.display.numbers import UNKNOWN
+from rbpx.display.passage import GRADES
 from rbpx.files.cache import cache_folder
 from rbpx.files.digest import digest
 from rbpx.files.sealed import read_sealed, write_sealed
@@ -48,6 +49,7 @@ def page(report: Report) -> str:
         vega=_vega() if report.has_contents else "",
         themes={theme: variables(theme) for theme in ("light", "dark")},
         config=config(None),
+        grades=GRADES,
         charts=_packed({name: _lowered(figure.spec) for name, figure in _figures(report).items()}),
     )
 

@@ -189,6 +189,35 @@ def test_curves_are_the_laws_and_points_are_the_measured_values(text: str) -> No
 # ------------------------------------------------------------------------------------------------- other stores
 
 
+def test_a_telling_document_of_each_text_stands_there_in_the_colours_of_its_ranks(
+    text: str, store: Path, place: Path
+) -> None:
+    passages = text.split('<div class="passage"')[1:]
+    assert len(passages) == 2
+    for dataset, passage in zip(("prose", "code"), sorted(passages, key=lambda each: "code" in each[:80]), strict=True):
+        doc_id = int(re.search(rf'id="[^"]*{dataset}-(\d+)"', passage)[1])
+        nats = asked(
+            store,
+            place,
+            "SELECT doc_id, avg(-logprob::DOUBLE) FILTER (S = small) - avg(-logprob::DOUBLE) FILTER (S = large) AS gain "
+            "FROM (SELECT doc_id, logprob, non_embedding_params AS S, min(S) OVER () AS small, max(S) OVER () AS large "
+            f"FROM tokens JOIN runs USING (run_id) WHERE dataset = '{dataset}') GROUP BY doc_id ORDER BY gain DESC",
+        )
+        assert doc_id == nats[0]["doc_id"]
+        assert f"doc={doc_id} --format html" in passage
+        for of_model, pick in zip(passage.split('<div class="tokens"')[1:], ("min", "max"), strict=True):
+            ranks = asked(
+                store,
+                place,
+                f"SELECT greater + ties + 1 AS rank FROM tokens JOIN runs USING (run_id) WHERE doc_id = {doc_id} AND "
+                f"dataset = '{dataset}' AND size = (SELECT arg_{pick}(size, non_embedding_params) FROM runs) "
+                "ORDER BY position LIMIT 240",
+            )
+            shown = re.findall(r'<span(?: class="g(\d)")? title="rank ([\d,]+),', of_model)
+            expected = [(str(sum(row["rank"] > end for end in (1, 10, 100)) or ""), row["rank"]) for row in ranks]
+            assert [(grade, int(rank.replace(",", ""))) for grade, rank in shown] == expected
+
+
 def test_the_report_of_an_empty_store_says_how_to_fill_it(place: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for _ in range(2):  # a report takes the place of one

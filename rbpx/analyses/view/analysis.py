@@ -16,7 +16,6 @@ from rbpx.groups.side import Side, name_of, runs_by_text
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
-RANKS: Final = (1, 10, 100)  # where a colour ends
 _SHORTEST: Final = 32  # scored tokens that a document has, to be chosen
 
 
@@ -102,13 +101,16 @@ def _sides(request: Request) -> list[Side]:
 
 def _view(connection: duckdb.DuckDBPyConnection, members: list[tuple[Group, Run]], request: Request) -> View:
     group, last = members[-1]
-    rows = ask(connection, "view_documents", run_ids=[run.run_id for _, run in members]).to_pylist()
+    runs = [run for _, run in members]
+    ends = list({run.run_id: run for run in (min(runs, key=_size), max(runs, key=_size))}.values())
+    read = ends if request.doc is None else runs  # the tokens of two models tell which document tells most
+    rows = ask(connection, "view_documents", run_ids=[run.run_id for run in read]).to_pylist()
     names = {row["doc_id"]: row["source_id"] for row in rows}
     answers = _answers(connection, members)
     if request.doc is None and answers:
         (doc_id, *_), rule = telling_items(answers, 1), "the item that gains most from the first model to the last"
     elif request.doc is None:
-        doc_id, rule = _telling(rows, [run for _, run in members])
+        doc_id, rule = _telling(rows, ends[0], ends[-1])
     else:
         doc_id, rule = request.doc, "as asked for"
     if doc_id not in names:
@@ -120,7 +122,7 @@ def _view(connection: duckdb.DuckDBPyConnection, members: list[tuple[Group, Run]
     item = None
     if answers and doc_id < len(answers[0].nats_I):
         documents = documents_of_items(connection, request.store, last.run_id)
-        (item,) = item_views([run for _, run in members], answers, [doc_id], documents)
+        (item,) = item_views(runs, answers, [doc_id], documents)
     return View(group, doc_id, names[doc_id], rule, readings, item)
 
 
@@ -132,9 +134,8 @@ def _answers(connection: duckdb.DuckDBPyConnection, members: list[tuple[Group, R
     return answers if all(each.of_items for each in answers) else []
 
 
-def _telling(rows: list[Record], runs: list[Run]) -> tuple[int, str]:
+def _telling(rows: list[Record], first: Run, last: Run) -> tuple[int, str]:
     """The document to show where none was asked for, and by which rule."""
-    first, last = min(runs, key=_size), max(runs, key=_size)
     nats: dict[int, dict[str, float]] = {}
     for row in rows:
         if row["n_tokens"] >= _SHORTEST:

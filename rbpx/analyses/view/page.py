@@ -8,8 +8,8 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from rbpx.analyses.view.analysis import RANKS, Reading, View
-from rbpx.analyses.view.table import LEGEND
+from rbpx.analyses.view.analysis import Reading, View
+from rbpx.display.passage import GRADES, RANKS
 from rbpx.display.visible import visible
 
 NATS: Final = (0.5, 2.0, 5.0)  # where a colour ends, when nats are coloured
@@ -37,7 +37,7 @@ def _script_safe(value: Any) -> str:
 
 def _data(views: Sequence[View]) -> dict[str, Any]:
     nats = [f"to {NATS[0]} nats", *(f"to {end:g}" for end in NATS[1:]), "beyond"]
-    grades = {"rank": {"ends": RANKS, "names": LEGEND}, "nats": {"ends": NATS, "names": nats}}
+    grades = {"rank": {"ends": RANKS, "names": GRADES}, "nats": {"ends": NATS, "names": nats}}
     return {"grades": grades, "views": [_view(view) for view in views]}
 
 

@@ -8,8 +8,9 @@ from typing import Final
 
 from rich.text import Text
 
-from rbpx.analyses.view.analysis import RANKS, Reading, View
+from rbpx.analyses.view.analysis import Reading, View
 from rbpx.display.numbers import short
+from rbpx.display.passage import GRADES, grade
 from rbpx.display.tables import console, grid, put
 from rbpx.display.visible import visible
 from rbpx.groups.item_views import ItemView
@@ -21,12 +22,6 @@ SURPRISES: Final = 8  # places whose best tokens are printed
 MARKS: Final = (("", ""), ("", ""), ("‹", "›"), ("«", "»"))
 _UNSCORED: Final = "…"
 _MOST_RANKS: Final = 20
-LEGEND: Final = ("rank 1", "to 10", "to 100", "beyond")
-
-
-def grade(rank: float) -> int:
-    """Which of the colours a rank has, from 0."""
-    return sum(rank > end for end in RANKS)
 
 
 def show(results: Sequence[View]) -> None:
@@ -56,7 +51,7 @@ def show(results: Sequence[View]) -> None:
         if view.item is not None:
             _print_item(view, view.item)
     if coloured:
-        legend = (piece for name, style in zip(LEGEND, STYLES, strict=True) for piece in ((f" {name} ", style), " "))
+        legend = (piece for name, style in zip(GRADES, STYLES, strict=True) for piece in ((f" {name} ", style), " "))
         screen.print(Text.assemble("Ranks: ", *legend))
     else:
         screen.print("Ranks: ‹to 100›, «beyond»; unmarked to 10. … was not scored.")
