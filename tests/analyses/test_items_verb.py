@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -238,6 +240,19 @@ def test_success_is_drawn_against_size_and_an_item_is_shown_with_its_context(lad
         (line,) = (line for line in shown.splitlines() if line.strip().startswith(f"mine/{each['size']} "))
         assert line.split()[3:] == [str(rank) for rank in each["ranks"]]
         assert float(line.split()[2]) == pytest.approx(each["p"], rel=0.01)
+
+
+def test_an_item_has_its_ranks_under_every_model_on_its_page(ladder_of_items: Path, tmp_path: Path, cwd: Path) -> None:
+    output = tmp_path / "item.html"
+    here("view", "doc=4", "--format", "html", "--output", output, "--store", ladder_of_items, cwd=cwd, check=0)
+    query = """SELECT size, list(greater + ties + 1 ORDER BY position) AS ranks, exp(sum(logprob::DOUBLE)) AS p
+        FROM tokens JOIN runs USING (run_id) WHERE doc_id = 4 GROUP BY size, run_id"""
+    rows = ET.fromstring(re.search(r"<tbody>.*?</tbody>", output.read_text(), re.DOTALL)[0]).findall("tr")
+    shown = {row[0].text: (float(row[2].text), [int(rank) for rank in row[3].text.split()]) for row in rows}
+    for each in ask(ladder_of_items, cwd, "sql", query):
+        probability, ranks = shown[f"mine/{each['size']}"]
+        assert probability == pytest.approx(each["p"], rel=0.01)
+        assert ranks == each["ranks"]
 
 
 def test_an_item_whose_file_has_changed_is_shown_without_its_context(ladder_of_items: Path, cwd: Path) -> None:
