@@ -4,7 +4,7 @@ Trainings of one shape differ by what training scatters (pure error). What they 
 effect of that size: the law is wrong there, or the shape is. Own constants and exponents are taken off first, so that
 families whose laws differ still replicate each other's sizes.
 
-Shapes: F families, M points, P and Q columns, G sizes that families share.
+Shapes: F families, M points, P and Q columns, G sizes.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,9 @@ class NestedTest:
 
 
 def lack_of_fit_test(points: Stacked, own_MQ: Floats, residual_M: Floats) -> NestedTest | None:
-    """Whether sizes that were trained more than once have effects beyond the laws: F = lack of fit / pure error.
+    """Whether sizes have effects beyond the laws: F = lack of fit / pure error.
+
+    Pure error is what trainings of one size differ by; a size that was trained once tells of the lack of fit alone.
 
     Args:
         points: of all families, of which two may share a size, or one have it more than once.
@@ -60,7 +62,7 @@ def lack_of_fit_test(points: Stacked, own_MQ: Floats, residual_M: Floats) -> Nes
     Source:
         N. R. Draper and H. Smith, Applied Regression Analysis, 3rd ed. (1998), section 2.2.
     """
-    return _nested(points, own_MQ, np.column_stack([own_MQ, points.of_shared_size_MG]), residual_M)
+    return _nested(points, own_MQ, np.column_stack([own_MQ, points.of_size_MG]), residual_M)
 
 
 def exponents_test(points: Stacked, shared_MP: Floats, own_MQ: Floats, residual_M: Floats) -> NestedTest | None:

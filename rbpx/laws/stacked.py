@@ -48,6 +48,11 @@ class Stacked:
         return np.asarray(self.family_M[:, None] == np.arange(self.n_families), np.float64)
 
     @property
+    def of_size_MG(self) -> Floats:
+        """1 where a point is of a size, for each size."""
+        return np.asarray(self.size_M[:, None] == np.unique(self.size_M), np.float64)
+
+    @property
     def of_shared_size_MG(self) -> Floats:
         """1 where a point is of a size; only the G sizes that were trained more than once."""
         sizes, counts = np.unique(self.size_M, return_counts=True)

@@ -44,6 +44,22 @@ def test_the_test_of_the_law_is_that_of_the_means_of_sizes_against_the_spread_wi
     assert (fit.alpha_lo, fit.alpha_hi) == pytest.approx((-line.slope - half, -line.slope + half), rel=1e-9)
 
 
+def test_sizes_that_were_trained_once_are_no_scatter_of_seeds() -> None:
+    rng = np.random.default_rng(8)
+    sizes = np.geomspace(1e4, 1e7, 7)
+    n = np.array([3, 3, 1, 1, 1, 1, 1])
+    x = np.log(sizes)
+    ln_y = np.repeat(1 - 0.1 * x + 0.004 * (x - x.mean()) ** 2, n) + rng.normal(0, 0.005, n.sum())
+    within = sum(((ln_y[at : at + 3] - ln_y[at : at + 3].mean()) ** 2).sum() for at in (0, 3)) / 4
+    test = fit_power_law(np.repeat(sizes, n), np.exp(ln_y)).params["replicates"]
+    assert test["sd_rest"] == pytest.approx(within**0.5, rel=1e-9)
+    means = np.array([*(ln_y[at : at + 3].mean() for at in (0, 3)), *ln_y[6:]])
+    weighted = np.polyfit(x, means, 1, w=np.sqrt(n))
+    F = (n * (means - np.polyval(weighted, x)) ** 2).sum() / 5 / within
+    assert (test["dof"], test["dof_rest"]) == (5, 4)
+    assert test["F"] == pytest.approx(F, rel=1e-9)
+
+
 @pytest.mark.parametrize("method", [Method.ols, Method.robust, Method.offset])
 def test_every_method_takes_replicates_and_counts_sizes_not_models(method: Method) -> None:
     y = drawn(np.random.default_rng(2), 0.0, 0.004)
