@@ -259,6 +259,11 @@ class Request:
         """The families that an analysis is restricted to by name; None means all."""
         return None if self.family is None else list(dict.fromkeys(_as_list(self.family)))
 
+    def is_about(self, family: str) -> bool:
+        """Whether a family is one of the two that are compared; any is where none are named."""
+        sides = [name.partition(":")[0] for name in (self.base, self.variant) if isinstance(name, str)]
+        return self.variant is None or family in sides
+
     def methods(self) -> list[Method]:
         """The methods of fitting asked for, in order."""
         names = checked_names("method", self.method, tuple(Method))

@@ -215,7 +215,7 @@ def select(
     if groups and not of_size:
         raise RbpxError(f"{_no_law_of_size(groups[0])}")
     for group in groups:
-        if group.has_trainings:
+        if group.has_trainings and request.is_about(group.first.family):
             logging.getLogger(__name__).warning(_no_law_of_size(group))
     return [_checked(group) for group in of_size]
 
