@@ -131,8 +131,9 @@ def of_the_ladder(path: Path) -> bool:
 
 
 def of_the_grid(path: Path) -> bool:
-    """Whether a study measures more than the seven models of the demo, checkpoints or other seeds: many minutes."""
-    return "model: {revision: " in path.read_text() or "override /model: ladder-seeds" in path.read_text()
+    """Whether a study measures more than the demo, checkpoints, other seeds or tasks: many minutes."""
+    text = path.read_text()
+    return any(words in text for words in ("model: {revision: ", "override /model: ladder-seeds", "dataset: python_"))
 
 
 STUDIES = [path for path in sorted(EXPERIMENTS.glob("*.yaml")) if of_the_ladder(path)]
