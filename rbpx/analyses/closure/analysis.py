@@ -13,8 +13,9 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.analyses.closure.held_out import FormResult, Held, Residual, judge_forms
 from rbpx.analyses.closure.held_out import Measured as MeasuredSizes
+from rbpx.analyses.closure.held_out import judge_forms
+from rbpx.analyses.closure.results import FormResult, Held, Residual
 from rbpx.config.request import Request
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence

@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 
 from rbpx.analyses.closure.analysis import Closures
-from rbpx.analyses.closure.held_out import FormResult
+from rbpx.analyses.closure.results import FormResult
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.drawing import colour, dash, data, linear, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn

@@ -2,7 +2,7 @@
 
 from rbpx.analyses.closure.analysis import Closures
 from rbpx.analyses.closure.figure import figures
-from rbpx.analyses.closure.held_out import FormResult
+from rbpx.analyses.closure.results import FormResult
 from rbpx.display.chart.sheet import Entry, Sheet, decimal, error, named, span, state
 from rbpx.display.numbers import UNKNOWN
 from rbpx.display.section import Section, Sources, doubts_of, interval

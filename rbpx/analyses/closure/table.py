@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from rbpx.analyses.closure.analysis import Closures
-from rbpx.analyses.closure.held_out import FormResult, Held
+from rbpx.analyses.closure.results import FormResult, Held
 from rbpx.display.names import status_name
 from rbpx.display.numbers import UNKNOWN, number, percent, short, span
 from rbpx.display.tables import console, grid, print_notes, put
