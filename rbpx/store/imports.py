@@ -206,7 +206,7 @@ def remove_source(store: Store, source: str) -> int:
     with FileLock(store.root / ".imports.lock"):
         paths = [path for path in sound_files(store, store.import_files()) if provenance(path)["source"] == source]
         for path in paths:
-            ledger.remove(path)
+            store.remove(path)
     return len(paths)
 
 

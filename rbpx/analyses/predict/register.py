@@ -14,7 +14,7 @@ from rbpx.files.digest import digest
 from rbpx.groups.forecasts import BESIDE, NAMES, is_about
 from rbpx.groups.selection import Group, select_runs
 from rbpx.store.forecasts import refuse_known, register
-from rbpx.store.remote import is_remote, own_store
+from rbpx.store.remote import own_store
 from rbpx.store.store import Record, Store
 from rbpx.version import __version__
 
@@ -37,8 +37,6 @@ def check(connection: duckdb.DuckDBPyConnection, store: Store, groups: Sequence[
     """
     if request.register is None or not groups:  # of none the question itself says why
         return
-    if is_remote(request.store):
-        own_store(request.store)
     if len(groups) != 1:
         titles = "; ".join(group.title for group in groups)
         raise RbpxError(
