@@ -5,8 +5,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from rbpx.errors import MeasureError, RbpxError
 
@@ -106,9 +107,8 @@ class Bucket:
 
         for start in range(0, n_bytes, _PART_BYTES):
             length = min(_PART_BYTES, n_bytes - start)
-            yield self._ask(
-                "read", lambda at=start, n=length: bytes(obstore.get_range(self._store, path, start=at, length=n))
-            )
+            read = partial(obstore.get_range, self._store, path, start=start, length=length)
+            yield bytes(self._ask("read", read))
 
     def put_new(self, path: str, content: bytes | Path) -> bool:
         """Write an object unless there is one of that name; returns whether there was none.
@@ -141,7 +141,7 @@ class Bucket:
 
         for path in paths:
             try:
-                self._ask("written", lambda path=path: obstore.delete(self._store, path))
+                self._ask("written", partial(obstore.delete, self._store, path))
             except GoneError:
                 continue
 
@@ -165,7 +165,7 @@ class Bucket:
         name = f"store={self.url}"
         if "NoSuchBucket" in said or "ContainerNotFound" in said:
             return RbpxError(f"{name}: there is no bucket {self.url.split('/')[2]}; make it first, or check its name")
-        if "169.254.169.254" in said or "metadata" in said and "credential" in said.lower():
+        if "169.254.169.254" in said or ("metadata" in said and "credential" in said.lower()):
             return RbpxError(
                 f"{name}: no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (gs: GOOGLE_APPLICATION_"
                 "CREDENTIALS, az: AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY)"
@@ -197,7 +197,8 @@ def _connect(url: str) -> "ObjectStore":
     except ImportError:
         raise RbpxError(f"store={url} needs a library for object storage: pip install 'rbpx[bucket]'") from None
     try:
-        return from_url(url, client_options=_LIMITS, retry_config=_RETRIES, **_profile(url))
+        connect: Any = from_url  # its overloads name the options of each kind of storage
+        return cast("ObjectStore", connect(url, client_options=_LIMITS, retry_config=_RETRIES, **_profile(url)))
     except (BaseError, ValueError) as problem:
         raise RbpxError(f"store={url} does not exist: {_reason(str(problem))}; known: s3://, gs://, az://") from None
 

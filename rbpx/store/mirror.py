@@ -233,8 +233,8 @@ class Mirror(Store):
 
     def _orphans(self) -> Iterator[str]:
         for path in self._listed:
-            kind, run_id, *table = path.split("/")
-            if kind == "runs" and table and table != [_MANIFEST] and path not in self._named_by(run_id):
+            folder, _, name = path.rpartition("/")
+            if folder.startswith("runs/") and name != _MANIFEST and path not in self._named_by(folder[len("runs/") :]):
                 yield path
 
     def _named_by(self, run_id: str) -> list[str | None]:
@@ -375,11 +375,19 @@ class Mirror(Store):
             super().write_record(kind, name, record)
 
     def remove(self, path: Path) -> None:
-        """Remove a file in the bucket, then here; failures that are over are removed when the storage answers."""
-        if self._writes:
+        """Remove a file in the bucket, then here.
+
+        Raises:
+            MeasureError: the storage does not answer; a failure that is over stays there then.
+        """
+        name = f"{path.parent.name}/{path.name}"
+        if self._writes and (name in self._listed or path.exists()):
             self._mark(path).unlink(missing_ok=True)
-            with suppress(MeasureError) if path.parent.name == "failures" else suppress():
-                self._bucket.remove([f"{path.parent.name}/{path.name}"])
+            try:
+                self._bucket.remove([name])
+            except MeasureError:
+                if path.parent.name != "failures":
+                    raise
         super().remove(path)
 
     def drop_run(self, run_id: str) -> None:

@@ -15,8 +15,8 @@ from rbpx.errors import DamageError, RbpxError
 from rbpx.files.output import Rows
 from rbpx.store import relations
 from rbpx.store.bounded import Bounded, SqlLimits, close, limit, too_large
-from rbpx.store.lazy_files import take_problem
 from rbpx.store.known_rows import stamps_of
+from rbpx.store.lazy_files import take_problem
 from rbpx.store.store import Store
 
 _LIMITS = SqlLimits()
@@ -224,7 +224,7 @@ def _beyond(problem: Exception, limits: SqlLimits) -> RbpxError | None:
 
 
 def _unread(problem: Exception) -> RbpxError | None:
-    """The error to raise when a file cannot be fetched, fails a checksum, or has changed since it was listed; else None."""
+    """The error to raise when a file cannot be fetched, fails a checksum or has changed since it was listed; or None."""
     unfetched = take_problem()
     if unfetched is not None:
         return unfetched

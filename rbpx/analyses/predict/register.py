@@ -14,7 +14,6 @@ from rbpx.files.digest import digest
 from rbpx.groups.forecasts import BESIDE, NAMES, is_about
 from rbpx.groups.selection import Group, select_runs
 from rbpx.store.forecasts import refuse_known, register
-from rbpx.store.remote import own_store
 from rbpx.store.store import Record, Store
 from rbpx.version import __version__
 
