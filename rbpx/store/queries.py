@@ -224,7 +224,7 @@ def _beyond(problem: Exception, limits: SqlLimits) -> RbpxError | None:
 
 
 def _unread(problem: Exception) -> RbpxError | None:
-    """The error to raise when a file cannot be fetched, fails a checksum or has changed since it was listed; or None."""
+    """The error to raise when a file cannot be fetched, fails a checksum, or has changed; None if it is another."""
     unfetched = take_problem()
     if unfetched is not None:
         return unfetched
