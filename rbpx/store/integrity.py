@@ -180,7 +180,7 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
             with path.open("rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         except FileNotFoundError:
-            return f"{path.name} is missing"
+            return store.absence(path)
         except OSError as problem:
             return f"{path.name} cannot be read ({_line(problem)})"
         if sha256 != promised:

@@ -45,6 +45,7 @@ _BEAT_S: Final = 30.0  # between heartbeats that are sent
 _PAUSE_S: Final = 60.0  # after storage did not answer, before anything is sent again
 _ORPHANED_S: Final = 24 * 3600  # no run takes that long to send
 _HASHED: Final = 16  # digits of a sha256 in a name
+_corrupt: dict[Path, str] = {}  # tables that this process fetched and that are not what their manifests say
 
 
 class Mirror(Store):
@@ -69,7 +70,6 @@ class Mirror(Store):
         self.name, self._writes = url, writes
         self._listed: dict[str, Entry] = {}
         self._silent_until = self._beaten = 0.0
-        self._corrupt: dict[Path, str] = {}
         self.refresh()
 
     # ------------------------------------------------------------------------------------------------------- reading
@@ -162,7 +162,11 @@ class Mirror(Store):
 
     def is_elsewhere(self, path: Path) -> bool:
         """Whether a table of a run is only in the bucket, as far as is known."""
-        return not path.exists() and path not in self._corrupt and self._object_of(path) is not None
+        return not path.exists() and path not in _corrupt and self._object_of(path) is not None
+
+    def absence(self, path: Path) -> str:
+        """Why a table of a run is not here: what came of it was not what its manifest says."""
+        return f"{path.name}: {_corrupt[path]}" if path in _corrupt else super().absence(path)
 
     def run_bytes(self, run_id: str) -> int:
         """The size of a run in the bucket."""
@@ -189,22 +193,33 @@ class Mirror(Store):
         name = self._object_of(path)
         if name is None:
             raise self._corrupt_table(path, "it is gone")
-        sha256, expected = hashlib.sha256(), read_sealed(path.parent / _MANIFEST)["files"][path.name]
+        expected = read_sealed(path.parent / _MANIFEST)["files"][path.name]
         n_bytes = self._listed[name].n_bytes
         try:
-            with atomic_write(path, durable=False) as temporary, temporary.open("wb") as file:
-                for part in self._bucket.parts(name, n_bytes):
-                    sha256.update(part)
-                    file.write(part)
-                if sha256.hexdigest() != expected:
-                    raise self._corrupt_table(path, f"its {file.tell():,} bytes are not those of its manifest")
+            with atomic_write(path, durable=False) as temporary:
+                if self._download(name, n_bytes, temporary) != expected:
+                    now = self._bucket.entry(name)  # a listing may be wrong about its size
+                    n_bytes = n_bytes if now is None else now.n_bytes
+                    if self._download(name, n_bytes, temporary) != expected:
+                        n_bytes = temporary.stat().st_size
+                        raise self._corrupt_table(path, f"its {n_bytes:,} bytes are not those of its manifest")
+            _corrupt.pop(path, None)
         except GoneError:
             raise self._corrupt_table(path, "it is gone") from None
         except OSError as problem:
             raise self.unwritten(problem) from None
 
+    def _download(self, name: str, n_bytes: int, to: Path) -> str:
+        """Copy an object into a file; returns its sha256."""
+        sha256 = hashlib.sha256()
+        with to.open("wb") as file:
+            for part in self._bucket.parts(name, n_bytes):
+                sha256.update(part)
+                file.write(part)
+        return sha256.hexdigest()
+
     def _corrupt_table(self, path: Path, fault: str) -> DamageError:
-        self._corrupt[path] = fault
+        _corrupt[path] = fault
         return DamageError(f"runs/{path.parent.name}/{path.name} of {self.name} cannot be read: {fault}")
 
     def take_run(self, run_id: str) -> bool:
@@ -220,6 +235,7 @@ class Mirror(Store):
     def drop_copies(self, run_id: str | None = None) -> None:
         """Remove tables that the bucket has too, of one run or of all; without a run, the records are read again."""
         if run_id is None:
+            _corrupt.clear()
             self.refresh(again=True)
         for each in self.run_ids() if run_id is None else [run_id]:
             for table in RUN_TABLES:

@@ -192,6 +192,10 @@ class Store:
         """Whether a file of a run is not on this machine, but can be fetched."""
         return False
 
+    def absence(self, path: Path) -> str:
+        """Why a file of a run is not here, where it should be."""
+        return f"{path.name} is missing"
+
     def file_system(self) -> Any:
         """The file system by which Arrow reads the files of runs."""
         return LocalFileSystem()
