@@ -22,7 +22,8 @@ fits against the runs that they name. It prints a line for each fault with what 
 corrupt files are left out of every answer, with a line that names them. `merge OTHER` copies what another store
 holds and this one lacks, verified on the way; a run that both hold with different bytes is named and stays as
 it is here. `push TARGET` copies this store into another in the same way, `pull SOURCE` copies like merge; any of
-them may be a folder or s3://BUCKET/PATH (gs://, az://). `rebuild` makes the index rbpx.duckdb anew, `gc` drops
+them may be a folder or s3://BUCKET/PATH (gs://, az://). `publish hf://datasets/ORG/NAME` makes of it a dataset on a
+hub, with a card, for `datasets` and DuckDB. `rebuild` makes the index rbpx.duckdb anew, `gc` drops
 orphaned fits and no longer misses files that were deleted by hand, `rm RUN` removes a run, `rm SOURCE` removes
 what was imported.""",
     examples=(
@@ -37,7 +38,7 @@ what was imported.""",
 )
 
 _KINDS = {"rank_fits": "rank_fits", "vocab": "vocab", "best": "best"}  # of things in a store that are no plain plurals
-_KNOWN = "verify, merge OTHER, push TARGET, pull SOURCE, rebuild, gc, rm RUN|SOURCE"
+_KNOWN = "verify, merge OTHER, push TARGET, pull SOURCE, publish hf://datasets/ORG/NAME, rebuild, gc, rm RUN|SOURCE"
 
 
 def start(job: Job) -> None:
@@ -57,6 +58,9 @@ def start(job: Job) -> None:
         return
     if action == "push" and len(rest) == 1:
         _copy(request.store, rest[0])
+        return
+    if action == "publish" and len(rest) == 1:
+        _publish(open_store(request.store), rest[0])
         return
     store = (open_store if action == "verify" else own_store)(request.store)
     if not store.root.is_dir():
@@ -164,6 +168,17 @@ def _verify(store: "Store", request: "Request") -> None:
             print(line, file=sys.stderr)
     if result.faults:
         raise MeasureError(f"{number_of(len(result.faults), 'fault')} in store={request.store}")
+
+
+def _publish(store: "Store", place: str) -> None:
+    """Publish the store, and say where."""
+    from rbpx.display.progress import counted
+    from rbpx.store.publish import publish
+
+    with counted("publishing, runs", len(store.run_ids())) as advance:
+        sent = publish(store, place, lambda: advance(1))
+    told = f"{number_of(sent.n_runs, 'run')}, {number_of(sent.n_tokens, 'token')}, {sent.n_bytes / 2**20:,.1f} MiB"
+    print(f"published {told} as hf://datasets/{sent.repo}", file=sys.stderr)
 
 
 def _copy(source: str, target: str) -> None:
