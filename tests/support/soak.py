@@ -282,9 +282,7 @@ class Soak:
                 if process.returncode:
                     self.fail(f"bucket, the end: {said[-600:]}")
             self.check(url, "bucket, the end", complete=True)
-            print(
-                f"{n_rounds} rounds on a bucket, {n_kills} killed, {n_faults} faults of the server, {n_stores + 1} stores"
-            )
+            print(f"{n_rounds} rounds on a bucket, {n_kills} killed, {n_faults} faults met, {n_stores + 1} stores")
 
     def flips(self, n_flips: int) -> None:
         """Single bits, in any file of a run: seen by its times; and unseen by them, as a disk does it."""
