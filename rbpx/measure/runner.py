@@ -70,7 +70,6 @@ def measure_grids(
         MeasureError: the index of a store cannot be written.
     """
     grids: dict[int, _Grid] = {}
-    open_once = cache(own_store)  # a store in object storage is listed when it is opened
     stopped: dict[int, RbpxError] = {}
     try:
         parts = _parts(requests)
@@ -80,7 +79,7 @@ def measure_grids(
         if places == ():
             continue
         try:
-            grids[i] = _grid(request, open_once(request.store), quiet, places)
+            grids[i] = _grid(request, quiet, places)
         except RbpxError as problem:
             stopped[i] = problem
     for (device, tensor), on_device in groupby(grids.items(), key=lambda numbered: _placed(numbered[1].request)):
@@ -142,9 +141,9 @@ def _not_measured(request: Request, problem: RbpxError) -> Measured:
     return Measured(request, error=str(problem), status=1 if isinstance(problem, MeasureError) else 2)
 
 
-def _grid(request: Request, store: Store, quiet: bool, places: Collection[int] | None) -> _Grid:
+def _grid(request: Request, quiet: bool, places: Collection[int] | None) -> _Grid:
     """The cells of a request, those at some places of its grid, and the documents that they share."""
-    request = replace(request, shard=None)
+    store, request = own_store(request.store), replace(request, shard=None)
     hashes = hash_members(request, store)
     texts = draw_sample(request, store, quiet)
     text = text_hash(texts.documents)

@@ -177,7 +177,10 @@ class Mirror(Store):
         """The object that holds a table: named by its contents, or, in a folder that was copied there, as here."""
         with suppress(OSError, ValueError, KeyError, TypeError):
             sha256 = read_sealed(path.parent / _MANIFEST)["files"][path.name]
-            names = (_hashed(path, sha256), f"runs/{path.parent.name}/{path.name}")
+            run = f"runs/{path.parent.name}"
+            if f"{run}/{_MANIFEST}" not in self._listed:  # sent or brought since it was listed
+                self._listed |= self._bucket.below(run)
+            names = (_hashed(path, sha256), f"{run}/{path.name}")
             return next((name for name in names if name in self._listed), None)
         return None
 

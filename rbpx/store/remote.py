@@ -1,11 +1,29 @@
 """Stores by name: a folder, or the mirror of one in object storage."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rbpx.store.store import Store
+if TYPE_CHECKING:
+    from rbpx.store.store import Store
 
 _URL = re.compile(r"[a-z][a-z0-9]+://.")
+
+
+_opened: ContextVar["dict[tuple[str, bool], Store] | None"] = ContextVar("opened", default=None)
+
+
+@contextmanager
+def opened_once() -> Iterator[None]:
+    """Open each store in object storage once while the block lasts, since all that is in it is listed then."""
+    before = _opened.set({})
+    try:
+        yield
+    finally:
+        _opened.reset(before)
 
 
 def is_remote(name: str) -> bool:
@@ -13,7 +31,7 @@ def is_remote(name: str) -> bool:
     return _URL.match(name) is not None
 
 
-def open_store(name: str) -> Store:
+def open_store(name: str) -> "Store":
     """Open the store of that name for reading: a folder, or one in object storage (s3://BUCKET/PATH).
 
     Raises:
@@ -23,7 +41,7 @@ def open_store(name: str) -> Store:
     return _open(name, writes=False)
 
 
-def own_store(name: str) -> Store:
+def own_store(name: str) -> "Store":
     """Open the store of that name for writing.
 
     Raises:
@@ -33,9 +51,16 @@ def own_store(name: str) -> Store:
     return _open(name, writes=True)
 
 
-def _open(name: str, writes: bool) -> Store:
+def _open(name: str, writes: bool) -> "Store":
+    from rbpx.store.store import Store
+
     if not is_remote(name):
         return Store(Path(name))
     from rbpx.store.mirror import Mirror
 
-    return Mirror(name, writes)
+    opened = _opened.get()
+    if opened is None:
+        return Mirror(name, writes)
+    if (name, writes) not in opened:
+        opened[name, writes] = Mirror(name, writes)
+    return opened[name, writes]
