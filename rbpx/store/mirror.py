@@ -4,16 +4,13 @@ In the bucket lies what would lie in a folder (`store`), but for the names of th
 contain: runs/<run_id>/tokens-<beginning of its sha256>.parquet. So two machines that measure the same run at once never
 mix their tables: each sends its own, then the manifest unless there is one. The first manifest stays, and what it does
 not name is removed. A run whose manifest is not there is not there.
-
-unsent/<kind>/<file> on this machine notes what is to be sent, from before it is written until the bucket has it.
 """
 
 import hashlib
-import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,21 +27,18 @@ from rbpx.files.sealed import read_sealed
 from rbpx.store import ledger
 from rbpx.store.bucket import Bucket, Entry, GoneError, endpoint_of
 from rbpx.store.lazy_files import fetched_when_opened
+from rbpx.store.outbox import MANIFEST, TABLES, Outbox, name_of_table, place_manifest
 from rbpx.store.store import RUN_TABLES, Record, Store
 
 _LOGGER = logging.getLogger(__name__)
 _RECORDS: Final = ("cells", "failures", "forecasts", "fits", "rank_fits")
-_TABLES: Final = ("vocab", "imports", "samples", "temperatures", "best")
 _HEARTBEATS: Final = "running"
 _OURS: Final = ("fits", "rank_fits")  # that questions computed here are not removed, nor sent where others write
-_MANIFEST: Final = "manifest.json"
 _TAGS: Final = ".tags.json"  # of what was brought, by path
-_UNSENT: Final = "unsent"
 _THREADS: Final = 16
 _BEAT_S: Final = 30.0  # between heartbeats that are sent
 _PAUSE_S: Final = 60.0  # after storage did not answer, before anything is sent again
 _ORPHANED_S: Final = 24 * 3600  # no run takes that long to send
-_HASHED: Final = 16  # digits of a sha256 in a name
 _corrupt: dict[Path, str] = {}  # tables that this process fetched and that are not what their manifests say
 
 
@@ -69,6 +63,7 @@ class Mirror(Store):
         super().__init__(cache_folder() / "stores" / digest([url, endpoint_of(url)]))
         self.name, self._writes = url, writes
         self._listed: dict[str, Entry] = {}
+        self._outbox = Outbox(self.root, self._bucket)
         self._silent_until = self._beaten = 0.0
         self.refresh()
 
@@ -78,7 +73,10 @@ class Mirror(Store):
         """Bring the records that are new in the bucket, or all of them `again`, and remove what is gone there."""
         self.root.mkdir(parents=True, exist_ok=True)
         with FileLock(self.root / ".refresh.lock"):
-            here, unsent = self._mirrored(), self._unsent()  # before listing: what is written meanwhile is not gone
+            here, unsent = (
+                self._mirrored(),
+                self._outbox.names(),
+            )  # before listing: what is written meanwhile is not gone
             try:
                 self._listed = self._bucket.entries()
             except MeasureError as problem:
@@ -106,14 +104,9 @@ class Mirror(Store):
 
     def _mirrored(self) -> set[str]:
         """The files here that are removed when they are gone in the bucket."""
-        kinds = (*(kind for kind in (*_RECORDS, *_TABLES) if kind not in _OURS), _HEARTBEATS)
+        kinds = (*(kind for kind in (*_RECORDS, *TABLES) if kind not in _OURS), _HEARTBEATS)
         beside = {f"{kind}/{path.name}" for kind in kinds for path in (self.root / kind).glob("[!.]*")}
-        return beside | {f"runs/{run_id}/{_MANIFEST}" for run_id in self.run_ids()}
-
-    def _unsent(self) -> set[str]:
-        """What is to be sent."""
-        names = {f"{path.parent.name}/{path.name}" for path in self.root.glob(f"{_UNSENT}/*/[!.]*")}
-        return names | {f"{name}/{_MANIFEST}" for name in names if name.startswith("runs/")}
+        return beside | {f"runs/{run_id}/{MANIFEST}" for run_id in self.run_ids()}
 
     def _bring(self, path: str) -> bool | None:
         """Copy one object here; whether it was other than here, None where it is gone by now."""
@@ -125,7 +118,7 @@ class Mirror(Store):
         is_news = not (final.is_file() and final.read_bytes() == content)
         if is_news:
             if path.startswith("runs/"):
-                self._place_manifest(final.parent, content)
+                place_manifest(final.parent, content)
             else:
                 with atomic_write(final, durable=False) as temporary:
                     temporary.write_bytes(content)
@@ -133,14 +126,6 @@ class Mirror(Store):
             written = self._listed[path].written.timestamp()
             os.utime(final, (written, written))
         return is_news
-
-    def _place_manifest(self, folder: Path, manifest: bytes) -> None:
-        """Make the folder of a run that was measured elsewhere; another version of it goes."""
-        if folder.is_dir():
-            atomic_remove(folder)
-        with suppress(OSError), atomic_write(folder, durable=False) as temporary:  # another process was faster
-            temporary.mkdir()
-            (temporary / _MANIFEST).write_bytes(manifest)
 
     def _forget(self, path: str) -> None:
         """Remove here what is gone in the bucket."""
@@ -176,11 +161,11 @@ class Mirror(Store):
     def _object_of(self, path: Path) -> str | None:
         """The object that holds a table: named by its contents, or, in a folder that was copied there, as here."""
         with suppress(OSError, ValueError, KeyError, TypeError):
-            sha256 = read_sealed(path.parent / _MANIFEST)["files"][path.name]
+            sha256 = read_sealed(path.parent / MANIFEST)["files"][path.name]
             run = f"runs/{path.parent.name}"
-            if f"{run}/{_MANIFEST}" not in self._listed:  # sent or brought since it was listed
+            if f"{run}/{MANIFEST}" not in self._listed:  # sent or brought since it was listed
                 self._listed |= self._bucket.below(run)
-            names = (_hashed(path, sha256), f"{run}/{path.name}")
+            names = (name_of_table(path, sha256), f"{run}/{path.name}")
             return next((name for name in names if name in self._listed), None)
         return None
 
@@ -196,7 +181,7 @@ class Mirror(Store):
         name = self._object_of(path)
         if name is None:
             raise self._corrupt_table(path, "it is gone")
-        expected = read_sealed(path.parent / _MANIFEST)["files"][path.name]
+        expected = read_sealed(path.parent / MANIFEST)["files"][path.name]
         n_bytes = self._listed[name].n_bytes
         try:
             with atomic_write(path, durable=False) as temporary:
@@ -229,10 +214,9 @@ class Mirror(Store):
         """Whether the run is here or was written to the bucket meanwhile; where that is not known, it is not."""
         with suppress(MeasureError):
             if not self.has_run(run_id):
-                manifest = f"runs/{run_id}/{_MANIFEST}"
+                manifest = f"runs/{run_id}/{MANIFEST}"
                 content = self._bucket.get(manifest)
-                self._listed |= self._bucket.below(f"runs/{run_id}")
-                self._place_manifest(self.run_folder(run_id), content)
+                place_manifest(self.run_folder(run_id), content)
         return self.has_run(run_id)
 
     def drop_copies(self, run_id: str | None = None) -> None:
@@ -253,11 +237,11 @@ class Mirror(Store):
     def _orphans(self) -> Iterator[str]:
         for path in self._listed:
             folder, _, name = path.rpartition("/")
-            if folder.startswith("runs/") and name != _MANIFEST and path not in self._named_by(folder[len("runs/") :]):
+            if folder.startswith("runs/") and name != MANIFEST and path not in self._named_by(folder[len("runs/") :]):
                 yield path
 
     def _named_by(self, run_id: str) -> list[str | None]:
-        if f"runs/{run_id}/{_MANIFEST}" not in self._listed:
+        if f"runs/{run_id}/{MANIFEST}" not in self._listed:
             return []
         return [self._object_of(self.run_folder(run_id) / f"{table}.parquet") for table in RUN_TABLES]
 
@@ -288,16 +272,7 @@ class Mirror(Store):
             MeasureError: the storage does not answer; what is to be sent stays on this machine.
         """
         self._silent_until = 0.0
-        marks = sorted(self.root.glob(f"{_UNSENT}/*/[!.]*"), key=lambda path: _order(path.parent.name))
-        for n_sent, mark in enumerate(marks):
-            path = self.root / mark.parent.name / mark.name
-            try:
-                self._send(path)
-            except MeasureError as problem:
-                left = number_of(len(marks) - n_sent, "file or run", "files and runs")
-                raise MeasureError(
-                    f"{problem}; {left} to send {'is' if left[:2] == '1 ' else 'are'} in {self.root}"
-                ) from None
+        self._outbox.send_all()
 
     @contextmanager
     def _sent(self, path: Path) -> Iterator[None]:
@@ -305,78 +280,15 @@ class Mirror(Store):
         if not self._writes:
             yield
             return
-        mark = self._mark(path)
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.touch()
+        self._outbox.note(path)
         yield
         if time.monotonic() < self._silent_until:
             return
         try:
-            self._send(path)
+            self._outbox.send(path)
         except MeasureError as problem:
             self._silent_until = time.monotonic() + _PAUSE_S
             _LOGGER.warning(f"{problem}; it is kept in {self.root} and sent later")
-
-    def _mark(self, path: Path) -> Path:
-        return self.root / _UNSENT / path.parent.name / path.name
-
-    def _send(self, path: Path) -> None:
-        """Send a run, a record or a table, and note that it is sent."""
-        kind, name = path.parent.name, f"{path.parent.name}/{path.name}"
-        if not path.exists():  # a process was killed before it was written, or it was removed again
-            pass
-        elif kind == "runs":
-            self._send_run(path.name)
-        elif kind in _TABLES or kind == "forecasts":  # named by what they contain, or by their run
-            self._bucket.put_new(name, path)
-        elif kind == "cells":
-            self._send_cell(path)
-        else:
-            self._bucket.put(name, path)
-        self._mark(path).unlink(missing_ok=True)
-
-    def _send_run(self, run_id: str) -> None:
-        folder = self.run_folder(run_id)
-        manifest, name = (folder / _MANIFEST).read_bytes(), f"runs/{run_id}/{_MANIFEST}"
-        parts = self._parts(folder, json.loads(manifest))
-        self._send_parts(parts)
-        if not self._bucket.put_new(name, manifest):
-            theirs = self._bucket.get(name)
-            if theirs != manifest:  # another machine was faster; its run stays
-                self._place_manifest(folder, theirs)
-                self._listed |= self._bucket.below(f"runs/{run_id}")
-                self._bucket.remove(sorted(parts.keys() - set(self._named_by(run_id))))
-                return
-        self._send_parts(parts)  # those that `store rm` of another machine removed meanwhile
-        self._listed |= self._bucket.below(f"runs/{run_id}")
-
-    def _parts(self, folder: Path, manifest: Mapping[str, Any]) -> dict[str, Path]:
-        """The tables of a run: name in the bucket -> file here."""
-        return {_hashed(folder / name, sha256): folder / name for name, sha256 in manifest["files"].items()}
-
-    def _send_parts(self, parts: Mapping[str, Path]) -> None:
-        for name, path in parts.items():
-            if not path.exists():  # fetched from there, or dropped since it was sent
-                continue
-            there = self._bucket.entry(name)
-            if there is None:
-                self._bucket.put_new(name, path)
-            elif there.n_bytes != path.stat().st_size:
-                self._bucket.put(name, path)
-
-    def _send_cell(self, path: Path) -> None:
-        """Send which run answers a request; where it was answered meanwhile by another run, that answer stays."""
-        name = f"cells/{path.name}"
-        if self._bucket.put_new(name, path):
-            return
-        theirs = self._bucket.get(name)
-        with suppress(ValueError, KeyError):
-            if json.loads(theirs)["run_id"] != json.loads(path.read_bytes())["run_id"]:
-                with atomic_write(path) as temporary:
-                    temporary.write_bytes(theirs)
-                return
-        if theirs != path.read_bytes():
-            self._bucket.put(name, path)
 
     def place_run(self, run_id: str, fill: Callable[[Path], None]) -> None:
         """Write a run here, then send it."""
@@ -401,7 +313,7 @@ class Mirror(Store):
         """
         name = f"{path.parent.name}/{path.name}"
         if self._writes and (name in self._listed or path.exists()):
-            self._mark(path).unlink(missing_ok=True)
+            self._outbox.forget(path)
             try:
                 self._bucket.remove([name])
             except MeasureError:
@@ -411,8 +323,8 @@ class Mirror(Store):
 
     def drop_run(self, run_id: str) -> None:
         """Remove a run in the bucket, its manifest first, then here."""
-        below = sorted(self._bucket.below(f"runs/{run_id}"), key=lambda path: not path.endswith(_MANIFEST))
-        self._mark(self.run_folder(run_id)).unlink(missing_ok=True)
+        below = sorted(self._bucket.below(f"runs/{run_id}"), key=lambda path: not path.endswith(MANIFEST))
+        self._outbox.forget(self.run_folder(run_id))
         self._bucket.remove(below)
         super().drop_run(run_id)
 
@@ -438,16 +350,5 @@ def _is_brought(path: str) -> bool:
     if any(part.startswith(".") for part in rest):
         return False
     if kind == "runs":
-        return len(rest) == 2 and rest[1] == _MANIFEST
-    return len(rest) == 1 and kind in (*_RECORDS, *_TABLES, _HEARTBEATS)
-
-
-def _hashed(path: Path, sha256: str) -> str:
-    """The name in the bucket of a table with these contents."""
-    return f"runs/{path.parent.name}/{path.stem}-{sha256[:_HASHED]}{path.suffix}"
-
-
-def _order(kind: str) -> int:
-    """Where a kind stands when all is sent: what others refer to comes first."""
-    kinds = ("vocab", "samples", "runs", "temperatures", "best", "imports", "cells")
-    return kinds.index(kind) if kind in kinds else len(kinds)
+        return len(rest) == 2 and rest[1] == MANIFEST
+    return len(rest) == 1 and kind in (*_RECORDS, *TABLES, _HEARTBEATS)
