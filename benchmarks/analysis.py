@@ -80,9 +80,8 @@ def command(*words: str) -> Cost:
     with tempfile.NamedTemporaryFile() as memory_file:
         begin, before = time.perf_counter(), os.times()
         line = [sys.executable, "-c", _CHILD, memory_file.name, *words]
-        done = subprocess.run(
-            line, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
-        )
+        path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+        done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
         wall_s, after = time.perf_counter() - begin, os.times()
         print(f"{wall_s:.1f} s: rbpx {' '.join(words)[:100]}", file=sys.stderr)
         if done.returncode:

@@ -6,6 +6,7 @@ ids are drawn by Zipf's law. Files are written by `Store.write_run`, so they hav
 """
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,21 +30,23 @@ _C, _ALPHA, _BETA, _SCATTER, _SHARED = 4.0, 0.1, 0.35, 0.02, 0.2
 Columns = dict[str, npt.NDArray[Any]]
 
 
-def large_store(root: Path, n_rows: int) -> Store:
+def large_store(root: Path, n_rows: int, families: Sequence[str] = FAMILIES) -> Store:
     """The store with about `n_rows` tokens below `root`, slightly fewer because long documents are cut; made once."""
-    store = Store(root / f"{n_rows:.0e}".replace("+0", ""))
+    n_cells = len(families) * len(SIZES) * len(DATASETS)
+    many = "" if families is FAMILIES else f"-{n_cells}-runs"
+    store = Store(root / (f"{n_rows:.0e}".replace("+0", "") + many))
     store.prepare()
-    n_documents = max(2, round(n_rows / N_CELLS / MEAN_LENGTH))
+    n_documents = max(2, round(n_rows / n_cells / MEAN_LENGTH))
     for at, dataset in enumerate(DATASETS):
         rng = np.random.default_rng([at, n_documents])
         length_D = np.clip(rng.gamma(2.0, MEAN_LENGTH / 2, n_documents), 8, LONGEST).astype(int)
         token_N = (rng.zipf(1.2, length_D.sum()) % V).astype(np.int32)
         luck_D = rng.normal(size=n_documents)
-        for family in FAMILIES:
+        for family in families:
             for size, S in enumerate(SIZES):
                 run_id = f"{family}-{size}-{dataset}"
                 if not store.has_run(run_id):
-                    seed = [at, size, FAMILIES.index(family), n_documents]
+                    seed = [at, size, families.index(family), n_documents]
                     columns = draw_cell(np.random.default_rng(seed), S, length_D, luck_D, token_N)
                     _write(store, run_id, (family, S, dataset), columns, length_D)
     return store

@@ -28,8 +28,9 @@ def main(argv: list[str]) -> int:
             return 0
         from rbpx.cli.launch import launch
         from rbpx.cli.messages import messages_on_stderr
+        from rbpx.store.remote import opened_once
 
-        with messages_on_stderr():
+        with messages_on_stderr(), opened_once():
             outcomes = launch(line)
             if outcomes:
                 from rbpx.cli.finish import finish

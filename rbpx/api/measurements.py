@@ -64,7 +64,7 @@ def open_measurements(
     """Open a store; `rbpx.open` is this function.
 
     Args:
-        store: its folder, or s3://BUCKET/PATH, of which a copy is kept up to date in the user's cache.
+        store: its folder, or s3://BUCKET/PATH, of which the records are copied, and tables when they are read.
         config_dir: folder with model/NAME.yaml and dataset/NAME.yaml of your own, as --config-dir on the command line.
         create: whether to open a store that holds nothing yet, to measure into it.
 

@@ -123,7 +123,7 @@ method=ols        weighted, offset, robust, a list or all: how laws are fitted""
     "source": """\
 family=, source=  narrow a question to families and to a source of observations (measured, or as imported)""",
     "store": """\
-store=DIR         folder of the store (--store DIR), default $RBPX_STORE or store/; s3://BUCKET/PATH is read only""",
+store=DIR         folder of the store (--store DIR), or s3://BUCKET/PATH; default $RBPX_STORE or store/""",
     "plot": """\
 plot=true         small plots under the tables (--plot): fit, klaw, regimes, emergence, gaps""",
     "format": """\

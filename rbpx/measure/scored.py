@@ -20,7 +20,7 @@ def scored_share(documents: Sequence[Document], store: Store, run_id: str) -> fl
         run_id: of a run that reads the first window of each document, or all of them.
     """
     window = store.manifest(run_id)["window"]
-    columns = pq.read_table(store.run_folder(run_id) / "documents.parquet", columns=["n_tokens", "n_bytes"])
+    columns = pq.read_table(store.part(run_id, "documents"), columns=["n_tokens", "n_bytes"])
     read = zip(columns["n_tokens"].to_pylist(), columns["n_bytes"].to_pylist(), strict=True)
     sizes = [len(document.text.encode("utf-8", "surrogatepass")) for document in documents]
     left_out = [size - n if n_tokens >= window else 0 for size, (n_tokens, n) in zip(sizes, read, strict=True)]

@@ -51,6 +51,7 @@ def register(store: Store, name: str, facts: Record, predictions: Sequence[Recor
         record = {"name": name, "registered_at": now(), **facts, "follows": heads, "predictions": list(predictions)}
         record = json.loads(json.dumps(record, allow_nan=False))
         store.write_record(_KIND, forecast_id(record), record)
+        store.finish()
     return forecast_id(record)
 
 

@@ -30,6 +30,7 @@ class Heartbeat:
 
     def __init__(self, store: Store, facts: Record) -> None:
         """Prepare the heartbeat of the cell whose `cell_key` is in `facts`."""
+        self._store = store
         self._path = store.root / FOLDER / f"{facts['cell_key']}.json"
         self._facts = {**facts, "host": platform.node(), "pid": os.getpid(), "since": now()}
         self._n_tokens: int | None = None
@@ -56,7 +57,7 @@ class Heartbeat:
         self._over.set()
         self._thread.join()
         with suppress(OSError):
-            self._path.unlink(missing_ok=True)
+            self._store.end_heartbeat(self._path)
 
     def _beat(self) -> None:
         while not self._over.is_set():
@@ -65,6 +66,7 @@ class Heartbeat:
             progress: Record = {"n_tokens": self._n_tokens, "tokens_done": self._done, "tokens_per_s": pace}
             with suppress(OSError):  # a full disk or a store that went away is reported by what writes the run
                 atomic_write_text(self._path, json.dumps(self._facts | progress), durable=False)
+                self._store.send_heartbeat(self._path)
             self._over.wait(_BEAT_S)
 
 
@@ -118,7 +120,7 @@ def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
         except (OSError, ValueError, RecursionError):  # torn when the machine stopped: it is not waited for
             facts, written = None, 0.0
         if not _is_heartbeat(facts):
-            line = f"{FOLDER}/{path.name} in store={store.root} is not a heartbeat and left out; remove that file"
+            line = f"{FOLDER}/{path.name} in store={store.name} is not a heartbeat and left out; remove that file"
             warn_damage(_LOGGER, store.root, line)
             continue
         alive = time.time() - written < _SILENT_S and _may_live(facts)

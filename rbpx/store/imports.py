@@ -18,7 +18,6 @@ from rbpx.files.column_table import ColumnTable, read_columns
 from rbpx.files.columns import Columns, match_columns
 from rbpx.files.long_table import is_long, long_columns, widened
 from rbpx.files.row_digest import digest_of_rows
-from rbpx.store import ledger
 from rbpx.store.contradictions import codes, not_stored
 from rbpx.store.import_preview import preview
 from rbpx.store.integrity import file_fault, is_copy, read_whole, sound_files, trust
@@ -206,7 +205,7 @@ def remove_source(store: Store, source: str) -> int:
     with FileLock(store.root / ".imports.lock"):
         paths = [path for path in sound_files(store, store.import_files()) if provenance(path)["source"] == source]
         for path in paths:
-            ledger.remove(path)
+            store.remove(path)
     return len(paths)
 
 

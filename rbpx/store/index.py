@@ -32,6 +32,9 @@ def refresh_index(store: Store, required: bool = True) -> Path:
         MeasureError: the index cannot be written.
     """
     path = store.root / INDEX
+    if not store.indexed:
+        store.finish()
+        return path
     if not required and not os.access(store.root, os.W_OK):
         return path
     try:

@@ -87,15 +87,15 @@ def warn_of_losses(store: Store, tokenizer_hashes: Iterable[str]) -> None:
         warn_damage(
             _LOGGER,
             store.root,
-            f"{number_of(len(gone), 'file')} of store={store.root} {'is' if len(gone) == 1 else 'are'} gone and not "
-            f"counted: {_first(gone)}; rbpx store verify --store {store.root} says what to do",
+            f"{number_of(len(gone), 'file')} of store={store.name} {'is' if len(gone) == 1 else 'are'} gone and not "
+            f"counted: {_first(gone)}; rbpx store verify --store {store.name} says what to do",
         )
     folders = [path.name for path, _ in copied_folders(store.root)]
     if folders:
         warn_damage(
             _LOGGER,
             store.root,
-            f"{_first(folders)} in store={store.root} {'looks' if len(folders) == 1 else 'look'} like a copy of its "
+            f"{_first(folders)} in store={store.name} {'looks' if len(folders) == 1 else 'look'} like a copy of its "
             "folders and is not read; rbpx store verify says what to do",
         )
 
@@ -124,7 +124,7 @@ def sound_files(store: Store, paths: Iterable[Path]) -> list[Path]:
     )
     for name, fault in faults.items():
         says = f"not counted: {fault}; remove it" if is_copy(fault) else _CORRUPT.format(fault)
-        warn_damage(_LOGGER, store.root, f"{name} in store={store.root} is {says}")
+        warn_damage(_LOGGER, store.root, f"{name} in store={store.name} is {says}")
     return [by_name[name] for name in sound]
 
 
@@ -173,12 +173,14 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
     if wrong is not None:
         return f"manifest.json is not one of a run: {wrong}"
     for path in tables:
+        if store.is_elsewhere(path):  # checked when it is fetched
+            continue
         promised = facts["files"].get(path.name)
         try:
             with path.open("rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         except FileNotFoundError:
-            return f"{path.name} is missing"
+            return store.absence(path)
         except OSError as problem:
             return f"{path.name} cannot be read ({_line(problem)})"
         if sha256 != promised:
@@ -208,7 +210,7 @@ def _refuse_newer(store: Store, run_id: str, facts: Record) -> None:
     newer = facts.get("format", FORMAT)
     if not isinstance(newer, int) or newer > FORMAT:
         raise RbpxError(
-            f"run {run_id} in store={store.root} is of format {newer}, this rbpx reads formats up to {FORMAT}; update "
+            f"run {run_id} in store={store.name} is of format {newer}, this rbpx reads formats up to {FORMAT}; update "
             "rbpx, or name another store with --store DIR"
         )
 

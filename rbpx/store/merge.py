@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rbpx.errors import MeasureError, RbpxError
-from rbpx.files.atomic import atomic_write
+from rbpx.errors import DamageError, MeasureError, RbpxError
 from rbpx.files.sealed import read_sealed
-from rbpx.store import ledger
 from rbpx.store.imports import adopt, imported_run_ids
 from rbpx.store.integrity import file_fault, run_fault
 from rbpx.store.names import record_fault
-from rbpx.store.store import BESIDE, Record, Store
+from rbpx.store.store import BESIDE, RUN_TABLES, Record, Store
 
 _ALSO = ("vocab", "samples")  # folders of files that are named by their contents
 
@@ -79,19 +77,26 @@ def _bring_run(store: Store, other: Store, run_id: str, merged: Merged) -> None:
                 f"rbpx store rm {run_id}, then merge again"
             )
         return
+
+    def copy(folder: Path) -> None:
+        folder.mkdir()
+        for path in (other.run_folder(run_id) / "manifest.json", *(other.part(run_id, table) for table in RUN_TABLES)):
+            shutil.copyfile(path, folder / path.name)
+        fault = run_fault(store, run_id, folder)
+        if fault is not None:
+            raise _CorruptCopy(fault)
+
     fault = run_fault(other, run_id)
     if fault is None:
         try:
-            with atomic_write(store.run_folder(run_id)) as copy:
-                shutil.copytree(other.run_folder(run_id), copy)
-                fault = run_fault(store, run_id, copy)
-                if fault is not None:
-                    raise _CorruptCopy
-        except _CorruptCopy:
-            pass
+            store.place_run(run_id, copy)
+        except (_CorruptCopy, DamageError) as problem:
+            fault = str(problem)
         except OSError as problem:
             if not store.has_run(run_id):  # otherwise another process copied it meanwhile
                 raise store.unwritten(problem) from None
+    for each in (store, other):
+        each.drop_copies(run_id)
     if fault is None:
         merged.copied["runs"] += 1
     else:
@@ -118,13 +123,7 @@ def _bring_file(store: Store, other: Store, path: Path, kind: str, merged: Merge
     if fault is not None:
         merged.skipped.append(f"{kind}/{path.name}: it is corrupt: {fault}")
         return
-    try:
-        with atomic_write(final) as copy:
-            shutil.copyfile(path, copy)
-    except OSError as problem:
-        raise store.unwritten(problem) from None
-    if kind in ledger.KINDS:
-        ledger.enter(final)
+    store.place_file(final, lambda copy: shutil.copyfile(path, copy))
     merged.copied[kind] += 1
 
 

@@ -16,6 +16,7 @@ from rbpx.files.output import Rows
 from rbpx.store import relations
 from rbpx.store.bounded import Bounded, SqlLimits, close, limit, too_large
 from rbpx.store.known_rows import stamps_of
+from rbpx.store.lazy_files import take_problem
 from rbpx.store.store import Store
 
 _LIMITS = SqlLimits()
@@ -84,7 +85,7 @@ def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> 
     try:
         return connection.sql(read_sql(name), params=parameters).to_arrow_table()
     except (duckdb.Error, UnicodeDecodeError) as problem:
-        raise _damage(problem) or _untold(problem) or problem from None
+        raise _unread(problem) or _untold(problem) or problem from None
 
 
 def ask_beside(connection: duckdb.DuckDBPyConnection, rows: pa.Table, name: str, **parameters: Any) -> pa.Table:
@@ -121,7 +122,7 @@ def ask_where(
         try:
             return bounded.call(choose)
         except duckdb.Error as problem:
-            raise _damage(problem) or _beyond(problem, limits) or RbpxError(_one_line(problem)) from None
+            raise _unread(problem) or _beyond(problem, limits) or RbpxError(_one_line(problem)) from None
 
 
 @contextmanager
@@ -180,7 +181,7 @@ def _bounded_call(bounded: Bounded, limits: SqlLimits, do: Callable[[], Any]) ->
     # While rows are read, errors come from pyarrow; one that quotes bytes of a damaged file cannot be decoded.
     except (duckdb.Error, OSError, pa.ArrowException, UnicodeDecodeError) as problem:
         wrong = RbpxError(f"this SQL is wrong: {_one_line(problem)}; relations: {', '.join(RELATIONS)}")
-        raise _damage(problem) or _beyond(problem, limits) or wrong from None
+        raise _unread(problem) or _beyond(problem, limits) or wrong from None
 
 
 @contextmanager
@@ -222,8 +223,11 @@ def _beyond(problem: Exception, limits: SqlLimits) -> RbpxError | None:
     return RbpxError(too_large(limits)) if "Out of Memory Error" in str(problem) else None
 
 
-def _damage(problem: Exception) -> DamageError | None:
-    """The error to raise when a page fails its checksum or a file has changed since it was listed; None if neither."""
+def _unread(problem: Exception) -> RbpxError | None:
+    """The error to raise when a file cannot be fetched, fails a checksum, or has changed; None if it is another."""
+    unfetched = take_problem()
+    if unfetched is not None:
+        return unfetched
     read = re.search(r"reading the stream registered as '(\w+)' failed: (.*)", _one_line(problem))
     if read is None:
         return None

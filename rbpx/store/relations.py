@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset
-from pyarrow.fs import LocalFileSystem
 
 from rbpx.store import schema
 from rbpx.store.forecasts import rows_of
@@ -65,9 +64,9 @@ def dataset(store: Store, relation: str) -> Any:
         return columns.empty_table()
     if relation in ALSO_BY_FILE:
         return pyarrow.dataset.dataset(paths, schema=columns, format=_VERIFIED)
-    local, run_id = LocalFileSystem(), pyarrow.dataset.field("run_id")
-    parts = [_VERIFIED.make_fragment(path, local, run_id == Path(path).parent.name) for path in paths]
-    return pyarrow.dataset.FileSystemDataset(parts, columns, _VERIFIED, local)
+    system, run_id = store.file_system(), pyarrow.dataset.field("run_id")
+    parts = [_VERIFIED.make_fragment(path, system, run_id == Path(path).parent.name) for path in paths]
+    return pyarrow.dataset.FileSystemDataset(parts, columns, _VERIFIED, system)
 
 
 def table(store: Store, relation: str) -> pa.Table:
@@ -112,7 +111,7 @@ def _run_rows(store: Store) -> list[Record]:
                 _LOGGER,
                 store.root,
                 f"run {cell['run_id']} ({cell['family']} {cell['size']} on {cell['dataset']}) is gone from "
-                f"store={store.root}; run the line that measured it again",
+                f"store={store.name}; run the line that measured it again",
             )
     warn_of_losses(store, [row["tokenizer_hash"] for row in rows])
     return rows

@@ -18,7 +18,7 @@ import hashlib
 import logging
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +27,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow.fs import LocalFileSystem
 
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.atomic import atomic_remove, atomic_write
@@ -75,7 +76,15 @@ def now() -> str:
 
 
 class Store:
-    """A folder of runs and what was computed from them. Any number of processes may write different runs at once."""
+    """A folder of runs and what was computed from them. Any number of processes may write different runs at once.
+
+    Attributes:
+        root: the folder.
+        name: as users call it.
+        indexed: whether it has an index, which needs all of its files.
+    """
+
+    indexed = True
 
     def __init__(self, root: Path) -> None:
         """Open a store; its folder is made when something is first written to it.
@@ -84,6 +93,7 @@ class Store:
             RbpxError: the path is a file, or cannot be written.
         """
         self.root = root.expanduser().resolve()
+        self.name = str(self.root)
         if self.root.exists() and not self.root.is_dir():
             raise RbpxError(f"store={root} is a file; give the path of a folder")
 
@@ -98,12 +108,16 @@ class Store:
         except OSError as problem:
             if self.root.is_dir() and is_refusal(problem):
                 raise self.unwritten(problem) from None
-            raise RbpxError(f"store={self.root} cannot be made: {problem.strerror}; name another folder") from None
+            raise RbpxError(f"store={self.name} cannot be made: {problem.strerror}; name another folder") from None
         for folder in (self.root, *(self.root / name for name in ("runs", "cells", "vocab", "failures"))):
             if folder.is_dir() and not os.access(folder, os.W_OK):
                 read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
                 number = errno.EROFS if read_only else errno.EACCES
                 raise self.unwritten(OSError(number, os.strerror(number)))
+        self.clear_leftovers()
+
+    def clear_leftovers(self) -> None:
+        """Remove unfinished files of processes that were killed long ago."""
         for parts in self.leftovers():
             if age_s(parts) > (_SCRATCH_S if parts.name.startswith(".scratch.") else _LEFTOVER_S):
                 shutil.rmtree(parts, ignore_errors=True) if parts.is_dir() else parts.unlink(missing_ok=True)
@@ -129,22 +143,79 @@ class Store:
 
     def write_run(self, run_id: str, facts: Record, tables: dict[str, pa.Table]) -> None:
         """Write a run to a temporary folder and rename it. A run that another process wrote meanwhile stays."""
+
+        def fill(folder: Path) -> None:
+            folder.mkdir()
+            files = {}
+            for name in RUN_TABLES:
+                path = folder / f"{name}.parquet"
+                pq.write_table(tables[name], path, compression="zstd", write_page_checksum=True, **_LAYOUT[name])
+                with path.open("rb") as file:
+                    files[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+            write_sealed(folder / "manifest.json", facts | {"format": FORMAT, "files": files}, in_lines=True)
+
         try:
-            with atomic_write(self.run_folder(run_id)) as folder:
-                folder.mkdir()
-                files = {}
-                for name in RUN_TABLES:
-                    path = folder / f"{name}.parquet"
-                    pq.write_table(tables[name], path, compression="zstd", write_page_checksum=True, **_LAYOUT[name])
-                    with path.open("rb") as file:
-                        files[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-                write_sealed(folder / "manifest.json", facts | {"format": FORMAT, "files": files}, in_lines=True)
+            self.place_run(run_id, fill)
         except OSError as problem:
             if not self.has_run(run_id):
                 raise RbpxError(
-                    f"the run cannot be written to store={self.root}: {problem.strerror or problem}; no part of it was "
+                    f"the run cannot be written to store={self.name}: {problem.strerror or problem}; no part of it was "
                     f"kept; {_next(problem)}"
                 ) from None
+
+    def place_run(self, run_id: str, fill: Callable[[Path], None]) -> None:
+        """Let `fill` make the folder of a run at a temporary path, and rename it.
+
+        Raises:
+            OSError: it cannot be written, or another process wrote the run meanwhile.
+        """
+        with atomic_write(self.run_folder(run_id)) as folder:
+            fill(folder)
+
+    def take_run(self, run_id: str) -> bool:
+        """Whether the run exists by now, looked up where others may have written it since the store was opened."""
+        return self.has_run(run_id)
+
+    def part(self, run_id: str, table: str) -> Path:
+        """The file of one table of a run, to be read.
+
+        Raises:
+            MeasureError: it is elsewhere, and cannot be fetched.
+        """
+        return self.run_folder(run_id) / f"{table}.parquet"
+
+    def run_bytes(self, run_id: str) -> int:
+        """The size of a run."""
+        return sum(path.stat().st_size for path in self.run_folder(run_id).iterdir())
+
+    def is_elsewhere(self, path: Path) -> bool:
+        """Whether a file of a run is not on this machine, but can be fetched."""
+        return False
+
+    def absence(self, path: Path) -> str:
+        """Why a file of a run is not here, where it should be."""
+        return f"{path.name} is missing"
+
+    def file_system(self) -> Any:
+        """The file system by which Arrow reads the files of runs."""
+        return LocalFileSystem()
+
+    def finish(self) -> None:
+        """Bring to its place what could not be sent there when it was written."""
+
+    def remove(self, path: Path) -> None:
+        """Remove a file beside the runs, if it exists; it is not missed."""
+        ledger.remove(path)
+
+    def send_heartbeat(self, path: Path) -> None:
+        """Show the heartbeat that was just written to others."""
+
+    def end_heartbeat(self, path: Path) -> None:
+        """Remove a heartbeat."""
+        path.unlink(missing_ok=True)
+
+    def drop_copies(self, run_id: str | None = None) -> None:
+        """Remove what is on this machine only to be read: of one run, or of all."""
 
     def manifest(self, run_id: str) -> Record:
         """The facts of a run.
@@ -191,11 +262,19 @@ class Store:
         self._write_table(self.sample_file(key), table)
 
     def _write_table(self, path: Path, table: pa.Table) -> None:
-        if path.is_file():
-            return
+        if not path.is_file():
+            self.place_file(path, lambda to: pq.write_table(table, to, compression="zstd", write_page_checksum=True))
+
+    def place_file(self, path: Path, fill: Callable[[Path], object]) -> None:
+        """Let `fill` make a file beside the runs at a temporary path, and rename it.
+
+        Raises:
+            MeasureError: the disk is full, or fails.
+            RbpxError: the store is read-only.
+        """
         try:
             with atomic_write(path) as temporary:
-                pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
+                fill(temporary)
         except OSError as problem:
             raise self.unwritten(problem) from None
         if path.parent.name in ledger.KINDS:
@@ -210,48 +289,49 @@ class Store:
             MeasureError: the disk is full, or fails.
             RbpxError: the store is read-only, and the record is not computed.
         """
-        path = self._place(kind, name)
+        path = self.record_file(kind, name)
         try:
             write_sealed(path, record, durable=kind not in _COMPUTED)
         except OSError as problem:
             if kind not in _COMPUTED or not is_refusal(problem):
                 raise self.unwritten(problem) from None
-            _LOGGER.warning(f"store={self.root} cannot be written: {problem.strerror}; the answer is not kept in it")
+            _LOGGER.warning(f"store={self.name} cannot be written: {problem.strerror}; the answer is not kept in it")
             return
         if kind in ledger.KINDS:
             ledger.enter(path)
 
     def unwritten(self, problem: OSError) -> RbpxError:
         """The error to raise where something cannot be written, with what to do about it."""
-        line = f"store={self.root} cannot be written: {problem.strerror or problem}; {_next(problem)}"
+        line = f"store={self.name} cannot be written: {problem.strerror or problem}; {_next(problem)}"
         return RbpxError(line) if is_refusal(problem) else MeasureError(line)
 
     def record(self, kind: str, name: str) -> Record | None:
         """One record by its name; None where there is none, or where it is corrupt or another's, which is logged."""
-        path = self._place(kind, name)
+        path = self.record_file(kind, name)
         try:
             record = read_sealed(path)
         except FileNotFoundError:  # perhaps removed by another process since it was listed
             return None
         except (OSError, ValueError):
             line = "is corrupt and left out; remove that file, then run the line that made it again"
-            warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.root} {line}")
+            warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.name} {line}")
             return None
         wrong = record_fault(path, record)
         if wrong is None:
             return record
         fault, remedy = wrong
-        warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.root} is not counted: {fault}; {remedy}")
+        warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.name} is not counted: {fault}; {remedy}")
         return None
 
     def drop_record(self, kind: str, name: str) -> None:
         """Remove one record, if it exists."""
-        ledger.remove(self._place(kind, name))
+        self.remove(self.record_file(kind, name))
 
-    def _place(self, kind: str, name: str) -> Path:
+    def record_file(self, kind: str, name: str) -> Path:
+        """The path of a record, whether or not it exists."""
         if not is_plain(name):
             raise RbpxError(
-                f"{name!r} in {kind} of store={self.root} is not a valid name, it would lead elsewhere; remove it"
+                f"{name!r} in {kind} of store={self.name} is not a valid name, it would lead elsewhere; remove it"
             )
         return self.root / kind / f"{name}.json"
 
@@ -280,7 +360,7 @@ class Store:
         for cell in [cell for cell in self.records("cells") if cell["run_id"] == run_id]:
             self.drop_record("cells", cell["cell_key"])
         for kind in BESIDE:
-            ledger.remove(self.beside_file(kind, run_id))
+            self.remove(self.beside_file(kind, run_id))
         atomic_remove(self.run_folder(run_id))
 
     def vocab_files(self) -> list[Path]:

@@ -95,6 +95,7 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
         RbpxError: a run has a newer format than this version reads.
     """
     faults: list[Fault] = []
+    store.drop_copies()
     run_ids, broken, n_bytes, n_tokens = store.run_ids(), set(), 0, 0
     for run_id in run_ids:
         fault = run_fault(store, run_id)
@@ -135,7 +136,7 @@ def _sums_fault(store: Store, run_id: str, facts: Record) -> str | None:
     try:
         with duckdb.connect(":memory:") as connection:
             for table in RUN_TABLES:
-                rows = read_whole(store.run_folder(run_id) / f"{table}.parquet")
+                rows = read_whole(store.part(run_id, table))
                 connection.register(table, _with_all_columns(rows, BY_FILE[table]))
             (n,) = ask(connection, "run_counts", run_id=run_id).to_pylist()
     except (*UNREADABLE, duckdb.Error, DamageError) as problem:  # sealed so: not by rbpx
@@ -270,7 +271,7 @@ def _temperatures_fault(store: Store, path: Path) -> str | None:
 def _best_fault(store: Store, path: Path) -> str | None:
     if run_fault(store, path.stem) is not None:
         return None  # which is said of the run
-    tokens = read_whole(store.run_folder(path.stem) / "tokens.parquet").select(["doc_id", "position"])
+    tokens = read_whole(store.part(path.stem, "tokens")).select(["doc_id", "position"])
     same = read_whole(path).select(["doc_id", "position"]).equals(tokens)
     return None if same else "its places are not those of the tokens of its run"
 

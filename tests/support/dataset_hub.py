@@ -1,5 +1,6 @@
 """A hub of datasets on this machine, as `datasets` and `huggingface_hub` ask for one; it misbehaves on request."""
 
+import base64
 import hashlib
 import json
 import os
@@ -53,6 +54,8 @@ class DatasetHub:
         repos: ORG/NAME -> repository.
         asked: method and path of each request.
         sent: path -> bytes of its content that were sent.
+        large: SHA-256 -> large files that were sent and that a commit may name.
+        refuses: the status with which making a repository is refused.
         spoil: None, or what is done to the answer of a path; None from it leaves that answer alone.
     """
 
@@ -61,6 +64,8 @@ class DatasetHub:
     sent: dict[str, int] = field(default_factory=dict)
     spoil: Callable[[str, Answer], Answer | str | None] | None = None
     url: str = ""
+    large: dict[str, bytes] = field(default_factory=dict)
+    refuses: int | None = None
 
     def add(self, name: str, files: Mapping[str, bytes], revision: str = "main", gated: bool = False) -> Repo:
         """Serve a dataset."""
@@ -75,10 +80,15 @@ class DatasetHub:
     def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """What a hub says."""
         url = urlsplit(target)
+        written = self._write(method, url.path, body)
+        if written is not None:
+            return written
         parts = [unquote(part) for part in url.path.strip("/").split("/")]
         api = parts[:2] == ["api", "datasets"]
         if not api and parts[0] != "datasets":
             return 404, {}, b""
+        if api and len(parts) == 4:
+            parts += ["revision", "main"]
         org, name, what, revision, *rest = parts[2:] if api else parts[1:]
         repo = self.repos.get(f"{org}/{name}")
         if repo is None:
@@ -99,6 +109,44 @@ class DatasetHub:
         if repo.gated:
             return 403, {"X-Error-Code": "GatedRepo", "X-Error-Message": "Access is restricted"}, b""
         return _file(files, "/".join(rest), commit, headers.get("Range"))
+
+    def _write(self, method: str, path: str, body: bytes) -> Answer | None:
+        """What a hub says to who publishes: large files are sent before the commit that names them."""
+        if path == "/api/repos/create":
+            asked = json.loads(body)
+            name = "/".join(filter(None, (asked.get("organization"), asked["name"])))
+            if self.refuses is not None:
+                return self.refuses, {"X-Error-Message": "no"}, b"{}"
+            if name in self.repos:
+                return 409, {}, json.dumps({"url": f"{self.url}/datasets/{name}"}).encode()
+            self.add(name, {})
+            return _json({"url": f"{self.url}/datasets/{name}"})
+        if method == "PUT":
+            self.large[path.rsplit("/", 1)[1]] = body
+            return _json({})
+        if path.endswith("/objects/batch"):
+            objects = json.loads(body)["objects"]
+            links = [{**each, "actions": {"upload": {"href": f"{self.url}/large/{each['oid']}"}}} for each in objects]
+            new = [link if link["oid"] not in self.large else objects[at] for at, link in enumerate(links)]
+            return _json({"transfer": "basic", "objects": new})
+        if "/preupload/" in path:
+            files = [{"path": file["path"], "uploadMode": "lfs" if _is_large(file["path"]) else "regular"}
+                     for file in json.loads(body)["files"]]  # fmt: skip
+            return _json({"files": [{**file, "shouldIgnore": False} for file in files]})
+        if "/commit/" in path:
+            name = "/".join(path.split("/")[3:5])
+            files = self.repos[name].revisions.setdefault("main", {})
+            for line in map(json.loads, body.splitlines()):
+                value = line["value"]
+                if line["key"] == "file":
+                    files[value["path"]] = base64.b64decode(value["content"])
+                elif line["key"] == "lfsFile":
+                    files[value["path"]] = self.large[value["oid"]]
+                elif line["key"] == "deletedFile":
+                    files.pop(value["path"], None)
+            commit = self.repos[name].commit("main")
+            return _json({"commitUrl": f"{self.url}/datasets/{name}/commit/{commit}", "commitOid": commit})
+        return _json({}) if path == "/api/validate-yaml" else None
 
     def _tree(self, files: Files, folder: str, path: str, query: dict[str, list[str]]) -> Answer:
         recursive = query.get("recursive", ["false"])[0].lower() == "true"
@@ -200,7 +248,7 @@ def serving(hub: DatasetHub) -> Iterator[DatasetHub]:
                 self.wfile.write(content)
                 self.close_connection = self.close_connection or len(content) != length
 
-        do_HEAD = do_POST = do_GET
+        do_HEAD = do_POST = do_PUT = do_GET
 
         def log_message(self, *args: Any) -> None:
             pass

@@ -1,4 +1,4 @@
-"""`make soak`: minutes of kills, flipped bits, full disks, crowds, copies and deletions; prints what it saw.
+"""`make soak`: minutes of kills, flipped bits, full disks, crowds, buckets, copies, deletions; prints what it saw.
 
 Not part of the tests: `python -m tests.support.soak --rounds 60 --folder FOLDER`. Exits 1 where anything was lost,
 doubled, torn or silently wrong. The full disk and the read-only one need the right to mount; without it these parts are
@@ -25,8 +25,10 @@ from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store import integrity
 from rbpx.store.integrity import doubt, run_files, sound_runs
 from rbpx.store.queries import ask_user, connect
+from rbpx.store.remote import open_store
 from rbpx.store.store import Store
 from rbpx.store.verify import verify
+from tests.support.object_storage import BUCKET, Fault, storage
 from tests.support.stores import assert_same_tokens
 
 RBPX = [sys.executable, "-m", "rbpx"]
@@ -48,15 +50,17 @@ PLAIN = {key: value for key, value in os.environ.items() if key != "RBPX_STORE"}
 }
 
 
-def sweep(limits: tuple[int, ...], store: Path) -> list[str]:
+def sweep(limits: tuple[int, ...], store: Path | str) -> list[str]:
     """The words of a sweep of many short cells."""
     grid = ["-m", "measure", "model=ladder", SIZES, "dataset=pydoc", "device=cpu"]
     return [*grid, f"limit={','.join(map(str, limits))}", "--store", str(store)]
 
 
-def started(words: list[str], cwd: Path, launcher: list[str] = RBPX) -> subprocess.Popen[str]:
+def started(
+    words: list[str], cwd: Path, launcher: list[str] = RBPX, env: dict[str, str] | None = None
+) -> subprocess.Popen[str]:
     """A command in a process group of its own."""
-    env = PLAIN | {"ACCELERATE_USE_CPU": "true"}
+    env = PLAIN | {"ACCELERATE_USE_CPU": "true"} | (env or {})
     pipe = subprocess.PIPE
     return subprocess.Popen(
         [*launcher, *words], cwd=cwd, env=env, stdout=pipe, stderr=pipe, text=True, start_new_session=True
@@ -112,12 +116,12 @@ class Soak:
         self.wrong.append(text)
         print(f"WRONG: {text}", flush=True)
 
-    def check(self, store: Path, where: str, complete: bool = False) -> None:
+    def check(self, store: Path | str, where: str, complete: bool = False) -> None:
         """Nothing half, nothing that the undisturbed store does not have; all of it where it must be complete."""
-        found = verify(Store(store))
+        ours, theirs = open_store(str(store)), Store(self.reference)
+        found = verify(ours)  # of a bucket, every table is here now
         for fault in found.faults:
             self.fail(f"{where}: {fault}")
-        ours, theirs = Store(store), Store(self.reference)
         strangers = set(ours.run_ids()) - set(theirs.run_ids())
         if strangers:
             self.fail(f"{where}: runs that the undisturbed store has not: {strangers}")
@@ -230,6 +234,55 @@ class Soak:
         if n_cells != 3 * 4:
             self.fail(f"the crowd: {n_cells} cells, expected 12")
         print(f"8 writers and 4 readers: {len(answers)} answers ({refused} before there was a run), {n_cells} cells")
+
+    def bucket(self, n_rounds: int) -> None:
+        """Two machines measure into one bucket and are killed, over a server that fails; a third one looks."""
+        with storage() as server:
+            url = f"s3://{BUCKET}/soak"
+            machines = [server.environment(self.folder / f"machine-{number}") for number in range(3)]
+            os.environ.update(machines[2])
+            n_kills = n_faults = n_stores = 0
+            for number in range(n_rounds):
+                methods, kinds = ("PUT", "GET", "HEAD"), ("refuse", "lose", "hang up", "slow")
+                server.faults[:] = [
+                    Fault(
+                        self.random.choice(kinds),
+                        self.random.choice(methods),
+                        self.random.choice(("/runs/", "/cells/", "/vocab/", "")),
+                        times=self.random.randint(1, 4),
+                        seconds=self.random.uniform(0.1, 3),
+                    )
+                    for _ in range(4)
+                ]
+                processes = [
+                    started(sweep(tuple(self.random.sample(LIMITS, len(LIMITS))), url), self.cwd, env=machine)
+                    for machine in machines[:2]
+                ]
+                n_sent = len(server.keys("soak")) + self.random.randint(1, 20)
+                until = time.monotonic() + 240
+                while time.monotonic() < until and any(process.poll() is None for process in processes):
+                    if len(server.keys("soak")) >= n_sent:
+                        break
+                    time.sleep(0.02)
+                n_kills += sum(process.poll() is None for process in processes)
+                for said in [kill(process) for process in processes]:
+                    if "Traceback" in said:
+                        self.fail(f"bucket, round {number}: {said[-600:]}")
+                n_faults += sum(fault.seen for fault in server.faults)
+                server.faults.clear()
+                self.check(url, f"bucket, round {number}")
+                if len(list(open_store(url).records("cells"))) == len(Store(self.reference).record_files("cells")):
+                    self.check(url, f"bucket, round {number}, complete", complete=True)
+                    for key in server.keys("soak"):
+                        server.client.delete_object(Bucket=BUCKET, Key=f"soak/{key}")
+                    n_stores += 1
+                print(f"bucket, round {number}: {len(server.keys('soak'))} objects, {n_kills} killed", flush=True)
+            for process in [started(sweep(LIMITS, url), self.cwd, env=machine) for machine in machines[:2]]:
+                said = process.communicate()[1]
+                if process.returncode:
+                    self.fail(f"bucket, the end: {said[-600:]}")
+            self.check(url, "bucket, the end", complete=True)
+            print(f"{n_rounds} rounds on a bucket, {n_kills} killed, {n_faults} faults met, {n_stores + 1} stores")
 
     def flips(self, n_flips: int) -> None:
         """Single bits, in any file of a run: seen by its times; and unseen by them, as a disk does it."""
@@ -482,7 +535,8 @@ def main() -> int:
     line.add_argument("--seed", type=int, default=1)
     line.add_argument("--folder", type=Path, default=Path("soak"))
     line.add_argument("--copies", type=int, default=10)
-    line.add_argument("--parts", default="rounds,crowd,flips,full,copies,read_only,clocks,versions")
+    line.add_argument("--sends", type=int, default=10)
+    line.add_argument("--parts", default="rounds,crowd,bucket,flips,full,copies,read_only,clocks,versions")
     asked = line.parse_args()
     folder = asked.folder.resolve()
     shutil.rmtree(folder, ignore_errors=True)
@@ -491,6 +545,8 @@ def main() -> int:
     soak.rounds(asked.rounds if "rounds" in parts else 0)
     if "crowd" in parts:
         soak.crowd()
+    if "bucket" in parts:
+        soak.bucket(asked.sends)
     if "flips" in parts:
         soak.flips(asked.flips)
     if "full" in parts:

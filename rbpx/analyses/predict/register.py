@@ -14,7 +14,7 @@ from rbpx.files.digest import digest
 from rbpx.groups.forecasts import BESIDE, NAMES, is_about
 from rbpx.groups.selection import Group, select_runs
 from rbpx.store.forecasts import refuse_known, register
-from rbpx.store.remote import is_remote, own_store
+from rbpx.store.remote import own_store
 from rbpx.store.store import Record, Store
 from rbpx.version import __version__
 
@@ -37,8 +37,6 @@ def check(connection: duckdb.DuckDBPyConnection, store: Store, groups: Sequence[
     """
     if request.register is None or not groups:  # of none the question itself says why
         return
-    if is_remote(request.store):
-        own_store(request.store)
     if len(groups) != 1:
         titles = "; ".join(group.title for group in groups)
         raise RbpxError(
@@ -81,7 +79,7 @@ def register_answers(store: Store, name: str, group: Group, answers: Sequence[Re
             f"register={name}: no law of {group.title} predicts an interval, so there is nothing to register"
         )
     facts = {name_: group.names()[name_] for name_ in NAMES} | {"versions": _versions()}
-    known = register(store, name, facts, predictions)
+    known = register(own_store(store.name), name, facts, predictions)
     _LOGGER.info(
         f"registered {number_of(len(predictions), 'prediction')} as {known}; note this id, which stands for all that "
         "they say; rbpx forecasts scores them when the model is measured"

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
@@ -18,6 +17,7 @@ from rbpx.store import relations
 from rbpx.store.cell_states import CellState, State
 from rbpx.store.heartbeat import read_heartbeats
 from rbpx.store.imports import list_imports
+from rbpx.store.remote import open_store
 from rbpx.store.store import Store
 
 
@@ -32,7 +32,7 @@ def print_status(requests: Sequence[Request], cell_states: Sequence[CellState]) 
         _print_grid(list({one.cell: one for one in cell_states}.values()), requests[0].format)
         return
     for name, request in {request.store: request for request in requests}.items():
-        _print_store(Store(Path(name)), request)
+        _print_store(open_store(name), request)
 
 
 def _print_grid(cell_states: Sequence[CellState], format: Format) -> None:
@@ -69,7 +69,7 @@ def _print_store(store: Store, request: Request) -> None:
     cells: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
     for run in sorted(runs, key=lambda r: r["non_embedding_params"]):
         cells.setdefault((run["family"], run["dataset"], run["protocol"], run["dtype"]), []).append(run)
-    shown = grid(f"store {store.root}", ["family", "dataset", "protocol", "dtype", "sizes", "tokens"], left=5)
+    shown = grid(f"store {store.name}", ["family", "dataset", "protocol", "dtype", "sizes", "tokens"], left=5)
     for names, members in sorted(cells.items()):
         sizes = ", ".join(run["size"] for run in members)
         shown.add_row(*map(escape, names), escape(sizes), f"{sum(run['n_tokens'] for run in members):,}")

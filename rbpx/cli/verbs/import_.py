@@ -80,11 +80,11 @@ def _import_tokens(files: "Sequence[str]", request: "ImportRequest") -> None:
     told = f"{number_of(run.n_tokens, 'token')} of {number_of(run.n_documents, 'document')} from {files[0]}"
     if request.dry_run:
         print(
-            f"{told} would come into {store.root} as run {run.run_id}; drop --dry-run to import them", file=sys.stderr
+            f"{told} would come into {store.name} as run {run.run_id}; drop --dry-run to import them", file=sys.stderr
         )
         return
     already = "" if run.is_new else " (it was there already)"
-    print(f"imported {told} into {store.root} as run {run.run_id}{already}: {run.told}", file=sys.stderr)
+    print(f"imported {told} into {store.name} as run {run.run_id}{already}: {run.told}", file=sys.stderr)
     refresh_index(store)
 
 
@@ -136,6 +136,6 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
     already = f" ({n_known:,} of them were there already)" if n_known else ""
     _say_left_out(imported, file)
     if imported.n_new:
-        print(f"imported {brought} from {file} into {store.root} as {config.source}{already}", file=sys.stderr)
+        print(f"imported {brought} from {file} into {store.name} as {config.source}{already}", file=sys.stderr)
     else:
-        print(f"nothing new in {file}: its {brought} are in {store.root} as {config.source}", file=sys.stderr)
+        print(f"nothing new in {file}: its {brought} are in {store.name} as {config.source}", file=sys.stderr)

@@ -2,7 +2,6 @@
 
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbpx.cli.verb import Job, Verb
@@ -22,11 +21,15 @@ VERB = Verb(
 fits against the runs that they name. It prints a line for each fault with what to do, and exits 1. Meanwhile
 corrupt files are left out of every answer, with a line that names them. `merge OTHER` copies what another store
 holds and this one lacks, verified on the way; a run that both hold with different bytes is named and stays as
-it is here. `rebuild` makes the index rbpx.duckdb anew, `gc` drops orphaned fits and no longer misses files that
-were deleted by hand, `rm RUN` removes a run, `rm SOURCE` removes what was imported.""",
+it is here. `push TARGET` copies this store into another in the same way, `pull SOURCE` copies like merge; any of
+them may be a folder or s3://BUCKET/PATH (gs://, az://). `publish hf://datasets/ORG/NAME` makes of it a dataset on a
+hub, with a card, for `datasets` and DuckDB. `rebuild` makes the index rbpx.duckdb anew, `gc` drops
+orphaned fits and no longer misses files that were deleted by hand, `rm RUN` removes a run, `rm SOURCE` removes
+what was imported.""",
     examples=(
         "python -m rbpx store verify",
         "python -m rbpx store merge OTHER",
+        "python -m rbpx store push s3://BUCKET/PATH",
         "python -m rbpx store rebuild",
         "python -m rbpx store gc",
     ),
@@ -35,7 +38,7 @@ were deleted by hand, `rm RUN` removes a run, `rm SOURCE` removes what was impor
 )
 
 _KINDS = {"rank_fits": "rank_fits", "vocab": "vocab", "best": "best"}  # of things in a store that are no plain plurals
-_KNOWN = "store verify, store merge OTHER, store rebuild, store gc, store rm RUN|SOURCE"
+_KNOWN = "verify, merge OTHER, push TARGET, pull SOURCE, publish hf://datasets/ORG/NAME, rebuild, gc, rm RUN|SOURCE"
 
 
 def start(job: Job) -> None:
@@ -50,10 +53,16 @@ def start(job: Job) -> None:
     from rbpx.store.remote import open_store, own_store
 
     request, (action, *rest) = job.request, job.words or ("",)
-    store = (open_store if action == "verify" else own_store)(request.store)
-    if action == "merge" and len(rest) == 1:
-        _merge(store, rest[0], request)
+    if action in ("merge", "pull") and len(rest) == 1:
+        _copy(rest[0], request.store)
         return
+    if action == "push" and len(rest) == 1:
+        _copy(request.store, rest[0])
+        return
+    if action == "publish" and len(rest) == 1:
+        _publish(open_store(request.store), rest[0])
+        return
+    store = (open_store if action == "verify" else own_store)(request.store)
     if not store.root.is_dir():
         raise RbpxError(f"store={request.store} does not exist; measure first, or name the store with --store DIR")
     if action == "verify" and not rest:
@@ -88,7 +97,6 @@ def _remove(store: "Store", name: str, request: "Request") -> None:
 
 
 def _collect_garbage(store: "Store") -> int:
-    from rbpx.store import ledger
     from rbpx.store.imports import imported_run_ids
     from rbpx.store.store import BESIDE
 
@@ -98,7 +106,7 @@ def _collect_garbage(store: "Store") -> int:
         store.drop_record("fits", fit_id)
     for kind in BESIDE:
         for path in set(store.root.glob(f"{kind}/[!.]*.parquet")) - set(store.beside_files(kind)):
-            ledger.remove(path)
+            store.remove(path)
     for fit in [fit for fit in store.records("rank_fits") if fit["run_id"] not in whole]:
         store.drop_record("rank_fits", f"{fit['run_id']}-{fit['ties']}-{fit['distribution']}")
     return len(gone)
@@ -136,7 +144,7 @@ def _verify(store: "Store", request: "Request") -> None:
         number_of(result.n_records, "fit, forecast or failure", "fits, forecasts and failures"),
         number_of(result.n_files, "file beside them", "files beside them"),
     )
-    summary = f"store {store.root}: {', '.join(counts)}"
+    summary = f"store {store.name}: {', '.join(counts)}"
     notes = []
     if result.n_orphaned:
         notes.append(
@@ -162,18 +170,29 @@ def _verify(store: "Store", request: "Request") -> None:
         raise MeasureError(f"{number_of(len(result.faults), 'fault')} in store={request.store}")
 
 
-def _merge(store: "Store", place: str, request: "Request") -> None:
-    """Take in another store, and say what came."""
+def _publish(store: "Store", place: str) -> None:
+    """Publish the store, and say where."""
+    from rbpx.display.progress import counted
+    from rbpx.store.publish import publish
+
+    with counted("publishing, runs", len(store.run_ids())) as advance:
+        sent = publish(store, place, lambda: advance(1))
+    told = f"{number_of(sent.n_runs, 'run')}, {number_of(sent.n_tokens, 'token')}, {sent.n_bytes / 2**20:,.1f} MiB"
+    print(f"published {told} as hf://datasets/{sent.repo}", file=sys.stderr)
+
+
+def _copy(source: str, target: str) -> None:
+    """Copy what one store has and another lacks, and say what came."""
     from rbpx.display.progress import counted
     from rbpx.store.index import refresh_index
     from rbpx.store.merge import merge
-    from rbpx.store.store import Store
+    from rbpx.store.remote import open_store, own_store
 
-    other = Store(Path(place))
-    if not (other.root / "runs").is_dir() and not other.import_files():
-        raise RbpxError(f"{place} is not a store: it has no runs and no imports; name the folder of another store")
+    other, store = open_store(source), own_store(target)
+    if not other.run_ids() and not other.import_files():
+        raise RbpxError(f"{source} is not a store: it has no runs and no imports; name another store")
     if other.root == store.root:
-        raise RbpxError(f"{place} is store={request.store} itself; name the folder of another store")
+        raise RbpxError(f"{source} is store={target} itself; name another store")
     with counted("merging, runs", len(other.run_ids())) as advance:
         merged = merge(store, other, lambda: advance(1))
     refresh_index(store)
@@ -184,8 +203,8 @@ def _merge(store: "Store", place: str, request: "Request") -> None:
         for each in ([(kind, n) for kind, n in of.items() if n] for of in (merged.copied, merged.already_here))
     )
     print(
-        f"brought from {other.root}: {came or 'nothing'}" + (f" (here already: {there})" if there else ""),
+        f"brought from {other.name}: {came or 'nothing'}" + (f" (here already: {there})" if there else ""),
         file=sys.stderr,
     )
     if merged.skipped:
-        raise MeasureError(f"kept out of the store: {number_of(len(merged.skipped), 'thing')} of {place}")
+        raise MeasureError(f"kept out of store={target}: {number_of(len(merged.skipped), 'thing')} of {source}")

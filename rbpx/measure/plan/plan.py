@@ -173,19 +173,15 @@ def _disk_mib(
 ) -> float | None:
     """What a run takes in the store: per token as much as the stored run with the most similar vocabulary size."""
     if cell_state.run_id is not None:
-        return _size_bytes(store, cell_state.run_id) / _MIB
+        return store.run_bytes(cell_state.run_id) / _MIB
     if n_tokens is None:
         return None
     per_token = _DISK_BYTES_PER_TOKEN
     if runs and architecture is not None:
         V = architecture.vocab_size
         similar = min(runs, key=lambda run: (abs(math.log(run["vocab_size"] / V)), -run["n_tokens"]))
-        per_token = _size_bytes(store, similar["run_id"]) / similar["n_tokens"]
+        per_token = store.run_bytes(similar["run_id"]) / similar["n_tokens"]
     return n_tokens * per_token / _MIB
-
-
-def _size_bytes(store: Store, run_id: str) -> int:
-    return sum(path.stat().st_size for path in store.run_folder(run_id).iterdir())
 
 
 def _throughputs(runs: Sequence[Record], store: Store, dtype: Dtype, free: FreeMemory) -> list[Throughput]:

@@ -94,7 +94,7 @@ def _tokenizer(folder: Path, bos: str) -> tuple[str, str] | None:
 
 def tokens_read_of_run(store: Store, run_id: str, windowing: Windowing) -> TokensRead:
     """What a run with this windowing read; documents without a scored token are not run."""
-    columns = pq.read_table(store.run_folder(run_id) / "documents.parquet", columns=["n_tokens", "n_scored"])
+    columns = pq.read_table(store.part(run_id, "documents"), columns=["n_tokens", "n_scored"])
     documents = [(n, scored) for n, scored in zip(*(c.to_pylist() for c in columns.columns), strict=True) if scored]
     lengths = [end - begin for n, _ in documents for begin, end in spans(n, windowing.window, windowing.stride)]
     return tokens_read(lengths, sum(scored for _, scored in documents))

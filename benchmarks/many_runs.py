@@ -1,0 +1,92 @@
+"""What a store of thousands of runs costs a user, beside one of 48 with as many tokens a run; and through a bucket.
+
+A row of the table is one command in a process of its own: seconds by the clock, seconds of processor time, and the most
+memory that the process held. The runs are drawn (large_store.py), 5,000 tokens each by default.
+
+    python benchmarks/many_runs.py --store FOLDER [--families 42] [--rows-of-a-run 5000] [--bucket]
+
+2,016 runs take 0.1 GB and some minutes, once. `--bucket` pushes both to a server of S3 on loopback (moto, in this
+process) and asks them there, the first time and again, with the number of requests.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+from analysis import LAWS, Cost, command  # noqa: E402
+from large_store import DATASETS, SIZES, large_store  # noqa: E402
+
+QUESTIONS = {
+    "`status`": ("status",),
+    "`sql` of `runs`": ("sql", "SELECT family, count(*) FROM runs GROUP BY ALL"),
+    "`sql` of all of `rank_counts`": ("sql", "SELECT run_id, sum(n_tokens) FROM rank_counts GROUP BY ALL"),
+    "`sql` of one run of `tokens`": ("sql", f"SELECT count(*) FROM tokens WHERE run_id = 'family-0-0-{DATASETS[0]}'"),
+    "`sql` of all of `tokens`": ("sql", "SELECT count(*), sum(greater) FROM tokens"),
+    "`fit` of one group": ("fit", "family=family-0", f"dataset={DATASETS[0]}", LAWS, "fresh=true"),
+}
+
+
+def asked(store: str) -> dict[str, Cost]:
+    """Each question, after a first `status`: it hashes every byte of a folder, or brings every record of a bucket."""
+    first = {"first `status`": command(*QUESTIONS["`status`"], f"store={store}")}
+    return first | {name: command(*words, f"store={store}") for name, words in QUESTIONS.items()}
+
+
+@contextmanager
+def buckets(*folders: Path) -> Iterator[list[str]]:
+    """The folders pushed into a bucket, and a new cache to read it with."""
+    from tests.support.object_storage import BUCKET, storage
+
+    with storage() as server, tempfile.TemporaryDirectory() as cache:
+        os.environ |= server.environment(Path(cache))
+        urls = [f"s3://{BUCKET}/{folder.name}" for folder in folders]
+        for folder, url in zip(folders, urls, strict=True):
+            pushed = command("store", "push", url, f"store={folder}")
+            print(f"pushing {folder.name}: {pushed.wall_s:.1f} s, {len(server.asked):,} requests", flush=True)
+            server.asked.clear()
+        shutil.rmtree(cache)
+        yield urls
+
+
+def print_costs(stores: list[str]) -> None:
+    """The table."""
+    costs = [asked(store) for store in stores]
+    print("| | 48 runs: s | CPU s | MiB | all: s | CPU s | MiB |\n|---|---|---|---|---|---|---|")
+    for name in costs[0]:
+        cells = (f"{c[name].wall_s:.2f} | {c[name].cpu_s:.2f} | {c[name].peak_mib or 0:.0f}" for c in costs)
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def main() -> None:
+    """Make the stores, and ask them."""
+    line = argparse.ArgumentParser()
+    line.add_argument("--store", type=Path, required=True)
+    line.add_argument("--families", type=int, default=42)
+    line.add_argument("--rows-of-a-run", type=int, default=5_000)
+    line.add_argument("--bucket", action="store_true")
+    given = line.parse_args()
+    n_of_family = len(SIZES) * len(DATASETS)
+    folders = []
+    for n_families in (1, given.families):
+        families = [f"family-{number}" for number in range(n_families)]
+        store = large_store(given.store, n_families * n_of_family * given.rows_of_a_run, families)
+        (store.root / "rbpx.duckdb").unlink(missing_ok=True)
+        (store.root / ".checked.json").unlink(missing_ok=True)
+        folders.append(store.root)
+        print(f"{store.root.name}: {len(store.run_ids()):,} runs", flush=True)
+    print_costs([str(folder) for folder in folders])
+    if given.bucket:
+        with buckets(*folders) as urls:
+            print_costs(urls)
+
+
+if __name__ == "__main__":
+    main()
