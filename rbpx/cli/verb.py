@@ -27,6 +27,7 @@ RARE_GRID_KEYS: Final = (
     "protocol.padding",
     "memory",
     "parallel",
+    "engine",
     "deterministic",
     "model.quantise",
 )

@@ -89,6 +89,7 @@ class Request:
     bounds: Any = None
     chance: Any = None
     slices: Any = None  # a name or a dict; Hydra adds no keys to one that is typed
+    tolerance: float = 2.0
     least: int = 20
     top: int = 15
     calibrate: bool = False
@@ -194,6 +195,7 @@ class Request:
     def _check_surface(self) -> None:
         self.forms()
         self.flops_of_budgets()
+        positive_numbers("tolerance", self.tolerance, "how far an engine may be off, as in tolerance=2")
         positive_numbers("delta", self.delta, "where Huber's loss turns linear, as in delta=0.001")
         positive_numbers("warm_up", self.warm_up, "training tokens, as in warm_up=1e9")
         positive_numbers("flops", self.flops, "training FLOPs, as in flops=1e20")

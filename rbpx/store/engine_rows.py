@@ -104,7 +104,7 @@ def _tokens(row: Row, document: int, ties: Ties | None) -> Iterator[EngineToken]
     elif "resps" in values and "arguments" in values:
         raise RbpxError(
             f"{row.path} has the samples of lm-evaluation-harness, which log a sum for each request and no tokens; "
-            "import its losses and accuracies: python -m rbpx import FILE source=NAME"
+            "import their scores: python -m rbpx import samples FILE source=NAME"
         )
     else:
         yield _of_table(row, ties)

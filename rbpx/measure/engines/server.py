@@ -102,7 +102,9 @@ class Server:
         try:
             answer = json.loads(raw)
         except (ValueError, RecursionError):
-            raise self._failed(f"answers {path} with what is no JSON: {_line(raw[:80].decode(errors='replace'))}") from None
+            raise self._failed(
+                f"answers {path} with what is no JSON: {_line(raw[:80].decode(errors='replace'))}"
+            ) from None
         if not isinstance(answer, dict):
             raise self._failed(f"answers {path} with no JSON object")
         return answer
