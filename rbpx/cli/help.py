@@ -87,7 +87,7 @@ sql_timeout_s=60  seconds that SQL of yours may compute (sql, export, slices), n
     "tolerance": """\
 tolerance=2       how many times as far as rounding explains another engine may be from float32""",
     "engine": """\
-engine=vllm       a running server measures: engine.url=http://host:8000/v1 dtype=bfloat16 (what it was started with)""",
+engine=vllm       a running server measures: engine.url=http://host:8000/v1 dtype=bfloat16, its own""",
     "least": """\
 least=20          times that a token id must be scored to be listed""",
     "top": """\

@@ -20,8 +20,8 @@ from rbpx.files.columns import Columns, match_columns
 from rbpx.files.long_table import is_long, long_columns, widened
 from rbpx.files.row_digest import digest_of_rows
 from rbpx.store import ledger
-from rbpx.store.harness_samples import Scored, is_of_harness, read_samples
 from rbpx.store.contradictions import codes, not_stored
+from rbpx.store.harness_samples import Scored, is_of_harness, read_samples
 from rbpx.store.import_preview import preview
 from rbpx.store.integrity import file_fault, is_copy, read_whole, sound_files, trust
 from rbpx.store.observation_ids import run_ids

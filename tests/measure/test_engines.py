@@ -1,11 +1,9 @@
-"""Cells measured by another engine: the tokens, ranks and logprobs of rbpx's own run; a server that fails loses nothing.
+"""Cells measured by another engine: the rows of rbpx's own run, but ties; a server that fails loses nothing.
 
 The server answers by vLLM's documented schema (`tests.support.engine_server`), from checkpoints of the family.
 """
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +11,21 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from rbpx.config.engine import EngineConfig
+from rbpx.data.windows import Window
+from rbpx.errors import MeasureError, RbpxError
+from rbpx.measure.engines.rows import engine_columns
+from rbpx.measure.engines.server import Server
 from tests.support.commands import Answer, here
 from tests.support.engine_server import Engine, serving
 from tests.support.stores import Family, Measured, cell_records, manifests, run_folders, runs_by_size, snapshot
 
+V = 300  # of the family
 FLOAT32_NATS = 1e-4  # what two ways of computing in float32 may differ by
 
 
-@contextmanager
-def serving_size(family: Family, size: str, **options: Any) -> Iterator[Engine]:
-    folder = family.folders[size]
-    with serving(Engine(folder, str(folder), **options)) as engine:
-        yield engine
+def engine_of(family: Family, size: str, **options: Any) -> Engine:
+    return Engine(family.folders[size], str(family.folders[size]), **options)
 
 
 def by_engine(
@@ -48,21 +49,18 @@ def test_an_engine_gives_the_rows_of_our_own_run(
     if words:
         own = tmp_path / "ours"
         here("measure", *family.words("m"), *words, "--store", own, cwd=cwd, check=0)
-    with serving_size(family, "m") as engine:
+    with serving(engine_of(family, "m")) as engine:
         by_engine(engine, family, store, cwd, *words)
-        asked = [body for path, body, _ in engine.asked if path == "/v1/completions"]
+    asked = [body for path, body, _ in engine.asked if path == "/v1/completions"]
     assert {(body["prompt_logprobs"], body["max_tokens"], body["return_token_ids"]) for body in asked} == {(0, 1, True)}
     ours, theirs = runs_by_size(own)["m"], tokens_of(store)
     for name in ("doc_id", "position", "token_id", "first_byte", "n_bytes"):
         assert theirs[name].to_pylist() == ours[name].tolist()
     assert theirs["greater"].null_count == len(theirs) > 100
-    pessimistic = ours["greater"] + ours["ties"]
-    # Twins tie by construction, so a rank that left them apart would differ on many tokens.
-    assert np.mean(ours["ties"] > 0) > 0.05
-    assert np.mean(theirs["ties"].to_numpy() != pessimistic) <= 1e-3
+    assert np.mean(ours["ties"] > 0) > 0.05  # twins, so that a rank which left them apart would be seen
+    assert np.mean(theirs["ties"].to_numpy() != ours["greater"] + ours["ties"]) <= 1e-3
     np.testing.assert_allclose(theirs["logprob"].to_numpy(), ours["logprob"], rtol=0, atol=FLOAT32_NATS)
-    facts, facts_ours = manifests(store), manifests(own)
-    (of_run,), of_ours = facts.values(), facts_ours[ours["run_id"]]
+    (of_run,), of_ours = manifests(store).values(), manifests(own)[ours["run_id"]]
     same = ("text_hash", "tokenizer_hash", "weights_hash", "window", "stride", "bos", "padding", "protocol", "dtype")
     same += ("n_documents", "n_skipped", "n_tokens", "n_bytes", "n_bytes_scored", "vocab_size", "non_embedding_params")
     assert {name: of_run[name] for name in same} == {name: of_ours[name] for name in same}
@@ -73,17 +71,14 @@ def test_an_engine_gives_the_rows_of_our_own_run(
 
 def test_items_are_measured_by_an_engine_too(family: Family, cwd: Path, tmp_path: Path) -> None:
     items = tmp_path / "items.jsonl"
-    rows = [{"q": "A letter left the", "choices": ["harbour", "sun"], "right": 0}] * 3
-    items.write_text("".join(json.dumps(row | {"q": f"{row['q']} {at}"}) + "\n" for at, row in enumerate(rows)))
-    words = [
-        *("dataset=file", f"dataset.path={items}", "dataset.context=q", "dataset.choices=choices"),
-        *("dataset.right=right", "protocol=harness"),
-    ]
-    model = family.words("m")[:3]
-    here("measure", *model, *words, "--store", tmp_path / "ours", cwd=cwd, check=0)
-    with serving_size(family, "m") as engine:
+    rows = [{"q": f"Letter {at} left the", "choices": ["harbour", "sun"], "right": 0} for at in range(3)]
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = [*family.words("m")[:3], "dataset=file", f"dataset.path={items}", "dataset.context=q"]
+    words += ["dataset.choices=choices", "dataset.right=right"]
+    here("measure", *words, "--store", tmp_path / "ours", cwd=cwd, check=0)
+    with serving(engine_of(family, "m")) as engine:
         asked = ("engine=vllm", f"engine.url={engine.url}", "dtype=float32")
-        here("measure", *model, *words, *asked, "--store", tmp_path / "theirs", cwd=cwd, check=0)
+        here("measure", *words, *asked, "--store", tmp_path / "theirs", cwd=cwd, check=0)
     ours, theirs = tokens_of(tmp_path / "ours"), tokens_of(tmp_path / "theirs")
     for name in ("doc_id", "position", "token_id", "item", "choice", "correct"):
         assert theirs[name].to_pylist() == ours[name].to_pylist()
@@ -91,44 +86,50 @@ def test_items_are_measured_by_an_engine_too(family: Family, cwd: Path, tmp_path
 
 
 def test_what_is_done_is_not_asked_again_and_another_version_is_another_run(
-    family: Family, cwd: Path, tmp_path: Path
+    family: Family, own_store: Path, cwd: Path
 ) -> None:
-    store = tmp_path / "store"
-    with serving_size(family, "m") as engine:
-        by_engine(engine, family, store, cwd, env={"VLLM_API_KEY": "secret"})
+    held = set(run_folders(own_store))
+    with serving(engine_of(family, "xs")) as engine:
+        engine.name = "served"
+        words = {"sizes": ("xs",), "env": {"VLLM_API_KEY": "secret"}}
+        by_engine(engine, family, own_store, cwd, "engine.model=served", **words)  # type: ignore[arg-type]
         assert {key for *_, key in engine.asked} == {"Bearer secret"}
-        assert b"secret" not in b"".join(raw for _, raw in snapshot(store).values())
+        assert b"secret" not in b"".join(raw for _, raw in snapshot(own_store).values())
         n_asked = len(engine.asked)
-        assert "nothing to measure" in by_engine(engine, family, store, cwd).stderr
+        again = by_engine(engine, family, own_store, cwd, "engine.model=served", sizes=("xs",))
+        assert "nothing to measure" in again.stderr
         assert len(engine.asked) == n_asked
-        wrong = by_engine(engine, family, store, cwd, "engine.version=0.33.0", check=1)
+        newer = ("engine.model=served", "engine.version=0.33.0")
+        wrong = by_engine(engine, family, own_store, cwd, *newer, sizes=("xs",), check=1)
         assert "is version 0.32.0, not engine.version=0.33.0" in wrong.stderr
         engine.version = "0.33.0"
-        by_engine(engine, family, store, cwd, "engine.version=0.33.0")
-    assert sorted(facts["engine_version"] for facts in manifests(store).values()) == ["0.32.0", "0.33.0"]
-    own = here("measure", *family.words("m"), "--store", store, cwd=cwd, check=0)
-    assert "nothing to measure" not in own.stderr
-    assert len({record["run_id"] for record in cell_records(store)}) == 3
-    state = here("status", *family.words("m"), "--store", store, "--format", "json", cwd=cwd, check=0).stdout
-    assert [row["state"] for row in json.loads(state)] == ["done"]
+        by_engine(engine, family, own_store, cwd, *newer, sizes=("xs",))
+    added = {run: facts for run, facts in manifests(own_store).items() if run not in held}
+    assert sorted(facts["engine_version"] for facts in added.values()) == ["0.32.0", "0.33.0"]
+    assert held <= set(run_folders(own_store))
 
 
 def test_a_server_of_one_model_measures_it_alone_and_the_other_sizes_are_told(
     family: Family, cwd: Path, tmp_path: Path
 ) -> None:
     store = tmp_path / "store"
-    with serving_size(family, "m") as engine:
-        answer = by_engine(engine, family, store, cwd, sizes=("s", "m"), check=1)
-        assert f"serves {family.folders['m']}, not {family.folders['s']}; measure that size alone" in answer.stderr
-        assert [record["size"] for record in cell_records(store)] == ["m"]
-        several = by_engine(engine, family, store, cwd, "engine.model=other", sizes=("s", "m"), check=2)
-        assert "engine.model=other is one model, and 2 are asked for" in several.stderr
-        engine.name = "ours"
-        by_engine(engine, family, tmp_path / "named", cwd, "engine.model=ours")
-        engine.context = 30
-        short = by_engine(engine, family, tmp_path / "short", cwd, check=1)
+    with serving(engine_of(family, "xs", context=30)) as engine:
+        short = by_engine(engine, family, store, cwd, sizes=("xs",), check=1)
         assert "reads 30 tokens, of which the last is one that it generates" in short.stderr
-    assert len(run_folders(tmp_path / "named")) == 1
+        engine.context = None
+        answer = by_engine(engine, family, store, cwd, sizes=("s", "xs"), check=1)
+        assert f"serves {family.folders['xs']}, not {family.folders['s']}; measure that size alone" in answer.stderr
+        assert [record["size"] for record in cell_records(store)] == ["xs"]
+        several = by_engine(engine, family, store, cwd, "engine.model=other", sizes=("s", "xs"), check=2)
+        assert "engine.model=other is one model, and 2 are asked for" in several.stderr
+
+
+# ---------------------------------------------------------------------------------------------------------- failures
+
+
+def windows_of(n: int) -> list[Window]:
+    ids = np.arange(1, 6, dtype=np.int32)
+    return [Window(doc_id, ids, ids > 1, 5, 4, bytes_T=np.ones(5, np.int64)) for doc_id in range(n)]
 
 
 @pytest.mark.parametrize(
@@ -137,71 +138,89 @@ def test_a_server_of_one_model_measures_it_alone_and_the_other_sizes_are_told(
         ("500", "answers /v1/completions with 500: EngineCore encountered an issue."),
         ("hangs up", "does not answer /v1/completions ("),
         ("half an answer", "does not answer /v1/completions (IncompleteRead"),
-        ("silent", "gave no answer to /v1/completions in 1 s; raise engine.timeout_s"),
+        ("silent", "gave no answer to /v1/completions in 0.5 s; raise engine.timeout_s"),
         ("no json", "with what is no JSON: <html>Bad gateway</html>"),
-        ("too few answers", "answers to"),
-        ("too few tokens", "tokens; nothing was written"),
-        ("other tokens", "is of other tokens than were sent"),
-        ("nan", "logprob nan is not the logarithm of a probability"),
+        ("too few answers", "gives 1 answers to 2 prompts"),
+        ("too few tokens", "document 3 has 4 of its 5 tokens; nothing was written"),
+        ("other tokens", "document 3 is of other tokens than were sent"),
+        ("nan", "document 3: logprob nan is not the logarithm of a probability"),
         ("infinite", "logprob -inf is not the logarithm of a probability"),
         ("no logprob", "logprob None is not the logarithm of a probability"),
-        ("clamped", "its logits may not be finite"),
-        ("null", "has no probability of token"),
-        ("rank beyond", "has the rank 1,000,000 of"),
+        ("clamped", "document 3 has no probability of token 4; its logits may not be finite"),
+        ("null", "document 3 has no probability of token 4"),
+        ("rank beyond", "has the rank 1,000,000 of 300 tokens"),
+        ("another model", "with 404: The model `m` does not exist."),
     ],
 )
-def test_a_server_that_fails_costs_its_cell_one_line_and_no_half_run(
-    mood: str, told: str, family: Family, cwd: Path, tmp_path: Path
+def test_each_failure_of_a_server_is_told_in_one_line(mood: str, told: str, family: Family) -> None:
+    scored = list[int]()
+    with serving(engine_of(family, "xs")) as engine:
+        engine.name = "m"
+        config = EngineConfig(url=engine.url)
+        engine_columns(Server(config), "m", windows_of(2), V, 10, scored.append)
+        engine.mood, engine.name = ("well", "other") if mood == "another model" else (mood, "m")
+        server = Server(EngineConfig(url=engine.url, timeout_s=0.5)) if mood == "silent" else Server(config)
+        with pytest.raises(MeasureError) as raised:
+            engine_columns(server, "m", windows_of(4)[2:], V, 10, scored.append)
+    assert told in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert scored == [8]
+
+
+def test_a_server_that_fails_in_the_middle_of_a_cell_leaves_no_half_run(
+    family: Family, cwd: Path, tmp_path: Path
 ) -> None:
-    store = tmp_path / "store"
-    n_before = 0 if mood == "silent" else 1  # the first answer takes longer on a busy machine than silence is borne
-    with serving_size(family, "xs", mood=mood, least_prompts=n_before) as engine:
-        words = ("limit=4", "tokens_per_batch=1", *(["engine.timeout_s=1"] if mood == "silent" else []))
+    store, words = tmp_path / "store", ("limit=4", "tokens_per_batch=1")
+    with serving(engine_of(family, "xs", mood="500", n_well=1)) as engine:
         answer = by_engine(engine, family, store, cwd, *words, sizes=("xs",), check=1)
-        n_asked = sum(path == "/v1/completions" for path, *_ in engine.asked)
-        assert n_asked == n_before + 1, "it failed in the middle of a cell"
-        lines = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
-        assert len(lines) == 1
-        assert told in lines[0]
+        assert sum(path == "/v1/completions" for path, *_ in engine.asked) == 2
+        (line,) = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
+        assert "mine xs on file by vllm failed: engine=vllm at http" in line
         assert "Traceback" not in answer.stderr
-        assert [path.name for path in (store / "runs").iterdir()] == []
+        assert list((store / "runs").iterdir()) == []
         (failure,) = (json.loads(path.read_text()) for path in (store / "failures").glob("*.json"))
-        assert told in failure["error"]
+        assert "with 500" in failure["error"]
         engine.mood = "well"
-        by_engine(engine, family, store, cwd, "limit=4", sizes=("xs",))
-    assert len(run_folders(store)) == 1
+        urls = f"engine.url=http://127.0.0.1:9/v1,{engine.url}/v1"
+        asked = (*family.words("xs"), "engine=vllm", "dtype=float32", urls, *words)
+        swept = here("measure", "-m", *asked, "--store", store, cwd=cwd, check=1)
+    assert "does not answer /version (" in swept.stderr
+    assert len(run_folders(store)) == 1, "the sweep went on past the server that is not there"
     assert list((store / "failures").glob("*.json")) == []
 
 
-def test_a_sweep_goes_on_past_a_server_that_is_not_there(family: Family, cwd: Path, tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    with serving_size(family, "xs") as engine:
-        urls = f"engine.url=http://127.0.0.1:9/v1,{engine.url}/v1"
-        words = (*family.words("xs"), "engine=vllm", "dtype=float32", urls)
-        answer = here("measure", "-m", *words, "limit=2", "--store", store, cwd=cwd, check=1)
-    assert "does not answer /version (" in answer.stderr
-    assert len(run_folders(store)) == 1
+# ---------------------------------------------------------------------------------------------------------- requests
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("values", "told"),
     [
-        (("engine.url=127.0.0.1:8000",), "is no address of a server; give one as http://host:8000/v1"),
-        (("engine.url=http://me:pass@host/v1",), "give a server's key in VLLM_API_KEY instead"),
-        (("engine.url=http://host:port/v1",), "is no address ("),
-        (("engine.timeout_s=0",), "engine.timeout_s=0.0 is not a positive number of seconds"),
-        (("engine.version=0.11",), "engine.version=0.11 was read as a number; quote it"),
-        (("engine.name=other",), "engine.name=other is unknown; known: vllm"),
-        (("dtype=null",), "engine=vllm does not tell in which precision it computes"),
-        (("best=5",), "best=5 is of rbpx's own measuring, not of engine=vllm"),
-        (("protocol.padding=masked",), "protocol.padding=masked is of rbpx's own measuring"),
-        (("model.quantise=int8",), "model.quantise=int8 is of rbpx's own measuring"),
+        ({"url": "127.0.0.1:8000"}, "is no address of a server; give one as http://host:8000/v1"),
+        ({"url": "http://me:pass@host/v1"}, "give a server's key in VLLM_API_KEY instead"),
+        ({"url": "http://host:port/v1"}, "is no address ("),
+        ({"timeout_s": 0}, "engine.timeout_s=0 is not a positive number of seconds"),
+        ({"version": 0.11}, "engine.version=0.11 was read as a number; quote it"),
+        ({"name": "other"}, "engine.name=other is unknown; known: vllm"),
+    ],
+)
+def test_what_is_no_engine_is_refused(values: dict[str, Any], told: str) -> None:
+    with pytest.raises(RbpxError) as raised:
+        EngineConfig(**values)
+    assert told in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("dtype=null", "engine=vllm does not tell in which precision it computes"),
+        ("best=5", "best=5 is of rbpx's own measuring, not of engine=vllm"),
+        ("protocol.padding=masked", "protocol.padding=masked is of rbpx's own measuring"),
     ],
 )
 def test_what_an_engine_cannot_be_asked_is_refused(
-    words: tuple[str, ...], told: str, family: Family, cwd: Path, tmp_path: Path
+    word: str, told: str, family: Family, cwd: Path, tmp_path: Path
 ) -> None:
-    asked = (*family.words("xs"), "engine=vllm", "dtype=float32", *words, "--store", tmp_path / "store")
+    asked = (*family.words("xs"), "engine=vllm", "dtype=float32", word, "--store", tmp_path / "store")
     answer = here("measure", *asked, cwd=cwd, check=2)
     assert told in answer.stderr
     assert answer.stderr.count("\n") == 1

@@ -31,8 +31,8 @@ class Engine:
         dtype: that it computes in.
         temperature: by which it divides logits, 1 for an engine that is right.
         mood: of its completions: `well`, `500`, `hangs up`, `half an answer`, `silent`, `no json`, `too few answers`,
-            `too few tokens`, `other tokens`, `nan`, `clamped`, `null`, `rank beyond`.
-        least_prompts: completions that are answered well before the mood begins.
+            `too few tokens`, `other tokens`, `nan`, `infinite`, `no logprob`, `clamped`, `null`, `rank beyond`.
+        n_well: completions that are answered well before the mood begins.
         asked: path and body of each request, with the header that holds its key.
     """
 
@@ -43,7 +43,7 @@ class Engine:
     dtype: str = "float32"
     temperature: float = 1.0
     mood: str = "well"
-    least_prompts: int = 0
+    n_well: int = 0
     asked: list[tuple[str, Any, str | None]] = field(default_factory=list)
     url: str = ""
     _model: Any = None
@@ -126,7 +126,7 @@ def serving(engine: Engine) -> Iterator[Engine]:
             status, content = engine.answer(self.path, body)
             length = len(content)
             n_before = sum(path == "/v1/completions" for path, *_ in engine.asked) - 1
-            if body is not None and engine.mood != "well" and n_before >= engine.least_prompts:
+            if body is not None and engine.mood != "well" and n_before >= engine.n_well:
                 if engine.mood == "hangs up":
                     return
                 if engine.mood == "silent":

@@ -42,7 +42,8 @@ def show(results: Sequence[Audit]) -> None:
         f"Changed: tokens whose number of greater or of equal logits differs; moved: those whose rank differs, ties "
         f"{rules}; by, largest: the median and the largest change, in ranks; nats: the largest difference of a "
         "log-probability. Same: a second measurement in float32 agrees, with at most 1 token in 1,000 changed and "
-        f"differences up to 0.0001 nats{_of_engines(told)}. Differences are float32 minus stored, on the same documents; * where the 95 % "
+        f"differences up to 0.0001 nats{_of_engines(told)}. "
+        "Differences are float32 minus stored, on the same documents; * where the 95 % "
         f"interval over documents (in --format json, with what was lost and gained) excludes 0; {UNKNOWN} where no "
         "document differs. Intervals of alpha are over documents and models.",
         soft_wrap=True,
