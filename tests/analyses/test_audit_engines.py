@@ -98,7 +98,7 @@ def test_tokens_that_were_imported_have_no_model_to_be_audited_with(cwd: Path, t
     file.write_text(json.dumps(token) + "\n")
     names = (
         "engine=e",
-        "engine_version=1",
+        "engine_version=1.0.0",
         "family=f",
         "size=s",
         "S=10",

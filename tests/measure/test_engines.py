@@ -1,6 +1,7 @@
 """Cells measured by another engine: the rows of rbpx's own run, but ties; a server that fails loses nothing.
 
-The server answers by vLLM's documented schema (`tests.support.engine_server`), from checkpoints of the family.
+The server answers by vLLM's documented schema (`tests.support.engine_server`), from checkpoints of the family; a few
+answers that were recorded from vLLM 0.32.0 lie in vllm_answers.json.
 """
 
 import json
@@ -16,8 +17,10 @@ from rbpx.data.windows import Window
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.measure.engines.rows import engine_columns
 from rbpx.measure.engines.server import Server
+from rbpx.store.engine_rows import tokens_of_prompt
 from tests.support.commands import Answer, here
 from tests.support.engine_server import Engine, serving
+from tests.support.ladder import whole_copy
 from tests.support.stores import Family, Measured, cell_records, manifests, run_folders, runs_by_size, snapshot
 
 V = 300  # of the family
@@ -122,6 +125,25 @@ def test_a_server_of_one_model_measures_it_alone_and_the_other_sizes_are_told(
         assert [record["size"] for record in cell_records(store)] == ["xs"]
         several = by_engine(engine, family, store, cwd, "engine.model=other", sizes=("s", "xs"), check=2)
         assert "engine.model=other is one model, and 2 are asked for" in several.stderr
+
+
+def test_answers_recorded_from_vllm_are_those_of_the_bundled_model_they_are_of(tmp_path: Path) -> None:
+    """vllm_answers.json was recorded from vLLM 0.32.0 serving ladder 3.2m on a CPU in float32."""
+    recorded = json.loads((Path(__file__).parent / "vllm_answers.json").read_text())
+    folder = whole_copy("3.2m", tmp_path / "model")
+    engine = Engine(folder, "NAME", version=recorded["version"]["version"], context=513)
+    (card,), (own_card,) = recorded["models"]["data"], json.loads(engine.answer("/v1/models", None)[1])["data"]
+    assert set(own_card) <= set(card)
+    status, raw = engine.answer("/v1/completions", {"model": "NAME", **recorded["asked"]})
+    assert status == 200
+    for theirs, ours in zip(recorded["choices"], json.loads(raw)["choices"], strict=True):
+        assert set(ours) <= set(theirs), "the server of these tests says what vLLM says"
+        ids = theirs["prompt_token_ids"]
+        told, made = (list(tokens_of_prompt(each, 0, "here")) for each in (theirs, ours))
+        assert [token.token_id for token in told] == ids[1:]
+        for one, other in zip(told, made, strict=True):
+            assert (one.position, one.token_id, one.ties) == (other.position, other.token_id, other.ties)
+            assert one.logprob == pytest.approx(other.logprob, abs=FLOAT32_NATS)
 
 
 # ---------------------------------------------------------------------------------------------------------- failures

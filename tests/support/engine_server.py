@@ -1,8 +1,9 @@
 """A server of vLLM on this machine, as rbpx asks one; it answers from a checkpoint, and misbehaves on request.
 
 Its answers are made from vLLM's documented schema (docs.vllm.ai: OpenAI-compatible server, `prompt_logprobs`,
-`return_token_ids`) and not recorded: `rank` counts the log-probabilities that are at least the token's own, and the
-first token has none. The numbers come from transformers alone, one prompt after the other, by whole logits.
+`return_token_ids`) and not recorded; test_engines.py compares them with some that were. `rank` counts the
+log-probabilities that are at least the token's own, and the first token has none. The numbers come from transformers
+alone, one prompt after the other, by whole logits.
 """
 
 import json
