@@ -75,7 +75,7 @@ def test_the_scores_are_those_of_the_same_items_measured_here(family: Family, cw
             float(max(range(len(choices)), key=scores.__getitem__) == item["right"])
             for scores in (nats, [n / len(text) for n, text in zip(nats, choices, strict=True)])
         )
-        texts = [[str(item["q"]).rstrip(), f" {choice}"] for choice in choices]
+        texts = [[str(item["q"]), choice] for choice in choices]
         rows.append(sample(at, [[str(n), "False"] for n in nats], item["right"], texts, acc=acc, acc_norm=acc_norm))
     file = write(tmp_path / "samples_own_task_2026-08-01T10-11-12.345678.jsonl", rows)
     store = tmp_path / "store"
