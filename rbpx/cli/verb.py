@@ -27,7 +27,6 @@ RARE_GRID_KEYS: Final = (
     "protocol.padding",
     "memory",
     "parallel",
-    "engine",
     "deterministic",
     "model.quantise",
 )

@@ -82,7 +82,7 @@ def _check_choice(where: str, choice: Any, how: str) -> None:
 class ImportRequest(ImportConfig):
     """What `python -m rbpx import` can be asked.
 
-    `dataset=`, `protocol=` and `engine=` are passed in `plain`: under their own names Hydra would look for files of conf/.
+    `dataset=`, `protocol=` and `engine=` are passed in `plain`: by their own names Hydra would look for files of conf/.
     """
 
     dataset: Any = "${plain.dataset}"

@@ -47,7 +47,7 @@ class Reopener:
 
     def reopen(
         self, run: RunNames, split: Split | None, dtype: Dtype | None = None
-    ) -> tuple[ResolvedProtocol, list[Document]]:
+    ) -> tuple[ResolvedProtocol[LoadedModel], list[Document]]:
         """The protocol of a run, resolved for its model, and all of its documents.
 
         Args:

@@ -246,3 +246,17 @@ def test_what_an_engine_cannot_be_asked_is_refused(
     answer = here("measure", *asked, cwd=cwd, check=2)
     assert told in answer.stderr
     assert answer.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("fit", "engine=vllm"), "engine= is of verbs that measure (run, measure, plan)"),
+        (("measure", "engine.url=http://host"), "engine=vllm"),
+        (("measure", "engine=vllm", "engine.urll=http://host"), "engine.url"),
+    ],
+)
+def test_a_mistyped_engine_is_told_what_was_meant(words: tuple[str, ...], told: str, cwd: Path, tmp_path: Path) -> None:
+    answer = here(*words, "--store", tmp_path / "store", cwd=cwd, check=2)
+    assert told in answer.stderr
+    assert answer.stderr.count("\n") == 1
