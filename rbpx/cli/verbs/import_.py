@@ -36,7 +36,7 @@ columns='{accuracy: acc_norm}') and bits per byte of the right targets, as one o
         "python -m rbpx import FILE.csv source=NAME ties=optimistic family=gpt2 dataset=wikipedia",
         "python -m rbpx import FILE.csv source=NAME family=mine dataset=c4 columns='{S: params, D: tokens}' --dry-run",
         "python -m rbpx fit source=NAME ties=optimistic",
-        "python -m rbpx import samples samples_arc_easy_TIME.jsonl source=lm_eval family=mine size=7b S=6500000000",
+        "python -m rbpx import samples samples_arc_easy_TIME.jsonl source=NAME family=mine size=7b S=6500000000",
         "python -m rbpx import tokens FILE.jsonl engine=vllm engine_version=0.11.0 family=mine size=7b S=6.5e9 ...",
     ),
     primary="import",
