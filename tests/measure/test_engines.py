@@ -162,7 +162,7 @@ def windows_of(n: int) -> list[Window]:
         ("half an answer", "does not answer /v1/completions (IncompleteRead"),
         ("silent", "gave no answer to /v1/completions in 0.5 s; raise engine.timeout_s"),
         ("no json", "with what is no JSON: <html>Bad gateway</html>"),
-        ("too few answers", "gives 1 answers to 2 prompts"),
+        ("too few answers", "gives 1 answer to 2 prompts"),
         ("too few tokens", "document 3 has 4 of its 5 tokens; nothing was written"),
         ("other tokens", "document 3 is of other tokens than were sent"),
         ("nan", "document 3: logprob nan is not the logarithm of a probability"),

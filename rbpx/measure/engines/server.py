@@ -14,6 +14,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from rbpx.config.engine import EngineConfig
+from rbpx.counts import number_of
 from rbpx.errors import MeasureError
 
 KEY_VARIABLE: Final = "VLLM_API_KEY"  # by which vLLM's own tools know a server's key
@@ -74,7 +75,7 @@ class Server:
         choices = self._ask("/v1/completions", asked, self._config.timeout_s).get("choices")
         if not isinstance(choices, list) or len(choices) != len(prompts):
             n_answers = len(choices) if isinstance(choices, list) else 0
-            raise self._failed(f"gives {n_answers} answers to {len(prompts)} prompts")
+            raise self._failed(f"gives {number_of(n_answers, 'answer')} to {number_of(len(prompts), 'prompt')}")
         by_index = {choice.get("index"): choice for choice in choices if isinstance(choice, dict)}
         if sorted(by_index, key=str) != sorted(range(len(prompts)), key=str):
             raise self._failed("does not say which answer is of which prompt")
