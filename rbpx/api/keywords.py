@@ -58,6 +58,7 @@ class Keys(TypedDict, total=False):
         next: how many runs to train next to name.
         flops: what they may cost in all, training FLOPs.
         slices: "position", "frequency", or SQL conditions by name.
+        tolerance: how many times as far as rounding explains another engine may be from float32.
         resamples: of the documents.
         seed: of the resamples.
         least: how often a token id must be scored to be listed.
@@ -105,6 +106,7 @@ class Keys(TypedDict, total=False):
     next: int
     flops: float
     slices: str | Mapping[str, str]
+    tolerance: float
     resamples: int
     seed: int
     least: int

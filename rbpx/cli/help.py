@@ -84,6 +84,10 @@ slices=           position, frequency, category, domain, or SQL conditions by na
     "sql_timeout_s": """\
 sql_timeout_s=60  seconds that SQL of yours may compute (sql, export, slices), null for no limit; sql_memory_mib= MiB
                   that it may hold, default half of the machine's or the container's memory""",
+    "tolerance": """\
+tolerance=2       how many times as far as rounding explains another engine may be from float32""",
+    "engine": """\
+engine=vllm       a running server measures: engine.url=http://host:8000/v1 dtype=bfloat16, its own""",
     "least": """\
 least=20          times that a token id must be scored to be listed""",
     "top": """\

@@ -54,7 +54,7 @@ def launch(line: CommandLine) -> list[Outcome]:
     if not line.trusts_config:
         check_overrides_trusted(overrides)
     if primary == "import":  # there they are names, not files of conf/, where Hydra would look for them
-        overrides = [re.sub(r"^(dataset|protocol)=", r"plain.\1=", override) for override in overrides]
+        overrides = [re.sub(r"^(dataset|protocol|engine)=", r"plain.\1=", override) for override in overrides]
     overrides = with_groups(primary, overrides)
     held = _held(primary, overrides)
     if not any(re.search(r"^-|^\W*experiment=|hydra", override) for override in overrides):

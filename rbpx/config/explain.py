@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rbpx.config.dataset import DatasetConfig
+from rbpx.config.engine import EngineConfig
 from rbpx.config.imports import ImportConfig, ImportRequest
 from rbpx.config.model import ModelConfig
 from rbpx.config.places import experiments, folder
@@ -13,10 +14,23 @@ from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
 from rbpx.config.suggest import did_you_mean, near
 
-_GROUPS: dict[str, Any] = {"model": ModelConfig, "dataset": DatasetConfig, "protocol": ProtocolConfig}
+_GROUPS: dict[str, Any] = {
+    "model": ModelConfig,
+    "dataset": DatasetConfig,
+    "protocol": ProtocolConfig,
+    "engine": EngineConfig,
+}
 
 
-_EXAMPLES = {"model": "model=pythia", "dataset": "dataset=pydoc", "protocol": "protocol=rolling"}
+_EXAMPLES = {
+    "model": "model=pythia",
+    "dataset": "dataset=pydoc",
+    "protocol": "protocol=rolling",
+    "engine": "engine=vllm",
+}
+
+
+_OF_MEASURING = ("engine", "parallel")  # groups of files that verbs which measure have
 
 
 _LISTED = ("size", "k", "n", "S", "laws", "method", "family", "analyses")  # keys that one list may be given to
@@ -122,6 +136,8 @@ def unknown_key(key: str, primary: str) -> str:
         known = [f"{group}.{name}" for name in _GROUPS[group].__dataclass_fields__]
     if key == "dataset.where" and primary == "measure":
         return f"{key} is a mapping that can be changed but not added to; put yours into a file given with --config-dir"
+    if key in _OF_MEASURING and primary not in ("measure", "import"):
+        return f"{key}= is of verbs that measure (run, measure, plan); drop it, or narrow by what `runs` has, as dtype="
     if key in known:  # Hydra takes it for a group of files
         return f"{key}= cannot be given while --config-dir holds a folder {key}/; keep that folder elsewhere"
     meant = near(key, known)

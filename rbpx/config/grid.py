@@ -21,6 +21,8 @@ _PLAIN = {
     "padding": Padding.counted.value,
     "deterministic": False,
     "quantise": None,
+    "engine": None,
+    "engine_version": None,
 }
 
 
@@ -48,6 +50,8 @@ class Cell:
         seed: of the draw.
         deterministic: whether each window is computed alone and in one thread, so that the batch size moves no bit.
         quantise: what weights are rounded to: int8, int4, nf4; None for not at all.
+        engine: what measures it in place of rbpx; None for rbpx.
+        engine_version: as requested; None is the one that the engine has.
         pickled: whether weights may come from a pickle; not part of the key, since the weights are the same.
         training: what is known of the model's training; not part of the key either.
     """
@@ -71,6 +75,8 @@ class Cell:
     seed: int
     deterministic: bool = False
     quantise: str | None = None
+    engine: str | None = None
+    engine_version: str | None = None
     pickled: bool = False
     training: Training = UNKNOWN
 
@@ -111,7 +117,8 @@ class Cell:
     def __str__(self) -> str:
         """The cell as people name it."""
         at = "" if self.revision is None else f"@{self.revision}"
-        return f"{self.family} {self.size}{at} on {self.dataset}"
+        by = "" if self.engine is None else f" by {self.engine}"
+        return f"{self.family} {self.size}{at} on {self.dataset}{by}"
 
     def names(self) -> dict[str, Any]:
         """The names by which people and records distinguish it from other cells."""
@@ -211,9 +218,19 @@ def cells(
     model, dataset, protocol = request.model, request.dataset, request.protocol
     if model is None or dataset is None or protocol is None:
         raise RbpxError(INCOMPLETE)
+    engine = request.engine
+    if request.dtype is None and engine is not None:
+        raise RbpxError(
+            f"engine={engine.name} does not tell in which precision it computes; say what it was started with, as in "
+            "dtype=bfloat16"
+        )
     if request.dtype is None:
         raise RbpxError("dtype=null is not a precision to measure in; give dtype=float32, bfloat16 or float16")
     family, chosen = members(model, request.sizes())
+    if engine is not None and engine.model is not None and len(chosen) > 1:
+        raise RbpxError(
+            f"engine.model={engine.model} is one model, and {len(chosen)} are asked for; give one of them with size="
+        )
     grid = [
         Cell(
             family=family,
@@ -235,6 +252,8 @@ def cells(
             seed=request.seed,
             deterministic=request.deterministic,
             quantise=None if model.quantise is None else model.quantise.value,
+            engine=None if engine is None else engine.name,
+            engine_version=None if engine is None else engine.version,
             pickled=model.pickled,
             training=member.training.over((beside or {}).get(member.model, UNKNOWN)),
         )

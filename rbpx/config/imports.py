@@ -82,16 +82,16 @@ def _check_choice(where: str, choice: Any, how: str) -> None:
 class ImportRequest(ImportConfig):
     """What `python -m rbpx import` can be asked.
 
-    `dataset=` and `protocol=` are passed in `plain`: under their own names Hydra would look for files of conf/.
+    `dataset=`, `protocol=` and `engine=` are passed in `plain`: by their own names Hydra would look for files of conf/.
     """
 
     dataset: Any = "${plain.dataset}"
     protocol: Any = "${plain.protocol}"
-    plain: dict[str, Any] = field(default_factory=lambda: {"dataset": None, "protocol": None})
+    plain: dict[str, Any] = field(default_factory=lambda: {"dataset": None, "protocol": None, "engine": None})
     store: str = "${oc.env:RBPX_STORE,store}"
     format: Format = Format.table
     dry_run: bool = False
-    engine: Any = None  # this and what follows: of `import tokens`
+    engine: Any = "${plain.engine}"  # this and what follows: of `import tokens`; size and S of `import samples` too
     engine_version: Any = None
     size: Any = None
     S: int | None = None

@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rbpx.config.dataset import DatasetConfig
+from rbpx.config.engine import EngineConfig
 from rbpx.config.imports import ImportConfig
 from rbpx.config.known_names import checked_names
 from rbpx.config.model import ModelConfig
-from rbpx.config.options import Bos, Checkpoints, Device, Dtype, Format, check_name
+from rbpx.config.options import Bos, Checkpoints, Device, Dtype, Format, Padding, check_name
 from rbpx.config.placement import MemoryLimits, ParallelConfig, read_limits
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.shard import Shard, read_shard
@@ -46,6 +47,7 @@ class Request:
     dtype: Dtype | None = Dtype.float32  # None selects runs of any
     device: Device = Device.auto
     parallel: ParallelConfig = field(default_factory=ParallelConfig)
+    engine: EngineConfig | None = None
     memory: Any = None  # a dict; Hydra adds no keys to one that is typed
     tokens_per_batch: int = 4096
     deterministic: bool = False
@@ -87,6 +89,7 @@ class Request:
     bounds: Any = None
     chance: Any = None
     slices: Any = None  # a name or a dict; Hydra adds no keys to one that is typed
+    tolerance: float = 2.0
     least: int = 20
     top: int = 15
     calibrate: bool = False
@@ -127,6 +130,7 @@ class Request:
         if self.spreadsheet and self.format not in (Format.csv, Format.table):
             raise RbpxError(f"spreadsheet=true is for csv, not format={self.format.value}; drop one of them")
         self._check_official()
+        self._check_engine()
         self._check_surface()
         self._check_register()
         self._check_steps()
@@ -168,9 +172,30 @@ class Request:
                     f"{key}={value} is not what the authors used, which is {theirs}; drop it, or use protocol=paper"
                 )
 
+    def _check_engine(self) -> None:
+        """Refuse what another engine cannot be asked."""
+        if self.engine is None:
+            return
+        ours: dict[str, tuple[Any, Any]] = {
+            "best": (self.best, 0),
+            "device": (self.device.value, Device.auto.value),
+            "deterministic": (self.deterministic, False),
+            "parallel.tensor": (self.parallel.tensor, 1),
+            "model.quantise": (None if self.model is None else self.model.quantise, None),
+            "protocol.padding": (
+                None if self.protocol is None else self.protocol.padding.value,
+                None if self.protocol is None else Padding.counted.value,
+            ),
+        }
+        for key, (value, plain) in ours.items():
+            if value != plain:
+                value = getattr(value, "value", value)
+                raise RbpxError(f"{key}={value} is of rbpx's own measuring, not of engine={self.engine.name}; drop it")
+
     def _check_surface(self) -> None:
         self.forms()
         self.flops_of_budgets()
+        positive_numbers("tolerance", self.tolerance, "how far an engine may be off, as in tolerance=2")
         positive_numbers("delta", self.delta, "where Huber's loss turns linear, as in delta=0.001")
         positive_numbers("warm_up", self.warm_up, "training tokens, as in warm_up=1e9")
         positive_numbers("flops", self.flops, "training FLOPs, as in flops=1e20")

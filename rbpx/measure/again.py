@@ -47,7 +47,7 @@ class Reopener:
 
     def reopen(
         self, run: RunNames, split: Split | None, dtype: Dtype | None = None
-    ) -> tuple[ResolvedProtocol, list[Document]]:
+    ) -> tuple[ResolvedProtocol[LoadedModel], list[Document]]:
         """The protocol of a run, resolved for its model, and all of its documents.
 
         Args:
@@ -68,7 +68,8 @@ class Reopener:
             )
         loaded = self._load(cell, record["commit"] or cell.revision, split)
         for what, of_run in (("weights_hash", loaded.weights_hash), ("tokenizer_hash", loaded.tokenizer_hash)):
-            if of_run != facts[what]:
+            # Of a model that another engine ran elsewhere the weights were never here.
+            if facts[what] is not None and of_run != facts[what]:
                 raise RbpxError(
                     f"{cell.model} is not the model that was measured ({what} {of_run}, the run has {facts[what]}); "
                     "bring back the model, or measure the run anew"
@@ -135,6 +136,10 @@ class Reopener:
             RbpxError: the record has no complete request, or its model or text is not available.
         """
         values = {name: record["config"].get(name) for name in _ASKED}
+        if None in values.values() and "engine" in record["config"]:
+            raise RbpxError(
+                "its tokens were imported, so no model is known that could measure them; measure with engine="
+            )
         if None in values.values():
             raise RbpxError("its record does not contain the whole request; measure the run anew")
         try:

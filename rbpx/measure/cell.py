@@ -1,24 +1,20 @@
 """Measure one cell: load the model, cut its text, rank, write the run; or link the cell to an identical earlier run."""
 
 import platform
-import re
 import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
-from itertools import groupby
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import torch
 
 from rbpx.config.grid import Cell
 from rbpx.config.options import Quantise
-from rbpx.config.protocol import HARNESS, SHORTEST
+from rbpx.config.protocol import SHORTEST
 from rbpx.data.corpus import Document
 from rbpx.data.hub_texts import Sample
 from rbpx.data.windows import Window
@@ -26,8 +22,9 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.digest import digest
 from rbpx.measure.best import best_tokens
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import TokenRows, measure_windows
+from rbpx.measure.extract import measure_windows
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
+from rbpx.measure.run_tables import cross_entropy_nats, run_tables, text_facts, vocab_table
 from rbpx.models.load import LoadedModel
 from rbpx.models.quantise import RECIPE
 from rbpx.store import schema
@@ -71,10 +68,7 @@ def measure_cell(
     documents = sample.documents
     protocol, windows = processes.together(lambda: _prepare(cell, load(), documents))
     loaded = protocol.loaded
-    true_ids = {document.doc_id for document in documents if document.is_true}
-    true_windows = [w for w in windows if w.doc_id in true_ids]
-    n_tokens, n_rows = (sum(w.n_scored for w in each) for each in (true_windows, windows))
-    scored = {w.doc_id for w in true_windows if w.n_scored}
+    n_rows = sum(window.n_scored for window in windows)
     run_id = digest(
         [
             schema.FORMAT,
@@ -112,12 +106,8 @@ def measure_cell(
             "non_embedding_params": loaded.non_embedding_params,
             "total_params": loaded.total_params,
             "vocab_size": loaded.head.vocab_size,
-            "n_documents": len(scored),
-            "n_skipped": len(true_ids) - len(scored),
-            "n_tokens": n_tokens,
-            "n_bytes": sum(w.n_bytes for w in true_windows if w.doc_id in scored),
-            "n_bytes_scored": sum(w.n_bytes_scored for w in true_windows),
-            "cross_entropy_nats": -float(rows.columns["logprob"][_is_true(rows, documents)].mean(dtype=np.float64)),
+            **text_facts(windows, documents),
+            "cross_entropy_nats": cross_entropy_nats(rows.columns, documents),
             "text_hash": cell.text_hash,
             "tokenizer_hash": loaded.tokenizer_hash,
             "weights_hash": loaded.weights_hash,
@@ -132,26 +122,13 @@ def measure_cell(
     best: pa.Table | None = None
     if lacks_best and advance is not None:
         best = best_tokens(run_id, loaded, windows, processes, tokens_per_batch, advance)
-    record = {
-        "cell_key": cell.key,
-        "run_id": run_id,
-        "family": cell.family,
-        "size": cell.size,
-        "model": cell.model,
-        "revision": cell.revision,
-        "commit": loaded.commit,
-        "dataset": cell.dataset,
-        "dataset_commit": sample.commit,
-        "asked_at": started_at,
-        "config": config,
-        **asdict(cell.training),
-    }
+    record = cell_record(cell, run_id, loaded.commit, sample.commit, started_at, config)
 
     def write() -> None:
         if not store.has_vocab(loaded.tokenizer_hash):
-            store.write_vocab(loaded.tokenizer_hash, _vocab_table(loaded))
+            store.write_vocab(loaded.tokenizer_hash, vocab_table(loaded.tokenizer, loaded.tokenizer_hash))
         if facts is not None:
-            store.write_run(run_id, facts, _run_tables(run_id, rows, windows, documents, cell.protocol))
+            store.write_run(run_id, facts, run_tables(run_id, rows.columns, windows, documents, cell.protocol))
         if best is not None:
             store.write_beside("best", run_id, best)
         store.write_record("cells", cell.key, record)
@@ -166,88 +143,49 @@ def measure_cell(
     return processes.broadcast(record)
 
 
-def _prepare(cell: Cell, loaded: LoadedModel, documents: Sequence[Document]) -> tuple[ResolvedProtocol, list[Window]]:
+def cell_record(
+    cell: Cell, run_id: str, commit: str | None, dataset_commit: str | None, asked_at: str, config: Record
+) -> Record:
+    """The record that links a cell to the run that answers it."""
+    names = ("family", "size", "model", "revision", "dataset")
+    return {
+        "cell_key": cell.key,
+        "run_id": run_id,
+        **{name: getattr(cell, name) for name in names},
+        "commit": commit,
+        "dataset_commit": dataset_commit,
+        "asked_at": asked_at,
+        "config": config,
+        **asdict(cell.training),
+    }
+
+
+def _prepare(
+    cell: Cell, loaded: LoadedModel, documents: Sequence[Document]
+) -> tuple[ResolvedProtocol[LoadedModel], list[Window]]:
     """The protocol of a cell, resolved for its model, and the windows of its documents."""
-    if cell.non_embedding_params not in (None, loaded.non_embedding_params):
+    check_size(cell, loaded.non_embedding_params)
+    protocol = resolve_protocol(cell, loaded)
+    return protocol, scored_windows(cell, protocol.windows(documents), documents)
+
+
+def check_size(cell: Cell, non_embedding_params: int) -> None:
+    """Refuse a model of another size than its family's file gives."""
+    if cell.non_embedding_params not in (None, non_embedding_params):
         raise RbpxError(
-            f"{cell.model} has S = {loaded.non_embedding_params:,} non-embedding parameters, but its family's file "
+            f"{cell.model} has S = {non_embedding_params:,} non-embedding parameters, but its family's file "
             f"gives {cell.non_embedding_params:,}; check the size or the file"
         )
-    protocol = resolve_protocol(cell, loaded)
-    windows = protocol.windows(documents)
+
+
+def scored_windows(cell: Cell, windows: list[Window], documents: Sequence[Document]) -> list[Window]:
+    """The windows of a cell; refused where none has a token to score."""
     if not any(window.n_scored for window in windows):
         raise RbpxError(
             f"dataset {cell.dataset} has nothing to score: no document of its {len(documents):,} has "
             f"{SHORTEST} consecutive tokens; use longer texts"
         )
-    return protocol, windows
-
-
-def _is_true(rows: TokenRows, documents: Sequence[Document]) -> npt.NDArray[np.bool_]:
-    """Which scored tokens are of texts, targets and right choices."""
-    return np.asarray([document.is_true for document in documents])[_documents_of(rows, documents)]
-
-
-def _documents_of(rows: TokenRows, documents: Sequence[Document]) -> npt.NDArray[np.intp]:
-    """The place of the document of each scored token; documents are in the order of their ids."""
-    return np.searchsorted([document.doc_id for document in documents], rows.columns["doc_id"])
-
-
-def _run_tables(
-    run_id: str, rows: TokenRows, windows: Sequence[Window], documents: Sequence[Document], protocol: str
-) -> dict[str, pa.Table]:
-    ids = pa.array([run_id], pa.string())
-    columns = {"run_id": ids.take(pa.array(np.zeros(len(rows), np.int32))), **rows.columns, **_places(windows)}
-    tokens = pa.table(columns, schema=schema.TOKENS)
-    in_float64 = tokens.set_column(6, "logprob", tokens["logprob"].cast(pa.float64()))
-    true = in_float64.filter(pa.array(_is_true(rows, documents)))
-    counts = true.group_by(["run_id", "greater", "ties"]).aggregate([("logprob", "count"), ("logprob", "sum")])
-    counts = counts.rename_columns(["run_id", "greater", "ties", "n_tokens", "sum_logprob"])
-    counts = counts.sort_by([("greater", "ascending"), ("ties", "ascending")]).cast(schema.RANK_COUNTS)
-    windows_by_document = [list(group) for _, group in groupby(windows, key=lambda w: w.doc_id)]
-    columns = {
-        "run_id": [run_id] * len(documents),
-        "doc_id": [d.doc_id for d in documents],
-        "source_id": [d.source_id for d in documents],
-        "n_bytes": [sum(w.n_bytes for w in ws) for ws in windows_by_document],
-        "n_tokens": [ws[-1].start + len(ws[-1].ids) - ws[0].start for ws in windows_by_document],
-        "n_scored": [sum(w.n_scored for w in ws) for ws in windows_by_document],
-        "n_bytes_scored": [sum(w.n_bytes_scored for w in ws) for ws in windows_by_document],
-    }
-    table = pa.table(columns, schema=schema.DOCUMENTS)
-    if documents[0].part is None and protocol == HARNESS:
-        n_words = [len(re.split(r"\s+", document.text)) for document in documents]  # as lm-evaluation-harness counts
-        table = table.append_column(schema.ITEMS_DOCUMENTS.field("n_words"), pa.array(n_words, pa.int32()))
-    if documents[0].part is not None:
-        table = _with_parts(table, documents, schema.ITEMS_DOCUMENTS)
-        tokens = _with_parts(tokens, documents, schema.ITEMS_TOKENS, _documents_of(rows, documents))
-    return {"tokens": tokens, "rank_counts": counts, "documents": table}
-
-
-def _with_parts(
-    table: pa.Table,
-    documents: Sequence[Document],
-    columns: pa.Schema,
-    places: npt.NDArray[np.intp] | None = None,
-) -> pa.Table:
-    """A table with what each document, or the document of each row, is of its item."""
-    for column in list(columns)[table.num_columns :]:
-        values = pa.array([getattr(document.part, column.name, None) for document in documents], column.type)
-        table = table.append_column(column, values if places is None else values.take(pa.array(places)))
-    return table
-
-
-def _places(windows: Sequence[Window]) -> dict[str, npt.NDArray[np.int32]]:
-    """Which bytes of its document each scored token stands for, in the order of the rows of `tokens`."""
-    begin_N, length_N = (np.concatenate(parts) for parts in zip(*(w.scored_bytes for w in windows), strict=True))
-    return {"first_byte": begin_N.astype(np.int32), "n_bytes": length_N.astype(np.int32)}
-
-
-def _vocab_table(loaded: LoadedModel) -> pa.Table:
-    n_ids = len(loaded.tokenizer)
-    texts = loaded.tokenizer.batch_decode([[i] for i in range(n_ids)])
-    columns = {"tokenizer_hash": [loaded.tokenizer_hash] * n_ids, "token_id": list(range(n_ids)), "text": texts}
-    return pa.table(columns, schema=schema.VOCAB)
+    return windows
 
 
 def versions() -> Record:

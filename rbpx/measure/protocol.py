@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from rbpx.config.grid import Cell
 from rbpx.config.options import Bos, Padding
@@ -10,20 +11,24 @@ from rbpx.data.corpus import Document, text_hash
 from rbpx.data.harness_windows import cut_as_harness
 from rbpx.data.windows import Window, acting_bos, authors_padding, cut_windows
 from rbpx.errors import RbpxError
+from rbpx.models.described import DescribedModel
 from rbpx.models.head import without_padding
 from rbpx.models.load import LoadedModel
 from rbpx.ties import OFFICIAL
+
+M = TypeVar("M", LoadedModel, DescribedModel)
 
 _CACHED_TEXTS = 8  # whose windows are kept, because the sizes of a family share their tokenizer and texts
 _cached_windows: dict[Hashable, list[Window]] = {}  # of this process, the last used last
 
 
 @dataclass(frozen=True, eq=False)
-class ResolvedProtocol:
+class ResolvedProtocol(Generic[M]):
     """How a model reads documents. Choices are stored by their effect, so equivalent ones compare equal.
 
     Attributes:
-        loaded: the model, its head limited to the rows of the vocabulary that compete for a rank.
+        loaded: the model, its head limited to the rows of the vocabulary that compete for a rank; one that another
+            engine runs is only described.
         window: tokens of a window.
         stride: tokens from one window to the next; None reads the first window of a document alone.
         bos: which special tokens begin a document.
@@ -32,7 +37,7 @@ class ResolvedProtocol:
         harness: whether documents are cut as lm-evaluation-harness does.
     """
 
-    loaded: LoadedModel
+    loaded: M
     window: int
     stride: int | None
     bos: Bos
@@ -65,13 +70,27 @@ class ResolvedProtocol:
         ]
 
 
-def resolve_protocol(cell: Cell, loaded: LoadedModel) -> ResolvedProtocol:
+def resolve_protocol(cell: Cell, loaded: LoadedModel) -> ResolvedProtocol[LoadedModel]:
     """Resolve the protocol of a cell for its model: no window beyond its context, half a window as default stride.
 
     Raises:
         RbpxError: the context is shorter than the authors' windows or than the stride, or the requested BOS does not
             exist.
     """
+    padding = Padding(cell.padding)
+    if loaded.n_token_ids >= loaded.head.vocab_size:
+        padding = Padding.counted
+    if padding is Padding.masked:
+        loaded = replace(loaded, head=without_padding(loaded.head, loaded.n_token_ids))
+    return _resolve(cell, loaded, padding)
+
+
+def resolve_described(cell: Cell, described: DescribedModel) -> ResolvedProtocol[DescribedModel]:
+    """As `resolve_protocol`, for a model that another engine runs, in which the whole vocabulary competes."""
+    return _resolve(cell, described, Padding.counted)
+
+
+def _resolve(cell: Cell, loaded: M, padding: Padding) -> ResolvedProtocol[M]:
     window, stride = cell.cut_for(loaded.context)
     official = cell.protocol == OFFICIAL
     if official and cell.window is not None and window < cell.window:
@@ -84,11 +103,6 @@ def resolve_protocol(cell: Cell, loaded: LoadedModel) -> ResolvedProtocol:
             f"protocol.stride={stride} must be less than the window, which is {window} tokens for {cell.model}; use a "
             "smaller stride"
         )
-    padding = Padding(cell.padding)
-    if loaded.n_token_ids >= loaded.head.vocab_size:
-        padding = Padding.counted
-    if padding is Padding.masked:
-        loaded = replace(loaded, head=without_padding(loaded.head, loaded.n_token_ids))
     return ResolvedProtocol(
         loaded=loaded,
         window=window,

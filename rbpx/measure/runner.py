@@ -180,7 +180,11 @@ def _measure_on(
     device: Device, tensor: int | None, grids: Sequence[_Grid], number: int, n_jobs: int | None, quiet: bool
 ) -> None:
     """Measure the missing cells, model by model; a cell that fails is noted and does not stop the others."""
-    processes = _init_process_group(device, tensor) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else None
+    launched = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    engine = next((grid.request.engine for grid in grids if grid.request.engine is not None), None)
+    if launched and engine is not None:
+        raise RbpxError(f"engine={engine.name} divides its work itself; start one process, without a launcher")
+    processes = _init_process_group(device, tensor) if launched else None
     missing: list[tuple[_Grid, Cell]] = []
     for grid in grids:
         stored = [cell.key for cell in grid.cells if _is_stored(cell, grid)]
@@ -205,7 +209,8 @@ def _measure_on(
             with split_of(grid.request, grid.store) as split:
                 load = _model_loader(cell, processes, grid.store, split)
                 texts = [(cell, grid.sample.documents) for grid, cell in same_model]
-                with WindowPrefetcher(load, texts if _computes_on_gpu(processes) else []) as prefetcher:
+                prefetches = _computes_on_gpu(processes) and cell.engine is None
+                with WindowPrefetcher(load, texts if prefetches else []) as prefetcher:
                     for i, (grid, cell) in enumerate(same_model):
                         prefetcher.wait()
                         start_next = partial(prefetcher.start_next, i)
@@ -251,7 +256,8 @@ def _by_model(missing: Sequence[tuple[_Grid, Cell]]) -> list[list[tuple[_Grid, C
     """The cells grouped by model, models in order of their first cell."""
     groups: dict[tuple[object, ...], list[tuple[_Grid, Cell]]] = {}
     for grid, cell in missing:
-        model = (grid.store.root, cell.model, cell.model_hash, cell.revision, cell.precision, cell.pickled)
+        place = (grid.store.root, cell.engine)
+        model = (*place, cell.model, cell.model_hash, cell.revision, cell.precision, cell.pickled)
         groups.setdefault(model, []).append((grid, cell))
     return list(groups.values())
 
@@ -293,6 +299,7 @@ def _measure(
 ) -> None:
     """Measure one cell and note the result in its grid; `start_next` is called once its model begins to compute."""
     from rbpx.measure.cell import measure_cell
+    from rbpx.measure.engines.cell import measure_by_engine
     from rbpx.measure.repeatable import repeatable
 
     place = {"cell": progress.n_done + 1, "cells": n_cells}
@@ -305,9 +312,12 @@ def _measure(
                 advance = progress.begin(f"{cell.family} {cell.size}", n_tokens, processes.n_models)
                 return beat.follow(n_tokens, advance, processes.n_models)
 
-            budget, keeps_best = grid.request.batch_budget, grid.request.best > 0
-            with repeatable() if cell.deterministic else nullcontext():
-                record = measure_cell(cell, grid.sample, load, store, processes, budget, config, begin, keeps_best)
+            engine, budget, keeps_best = grid.request.engine, grid.request.batch_budget, grid.request.best > 0
+            if engine is not None:
+                record = measure_by_engine(cell, engine, grid.sample, store, budget, config, begin)
+            else:
+                with repeatable() if cell.deterministic else nullcontext():
+                    record = measure_cell(cell, grid.sample, load, store, processes, budget, config, begin, keeps_best)
     except BrokenPipeError:  # whoever read what is printed has seen enough
         raise
     except Exception as raised:

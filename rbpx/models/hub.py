@@ -14,7 +14,7 @@ _SMALL_FILES = ["*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken"]  # config
 _PICKLES = [PICKLE, PICKLE.replace(".bin", "-*.bin")]
 
 
-def fetch(model: str, revision: str | None, pickled: bool = False) -> tuple[Path, str | None]:
+def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool = True) -> tuple[Path, str | None]:
     """The local folder of a model and, for a hub id, the commit that `revision` names.
 
     Only configuration, tokenizer and weights are downloaded: safetensors, or pickles if they are allowed and the
@@ -24,6 +24,7 @@ def fetch(model: str, revision: str | None, pickled: bool = False) -> tuple[Path
         model: ORG/NAME, a folder, or `rbpx:` and a path inside the package.
         revision: branch, tag or commit of a hub id.
         pickled: whether pytorch_model.bin is allowed if there are no safetensors.
+        weights: whether they are wanted; else configuration and tokenizer alone are downloaded.
 
     Raises:
         RbpxError: there is no such repository or revision, or it has no weights that may be opened.
@@ -40,7 +41,8 @@ def fetch(model: str, revision: str | None, pickled: bool = False) -> tuple[Path
     )
 
     try:
-        patterns = _weight_patterns(_listing(model, revision), model, pickled)
+        listing = _listing(model, revision)
+        patterns = _weight_patterns(listing, model, pickled) if weights else []
         snapshot = _download(model, revision, patterns)
     except RbpxError:
         raise
@@ -54,14 +56,17 @@ def fetch(model: str, revision: str | None, pickled: bool = False) -> tuple[Path
         ) from None
     except Exception as problem:  # any failure of the network; a copy in the cache is as good
         try:
-            snapshot = _cached(model, revision, pickled)
+            snapshot = _cached(model, revision, pickled) if weights else _download(model, revision, [], local_only=True)
         except Exception as cache_problem:
             raise MeasureError(_undelivered(model, revision, problem, cache_problem)) from None
-    weight_files(snapshot, model, pickled)
+    if weights:
+        weight_files(snapshot, model, pickled)
     return snapshot, snapshot.name
 
 
-def check_snapshot(folder: Path, model: str, pickled: bool = False, cache: Path | None = None) -> None:
+def check_snapshot(
+    folder: Path, model: str, pickled: bool = False, cache: Path | None = None, weights: bool = True
+) -> None:
     """Verify the hash of each file that is read: a link in the hub's cache points to a file named by its hash.
 
     huggingface_hub compares only sizes. Large files are named by SHA-256, small ones by git's blob hash. Nothing can be
@@ -72,12 +77,13 @@ def check_snapshot(folder: Path, model: str, pickled: bool = False, cache: Path 
         model: as requested, for errors.
         pickled: as passed to `fetch`.
         cache: file that caches the hashes of large files.
+        weights: as passed to `fetch`.
 
     Raises:
         MeasureError: a file is corrupt.
     """
     small_files = (path for pattern in _SMALL_FILES for path in sorted(folder.glob(pattern)))
-    for path in [*weight_files(folder, model, pickled), *small_files]:
+    for path in [*(weight_files(folder, model, pickled) if weights else ()), *small_files]:
         if not path.is_symlink():
             continue
         blob = path.parent / path.readlink()

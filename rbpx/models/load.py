@@ -24,7 +24,7 @@ from rbpx.models.parameter_count import non_embedding_params, total_params
 from rbpx.models.pretrained import load_weights
 from rbpx.models.quantise import check_installed, quantise_linear, silence
 from rbpx.models.tensor_parallel import TensorGroup
-from rbpx.models.tokenizer import hash_tokenizer, load_tokenizer
+from rbpx.models.tokenizer import count_ids, hash_tokenizer, load_tokenizer
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,11 +130,7 @@ def _load(
         quantise_linear(model, quantise, name)
     tokenizer = load_tokenizer(folder, name)
     rows = model.get_input_embeddings().weight.shape[0]
-    n_token_ids = max(tokenizer.get_vocab().values()) + 1
-    if n_token_ids > rows:
-        raise RbpxError(
-            f"{name} has a tokenizer that does not fit: its ids go up to {n_token_ids - 1}, the model has {rows} rows"
-        )
+    n_token_ids = count_ids(tokenizer, rows, name)
     try:
         check_causal(model)
         head = open_head(model, group)

@@ -32,6 +32,20 @@ def load_tokenizer(folder: Path, name: str) -> Any:
     return tokenizer
 
 
+def count_ids(tokenizer: Any, rows: int, name: str) -> int:
+    """Number of ids of a tokenizer; rows of the vocabulary from there on have no token.
+
+    Raises:
+        RbpxError: it has more than the model has rows.
+    """
+    n_ids = int(max(tokenizer.get_vocab().values())) + 1
+    if n_ids > rows:
+        raise RbpxError(
+            f"{name} has a tokenizer that does not fit: its ids go up to {n_ids - 1}, the model has {rows} rows"
+        )
+    return n_ids
+
+
 def _has_tokenizer(folder: Path) -> bool:
     return (folder / "tokenizer.json").is_file()
 

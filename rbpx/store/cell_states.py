@@ -108,6 +108,8 @@ def _same_request(cell: Cell, record: Record) -> bool:
     protocol = {**vars(ProtocolConfig()), "padding": ProtocolConfig().padding.value, **request["protocol"]}
     theirs = {**{name: request[name] for name in ("dtype", "limit", "seed")}, "bos": request["model"].get("bos")}
     theirs["quantise"] = request["model"].get("quantise")
+    engine = request.get("engine") or {}
+    theirs |= {"engine": engine.get("name"), "engine_version": engine.get("version")}
     theirs |= {"protocol": protocol.get("name"), **{n: protocol[n] for n in ("window", "whole", "stride", "padding")}}
     theirs["deterministic"] = request.get("deterministic", False)
     theirs["bos"] = theirs["bos"] or Bos.tokenizer.value

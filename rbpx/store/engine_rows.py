@@ -98,44 +98,51 @@ def _tokens(row: Row, document: int, ties: Ties | None) -> Iterator[EngineToken]
     values = row.values
     meta = values.get("meta_info")
     if "prompt_logprobs" in values:
-        yield from _of_vllm(row, document)
+        yield from tokens_of_prompt(values, _document(row, document), row.place)
     elif isinstance(meta, dict) and "input_token_logprobs" in meta:
         yield from _of_sglang(row, document, meta["input_token_logprobs"])
     elif "resps" in values and "arguments" in values:
         raise RbpxError(
             f"{row.path} has the samples of lm-evaluation-harness, which log a sum for each request and no tokens; "
-            "import its losses and accuracies: python -m rbpx import FILE source=NAME"
+            "import their scores: python -m rbpx import samples FILE source=NAME"
         )
     else:
         yield _of_table(row, ties)
 
 
-def _of_vllm(row: Row, document: int) -> Iterator[EngineToken]:
-    """The tokens of one prompt; the first has no logprob, since nothing stands before it."""
-    told, ids = row.values["prompt_logprobs"], row.values.get("prompt_token_ids")
+def tokens_of_prompt(answer: Mapping[str, Any], doc_id: int, place: str) -> Iterator[EngineToken]:
+    """The tokens of one prompt as vLLM tells them; the first has no logprob, since nothing stands before it.
+
+    Args:
+        answer: `prompt_logprobs`, and `prompt_token_ids` where they were asked for.
+        doc_id: of its document.
+        place: where it stands, for errors.
+
+    Raises:
+        RbpxError: a token is not one, or it is not told which of several is the prompt's.
+    """
+    told, ids = answer["prompt_logprobs"], answer.get("prompt_token_ids")
     if not isinstance(told, list) or (ids is not None and (not isinstance(ids, list) or len(ids) != len(told))):
-        raise RbpxError(
-            f"{row.place}: prompt_logprobs is not a list as long as prompt_token_ids; give vLLM's answer whole"
-        )
+        raise RbpxError(f"{place}: prompt_logprobs is not a list as long as prompt_token_ids; give vLLM's answer whole")
     for position, entry in enumerate(told):
         if entry is None:
             continue
         if not isinstance(entry, dict) or (ids is None and len(entry) != 1):
             n_named = len(entry) if isinstance(entry, dict) else 0
             raise RbpxError(
-                f"{row.place}: token {position} of prompt_logprobs names {n_named} tokens, and no "
+                f"{place}: token {position} of prompt_logprobs names {n_named} tokens, and no "
                 "prompt_token_ids says which is the prompt's; ask with return_token_ids=true, or prompt_logprobs=0"
             )
         name = next(iter(entry)) if ids is None else str(ids[position])
         of_token = entry.get(name)
         if not isinstance(of_token, dict):
-            raise RbpxError(f"{row.place}: token {position} of prompt_logprobs lacks the prompt's token {name}")
-        rank = _count(row, {"rank": of_token.get("rank")}, "rank", least=1)
+            raise RbpxError(f"{place}: token {position} of prompt_logprobs lacks the prompt's token {name}")
+        rank = _count(place, of_token, "rank", least=1)
         yield EngineToken(
-            doc_id=_document(row, document),
+            doc_id=doc_id,
             position=position,
-            token_id=_whole(row, "token id", name),
-            logprob=_logprob(row, of_token.get("logprob")),
+            token_id=_whole(place, "token id", name),
+            logprob=_logprob(place, of_token.get("logprob")),
             greater=None,
             ties=None if rank is None else rank - 1,
             text=of_token.get("decoded_token") if isinstance(of_token.get("decoded_token"), str) else None,
@@ -148,7 +155,7 @@ def _of_sglang(row: Row, document: int, told: Any) -> Iterator[EngineToken]:
             raise RbpxError(f"{row.place}: input_token_logprobs is not a list of [logprob, token id, text]")
         if entry[0] is not None:
             text = entry[2] if len(entry) > 2 and isinstance(entry[2], str) else None
-            token_id, logprob = _whole(row, "token id", entry[1]), _logprob(row, entry[0])
+            token_id, logprob = _whole(row.place, "token id", entry[1]), _logprob(row.place, entry[0])
             yield EngineToken(_document(row, document), position, token_id, logprob, None, None, text)
 
 
@@ -163,16 +170,16 @@ def _of_table(row: Row, rule: Ties | None) -> EngineToken:
             f"{row.place}: no {(missing or ['logprob'])[0]}; a token has doc_id, position, token_id, logprob, and "
             "rank or greater and ties"
         )
-    rank, greater, ties = (_count(row, values, name, 1 if name == "rank" else 0) for name in _COUNTS[:3])
+    rank, greater, ties = (_count(row.place, values, name, 1 if name == "rank" else 0) for name in _COUNTS[:3])
     if rank is not None and greater is None and ties is None:
         if rule not in (Ties.pessimistic, Ties.optimistic):
             raise RbpxError(f"{row.place}: a rank without a rule; give ties=pessimistic or ties=optimistic")
         greater, ties = (None, rank - 1) if rule is Ties.pessimistic else (rank - 1, None)
     return EngineToken(
-        doc_id=_whole(row, "doc_id", found["doc_id"]),
-        position=_whole(row, "position", found["position"]),
-        token_id=_whole(row, "token_id", found["token_id"]),
-        logprob=_logprob(row, values["logprob"]),
+        doc_id=_whole(row.place, "doc_id", found["doc_id"]),
+        position=_whole(row.place, "position", found["position"]),
+        token_id=_whole(row.place, "token_id", found["token_id"]),
+        logprob=_logprob(row.place, values["logprob"]),
         greater=greater,
         ties=ties,
     )
@@ -180,29 +187,29 @@ def _of_table(row: Row, rule: Ties | None) -> EngineToken:
 
 def _document(row: Row, document: int) -> int:
     own = row.values.get("doc_id")
-    return document if own is None else _whole(row, "doc_id", own)
+    return document if own is None else _whole(row.place, "doc_id", own)
 
 
-def _count(row: Row, values: Mapping[str, Any], name: str, least: int = 0) -> int | None:
+def _count(place: str, values: Mapping[str, Any], name: str, least: int = 0) -> int | None:
     value = values.get(name)
-    return None if value in (None, "") else _whole(row, name, value, least)
+    return None if value in (None, "") else _whole(place, name, value, least)
 
 
-def _whole(row: Row, name: str, value: Any, least: int = 0) -> int:
+def _whole(place: str, name: str, value: Any, least: int = 0) -> int:
     try:
         number = float(value) if not isinstance(value, bool) else -1.0
         if number == int(number) and least <= number < 2**31:
             return int(number)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise RbpxError(f"{row.place}: {name} {value!r} is not a whole number from {least}")
+    raise RbpxError(f"{place}: {name} {value!r} is not a whole number from {least}")
 
 
-def _logprob(row: Row, value: Any) -> float:
+def _logprob(place: str, value: Any) -> float:
     try:
         number = float(value) if not isinstance(value, bool) else 1.0
     except (TypeError, ValueError):
         number = 1.0
     if not -1e30 < number <= 1e-3:
-        raise RbpxError(f"{row.place}: logprob {value!r} is not the logarithm of a probability")
+        raise RbpxError(f"{place}: logprob {value!r} is not the logarithm of a probability")
     return min(number, 0.0)

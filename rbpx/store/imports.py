@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from filelock import FileLock
 
-from rbpx.config.imports import ImportConfig
+from rbpx.config.imports import ImportConfig, ImportRequest
+from rbpx.config.protocol import HARNESS
 from rbpx.errors import RbpxError
-from rbpx.files.column_table import ColumnTable, read_columns
+from rbpx.files.column_table import Column, ColumnTable, read_columns
 from rbpx.files.columns import Columns, match_columns
 from rbpx.files.long_table import is_long, long_columns, widened
 from rbpx.files.row_digest import digest_of_rows
 from rbpx.store.contradictions import codes, not_stored
+from rbpx.store.harness_samples import Scored, is_of_harness, read_samples
 from rbpx.store.import_preview import preview
 from rbpx.store.integrity import file_fault, is_copy, read_whole, sound_files, trust
 from rbpx.store.observation_ids import run_ids
@@ -64,6 +66,39 @@ def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = 
         MeasureError: the store cannot be written.
     """
     table = read_columns(path, lambda names: _check_header(names, path, config))
+    return _import_table(store, table, path, config, dry_run)
+
+
+def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Imported, Scored]:
+    """Bring the samples that lm-evaluation-harness logged of one model on one task into the store, as one observation.
+
+    Returns:
+        What it brought, and the scores.
+
+    Raises:
+        RbpxError: the request lacks a name, or as in `read_samples` and `import_file`.
+        MeasureError: the store cannot be written.
+    """
+    scored = read_samples(path, (request.columns or {}).get("accuracy"))
+    names = {name: getattr(request, name) for name in ("source", "family", "size", "S")}
+    names["dataset"] = request.dataset or scored.task
+    missing = [f"{name}=" for name, value in names.items() if value is None]
+    if missing:
+        raise RbpxError(
+            f"import samples needs {', '.join(missing)}: source=lm_eval family=NAME size=7b S=6500000000 (dataset= "
+            "where the file is not named samples_TASK_TIME.jsonl)"
+        )
+    row = {**names, "protocol": request.protocol or HARNESS}
+    for name in ("accuracy", "accuracy_stderr", "bits_per_byte", "bits_per_byte_stderr"):
+        row[name] = getattr(scored, name)
+    columns = {name: Column(np.zeros(1, np.int64), [value]) for name, value in row.items() if value is not None}
+    del columns["source"]
+    table = ColumnTable(path, scored.sha256, columns, np.array([1]), None)
+    named = replace(request, columns=None, dataset=None, family=None, protocol=None)
+    return _import_table(store, table, path, named, request.dry_run), scored
+
+
+def _import_table(store: Store, table: ColumnTable, path: Path, config: ImportConfig, dry_run: bool) -> Imported:
     columns, table = _matched(table, path, config)
     read = read_observations(table, columns, config)
     if dry_run:
@@ -101,6 +136,10 @@ def _matched(table: ColumnTable, path: Path, config: ImportConfig) -> tuple[Colu
 
 def _check_header(names: Sequence[str], path: Path, config: ImportConfig) -> None:
     """Refuse columns that lack something before the rows are read; what a long table has is seen in its rows."""
+    if is_of_harness(names):
+        raise RbpxError(
+            f"{path} has the samples of lm-evaluation-harness; type python -m rbpx import samples FILE source=NAME"
+        )
     chosen = dict(config.columns or {})
     if not is_long(long_columns(list(names), chosen)):
         _columns(names, chosen, path, config)

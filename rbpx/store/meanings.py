@@ -64,7 +64,7 @@ COLUMNS: Final = {
     "domain": "what the category belongs to; null where it belongs to none",
     "dtype": "precision of weights and activations, with what weights are rounded to: float32, float32-int8; logits "
     "are float32 in each",
-    "engine": "what computed the logprobs of a run whose tokens were imported, such as vllm; null where rbpx did",
+    "engine": "what measured a run, or computed the logprobs of imported tokens, such as vllm; null where rbpx did",
     "engine_version": "of that engine; null where rbpx measured",
     "error": "the reason, in one line",
     "family": "family of models",

@@ -57,7 +57,7 @@ ASKED = {
     "calibrate": "calibrate", "a": "a", "doc": "doc", "base": "base", "register": "register",
     "chosen_features": "features", "names_features": "features", "sizes_held_out": "features", "n_averaged": "last",
     "drop": "drop", "smooth": "drop", "point_of_anchor": "drop", "ends_of_sigmoid": "drop", "starts_of_sigmoid": "drop",
-    "chance": "chance",
+    "chance": "chance", "tolerance": "tolerance",
 }  # fmt: skip
 
 

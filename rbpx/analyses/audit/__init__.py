@@ -12,6 +12,10 @@ cross-entropy and the exponents of their laws change, with intervals from docume
 together. Model, tokenizer and text must be those of the run. device= and tokens_per_batch= may
 differ from the original. Nothing is written.
 
+A run of another engine (engine=vllm) is compared with rbpx's float32 on the same tokens, and refused, with exit
+status 1, where it is more than tolerance=2 times as far from it as rbpx's own run in its dtype, or, in float32,
+as two runs may be: in the share of tokens of another rank, or in the largest difference of a log-probability.
+
 Runs that were measured in float32 by the same versions on the same kind of device could not come out otherwise and
 are left out; dtype=float32 measures them all the same, and the table says whether they come out as they were, up
 to rounding. dtype= narrows to runs of that dtype.""",
@@ -30,6 +34,7 @@ to rounding. dtype= narrows to runs of that dtype.""",
         "limit",
         "dtype",
         "device",
+        "tolerance",
         "resamples",
     ),
 )

@@ -4,7 +4,7 @@ RBP_k, cross-entropy and the exponents of their laws are taken of the same docum
 are resampled together. Shapes: B resamples, D documents measured again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from rbpx.analyses.audit.rank_changes import Moves, count_moves
+from rbpx.analyses.audit.rank_changes import Allowance, Moves, count_moves
 from rbpx.config.options import Dtype
 from rbpx.config.request import Request
 from rbpx.errors import MeasureError
@@ -30,16 +30,26 @@ _LAWS: Final = ("rbp", "cross_entropy")
 
 @dataclass(frozen=True, eq=False)
 class RunAudit:
-    """One run against itself in float32: what moved, and the shift of RBP at each k and of cross-entropy (nats)."""
+    """One run against itself in float32: what moved, and the shift of RBP at each k and of cross-entropy (nats).
+
+    Attributes:
+        allowed: how far the run of another engine may be from it; None for a run of rbpx.
+    """
 
     run: Run
     moves: Moves
     rbp: dict[int, Shift]
     cross_entropy_nats: Shift
+    allowed: Allowance | None = None
 
     @property
     def is_same(self) -> bool | None:
-        """Whether a float32 run came out the same; None for another dtype, which is not expected to."""
+        """Whether an engine is within what it is allowed, or a float32 run of rbpx came out the same.
+
+        None for another dtype of rbpx, which is not expected to.
+        """
+        if self.allowed is not None:
+            return self.allowed.holds(self.moves)
         return self.moves.is_same if self.run.dtype == Dtype.float32.value else None
 
 
@@ -84,7 +94,13 @@ def pair_ranks(
     return pairs
 
 
-def analyse(measured: Sequence[tuple[Run, pa.Table]], group: Group, doc_ids: Sequence[int], request: Request) -> Audit:
+def analyse(
+    measured: Sequence[tuple[Run, pa.Table]],
+    group: Group,
+    doc_ids: Sequence[int],
+    request: Request,
+    allowed: Mapping[str, Allowance] | None = None,
+) -> Audit:
     """Compare the runs that were measured again, and the laws through them.
 
     Args:
@@ -92,6 +108,7 @@ def analyse(measured: Sequence[tuple[Run, pa.Table]], group: Group, doc_ids: Seq
         group: as selected from the store.
         doc_ids: the documents that were measured again.
         request: k, resamples, seed.
+        allowed: by run_id, how far a run of another engine may be from float32.
     """
     place = {doc_id: at for at, doc_id in enumerate(doc_ids)}
     sampled = _sampled(group, measured, len(doc_ids))
@@ -106,7 +123,7 @@ def analyse(measured: Sequence[tuple[Run, pa.Table]], group: Group, doc_ids: Seq
             side_evidence.append(weigh(table, weights_BD, k_grid, run.vocab_size or 0, _LAWS))
     stored, again = evidence.values()
     runs = [
-        _compare(run, pairs, one, other, k_grid, len(doc_ids))
+        replace(_compare(run, pairs, one, other, k_grid, len(doc_ids)), allowed=(allowed or {}).get(run.run_id))
         for (run, pairs), one, other in zip(measured, stored, again, strict=True)
     ]
     points = [size_points(sampled, side, request, k_grid, _LAWS) for side in (stored, again)]
@@ -139,6 +156,10 @@ def records(audit: Audit) -> list[Record]:
         of_run = {"size": each.run.size, "run_id": each.run.run_id, "S": each.run.non_embedding_params}
         of_run |= {name: value for name, value in asdict(each.moves).items() if not isinstance(value, dict)}
         of_run["is_same"] = each.is_same
+        of_run |= {
+            "allowed_share": None if each.allowed is None else each.allowed.share,
+            "allowed_nats": None if each.allowed is None else each.allowed.nats,
+        }
         shifts = [("rbp", k, shifted) for k, shifted in each.rbp.items()]
         for law, k, shifted in [*shifts, ("cross_entropy", None, each.cross_entropy_nats)]:
             crossed = {} if k is None else {"n_lost": each.moves.n_lost[k], "n_gained": each.moves.n_gained[k]}

@@ -19,6 +19,23 @@ SAME_NATS: Final = 1e-4  # a log-probability may move by
 
 
 @dataclass(frozen=True)
+class Allowance:
+    """How far a measurement may be from another.
+
+    Attributes:
+        share: of its tokens may change.
+        nats: that a log-probability may move by.
+    """
+
+    share: float
+    nats: float
+
+    def holds(self, moves: "Moves") -> bool:
+        """Whether a measurement is within it."""
+        return moves.n_changed <= self.share * moves.n_tokens and moves.largest_logprob_move <= self.nats
+
+
+@dataclass(frozen=True)
 class Moves:
     """How the tokens of one run moved when they were measured again.
 
@@ -45,7 +62,27 @@ class Moves:
     @property
     def is_same(self) -> bool:
         """Whether two measurements agree up to rounding: 1 token in 1,000 changed, logprob by 1e-4 at most."""
-        return self.n_changed <= SAME_SHARE * self.n_tokens and self.largest_logprob_move <= SAME_NATS
+        return Allowance(SAME_SHARE, SAME_NATS).holds(self)
+
+    @property
+    def share_changed(self) -> float:
+        """The share of the tokens that changed."""
+        return self.n_changed / self.n_tokens
+
+
+def engine_allowance(own: Moves | None, tolerance: float) -> Allowance:
+    """How far the run of another engine may be from float32.
+
+    Two right implementations in one precision round independently, so they are about as far from float32 as each other.
+
+    Args:
+        own: what the engine's precision moves in a run of rbpx; None for float32, where it is what two runs may differ
+            by.
+        tolerance: how many times as much is allowed.
+    """
+    share = SAME_SHARE if own is None else max(SAME_SHARE, own.share_changed)
+    nats = SAME_NATS if own is None else max(SAME_NATS, own.largest_logprob_move)
+    return Allowance(tolerance * share, tolerance * nats)
 
 
 def count_moves(pairs: pa.Table, k_grid: Sequence[int]) -> Moves:

@@ -1,22 +1,28 @@
 -- How the tokens of some documents of one run stand to the same tokens measured again (the rows given): for each document
--- each pair of ranks. A token that only one of the two has stands alone, the other rank NULL.
+-- each pair of ranks. A token that only one of the two has stands alone, the other rank NULL. Where an engine did not tell
+-- ties apart, a token changes if its rank does.
 -- $run_id VARCHAR; $doc_ids INTEGER[]; $ties VARCHAR (pessimistic, optimistic, mid).
 -- returns: doc_id, rank, rank_again, n_tokens, n_changed (of which greater or ties differ), sum_logprob,
 --          sum_logprob_again (nats), largest_logprob_move (nats, absolute)
 WITH stored AS (
-    SELECT doc_id, position, token_id, greater, ties, logprob::DOUBLE AS logprob
+    SELECT doc_id, position, token_id, greater, ties, logprob::DOUBLE AS logprob, TRUE AS is_there
     FROM tokens
     WHERE run_id = $run_id AND list_contains($doc_ids, doc_id)
 ),
 again AS (
-    SELECT doc_id, position, token_id, greater, ties, logprob::DOUBLE AS logprob
+    SELECT doc_id, position, token_id, greater, ties, logprob::DOUBLE AS logprob, TRUE AS is_there
     FROM given
 )
 SELECT
     doc_id,
-    CASE WHEN s.greater IS NOT NULL THEN rank_under(s.greater, s.ties, $ties)::DOUBLE END AS rank,
-    CASE WHEN a.greater IS NOT NULL THEN rank_under(a.greater, a.ties, $ties)::DOUBLE END AS rank_again,
-    count(*) AS n_tokens, count(*) FILTER (WHERE s.greater <> a.greater OR s.ties <> a.ties) AS n_changed,
+    CASE WHEN s.is_there THEN rank_under(s.greater, s.ties, $ties)::DOUBLE END AS rank,
+    CASE WHEN a.is_there THEN rank_under(a.greater, a.ties, $ties)::DOUBLE END AS rank_again,
+    count(*) AS n_tokens,
+    count(*) FILTER (WHERE CASE
+        WHEN s.greater IS NULL THEN s.ties <> a.greater + a.ties
+        WHEN s.ties IS NULL THEN s.greater <> a.greater
+        ELSE s.greater <> a.greater OR s.ties <> a.ties
+    END) AS n_changed,
     sum(s.logprob) AS sum_logprob, sum(a.logprob) AS sum_logprob_again,
     max(abs(a.logprob - s.logprob)) AS largest_logprob_move
 FROM stored AS s

@@ -42,7 +42,8 @@ def show(results: Sequence[Audit]) -> None:
         f"Changed: tokens whose number of greater or of equal logits differs; moved: those whose rank differs, ties "
         f"{rules}; by, largest: the median and the largest change, in ranks; nats: the largest difference of a "
         "log-probability. Same: a second measurement in float32 agrees, with at most 1 token in 1,000 changed and "
-        "differences up to 0.0001 nats. Differences are float32 minus stored, on the same documents; * where the 95 % "
+        f"differences up to 0.0001 nats{_of_engines(told)}. "
+        "Differences are float32 minus stored, on the same documents; * where the 95 % "
         f"interval over documents (in --format json, with what was lost and gained) excludes 0; {UNKNOWN} where no "
         "document differs. Intervals of alpha are over documents and models.",
         soft_wrap=True,
@@ -52,6 +53,16 @@ def show(results: Sequence[Audit]) -> None:
         screen.print(f"{status_name(Status.no_variation)}: no rank crossed k, so nothing shifts.", soft_wrap=True)
     for line in remedies(statuses - {Status.no_variation}):
         screen.print(line, soft_wrap=True)
+
+
+def _of_engines(audits: Sequence[Audit]) -> str:
+    """What `same` means for other engines, where there are any."""
+    if not any(each.allowed is not None for audit in audits for each in audit.runs):
+        return ""
+    return (
+        "; an engine's run, that it is no further from rbpx's float32 than tolerance= times as much, or, in 16 bits, "
+        "than that many times as far as rbpx's own run in that precision"
+    )
 
 
 def _is_unmoved(audit: Audit) -> bool:

@@ -29,11 +29,14 @@ assumed. Every row is checked; an invalid one is reported with its line, and the
 says what would come in. Analyses select imported rows with source=NAME and the tie rule they came with.
 
 `import tokens FILE` brings rows of another engine into `tokens` as a run: doc_id, position, token_id, logprob, and rank
-(ties= is its rule) or greater and ties; or what vLLM and SGLang return for the logprobs of prompts.""",
+(ties= is its rule) or greater and ties; or what vLLM and SGLang return for the logprobs of prompts.
+`import samples FILE` brings the samples that lm-evaluation-harness logs of a task (--log_samples): accuracy (acc, or
+columns='{accuracy: acc_norm}') and bits per byte of the right targets, as one observation.""",
     examples=(
         "python -m rbpx import FILE.csv source=NAME ties=optimistic family=gpt2 dataset=wikipedia",
         "python -m rbpx import FILE.csv source=NAME family=mine dataset=c4 columns='{S: params, D: tokens}' --dry-run",
         "python -m rbpx fit source=NAME ties=optimistic",
+        "python -m rbpx import samples samples_arc_easy_TIME.jsonl source=NAME family=mine size=7b S=6500000000",
         "python -m rbpx import tokens FILE.jsonl engine=vllm engine_version=0.11.0 family=mine size=7b S=6.5e9 ...",
     ),
     primary="import",
@@ -50,6 +53,9 @@ def start(job: Job) -> None:
     request = job.request
     if job.words[:1] == ("tokens",):
         _import_tokens(job.words[1:], request)
+        return
+    if job.words[:1] == ("samples",):
+        _import_samples(job.words[1:], request)
         return
     files = [*job.words, *([] if request.file is None else [request.file])]
     if len(files) != 1:
@@ -85,6 +91,29 @@ def _import_tokens(files: "Sequence[str]", request: "ImportRequest") -> None:
         return
     already = "" if run.is_new else " (it was there already)"
     print(f"imported {told} into {store.name} as run {run.run_id}{already}: {run.told}", file=sys.stderr)
+    refresh_index(store)
+
+
+def _import_samples(files: "Sequence[str]", request: "ImportRequest") -> None:
+    """Bring the samples of one task into the store, as an observation."""
+    from rbpx.store.imports import import_samples
+    from rbpx.store.index import refresh_index
+    from rbpx.store.remote import own_store
+
+    if len(files) != 1:
+        raise RbpxError(
+            f"import samples takes one file, got {len(files)}: python -m rbpx import samples FILE source=NAME"
+        )
+    store = own_store(request.store)
+    imported, scored = import_samples(store, Path(files[0]).expanduser(), request)
+    told = [f"{scored.metric} {scored.accuracy:.4f}"] if scored.accuracy is not None else []
+    told += [f"{scored.bits_per_byte:.4f} bits a byte"] if scored.bits_per_byte is not None else []
+    items = f"{number_of(scored.n_items, 'item')}: {', '.join(told)}"
+    if request.dry_run:
+        _preview(imported, request, files[0])
+        return
+    _report(imported, store, request, files[0])
+    print(f"of {items}; sums and greedy flags tell no ranks, so there are no tokens of it", file=sys.stderr)
     refresh_index(store)
 
 

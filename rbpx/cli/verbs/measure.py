@@ -28,7 +28,7 @@ prints the lines.""",
         "python -m rbpx measure -m model=gpt2,pythia dataset=wikipedia,c4 shard=3/16",
     ),
     primary="measure",
-    keys=(*GRID_KEYS, *RARE_GRID_KEYS, "best", "shard"),
+    keys=(*GRID_KEYS, *RARE_GRID_KEYS, "engine", "best", "shard"),
 )
 
 

@@ -124,15 +124,16 @@ def _plan(
     run = next((run for run in runs if run["run_id"] == cell_state.run_id), None)
     if run is not None:
         time_s, time_from = run["wall_s"], "measured"
-    elif throughput is not None and n_flops is not None:
+    elif throughput is not None and n_flops is not None and cell.engine is None:
         time_s, time_from = n_flops / throughput.flops_per_s, throughput.source
     else:
         time_s, time_from = None, None
     peaks_mib, fits, weights_mib = None, None, local.weights_mib
-    if architecture is not None:
+    if architecture is not None and cell.engine is None:  # else it takes the memory and the time of another machine
         peaks_mib = _peaks_mib(architecture, request, windowing, documents, weights_mib, free)
         fits = what_fits(cell.dtype, peaks_mib, architecture.weights_mib(cell.dtype), free)
-        weights_mib = architecture.weights_mib(cell.dtype) if weights_mib is None else weights_mib
+    if architecture is not None and weights_mib is None:
+        weights_mib = architecture.weights_mib(cell.dtype)
     return Planned(
         cell_state=cell_state,
         non_embedding_params=cell.non_embedding_params

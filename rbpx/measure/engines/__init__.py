@@ -1,0 +1,1 @@
+"""Engines that measure in place of rbpx."""

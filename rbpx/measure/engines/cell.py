@@ -1,0 +1,153 @@
+"""Measure one cell by another engine: cut its text here, ask a server for its tokens, write the run.
+
+The texts, windows and scored positions are those of rbpx, so its run stands beside that of rbpx token by token.
+"""
+
+import time
+from pathlib import Path
+
+from rbpx.config.engine import EngineConfig
+from rbpx.config.grid import Cell
+from rbpx.data.hub_texts import Sample
+from rbpx.errors import MeasureError, RbpxError
+from rbpx.files.digest import digest
+from rbpx.measure.cell import Begin, cell_record, check_size, scored_windows, versions
+from rbpx.measure.engines.rows import engine_columns
+from rbpx.measure.engines.server import ServedModel, Server
+from rbpx.measure.protocol import ResolvedProtocol, resolve_described
+from rbpx.measure.run_tables import cross_entropy_nats, run_tables, text_facts, vocab_table
+from rbpx.models.described import DescribedModel, describe_model
+from rbpx.store import schema
+from rbpx.store.store import Record, Store, now
+
+__all__ = ["measure_by_engine"]
+
+
+def measure_by_engine(
+    cell: Cell,
+    engine: EngineConfig,
+    sample: Sample,
+    store: Store,
+    tokens_per_request: int,
+    config: Record,
+    begin: Begin,
+) -> Record:
+    """Measure one cell that the store does not hold yet, and return the record that links it to its run.
+
+    A run's identity is that of one of rbpx, with the engine and its version; where the weights are not here, with the
+    model's name and commit in their place.
+
+    Args:
+        cell: the cell.
+        engine: the server.
+        sample: the documents of its dataset.
+        store: where the run is written, whole or not at all.
+        tokens_per_request: tokens that are sent at once.
+        config: the whole request, stored with the run.
+        begin: as in `measure_cell`.
+
+    Raises:
+        RbpxError: the model or its tokenizer does not match the request, or its family's file.
+        MeasureError: the server fails, serves another model or version, or reads less than a window.
+    """
+    started_at = now()
+    server = Server(engine)
+    version = server.version()
+    if engine.version not in (None, version):
+        raise MeasureError(
+            f"engine={engine.name} at {engine.root} is version {version}, not engine.version={engine.version}; start "
+            "that one, or drop the key"
+        )
+    described = describe_model(cell.model, cell.revision, store.root / "hashes.json", cell.pickled)
+    check_size(cell, described.non_embedding_params)
+    served = _served(server, engine, cell, described)
+    protocol = resolve_described(cell, described)
+    windows = scored_windows(cell, protocol.windows(sample.documents), sample.documents)
+    longest = max(len(window.ids) for window in windows if window.n_scored)
+    if served.context is not None and longest >= served.context:
+        raise MeasureError(
+            f"engine={engine.name} at {engine.root} reads {served.context:,} tokens, of which the last is one that it "
+            f"generates, and a window has {longest:,}; start it with --max-model-len {longest + 1}, or give "
+            f"protocol.window={protocol.window - (longest + 1 - served.context)}"
+        )
+    weights = described.weights_hash or [cell.model, cell.revision, described.commit]
+    identity = [schema.FORMAT, engine.name, version, weights, described.tokenizer_hash, cell.text_hash, cell.protocol]
+    run_id = digest([*identity, protocol.window, cell.dtype, *protocol.departures()])
+    tables = facts = None
+    if not store.has_run(run_id):
+        advance = begin(sum(window.n_scored for window in windows))
+        wall_from = time.monotonic()
+        columns = engine_columns(server, served.name, windows, described.vocab_size, tokens_per_request, advance)
+        wall_s = time.monotonic() - wall_from
+        facts = {
+            **_facts(cell, protocol),
+            **text_facts(windows, sample.documents),
+            "run_id": run_id,
+            "cross_entropy_nats": cross_entropy_nats(columns, sample.documents),
+            "engine": engine.name,
+            "engine_version": version,
+            "device": f"{engine.name} {version}",
+            "n_processes": 1,
+            "tokens_per_s": len(columns["doc_id"]) / wall_s,
+            "wall_s": wall_s,
+            "started_at": started_at,
+            "versions": versions() | {engine.name: version},
+        }
+        tables = run_tables(run_id, columns, windows, sample.documents, cell.protocol)
+    record = cell_record(cell, run_id, described.commit, sample.commit, started_at, config)
+    try:
+        if not store.has_vocab(described.tokenizer_hash):
+            store.write_vocab(described.tokenizer_hash, vocab_table(described.tokenizer, described.tokenizer_hash))
+        if facts is not None and tables is not None:
+            store.write_run(run_id, facts, tables)
+        store.write_record("cells", cell.key, record)
+        store.drop_record("failures", cell.failure_key)
+    except MeasureError:
+        raise
+    except RbpxError as problem:
+        raise MeasureError(str(problem)) from None
+    return record
+
+
+def _facts(cell: Cell, protocol: ResolvedProtocol[DescribedModel]) -> Record:
+    """What a run's manifest says of its protocol and its model."""
+    described = protocol.loaded
+    return {
+        "protocol": cell.protocol,
+        "window": protocol.window,
+        "stride": protocol.stride,
+        "padding": protocol.padding.value,
+        "bos": protocol.bos.value,
+        "dtype": cell.precision,
+        "non_embedding_params": described.non_embedding_params,
+        "total_params": described.total_params,
+        "vocab_size": described.vocab_size,
+        "text_hash": cell.text_hash,
+        "tokenizer_hash": described.tokenizer_hash,
+        "weights_hash": described.weights_hash,
+    }
+
+
+def _served(server: Server, engine: EngineConfig, cell: Cell, described: DescribedModel) -> ServedModel:
+    """The model of a cell among those that the server has: by the name that is given, else by its id or its folder.
+
+    Raises:
+        MeasureError: it serves others.
+    """
+    models = server.models()
+    for model in models:
+        if engine.model is not None and model.name == engine.model:
+            return model
+        if engine.model is None and (cell.model in (model.name, model.root) or _is_folder(model.root, described)):
+            return model
+    names = ", ".join(model.name for model in models) or "nothing"
+    asked = cell.model if engine.model is None else f"engine.model={engine.model}"
+    raise MeasureError(
+        f"engine={engine.name} at {engine.root} serves {names}, not {asked}; measure that size alone with size=, or "
+        "name the model as the server does with engine.model="
+    )
+
+
+def _is_folder(root: str | None, described: DescribedModel) -> bool:
+    """Whether a server on this machine loaded its model from the folder that is meant."""
+    return root is not None and described.commit is None and Path(root).expanduser().resolve() == described.folder

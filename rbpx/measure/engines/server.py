@@ -1,0 +1,133 @@
+"""A running server of vLLM, asked over HTTP: which version it is, which model it serves, what it makes of prompts.
+
+The server documents `GET /version`, `GET /v1/models` and `POST /v1/completions` with `prompt_logprobs` and
+`return_token_ids` (docs.vllm.ai, OpenAI-compatible server).
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http.client import HTTPException
+from typing import Any, Final
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from rbpx.config.engine import EngineConfig
+from rbpx.counts import number_of
+from rbpx.errors import MeasureError
+
+KEY_VARIABLE: Final = "VLLM_API_KEY"  # by which vLLM's own tools know a server's key
+_SHORT_S: Final = 10.0  # for an answer that takes no computing
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A model that a server has loaded.
+
+    Attributes:
+        name: under which it is asked for.
+        root: hub id or folder that it was loaded from; None where the server does not say.
+        context: tokens of prompt and answer together, at most; None where the server does not say.
+    """
+
+    name: str
+    root: str | None
+    context: int | None
+
+
+class Server:
+    """A server at the address of an engine's configuration; each question is one request."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        """Nothing is asked yet."""
+        self._config = config
+
+    def version(self) -> str:
+        """The version of its engine.
+
+        Raises:
+            MeasureError: the server does not answer, or with something else; of each method.
+        """
+        answer = self._ask("/version", None, _SHORT_S)
+        version = answer.get("version")
+        if not isinstance(version, str) or not version:
+            raise self._failed("does not say its version")
+        return version
+
+    def models(self) -> list[ServedModel]:
+        """The models that it serves."""
+        listed = self._ask("/v1/models", None, _SHORT_S).get("data")
+        if not isinstance(listed, list) or not all(isinstance(each, dict) and "id" in each for each in listed):
+            raise self._failed("does not list its models")
+        return [ServedModel(str(each["id"]), each.get("root"), each.get("max_model_len")) for each in listed]
+
+    def prompt_logprobs(self, model: str, prompts: Sequence[list[int]]) -> list[dict[str, Any]]:
+        """What it tells of the tokens of each prompt: `prompt_logprobs` and `prompt_token_ids`, as they came."""
+        asked = {
+            "model": model,
+            "prompt": list(prompts),
+            "max_tokens": 1,  # vLLM generates at least one
+            "temperature": 0.0,
+            "prompt_logprobs": 0,  # of the prompt's own tokens alone
+            "return_token_ids": True,
+        }
+        choices = self._ask("/v1/completions", asked, self._config.timeout_s).get("choices")
+        if not isinstance(choices, list) or len(choices) != len(prompts):
+            n_answers = len(choices) if isinstance(choices, list) else 0
+            raise self._failed(f"gives {number_of(n_answers, 'answer')} to {number_of(len(prompts), 'prompt')}")
+        by_index = {choice.get("index"): choice for choice in choices if isinstance(choice, dict)}
+        if sorted(by_index, key=str) != sorted(range(len(prompts)), key=str):
+            raise self._failed("does not say which answer is of which prompt")
+        return [by_index[at] for at in range(len(prompts))]
+
+    def _ask(self, path: str, body: object | None, timeout_s: float) -> dict[str, Any]:
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        if os.environ.get(KEY_VARIABLE):
+            headers["Authorization"] = f"Bearer {os.environ[KEY_VARIABLE]}"
+        data = None if body is None else json.dumps(body).encode()
+        request = Request(self._config.root + path, data, headers)
+        try:
+            with urlopen(request, timeout=timeout_s) as response:
+                raw = response.read()
+        except HTTPError as problem:
+            with problem:
+                raise self._failed(f"answers {path} with {problem.code}: {_said(problem)}") from None
+        except TimeoutError:
+            raise self._failed(f"gave no answer to {path} in {timeout_s:g} s", "raise engine.timeout_s") from None
+        except (OSError, HTTPException) as problem:  # it refuses, hangs up, cannot be found
+            reason = getattr(problem, "reason", problem)
+            if isinstance(reason, TimeoutError):
+                raise self._failed(f"gave no answer to {path} in {timeout_s:g} s", "raise engine.timeout_s") from None
+            raise self._failed(f"does not answer {path} ({_line(reason)})") from None
+        try:
+            answer = json.loads(raw)
+        except (ValueError, RecursionError):
+            raise self._failed(
+                f"answers {path} with what is no JSON: {_line(raw[:80].decode(errors='replace'))}"
+            ) from None
+        if not isinstance(answer, dict):
+            raise self._failed(f"answers {path} with no JSON object")
+        return answer
+
+    def _failed(self, what: str, remedy: str = "look at its log, and type the same again") -> MeasureError:
+        return MeasureError(f"engine={self._config.name} at {self._config.root} {what}; {remedy}")
+
+
+def _said(problem: HTTPError) -> str:
+    """The message of an error, {"error": {"message": ...}} in vLLM, else the beginning of what came."""
+    try:
+        raw = problem.read(4096).decode(errors="replace")
+    except (OSError, HTTPException):
+        return str(problem.reason)
+    try:
+        told = json.loads(raw)
+        error = told.get("error", told)
+        message = error.get("message") if isinstance(error, dict) else error
+    except (ValueError, AttributeError, RecursionError):
+        message = raw
+    return _line(message or problem.reason)
+
+
+def _line(problem: object) -> str:
+    return (" ".join(str(problem).split()) or type(problem).__name__)[:200]

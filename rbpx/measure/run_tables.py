@@ -1,0 +1,107 @@
+"""The tables of a run: its scored tokens and the windows that they stand in, as the relations of the store."""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from rbpx.config.protocol import HARNESS
+from rbpx.data.corpus import Document
+from rbpx.data.windows import Window
+from rbpx.store import schema
+from rbpx.store.store import Record
+
+Columns = Mapping[str, Any]
+"""Of the scored tokens, in order of (doc_id, position): arrays of numpy, or of Arrow where counts are not told."""
+
+
+def text_facts(windows: Sequence[Window], documents: Sequence[Document]) -> Record:
+    """What a run's manifest says of its text, wrong choices left out: documents, tokens, bytes."""
+    true_ids = {document.doc_id for document in documents if document.is_true}
+    true_windows = [window for window in windows if window.doc_id in true_ids]
+    scored = {window.doc_id for window in true_windows if window.n_scored}
+    return {
+        "n_documents": len(scored),
+        "n_skipped": len(true_ids) - len(scored),
+        "n_tokens": sum(window.n_scored for window in true_windows),
+        "n_bytes": sum(window.n_bytes for window in true_windows if window.doc_id in scored),
+        "n_bytes_scored": sum(window.n_bytes_scored for window in true_windows),
+    }
+
+
+def cross_entropy_nats(columns: Columns, documents: Sequence[Document]) -> float:
+    """The mean over scored tokens of texts, targets and right choices."""
+    logprob_N = np.asarray(columns["logprob"])[_is_true(columns, documents)]
+    return -float(logprob_N.mean(dtype=np.float64))
+
+
+def _is_true(columns: Columns, documents: Sequence[Document]) -> npt.NDArray[np.bool_]:
+    """Which scored tokens are of texts, targets and right choices."""
+    return np.asarray([document.is_true for document in documents])[_documents_of(columns, documents)]
+
+
+def _documents_of(columns: Columns, documents: Sequence[Document]) -> npt.NDArray[np.intp]:
+    """The place of the document of each scored token; documents are in the order of their ids."""
+    return np.searchsorted([document.doc_id for document in documents], np.asarray(columns["doc_id"]))
+
+
+def run_tables(
+    run_id: str, columns: Columns, windows: Sequence[Window], documents: Sequence[Document], protocol: str
+) -> dict[str, pa.Table]:
+    """The relations `tokens`, `rank_counts` and `documents` of a run."""
+    ids = pa.array([run_id], pa.string()).take(pa.array(np.zeros(len(columns["doc_id"]), np.int32)))
+    tokens = pa.table({"run_id": ids, **columns, **_places(windows)}, schema=schema.TOKENS)
+    in_float64 = tokens.set_column(6, "logprob", tokens["logprob"].cast(pa.float64()))
+    true = in_float64.filter(pa.array(_is_true(columns, documents)))
+    counts = true.group_by(["run_id", "greater", "ties"]).aggregate([("logprob", "count"), ("logprob", "sum")])
+    counts = counts.rename_columns(["run_id", "greater", "ties", "n_tokens", "sum_logprob"])
+    counts = counts.sort_by([("greater", "ascending"), ("ties", "ascending")]).cast(schema.RANK_COUNTS)
+    windows_by_document = [list(group) for _, group in groupby(windows, key=lambda w: w.doc_id)]
+    of_documents = {
+        "run_id": [run_id] * len(documents),
+        "doc_id": [d.doc_id for d in documents],
+        "source_id": [d.source_id for d in documents],
+        "n_bytes": [sum(w.n_bytes for w in ws) for ws in windows_by_document],
+        "n_tokens": [ws[-1].start + len(ws[-1].ids) - ws[0].start for ws in windows_by_document],
+        "n_scored": [sum(w.n_scored for w in ws) for ws in windows_by_document],
+        "n_bytes_scored": [sum(w.n_bytes_scored for w in ws) for ws in windows_by_document],
+    }
+    table = pa.table(of_documents, schema=schema.DOCUMENTS)
+    if documents[0].part is None and protocol == HARNESS:
+        n_words = [len(re.split(r"\s+", document.text)) for document in documents]  # as lm-evaluation-harness counts
+        table = table.append_column(schema.ITEMS_DOCUMENTS.field("n_words"), pa.array(n_words, pa.int32()))
+    if documents[0].part is not None:
+        table = _with_parts(table, documents, schema.ITEMS_DOCUMENTS)
+        tokens = _with_parts(tokens, documents, schema.ITEMS_TOKENS, _documents_of(columns, documents))
+    return {"tokens": tokens, "rank_counts": counts, "documents": table}
+
+
+def _with_parts(
+    table: pa.Table,
+    documents: Sequence[Document],
+    columns: pa.Schema,
+    places: npt.NDArray[np.intp] | None = None,
+) -> pa.Table:
+    """A table with what each document, or the document of each row, is of its item."""
+    for column in list(columns)[table.num_columns :]:
+        values = pa.array([getattr(document.part, column.name, None) for document in documents], column.type)
+        table = table.append_column(column, values if places is None else values.take(pa.array(places)))
+    return table
+
+
+def _places(windows: Sequence[Window]) -> dict[str, npt.NDArray[np.int32]]:
+    """Which bytes of its document each scored token stands for, in the order of the rows of `tokens`."""
+    begin_N, length_N = (np.concatenate(parts) for parts in zip(*(w.scored_bytes for w in windows), strict=True))
+    return {"first_byte": begin_N.astype(np.int32), "n_bytes": length_N.astype(np.int32)}
+
+
+def vocab_table(tokenizer: Any, tokenizer_hash: str) -> pa.Table:
+    """The texts of a tokenizer's ids, relation `vocab`."""
+    n_ids = len(tokenizer)
+    texts = tokenizer.batch_decode([[i] for i in range(n_ids)])
+    columns = {"tokenizer_hash": [tokenizer_hash] * n_ids, "token_id": list(range(n_ids)), "text": texts}
+    return pa.table(columns, schema=schema.VOCAB)

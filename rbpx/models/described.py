@@ -1,0 +1,78 @@
+"""What is known of a model without its weights: its tokenizer, its vocabulary, its sizes and its context.
+
+Enough to cut texts for a model that another engine runs; weights are neither downloaded nor read, but for their hash
+where they lie in a folder.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rbpx.errors import RbpxError
+from rbpx.models.architecture import read_architecture
+from rbpx.models.folder import hash_model
+from rbpx.models.hub import check_snapshot, fetch
+from rbpx.models.tokenizer import count_ids, hash_tokenizer, load_tokenizer
+
+
+@dataclass(frozen=True, eq=False)
+class DescribedModel:
+    """A causal language model as its configuration and its tokenizer describe it.
+
+    Attributes:
+        name: as requested.
+        folder: of its files on this machine.
+        tokenizer: its tokenizer.
+        vocab_size: V, rows that compete for a rank, those without a token included.
+        commit: the hub's commit, None for a folder.
+        context: longest input in tokens; None if it has no limit.
+        non_embedding_params: S.
+        total_params: all parameters.
+        weights_hash: of the configuration and the bytes of the weights; None where these are not here.
+        tokenizer_hash: of the vocabulary, the merges and the special tokens.
+    """
+
+    name: str
+    folder: Path
+    tokenizer: Any
+    vocab_size: int
+    commit: str | None
+    context: int | None
+    non_embedding_params: int
+    total_params: int
+    weights_hash: str | None
+    tokenizer_hash: str
+
+
+def describe_model(name: str, revision: str | None, cache: Path | None = None, pickled: bool = False) -> DescribedModel:
+    """Describe a model from a hub id, a folder or the package.
+
+    Args:
+        name: ORG/NAME, a folder, or `rbpx:` and a path inside the package.
+        revision: branch, tag or commit of a hub id.
+        cache: file that caches the hashes of large files.
+        pickled: whether a folder may hold its weights in a pickle.
+
+    Raises:
+        RbpxError: transformers cannot build its architecture, or its tokenizer does not fit.
+        MeasureError: the hub does not answer, or delivered corrupt files.
+    """
+    folder, commit = fetch(name, revision, pickled, weights=False)
+    check_snapshot(folder, name, pickled, cache, weights=False)
+    architecture = read_architecture(folder)
+    if architecture is None:
+        raise RbpxError(f"{name} has a config.json of which transformers builds no causal language model; check it")
+    tokenizer = load_tokenizer(folder, name)
+    count_ids(tokenizer, architecture.vocab_size, name)
+    return DescribedModel(
+        name=name,
+        folder=folder,
+        tokenizer=tokenizer,
+        vocab_size=architecture.vocab_size,
+        commit=commit,
+        context=architecture.context,
+        non_embedding_params=architecture.non_embedding_params,
+        total_params=architecture.total_params,
+        weights_hash=hash_model(folder, name, cache, pickled) if commit is None else None,
+        tokenizer_hash=hash_tokenizer(tokenizer),
+    )

@@ -1,0 +1,176 @@
+"""The samples that lm-evaluation-harness logs of one task: a file in, the scores of the model on its items out.
+
+`--log_samples` writes a row for each item: the requests (context and continuation of each choice), what the model gave
+each (summed nats and whether it is greedy), and the item's metrics. That is a sum for each target and no token's rank,
+so it becomes an observation, and never rows of `tokens`. Format of 0.4.13 (loggers/evaluation_tracker.py).
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.errors import RbpxError
+from rbpx.files.rows import Row, check_table, read_rows
+
+__all__ = ["Scored", "is_of_harness", "read_samples"]
+
+Floats = npt.NDArray[np.float64]
+
+_METRICS: Final = ("acc", "exact_match")  # which is the accuracy where none is named: the first that was logged
+_NAME: Final = re.compile(r"samples_(.+)_\d{4}-\d\d-\d\dT[\d.-]+")
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a file of samples says of a model.
+
+    Attributes:
+        sha256: of the file's bytes.
+        task: by the name of the file; None where that does not say it.
+        n_items: items of the task.
+        metric: which of those logged is the accuracy; None where none is.
+        accuracy: the mean of it over items.
+        accuracy_stderr: of that mean, as the harness gives it (n - 1).
+        bits_per_byte: of the right targets, all their bits over all their bytes; None where none is known.
+        bits_per_byte_stderr: of that ratio over items.
+    """
+
+    sha256: str
+    task: str | None
+    n_items: int
+    metric: str | None
+    accuracy: float | None
+    accuracy_stderr: float | None
+    bits_per_byte: float | None
+    bits_per_byte_stderr: float | None
+
+
+def is_of_harness(names: Sequence[str]) -> bool:
+    """Whether columns of these names are samples that lm-evaluation-harness logged."""
+    return {"arguments", "filtered_resps"} <= set(names)
+
+
+def read_samples(path: Path, metric: str | None = None) -> Scored:
+    """The scores that a file of samples gives.
+
+    Args:
+        path: samples_TASK_TIME.jsonl.
+        metric: which of those logged is the accuracy, as acc_norm; None is acc, else exact_match, if there is one.
+
+    Raises:
+        RbpxError: it is no such file, an item is there twice, or a value of the metric is no share.
+    """
+    check_table(path)
+    read = read_rows(path)
+    if not read.rows or not is_of_harness(read.columns):
+        raise RbpxError(f"{path} has no samples of lm-evaluation-harness; give a samples_*.jsonl of --log_samples")
+    _check_alone(read.rows)
+    named = _metric(read.rows[0], metric)
+    accuracy = accuracy_stderr = bits = bits_stderr = None
+    if named is not None:
+        accuracy, accuracy_stderr = _mean([_share(row, named) for row in read.rows])
+    targets = [_right_target(row) for row in read.rows]
+    known = [target for target in targets if target is not None]
+    if len(known) == len(targets):
+        bits, bits_stderr = _bits_per_byte(np.array(known, float))
+    if accuracy is None and bits is None:
+        raise RbpxError(
+            f"{path} logs neither an accuracy nor a likelihood; name a metric with columns='{{accuracy: ...}}'"
+        )
+    found = _NAME.match(path.name)
+    task = None if found is None else found[1]
+    return Scored(read.sha256, task, len(read.rows), named, accuracy, accuracy_stderr, bits, bits_stderr)
+
+
+def _check_alone(rows: Sequence[Row]) -> None:
+    """Refuse answers of several filters, and items that are there twice."""
+    filters = list(dict.fromkeys(str(row.values.get("filter")) for row in rows))
+    if len(filters) > 1:
+        raise RbpxError(f"{rows[0].path} has the answers of {len(filters)} filters ({', '.join(filters)}); keep one's")
+    seen: set[Any] = set()
+    for row in rows:
+        item = str(row.values.get("doc_id"))
+        if item in seen:
+            raise RbpxError(f"{row.place}: item {item} is there twice; give the samples of one evaluation")
+        seen.add(item)
+
+
+def _metric(row: Row, asked: str | None) -> str | None:
+    """The metric that is the accuracy."""
+    logged = row.values.get("metrics")
+    logged = [str(name) for name in logged] if isinstance(logged, list) else []
+    if asked is not None and asked not in logged:
+        raise RbpxError(f"{row.path} logs no metric {asked}; it has: {', '.join(logged) or 'none'}")
+    return asked or next((name for name in _METRICS if name in logged), None)
+
+
+def _share(row: Row, metric: str) -> float:
+    value = row.values.get(metric)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise RbpxError(f"{row.place}: {metric} {value!r} is not a share in [0, 1]; name another metric")
+    return float(value)
+
+
+def _right_target(row: Row) -> tuple[float, int] | None:
+    """Nats and bytes of the target that is right; None where answers are text, or it is not told which is right."""
+    requests, answers = row.values.get("arguments"), row.values.get("filtered_resps")
+    if not isinstance(requests, dict) or not isinstance(answers, list) or len(requests) != len(answers):
+        raise RbpxError(f"{row.place}: its arguments and filtered_resps do not belong together")
+    texts = [[str(part) for part in request.values()] for request in requests.values() if isinstance(request, dict)]
+    if len(texts) != len(answers) or not texts or not texts[0]:
+        raise RbpxError(f"{row.place}: its arguments are not gen_args_0, gen_args_1, ... of arg_0, arg_1, ...")
+    which = 0 if len(answers) == 1 else _right_choice(row, [text[-1] for text in texts])
+    if which is None:
+        return None
+    answer = answers[which]
+    if isinstance(answer, list) and len(answer) == 2 and len(texts[which]) == 2:
+        context, target = texts[which]
+        target = context[len(context.rstrip()) :] + target  # as the harness moves the white space between them
+        loglikelihood = answer[0]
+    elif not isinstance(answer, list) and len(texts[which]) == 1:  # of a whole text
+        loglikelihood, target = answer, texts[which][0]
+    else:
+        return None
+    try:
+        nats = -float(loglikelihood)
+    except (TypeError, ValueError):
+        nats = math.nan
+    if not (math.isfinite(nats) and nats >= -1e-3):
+        raise RbpxError(f"{row.place}: {loglikelihood!r} is not the logarithm of a probability")
+    n_bytes = len(target.encode("utf-8", "surrogatepass"))
+    return (nats, n_bytes) if n_bytes else None
+
+
+def _right_choice(row: Row, continuations: Sequence[str]) -> int | None:
+    """Which choice is right, by its number or by its text."""
+    target = str(row.values.get("target"))
+    if re.fullmatch(r"\d+", target) and int(target) < len(continuations):
+        return int(target)
+    same = [at for at, text in enumerate(continuations) if text.strip() == target.strip()]
+    return same[0] if len(same) == 1 else None
+
+
+def _mean(values: Sequence[float]) -> tuple[float, float | None]:
+    """The mean, and its standard error; None for a single value."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n == 1:
+        return mean, None
+    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)
+
+
+def _bits_per_byte(targets_I2: Floats) -> tuple[float, float | None]:
+    """The ratio of all nats to all bytes, in bits, and its standard error (of a ratio of means, to first order)."""
+    nats_I, bytes_I = targets_I2[:, 0], targets_I2[:, 1]
+    n, ratio = len(nats_I), nats_I.sum() / bytes_I.sum()
+    bits = float(ratio / math.log(2))
+    if n == 1:
+        return bits, None
+    spread = ((nats_I - ratio * bytes_I) ** 2).sum() / (n * (n - 1))
+    return bits, float(math.sqrt(spread) / bytes_I.mean() / math.log(2))

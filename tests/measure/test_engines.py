@@ -1,0 +1,262 @@
+"""Cells measured by another engine: the rows of rbpx's own run, but ties; a server that fails loses nothing.
+
+The server answers by vLLM's documented schema (`tests.support.engine_server`), from checkpoints of the family; a few
+answers that were recorded from vLLM 0.32.0 lie in vllm_answers.json.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from rbpx.config.engine import EngineConfig
+from rbpx.data.windows import Window
+from rbpx.errors import MeasureError, RbpxError
+from rbpx.measure.engines.rows import engine_columns
+from rbpx.measure.engines.server import Server
+from rbpx.store.engine_rows import tokens_of_prompt
+from tests.support.commands import Answer, here
+from tests.support.engine_server import Engine, serving
+from tests.support.ladder import whole_copy
+from tests.support.stores import Family, Measured, cell_records, manifests, run_folders, runs_by_size, snapshot
+
+V = 300  # of the family
+FLOAT32_NATS = 1e-4  # what two ways of computing in float32 may differ by
+
+
+def engine_of(family: Family, size: str, **options: Any) -> Engine:
+    return Engine(family.folders[size], str(family.folders[size]), **options)
+
+
+def by_engine(
+    engine: Engine, family: Family, store: Path, cwd: Path, *words: object, sizes: tuple[str, ...] = ("m",),
+    check: int = 0, env: dict[str, str] | None = None,
+) -> Answer:  # fmt: skip
+    asked = ["engine=vllm", f"engine.url={engine.url}/v1", "dtype=float32", *words]
+    return here("measure", *family.words(*sizes), *asked, "--store", store, cwd=cwd, check=check, env=env)
+
+
+def tokens_of(store: Path) -> Any:
+    (run,) = run_folders(store).values()
+    return pq.read_table(run / "tokens.parquet")
+
+
+@pytest.mark.parametrize("words", [(), ("protocol=rolling", "protocol.window=32", "protocol.stride=16")])
+def test_an_engine_gives_the_rows_of_our_own_run(
+    words: tuple[str, ...], measured: Measured, cwd: Path, tmp_path: Path
+) -> None:
+    store, family, own = tmp_path / "theirs", measured.family, measured.store
+    if words:
+        own = tmp_path / "ours"
+        here("measure", *family.words("m"), *words, "--store", own, cwd=cwd, check=0)
+    with serving(engine_of(family, "m")) as engine:
+        by_engine(engine, family, store, cwd, *words)
+    asked = [body for path, body, _ in engine.asked if path == "/v1/completions"]
+    assert {(body["prompt_logprobs"], body["max_tokens"], body["return_token_ids"]) for body in asked} == {(0, 1, True)}
+    ours, theirs = runs_by_size(own)["m"], tokens_of(store)
+    for name in ("doc_id", "position", "token_id", "first_byte", "n_bytes"):
+        assert theirs[name].to_pylist() == ours[name].tolist()
+    assert theirs["greater"].null_count == len(theirs) > 100
+    assert np.mean(ours["ties"] > 0) > 0.05  # twins, so that a rank which left them apart would be seen
+    assert np.mean(theirs["ties"].to_numpy() != ours["greater"] + ours["ties"]) <= 1e-3
+    np.testing.assert_allclose(theirs["logprob"].to_numpy(), ours["logprob"], rtol=0, atol=FLOAT32_NATS)
+    (of_run,), of_ours = manifests(store).values(), manifests(own)[ours["run_id"]]
+    same = ("text_hash", "tokenizer_hash", "weights_hash", "window", "stride", "bos", "padding", "protocol", "dtype")
+    same += ("n_documents", "n_skipped", "n_tokens", "n_bytes", "n_bytes_scored", "vocab_size", "non_embedding_params")
+    assert {name: of_run[name] for name in same} == {name: of_ours[name] for name in same}
+    assert of_run["run_id"] != of_ours["run_id"]
+    assert (of_run["engine"], of_run["engine_version"]) == ("vllm", "0.32.0")
+    here("store", "verify", "--store", store, cwd=cwd, check=0)
+
+
+def test_items_are_measured_by_an_engine_too(family: Family, cwd: Path, tmp_path: Path) -> None:
+    items = tmp_path / "items.jsonl"
+    rows = [{"q": f"Letter {at} left the", "choices": ["harbour", "sun"], "right": 0} for at in range(3)]
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = [*family.words("m")[:3], "dataset=file", f"dataset.path={items}", "dataset.context=q"]
+    words += ["dataset.choices=choices", "dataset.right=right"]
+    here("measure", *words, "--store", tmp_path / "ours", cwd=cwd, check=0)
+    with serving(engine_of(family, "m")) as engine:
+        asked = ("engine=vllm", f"engine.url={engine.url}", "dtype=float32")
+        here("measure", *words, *asked, "--store", tmp_path / "theirs", cwd=cwd, check=0)
+    ours, theirs = tokens_of(tmp_path / "ours"), tokens_of(tmp_path / "theirs")
+    for name in ("doc_id", "position", "token_id", "item", "choice", "correct"):
+        assert theirs[name].to_pylist() == ours[name].to_pylist()
+    np.testing.assert_allclose(theirs["logprob"].to_numpy(), ours["logprob"].to_numpy(), rtol=0, atol=FLOAT32_NATS)
+
+
+def test_what_is_done_is_not_asked_again_and_another_version_is_another_run(
+    family: Family, own_store: Path, cwd: Path
+) -> None:
+    held = set(run_folders(own_store))
+    with serving(engine_of(family, "xs")) as engine:
+        engine.name = "served"
+        words = {"sizes": ("xs",), "env": {"VLLM_API_KEY": "secret"}}
+        by_engine(engine, family, own_store, cwd, "engine.model=served", **words)  # type: ignore[arg-type]
+        assert {key for *_, key in engine.asked} == {"Bearer secret"}
+        assert b"secret" not in b"".join(raw for _, raw in snapshot(own_store).values())
+        n_asked = len(engine.asked)
+        again = by_engine(engine, family, own_store, cwd, "engine.model=served", sizes=("xs",))
+        assert "nothing to measure" in again.stderr
+        assert len(engine.asked) == n_asked
+        newer = ("engine.model=served", "engine.version=0.33.0")
+        wrong = by_engine(engine, family, own_store, cwd, *newer, sizes=("xs",), check=1)
+        assert "is version 0.32.0, not engine.version=0.33.0" in wrong.stderr
+        engine.version = "0.33.0"
+        by_engine(engine, family, own_store, cwd, *newer, sizes=("xs",))
+    added = {run: facts for run, facts in manifests(own_store).items() if run not in held}
+    assert sorted(facts["engine_version"] for facts in added.values()) == ["0.32.0", "0.33.0"]
+    assert held <= set(run_folders(own_store))
+
+
+def test_a_server_of_one_model_measures_it_alone_and_the_other_sizes_are_told(
+    family: Family, cwd: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    with serving(engine_of(family, "xs", context=30)) as engine:
+        short = by_engine(engine, family, store, cwd, sizes=("xs",), check=1)
+        assert "reads 30 tokens, of which the last is one that it generates" in short.stderr
+        engine.context = None
+        answer = by_engine(engine, family, store, cwd, sizes=("s", "xs"), check=1)
+        assert f"serves {family.folders['xs']}, not {family.folders['s']}; measure that size alone" in answer.stderr
+        assert [record["size"] for record in cell_records(store)] == ["xs"]
+        several = by_engine(engine, family, store, cwd, "engine.model=other", sizes=("s", "xs"), check=2)
+        assert "engine.model=other is one model, and 2 are asked for" in several.stderr
+
+
+def test_answers_recorded_from_vllm_are_those_of_the_bundled_model_they_are_of(tmp_path: Path) -> None:
+    """vllm_answers.json was recorded from vLLM 0.32.0 serving ladder 3.2m on a CPU in float32."""
+    recorded = json.loads((Path(__file__).parent / "vllm_answers.json").read_text())
+    folder = whole_copy("3.2m", tmp_path / "model")
+    engine = Engine(folder, "NAME", version=recorded["version"]["version"], context=513)
+    (card,), (own_card,) = recorded["models"]["data"], json.loads(engine.answer("/v1/models", None)[1])["data"]
+    assert set(own_card) <= set(card)
+    status, raw = engine.answer("/v1/completions", {"model": "NAME", **recorded["asked"]})
+    assert status == 200
+    for theirs, ours in zip(recorded["choices"], json.loads(raw)["choices"], strict=True):
+        assert set(ours) <= set(theirs), "the server of these tests says what vLLM says"
+        ids = theirs["prompt_token_ids"]
+        told, made = (list(tokens_of_prompt(each, 0, "here")) for each in (theirs, ours))
+        assert [token.token_id for token in told] == ids[1:]
+        for one, other in zip(told, made, strict=True):
+            assert (one.position, one.token_id, one.ties) == (other.position, other.token_id, other.ties)
+            assert one.logprob == pytest.approx(other.logprob, abs=FLOAT32_NATS)
+
+
+# ---------------------------------------------------------------------------------------------------------- failures
+
+
+def windows_of(n: int) -> list[Window]:
+    ids = np.arange(1, 6, dtype=np.int32)
+    return [Window(doc_id, ids, ids > 1, 5, 4, bytes_T=np.ones(5, np.int64)) for doc_id in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("mood", "told"),
+    [
+        ("500", "answers /v1/completions with 500: EngineCore encountered an issue."),
+        ("hangs up", "does not answer /v1/completions ("),
+        ("half an answer", "does not answer /v1/completions (IncompleteRead"),
+        ("silent", "gave no answer to /v1/completions in 0.5 s; raise engine.timeout_s"),
+        ("no json", "with what is no JSON: <html>Bad gateway</html>"),
+        ("too few answers", "gives 1 answer to 2 prompts"),
+        ("too few tokens", "document 3 has 4 of its 5 tokens; nothing was written"),
+        ("other tokens", "document 3 is of other tokens than were sent"),
+        ("nan", "document 3: logprob nan is not the logarithm of a probability"),
+        ("infinite", "logprob -inf is not the logarithm of a probability"),
+        ("no logprob", "logprob None is not the logarithm of a probability"),
+        ("clamped", "document 3 has no probability of token 4; its logits may not be finite"),
+        ("null", "document 3 has no probability of token 4"),
+        ("rank beyond", "has the rank 1,000,000 of 300 tokens"),
+        ("another model", "with 404: The model `m` does not exist."),
+    ],
+)
+def test_each_failure_of_a_server_is_told_in_one_line(mood: str, told: str, family: Family) -> None:
+    scored = list[int]()
+    with serving(engine_of(family, "xs")) as engine:
+        engine.name = "m"
+        config = EngineConfig(url=engine.url)
+        engine_columns(Server(config), "m", windows_of(2), V, 10, scored.append)
+        engine.mood, engine.name = ("well", "other") if mood == "another model" else (mood, "m")
+        server = Server(EngineConfig(url=engine.url, timeout_s=0.5)) if mood == "silent" else Server(config)
+        with pytest.raises(MeasureError) as raised:
+            engine_columns(server, "m", windows_of(4)[2:], V, 10, scored.append)
+    assert told in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert scored == [8]
+
+
+def test_a_server_that_fails_in_the_middle_of_a_cell_leaves_no_half_run(
+    family: Family, cwd: Path, tmp_path: Path
+) -> None:
+    store, words = tmp_path / "store", ("limit=4", "tokens_per_batch=1")
+    with serving(engine_of(family, "xs", mood="500", n_well=1)) as engine:
+        answer = by_engine(engine, family, store, cwd, *words, sizes=("xs",), check=1)
+        assert sum(path == "/v1/completions" for path, *_ in engine.asked) == 2
+        (line,) = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
+        assert "mine xs on file by vllm failed: engine=vllm at http" in line
+        assert "Traceback" not in answer.stderr
+        assert list((store / "runs").iterdir()) == []
+        (failure,) = (json.loads(path.read_text()) for path in (store / "failures").glob("*.json"))
+        assert "with 500" in failure["error"]
+        engine.mood = "well"
+        urls = f"engine.url=http://127.0.0.1:9/v1,{engine.url}/v1"
+        asked = (*family.words("xs"), "engine=vllm", "dtype=float32", urls, *words)
+        swept = here("measure", "-m", *asked, "--store", store, cwd=cwd, check=1)
+    assert "does not answer /version (" in swept.stderr
+    assert len(run_folders(store)) == 1, "the sweep went on past the server that is not there"
+    assert list((store / "failures").glob("*.json")) == []
+
+
+# ---------------------------------------------------------------------------------------------------------- requests
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"url": "127.0.0.1:8000"}, "is no address of a server; give one as http://host:8000/v1"),
+        ({"url": "http://me:pass@host/v1"}, "give a server's key in VLLM_API_KEY instead"),
+        ({"url": "http://host:port/v1"}, "is no address ("),
+        ({"timeout_s": 0}, "engine.timeout_s=0 is not a positive number of seconds"),
+        ({"version": 0.11}, "engine.version=0.11 was read as a number; quote it"),
+        ({"name": "other"}, "engine.name=other is unknown; known: vllm"),
+    ],
+)
+def test_what_is_no_engine_is_refused(values: dict[str, Any], told: str) -> None:
+    with pytest.raises(RbpxError) as raised:
+        EngineConfig(**values)
+    assert told in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("dtype=null", "engine=vllm does not tell in which precision it computes"),
+        ("best=5", "best=5 is of rbpx's own measuring, not of engine=vllm"),
+        ("protocol.padding=masked", "protocol.padding=masked is of rbpx's own measuring"),
+    ],
+)
+def test_what_an_engine_cannot_be_asked_is_refused(
+    word: str, told: str, family: Family, cwd: Path, tmp_path: Path
+) -> None:
+    asked = (*family.words("xs"), "engine=vllm", "dtype=float32", word, "--store", tmp_path / "store")
+    answer = here("measure", *asked, cwd=cwd, check=2)
+    assert told in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("fit", "engine=vllm"), "engine= is of verbs that measure (run, measure, plan)"),
+        (("measure", "engine.url=http://host"), "engine=vllm"),
+        (("measure", "engine=vllm", "engine.urll=http://host"), "engine.url"),
+    ],
+)
+def test_a_mistyped_engine_is_told_what_was_meant(words: tuple[str, ...], told: str, cwd: Path, tmp_path: Path) -> None:
+    answer = here(*words, "--store", tmp_path / "store", cwd=cwd, check=2)
+    assert told in answer.stderr
+    assert answer.stderr.count("\n") == 1

@@ -1,0 +1,156 @@
+"""Samples that lm-evaluation-harness logs come into a store as observations, with the scores that rbpx gives the items.
+
+The files are made as its 0.4.13 writes them (loggers/evaluation_tracker.py), with sums of a run that rbpx measured.
+"""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from rbpx.errors import RbpxError
+from rbpx.store.harness_samples import read_samples
+from tests.support.commands import here
+from tests.support.stores import Family, run_folders
+
+ITEMS = [
+    {"q": "A letter left", "choices": ["the harbour", "sun"], "right": 0},
+    {"q": "Seven ships came ", "choices": ["late", "out of the sea", "over"], "right": 2},
+    {"q": "In the morning", "choices": ["a storm", "snow in the harbour"], "right": 1},
+]
+NAMES = ("source=lm_eval", "family=theirs", "size=7b", "S=6500000000")
+
+
+def sample(item: int, answers: list[Any], right: object, texts: list[list[str]], **metrics: Any) -> dict[str, Any]:
+    """One row of samples_TASK_TIME.jsonl: every answer as text, as `sanitize_list` leaves it."""
+    arguments = {f"gen_args_{at}": {f"arg_{n}": part for n, part in enumerate(text)} for at, text in enumerate(texts)}
+    return {
+        "doc_id": item,
+        "doc": {},
+        "target": str(right),
+        "arguments": arguments,
+        "resps": [[answer] for answer in answers],
+        "filtered_resps": answers,
+        "filter": "none",
+        "metrics": list(metrics),
+        **metrics,
+    }
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def asked(query: str, store: Path, cwd: Path) -> list[dict[str, Any]]:
+    answer = here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0)
+    return list(json.loads(answer.stdout))
+
+
+def test_the_scores_are_those_of_the_same_items_measured_here(family: Family, cwd: Path, tmp_path: Path) -> None:
+    data = write(tmp_path / "task.jsonl", ITEMS)
+    words = [*family.words("m")[:3], "dataset=file", f"dataset.path={data}", "dataset.context=q"]
+    words += ["dataset.choices=choices", "dataset.right=right"]
+    here("measure", *words, "--store", tmp_path / "ours", cwd=cwd, check=0)
+    items = here("items", "resamples=50", "--store", tmp_path / "ours", "--format", "json", cwd=cwd, check=0)
+    (ours,) = [row for row in json.loads(items.stdout) if row["kind"] == "items"]
+    (run,) = run_folders(tmp_path / "ours").values()
+    sums: dict[tuple[int, int], float] = {}
+    for row in pq.read_table(run / "tokens.parquet").to_pylist():
+        key = (row["item"], row["choice"])
+        sums[key] = sums.get(key, 0.0) + row["logprob"]
+    lengths: dict[int, dict[int, int]] = {}  # items are drawn in an order of their own
+    for row in pq.read_table(run / "documents.parquet").to_pylist():
+        lengths.setdefault(row["item"], {})[row["choice"]] = row["n_characters"]
+    drawn = {tuple(of[choice] for choice in sorted(of)): item for item, of in lengths.items()}
+    rows = []
+    for at, item in enumerate(ITEMS):
+        choices: list[str] = item["choices"]  # type: ignore[assignment]
+        nats = [sums[drawn[tuple(map(len, choices))], choice] for choice in range(len(choices))]
+        # Its best choice as numpy's argmax finds it.
+        acc, acc_norm = (
+            float(max(range(len(choices)), key=scores.__getitem__) == item["right"])
+            for scores in (nats, [n / len(text) for n, text in zip(nats, choices, strict=True)])
+        )
+        texts = [[str(item["q"]), choice] for choice in choices]
+        rows.append(sample(at, [[str(n), "False"] for n in nats], item["right"], texts, acc=acc, acc_norm=acc_norm))
+    file = write(tmp_path / "samples_own_task_2026-08-01T10-11-12.345678.jsonl", rows)
+    store = tmp_path / "store"
+    said = here("import", "samples", file, *NAMES, "--store", store, cwd=cwd, check=0).stderr
+    assert "of 3 items: acc " in said
+    (row,) = asked("FROM observations", store, cwd)
+    assert (row["family"], row["size"], row["dataset"], row["protocol"]) == ("theirs", "7b", "own_task", "harness")
+    assert (row["k"], row["rbp"], row["cross_entropy_nats"], row["n_tokens"]) == (None, None, None, None)
+    assert row["accuracy"] == pytest.approx(ours["acc"])
+    assert row["bits_per_byte"] == pytest.approx(ours["bits_per_byte"], rel=1e-6)
+    norm = ("columns={accuracy: acc_norm}", "dataset=own_norm")
+    here("import", "samples", file, *NAMES, *norm, "--store", store, cwd=cwd, check=0)
+    (row,) = asked("FROM observations WHERE dataset = 'own_norm'", store, cwd)
+    assert row["accuracy"] == pytest.approx(ours["acc_norm"])
+
+
+def test_sums_and_errors_are_those_of_a_loop(tmp_path: Path) -> None:
+    nats, texts = [3.0, 8.0, 1.0, 2.5], [" ab", " of the", "é", " x"]
+    rows = [
+        sample(at, [[str(-n), str(at % 2 == 0)]], text, [["A context  ", text]], perplexity=-n, acc=int(at % 2 == 0))
+        for at, (n, text) in enumerate(zip(nats, texts, strict=True))
+    ]
+    scored = read_samples(write(tmp_path / "any.jsonl", rows))
+    n_bytes = [2 + len(text.encode()) for text in texts]  # the white space before a target is its own
+    ratio = sum(nats) / sum(n_bytes)
+    assert (scored.task, scored.n_items, scored.metric, scored.accuracy) == (None, 4, "acc", 0.5)
+    assert scored.accuracy_stderr == pytest.approx(math.sqrt(4 * 0.25 / 3 / 4))
+    assert scored.bits_per_byte == pytest.approx(ratio / math.log(2))
+    squares = sum((n - ratio * b) ** 2 for n, b in zip(nats, n_bytes, strict=True))
+    assert scored.bits_per_byte_stderr == pytest.approx(math.sqrt(squares / 3 / 4) / (sum(n_bytes) / 4) / math.log(2))
+
+
+def test_whole_texts_have_bits_and_generated_answers_a_score_alone(tmp_path: Path) -> None:
+    text = "Ten ships."
+    rolling = sample(0, ["-12.5"], text, [[text]], bits_per_byte=[-12.5, 10])
+    scored = read_samples(write(tmp_path / "rolling.jsonl", [rolling]))
+    assert (scored.accuracy, scored.bits_per_byte) == (None, pytest.approx(12.5 / 10 / math.log(2)))
+    generated = [sample(at, ["42"], "42", [["Q", "{'until': []}"]], exact_match=float(at)) for at in range(2)]
+    scored = read_samples(write(tmp_path / "generated.jsonl", generated))
+    assert (scored.metric, scored.accuracy, scored.bits_per_byte) == ("exact_match", 0.5, None)
+
+
+RIGHT = sample(0, [["-1.0", "True"]], " a", [["Q", " a"]], acc=1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "metric", "told"),
+    [
+        ([{"a": 1}], None, "has no samples of lm-evaluation-harness"),
+        ([RIGHT, RIGHT], None, "line 2: item 0 is there twice"),
+        ([RIGHT, RIGHT | {"doc_id": 1, "filter": "strict"}], None, "answers of 2 filters (none, strict)"),
+        ([RIGHT], "f1", "logs no metric f1; it has: acc"),
+        ([RIGHT | {"acc": 7}], None, "acc 7 is not a share in [0, 1]"),
+        ([RIGHT | {"filtered_resps": [["nan", "True"]]}], None, "'nan' is not the logarithm of a probability"),
+        ([RIGHT | {"filtered_resps": []}], None, "its arguments and filtered_resps do not belong together"),
+        ([RIGHT | {"arguments": {"gen_args_0": 3}}], None, "its arguments are not gen_args_0"),
+        ([sample(0, ["x"], "x", [["Q", "{}"]], f1=0.5)], None, "logs neither an accuracy nor a likelihood"),
+    ],
+)
+def test_what_is_no_sample_is_refused_with_its_place(
+    rows: list[dict[str, Any]], metric: str | None, told: str, tmp_path: Path
+) -> None:
+    file = write(tmp_path / "samples.jsonl", rows)
+    with pytest.raises(RbpxError) as raised:
+        read_samples(file, metric)
+    assert told in str(raised.value)
+    assert str(file) in str(raised.value)
+
+
+def test_what_an_import_of_samples_lacks_is_listed(cwd: Path, tmp_path: Path) -> None:
+    file, store = write(tmp_path / "samples.jsonl", [RIGHT]), tmp_path / "store"
+    words = ("--store", store)
+    lacks = here("import", "samples", file, "source=x", "family=f", *words, cwd=cwd, check=2).stderr
+    assert "import samples needs size=, S=, dataset=: " in lacks
+    named = here("import", file, "source=x", *words, cwd=cwd, check=2).stderr
+    assert "type python -m rbpx import samples FILE source=NAME" in named
+    here("import", "samples", file, *NAMES, "dataset=d", "--dry-run", *words, cwd=cwd, check=0)
+    assert not store.exists()

@@ -1,0 +1,166 @@
+"""A server of vLLM on this machine, as rbpx asks one; it answers from a checkpoint, and misbehaves on request.
+
+Its answers are made from vLLM's documented schema (docs.vllm.ai: OpenAI-compatible server, `prompt_logprobs`,
+`return_token_ids`) and not recorded; test_engines.py compares them with some that were. `rank` counts the
+log-probabilities that are at least the token's own, and the first token has none. The numbers come from transformers
+alone, one prompt after the other, by whole logits.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+Answer = tuple[int, bytes]
+SILENT_S = 3.0  # what a server that stays silent waits, longer than a test lets it
+
+
+@dataclass
+class Engine:
+    """A server with one model.
+
+    Attributes:
+        folder: of its checkpoint.
+        name: under which the model is asked for; its folder, as where no name is given to `vllm serve`.
+        version: that it says.
+        context: tokens of prompt and answer.
+        dtype: that it computes in.
+        temperature: by which it divides logits, 1 for an engine that is right.
+        mood: of its completions: `well`, `500`, `hangs up`, `half an answer`, `silent`, `no json`, `too few answers`,
+            `too few tokens`, `other tokens`, `nan`, `infinite`, `no logprob`, `clamped`, `null`, `rank beyond`.
+        n_well: completions that are answered well before the mood begins.
+        asked: path and body of each request, with the header that holds its key.
+    """
+
+    folder: Path
+    name: str
+    version: str = "0.32.0"
+    context: int | None = 2048
+    dtype: str = "float32"
+    temperature: float = 1.0
+    mood: str = "well"
+    n_well: int = 0
+    asked: list[tuple[str, Any, str | None]] = field(default_factory=list)
+    url: str = ""
+    _model: Any = None
+
+    def answer(self, path: str, body: Any) -> Answer:
+        """What the server says."""
+        if path == "/version":
+            return _json(200, {"version": self.version})
+        if path == "/v1/models":
+            card = {"id": self.name, "object": "model", "root": str(self.folder), "max_model_len": self.context}
+            return _json(200, {"object": "list", "data": [card]})
+        if body["model"] != self.name:
+            told = {"message": f"The model `{body['model']}` does not exist.", "type": "NotFoundError", "code": 404}
+            return _json(404, {"error": told})
+        choices = [self._choice(at, ids) for at, ids in enumerate(body["prompt"])]
+        return _json(200, {"id": "cmpl-1", "object": "text_completion", "model": self.name, "choices": choices})
+
+    def _choice(self, index: int, ids: list[int]) -> dict[str, Any]:
+        import torch
+        from transformers import AutoModelForCausalLM
+
+        if self._model is None:
+            model = AutoModelForCausalLM.from_pretrained(self.folder, dtype=getattr(torch, self.dtype))
+            self._model = model.eval()
+        with torch.inference_mode():
+            logits_TV = self._model(torch.tensor([ids])).logits[0].float() / self.temperature
+        logprobs_TV = logits_TV.log_softmax(-1)
+        told: list[dict[str, Any] | None] = [None]
+        for at, token in enumerate(ids[1:]):
+            own = logprobs_TV[at, token]
+            rank = int((logprobs_TV[at] >= own).sum())
+            told.append({str(token): {"logprob": float(own), "rank": rank, "decoded_token": "x"}})
+        choice = {"index": index, "text": "x", "finish_reason": "length", "prompt_logprobs": told}
+        return choice | {"prompt_token_ids": ids, "token_ids": [0]}
+
+
+def _json(status: int, value: Any) -> Answer:
+    return status, json.dumps(value).encode()  # as Python's json does, NaN is written
+
+
+def _spoilt(mood: str, answer: Answer) -> Answer:
+    """An answer to a completion in some mood of the server."""
+    if mood == "500":
+        return _json(500, {"error": {"message": "EngineCore encountered an issue.", "type": "InternalServerError"}})
+    if mood == "no json":
+        return 200, b"<html>Bad gateway</html>"
+    value = json.loads(answer[1])
+    choice = value["choices"][-1]
+    told = choice["prompt_logprobs"]
+    last = next(iter(told[-1]))
+    if mood == "too few answers":
+        value["choices"].pop()
+    elif mood == "too few tokens":
+        told.pop()
+    elif mood == "other tokens":
+        choice["prompt_token_ids"] = [ids + 1 for ids in choice["prompt_token_ids"]]
+    elif mood == "null":
+        told[-1] = None
+    else:
+        name, wrong = {
+            "nan": ("logprob", float("nan")),
+            "clamped": ("logprob", -9999.0),
+            "infinite": ("logprob", float("-inf")),
+            "no logprob": ("logprob", None),
+            "rank beyond": ("rank", 10**6),
+        }[mood]
+        told[-1][last][name] = wrong
+    return _json(200, value)
+
+
+@contextmanager
+def serving(engine: Engine) -> Iterator[Engine]:
+    """Serve on loopback while the block lasts."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            body = json.loads(raw) if raw else None
+            engine.asked.append((self.path, body, self.headers.get("Authorization")))
+            status, content = engine.answer(self.path, body)
+            length = len(content)
+            n_before = sum(path == "/v1/completions" for path, *_ in engine.asked) - 1
+            if body is not None and engine.mood != "well" and n_before >= engine.n_well:
+                if engine.mood == "hangs up":
+                    return
+                if engine.mood == "silent":
+                    time.sleep(SILENT_S)
+                    return
+                if engine.mood == "half an answer":
+                    content = content[: length // 2]
+                else:
+                    status, content = _spoilt(engine.mood, (status, content))
+                    length = len(content)
+            self.send_response(status)
+            self.send_header("Content-Length", str(length))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_POST = do_GET
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            pass  # a client that hung up is no matter of ours
+
+    server = Server(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    engine.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield engine
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
