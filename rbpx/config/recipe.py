@@ -55,7 +55,7 @@ class Mamba2Size:
 
     @property
     def non_embedding_params(self) -> int:
-        """S: projections in and out, the convolution with its bias, A, D and the bias of dt for each head, the norms."""
+        """S: projections in and out, the convolution with its bias; A, D and the bias of dt of each head; the norms."""
         d, inner, mixed = self.hidden, self.expand * self.hidden, self.expand * self.hidden + 2 * self.state
         projections = d * (inner + mixed + self.heads) + inner * d
         return self.layers * (projections + mixed * (self.convolution + 1) + 3 * self.heads + inner + d) + d

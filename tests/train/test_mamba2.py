@@ -1,4 +1,4 @@
-"""A ladder of Mamba-2 models: what a shape holds, a training that goes on after a kill, ranks as a plain loop has them."""
+"""A ladder of Mamba-2 models: what a shape holds, a training that is killed goes on, ranks as a plain loop has them."""
 
 import json
 from pathlib import Path
@@ -73,14 +73,15 @@ def test_a_mamba_2_that_is_killed_goes_on_to_the_same_weights_and_its_ranks_are_
     here(*line, cwd=cwd, check=0)
     assert_same(whole, killed)
 
-    folder, text = whole / "tiny" / "1.28k", written(12, "ring")
+    folder, text = whole / "tiny" / "1.28k", written(2, "ring")
     facts, shape = json.loads((folder / "training.json").read_text()), Mamba2Size(8, 2, 2, state=4, chunk=8)
     assert facts["training_flops"] == 6 * (300 * 8 + shape.non_embedding_params) * 1280
     (tmp_path / "text.txt").write_text(text)
     of = ("--config-dir", whole, "model=whole", "dataset=file", f"dataset.path={tmp_path / 'text.txt'}")
     store = ("--store", tmp_path / "store")
     here("measure", *of, *store, cwd=cwd, check=0)
-    query = "SELECT non_embedding_params AS S, position, token_id, greater, ties, logprob FROM tokens JOIN runs USING (run_id) ORDER BY position"
+    columns = "non_embedding_params AS S, position, token_id, greater, ties, logprob"
+    query = f"SELECT {columns} FROM tokens JOIN runs USING (run_id) ORDER BY position"
     rows = json.loads(here("sql", query, "--format", "json", *store, cwd=cwd, check=0).stdout)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
     ids = AutoTokenizer.from_pretrained(folder)(text)["input_ids"][: len(rows) + 1]
