@@ -1,6 +1,7 @@
-"""A ladder of Mamba-2 models: what a shape holds, a training that is killed goes on, ranks as a plain loop has them."""
+"""A ladder of Mamba-2 models: what a shape holds, a training that goes on, ranks as a plain loop has them."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from rbpx.models.parameter_count import non_embedding_params, total_params
 from rbpx.train.design import total_params as planned_params
 from rbpx.train.model import build_model
 from tests.support.commands import here
-from tests.train.test_train import KEYS, a_site, assert_same, killed_when_written, written
+from tests.train.test_train import KEYS, a_site, assert_same, written
 
 MAMBA = "+shapes.tiny={architecture: mamba2, hidden: 8, layers: 2, heads: 2, state: 4, chunk: 8}"
 
@@ -23,7 +24,7 @@ MAMBA = "+shapes.tiny={architecture: mamba2, hidden: 8, layers: 2, heads: 2, sta
 def words(tmp_path: Path, small_evaluation: str) -> tuple[str, ...]:
     """Keys of a ladder of one tiny Mamba-2."""
     site = a_site(tmp_path / "site", {"corpus/own.py": written(6000, "matrix")[:95_000]})
-    return ("train", f"text.site={site}", *(MAMBA if "shapes" in key else key for key in KEYS), "tokens=1280")
+    return ("train", f"text.site={site}", *(MAMBA if "shapes" in key else key for key in KEYS))
 
 
 @pytest.mark.parametrize(
@@ -62,20 +63,19 @@ def test_a_shape_that_cannot_be_built_is_refused(fields: dict[str, str], message
 
 
 @pytest.mark.slow
-def test_a_mamba_2_that_is_killed_goes_on_to_the_same_weights_and_its_ranks_are_those_of_a_plain_loop(
+def test_a_mamba_2_trained_in_two_goes_is_that_of_one_and_its_ranks_are_those_of_a_plain_loop(
     words: tuple[str, ...], cwd: Path, tmp_path: Path
 ) -> None:
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    here(*words, f"output={whole}", cwd=cwd, check=0)
-    line = (*words, f"output={killed}")
-    killed_when_written((*line, "checkpoint_s=0"), cwd, killed / "state" / "tiny-seed42.branch.pt")
-    assert not (killed / "tiny").exists()
-    here(*line, cwd=cwd, check=0)
-    assert_same(whole, killed)
+    whole, grown = tmp_path / "whole", tmp_path / "grown"
+    here(*words, "tokens=2560", "budgets=[1280]", f"output={whole}", cwd=cwd, check=0)
+    shutil.copytree(whole / "text", grown / "text")
+    here(*words, "tokens=1280", f"output={grown}", cwd=cwd, check=0)
+    here(*words, "tokens=2560", f"output={grown}", cwd=cwd, check=0)
+    assert_same(whole, grown)
 
-    folder, text = whole / "tiny" / "1.28k", written(2, "ring")
+    folder, text = whole / "tiny" / "2.56k", written(2, "ring")
     facts, shape = json.loads((folder / "training.json").read_text()), Mamba2Size(8, 2, 2, state=4, chunk=8)
-    assert facts["training_flops"] == 6 * (300 * 8 + shape.non_embedding_params) * 1280
+    assert facts["training_flops"] == 6 * (300 * 8 + shape.non_embedding_params) * 2560
     (tmp_path / "text.txt").write_text(text)
     of = ("--config-dir", whole, "model=whole", "dataset=file", f"dataset.path={tmp_path / 'text.txt'}")
     store = ("--store", tmp_path / "store")
