@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from rbpx.config.options import Device
 from rbpx.errors import RbpxError
@@ -21,6 +21,68 @@ class LadderSize:
     heads: int
     rotary: float = 0.25
     learning_rate: float | None = None
+
+    @property
+    def non_embedding_params(self) -> int:
+        """S: 12 d^2 + 13 d parameters in a layer, and 2 d in the last norm."""
+        d = self.hidden
+        return self.layers * (12 * d * d + 13 * d) + 2 * d
+
+
+@dataclass(frozen=True)
+class Mamba2Size:
+    """The shape of one Mamba-2 model (arXiv 2405.21060), with one group of B and C.
+
+    Attributes:
+        hidden: width d of the stream.
+        layers: of which each is one mixer; the parameters of about two make those of a transformer's layer.
+        heads: of the scan; they share its inner width, expand * d.
+        state: numbers that a channel of a head carries from token to token.
+        expand: inner width in widths of the stream.
+        convolution: tokens that the short convolution before the scan sees.
+        chunk: tokens that the scan takes at once: how fast it is, not what it computes, but for rounding.
+        learning_rate: replaces the recipe's for this size; None keeps it.
+    """
+
+    hidden: int
+    layers: int
+    heads: int
+    state: int = 16
+    expand: int = 2
+    convolution: int = 4
+    chunk: int = 32
+    learning_rate: float | None = None
+
+    @property
+    def non_embedding_params(self) -> int:
+        """S: projections in and out, the convolution with its bias; A, D and the bias of dt of each head; the norms."""
+        d, inner, mixed = self.hidden, self.expand * self.hidden, self.expand * self.hidden + 2 * self.state
+        projections = d * (inner + mixed + self.heads) + inner * d
+        return self.layers * (projections + mixed * (self.convolution + 1) + 3 * self.heads + inner + d) + d
+
+
+Shape = LadderSize | Mamba2Size
+_ARCHITECTURES: Final[dict[str, type[Shape]]] = {"gpt_neox": LadderSize, "mamba2": Mamba2Size}
+
+
+def _shape(name: str, fields: dict[str, Any]) -> Shape:
+    """The shape that a recipe's mapping speaks of; `architecture` says of what, gpt_neox where it is absent.
+
+    Raises:
+        RbpxError: the architecture is unknown, or the heads cannot share the inner width.
+    """
+    architecture = fields.get("architecture", "gpt_neox")
+    if architecture not in _ARCHITECTURES:
+        raise RbpxError(
+            f"shapes.{name}.architecture={architecture} is not built here; known: {', '.join(_ARCHITECTURES)}"
+        )
+    shape = _ARCHITECTURES[architecture](**{key: value for key, value in fields.items() if key != "architecture"})
+    if isinstance(shape, Mamba2Size) and shape.expand * shape.hidden % shape.heads:
+        raise RbpxError(
+            f"shapes.{name}.heads={shape.heads} cannot share the inner width {shape.expand * shape.hidden} "
+            "(expand * hidden) evenly; give a divisor of it"
+        )
+    return shape
 
 
 @dataclass
@@ -89,7 +151,8 @@ class Recipe:
     Attributes:
         family: name of the family; None is that of the output's folder.
         text: where the training text comes from.
-        shapes: size name -> `LadderSize`, or its fields as in a file of experiments/.
+        shapes: size name -> `LadderSize` or `Mamba2Size`, or its fields as in a file of experiments/, there with
+            `architecture: mamba2` for the latter.
         vocab_size: entries of the byte-level BPE.
         tokens: budget of the model that stands for its size, the default revision.
         budgets: further budgets, a list of tokens, per size.
@@ -130,9 +193,9 @@ class Recipe:
     seed: int = 42
 
     def __post_init__(self) -> None:
-        """Make a `LadderSize` of each shape that is a mapping."""
+        """Make a shape of each mapping."""
         self.shapes = {
-            name: size if isinstance(size, LadderSize) else LadderSize(**size) for name, size in self.shapes.items()
+            name: size if isinstance(size, Shape) else _shape(name, size) for name, size in self.shapes.items()
         }
 
     @property

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rbpx.config.recipe import LadderSize, Recipe
+from rbpx.config.recipe import Recipe, Shape
 from rbpx.errors import RbpxError
 
 _UNITS = {"k": 1e3, "m": 1e6, "b": 1e9}
@@ -66,19 +66,13 @@ def trunks(recipe: Recipe, sizes: Iterable[str]) -> list[Trunk]:
     return main + [_trunk(recipe, size, seed) for size in sizes for seed in _seeds(recipe, size)]
 
 
-def total_params(recipe: Recipe, shape: LadderSize) -> int:
+def total_params(recipe: Recipe, shape: Shape) -> int:
     """N: parameters of a size with its tied head, counted once."""
-    return recipe.vocab_size * shape.hidden + non_embedding_params(shape)
+    return recipe.vocab_size * shape.hidden + shape.non_embedding_params
 
 
-def non_embedding_params(shape: LadderSize) -> int:
-    """S: 12 d^2 + 13 d parameters in a layer, and 2 d in the last norm."""
-    d = shape.hidden
-    return shape.layers * (12 * d * d + 13 * d) + 2 * d
-
-
-def training_flops(recipe: Recipe, shape: LadderSize, tokens: int) -> float:
-    """C = 6 N D, N with the head; attention's products between positions are not counted."""
+def training_flops(recipe: Recipe, shape: Shape, tokens: int) -> float:
+    """C = 6 N D, N with the head; what mixes positions (attention's products, a scan) is not counted."""
     return 6.0 * total_params(recipe, shape) * tokens
 
 

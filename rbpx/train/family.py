@@ -7,7 +7,7 @@ import yaml
 
 from rbpx.config.recipe import Recipe
 from rbpx.files.atomic import atomic_write_text
-from rbpx.train.design import Trunk, non_embedding_params, token_count
+from rbpx.train.design import Trunk, token_count
 
 __all__ = ["write_family"]
 
@@ -28,7 +28,7 @@ def write_family(recipe: Recipe, planned: Sequence[Trunk], output: Path) -> Path
         folder = (output / trunk.size).resolve()
         entry = {
             "id": str(folder / own),
-            "non_embedding_params": non_embedding_params(recipe.shapes[trunk.size]),
+            "non_embedding_params": recipe.shapes[trunk.size].non_embedding_params,
         }
         others = [model.revision for model in trunk.models if model.revision != own]
         if is_main:

@@ -1,21 +1,32 @@
-"""The models of a ladder: a GPT-NeoX of a shape, its optimizer, and the Hugging Face folder that it is written to."""
+"""The models of a ladder: a GPT-NeoX or Mamba-2 of a shape, its optimizer, and the folder that it is written to."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import GPTNeoXConfig, GPTNeoXForCausalLM, PreTrainedTokenizerFast
+from transformers import (
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    Mamba2Config,
+    Mamba2ForCausalLM,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+)
 from transformers.utils.logging import disable_progress_bar
 
-from rbpx.config.recipe import LadderSize, Recipe
+from rbpx.config.recipe import LadderSize, Mamba2Size, Recipe, Shape
 from rbpx.files.atomic import atomic_write
 from rbpx.train.tokenizer import END_OF_TEXT
 
 
-def build_model(recipe: Recipe, shape: LadderSize, seed: int) -> GPTNeoXForCausalLM:
-    """A float32 GPT-NeoX of this shape with seeded initial weights and tied embeddings."""
+def build_model(recipe: Recipe, shape: Shape, seed: int) -> PreTrainedModel:
+    """A float32 model of this shape with seeded initial weights and tied embeddings."""
     torch.manual_seed(seed)
+    return _gpt_neox(recipe, shape) if isinstance(shape, LadderSize) else _mamba2(recipe, shape)
+
+
+def _gpt_neox(recipe: Recipe, shape: LadderSize) -> GPTNeoXForCausalLM:
     config = GPTNeoXConfig(
         vocab_size=recipe.vocab_size,
         hidden_size=shape.hidden,
@@ -31,6 +42,26 @@ def build_model(recipe: Recipe, shape: LadderSize, seed: int) -> GPTNeoXForCausa
     return GPTNeoXForCausalLM(config)
 
 
+def _mamba2(recipe: Recipe, shape: Mamba2Size) -> Mamba2ForCausalLM:
+    config = Mamba2Config(
+        vocab_size=recipe.vocab_size,
+        hidden_size=shape.hidden,
+        num_hidden_layers=shape.layers,
+        num_heads=shape.heads,
+        head_dim=shape.expand * shape.hidden // shape.heads,
+        state_size=shape.state,
+        n_groups=1,
+        expand=shape.expand,
+        conv_kernel=shape.convolution,
+        chunk_size=shape.chunk,
+        tie_word_embeddings=True,
+        bos_token_id=0,
+        eos_token_id=0,
+        pad_token_id=0,
+    )
+    return Mamba2ForCausalLM(config)
+
+
 def build_optimizer(model: torch.nn.Module, recipe: Recipe) -> torch.optim.AdamW:
     """AdamW with weight decay on matrices alone; its rate is set before each step."""
     matrices = [p for p in model.parameters() if p.ndim > 1]
@@ -40,7 +71,7 @@ def build_optimizer(model: torch.nn.Module, recipe: Recipe) -> torch.optim.AdamW
 
 
 def write_model(
-    weights: dict[str, torch.Tensor], recipe: Recipe, shape: LadderSize, tokenizer: Path, folder: Path, facts: Any
+    weights: dict[str, torch.Tensor], recipe: Recipe, shape: Shape, tokenizer: Path, folder: Path, facts: Any
 ) -> None:
     """Write weights in bfloat16, the tokenizer and `training.json`; the folder is whole or absent."""
     model = build_model(recipe, shape, 0)

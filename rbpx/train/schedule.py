@@ -2,12 +2,12 @@
 
 import math
 
-from rbpx.config.recipe import LadderSize, Recipe
+from rbpx.config.recipe import Recipe, Shape
 
 __all__ = ["learning_rate_at"]
 
 
-def learning_rate_at(step: int, recipe: Recipe, shape: LadderSize, branch: tuple[int, int] | None = None) -> float:
+def learning_rate_at(step: int, recipe: Recipe, shape: Shape, branch: tuple[int, int] | None = None) -> float:
     """Linear warm-up to learning_rate / sqrt(hidden), then constant; in a branch 1 - sqrt of the share gone, to zero.
 
     A constant rate with a short decay ends at the loss of a cosine made for that length, and one training serves all

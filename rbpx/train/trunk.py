@@ -89,7 +89,7 @@ class Training:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         with torch.autocast(ids_BT.device.type, torch.bfloat16):
-            hidden_BTD = self.model.gpt_neox(ids_BT[:, :-1], use_cache=False)[0]
+            hidden_BTD = self.model.base_model(ids_BT[:, :-1], use_cache=False)[0]
         head_VD = self.model.get_output_embeddings().weight
         targets_N = ids_BT[:, 1:].flatten()
         loss, nats = chunked_loss(hidden_BTD.float().flatten(0, 1), head_VD, targets_N, self.objective)
