@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any, Final
 
 from rbpx.files.digest import digest
@@ -99,20 +100,20 @@ def _made_from(root: Path) -> str:
 
 
 def _stamps(root: Path, names: Iterable[str], without: tuple[str, ...] = ()) -> Stamps:
-    return {path: stamp for name in names for path, stamp in _walk(root, name, without)}
+    return {path: stamp for name in names for path, stamp in _walk(str(root), name, without)}
 
 
-def _walk(root: Path, name: str, without: tuple[str, ...], depth: int = 0) -> Iterator[tuple[str, list[int]]]:
+def _walk(root: str, name: str, without: tuple[str, ...], depth: int = 0) -> Iterator[tuple[str, list[int]]]:
     """All files of the store below a name, but those that are being written and what begins as one of `without`."""
     if name.startswith(without):
         return
-    path = root / name
+    path = f"{root}/{name}"
     with suppress(FileNotFoundError):  # another process has just removed it
-        if path.is_dir() and depth < _DEPTH:
-            for child in sorted(entry.name for entry in os.scandir(path) if not entry.name.startswith(".")):
+        stat = os.stat(path)
+        if S_ISDIR(stat.st_mode) and depth < _DEPTH:
+            for child in sorted(child for child in os.listdir(path) if not child.startswith(".")):
                 yield from _walk(root, f"{name}/{child}", without, depth + 1)
         else:
-            stat = path.stat()
             yield name, [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
 
 
