@@ -9,8 +9,8 @@ from typing import Any
 
 from rbpx.config.explain import explain, unknown_key
 from rbpx.config.imports import ImportRequest
-from rbpx.config.plain import NotPlain, plain_request
 from rbpx.config.places import _PACKAGE, experiments, folder
+from rbpx.config.plain import NotPlain, plain_request
 from rbpx.config.request import Request
 from rbpx.config.trust import install, load_trusted
 from rbpx.errors import RbpxError

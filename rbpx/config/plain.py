@@ -29,7 +29,9 @@ _KEY: Final = re.compile(r"[A-Za-z]\w*(?:\.[A-Za-z]\w*)?", re.ASCII)
 _OPTION: Final = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
 _WHOLE: Final = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 _REAL: Final = re.compile(r"-?(0|[1-9]\d*)(\.\d+|(\.\d+)?[eE][+-]?\d{1,2})", re.ASCII)
-_WORD: Final = re.compile(r"(\.{1,2}/)?[A-Za-z_/][\w./-]*|(0|[1-9]\d*)(\.\d+)?[a-df-zA-DF-Z]\w*", re.ASCII)  # names, 3k, 1.2m
+_WORD: Final = re.compile(
+    r"(\.{1,2}/)?[A-Za-z_/][\w./-]*|(0|[1-9]\d*)(\.\d+)?[a-df-zA-DF-Z]\w*", re.ASCII
+)  # names, 3k, 1.2m
 _QUOTED: Final = re.compile(r'"([^"\\$\'\n]+)"')
 _NO_WORDS: Final = ("null", "true", "false", "nan", "inf")  # in any case
 _NAMED: Final = {"null": None, "true": True, "false": False}

@@ -86,7 +86,7 @@ def _n_scalars(text: str) -> int:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a scalar is what it seems to be: no date, nothing that refers, no text that OmegaConf takes for a number."""
+    """Whether a scalar is what it seems to be: no date, no reference, no text that OmegaConf takes for a number."""
     if isinstance(value, str):
         return "$" not in value and value != "???" and not _LIKE_NUMBERS.fullmatch(value)
     return value is None or type(value) in (bool, int, float)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from rbpx.config.compose import composed, request_of, with_groups
 from rbpx.config.places import folder
 from rbpx.config.plain import NotPlain, plain_request
