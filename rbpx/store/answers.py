@@ -33,6 +33,7 @@ _BESIDE: Final = ("created_at", "params", "seal")  # the numbers of a fit
 _PARTS: Final = {"made_from", "fits", "answer"}  # of a kept answer
 _DEPTH: Final = 2  # runs/RUN_ID/tokens.parquet
 _ROOM_BYTES: Final = 256 * 2**20
+_SOURCES: Final = (".py", ".sql", ".css", ".js", ".jinja")
 _LIBRARIES: Final = ("duckdb", "jinja2", "lmfit", "numpy", "pyarrow", "rich", "scipy", "vl-convert-python", "altair")
 
 Stamps = dict[str, list[int]]
@@ -130,10 +131,14 @@ def _numbers(fit: Path) -> str | None:
 @cache
 def _code() -> str:
     """A digest of the package and of the libraries that compute and print."""
-    package = Path(__file__).resolve().parents[1]
+    package = str(Path(__file__).resolve().parents[1])
     contents = hashlib.sha256()
-    for path in sorted(path for path in package.rglob("*") if path.suffix in (".py", ".sql", ".css", ".js", ".jinja")):
-        contents.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    for folder, folders, names in os.walk(package):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        for name in sorted(name for name in names if name.endswith(_SOURCES)):
+            path = f"{folder}/{name}"
+            with open(path, "rb") as file:
+                contents.update(path.removeprefix(package).encode() + b"\0" + file.read())
     return digest([contents.hexdigest(), platform.python_version(), [metadata.version(name) for name in _LIBRARIES]])
 
 
