@@ -3,7 +3,6 @@
 Shapes: N sizes, P parameters in the order of `NAMES` (E only for `offset`), B resamples of the documents.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -106,12 +105,12 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
         return _with(_regression(x_N, ln_y_N, np.array(line), weight_N, starts=(line,)), weighs_variances=True)
     if method is Method.offset:
         starts = tuple(_offset_starts(x_N, ln_y_N))
-        end_P = np.array((yield from _best_offset(x_N, ln_y_N, np.array(starts))))
+        end = yield from _best_offset(x_N, ln_y_N, np.array(starts))
         smallest_E = _AT_BOUND * float(np.exp(ln_y_N.min()))
-        if end_P[2] > smallest_E:
-            best = _polished(x_N, ln_y_N, end_P)
+        if end[2] > smallest_E:
+            best = _polished(x_N, ln_y_N, np.array(end))
             if not best.converged:  # where the points hardly decide, lmfit has the word
-                best = _search(x_N, ln_y_N, end_P)
+                best = _search(x_N, ln_y_N, end)
             if best.theta_P[2] > smallest_E:
                 return _with(best, starts=starts)
         plain = _regression(x_N, ln_y_N, np.array(_line(x_N, ln_y_N)), np.ones(len(x_N)))  # the same with E fixed at 0
@@ -166,7 +165,7 @@ def _half_squares(x_N: Floats, ln_y_N: Floats, theta_P: Floats) -> tuple[Floats,
     return -jacobian_NP.T @ residual_N, jacobian_NP.T @ jacobian_NP - bend_PP
 
 
-def _search(x_N: Floats, ln_y_N: Floats, start: Sequence[float], scale: float | None = None) -> Regression:
+def _search(x_N: Floats, ln_y_N: Floats, start: tuple[float, ...], scale: float | None = None) -> Regression:
     """Search by lmfit from one start: named parameters, E kept at 0 or above, Huber's loss where there is a scale."""
     import lmfit  # a second, which most laws do without
 
