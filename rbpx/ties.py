@@ -4,9 +4,11 @@ Source: RBP paper (arXiv 2510.20387), eq. 3, which is the pessimistic rule.
 """
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["OFFICIAL", "Ties", "rank_of", "rule_of"]
 
@@ -29,7 +31,7 @@ def rule_of(protocol: str | None) -> Ties:
 _SHARE_OF_TIES_AHEAD = {Ties.pessimistic: 1.0, Ties.optimistic: 0.0, Ties.mid: 0.5}
 
 
-def rank_of(greater: ArrayLike, ties: ArrayLike, rule: Ties) -> NDArray[np.float64]:
+def rank_of(greater: "ArrayLike", ties: "ArrayLike", rule: Ties) -> "NDArray[np.float64]":
     """Rank of the ground-truth token, 1 being the best.
 
     rank = greater + share * ties + 1, with share 1 (pessimistic), 0 (optimistic), 1/2 (mid).
@@ -48,6 +50,8 @@ def rank_of(greater: ArrayLike, ties: ArrayLike, rule: Ties) -> NDArray[np.float
     Source:
         RBP paper, eq. 3 (pessimistic); the authors' code uses the optimistic rule for its distributions of ranks.
     """
+    import numpy as np  # a request has a rule of ties, and an answer that is kept is printed without numbers
+
     greater_f64 = np.asarray(greater, dtype=np.float64)
     ties_f64 = np.asarray(ties, dtype=np.float64)
     if np.any(greater_f64 < 0) or np.any(ties_f64 < 0):

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from rbpx.analyses.registry import analyses, has
 from rbpx.cli import sweep_folder
@@ -33,8 +33,8 @@ from rbpx.config.options import Format
 from rbpx.config.overrides import quoted, store_of
 from rbpx.config.places import folder
 from rbpx.config.request import Request
-from rbpx.config.sweep import composes, sweep
 from rbpx.config.trust import check_overrides_trusted
+from rbpx.config.yaml_files import plain_values
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.spreadsheet import write_for_spreadsheets
 
@@ -60,6 +60,8 @@ def launch(line: CommandLine) -> list[Outcome]:
     if not any(re.search(r"^-|^\W*experiment=|hydra", override) for override in overrides):
         _show_warnings_of_libraries()
         return [_run_job(line, lambda: compose(primary, overrides, held, line.trusts_config), alone=False)]
+    from rbpx.config.sweep import composes, sweep
+
     if composes(primary, overrides):
         _show_warnings_of_libraries()
         jobs = sweep(primary, overrides, held, line.trusts_config)
@@ -69,10 +71,7 @@ def launch(line: CommandLine) -> list[Outcome]:
 
 def _show_warnings_of_libraries() -> None:
     """Do what Hydra's main does for each job: its configuration of Python's logging, read from the same file."""
-    from omegaconf import OmegaConf
-
-    said = OmegaConf.load(folder("conf") / "hydra" / "job_logging" / "stderr.yaml")
-    logging.config.dictConfig(cast(dict[str, Any], OmegaConf.to_container(said)))
+    logging.config.dictConfig(plain_values(folder("conf") / "hydra" / "job_logging" / "stderr.yaml") or {})
 
 
 def _main(line: CommandLine, primary: str, overrides: list[str], held: Sequence[str]) -> list[Outcome]:

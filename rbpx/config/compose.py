@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from rbpx.config.explain import explain, unknown_key
 from rbpx.config.imports import ImportRequest
 from rbpx.config.places import _PACKAGE, experiments, folder
+from rbpx.config.plain import NotPlain, plain_request
 from rbpx.config.request import Request
 from rbpx.config.trust import install, load_trusted
 from rbpx.errors import RbpxError
@@ -30,6 +31,8 @@ def compose(primary: str, overrides: Sequence[str], held: Sequence[str] = (), tr
         RbpxError: the overrides name something that does not exist or has the wrong type.
     """
     check_overrides(overrides)
+    with suppress(NotPlain):
+        return plain_request(primary, with_groups(primary, overrides))
     with explained(primary, overrides, held):
         return request_of(composed(primary, with_groups(primary, overrides), held, trusts), primary)
 

@@ -1,7 +1,7 @@
 """A law fitted to the points of a group: its fit, and its row of the relation `fits`."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -149,7 +149,7 @@ def record_of(group: Group, law: str, fit: PowerLawFit, run_ids: Sequence[str], 
     apart += [] if group.axis is Axis.S else [group.axis.value]
     values: Record = {
         **names,
-        **asdict(fit),
+        **vars(fit),
         "fit_id": digest([law, str(method), *shared, *apart, sorted(run_ids)]),
         "law": law,
         "method": str(method),
@@ -165,7 +165,7 @@ def write_rank_fit(store: Store, run: Run, ties: Ties, fit: RankFit, implied: Re
     """Write a row of the relation `rank_fits`; params that other analyses wrote for this distribution are kept."""
     name = f"{run.run_id}-{ties.value}-{fit.distribution}"
     previous = store.record("rank_fits", name) or {"params": {}}
-    record = {"run_id": run.run_id, "ties": ties.value, **asdict(fit), "created_at": now()}
+    record = {"run_id": run.run_id, "ties": ties.value, **vars(fit), "created_at": now()}
     record["params"] = previous["params"] | fit.params | implied
     store.write_record("rank_fits", name, record)
     return record

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+import lmfit
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.interval import Estimate
-from rbpx.laws.light_lmfit import lmfit
 from rbpx.laws.regression import TOLERANCES
 from rbpx.laws.stacked import Stacked, stack
 from rbpx.laws.uncertainty import Uncertainty

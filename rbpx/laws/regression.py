@@ -21,6 +21,8 @@ TOLERANCES: Final = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
 _GRADIENT_TOLERANCE: Final = 1e-6  # of the largest product of a column of the Jacobian with the values to explain
 _WORST_CONDITION: Final = 1e8  # of the Jacobian: beyond it half of the digits of a parameter are noise
 _SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
+_MOST_STEPS: Final = 20  # of Newton's, which double the digits of each other
+_LAST_STEP: Final = 1e-13  # of each parameter
 _AT_BOUND: Final = 1e-7  # of the smallest y: an offset below it is 0
 
 
@@ -90,8 +92,8 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
         sigma_N: standard deviation of each ln y, for `weighted` only.
 
     Returns:
-        The regression: a line in closed form, an offset or Huber's loss by lmfit. Its gradient is checked here, since
-        lmfit reports success too easily.
+        The regression: a line in closed form; an offset by the batch solver, and by lmfit where that does not end at a
+        minimum; Huber's loss by lmfit. Its gradient is checked here, since lmfit reports success too easily.
 
     Raises:
         ValueError: `weighted` without sigma_N.
@@ -103,9 +105,14 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
         return _with(_regression(x_N, ln_y_N, np.array(line), weight_N, starts=(line,)), weighs_variances=True)
     if method is Method.offset:
         starts = tuple(_offset_starts(x_N, ln_y_N))
-        best = _search(x_N, ln_y_N, (yield from _best_offset(x_N, ln_y_N, np.array(starts))))
-        if best.theta_P[2] > _AT_BOUND * float(np.exp(ln_y_N.min())):
-            return _with(best, starts=starts)
+        end = yield from _best_offset(x_N, ln_y_N, np.array(starts))
+        smallest_E = _AT_BOUND * float(np.exp(ln_y_N.min()))
+        if end[2] > smallest_E:
+            best = _polished(x_N, ln_y_N, np.array(end))
+            if not best.converged:  # where the points hardly decide, lmfit has the word
+                best = _search(x_N, ln_y_N, end)
+            if best.theta_P[2] > smallest_E:
+                return _with(best, starts=starts)
         plain = _regression(x_N, ln_y_N, np.array(_line(x_N, ln_y_N)), np.ones(len(x_N)))  # the same with E fixed at 0
         return _with(
             plain,
@@ -126,9 +133,41 @@ def _with(regression: Regression, **changes: Any) -> Regression:
     return Regression(**{**vars(regression), **changes})
 
 
+def _polished(x_N: Floats, ln_y_N: Floats, end_P: Floats) -> Regression:
+    """The end of a batch search, followed to its last digits by Newton's steps; E stays above 0."""
+    theta_P = end_P
+    for _ in range(_MOST_STEPS):
+        unit_P = np.array([1.0, 1.0, theta_P[2]])
+        gradient_P, hessian_PP = _half_squares(x_N, ln_y_N, theta_P)
+        try:
+            factor_PP = np.linalg.cholesky(hessian_PP * unit_P * unit_P[:, None])
+        except np.linalg.LinAlgError:  # no valley here
+            break
+        step_P = unit_P * np.linalg.solve(factor_PP.T, np.linalg.solve(factor_PP, -gradient_P * unit_P))
+        if not theta_P[2] + step_P[2] > 0:
+            break
+        theta_P = theta_P + step_P
+        if np.all(np.abs(step_P) <= _LAST_STEP * np.maximum(np.abs(theta_P), unit_P)):
+            break
+    return _regression(x_N, ln_y_N, theta_P, np.ones(len(x_N)))
+
+
+def _half_squares(x_N: Floats, ln_y_N: Floats, theta_P: Floats) -> tuple[Floats, Floats]:
+    """Gradient and Hessian of half the sum of squares of ln y about a law with an offset, by theta."""
+    residual_N, jacobian_NP = ln_y_N - _ln_law(x_N, theta_P), _jacobian(x_N, theta_P)
+    share_N, per_E_N = jacobian_NP[:, 0], jacobian_NP[:, 2]
+    # Second derivatives of ln(E + exp(u)), u = ln_C_ref - alpha x, whose derivatives are 1 and -x.
+    of_u_NP = np.column_stack([np.ones(len(x_N)), -x_N])
+    bend_PP = np.empty((3, 3))
+    bend_PP[:2, :2] = of_u_NP.T @ (of_u_NP * (residual_N * share_N * (1 - share_N))[:, None])
+    bend_PP[:2, 2] = bend_PP[2, :2] = -of_u_NP.T @ (residual_N * share_N * per_E_N)
+    bend_PP[2, 2] = -residual_N @ per_E_N**2
+    return -jacobian_NP.T @ residual_N, jacobian_NP.T @ jacobian_NP - bend_PP
+
+
 def _search(x_N: Floats, ln_y_N: Floats, start: tuple[float, ...], scale: float | None = None) -> Regression:
     """Search by lmfit from one start: named parameters, E kept at 0 or above, Huber's loss where there is a scale."""
-    from rbpx.laws.light_lmfit import lmfit  # a third of a second, which a law without an offset does not need
+    import lmfit  # a second, which most laws do without
 
     parameters = lmfit.Parameters()
     for name, value in zip(NAMES, start, strict=False):

@@ -24,7 +24,7 @@ __all__ = ["resample_terms"]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-_DENSE: Final = 0.05  # of the documents: a rank that more of them have is cheaper in a dense matrix
+_DENSE: Final = 0.2  # of the documents: a rank that more of them have is cheaper in a dense matrix
 _RESAMPLES, _RANKS = 256, 128  # at a time: 256 KiB
 _TOO_SMALL: Final = 1e-250  # a sum of scores, relative to the largest score of any document, that may have underflowed
 

@@ -158,7 +158,7 @@ def _descend(points: Stacked, start: SharedLaw, alpha: float | None = None, E: f
 
 def _search(points: Stacked, start: SharedLaw) -> SharedLaw:
     """Search by lmfit: named parameters, E kept at 0 or above."""
-    from rbpx.laws.light_lmfit import lmfit  # a third of a second, which a law without an offset does not need
+    import lmfit  # a second, which a law without an offset does not need
 
     parameters, n = lmfit.Parameters(), points.n_families
     for f, value in enumerate(start.ln_C_F):

@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any, Final
 
 from rbpx.files.digest import digest
@@ -32,6 +33,7 @@ _BESIDE: Final = ("created_at", "params", "seal")  # the numbers of a fit
 _PARTS: Final = {"made_from", "fits", "answer"}  # of a kept answer
 _DEPTH: Final = 2  # runs/RUN_ID/tokens.parquet
 _ROOM_BYTES: Final = 256 * 2**20
+_SOURCES: Final = (".py", ".sql", ".css", ".js", ".jinja")
 _LIBRARIES: Final = ("duckdb", "jinja2", "lmfit", "numpy", "pyarrow", "rich", "scipy", "vl-convert-python", "altair")
 
 Stamps = dict[str, list[int]]
@@ -99,20 +101,20 @@ def _made_from(root: Path) -> str:
 
 
 def _stamps(root: Path, names: Iterable[str], without: tuple[str, ...] = ()) -> Stamps:
-    return {path: stamp for name in names for path, stamp in _walk(root, name, without)}
+    return {path: stamp for name in names for path, stamp in _walk(str(root), name, without)}
 
 
-def _walk(root: Path, name: str, without: tuple[str, ...], depth: int = 0) -> Iterator[tuple[str, list[int]]]:
+def _walk(root: str, name: str, without: tuple[str, ...], depth: int = 0) -> Iterator[tuple[str, list[int]]]:
     """All files of the store below a name, but those that are being written and what begins as one of `without`."""
     if name.startswith(without):
         return
-    path = root / name
+    path = f"{root}/{name}"
     with suppress(FileNotFoundError):  # another process has just removed it
-        if path.is_dir() and depth < _DEPTH:
-            for child in sorted(entry.name for entry in os.scandir(path) if not entry.name.startswith(".")):
+        stat = os.stat(path)
+        if S_ISDIR(stat.st_mode) and depth < _DEPTH:
+            for child in sorted(child for child in os.listdir(path) if not child.startswith(".")):
                 yield from _walk(root, f"{name}/{child}", without, depth + 1)
         else:
-            stat = path.stat()
             yield name, [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
 
 
@@ -129,10 +131,14 @@ def _numbers(fit: Path) -> str | None:
 @cache
 def _code() -> str:
     """A digest of the package and of the libraries that compute and print."""
-    package = Path(__file__).resolve().parents[1]
+    package = str(Path(__file__).resolve().parents[1])
     contents = hashlib.sha256()
-    for path in sorted(path for path in package.rglob("*") if path.suffix in (".py", ".sql", ".css", ".js", ".jinja")):
-        contents.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    for folder, folders, names in os.walk(package):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        for name in sorted(name for name in names if name.endswith(_SOURCES)):
+            path = f"{folder}/{name}"
+            with open(path, "rb") as file:
+                contents.update(path.removeprefix(package).encode() + b"\0" + file.read())
     return digest([contents.hexdigest(), platform.python_version(), [metadata.version(name) for name in _LIBRARIES]])
 
 

@@ -214,12 +214,13 @@ def test_other_code_is_a_new_answer(store: Path, tmp_path: Path) -> None:
     assert printed() == first
 
 
-def test_an_answer_that_is_found_loads_neither_arrow_nor_duckdb(store: Path) -> None:
+def test_an_answer_that_is_found_loads_no_library(store: Path) -> None:
     ask(store, "fit", COLUMNS="80")
     program = (
         "import sys; from rbpx.__main__ import main; "
         f"status = main(['fit', *{LAWS}, '{RESAMPLES}', '--store', {str(store)!r}]); "
-        "print(status, sorted({'pyarrow', 'duckdb', 'scipy', 'lmfit', 'torch', 'pandas'} & set(sys.modules)))"
+        "libraries = {'pyarrow', 'duckdb', 'numpy', 'scipy', 'lmfit', 'torch', 'pandas', 'hydra', 'omegaconf'}; "
+        "print(status, sorted(libraries & set(sys.modules)))"
     )
     environment = command_environment({"COLUMNS": "80"})
     words = [sys.executable, "-c", program]

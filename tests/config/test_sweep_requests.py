@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rbpx.config.compose import compose
+from rbpx.config.compose import compose, composed
 from rbpx.config.sweep import composes, sweep
 from rbpx.errors import RbpxError
 from tests.support.commands import here
@@ -30,7 +30,7 @@ def test_each_request_is_that_of_its_job_alone(overrides: list[str]) -> None:
 
 def test_two_hundred_jobs_are_composed_for_the_price_of_a_few() -> None:
     began = time.process_time()
-    compose("measure", ["model=pythia", "dataset=c4", "limit=1"])
+    composed("measure", ["model=pythia", "dataset=c4", "limit=1"])
     one_s = time.process_time() - began
     began = time.process_time()
     assert len(sweep("measure", ["-m", "model=pythia,gpt2", "dataset=c4,lambada", "limit=range(1,51)"])) == 200

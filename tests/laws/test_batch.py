@@ -1,11 +1,13 @@
 """The batch solver of resamples and profiles, against lmfit on the same points."""
 
+from dataclasses import replace
 from typing import Any
 
 import lmfit
 import numpy as np
 import pytest
 
+from rbpx.laws import regression
 from rbpx.laws.batch import HUBER, alone, together
 from rbpx.laws.names import Method
 from rbpx.laws.profile import offset_ends
@@ -49,6 +51,27 @@ def test_the_refits_of_resamples_are_those_of_lmfit(method: Method) -> None:
             expected = {"ln_C_ref": expected["intercept"], "alpha": -expected["slope"]}
         for value, name in zip(theta_P, NAMES, strict=False):
             assert value == pytest.approx(expected[name], rel=2e-6, abs=1e-9), name
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_offset_is_that_of_lmfit_and_found_without_it(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regression, "_search", lambda *_: pytest.fail("lmfit was asked"))
+    ln_y_N = LN_Y + np.random.default_rng(seed + 2).normal(0, 0.01, 7)
+    fit = alone(regress(X, ln_y_N, Method.offset))
+    assert fit.converged
+    assert np.abs(fit.gradient_P).max() < 1e-13
+    expected = by_lmfit(ln_y_N, 1.001 * fit.theta_P)
+    assert fit.theta_P == pytest.approx(list(expected.params.valuesdict().values()), rel=1e-6)
+    assert float(fit.residual_N @ fit.residual_N) <= expected.chisqr * (1 + 1e-12)
+
+
+def test_what_the_batch_solver_does_not_end_is_left_to_lmfit(monkeypatch: pytest.MonkeyPatch) -> None:
+    polished = alone(regress(X, LN_Y, Method.offset))
+    monkeypatch.setattr(regression, "_polished", lambda x_N, ln_y_N, end_P: replace(polished, converged=False))
+    searched = alone(regress(X, LN_Y, Method.offset))
+    assert searched.converged
+    assert searched.theta_P == pytest.approx(polished.theta_P, rel=1e-6)
+    assert searched.starts == polished.starts
 
 
 def test_the_profile_of_an_offset_is_that_of_lmfit_with_the_exponent_fixed() -> None:

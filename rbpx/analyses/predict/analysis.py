@@ -160,7 +160,8 @@ def keep(store: Store, foresights: Foresights | SurfaceForesights) -> list[Recor
     """Write the laws to the store, each with its predictions and backtests, and return those, a row each."""
     if isinstance(foresights, SurfaceForesights):
         return keep_foreseen(store, foresights)
-    records = {id(foresight.law): _record(foresights, foresight.law) for foresight in foresights.laws}
+    laws = {id(foresight.law): foresight.law for foresight in foresights.laws}
+    records = {at: _record(foresights, law) for at, law in laws.items()}
     for record in records.values():
         store.write_record("fits", record["fit_id"], record)
     rows: list[Record] = []

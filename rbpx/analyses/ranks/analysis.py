@@ -6,7 +6,7 @@ so it is compared with others, and the quantities it implies with the measured o
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 import duckdb
@@ -273,7 +273,7 @@ def _write_closure(store: Store, group: Group, closure: Closure) -> Record:
     beside = {
         "distribution": closure.distribution,
         "quantity": closure.quantity,
-        "measured": {name: asdict(measured)[name] for name in ("C", "alpha", "alpha_lo", "alpha_hi", "r2", "status")},
+        "measured": {name: getattr(measured, name) for name in ("C", "alpha", "alpha_lo", "alpha_hi", "r2", "status")},
         "level": level,
         "level_lo": lo,
         "level_hi": hi,
