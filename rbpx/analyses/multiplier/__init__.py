@@ -12,8 +12,8 @@ model of each budget of compute, axis=D (or step) tokens at each S that both fam
 an E for each (which flatters the variant that is given the lower one) and none, side by side; at the loss of
 every model of the variant, and overall where both measured such losses; elsewhere a multiplier is extrapolated
 and says so, or unreachable where the baseline's law never gets there. Across tokenizers only bits per byte are
-compared. FAMILY:VARIANT names the models of a family that were trained in one way (the column variant).
-`multiplier A B` says the same in two words.""",
+compared. FAMILY:VARIANT names the models of a family that were trained in one way (the column variant), FAMILY
+those without a variant, if it has any. `multiplier A B` says the same in two words.""",
     examples=(
         "python -m rbpx multiplier base=pythia variant=pythia-deduped",
         "python -m rbpx multiplier base=mine variant=theirs axis=C k=1 dataset=c4",
