@@ -1,10 +1,12 @@
 """Pages that show what commands print: run them again on the demo's store, and put what they print now in its place.
 
 `make tutorial` runs it on every such page. In a page each block of `bash` is followed by the `text` that its last command
-prints; lines longer than 80 characters, the explanations under tables, are left out, and where `<!-- only: PATTERN -->`
-stands between the two, all lines that the pattern is not found in. Between `<!-- demo -->` and `<!-- /demo -->` stands what
-`make demo` prints, whole. In a notebook the cells' outputs are replaced. Each page begins with a copy of the demo's store,
-so none depends on another, and what a page measures or registers stays out of the store that it was copied from.
+prints. Lines longer than 80 characters, the explanations under tables, are left out, and where `<!-- only: PATTERN -->`
+stands between the two, all lines that the pattern is not found in. Between `<!-- demo -->` and `<!-- /demo -->` is what
+`make demo` prints, whole. In a notebook the cells' outputs are replaced.
+
+Each page begins with a copy of the demo's store, or with none if it sets RBPX_STORE. So no page depends on another, and
+what one measures or registers stays out of the store that it was copied from.
 """
 
 import os
@@ -21,14 +23,14 @@ import nbformat
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[1]
-PAGES = tuple(
-    ROOT / name for name in ("README.md", "docs/tutorial.md", "docs/decision.md", "docs/example.ipynb")
-)
+PAGES = tuple(ROOT / name for name in ("README.md", "docs/tutorial.md", "docs/decision.md", "docs/example.ipynb"))
 PAIR = re.compile(
-    r"```bash\n(?P<commands>[^`]*)```\n+(?P<only><!-- only: (?P<pattern>.*) -->\n+)?```text\n(?P<shown>.*?)```", re.DOTALL
+    r"```bash\n(?P<commands>[^`]*)```\n+(?P<only><!-- only: (?P<pattern>.*) -->\n+)?```text\n(?P<shown>.*?)```",
+    re.DOTALL,
 )
 DEMO = re.compile(r"<!-- demo -->\n```text\n.*?```\n<!-- /demo -->", re.DOTALL)
 MEASURED = "model=ladder dataset=pydoc,stdlib"  # what `make demo` sweeps over
+OWN_STORE = "export RBPX_STORE="
 LONGEST = 80
 
 
@@ -92,12 +94,13 @@ def main(pages: list[Path]) -> None:
     for path in pages:
         with TemporaryDirectory() as folder:
             place = Path(folder)
-            store = demo_copy(place)
+            page = path.read_text(encoding="utf-8")
+            store = place / "own" if OWN_STORE in page else demo_copy(place)
             if path.suffix == ".ipynb":
                 nbformat.write(execute(path, place), path)
             else:
                 environment = {**os.environ, "COLUMNS": str(LONGEST), "RBPX_STORE": str(store)}
-                path.write_text(retell(path.read_text(encoding="utf-8"), place, environment), encoding="utf-8")
+                path.write_text(retell(page, place, environment), encoding="utf-8")
 
 
 if __name__ == "__main__":
