@@ -1,9 +1,9 @@
-"""Pages that show what commands print: run them again on the demo's store, and put what they print now in its place.
+"""Pages that show what commands print: run them on the demo's store, and put what they print now in its place.
 
-`make tutorial` runs it on every such page. In a page each block of `bash` is followed by the `text` that its last command
-prints. Lines longer than 80 characters, the explanations under tables, are left out, and where `<!-- only: PATTERN -->`
-stands between the two, all lines that the pattern is not found in. Between `<!-- demo -->` and `<!-- /demo -->` is what
-`make demo` prints, whole. In a notebook the cells' outputs are replaced.
+`make tutorial` runs it on every such page. A block of `bash` is followed by the `text` that its last command prints.
+Lines longer than 80 characters, the explanations under tables, are left out, and where `<!-- only: PATTERN -->`
+stands between the two, all lines that the pattern is not found in. Between `<!-- demo -->` and `<!-- /demo -->` are the laws that
+`make demo` prints. In a notebook the cells' outputs are replaced.
 
 Each page begins with a copy of the demo's store, or with none if it sets RBPX_STORE. So no page depends on another, and
 what one measures or registers stays out of the store that it was copied from.
@@ -30,6 +30,7 @@ PAIR = re.compile(
 )
 DEMO = re.compile(r"<!-- demo -->\n```text\n.*?```\n<!-- /demo -->", re.DOTALL)
 MEASURED = "model=ladder dataset=pydoc,stdlib"  # what `make demo` sweeps over
+LAWS = "Scaling laws:"  # with which the last part of it begins
 OWN_STORE = "export RBPX_STORE="
 LONGEST = 80
 
@@ -69,8 +70,8 @@ def retell(page: str, folder: Path, environment: dict[str, str]) -> str:
 
     def demo(_: re.Match[str]) -> str:
         printed = printed_by(f"python -m rbpx -m {MEASURED}").rstrip()
-        lines = [line.rstrip() for line in printed.split("\n")]
-        return "<!-- demo -->\n```text\n" + "\n".join(lines).strip("\n") + "\n```\n<!-- /demo -->"
+        lines = [line.rstrip() for line in printed[printed.index(LAWS) :].split("\n")]
+        return "<!-- demo -->\n```text\n" + "\n".join(lines) + "\n```\n<!-- /demo -->"
 
     return PAIR.sub(again, DEMO.sub(demo, page))
 

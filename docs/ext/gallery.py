@@ -55,8 +55,8 @@ PICTURES: Final = (
         ("fit", "model=ladder", "dataset=stdlib", "laws=[rbp,cross_entropy]", "k=[1,10,100]"),
         "Four panels, minus ln RBP at k = 1, 10 and 100 and cross-entropy, each against the number of parameters on "
         "logarithmic axes: points of seven models fall along a line with its band.",
-        "Points are models, lines are laws, bands hold one new model of a size 95 times of 100. Where points leave the "
-        "line in a bow, the table says `bends`.",
+        "Points are models, lines are laws, bands hold one new model of a size 95 times of 100. Where points leave "
+        "the line in a bow, the table says `bends`.",
         "explanation/laws.md",
     ),
     Picture(
@@ -66,8 +66,8 @@ PICTURES: Final = (
         ("surface", "source=gemstones"),
         "Loss of the Gemstones over size and training tokens: curves of equal loss over the points of all checkpoints, "
         "with the best split of each budget of compute.",
-        "The published losses of 22 models along their training, and the surface through them. Where the curves of equal "
-        "loss touch a line of equal compute lies its best split into size and tokens.",
+        "The published losses of 22 models along their training, and the surface through them. Where the curves of "
+        "equal loss touch a line of equal compute lies its best split into size and tokens.",
         "explanation/surfaces.md",
         study="published_gemstones",
     ),
@@ -76,10 +76,10 @@ PICTURES: Final = (
         "What will the next model do?",
         "terminal",
         ("downstream", "source=olmo", "held_out=[peteish7_eval_anneal,peteish13_eval_final]", "--plot"),
-        "A terminal: tables of predicted and measured accuracy of models of 7B and 13B on seven tasks, and small plots of "
-        "accuracy against bits per byte.",
-        "Success of two large models on tasks, predicted from sixteen small trainings of the OLMo ladder, beside what they "
-        "reached.",
+        "A terminal: tables of predicted and measured accuracy of models of 7B and 13B on seven tasks, and small plots "
+        "of accuracy against bits per byte.",
+        "Success of two large models on tasks, predicted from sixteen small trainings of the OLMo ladder, beside what "
+        "they reached.",
         "howto/downstream.md",
         study="published_olmo_ladder",
         lines=48,
@@ -89,8 +89,8 @@ PICTURES: Final = (
         "Which tokens get better?",
         "terminal",
         ("view", "dataset=pydoc"),
-        "A text in a terminal whose tokens have the colour of their rank: plain where the model's first guess is right, "
-        "blue to rank 10, yellow to 100, orange beyond.",
+        "A text in a terminal whose tokens have the colour of their rank: plain where the model's first guess is "
+        "right, blue to rank 10, yellow to 100, orange beyond.",
         "The document on which larger models gain most, under the largest one. Plain tokens are its first guess.",
         "howto/compare.md",
         lines=24,
@@ -100,9 +100,10 @@ PICTURES: Final = (
         "What happens on one item of a task?",
         "terminal",
         ("view", "dataset=python_keywords", "doc=7"),
-        "An item of a task in a terminal: its context, the right answer in the colours of its ranks, and a table with the "
-        "probability and the ranks of the answer under each of seven models.",
-        "The same item under every size: whether its answer is right, how probable it is, and the rank of each of its tokens.",
+        "An item of a task in a terminal: its context, the right answer in the colours of its ranks, and a table with "
+        "the probability and the ranks of the answer under each of seven models.",
+        "The same item under every size: whether its answer is right, how probable it is, and the rank of each of its "
+        "tokens.",
         "howto/tasks.md",
         task="python_keywords",
     ),
