@@ -1,9 +1,9 @@
 """Pages that show what commands print: run them on the demo's store, and put what they print now in its place.
 
 `make tutorial` runs it on every such page. A block of `bash` is followed by the `text` that its last command prints.
-Lines longer than 80 characters, the explanations under tables, are left out, and where `<!-- only: PATTERN -->`
-stands between the two, all lines that the pattern is not found in. Between `<!-- demo -->` and `<!-- /demo -->` are the laws that
-`make demo` prints. In a notebook the cells' outputs are replaced.
+Lines longer than 80 characters, the explanations under tables, are left out. Between the two `<!-- first: N -->` keeps
+the first N of the others, `<!-- only: PATTERN -->` those in which the pattern is found. Between `<!-- demo -->` and
+`<!-- /demo -->` are the laws that `make demo` prints. In a notebook the cells' outputs are replaced.
 
 Each page begins with a copy of the demo's store, or with none if it sets RBPX_STORE. So no page depends on another, and
 what one measures or registers stays out of the store that it was copied from.
@@ -25,7 +25,9 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).parents[1]
 PAGES = tuple(ROOT / name for name in ("README.md", "docs/tutorial.md", "docs/decision.md", "docs/example.ipynb"))
 PAIR = re.compile(
-    r"```bash\n(?P<commands>[^`]*)```\n+(?P<only><!-- only: (?P<pattern>.*) -->\n+)?```text\n(?P<shown>.*?)```",
+    r"```bash\n(?P<commands>[^`]*)```\n+"
+    r"(?P<kept><!-- (first: (?P<first>\d+)|only: (?P<only>.*)) -->\n+)?"
+    r"```text\n(?P<shown>.*?)```",
     re.DOTALL,
 )
 DEMO = re.compile(r"<!-- demo -->\n```text\n.*?```\n<!-- /demo -->", re.DOTALL)
@@ -46,12 +48,12 @@ def lines_of(commands: str) -> list[str]:
     return commands.replace("\\\n", " ").strip().split("\n")
 
 
-def excerpt(printed: str, pattern: str | None = None) -> str:
+def excerpt(printed: str, first: int | None = None, only: str | None = None) -> str:
     """What a page shows of what was printed."""
     lines = [line.rstrip() for line in printed.rstrip().split("\n") if len(line.rstrip()) <= LONGEST]
-    if pattern is not None:
-        lines = [line for line in lines if re.search(pattern, line)]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n") + "\n"
+    if only is not None:
+        lines = [line for line in lines if re.search(only, line)]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines[:first])).strip("\n") + "\n"
 
 
 def retell(page: str, folder: Path, environment: dict[str, str]) -> str:
@@ -65,8 +67,8 @@ def retell(page: str, folder: Path, environment: dict[str, str]) -> str:
 
     def again(pair: re.Match[str]) -> str:
         printed = [printed_by(command) for command in lines_of(pair["commands"])][-1]
-        shown = excerpt(printed, pair["pattern"])
-        return f"```bash\n{pair['commands']}```\n\n{pair['only'] or ''}```text\n{shown}```"
+        shown = excerpt(printed, int(pair["first"]) if pair["first"] else None, pair["only"])
+        return f"```bash\n{pair['commands']}```\n\n{pair['kept'] or ''}```text\n{shown}```"
 
     def demo(_: re.Match[str]) -> str:
         printed = printed_by(f"python -m rbpx -m {MEASURED}").rstrip()
