@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = tuple(ROOT / name for name in ("README.md", "docs/tutorial.md", "docs/decision.md", "docs/example.ipynb"))
 PAIR = re.compile(
     r"```bash\n(?P<commands>[^`]*)```\n+"
-    r"(?P<kept><!-- (first: (?P<first>\d+)|only: (?P<only>.*)) -->\n+)?"
+    r"(?P<kept><!-- (first: (?P<first>\d+)|only: (?P<only>[^\n]*)) -->\n+)?"
     r"```text\n(?P<shown>.*?)```",
     re.DOTALL,
 )
