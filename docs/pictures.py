@@ -5,6 +5,7 @@ docs/report-light.png and -dark.png; figures of the page on open questions to do
 """
 
 import csv
+import io
 import os
 import re
 import shlex
@@ -51,8 +52,8 @@ def draw(picture: Picture, store: Path) -> None:
         printed_by(shlex.split(command)[3:], store)
     place = DOCS / PLACE / picture.name
     place.parent.mkdir(exist_ok=True)
-    words = [word for word in picture.words if word != "--plot"]
-    place.with_name(f"{picture.name}.csv").write_text(printed_by([*words, "--format", "csv"], store), encoding="utf-8")
+    rows = printed_by([*(word for word in picture.words if word != "--plot"), "--format", "csv"], store)
+    place.with_name(f"{picture.name}.csv").write_text(of_model(rows, picture.model), encoding="utf-8")
     for theme in THEMES:
         drawn = chart(picture, store, theme) if picture.kind == "chart" else terminal(picture, store, theme)
         place.with_name(f"{picture.name}-{theme}.svg").write_text(drawn, encoding="utf-8")
@@ -65,6 +66,15 @@ def printed_by(words: list[str], store: Path, **environment: str) -> str:
     return subprocess.run(line, cwd=store.parent, env=known, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
+def of_model(rows: str, model: str | None) -> str:
+    """The rows of one model, or all."""
+    head, *others = csv.reader(io.StringIO(rows))
+    kept = io.StringIO()
+    chosen = [row for row in others if model is None or row[head.index("model")] == model]
+    csv.writer(kept, lineterminator="\n").writerows([head, *chosen])
+    return kept.getvalue()
+
+
 def chart(picture: Picture, store: Path, theme: str) -> str:
     """The picture that an answer has in Python, as SVG."""
     verb, *keys = picture.words
@@ -73,7 +83,8 @@ def chart(picture: Picture, store: Path, theme: str) -> str:
     numbers = {name: [int(k) for k in value] if name == "k" else value for name, value in values.items()}
     spec = {**getattr(rbpx.open(store), verb)(**numbers).plot().to_dict(), "width": WIDTH}
     look = config(theme) | {"background": GROUNDS[theme], "padding": 12}
-    return vl_convert.vegalite_to_svg(spec, config=look | {"font": "Liberation Sans, Arial, Helvetica, sans-serif"})
+    look |= {"legend": look["legend"] | {"symbolOpacity": 1}, "font": "Liberation Sans, Arial, Helvetica, sans-serif"}
+    return vl_convert.vegalite_to_svg(spec, config=look)
 
 
 def terminal(picture: Picture, store: Path, theme: str) -> str:

@@ -24,6 +24,7 @@ class Picture:
         study: what brings its measurements in; None where `make demo` has them.
         task: a task that the ladder is measured on first.
         lines: of the terminal that are shown; None is all.
+        model: whose rows are the data, where all would be many.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Picture:
     study: str | None = None
     task: str | None = None
     lines: int | None = None
+    model: str | None = None
 
     def command(self) -> str:
         """The command line, as a reader types it."""
@@ -53,8 +55,8 @@ PICTURES: Final = (
         "How does a family scale with size?",
         "chart",
         ("fit", "model=ladder", "dataset=stdlib", "laws=[rbp,cross_entropy]", "k=[1,10,100]"),
-        "Four panels, minus ln RBP at k = 1, 10 and 100 and cross-entropy, each against the number of parameters on "
-        "logarithmic axes: points of seven models fall along a line with its band.",
+        "Minus ln RBP at k = 1, 10 and 100 and cross-entropy against the number of parameters, on logarithmic axes: for "
+        "each the points of seven models, which fall along a line with its band.",
         "Points are models, lines are laws, bands hold one new model of a size 95 times of 100. Where points leave "
         "the line in a bow, the table says `bends`.",
         "explanation/laws.md",
@@ -94,6 +96,7 @@ PICTURES: Final = (
         "The document on which larger models gain most, under the largest one. Plain tokens are its first guess.",
         "howto/compare.md",
         lines=24,
+        model="ladder/3.2m",
     ),
     Picture(
         "item",
