@@ -8,4 +8,7 @@ def page() -> str:
     files = [path for path in (folder("conf").parent / "rbpx" / "ladder").rglob("*") if path.is_file()]
     models = sum(path.name == "model.safetensors" for path in files)
     size = sum(path.stat().st_size for path in files) / 1e6
-    return f"The bundled ladder, {models} models, is {size:.0f} MB of it."
+    return (
+        f"The wheel brings the bundled ladder: {models} models, {size:.0f} MB once they are installed, a quarter less in "
+        "the wheel itself."
+    )
