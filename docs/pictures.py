@@ -61,7 +61,7 @@ def draw(picture: Picture, store: Path) -> None:
 
 def printed_by(words: list[str], store: Path, **environment: str) -> str:
     """What a command prints."""
-    known = {**os.environ, "RBPX_STORE": str(store), "COLUMNS": str(COLUMNS), **environment}
+    known = {**os.environ, "RBPX_STORE": store.name, "COLUMNS": str(COLUMNS), **environment}
     line = [sys.executable, "-m", "rbpx", *words]
     return subprocess.run(line, cwd=store.parent, env=known, stdout=subprocess.PIPE, text=True, check=True).stdout
 

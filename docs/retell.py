@@ -102,7 +102,7 @@ def main(pages: list[Path]) -> None:
             if path.suffix == ".ipynb":
                 nbformat.write(execute(path, place), path)
             else:
-                environment = {**os.environ, "COLUMNS": str(LONGEST), "RBPX_STORE": str(store)}
+                environment = {**os.environ, "COLUMNS": str(LONGEST), "RBPX_STORE": store.name}
                 path.write_text(retell(page, place, environment), encoding="utf-8")
 
 
