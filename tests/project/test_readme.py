@@ -15,11 +15,11 @@ import pytest
 
 from docs.retell import PAGES as RETOLD
 from docs.retell import told
-from rbpx.analyses.registry import names as questions
 from rbpx.cli.registry import names
 from tests.support.checkpoints import build_checkpoint
 from tests.support.demo import in_python, run, run_demo
 from tests.support.places import DOCS, PROJECT
+from tests.support.shown import with_few_resamples
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 PAGES = {path.relative_to(PROJECT): path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")}
@@ -93,13 +93,6 @@ def test_a_verb_is_told_in_the_readme(verb: str) -> None:
     assert f"`{verb}`" in README
 
 
-def with_few_resamples(words: list[str]) -> list[str]:
-    """The words of a command, with few resamples where it fits: its rows do not depend on how many, its time does."""
-    fits = bool({"report", *questions()} & set(words)) or not set(names()) & set(words)
-    settled = {"--cfg", "--help"} & set(words) or any(word.startswith("resamples=") for word in words)
-    return [*words, "resamples=25"] if fits and not settled else words
-
-
 SILENT = {"measure", "import", "report", "audit"}  # what they do is told beside the results
 SHOWN = [command for command in COMMANDS if command.startswith("python")]
 
@@ -132,9 +125,9 @@ STAND_INS = """
 import importlib.util, sys, types
 from unittest.mock import MagicMock
 sys.modules |= {name: MagicMock() for name in ("mlflow", "wandb")}
-if importlib.util.find_spec("polars") is None:  # DuckDB asks for its classes
-    kinds = {name: type(name, (), {}) for name in ("DataFrame", "LazyFrame")}
-    sys.modules["polars"] = types.SimpleNamespace(from_arrow=lambda table: table, **kinds)
+if importlib.util.find_spec("polars") is None:  # DuckDB and Altair ask for its classes
+    sys.modules["polars"] = types.ModuleType("polars")
+    vars(sys.modules["polars"]).update(from_arrow=lambda table: table, __getattr__=lambda name: type(name, (), {}))
 """
 GIVEN = {
     "trackers": """
