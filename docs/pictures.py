@@ -83,8 +83,7 @@ def chart(picture: Picture, store: Path, theme: str) -> str:
     numbers = {name: [int(k) for k in value] if name == "k" else value for name, value in values.items()}
     spec = {**getattr(rbpx.open(store), verb)(**numbers).plot().to_dict(), "width": WIDTH}
     look = config(theme) | {"background": GROUNDS[theme], "padding": 12}
-    look |= {"legend": look["legend"] | {"symbolOpacity": 1}, "font": "Liberation Sans, Arial, Helvetica, sans-serif"}
-    return vl_convert.vegalite_to_svg(spec, config=look)
+    return vl_convert.vegalite_to_svg(spec, config=look | {"font": "Liberation Sans, Arial, Helvetica, sans-serif"})
 
 
 def terminal(picture: Picture, store: Path, theme: str) -> str:

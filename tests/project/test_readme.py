@@ -11,6 +11,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from docs.retell import PAGES as RETOLD
@@ -159,6 +160,9 @@ def test_python_that_is_shown_runs(sample: Path, workplace: Path, tmp_path: Path
     with closing(sqlite3.connect(tmp_path / "laws.sqlite")) as file:
         assert file.execute("SELECT count(*) FROM runs").fetchall() == [(14,)]
         assert file.execute("SELECT count(*) FROM fits WHERE law = 'cross_entropy'").fetchall()[0][0] > 0
+    (queries,) = re.findall(r"```sql\n(.*?)```", PAGES[Path("docs/howto/other-tools.md")], re.DOTALL)
+    with duckdb.connect(tmp_path / "store" / "rbpx.duckdb", read_only=True) as index:
+        assert [len(index.sql(query).fetchall()) for query in queries.strip().split("\n")] == [14, 14]
     with (tmp_path / "lm_eval.csv").open(newline="") as table:
         rows = [
             (row["model"], float(row["S"]), row["dataset"], float(row["accuracy"])) for row in csv.DictReader(table)
