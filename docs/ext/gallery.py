@@ -102,11 +102,11 @@ PICTURES: Final = (
         "item",
         "What happens on one item of a task?",
         "terminal",
-        ("view", "dataset=python_keywords", "doc=7"),
+        ("view", "dataset=python_keywords"),
         "An item of a task in a terminal: its context, the right answer in the colours of its ranks, and a table with "
         "the probability and the ranks of the answer under each of seven models.",
-        "The same item under every size: whether its answer is right, how probable it is, and the rank of each of its "
-        "tokens.",
+        "The item on which larger models gain most, under every size: whether its answer is right, how probable it is, "
+        "and the rank of each of its tokens.",
         "howto/tasks.md",
         task="python_keywords",
     ),
