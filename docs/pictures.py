@@ -20,11 +20,11 @@ from ext.gallery import PICTURES, PLACE, THEMES, Picture
 from playwright.sync_api import sync_playwright
 from retell import ROOT, demo_copy
 from rich.console import Console
-from rich.terminal_theme import DIMMED_MONOKAI, MONOKAI, TerminalTheme
+from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 import rbpx
-from rbpx.display.chart.colours import GROUNDS, INKS, config
+from rbpx.display.chart.colours import GROUNDS, INKS, SERIES, config
 
 DOCS = ROOT / "docs"
 OPEN = {  # figures of the page on open questions, by their names in a folder of figures
@@ -34,7 +34,7 @@ OPEN = {  # figures of the page on open questions, by their names in a folder of
     "regimes-r2-pydoc": "ladder-on-pydoc-regimes-r2",
 }
 WIDTH = 420  # of a chart without its axes, in points
-COLUMNS = 100  # of the terminals
+COLUMNS = 112  # of the terminals
 
 
 def main() -> None:
@@ -99,11 +99,10 @@ def terminal(picture: Picture, store: Path, theme: str) -> str:
 
 
 def of_terminal(theme: str) -> TerminalTheme:
-    """The colours of a terminal on the ground that the charts have."""
-    made_of = {"light": DIMMED_MONOKAI, "dark": MONOKAI}[theme]
-    made = TerminalTheme(rgb(GROUNDS[theme]), rgb(INKS[theme]), [(0, 0, 0)] * 8, [(0, 0, 0)] * 8)
-    made.ansi_colors = made_of.ansi_colors
-    return made
+    """The colours of the charts under the names that terminals have for them."""
+    ink = rgb(INKS[theme])
+    blue, orange, green, pink, olive, _, teal, _ = map(rgb, SERIES[theme])
+    return TerminalTheme(rgb(GROUNDS[theme]), ink, [ink, orange, green, olive, blue, pink, teal, ink])
 
 
 def rgb(colour: str) -> tuple[int, int, int]:

@@ -68,8 +68,8 @@ PICTURES: Final = (
         ("surface", "source=gemstones"),
         "Loss of the Gemstones over size and training tokens: curves of equal loss over the points of all checkpoints, "
         "with the best split of each budget of compute.",
-        "The published losses of 22 models along their training, and the surface through them. Where the curves of "
-        "equal loss touch a line of equal compute lies its best split into size and tokens.",
+        "The published losses of 22 models along their training, and curves of equal loss on the surface through "
+        "them. The dotted line is the best split of each budget of compute into size and tokens.",
         "explanation/surfaces.md",
         study="published_gemstones",
     ),
@@ -77,14 +77,19 @@ PICTURES: Final = (
         "next",
         "What will the next model do?",
         "terminal",
-        ("downstream", "source=olmo", "held_out=[peteish7_eval_anneal,peteish13_eval_final]", "--plot"),
-        "A terminal: tables of predicted and measured accuracy of models of 7B and 13B on seven tasks, and small plots "
-        "of accuracy against bits per byte.",
-        "Success of two large models on tasks, predicted from sixteen small trainings of the OLMo ladder, beside what "
+        (
+            "downstream",
+            "source=olmo",
+            "dataset=hellaswag",
+            "held_out=[peteish7_eval_anneal,peteish13_eval_final]",
+            "--plot",
+        ),
+        "A terminal: a table of the predicted and measured accuracy of models of 7B and 13B on HellaSwag, and a plot of "
+        "both against the size of the model, with intervals.",
+        "Success of two large models on a task, predicted from sixteen small trainings of the OLMo ladder, beside what "
         "they reached.",
         "howto/downstream.md",
         study="published_olmo_ladder",
-        lines=48,
     ),
     Picture(
         "text",
