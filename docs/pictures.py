@@ -94,7 +94,9 @@ def terminal(picture: Picture, store: Path, theme: str) -> str:
     with Path(os.devnull).open("w") as nowhere:
         screen = Console(record=True, width=COLUMNS, file=nowhere, force_terminal=True, color_system="truecolor")
         screen.print(Text.from_ansi(shown))
-        drawn = screen.export_svg(title=picture.command(), theme=of_terminal(theme), unique_id=picture.name)
+        drawn = screen.export_svg(
+            title=f"python -m rbpx {picture.words[0]}", theme=of_terminal(theme), unique_id=picture.name
+        )
     return re.sub(r"@font-face \{.*?\}\n?", "", drawn, flags=re.DOTALL)  # fonts from a network
 
 

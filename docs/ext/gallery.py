@@ -84,8 +84,8 @@ PICTURES: Final = (
             "held_out=[peteish7_eval_anneal,peteish13_eval_final]",
             "--plot",
         ),
-        "A terminal: a table of the predicted and measured accuracy of models of 7B and 13B on HellaSwag, and a plot of "
-        "both against the size of the model, with intervals.",
+        "A terminal: a table of the predicted and measured accuracy of models of 7B and 13B on HellaSwag, and a plot "
+        "of both against the size of the model, with intervals.",
         "Success of two large models on a task, predicted from sixteen small trainings of the OLMo ladder, beside what "
         "they reached.",
         "howto/downstream.md",
