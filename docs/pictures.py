@@ -102,9 +102,9 @@ def terminal(picture: Picture, store: Path, theme: str) -> str:
 
 def of_terminal(theme: str) -> TerminalTheme:
     """The colours of the charts under the names that terminals have for them."""
-    ink = rgb(INKS[theme])
+    ink, black = rgb(INKS[theme]), rgb(INKS["light"])
     blue, orange, green, pink, olive, _, teal, _ = map(rgb, SERIES[theme])
-    return TerminalTheme(rgb(GROUNDS[theme]), ink, [ink, orange, green, olive, blue, pink, teal, ink])
+    return TerminalTheme(rgb(GROUNDS[theme]), ink, [black, orange, green, olive, blue, pink, teal, ink])
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
