@@ -12,7 +12,7 @@ INSTALL := $(PIP) install --no-compile -c constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo studies docs census picture pictures tutorial test long check types imports soak mutate clean
+.PHONY: help install demo studies docs census gallery tutorial test long check types imports soak mutate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -42,24 +42,15 @@ studies: $(STAMP) ## run every study on the ladder and write its findings into i
 docs: $(STAMP) ## the documentation, in docs/_build/html; a warning is an error
 	$(BIN)/sphinx-build -E -W --keep-going -n -q -b html docs docs/_build/html
 
-tutorial: $(STAMP) ## run what the tutorial and the example notebook show again, on the store of make demo
-	$(BIN)/python docs/retell.py docs/tutorial.md docs/example.ipynb
+tutorial: $(STAMP) ## run what README, tutorials and notebook show again, on a copy of the store of make demo
+	$(BIN)/python docs/retell.py
+
+gallery: $(STAMP) ## draw every picture of README and documentation again, from a copy of that store and the studies
+	$(BIN)/python docs/pictures.py
 
 census: $(STAMP) ## which architectures of transformers are measured: docs/reference/architectures.csv, in twenty minutes
 	rm -f docs/reference/architectures.csv
 	$(BIN)/python -m tests.support.census
-
-picture: $(STAMP) ## docs/report.png: the first screen of the report of the demo's store, by Chromium
-	@mkdir -p build
-	$(BIN)/python -m rbpx report source=measured model=ladder --output build/picture.html
-	chromium --headless --no-sandbox --hide-scrollbars --virtual-time-budget=20000 --window-size=1280,960 \
-	  --screenshot=docs/report.png file://$(CURDIR)/build/picture.html
-
-pictures: $(STAMP) ## docs/_static/open-*.svg: figures of the page on open questions, from the demo's store
-	$(BIN)/python -m rbpx report source=measured model=ladder --format svg --output build/figures
-	for figure in closure-errors closure-residuals regimes-r2; do \
-	  cp build/figures/ladder-on-stdlib-$$figure.svg docs/_static/open-$$figure.svg; done
-	cp build/figures/ladder-on-pydoc-regimes-r2.svg docs/_static/open-regimes-r2-pydoc.svg
 
 test: $(STAMP) ## all tests but those of `make long`, on two cores
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=15

@@ -1,49 +1,81 @@
-"""Pages that show what commands print: run them again on the demo's store, and put what they print now in its place.
+"""Pages that show what commands print: run them on the demo's store, and put what they print now in its place.
 
-`make tutorial` runs it. In a page each block of `bash` is followed by the `text` that its last command prints; lines
-longer than 80 characters, the explanations under tables, are left out. In a notebook the cells' outputs are replaced.
+`make tutorial` runs it on every such page. A block of `bash` is followed by the `text` that its last command prints.
+Lines longer than 80 characters, the explanations under tables, are left out. Between the two `<!-- first: N -->` keeps
+the first N of the others, `<!-- only: PATTERN -->` those in which the pattern is found. Between `<!-- demo -->` and
+`<!-- /demo -->` are the laws that `make demo` prints. In a notebook the cells' outputs are replaced.
+
+Each page begins with a copy of the demo's store, or with none if it sets RBPX_STORE. So no page depends on another, and
+what one measures or registers stays out of the store that it was copied from.
 """
 
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import nbformat
 from nbclient import NotebookClient
 
-PAIR = re.compile(r"```bash\n(?P<commands>[^`]*)```\n+```text\n(?P<shown>.*?)```", re.DOTALL)
+ROOT = Path(__file__).parents[1]
+PAGES = tuple(ROOT / name for name in ("README.md", "docs/tutorial.md", "docs/decision.md", "docs/example.ipynb"))
+PAIR = re.compile(
+    r"```bash\n(?P<commands>[^`]*)```\n+"
+    r"(?P<kept><!-- (first: (?P<first>\d+)|only: (?P<only>[^\n]*)) -->\n+)?"
+    r"```text\n(?P<shown>.*?)```",
+    re.DOTALL,
+)
+DEMO = re.compile(r"<!-- demo -->\n```text\n.*?```\n<!-- /demo -->", re.DOTALL)
+MEASURED = "model=ladder dataset=pydoc,stdlib"  # what `make demo` sweeps over
+LAWS = "Scaling laws:"  # with which the last part of it begins
+OWN_STORE = "export RBPX_STORE="
 LONGEST = 80
 
 
 def told(page: str) -> Iterator[tuple[list[str], str]]:
     """The command lines of each block that has an output, and that output."""
     for pair in PAIR.finditer(page):
-        yield pair["commands"].strip().split("\n"), pair["shown"]
+        yield lines_of(pair["commands"]), pair["shown"]
 
 
-def excerpt(printed: str) -> str:
+def lines_of(commands: str) -> list[str]:
+    """The commands of a block; one may go on behind a backslash."""
+    return commands.replace("\\\n", " ").strip().split("\n")
+
+
+def excerpt(printed: str, first: int | None = None, only: str | None = None) -> str:
     """What a page shows of what was printed."""
     lines = [line.rstrip() for line in printed.rstrip().split("\n") if len(line.rstrip()) <= LONGEST]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n") + "\n"
+    if only is not None:
+        lines = [line for line in lines if re.search(only, line)]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines[:first])).strip("\n") + "\n"
 
 
 def retell(page: str, folder: Path, environment: dict[str, str]) -> str:
     """A page with the outputs of now; its commands run in that folder."""
 
-    def again(pair: re.Match[str]) -> str:
-        printed = ""
-        for command in pair["commands"].strip().split("\n"):
-            words = shlex.split(command)
-            words = [sys.executable, *words[1:]] if words[0] == "python" else words
-            done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=True)
-            printed = done.stdout
-        return f"```bash\n{pair['commands']}```\n\n```text\n{excerpt(printed)}```"
+    def printed_by(command: str) -> str:
+        words = shlex.split(command)
+        words = [sys.executable, *words[1:]] if words[0] == "python" else words
+        done = subprocess.run(words, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+        return done.stdout
 
-    return PAIR.sub(again, page)
+    def again(pair: re.Match[str]) -> str:
+        printed = [printed_by(command) for command in lines_of(pair["commands"])][-1]
+        shown = excerpt(printed, int(pair["first"]) if pair["first"] else None, pair["only"])
+        return f"```bash\n{pair['commands']}```\n\n{pair['kept'] or ''}```text\n{shown}```"
+
+    def demo(_: re.Match[str]) -> str:
+        printed = printed_by(f"python -m rbpx -m {MEASURED}").rstrip()
+        lines = [line.rstrip() for line in printed[printed.index(LAWS) :].split("\n")]
+        return "<!-- demo -->\n```text\n" + "\n".join(lines) + "\n```\n<!-- /demo -->"
+
+    return PAIR.sub(again, DEMO.sub(demo, page))
 
 
 def execute(notebook: Path, folder: Path) -> nbformat.NotebookNode:
@@ -55,15 +87,24 @@ def execute(notebook: Path, folder: Path) -> nbformat.NotebookNode:
     return cells
 
 
-def main(names: list[str]) -> None:
-    """Tell these files again; the store is that of the working directory, or RBPX_STORE."""
-    environment = {**os.environ, "COLUMNS": str(LONGEST)}
-    for path in map(Path, names):
-        if path.suffix == ".ipynb":
-            nbformat.write(execute(path, Path.cwd()), path)
-        else:
-            path.write_text(retell(path.read_text(encoding="utf-8"), Path.cwd(), environment), encoding="utf-8")
+def demo_copy(folder: Path) -> Path:
+    """A copy of the demo's store in that folder, to which a page may add."""
+    return Path(shutil.copytree(Path(os.environ.get("RBPX_STORE", "store")), folder / "store"))
+
+
+def main(pages: list[Path]) -> None:
+    """Tell these pages again; the store is that of the working directory, or RBPX_STORE."""
+    for path in pages:
+        with TemporaryDirectory() as folder:
+            place = Path(folder)
+            page = path.read_text(encoding="utf-8")
+            store = place / "own" if OWN_STORE in page else demo_copy(place)
+            if path.suffix == ".ipynb":
+                nbformat.write(execute(path, place), path)
+            else:
+                environment = {**os.environ, "COLUMNS": str(LONGEST), "RBPX_STORE": store.name}
+                path.write_text(retell(page, place, environment), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main([Path(name) for name in sys.argv[1:]] or list(PAGES))

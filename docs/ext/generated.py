@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ext import architectures, code, holdings, layers, notebook
+from ext import architectures, bundled, citation, code, gallery, holdings, layers, notebook
 
 PARTS: dict[str, Callable[[], str]] = {
     "verbs": code.verbs,
@@ -23,6 +23,9 @@ PARTS: dict[str, Callable[[], str]] = {
     "questions": holdings.questions,
     "layers": layers.layers,
     "notebook": notebook.page,
+    "gallery": gallery.page,
+    "citation": citation.page,
+    "bundled": bundled.page,
 }
 MARK = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
 

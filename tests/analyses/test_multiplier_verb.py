@@ -73,12 +73,14 @@ def test_what_cannot_be_compared_is_said(store: Path, cwd: Path, words: tuple[st
 
 
 def test_tokens_are_compared_at_each_size_that_both_have(tmp_path: Path, cwd: Path) -> None:
+    """Of one family here: its name alone is that of its models without a variant."""
     D = (1_000_000, 3_000_000, 9_000_000, 27_000_000)
     truth = TrueSurface(S=(10_000, 40_000), D=D, scatter=0.001)
     better = TrueSurface(S=(10_000, 40_000), D=D, scatter=0.001, B=truth.B * 2**-truth.beta)
-    for family, of, seed in (("plain", truth, 1), ("better", better, 2)):
-        write_surface(tmp_path / "store", of, seed=seed, n_documents=12, n_tokens=100, family=family)
-    rows = asked(tmp_path / "store", cwd, "plain", "better", "axis=D", "laws=rbp", "k=10")
+    for variant, of, seed in (("raw", truth, 1), (None, better, 2)):
+        write_surface(tmp_path / "store", of, seed=seed, n_documents=12, n_tokens=100, family="mine", variant=variant)
+    rows = asked(tmp_path / "store", cwd, "mine:raw", "mine", "axis=D", "laws=rbp", "k=10")
+    assert {(row["base"], row["variant"]) for row in rows} == {("mine:raw", "mine")}
     overall = {row["fixed_size"]: row for row in rows if row["kind"] == "overall" and row["offset"] == "shared"}
     assert overall.keys() == {"10000", "40000"}
     at = [row for row in rows if row["kind"] == "at" and row["fixed_size"] == "10000" and row["offset"] == "shared"]

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from docs.retell import execute, told
-from rbpx.display.names import short_status
-from rbpx.status import Status
 from tests.support.commands import here
-from tests.support.demo import in_python, run, run_demo
+from tests.support.demo import run, run_demo
 from tests.support.places import DOCS, EXPERIMENTS, PROJECT
+from tests.support.shown import compare_with_shown, labels, of_many
 
+README = PROJECT / "README.md"
 TUTORIAL = DOCS / "tutorial.md"
 NOTEBOOK = DOCS / "example.ipynb"
 FEW = {"stdlib": 40}
@@ -57,30 +57,20 @@ def test_a_second_demo_measures_nothing_and_prints_the_same(demo: tuple[Path, st
     assert {path: path.stat().st_mtime_ns for path in (store / "runs").rglob("*")} == files
 
 
-def labels(text: str) -> list[str]:
-    """The first words of each line, not digits or verdicts, which depend on the texts; a rule has any length."""
-    lines = re.sub("─+", "─", text.strip().strip("`").removeprefix("text")).split("\n")
-    first = [re.split(r"\s{2,}|:", line.strip())[0] for line in lines]
-    verdicts = {short_status(status) for status in Status}
-    return [words for words in first if words not in verdicts and not words.startswith("Nothing here speaks")]
-
-
-@pytest.mark.parametrize(("page", "least"), [(PROJECT / "README.md", 16), (TUTORIAL, 30)])
-def test_a_demo_that_is_shown_has_the_rows_that_the_demo_prints(page: Path, least: int, demo: tuple[Path, str]) -> None:
-    shown = labels(page.read_text(encoding="utf-8").split("<!-- demo -->")[1].split("<!-- /demo -->")[0])
-    assert len(shown) > least
+def test_a_demo_that_is_shown_has_the_rows_that_the_demo_prints(demo: tuple[Path, str]) -> None:
+    shown = labels(TUTORIAL.read_text(encoding="utf-8").split("<!-- demo -->")[1].split("<!-- /demo -->")[0])
+    assert len(shown) > 30
     assert [name for name in shown if name not in labels(demo[1])] == []
 
 
-@pytest.mark.parametrize(("commands", "shown"), list(told(TUTORIAL.read_text(encoding="utf-8"))), ids=lambda it: it[0])
-def test_the_tutorial_shows_what_its_commands_print(
+SHOWN = [pair for page in (README, TUTORIAL) for pair in told(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize(("commands", "shown"), [pair for pair in SHOWN if not of_many(pair[0])], ids=lambda it: it[0])
+def test_readme_and_tutorial_show_what_their_commands_print(
     commands: list[str], shown: str, demo: tuple[Path, str], cwd: Path
 ) -> None:
-    done = [run(in_python(command), cwd, demo[0], FEW) for command in commands]
-    assert [each.returncode for each in done] == [0] * len(done), done[-1].stderr
-    printed = done[-1].stdout
-    assert [label for label in labels(shown) if label not in labels(printed)] == []
-    assert re.search(r"\d", shown)
+    compare_with_shown(commands, shown, demo[0], cwd, FEW)
 
 
 def test_the_example_notebook_runs_on_the_demo(demo: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ext.gallery import PICTURES
 from ext.generated import MARK, PARTS, fill
 from ext.markdown import plain
 
@@ -106,6 +107,7 @@ def other_commands() -> list[str]:
         for block in re.findall(r"```text\n(.*?)```", text, re.DOTALL):
             lines = block.replace("\\\n", " ").split("\n")
             found += [line[line.index("-m rbpx") :] for line in lines if "-m rbpx " in line and "..." not in line]
+    found += [picture.command().removeprefix("python ") for picture in PICTURES]
     return sorted(set(found))
 
 

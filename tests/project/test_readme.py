@@ -1,19 +1,26 @@
-"""What README and documentation promise: every command in them runs."""
+"""What README and documentation promise: every command in them runs, and every piece of Python."""
 
+import csv
 import json
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
+import sys
+from contextlib import closing
 from pathlib import Path
 
+import duckdb
 import pytest
 
-from rbpx.analyses.registry import names as questions
+from docs.retell import PAGES as RETOLD
+from docs.retell import told
 from rbpx.cli.registry import names
 from tests.support.checkpoints import build_checkpoint
 from tests.support.demo import in_python, run, run_demo
 from tests.support.places import DOCS, PROJECT
+from tests.support.shown import with_few_resamples
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 PAGES = {path.relative_to(PROJECT): path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")}
@@ -23,9 +30,20 @@ def commands_of(page: str) -> list[str]:
     return [line for block in re.findall(r"```bash\n(.*?)```", page, re.S) for line in block.strip().split("\n")]
 
 
-# Those of the tutorial are run in their order, by a test of the demo.
-TOLD = [page for path, page in sorted(PAGES.items()) if path.name != "tutorial.md" and "_build" not in path.parts]
-COMMANDS = list(dict.fromkeys(command for page in (README, *TOLD) for command in commands_of(page)))
+# Those whose output is shown are run in their order, by tests of the demo and of the decision.
+SHOWN_WITH_OUTPUT = {
+    command
+    for path in RETOLD
+    if path.suffix == ".md"
+    for commands, _ in told(path.read_text(encoding="utf-8"))
+    for command in commands
+}
+TOLD = [page for path, page in sorted(PAGES.items()) if "_build" not in path.parts]
+COMMANDS = [
+    command
+    for command in dict.fromkeys(command for page in (README, *TOLD) for command in commands_of(page))
+    if command not in SHOWN_WITH_OUTPUT
+]
 FEW = {"pydoc": 24, "stdlib": 6}
 
 
@@ -55,6 +73,12 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
         build_checkpoint("gpt_neox", folder / name, seed=seed, hidden_size=16 + 8 * seed)
     rows = ({"text": f"Letter {i} left the harbour at dawn; the sea reads nothing."} for i in range(9))
     (folder / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "lm_eval").mkdir()
+    for number, name in enumerate(("ORG/A", "ORG/B", "ORG/C")):  # as lm-evaluation-harness 0.4 writes them
+        scores = {"arc_easy": {"alias": "arc_easy", "acc,none": (4 + number) / 10, "acc_stderr,none": 0.01}}
+        results = {"results": scores, "model_source": "hf", "model_name": name}
+        (folder / "lm_eval" / f"results_{number}.json").write_text(json.dumps(results))
+    (folder / "lm_eval.csv").write_text("model,S,dataset,accuracy,accuracy_stderr\nORG/A,1e8,arc_easy,0.4,0.01\n")
     rows_of_them = (f"{size},{size}000000,{k},{1 - 0.5 / k / size**0.1}\n" for size in (1, 10, 100) for k in (1, 10))
     (folder / "theirs.csv").write_text("size,S,k,rbp\n" + "".join(rows_of_them))
     return folder
@@ -62,18 +86,12 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_readme_has_commands_and_the_documentation_more() -> None:
     assert 10 < len(commands_of(README)) < len(COMMANDS) - 10
+    assert len(SHOWN_WITH_OUTPUT) > 10
 
 
 @pytest.mark.parametrize("verb", names())
 def test_a_verb_is_told_in_the_readme(verb: str) -> None:
     assert f"`{verb}`" in README
-
-
-def with_few_resamples(words: list[str]) -> list[str]:
-    """The words of a command, with few resamples where it fits: its rows do not depend on how many, its time does."""
-    fits = bool({"report", *questions()} & set(words)) or not set(names()) & set(words)
-    settled = {"--cfg", "--help"} & set(words) or any(word.startswith("resamples=") for word in words)
-    return [*words, "resamples=25"] if fits and not settled else words
 
 
 SILENT = {"measure", "import", "report", "audit"}  # what they do is told beside the results
@@ -101,3 +119,52 @@ def test_a_make_target_that_is_shown_exists(command: str) -> None:
 
 def test_no_command_that_is_shown_is_left_untried() -> None:
     assert {c.split()[0] for c in COMMANDS} == {"make", "python", "source"}
+
+
+# Services are stood in for by what remembers what it was given; so is polars where it is not installed.
+STAND_INS = """
+import importlib.util, sys, types
+from unittest.mock import MagicMock
+sys.modules |= {name: MagicMock() for name in ("mlflow", "wandb")}
+if importlib.util.find_spec("polars") is None:  # DuckDB and Altair ask for its classes
+    sys.modules["polars"] = types.ModuleType("polars")
+    vars(sys.modules["polars"]).update(from_arrow=lambda table: table, __getattr__=lambda name: type(name, (), {}))
+"""
+GIVEN = {
+    "trackers": """
+assert wandb.Table.call_args.kwargs["dataframe"] is mlflow.log_table.call_args.args[0] is laws
+assert len(laws) == len(run.summary.__setitem__.call_args.args[1]) > 10
+assert 0 < mlflow.log_metrics.call_args.args[0]["alpha_cross_entropy"] < 1
+"""
+}
+WITH_PYTHON = {
+    path.stem: "".join(blocks)
+    for path, page in PAGES.items()
+    if (blocks := re.findall(r"```python\n(.*?)```", page, re.S))
+    and path.stem != "notebook"  # which a test of the demo runs
+}
+
+
+def test_python_that_is_shown_runs(sample: Path, workplace: Path, tmp_path: Path) -> None:
+    """All of it in one process, each page with names of its own."""
+    assert WITH_PYTHON.keys() >= {"other-tools", "lm-eval", "trackers", "paper"}
+    shutil.copytree(workplace / "lm_eval", tmp_path / "lm_eval")
+    shutil.copytree(sample, tmp_path / "store")
+    pages = [
+        f"exec(compile({code + GIVEN.get(name, '')!r}, {name!r}, 'exec'), {{}})\n" for name, code in WITH_PYTHON.items()
+    ]
+    words = [sys.executable, "-c", STAND_INS + "".join(pages)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "cross-entropy.pdf").read_bytes().startswith(b"%PDF")
+    with closing(sqlite3.connect(tmp_path / "laws.sqlite")) as file:
+        assert file.execute("SELECT count(*) FROM runs").fetchall() == [(14,)]
+        assert file.execute("SELECT count(*) FROM fits WHERE law = 'cross_entropy'").fetchall()[0][0] > 0
+    (queries,) = re.findall(r"```sql\n(.*?)```", PAGES[Path("docs/howto/other-tools.md")], re.DOTALL)
+    with duckdb.connect(tmp_path / "store" / "rbpx.duckdb", read_only=True) as index:
+        assert [len(index.sql(query).fetchall()) for query in queries.strip().split("\n")] == [14, 14]
+    with (tmp_path / "lm_eval.csv").open(newline="") as table:
+        rows = [
+            (row["model"], float(row["S"]), row["dataset"], float(row["accuracy"])) for row in csv.DictReader(table)
+        ]
+    assert rows == [("ORG/A", 1e8, "arc_easy", 0.4), ("ORG/B", 4e8, "arc_easy", 0.5), ("ORG/C", 1.6e9, "arc_easy", 0.6)]

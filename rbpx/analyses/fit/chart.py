@@ -31,7 +31,7 @@ def draw(results: Sequence[Laws]) -> alt.LayerChart:
         raise RbpxError("no points to draw: every quantity is 0 or unknown; see the column status")
     x = alt.X("S:Q", scale=alt.Scale(type="log", nice=False, padding=12), title=PLACE_TITLES[results[0].group.axis])
     y = alt.Y("y:Q", scale=alt.Scale(type="log", nice=False, padding=12), title="-ln RBP_k, or nats")
-    whole = alt.Legend(labelLimit=0)
+    whole = alt.Legend(labelLimit=0, symbolOpacity=1)  # not that of the band
     law = alt.Color("law:N", sort=list(dict.fromkeys(row["law"] for row in points)), title=None, legend=whole)
     legend = whole if len({row["on"] for row in points}) > 1 else None  # one group needs no name beside it
     on = alt.StrokeDash("on:N", title=None, legend=legend)

@@ -13,8 +13,8 @@ an E for each (which flatters the variant that is given the lower one) and none,
 every model of the variant, and overall where both measured such losses; elsewhere a multiplier is extrapolated
 and says so, or unreachable where the baseline's law never gets there. Across tokenizers only bits per byte are
 compared. Of a task the quantities are the features of `downstream`, over targets and right choices (features=).
-FAMILY:VARIANT names the models of a family that were trained in one way (the column variant).
-`multiplier A B` says the same in two words.""",
+FAMILY:VARIANT names the models of a family that were trained in one way (the column variant), FAMILY
+those without a variant, if it has any. `multiplier A B` says the same in two words.""",
     examples=(
         "python -m rbpx multiplier base=pythia variant=pythia-deduped",
         "python -m rbpx multiplier base=mine variant=theirs axis=C k=1 dataset=c4",

@@ -110,6 +110,8 @@ def _pairs(groups: Sequence[Group], sides: list[tuple[str, str, str | None]]) ->
             own = [group for group in members if _is_of(group, family, trained)]
             # Checkpoints stand back behind the models that stand for their sizes, where there are both.
             own = [group for group in own if group.first.revision is None] or own
+            if trained is None:  # a family's name alone is that of its models without a variant, where it has some
+                own = [group for group in own if group.first.variant is None] or own
             if len(own) > 1:
                 titles = "; ".join(group.title for group in own)
                 raise RbpxError(f"{key}={_name(family, trained)} is {len(own)} groups of runs: {titles}; narrow it")

@@ -1,0 +1,133 @@
+"""The gallery: a picture a question, each with the command that gives it, its data and its page."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ext.markdown import block
+
+PLACE: Final = "_static/gallery"
+THEMES: Final = ("light", "dark")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture.
+
+    Attributes:
+        name: of its files, in _static/gallery.
+        question: what it answers.
+        kind: whether it is the chart of an answer in Python, or what a terminal shows.
+        words: of the command behind `python -m rbpx`; a chart's are the verb and its keys.
+        alt: what is to be seen, for who does not see it.
+        says: what to look for; numbers stand in the picture and its data, not here.
+        page: where more is said.
+        study: what brings its measurements in; None where `make demo` has them.
+        task: a task that the ladder is measured on first.
+        lines: of the terminal that are shown; None is all.
+        model: whose rows are the data, where all would be many.
+    """
+
+    name: str
+    question: str
+    kind: Literal["chart", "terminal"]
+    words: tuple[str, ...]
+    alt: str
+    says: str
+    page: str
+    study: str | None = None
+    task: str | None = None
+    lines: int | None = None
+    model: str | None = None
+
+    def command(self) -> str:
+        """The command line, as a reader types it."""
+        return "python -m rbpx " + " ".join(f"'{word}'" if set("[]{} ") & set(word) else word for word in self.words)
+
+    def before(self) -> list[str]:
+        """Commands that bring in what is drawn."""
+        lines = [f"python -m rbpx experiment={self.study}"] if self.study else []
+        return lines + ([f"python -m rbpx measure model=ladder dataset={self.task}"] if self.task else [])
+
+
+PICTURES: Final = (
+    Picture(
+        "laws",
+        "How does a family scale with size?",
+        "chart",
+        ("fit", "model=ladder", "dataset=stdlib", "laws=[rbp,cross_entropy]", "k=[1,10,100]"),
+        "Minus ln RBP at k = 1, 10 and 100 and cross-entropy against the number of parameters, on logarithmic axes: "
+        "for each the points of seven models, which fall along a line with its band.",
+        "Points are models, lines are laws, bands hold one new model of a size 95 times of 100. Where points leave "
+        "the line in a bow, the table says `bends`.",
+        "explanation/laws.md",
+    ),
+    Picture(
+        "surface",
+        "And with size, tokens and compute together?",
+        "chart",
+        ("surface", "source=gemstones"),
+        "Loss of the Gemstones over size and training tokens: curves of equal loss over the points of all checkpoints, "
+        "with the best split of each budget of compute.",
+        "The published losses of 22 models along their training, and curves of equal loss on the surface through "
+        "them. The dotted line is the best split of each budget of compute into size and tokens.",
+        "explanation/surfaces.md",
+        study="published_gemstones",
+    ),
+    Picture(
+        "next",
+        "What will the next model do?",
+        "terminal",
+        (
+            "downstream",
+            "source=olmo",
+            "dataset=hellaswag",
+            "held_out=[peteish7_eval_anneal,peteish13_eval_final]",
+            "--plot",
+        ),
+        "A terminal: a table of the predicted and measured accuracy of models of 7B and 13B on HellaSwag, and a plot "
+        "of both against the size of the model, with intervals.",
+        "Success of two large models on a task, predicted from sixteen small trainings of the OLMo ladder, beside what "
+        "they reached.",
+        "howto/downstream.md",
+        study="published_olmo_ladder",
+    ),
+    Picture(
+        "text",
+        "Which tokens get better?",
+        "terminal",
+        ("view", "dataset=pydoc"),
+        "A text in a terminal whose tokens have the colour of their rank: plain where the model's first guess is "
+        "right, blue to rank 10, yellow to 100, orange beyond.",
+        "The document on which larger models gain most, under the largest one. Plain tokens are its first guess.",
+        "howto/compare.md",
+        lines=24,
+        model="ladder/3.2m",
+    ),
+    Picture(
+        "item",
+        "What happens on one item of a task?",
+        "terminal",
+        ("view", "dataset=python_keywords"),
+        "An item of a task in a terminal: its context, the right answer in the colours of its ranks, and a table with "
+        "the probability and the ranks of the answer under each of seven models.",
+        "The item on which larger models gain most, under every size: whether its answer is right, how probable it is, "
+        "and the rank of each of its tokens.",
+        "howto/tasks.md",
+        task="python_keywords",
+    ),
+)
+
+
+def page() -> str:
+    """The gallery as Markdown."""
+    return "\n\n".join(_shown(picture) for picture in PICTURES)
+
+
+def _shown(picture: Picture) -> str:
+    images = [f"![{picture.alt}]({PLACE}/{picture.name}-{theme}.svg){{.only-{theme}}}" for theme in THEMES]
+    commands = block("\n".join([*picture.before(), picture.command()]))
+    data = f"[its data]({PLACE}/{picture.name}.csv)"
+    return (
+        f"## {picture.question}\n\n{picture.says} Here is {data}; more on [its page]({picture.page}).\n\n"
+        f"{commands}\n\n" + "\n".join(images)
+    )

@@ -1,0 +1,40 @@
+"""What a page shows beside what its commands print here, on other texts: the names in it, not digits or verdicts."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rbpx.analyses.registry import names as questions
+from rbpx.cli.registry import names
+from rbpx.display.names import short_status
+from rbpx.status import Status
+from tests.support.demo import in_python, run
+
+
+def of_many(commands: Sequence[str]) -> bool:
+    """Whether these commands measure more than a model a size, for which tests take a store with fewer texts."""
+    return any("model.revision=all" in command for command in commands)
+
+
+def labels(text: str) -> list[str]:
+    """The first words of each line, not digits or verdicts, which depend on the texts; a rule has any length."""
+    lines = re.sub("─+", "─", text.strip().strip("`").removeprefix("text")).split("\n")
+    first = [re.split(r"\s{2,}|:", line.strip())[0] for line in lines]
+    verdicts = {short_status(status) for status in Status}
+    return [words for words in first if words not in verdicts and not words.startswith("Nothing here speaks")]
+
+
+def with_few_resamples(words: list[str]) -> list[str]:
+    """The words of a command, with few resamples where it fits: its rows do not depend on how many, its time does."""
+    fits = bool({"report", *questions()} & set(words)) or not set(names()) & set(words)
+    settled = {"--cfg", "--help"} & set(words) or any(word.startswith("resamples=") for word in words)
+    return [*words, "resamples=25"] if fits and not settled else words
+
+
+def compare_with_shown(commands: Sequence[str], shown: str, store: Path, cwd: Path, few: Mapping[str, int]) -> None:
+    """Run the commands of a block; what is shown below them has the labels of what the last one prints."""
+    done = [run(with_few_resamples(in_python(command)), cwd, store, dict(few)) for command in commands]
+    assert [each.returncode for each in done] == [0] * len(done), done[-1].stderr
+    printed = done[-1].stdout
+    assert [label for label in labels(shown) if label not in labels(printed)] == []
+    assert re.search(r"\d", shown)
