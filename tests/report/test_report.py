@@ -199,8 +199,8 @@ def test_a_telling_document_of_each_text_stands_there_in_the_colours_of_its_rank
         nats = asked(
             store,
             place,
-            "SELECT doc_id, avg(logprob::DOUBLE) FILTER (S = large) - avg(logprob::DOUBLE) FILTER (S = small) AS gain FROM "
-            " (SELECT doc_id, logprob, non_embedding_params AS S, min(S) OVER () AS small, max(S) OVER () AS large "
+            "SELECT doc_id, avg(logprob::DOUBLE) FILTER (S = large) - avg(logprob::DOUBLE) FILTER (S = small) AS gain "
+            "FROM (SELECT doc_id, logprob, non_embedding_params AS S, min(S) OVER () AS small, max(S) OVER () AS large "
             f"FROM tokens JOIN runs USING (run_id) WHERE dataset = '{dataset}') GROUP BY doc_id ORDER BY gain DESC",
         )
         assert doc_id == nats[0]["doc_id"]
