@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
@@ -41,9 +42,10 @@ def refresh_index(store: Store, required: bool = True) -> Path:
         store.root.mkdir(parents=True, exist_ok=True)
         with FileLock(store.root / f".{INDEX}.lock"):
             # Listed under the lock, so that what another process added meanwhile is included; corrupt files are not.
-            state = digest([store.state(), sound_runs(store)])
+            run_ids = sound_runs(store)
+            state = digest([store.state(), run_ids])
             if _state_of(path) != state:
-                _rebuild(store, path, state)
+                _rebuild(store, path, state, run_ids)
                 _enter_all(store)
     except OSError as problem:
         if not required and is_refusal(problem):
@@ -89,7 +91,7 @@ def _state_of(path: Path) -> str | None:
         return None
 
 
-def _rebuild(store: Store, path: Path, state: str) -> None:
+def _rebuild(store: Store, path: Path, state: str, run_ids: Sequence[str]) -> None:
     """Write the index from scratch; the caller has the lock, so its other temporary files are of killed processes."""
     _remove_leftovers(path)
     try:
@@ -98,14 +100,14 @@ def _rebuild(store: Store, path: Path, state: str) -> None:
             connection.execute("BEGIN")  # written once, not a statement at a time
             connection.execute("CREATE TABLE index_state AS SELECT ? AS state", [state])
             stamps = {name: stamps_of(store, name) for name in relations.OF_ONE_ROW}
-            tables = {name: relations.table(store, name) for name in ("runs", "forecasts")}
+            tables = {name: relations.table(store, name, run_ids) for name in ("runs", "forecasts")}
             tables |= relations.record_tables(store, stamps)
             write_stamps(connection, stamps)
             for name, table in tables.items():
                 connection.register(f"{name}_arrow", table)
                 connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
             for name, columns in {**relations.BY_FILE, **relations.ALSO_BY_FILE}.items():
-                paths = relations.files(store, name)
+                paths = relations.files(store, name, run_ids)
                 if paths:
                     quoted_paths = ", ".join(map(_quoted, paths))
                     connection.register(f"{name}_arrow", columns.empty_table())

@@ -15,6 +15,7 @@ from rbpx.errors import DamageError, RbpxError
 from rbpx.files.output import Rows
 from rbpx.store import relations
 from rbpx.store.bounded import Bounded, SqlLimits, close, limit, too_large
+from rbpx.store.integrity import sound_runs
 from rbpx.store.known_rows import stamps_of
 from rbpx.store.lazy_files import take_problem
 from rbpx.store.store import Store
@@ -58,7 +59,8 @@ def connect(store: Store, with_fits: bool = True, limits: SqlLimits = _LIMITS) -
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, store: Store, with_fits: bool) -> None:
-    tables = {name: relations.table(store, name) for name in ("runs", "forecasts")}
+    run_ids = sound_runs(store)
+    tables = {name: relations.table(store, name, run_ids) for name in ("runs", "forecasts")}
     if with_fits:
         tables |= relations.record_tables(store, {name: stamps_of(store, name) for name in relations.OF_ONE_ROW})
     for name, table in tables.items():
@@ -66,7 +68,7 @@ def _fill(connection: duckdb.DuckDBPyConnection, store: Store, with_fits: bool) 
         connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
         connection.unregister(f"{name}_arrow")
     for name in (*relations.BY_FILE, *relations.ALSO_BY_FILE):
-        connection.register(name, relations.dataset(store, name))
+        connection.register(name, relations.dataset(store, name, run_ids))
     connection.execute(read_sql("relations"))
     if not connection.sql("FROM runs WHERE protocol = $protocol LIMIT 1", params={"protocol": HARNESS}).fetchall():
         # Without items all tokens are true; not to ask saves a fifth of the time to count them.

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -41,25 +41,31 @@ _VERIFIED = pyarrow.dataset.ParquetFileFormat(
 )
 
 
-def files(store: Store, relation: str) -> list[str]:
-    """Parquet files of `tokens`, `rank_counts`, `documents`, `vocab`, `imported`, or one of `BESIDE`."""
+def files(store: Store, relation: str, run_ids: Sequence[str] | None = None) -> list[str]:
+    """Parquet files of `tokens`, `rank_counts`, `documents`, `vocab`, `imported`, or one of `BESIDE`.
+
+    Args:
+        store: the store.
+        relation: the relation.
+        run_ids: the sound runs, where the caller knows them; to look again takes a second for some thousands.
+    """
     if relation in ALSO_BY_FILE:
         if relation in BESIDE:
             paths = store.beside_files(relation)
         else:
             paths = store.vocab_files() if relation == "vocab" else store.import_files()
         return [str(path) for path in sound_files(store, paths)]
-    return [str(store.run_folder(run_id) / f"{relation}.parquet") for run_id in sound_runs(store)]
+    return [str(store.run_folder(run_id) / f"{relation}.parquet") for run_id in _sound(store, run_ids)]
 
 
-def dataset(store: Store, relation: str) -> Any:
-    """The files of a relation as one Arrow dataset; without files it is empty but has its columns.
+def dataset(store: Store, relation: str, run_ids: Sequence[str] | None = None) -> Any:
+    """The files of a relation (`files`) as one Arrow dataset; without files it is empty but has its columns.
 
     Each file of a run is declared to contain only that run, so that a question about one run opens no other file, and
     the run_id that all of its rows share is not read.
     """
     columns = {**BY_FILE, **ALSO_BY_FILE}[relation]
-    paths = files(store, relation)
+    paths = files(store, relation, run_ids)
     if not paths:
         return columns.empty_table()
     if relation in ALSO_BY_FILE:
@@ -69,10 +75,10 @@ def dataset(store: Store, relation: str) -> Any:
     return pyarrow.dataset.FileSystemDataset(parts, columns, _VERIFIED, system)
 
 
-def table(store: Store, relation: str) -> pa.Table:
-    """`runs`, or a relation of `BY_RECORD`, as a table."""
+def table(store: Store, relation: str, run_ids: Sequence[str] | None = None) -> pa.Table:
+    """`runs`, of sound runs that the caller may know, or a relation of `BY_RECORD`, as a table."""
     if relation == "runs":
-        return _table(_run_rows(store), schema.RUNS)
+        return _table(_run_rows(store, _sound(store, run_ids)), schema.RUNS)
     if relation == "forecasts":
         return _table([row for record in store.records(relation) for row in rows_of(record)], schema.FORECASTS)
     return _table(list(store.records(relation)), BY_RECORD[relation])
@@ -99,9 +105,13 @@ def record_tables(store: Store, stamps: Mapping[str, Stamps]) -> dict[str, pa.Ta
     return tables
 
 
-def _run_rows(store: Store) -> list[Record]:
+def _sound(store: Store, run_ids: Sequence[str] | None) -> Sequence[str]:
+    return sound_runs(store) if run_ids is None else run_ids
+
+
+def _run_rows(store: Store, run_ids: Sequence[str]) -> list[Record]:
     """A row for each request that was answered: the facts of its run, with the names in the request."""
-    sound = set(sound_runs(store))
+    sound = set(run_ids)
     rows = []
     for cell in store.records("cells"):
         if cell["run_id"] in sound:
