@@ -1,11 +1,12 @@
 """The points that laws in size are fitted to: one quantity at every size of a group, with its resamples."""
 
+import os
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 import numpy as np
@@ -21,6 +22,8 @@ from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 
 Floats = npt.NDArray[np.float64]
+
+_MOST_THREADS: Final = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +91,19 @@ def _weigh_runs(
     laws: Collection[str],
 ) -> list[Evidence]:
     pending = []
-    with ThreadPoolExecutor() as pool:  # numpy works outside the interpreter's lock, while the next run is counted
+    with side_by_side() as pool:
         for run in group.runs:
             counts = document_ranks(connection, run.run_id, group.ties)
             pending.append(pool.submit(weigh, counts, weights_BD, k_grid, run.vocab_size or 0, laws))
         return [each.result() for each in pending]
+
+
+def side_by_side() -> ThreadPoolExecutor:
+    """Threads for work on one run each: numpy works outside the interpreter's lock.
+
+    More of them than cores would only evict each other's blocks from the caches.
+    """
+    return ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1))
 
 
 def size_points(

@@ -5,7 +5,6 @@ so it is compared with others, and the quantities it implies with the measured o
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from rbpx.config.request import Request
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import of_one_document, record_of, write_rank_fit
-from rbpx.groups.points import weigh_group
+from rbpx.groups.points import side_by_side, weigh_group
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.derived import derived_approximation
@@ -132,7 +131,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
     evidence = weigh_group(connection, group, request, k_grid, ("error_entropy",))
     counts = [document_ranks(connection, run.run_id, group.ties) for run in group.runs]
-    with ThreadPoolExecutor() as pool:  # numpy works outside the interpreter's lock
+    with side_by_side() as pool:
         vocab = [run.vocab_size or 0 for run in group.runs]
         rivals = list(pool.map(lambda each, V: compare(each, weights_BD, k_grid, V), counts, vocab))
     runs = tuple(

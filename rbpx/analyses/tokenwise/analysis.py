@@ -8,7 +8,6 @@ Source: arXiv 2306.11343, for the learner.
 """
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from rbpx.analyses.tokenwise.judgement import Judgement, judge
 from rbpx.analyses.tokenwise.law import Learned, hit_chance, learn, unbiased_risk
 from rbpx.config.request import Request
+from rbpx.groups.points import side_by_side
 from rbpx.groups.selection import Group, Run
 from rbpx.status import Status
 from rbpx.store.queries import ask
@@ -119,7 +119,7 @@ def _tokenwise(
     x_TF = np.column_stack([np.ones(len(x_TF)), x_TF])
     tokens = _Tokens(x_TF, table["hit"].to_numpy(zero_copy_only=False), table["doc_id"].to_numpy())
     fold_T = (np.random.default_rng(seed).permutation(group.n_documents) % FOLDS)[tokens.document_T]
-    with ThreadPoolExecutor() as pool:  # numpy works outside the interpreter's lock
+    with side_by_side() as pool:
         ceiling = pool.submit(_ceiling, tokens, fold_T, names)
         by_length = pool.map(lambda n: list(_learners(tokens, fold_T, n, names)), lengths)
         learners = [each for of_length in by_length for each in of_length]
