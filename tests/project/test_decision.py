@@ -3,20 +3,14 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from docs.retell import told
-from tests.support.places import CONF, DOCS, PROJECT
+from tests.support.places import DOCS, PROJECT
 from tests.support.shown import compare_with_shown, of_many
 
 PAGE = (DOCS / "decision.md").read_text(encoding="utf-8")
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
-SIZES = yaml.safe_load((CONF / "model" / "ladder.yaml").read_text(encoding="utf-8"))["sizes"].values()
 FEW = {"pydoc": 3}
-
-pytestmark = pytest.mark.skipif(
-    not any("revisions" in size for size in SIZES), reason="the ladder of this checkout is one model a size"
-)
 
 
 @pytest.fixture(scope="module")
