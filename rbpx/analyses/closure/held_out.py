@@ -81,7 +81,8 @@ def judge_forms(
     compared = _compared(sizes, results, held_fits, held_fits[top])
     order = sorted(range(len(compared)), key=lambda at: _key(compared[at]))
     scored = np.array(scored_Y)
-    off_Y = np.log(separate_Y) - _at_largest(sizes, smaller)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a share of 0 or 1 has no law, and no error
+        off_Y = np.log(separate_Y) - _at_largest(sizes, smaller)
     separate = _typical(off_Y[scored])
     return tuple(compared[at] for at in order), _residuals(sizes, own_fits[order[0]], places), separate
 
