@@ -33,6 +33,7 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.atomic import atomic_remove, atomic_write
 from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store import ledger
+from rbpx.store.layout import LAYOUT
 from rbpx.store.messages import warn_damage
 from rbpx.store.names import is_harmless, is_plain, record_fault
 from rbpx.store.schema import FORMAT
@@ -42,25 +43,6 @@ _LOGGER = logging.getLogger(__name__)
 _LEFTOVER_S = 24 * 3600  # no run takes that long to write
 _SCRATCH_S = 30 * _LEFTOVER_S  # nor so long to measure
 RUN_TABLES = ("tokens", "rank_counts", "documents")
-# Measured (benchmarks/README.md): 5.7 bytes a token, and 1.3 for its place in the text; dictionaries for all columns
-# take 8.1 and 2. Readers need not know.
-_LAYOUT: dict[str, Any] = {
-    "tokens": {
-        "use_dictionary": ["run_id", "token_id", "greater", "ties", "n_bytes", "choice"],
-        "column_encoding": {
-            "doc_id": "DELTA_BINARY_PACKED",
-            "item": "DELTA_BINARY_PACKED",
-            "position": "DELTA_BINARY_PACKED",
-            "logprob": "BYTE_STREAM_SPLIT",
-            "first_byte": "DELTA_BINARY_PACKED",
-        },
-    },
-    "rank_counts": {
-        "use_dictionary": ["run_id", "ties", "n_tokens"],
-        "column_encoding": {"greater": "DELTA_BINARY_PACKED", "sum_logprob": "BYTE_STREAM_SPLIT"},
-    },
-    "documents": {},
-}
 KINDS = ("cells", "fits", "rank_fits", "failures", "forecasts")  # of records
 BESIDE = ("temperatures", "best")  # measured of a run on request, and kept beside it in a file of its name
 # Computed from runs, hundreds at once, and recomputed by the same command: waiting for the disk after each would take
@@ -149,7 +131,7 @@ class Store:
             files = {}
             for name in RUN_TABLES:
                 path = folder / f"{name}.parquet"
-                pq.write_table(tables[name], path, compression="zstd", write_page_checksum=True, **_LAYOUT[name])
+                pq.write_table(tables[name], path, compression="zstd", write_page_checksum=True, **LAYOUT[name])
                 with path.open("rb") as file:
                     files[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
             write_sealed(folder / "manifest.json", facts | {"format": FORMAT, "files": files}, in_lines=True)
