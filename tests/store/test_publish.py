@@ -23,6 +23,8 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[DatasetHub]:
 
     with serving(DatasetHub()) as running:
         monkeypatch.setattr(constants, "ENDPOINT", running.url)
+        template = constants.HUGGINGFACE_CO_URL_TEMPLATE.split("/{repo_id}")[1]
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{running.url}/{{repo_id}}{template}")
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
         monkeypatch.setenv("HF_TOKEN", "hf_testing")
