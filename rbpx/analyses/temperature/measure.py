@@ -103,6 +103,11 @@ def _measure_run(
     from rbpx.measure.temperatures import measure_temperatures
 
     store, processes = reopener.store, reopener.processes
+    engine = store.manifest(run.run_id).get("engine")
+    if engine is not None:  # what rbpx would compute is not what the engine did
+        raise RbpxError(
+            f"{engine} measured it, which tells no losses at other temperatures; measure it without engine="
+        )
     protocol, documents = reopener.reopen(run, split)
     windows = protocol.windows([document for document in documents if document.is_true])
     n_tokens = sum(window.n_scored for window in windows)
