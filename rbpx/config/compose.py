@@ -128,14 +128,13 @@ def with_groups(primary: str, overrides: Sequence[str]) -> list[str]:
     """Overrides with the groups that narrowing keys of a question to the store need, where they are not named.
 
     There is no model and no dataset where a question looks at all that the store holds; model.revision, model.family,
-    dataset.name and dataset.path then narrow by themselves. A study may name a model itself. A list that takes the place of a
-    recipe's mapping comes after null, since Hydra merges the one into the other.
+    dataset.name and dataset.path then narrow by themselves. A study may name a model itself. A list comes after null
+    in a recipe, whose mapping it may replace: Hydra would merge the one into the other.
     """
     if primary == "train":
-        pairs = ((re.match(r"(\w+)=\[", override), override) for override in overrides)
-        return [
-            each for of_list, override in pairs for each in ([f"{of_list[1]}=null"] if of_list else []) + [override]
-        ]
+        named = (re.match(r"\w+=\[", override) and override.partition("=")[0] for override in overrides)
+        pairs = zip(named, overrides, strict=True)
+        return [each for key, override in pairs for each in ([f"{key}=null"] if key else []) + [override]]
     keys = [override.partition("=")[0].lstrip("+") for override in overrides]
     if primary not in _NARROWING or "experiment" in keys:
         return list(overrides)
