@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from rbpx.cli.tables.cell_states import of_store
 from rbpx.config.grid import Cell
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.store import heartbeat as module
@@ -240,3 +241,19 @@ def test_without_its_text_a_request_of_an_older_version_answers_by_what_was_impl
     store, older = Store(tmp_path), {"name": "paper"}  # before windows could be chosen
     done(store, "a" * 8, "2026-01-01T00:00:00", config=CONFIG | {"model": {}, "protocol": older})
     assert [state.state for state in cell_states([CELL], store)] == ["done"]
+
+
+def test_many_revisions_of_a_text_are_counted_in_one_column() -> None:
+    usual = {"family": "mine", "protocol": "paper", "dtype": "float32", "non_embedding_params": 1000}
+    cells = [("s", "a", None), ("m", "a", None), ("m", "b", None)]
+    cells += [("s", "a", f"step{n}") for n in range(12)] + [("m", "a", "step0")]
+    runs = [usual | {"size": size, "dataset": text, "revision": revision} for size, text, revision in cells]
+    failed = [usual | {"size": "m", "dataset": "a", "revision": "step1"}]
+    shown = of_store(runs, failed, {})
+    assert shown is not None
+    assert [column.header for column in shown.columns] == ["family", "size", "a", "b"]
+    rows = zip(*(list(column.cells) for column in shown.columns), strict=True)
+    assert {row[1]: row[2:] for row in rows} == {"s": ("13 done", "missing"), "m": ("1 failed, 2 done", "done")}
+    few = of_store([run for run in runs if run["revision"] in (None, "step0")], [], {})
+    assert few is not None
+    assert [column.header for column in few.columns] == ["family", "size", "a", "a step0", "b"]

@@ -1,5 +1,6 @@
 """The states of the cells of a grid, or of a store, in a table of models by texts."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,9 @@ from rbpx.store.heartbeat import LastHeartbeat
 from rbpx.store.store import Record
 
 Row = tuple[str, str]  # family, size
-_COLUMN = ("dataset", "protocol", "dtype", "revision")
+Column = tuple[str, str | None]  # text and how it was read, revision
+_COLUMN = ("dataset", "protocol", "dtype")
+_MOST_COLUMNS = 10  # where there are more, the revisions of a text are counted in one
 
 
 def of_grid(states: Sequence[CellState]) -> Grid:
@@ -35,28 +38,30 @@ def of_store(
     Returns:
         None where the store has no cells.
     """
-    words: dict[tuple[Row, str], str] = {}
+    words: dict[tuple[Row, Column], str] = {}
     for failure in failures:
         words[_row(failure), _column(failure)] = State.failed.value
     for beat in heartbeats.values():
         state = State.running if beat.alive else State.stopped
         words[_row(beat.facts), _column(beat.facts)] = _word(state, beat)
-    for run in sorted(runs, key=lambda run: (run["family"], run["non_embedding_params"])):
+    for run in sorted(runs, key=lambda run: (run["family"], run["non_embedding_params"], run["size"])):
         words[_row(run), _column(run)] = State.done.value
     order = {_row(run): run["non_embedding_params"] for run in runs}
     ordered = dict(sorted(words.items(), key=lambda item: (item[0][0][0], order.get(item[0][0], float("inf")))))
-    return _table(ordered, sorted({column for _, column in words})) if words else None
+    columns = sorted({column for _, column in words}, key=lambda column: (column[0], column[1] or ""))
+    return _table(ordered, columns) if words else None
 
 
 def _row(names: Record) -> Row:
     return names["family"], names["size"]
 
 
-def _column(names: Record) -> str:
+def _column(names: Record) -> Column:
     """A text, and how it was read unless as usual; records of older versions say less."""
-    usual = ("", "paper", "float32", None)
+    usual = ("", "paper", "float32")
     values = [names.get(name, plain) for name, plain in zip(_COLUMN, usual, strict=True)]
-    return " ".join(str(value) for value, plain in zip(values, usual, strict=True) if value not in (plain, None))
+    said = " ".join(str(value) for value, plain in zip(values, usual, strict=True) if value not in (plain, None))
+    return said, names.get("revision")
 
 
 def _word(state: State, heartbeat: LastHeartbeat | None) -> str:
@@ -65,14 +70,28 @@ def _word(state: State, heartbeat: LastHeartbeat | None) -> str:
     return state.value
 
 
-def _table(words: Mapping[tuple[Row, str], str], columns: Sequence[str]) -> Grid:
+def _table(words: Mapping[tuple[Row, Column], str], columns: Sequence[Column]) -> Grid:
+    if len(columns) > _MOST_COLUMNS and any(revision for _, revision in columns):
+        words, columns = _folded(words), list(dict.fromkeys((text, None) for text, _ in columns))
     used = {(family, column) for (family, _), column in words}
-    shown = grid("state of the cells", ["family", "size", *map(escape, columns)], left=2 + len(columns))
+    headings = [" ".join(part for part in column if part) for column in columns]
+    shown = grid("state of the cells", ["family", "size", *map(escape, headings)], left=2 + len(columns))
     for row in dict.fromkeys(row for row, _ in words):
         absent = [State.missing.value if (row[0], column) in used else UNKNOWN for column in columns]
         cells = [words.get((row, column), word) for column, word in zip(columns, absent, strict=True)]
         shown.add_row(*map(escape, (*row, *cells)))
     return shown
+
+
+def _folded(words: Mapping[tuple[Row, Column], str]) -> dict[tuple[Row, Column], str]:
+    """The revisions of each model on each text, counted by state: a size need not have those of another."""
+    states: dict[tuple[Row, Column], Counter[str]] = {}
+    for (row, (text, _)), word in words.items():
+        states.setdefault((row, (text, None)), Counter())[word] += 1
+    return {
+        cell: ", ".join(word if n == 1 == len(counts) else f"{n} {word}" for word, n in counts.items())
+        for cell, counts in states.items()
+    }
 
 
 def lines_of_heartbeats(heartbeats: Sequence[LastHeartbeat]) -> list[str]:

@@ -67,14 +67,14 @@ def _print_store(store: Store, request: Request) -> None:
         return
     screen = console()
     cells: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
-    for run in sorted(runs, key=lambda r: r["non_embedding_params"]):
+    for run in sorted(runs, key=lambda r: (r["non_embedding_params"], r["size"])):
         cells.setdefault((run["family"], run["dataset"], run["protocol"], run["dtype"]), []).append(run)
     shown = grid(f"store {store.name}", ["family", "dataset", "protocol", "dtype", "sizes", "tokens"], left=5)
     for names, members in sorted(cells.items()):
-        sizes = ", ".join(run["size"] for run in members)
+        sizes = ", ".join(f"{size} ({n})" if n > 1 else size for size, n in Counter(r["size"] for r in members).items())
         shown.add_row(*map(escape, names), escape(sizes), f"{sum(run['n_tokens'] for run in members):,}")
     if runs:
-        _fold_sizes(shown, 4)
+        _fold(shown, 4)
         put(screen, shown)
     if imports:
         shown = grid("imported", ["source", "family", "dataset", "file", "sizes", "k", "observations"], left=4)
@@ -82,6 +82,7 @@ def _print_store(store: Store, request: Request) -> None:
             names = (one["source"], ", ".join(one["family"]), ", ".join(one["dataset"]), one["file"])
             counts = (len(one["size"]), len(one["k"]), one["n_observations"])
             shown.add_row(*map(escape, names), *(f"{count:,}" for count in counts))
+        _fold(shown, 2)
         put(screen, shown)
     cells_table = of_store(runs, list(store.records("failures")), heartbeats)
     if cells_table is not None:
@@ -97,7 +98,7 @@ def _print_store(store: Store, request: Request) -> None:
         )
 
 
-def _fold_sizes(table: Table, at: int) -> None:
-    """A family may have many sizes."""
+def _fold(table: Table, at: int) -> None:
+    """A family may have many sizes, and a file many texts."""
     column = table.columns[at]
     column.no_wrap, column.min_width, column.max_width = False, 12, 60
