@@ -1,6 +1,7 @@
 """What `--help` teaches: a verb in, a page of text out; nothing heavy is imported for it."""
 
 import textwrap
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
@@ -160,6 +161,7 @@ output=FILE       for csv and json (--output FILE)""",
 }
 _NARROWS: Final = ("model", "size", "dataset", "protocol", "source")
 _SHOWS: Final = ("store", "format", "spreadsheet", "output")
+_MANY_ALIKE: Final = 3  # datasets or studies whose names begin alike
 
 _MANY = "-m, --multirun    sweep: -m model=a,b dataset=x,y runs every combination and ends with one table"
 _PROCESSES = "Several processes: accelerate launch -m rbpx ... or torchrun --nproc-per-node 2 -m rbpx ..."
@@ -222,9 +224,21 @@ def _filled(text: str) -> str:
     conf = folder("conf")
     return text.format(
         models=_listed(_names(conf / "model")),
-        datasets=_listed([name for name in _names(conf / "dataset") if name not in ("file", "hub")]),  # told below
-        experiments=_listed([path.stem for path in experiments("measure")]),
+        datasets=_listed(
+            _joined([name for name in _names(conf / "dataset") if name not in ("file", "hub")])
+        ),  # told below
+        experiments=_listed(_joined([path.stem for path in experiments("measure")])),
     )
+
+
+def _joined(names: list[str]) -> list[str]:
+    """Names in order, those that begin alike in braces, as a shell takes them: ladder_{optimum, seeds, surface}."""
+    joined = []
+    for stem, members in groupby(sorted(names), lambda name: name.partition("_")[0]):
+        alike = list(members)
+        rest = ", ".join(name.partition("_")[2] for name in alike)
+        joined += [f"{stem}_{{{rest}}}"] if len(alike) >= _MANY_ALIKE else alike
+    return joined
 
 
 def _listed(names: list[str]) -> str:

@@ -24,7 +24,7 @@ from rbpx.config.yaml_files import plain_values
 __all__ = ["NotPlain", "plain_request"]
 
 _PRIMARIES: Final = ("analyse", "audit", "measure")
-_GROUPS: Final = ("model", "dataset", "protocol", "parallel")
+_GROUPS: Final = ("model", "dataset", "protocol", "parallel", "engine")
 _KEY: Final = re.compile(r"[A-Za-z]\w*(?:\.[A-Za-z]\w*)?", re.ASCII)
 _OPTION: Final = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
 _WHOLE: Final = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from filelock import FileLock
 
@@ -185,25 +185,27 @@ class Mirror(Store):
         n_bytes = self._listed[name].n_bytes
         try:
             with atomic_write(path, durable=False) as temporary:
-                if self._download(name, n_bytes, temporary) != expected:
+                with temporary.open("wb") as file:
+                    found = self._download(name, n_bytes, file)
+                if found != expected:
                     now = self._bucket.entry(name)  # a listing may be wrong about its size
-                    n_bytes = n_bytes if now is None else now.n_bytes
-                    if self._download(name, n_bytes, temporary) != expected:
-                        n_bytes = temporary.stat().st_size
-                        raise self._corrupt_table(path, f"its {n_bytes:,} bytes are not those of its manifest")
+                    with temporary.open("wb") as file:
+                        found = self._download(name, n_bytes if now is None else now.n_bytes, file)
+                if found != expected:
+                    n_bytes = temporary.stat().st_size
+                    raise self._corrupt_table(path, f"its {n_bytes:,} bytes are not those of its manifest")
             _corrupt.pop(path, None)
         except GoneError:
             raise self._corrupt_table(path, "it is gone") from None
         except OSError as problem:
             raise self.unwritten(problem) from None
 
-    def _download(self, name: str, n_bytes: int, to: Path) -> str:
+    def _download(self, name: str, n_bytes: int, file: BinaryIO) -> str:
         """Copy an object into a file; returns its sha256."""
         sha256 = hashlib.sha256()
-        with to.open("wb") as file:
-            for part in self._bucket.parts(name, n_bytes):
-                sha256.update(part)
-                file.write(part)
+        for part in self._bucket.parts(name, n_bytes):
+            sha256.update(part)
+            file.write(part)
         return sha256.hexdigest()
 
     def _corrupt_table(self, path: Path, fault: str) -> DamageError:

@@ -55,7 +55,7 @@ ASKED = {
     "ties": "ties", "chosen_laws": "laws", "methods": "method", "slices": "slices", "conditions": "slices",
     "resamples": "resamples", "least": "least", "top": "top", "limit": "limit", "device": "device",
     "calibrate": "calibrate", "a": "a", "doc": "doc", "base": "base", "register": "register",
-    "chosen_features": "features", "names_features": "features", "sizes_held_out": "features", "n_averaged": "last",
+    "chosen_features": "features", "names_features": "features", "sizes_held_out": "held_out", "n_averaged": "last",
     "drop": "drop", "smooth": "drop", "point_of_anchor": "drop", "ends_of_sigmoid": "drop", "starts_of_sigmoid": "drop",
     "chance": "chance", "tolerance": "tolerance",
 }  # fmt: skip
@@ -66,7 +66,8 @@ OF_SURFACES = {  # keys that are read beside the folder of a question, in rbpx/g
     "design": {"form", "objective", "budgets", "last", "S", "D", "next"},
     "predict": {"D", "last"},
     "trajectory": {"warm_up"},
-    "downstream": {"form", "objective", "S", "D"},
+    "downstream": {"form", "objective", "S", "D", "features", "k", "chance"},
+    "multiplier": {"features"},
 }
 
 

@@ -15,7 +15,7 @@ from rbpx.files.atomic import atomic_remove, atomic_write, atomic_write_text, le
 PACKAGE = Path(atomic.__file__).parents[1]
 HOME = PACKAGE / "files" / "atomic.py"
 # Folders of a process' own, which nobody else reads while they are written.
-WORKING_FOLDERS = {"models/pickles.py"}
+WORKING_FOLDERS = {"models/pickles.py", "store/publish.py"}
 
 
 class Stop(Exception):
@@ -146,9 +146,15 @@ def renames(tree: ast.AST) -> Iterator[int]:
 
 
 def plain_writes(tree: ast.AST) -> Iterator[int]:
-    """Lines that write a file of a user or of the store where no `atomic_write` or `output_file` holds it."""
+    """Lines that write a file of a user or of the store where no `atomic_write` or `output_file` holds it.
+
+    What is handed to `place_run` or `place_file` of a store writes to the path that these hold.
+    """
+    handed = [each for call in ast.walk(tree) if isinstance(call, ast.Call) and _places(call) for each in call.args]
+    writers = {each.id for each in handed if isinstance(each, ast.Name)}
 
     def walk(node: ast.AST, held: bool) -> Iterator[int]:
+        held = held or node in handed or (isinstance(node, ast.FunctionDef) and node.name in writers)
         if isinstance(node, ast.With):
             calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
             names = {call.func.id for call in calls if isinstance(call.func, ast.Name)}
@@ -159,6 +165,10 @@ def plain_writes(tree: ast.AST) -> Iterator[int]:
             yield from walk(child, held)
 
     return walk(tree, False)
+
+
+def _places(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in ("place_run", "place_file")
 
 
 def _writes(call: ast.Call) -> bool:

@@ -96,7 +96,7 @@ def broken_writer(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], 
         def tables(*args: object) -> None:
             raise problem
 
-        monkeypatch.setattr("rbpx.measure.cell._run_tables", tables)
+        monkeypatch.setattr("rbpx.measure.cell.run_tables", tables)
 
     return break_it
 

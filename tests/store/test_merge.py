@@ -168,7 +168,7 @@ def test_what_cannot_be_merged_is_refused_in_one_line(
     (line,) = merge(own_store, place, cwd, check=2).stderr.splitlines()
     assert line.startswith(f"rbpx: {place} is ")
     assert reason in line
-    assert "name the folder of another store" in line
+    assert "name another store" in line
 
 
 def test_a_request_that_leads_out_of_the_store_is_kept_out(own_store: Path, cwd: Path, tmp_path: Path) -> None:
