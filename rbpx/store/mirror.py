@@ -73,10 +73,7 @@ class Mirror(Store):
         """Bring the records that are new in the bucket, or all of them `again`, and remove what is gone there."""
         self.root.mkdir(parents=True, exist_ok=True)
         with FileLock(self.root / ".refresh.lock"):
-            here, unsent = (
-                self._mirrored(),
-                self._outbox.names(),
-            )  # before listing: what is written meanwhile is not gone
+            here, unsent = self._mirrored(), self._outbox.names()  # before listing: what comes meanwhile is not gone
             try:
                 self._listed = self._bucket.entries()
             except MeasureError as problem:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import duckdb
@@ -40,6 +41,26 @@ class Reading:
     ranks: tuple[float, ...]
     nats: tuple[float, ...]
     best: tuple[tuple[tuple[str | None, float], ...], ...] = ()
+
+    @property
+    def nats_a_token(self) -> float:
+        """Their mean; 0 of none."""
+        return sum(self.nats) / max(len(self.nats), 1)
+
+    @property
+    def hit_share(self) -> float:
+        """The share of rank 1; 0 of none."""
+        return sum(rank == 1 for rank in self.ranks) / max(len(self.ranks), 1)
+
+    @property
+    def gap_before(self) -> bool:
+        """Whether the document begins with what was not scored."""
+        return bool(self.positions) and self.positions[0] > 0
+
+    @property
+    def gaps_after(self) -> list[bool]:
+        """Whether something that was not scored follows each token; what follows the last is not known."""
+        return [after - before > 1 for before, after in pairwise(self.positions)] + [False] * bool(self.positions)
 
 
 @dataclass(frozen=True, eq=False)

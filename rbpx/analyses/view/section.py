@@ -1,7 +1,6 @@
 """Telling documents in the report: each text token by token, under the smallest model and the largest."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from math import exp
 from typing import Final
 
@@ -44,20 +43,16 @@ def _passage(view: View) -> Passage:
 
 
 def _column(view: View, reading: Reading) -> Column:
-    n, hits = len(reading.ranks), sum(rank == 1 for rank in reading.ranks)
-    about = (
-        f"{sum(reading.nats) / max(n, 1):.3f} nats a token, rank 1 for {hits / max(n, 1):.0%}, of the whole document"
-    )
+    about = f"{reading.nats_a_token:.3f} nats a token, rank 1 for {reading.hit_share:.0%}, of the whole document"
     pieces = []
     if view.item is not None and view.item.context is not None:
         pieces.append(Piece(visible(view.item.context), None, "context"))
-    elif reading.positions and reading.positions[0] > 0:
+    elif reading.gap_before:
         pieces.append(_GAP)
-    following = [after - before for before, after in pairwise(reading.positions)] + [1]
-    columns = reading.texts, reading.ranks, reading.nats, following
-    for text, rank, nats, step in list(zip(*columns, strict=True))[:_LONGEST]:
+    columns = reading.texts, reading.ranks, reading.nats, reading.gaps_after
+    for text, rank, nats, gap in list(zip(*columns, strict=True))[:_LONGEST]:
         shown = "\N{REPLACEMENT CHARACTER}" if text is None else visible(text)
         pieces.append(Piece(shown, grade(rank), f"rank {rank:,g}, probability {short(exp(-nats))}"))
-        if step > 1:
+        if gap:
             pieces.append(_GAP)
     return Column(reading.name, about, tuple(pieces))

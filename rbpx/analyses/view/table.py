@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from math import exp
 from typing import Final
 
@@ -31,11 +30,10 @@ def show(results: Sequence[View]) -> None:
     for view in results:
         asked = view.readings if len(view.readings) == 2 else view.readings[-1:]
         for reading in asked:
-            n, hits = len(reading.ranks), sum(rank == 1 for rank in reading.ranks)
-            nats = sum(reading.nats) / n if n else 0.0
             screen.print(
-                f"{view.dataset}, document {view.doc_id} ({view.source_id}; {view.rule}), {reading.name}: {n:,} scored "
-                f"tokens, {nats:.3f} nats a token, rank 1 for {hits / max(n, 1):.0%}",
+                f"{view.dataset}, document {view.doc_id} ({view.source_id}; {view.rule}), {reading.name}: "
+                f"{len(reading.ranks):,} scored tokens, {reading.nats_a_token:.3f} nats a token, rank 1 for "
+                f"{reading.hit_share:.0%}",
                 style="bold",
                 markup=False,
                 soft_wrap=True,
@@ -107,13 +105,10 @@ def _written(reading: Reading, coloured: bool) -> Text:
 
 def _pieces(reading: Reading) -> Iterator[tuple[str, str, tuple[str, str]]]:
     """Each token with its colour and its marks, and what was not scored."""
-    if not reading.positions:
-        return
-    if reading.positions[0] > 0:
+    if reading.gap_before:
         yield _UNSCORED, "", ("", "")
-    following = [after - before for before, after in pairwise(reading.positions)] + [1]
-    for text, rank, step in zip(reading.texts, reading.ranks, following, strict=True):
+    for text, rank, gap in zip(reading.texts, reading.ranks, reading.gaps_after, strict=True):
         at = grade(rank)
         yield ("�" if text is None else text), STYLES[at], MARKS[at]
-        if step > 1:
+        if gap:
             yield _UNSCORED, "", ("", "")

@@ -57,18 +57,27 @@ def start(job: Job) -> None:
     if job.words[:1] == ("samples",):
         _import_samples(job.words[1:], request)
         return
-    files = [*job.words, *([] if request.file is None else [request.file])]
-    if len(files) != 1:
-        raise RbpxError(
-            f"import takes one file, got {len(files)}: python -m rbpx import FILE source=NAME ties=optimistic"
-        )
+    file = _only(
+        [*job.words, *([] if request.file is None else [request.file])], "import", "source=NAME ties=optimistic"
+    )
     store = own_store(request.store)
-    imported = import_file(store, Path(files[0]).expanduser(), request, request.dry_run)
+    imported = import_file(store, Path(file).expanduser(), request, request.dry_run)
     if request.dry_run:
-        _preview(imported, request, files[0])
+        _preview(imported, request, file)
         return
-    _report(imported, store, request, files[0])
+    _report(imported, store, request, file)
     refresh_index(store)
+
+
+def _only(files: "Sequence[str]", words: str, keys: str) -> str:
+    """The one file that is named.
+
+    Raises:
+        RbpxError: there are none or several.
+    """
+    if len(files) != 1:
+        raise RbpxError(f"{words} takes one file, got {len(files)}: python -m rbpx {words} FILE {keys}")
+    return files[0]
 
 
 def _import_tokens(files: "Sequence[str]", request: "ImportRequest") -> None:
@@ -77,13 +86,10 @@ def _import_tokens(files: "Sequence[str]", request: "ImportRequest") -> None:
     from rbpx.store.index import refresh_index
     from rbpx.store.remote import own_store
 
-    if len(files) != 1:
-        raise RbpxError(
-            f"import tokens takes one file, got {len(files)}: python -m rbpx import tokens FILE engine=NAME"
-        )
+    file = _only(files, "import tokens", "engine=NAME")
     store = own_store(request.store)
-    run = import_tokens(store, Path(files[0]).expanduser(), request)
-    told = f"{number_of(run.n_tokens, 'token')} of {number_of(run.n_documents, 'document')} from {files[0]}"
+    run = import_tokens(store, Path(file).expanduser(), request)
+    told = f"{number_of(run.n_tokens, 'token')} of {number_of(run.n_documents, 'document')} from {file}"
     if request.dry_run:
         print(
             f"{told} would come into {store.name} as run {run.run_id}; drop --dry-run to import them", file=sys.stderr
@@ -100,19 +106,16 @@ def _import_samples(files: "Sequence[str]", request: "ImportRequest") -> None:
     from rbpx.store.index import refresh_index
     from rbpx.store.remote import own_store
 
-    if len(files) != 1:
-        raise RbpxError(
-            f"import samples takes one file, got {len(files)}: python -m rbpx import samples FILE source=NAME"
-        )
+    file = _only(files, "import samples", "source=NAME")
     store = own_store(request.store)
-    imported, scored = import_samples(store, Path(files[0]).expanduser(), request)
+    imported, scored = import_samples(store, Path(file).expanduser(), request)
     told = [f"{scored.metric} {scored.accuracy:.4f}"] if scored.accuracy is not None else []
     told += [f"{scored.bits_per_byte:.4f} bits a byte"] if scored.bits_per_byte is not None else []
     items = f"{number_of(scored.n_items, 'item')}: {', '.join(told)}"
     if request.dry_run:
-        _preview(imported, request, files[0])
+        _preview(imported, request, file)
         return
-    _report(imported, store, request, files[0])
+    _report(imported, store, request, file)
     print(f"of {items}; sums and greedy flags tell no ranks, so there are no tokens of it", file=sys.stderr)
     refresh_index(store)
 
