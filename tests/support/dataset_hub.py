@@ -4,15 +4,16 @@ import base64
 import hashlib
 import json
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.support.loopback import served
 
 Files = dict[str, bytes]
 Answer = tuple[int, dict[str, str], bytes]
@@ -253,22 +254,8 @@ def serving(hub: DatasetHub) -> Iterator[DatasetHub]:
         def log_message(self, *args: Any) -> None:
             pass
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            pass  # a client that hung up is no matter of ours
-
-    server = Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    hub.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with served(Handler) as hub.url:
         yield hub
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def settings(url: str, home: Path, offline: bool = False) -> dict[str, str]:

@@ -7,14 +7,15 @@ alone, one prompt after the other, by whole logits.
 """
 
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
+
+from tests.support.loopback import served
 
 Answer = tuple[int, bytes]
 SILENT_S = 3.0  # what a server that stays silent waits, longer than a test lets it
@@ -148,19 +149,5 @@ def serving(engine: Engine) -> Iterator[Engine]:
         def log_message(self, *args: Any) -> None:
             pass
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            pass  # a client that hung up is no matter of ours
-
-    server = Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    engine.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with served(Handler) as engine.url:
         yield engine
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
