@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
+import pyarrow.parquet as pq
 from filelock import FileLock
 
 from rbpx.errors import MeasureError
@@ -14,7 +15,7 @@ from rbpx.files.atomic import atomic_write, leftovers
 from rbpx.files.digest import digest
 from rbpx.store import ledger, relations
 from rbpx.store.integrity import sound_files, sound_runs
-from rbpx.store.known_rows import INDEX, stamps_of, write_stamps
+from rbpx.store.known_rows import INDEX, MANIFESTS, Stamps, known_columns, stamps_of, write_columns, write_stamps
 from rbpx.store.queries import read_sql
 from rbpx.store.store import KINDS, Store, is_refusal
 
@@ -99,30 +100,48 @@ def _rebuild(store: Store, path: Path, state: str, run_ids: Sequence[str]) -> No
             connection.execute(f"ATTACH {_quoted(str(temporary))} AS built (STORAGE_VERSION '{_STORAGE}'); USE built")
             connection.execute("BEGIN")  # written once, not a statement at a time
             connection.execute("CREATE TABLE index_state AS SELECT ? AS state", [state])
-            stamps = {name: stamps_of(store, name) for name in relations.OF_ONE_ROW}
-            tables = {name: relations.table(store, name, run_ids) for name in ("runs", "forecasts")}
-            tables |= relations.record_tables(store, stamps)
+            stamps = relations.stamps_of_runs(store, run_ids)
+            stamps |= {name: stamps_of(store, name) for name in relations.OF_ONE_ROW}
+            tables = {"forecasts": relations.table(store, "forecasts"), **relations.record_tables(store, stamps)}
             write_stamps(connection, stamps)
             for name, table in tables.items():
                 connection.register(f"{name}_arrow", table)
                 connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
+            columns_of_files = _columns_of_files(store, stamps[MANIFESTS])
+            write_columns(connection, columns_of_files)
             for name, columns in {**relations.BY_FILE, **relations.ALSO_BY_FILE}.items():
                 paths = relations.files(store, name, run_ids)
+                connection.register(f"{name}_arrow", columns.empty_table())
                 if paths:
-                    quoted_paths = ", ".join(map(_quoted, paths))
-                    connection.register(f"{name}_arrow", columns.empty_table())
-                    connection.execute(f"CREATE TABLE {name}_columns AS FROM {name}_arrow")
-                    connection.execute(
-                        f"CREATE VIEW {name} AS FROM read_parquet([{quoted_paths}], hive_partitioning = false, "
-                        f"union_by_name = true) UNION ALL BY NAME FROM {name}_columns"  # which older files lack
-                    )
+                    alike: dict[str, list[str]] = {}
+                    for each in paths:
+                        alike.setdefault(columns_of_files.get((name, Path(each).parent.name), ""), []).append(each)
+                    connection.execute(f"CREATE TABLE {name}_columns AS FROM {name}_arrow")  # which older files lack
+                    parts = [_read(of_these, of_any=not known) for known, of_these in alike.items()]
+                    every = " UNION ALL BY NAME ".join([*parts, f"FROM {name}_columns"])
+                    connection.execute(f"CREATE VIEW {name} AS {every}")
                 else:
-                    connection.register(f"{name}_arrow", columns.empty_table())
                     connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
             connection.execute(read_sql("relations"))
             connection.execute("COMMIT; USE memory; DETACH built")
     finally:
         _remove_leftovers(path)
+
+
+def _columns_of_files(store: Store, manifests: Stamps) -> dict[tuple[str, str], str]:
+    """The columns of each file of the runs; only the files are opened that the index does not have."""
+    known = known_columns(store, manifests)
+    return {
+        (name, run_id): known.get((name, run_id)) or str(pq.read_schema(store.run_folder(run_id) / f"{name}.parquet"))
+        for name in relations.BY_FILE
+        for run_id in manifests
+    }
+
+
+def _read(paths: Sequence[str], of_any: bool) -> str:
+    """The rows of files: of the same columns, of which DuckDB opens one for a view of them, or of any."""
+    quoted_paths = ", ".join(map(_quoted, paths))
+    return f"FROM read_parquet([{quoted_paths}], hive_partitioning = false, union_by_name = {str(of_any).lower()})"
 
 
 def _remove_leftovers(path: Path) -> None:

@@ -1,10 +1,11 @@
 """Integrity of a store's files: which of them are as they were written, and what is wrong with the others.
 
 Every file of a run is checked against the sha256 in its manifest, once per command, on all cores. That costs 2 s of
-a core per GiB (538 MB/s), so for a store above 256 MiB the results are cached in `.checked.json` until the size, a
-time or the inode of a file changes. A bit that flips on the disk itself changes none of these. Such a flip is left to
-the checksums of Parquet pages, which are verified whenever pages are read (a fifth more time) and do not cover the few
-bytes of the page headers; when a file fails, `doubt` discards the cached results, so that all files are checked again.
+a core per GiB (538 MB/s) and 0.3 ms a manifest, so for a store above 256 MiB, or of more than 256 runs, the results are
+cached in `.checked.json` until the size, a time or the inode of a file changes. A bit that flips on the disk itself
+changes none of these. Such a flip is left to the checksums of Parquet pages, which are verified whenever pages are read
+(a fifth more time) and do not cover the few bytes of the page headers; when a file fails, `doubt` discards the cached
+results, so that all files are checked again.
 `store verify` always reads every byte.
 """
 
@@ -12,7 +13,7 @@ import contextlib
 import hashlib
 import logging
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -29,11 +30,12 @@ from rbpx.store.messages import warn_damage
 from rbpx.store.names import COPY_OF, copied_folders, copy_of_run, file_misnamed
 from rbpx.store.record_values import value_fault
 from rbpx.store.schema import FORMAT
-from rbpx.store.store import RUN_TABLES, Record, Store, stamp
+from rbpx.store.store import MANIFEST, RUN_TABLES, Record, Store, stamp
 
 _LOGGER = logging.getLogger(__name__)
 _CACHE = ".checked.json"
-_REMEMBERED_FROM_BYTES = 1 << 28
+_RUN_FILES = (MANIFEST, *(f"{table}.parquet" for table in RUN_TABLES))
+_REMEMBERED_FROM_BYTES, _REMEMBERED_FROM_ITEMS = 1 << 28, 256
 UNREADABLE = (OSError, ValueError, LookupError, pa.ArrowException)  # what reading a damaged Parquet file raises
 _CORRUPT = "corrupt and left out: {}; remove it, and make it again"
 _checked_before: dict[tuple[Path, str], dict[str, Any]] = {}  # results of this process, for smaller stores
@@ -48,9 +50,9 @@ def sound_runs(store: Store) -> list[str]:
     Raises:
         RbpxError: a run has a newer format than this version reads.
     """
-    sound, faults = _checked(
-        store, "runs", {run_id: run_files(store, run_id) for run_id in store.run_ids()}, lambda i: run_fault(store, i)
-    )
+    runs = store.root / "runs"
+    files = {run_id: [f"{runs}/{run_id}/{name}" for name in _RUN_FILES] for run_id in store.run_ids()}
+    sound, faults = _checked(store, "runs", files, lambda run_id: run_fault(store, run_id))
     if faults:
         cells = {cell["run_id"]: cell for cell in store.records("cells")}
         for run_id, fault in faults.items():
@@ -145,7 +147,7 @@ def doubt(store: Store) -> None:
 def run_files(store: Store, run_id: str, folder: Path | None = None) -> list[Path]:
     """The files that make up a run, its manifest first; in its own folder, or in a copy of it."""
     folder = folder or store.run_folder(run_id)
-    return [folder / "manifest.json", *(folder / f"{table}.parquet" for table in RUN_TABLES)]
+    return [folder / name for name in _RUN_FILES]
 
 
 def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | None:
@@ -216,11 +218,12 @@ def _refuse_newer(store: Store, run_id: str, facts: Record) -> None:
 
 
 def _checked(
-    store: Store, kind: str, items: dict[str, list[Path]], fault_of: Callable[[str], str | None]
+    store: Store, kind: str, items: Mapping[str, Sequence[Path | str]], fault_of: Callable[[str], str | None]
 ) -> tuple[list[str], dict[str, str]]:
     """Names of what is sound, and what is wrong with the rest; checked again where the stamp of a file has changed."""
     stamps = {name: [stamp(path) for path in paths] for name, paths in items.items()}
-    large = sum(seen[0] for of_one in stamps.values() for seen in of_one if seen) > _REMEMBERED_FROM_BYTES
+    n_bytes = sum(seen[0] for of_one in stamps.values() for seen in of_one if seen)
+    large = n_bytes > _REMEMBERED_FROM_BYTES or len(items) > _REMEMBERED_FROM_ITEMS
     cache = read_cache(store.root / _CACHE) if large else {}
     before: dict[str, Any] = cache.get(kind, {}) | _checked_before.get((store.root, kind), {})
     seen = {name: _seen(of_one) for name, of_one in stamps.items()}

@@ -11,7 +11,7 @@ from rbpx.files.sealed import read_sealed
 from rbpx.store.imports import adopt, imported_run_ids
 from rbpx.store.integrity import file_fault, run_fault
 from rbpx.store.names import record_fault
-from rbpx.store.store import BESIDE, RUN_TABLES, Record, Store
+from rbpx.store.store import BESIDE, MANIFEST, RUN_TABLES, Record, Store
 
 _ALSO = ("vocab", "samples")  # folders of files that are named by their contents
 
@@ -80,7 +80,7 @@ def _bring_run(store: Store, other: Store, run_id: str, merged: Merged) -> None:
 
     def copy(folder: Path) -> None:
         folder.mkdir()
-        for path in (other.run_folder(run_id) / "manifest.json", *(other.part(run_id, table) for table in RUN_TABLES)):
+        for path in (other.run_folder(run_id) / MANIFEST, *(other.part(run_id, table) for table in RUN_TABLES)):
             shutil.copyfile(path, folder / path.name)
         fault = run_fault(store, run_id, folder)
         if fault is not None:

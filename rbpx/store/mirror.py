@@ -27,8 +27,8 @@ from rbpx.files.sealed import read_sealed
 from rbpx.store import ledger
 from rbpx.store.bucket import Bucket, Entry, GoneError, endpoint_of
 from rbpx.store.lazy_files import fetched_when_opened
-from rbpx.store.outbox import MANIFEST, TABLES, Outbox, name_of_table, place_manifest
-from rbpx.store.store import RUN_TABLES, Record, Store
+from rbpx.store.outbox import TABLES, Outbox, name_of_table, place_manifest
+from rbpx.store.store import MANIFEST, RUN_TABLES, Record, Store
 
 _LOGGER = logging.getLogger(__name__)
 _RECORDS: Final = ("cells", "failures", "forecasts", "fits", "rank_fits")

@@ -31,9 +31,9 @@ def is_plain(name: str) -> bool:
     return len(name.encode(errors="replace")) <= _LONGEST_BYTES
 
 
-def is_harmless(path: Path) -> bool:
-    """Whether a folder is one that file systems and synchronisation make in every folder."""
-    return path.name.startswith(".") or path.name.lower() in _HARMLESS
+def is_harmless(name: str) -> bool:
+    """Whether a folder is one that file systems and synchronisation make in every folder, by its name."""
+    return name.startswith(".") or name.lower() in _HARMLESS
 
 
 def own_name(kind: str, record: Mapping[str, Any]) -> str | None:
@@ -104,7 +104,7 @@ def copied_folders(root: Path) -> Iterator[tuple[Path, str]]:
         return
     for path in sorted(root.iterdir()):
         kind = _KIND.search(path.name.lower())
-        if kind and path.name not in FOLDERS and not is_harmless(path) and path.is_dir() and _holds(path, kind[1]):
+        if kind and path.name not in FOLDERS and not is_harmless(path.name) and path.is_dir() and _holds(path, kind[1]):
             yield path, kind[1]
 
 

@@ -16,8 +16,8 @@ from rbpx.counts import number_of
 from rbpx.errors import MeasureError
 from rbpx.files.atomic import atomic_remove, atomic_write
 from rbpx.store.bucket import Bucket
+from rbpx.store.store import MANIFEST
 
-MANIFEST: Final = "manifest.json"
 TABLES: Final = ("vocab", "imports", "samples", "temperatures", "best")  # beside runs, written once
 _FOLDER: Final = "unsent"
 _HASHED: Final = 16  # digits of a sha256 in a name

@@ -60,9 +60,10 @@ def connect(store: Store, with_fits: bool = True, limits: SqlLimits = _LIMITS) -
 
 def _fill(connection: duckdb.DuckDBPyConnection, store: Store, with_fits: bool) -> None:
     run_ids = sound_runs(store)
-    tables = {name: relations.table(store, name, run_ids) for name in ("runs", "forecasts")}
+    stamps = relations.stamps_of_runs(store, run_ids)
     if with_fits:
-        tables |= relations.record_tables(store, {name: stamps_of(store, name) for name in relations.OF_ONE_ROW})
+        stamps |= {name: stamps_of(store, name) for name in relations.OF_ONE_ROW}
+    tables = {"forecasts": relations.table(store, "forecasts"), **relations.record_tables(store, stamps)}
     for name, table in tables.items():
         connection.register(f"{name}_arrow", table)
         connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")

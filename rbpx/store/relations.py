@@ -2,9 +2,8 @@
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +12,7 @@ import pyarrow.dataset
 from rbpx.store import schema
 from rbpx.store.forecasts import rows_of
 from rbpx.store.integrity import sound_files, sound_runs, warn_of_losses
-from rbpx.store.known_rows import Stamps, known_rows
+from rbpx.store.known_rows import MANIFESTS, Stamps, known_rows, stamps_of, stamps_of_manifests
 from rbpx.store.messages import warn_damage
 from rbpx.store.store import BESIDE, Record, Store
 
@@ -35,7 +34,7 @@ BY_RECORD = {
     "failures": schema.FAILURES,
     "forecasts": schema.FORECASTS,
 }
-OF_ONE_ROW = ("fits", "rank_fits", "failures")  # relations with a row for each record
+OF_ONE_ROW = ("fits", "rank_fits", "failures")  # relations with a row for each record, beside `runs`
 _VERIFIED = pyarrow.dataset.ParquetFileFormat(
     default_fragment_scan_options=pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
@@ -55,7 +54,8 @@ def files(store: Store, relation: str, run_ids: Sequence[str] | None = None) -> 
         else:
             paths = store.vocab_files() if relation == "vocab" else store.import_files()
         return [str(path) for path in sound_files(store, paths)]
-    return [str(store.run_folder(run_id) / f"{relation}.parquet") for run_id in _sound(store, run_ids)]
+    runs = store.root / "runs"
+    return [f"{runs}/{run_id}/{relation}.parquet" for run_id in _sound(store, run_ids)]
 
 
 def dataset(store: Store, relation: str, run_ids: Sequence[str] | None = None) -> Any:
@@ -65,43 +65,58 @@ def dataset(store: Store, relation: str, run_ids: Sequence[str] | None = None) -
     the run_id that all of its rows share is not read.
     """
     columns = {**BY_FILE, **ALSO_BY_FILE}[relation]
+    if relation in BY_FILE:
+        run_ids = _sound(store, run_ids)
     paths = files(store, relation, run_ids)
     if not paths:
         return columns.empty_table()
     if relation in ALSO_BY_FILE:
         return pyarrow.dataset.dataset(paths, schema=columns, format=_VERIFIED)
-    system, run_id = store.file_system(), pyarrow.dataset.field("run_id")
-    parts = [_VERIFIED.make_fragment(path, system, run_id == Path(path).parent.name) for path in paths]
+    system, of_run = store.file_system(), pyarrow.dataset.field("run_id")
+    parts = [
+        _VERIFIED.make_fragment(path, system, of_run == run_id) for path, run_id in zip(paths, run_ids, strict=True)
+    ]
     return pyarrow.dataset.FileSystemDataset(parts, columns, _VERIFIED, system)
 
 
 def table(store: Store, relation: str, run_ids: Sequence[str] | None = None) -> pa.Table:
     """`runs`, of sound runs that the caller may know, or a relation of `BY_RECORD`, as a table."""
     if relation == "runs":
-        return _table(_run_rows(store, _sound(store, run_ids)), schema.RUNS)
+        return record_tables(store, stamps_of_runs(store, _sound(store, run_ids)))[relation]
     if relation == "forecasts":
         return _table([row for record in store.records(relation) for row in rows_of(record)], schema.FORECASTS)
     return _table(list(store.records(relation)), BY_RECORD[relation])
 
 
+def stamps_of_runs(store: Store, run_ids: Sequence[str]) -> dict[str, Stamps]:
+    """The stamps by which the rows of `runs` are known: of all requests, and of the manifests of sound runs."""
+    return {"runs": stamps_of(store, "runs"), MANIFESTS: stamps_of_manifests(store, run_ids)}
+
+
 def record_tables(store: Store, stamps: Mapping[str, Stamps]) -> dict[str, pa.Table]:
-    """Relations of `OF_ONE_ROW` as tables, in name order; only the records are read that the index does not have.
+    """Relations with a row for each record as tables, in name order; what the index has is not read again.
 
     Args:
         store: the store.
-        stamps: of all records of each relation that is wanted, taken before.
+        stamps: of all records of each relation that is wanted, taken before; for `runs` those of `stamps_of_runs`.
     """
     known, tables = known_rows(store, stamps), {}
-    for relation in stamps:
-        columns = BY_RECORD[relation]
+    for relation in stamps.keys() - {MANIFESTS}:
+        columns = BY_RECORD.get(relation, schema.RUNS)
         names, rows = known.get(relation, ([], columns.empty_table()))
         had = set(names)
-        others = {name: store.record(relation, name) for name in stamps[relation] if name not in had}
-        read = {name: record for name, record in others.items() if record is not None}
+        others = [name for name in stamps[relation] if name not in had]
+        if relation == "runs":
+            read = _run_rows(store, others, stamps[MANIFESTS].keys())
+        else:
+            records = {name: store.record(relation, name) for name in others}
+            read = {name: record for name, record in records.items() if record is not None}
         at = {name: place for place, name in enumerate([*names, *read])}
         both = pa.concat_tables([rows, _table(list(read.values()), columns)])
         order = pa.array([at[name] for name in stamps[relation] if name in at], pa.int64())
         tables[relation] = both.take(order)
+    if "runs" in tables:
+        warn_of_losses(store, tables["runs"]["tokenizer_hash"].unique().to_pylist())
     return tables
 
 
@@ -109,13 +124,15 @@ def _sound(store: Store, run_ids: Sequence[str] | None) -> Sequence[str]:
     return sound_runs(store) if run_ids is None else run_ids
 
 
-def _run_rows(store: Store, run_ids: Sequence[str]) -> list[Record]:
-    """A row for each request that was answered: the facts of its run, with the names in the request."""
-    sound = set(run_ids)
-    rows = []
-    for cell in store.records("cells"):
+def _run_rows(store: Store, names: Sequence[str], sound: Collection[str]) -> dict[str, Record]:
+    """A row for each request of these names that was answered: the facts of its run, with the names in the request."""
+    rows = {}
+    for name in names:
+        cell = store.record("cells", name)
+        if cell is None:
+            continue
         if cell["run_id"] in sound:
-            rows.append(store.manifest(cell["run_id"]) | cell)
+            rows[name] = store.manifest(cell["run_id"]) | cell
         elif not store.has_run(cell["run_id"]):
             warn_damage(
                 _LOGGER,
@@ -123,7 +140,6 @@ def _run_rows(store: Store, run_ids: Sequence[str]) -> list[Record]:
                 f"run {cell['run_id']} ({cell['family']} {cell['size']} on {cell['dataset']}) is gone from "
                 f"store={store.name}; run the line that measured it again",
             )
-    warn_of_losses(store, [row["tokenizer_hash"] for row in rows])
     return rows
 
 
