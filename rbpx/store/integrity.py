@@ -233,7 +233,7 @@ def _checked(
     now = {name: [seen[name], new_faults[name]] if name in new_faults else before[name] for name in seen}
     if not large:
         _checked_before[store.root, kind] = now
-    elif now != before:
+    elif now != cache.get(kind):
         write_cache(store.root / _CACHE, cache | {kind: now})
     return [name for name, (_, fault) in now.items() if fault is None], {
         name: fault for name, (_, fault) in now.items() if fault is not None
