@@ -23,6 +23,16 @@ _RETRIES: dict[str, Any] = {  # of refusals (429, 5xx) and broken connections
     "retry_timeout": timedelta(seconds=120),
     "backoff": {"init_backoff": timedelta(seconds=0.1), "max_backoff": timedelta(seconds=10), "base": 2},
 }
+_CREDENTIALS: Final = {
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS, the path of a key or of what gcloud wrote",
+    "az": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+}
+_SERVERS: Final = {  # variables that name a server in the place of the one of the cloud
+    "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
+    "gs": ("GOOGLE_BASE_URL",),
+    "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
+}
 _REFUSED: Final = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "401 Unauthorized")
 
 
@@ -166,10 +176,7 @@ class Bucket:
         if "NoSuchBucket" in said or "ContainerNotFound" in said:
             return RbpxError(f"{name}: there is no bucket {self.url.split('/')[2]}; make it first, or check its name")
         if "169.254.169.254" in said or ("metadata" in said and "credential" in said.lower()):
-            return RbpxError(
-                f"{name}: no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (gs: GOOGLE_APPLICATION_"
-                "CREDENTIALS, az: AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY)"
-            )
+            return _no_credentials(self.url)
         code = re.search(r"<Code>(\w+)</Code>", said)
         status = re.search(r"status code: (\d{3}[\w ]*)", said)
         words = ", ".join(found[1].strip() for found in (status, code) if found) or _reason(said)
@@ -178,6 +185,10 @@ class Bucket:
         if isinstance(problem, FileNotFoundError):
             return GoneError(f"{name}: an object is gone ({words})")
         return MeasureError(f"{name} cannot be {how} ({words}); run the same line again when it answers")
+
+
+def _no_credentials(url: str) -> RbpxError:
+    return RbpxError(f"store={url}: no credentials; set {_CREDENTIALS.get(url.split(':')[0], _CREDENTIALS['s3'])}")
 
 
 def _reason(said: str) -> str:
@@ -200,6 +211,8 @@ def _connect(url: str) -> "ObjectStore":
         connect: Any = from_url  # its overloads name the options of each kind of storage
         return cast("ObjectStore", connect(url, client_options=_LIMITS, retry_config=_RETRIES, **_profile(url)))
     except (BaseError, ValueError) as problem:
+        if "Account must be specified" in str(problem):
+            raise _no_credentials(url) from None
         raise RbpxError(f"store={url} does not exist: {_reason(str(problem))}; known: s3://, gs://, az://") from None
 
 
@@ -222,5 +235,4 @@ def _profile(url: str) -> dict[str, Any]:
 
 def endpoint_of(url: str) -> str | None:
     """The server that a URL is asked from, where the environment names one of its own."""
-    names = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL") if url.startswith("s3://") else ()
-    return next((os.environ[name] for name in names if os.environ.get(name)), None)
+    return next((os.environ[name] for name in _SERVERS.get(url.split(":")[0], ()) if os.environ.get(name)), None)
