@@ -158,6 +158,7 @@ def windows_of(n: int) -> list[Window]:
     ("mood", "told"),
     [
         ("500", "answers /v1/completions with 500: EngineCore encountered an issue."),
+        ("503", "answers /v1/completions with 503: EngineCore encountered an issue."),
         ("hangs up", "does not answer /v1/completions ("),
         ("half an answer", "does not answer /v1/completions (IncompleteRead"),
         ("silent", "gave no answer to /v1/completions in 0.5 s; raise engine.timeout_s"),
@@ -174,7 +175,10 @@ def windows_of(n: int) -> list[Window]:
         ("another model", "with 404: The model `m` does not exist."),
     ],
 )
-def test_each_failure_of_a_server_is_told_in_one_line(mood: str, told: str, family: Family) -> None:
+def test_each_failure_of_a_server_is_told_in_one_line(
+    mood: str, told: str, family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rbpx.measure.engines.server._WAITS_S", (0.0, 0.01))
     scored = list[int]()
     with serving(engine_of(family, "xs")) as engine:
         engine.name = "m"
@@ -187,6 +191,34 @@ def test_each_failure_of_a_server_is_told_in_one_line(mood: str, told: str, fami
     assert told in str(raised.value)
     assert "\n" not in str(raised.value)
     assert scored == [8]
+
+
+@pytest.mark.parametrize("mood", ["503", "hangs up", "half an answer"])
+def test_what_passes_in_the_middle_of_a_cell_is_asked_again_and_said_once(
+    mood: str, family: Family, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits, rows = list[float](), list[Any]()
+    monkeypatch.setattr("rbpx.measure.engines.server.sleep", waits.append)
+    for n_spoilt in (0, 3):
+        store = tmp_path / str(n_spoilt)
+        with serving(engine_of(family, "xs", mood=mood, n_well=1, n_spoilt=n_spoilt)) as engine:
+            answer = by_engine(engine, family, store, cwd, "limit=4", "tokens_per_batch=1", sizes=("xs",))
+        asked = [body for path, body, _ in engine.asked if path == "/v1/completions"]
+        assert len(asked) == 4 + n_spoilt
+        assert asked[1 : 2 + n_spoilt] == [asked[1]] * (1 + n_spoilt)
+        said = [line for line in answer.stderr.splitlines() if "asked again" in line]
+        assert [line.endswith("it is asked again, up to 3 times more within 21 s") for line in said] == [True] * bool(
+            n_spoilt
+        )
+        rows.append(tokens_of(store).drop_columns("run_id"))
+    assert waits == [1.0, 4.0, 16.0]
+    assert rows[0].equals(rows[1])
+
+
+def test_a_server_that_was_never_there_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rbpx.measure.engines.server.sleep", lambda wait_s: pytest.fail("it waited"))
+    with pytest.raises(MeasureError, match="does not answer /version"):
+        Server(EngineConfig(url="http://127.0.0.1:9/v1")).version()
 
 
 def test_a_server_that_fails_in_the_middle_of_a_cell_leaves_no_half_run(

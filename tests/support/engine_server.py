@@ -32,9 +32,10 @@ class Engine:
         context: tokens of prompt and answer.
         dtype: that it computes in.
         temperature: by which it divides logits, 1 for an engine that is right.
-        mood: of its completions: `well`, `500`, `hangs up`, `half an answer`, `silent`, `no json`, `too few answers`,
-            `too few tokens`, `other tokens`, `nan`, `infinite`, `no logprob`, `clamped`, `null`, `rank beyond`.
+        mood: of its completions: `well`, `500`, `503`, `hangs up`, `half an answer`, `silent`, `no json`, `too few
+            answers`, `too few tokens`, `other tokens`, `nan`, `infinite`, `no logprob`, `clamped`, `null`, `rank beyond`.
         n_well: completions that are answered well before the mood begins.
+        n_spoilt: completions that the mood lasts; for ever where None.
         asked: path and body of each request, with the header that holds its key.
     """
 
@@ -46,6 +47,7 @@ class Engine:
     temperature: float = 1.0
     mood: str = "well"
     n_well: int = 0
+    n_spoilt: int | None = None
     asked: list[tuple[str, Any, str | None]] = field(default_factory=list)
     url: str = ""
     _model: Any = None
@@ -88,8 +90,9 @@ def _json(status: int, value: Any) -> Answer:
 
 def _spoilt(mood: str, answer: Answer) -> Answer:
     """An answer to a completion in some mood of the server."""
-    if mood == "500":
-        return _json(500, {"error": {"message": "EngineCore encountered an issue.", "type": "InternalServerError"}})
+    if mood in ("500", "503"):
+        told = {"message": "EngineCore encountered an issue.", "type": "InternalServerError"}
+        return _json(int(mood), {"error": told})
     if mood == "no json":
         return 200, b"<html>Bad gateway</html>"
     value = json.loads(answer[1])
@@ -128,7 +131,8 @@ def serving(engine: Engine) -> Iterator[Engine]:
             status, content = engine.answer(self.path, body)
             length = len(content)
             n_before = sum(path == "/v1/completions" for path, *_ in engine.asked) - 1
-            if body is not None and engine.mood != "well" and n_before >= engine.n_well:
+            is_over = engine.n_spoilt is not None and n_before >= engine.n_well + engine.n_spoilt
+            if body is not None and engine.mood != "well" and n_before >= engine.n_well and not is_over:
                 if engine.mood == "hangs up":
                     return
                 if engine.mood == "silent":

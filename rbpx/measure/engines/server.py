@@ -5,10 +5,12 @@ The server documents `GET /version`, `GET /v1/models` and `POST /v1/completions`
 """
 
 import json
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
+from time import sleep
 from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -19,6 +21,14 @@ from rbpx.errors import MeasureError
 
 KEY_VARIABLE: Final = "VLLM_API_KEY"  # by which vLLM's own tools know a server's key
 _SHORT_S: Final = 10.0  # for an answer that takes no computing
+_WAITS_S: Final = (1.0, 4.0, 16.0)  # before a question is asked again
+_PASSING: Final = (429, 502, 503, 504)  # it is busy, or starts behind a gateway; 500 is its engine's own failure
+_LOOK: Final = "look at its log, and type the same again"
+_LOGGER = logging.getLogger(__name__)
+
+
+class _PassingError(MeasureError):
+    """A failure that may have passed when the same is asked again."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,7 @@ class Server:
     def __init__(self, config: EngineConfig) -> None:
         """Nothing is asked yet."""
         self._config = config
+        self._answered = False  # once it has, what it refuses may pass
 
     def version(self) -> str:
         """The version of its engine.
@@ -82,6 +93,19 @@ class Server:
         return [by_index[at] for at in range(len(prompts))]
 
     def _ask(self, path: str, body: object | None, timeout_s: float) -> dict[str, Any]:
+        """The answer to a question, which is asked again while the server may only be busy or starting anew."""
+        for wait_s in _WAITS_S:
+            try:
+                return self._ask_once(path, body, timeout_s)
+            except _PassingError as problem:
+                if not self._answered:  # it was never there
+                    raise
+                tries = f"up to {len(_WAITS_S)} times more within {sum(_WAITS_S):g} s"
+                _LOGGER.warning(f"{str(problem).removesuffix(f'; {_LOOK}')}; it is asked again, {tries}")
+                sleep(wait_s)
+        return self._ask_once(path, body, timeout_s)
+
+    def _ask_once(self, path: str, body: object | None, timeout_s: float) -> dict[str, Any]:
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
         if os.environ.get(KEY_VARIABLE):
             headers["Authorization"] = f"Bearer {os.environ[KEY_VARIABLE]}"
@@ -92,14 +116,15 @@ class Server:
                 raw = response.read()
         except HTTPError as problem:
             with problem:
-                raise self._failed(f"answers {path} with {problem.code}: {_said(problem)}") from None
+                kind = _PassingError if problem.code in _PASSING else MeasureError
+                raise self._failed(f"answers {path} with {problem.code}: {_said(problem)}", kind=kind) from None
         except TimeoutError:
             raise self._failed(f"gave no answer to {path} in {timeout_s:g} s", "raise engine.timeout_s") from None
         except (OSError, HTTPException) as problem:  # it refuses, hangs up, cannot be found
             reason = getattr(problem, "reason", problem)
             if isinstance(reason, TimeoutError):
                 raise self._failed(f"gave no answer to {path} in {timeout_s:g} s", "raise engine.timeout_s") from None
-            raise self._failed(f"does not answer {path} ({_line(reason)})") from None
+            raise self._failed(f"does not answer {path} ({_line(reason)})", kind=_PassingError) from None
         try:
             answer = json.loads(raw)
         except (ValueError, RecursionError):
@@ -108,10 +133,16 @@ class Server:
             ) from None
         if not isinstance(answer, dict):
             raise self._failed(f"answers {path} with no JSON object")
+        self._answered = True
         return answer
 
-    def _failed(self, what: str, remedy: str = "look at its log, and type the same again") -> MeasureError:
-        return MeasureError(f"engine={self._config.name} at {self._config.root} {what}; {remedy}")
+    def _failed(
+        self,
+        what: str,
+        remedy: str = _LOOK,
+        kind: type[MeasureError] = MeasureError,
+    ) -> MeasureError:
+        return kind(f"engine={self._config.name} at {self._config.root} {what}; {remedy}")
 
 
 def _said(problem: HTTPError) -> str:
