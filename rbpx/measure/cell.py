@@ -23,8 +23,9 @@ from rbpx.files.digest import digest
 from rbpx.measure.best import best_tokens
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import measure_windows
+from rbpx.measure.facts import run_facts
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
-from rbpx.measure.run_tables import cross_entropy_nats, run_tables, text_facts, vocab_table
+from rbpx.measure.run_tables import run_tables, vocab_table
 from rbpx.models.load import LoadedModel
 from rbpx.models.quantise import RECIPE
 from rbpx.store import schema
@@ -92,25 +93,8 @@ def measure_cell(
         wall_from = time.monotonic()
         rows = measure_windows(loaded, windows, processes, tokens_per_batch, advance)
         wall_s = time.monotonic() - wall_from
-        facts = {
-            "run_id": run_id,
-            "protocol": cell.protocol,
-            "window": protocol.window,
-            "stride": protocol.stride,
-            "padding": protocol.padding.value,
-            "bos": protocol.bos.value,
-            "dtype": cell.precision,
-            "quantise": cell.quantise,
-            "deterministic": cell.deterministic,
-            "head": loaded.head.after,
-            "non_embedding_params": loaded.non_embedding_params,
-            "total_params": loaded.total_params,
-            "vocab_size": loaded.head.vocab_size,
-            **text_facts(windows, documents),
-            "cross_entropy_nats": cross_entropy_nats(rows.columns, documents),
-            "text_hash": cell.text_hash,
-            "tokenizer_hash": loaded.tokenizer_hash,
-            "weights_hash": loaded.weights_hash,
+        computed = {"quantise": cell.quantise, "deterministic": cell.deterministic, "head": loaded.head.after}
+        went = {
             "device": ", ".join(device_names(loaded.devices)),
             "n_processes": processes.world_size,
             "tokens_per_s": n_rows / wall_s,
@@ -119,6 +103,7 @@ def measure_cell(
             "started_at": started_at,
             "versions": versions() | ({} if cell.quantise is None else {"torchao": version("torchao")}),
         }
+        facts = run_facts(run_id, cell, protocol, windows, documents, rows.columns, computed, went)
     best: pa.Table | None = None
     if lacks_best and advance is not None:
         best = best_tokens(run_id, loaded, windows, processes, tokens_per_batch, advance)

@@ -59,6 +59,11 @@ class LoadedModel:
     weights_hash: str
     tokenizer_hash: str
 
+    @property
+    def vocab_size(self) -> int:
+        """V, rows that compete for a rank."""
+        return self.head.vocab_size
+
 
 def load_model(
     name: str,

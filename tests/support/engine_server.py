@@ -33,7 +33,8 @@ class Engine:
         dtype: that it computes in.
         temperature: by which it divides logits, 1 for an engine that is right.
         mood: of its completions: `well`, `500`, `503`, `hangs up`, `half an answer`, `silent`, `no json`, `too few
-            answers`, `too few tokens`, `other tokens`, `nan`, `infinite`, `no logprob`, `clamped`, `null`, `rank beyond`.
+            answers`, `too few tokens`, `other tokens`, `nan`, `infinite`, `no logprob`, `clamped`, `null`,
+            `rank beyond`.
         n_well: completions that are answered well before the mood begins.
         n_spoilt: completions that the mood lasts; for ever where None.
         asked: path and body of each request, with the header that holds its key.

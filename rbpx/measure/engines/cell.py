@@ -14,8 +14,9 @@ from rbpx.files.digest import digest
 from rbpx.measure.cell import Begin, cell_record, check_size, scored_windows, versions
 from rbpx.measure.engines.rows import engine_columns
 from rbpx.measure.engines.server import ServedModel, Server
-from rbpx.measure.protocol import ResolvedProtocol, resolve_described
-from rbpx.measure.run_tables import cross_entropy_nats, run_tables, text_facts, vocab_table
+from rbpx.measure.facts import run_facts
+from rbpx.measure.protocol import resolve_described
+from rbpx.measure.run_tables import run_tables, vocab_table
 from rbpx.models.described import DescribedModel, describe_model
 from rbpx.store import schema
 from rbpx.store.store import Record, Store, now
@@ -79,11 +80,7 @@ def measure_by_engine(
         wall_from = time.monotonic()
         columns = engine_columns(server, served.name, windows, described.vocab_size, tokens_per_request, advance)
         wall_s = time.monotonic() - wall_from
-        facts = {
-            **_facts(cell, protocol),
-            **text_facts(windows, sample.documents),
-            "run_id": run_id,
-            "cross_entropy_nats": cross_entropy_nats(columns, sample.documents),
+        went = {
             "engine": engine.name,
             "engine_version": version,
             "device": f"{engine.name} {version}",
@@ -93,6 +90,7 @@ def measure_by_engine(
             "started_at": started_at,
             "versions": versions() | {engine.name: version},
         }
+        facts = run_facts(run_id, cell, protocol, windows, sample.documents, columns, {}, went)
         tables = run_tables(run_id, columns, windows, sample.documents, cell.protocol)
     record = cell_record(cell, run_id, described.commit, sample.commit, started_at, config)
     try:
@@ -107,25 +105,6 @@ def measure_by_engine(
     except RbpxError as problem:
         raise MeasureError(str(problem)) from None
     return record
-
-
-def _facts(cell: Cell, protocol: ResolvedProtocol[DescribedModel]) -> Record:
-    """What a run's manifest says of its protocol and its model."""
-    described = protocol.loaded
-    return {
-        "protocol": cell.protocol,
-        "window": protocol.window,
-        "stride": protocol.stride,
-        "padding": protocol.padding.value,
-        "bos": protocol.bos.value,
-        "dtype": cell.precision,
-        "non_embedding_params": described.non_embedding_params,
-        "total_params": described.total_params,
-        "vocab_size": described.vocab_size,
-        "text_hash": cell.text_hash,
-        "tokenizer_hash": described.tokenizer_hash,
-        "weights_hash": described.weights_hash,
-    }
 
 
 def _served(server: Server, engine: EngineConfig, cell: Cell, described: DescribedModel) -> ServedModel:
