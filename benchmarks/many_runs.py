@@ -24,6 +24,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 from analysis import LAWS, Cost, command  # noqa: E402
 from large_store import DATASETS, SIZES, large_store  # noqa: E402
 
+PAGE = f"output={Path(tempfile.gettempdir()) / 'rbpx-many-runs.html'}"
 QUESTIONS = {
     "`status`": ("status",),
     "`sql` of `runs`": ("sql", "SELECT family, count(*) FROM runs GROUP BY ALL"),
@@ -31,6 +32,7 @@ QUESTIONS = {
     "`sql` of one run of `tokens`": ("sql", f"SELECT count(*) FROM tokens WHERE run_id = 'family-0-0-{DATASETS[0]}'"),
     "`sql` of all of `tokens`": ("sql", "SELECT count(*), sum(greater) FROM tokens"),
     "`fit` of one group": ("fit", "family=family-0", f"dataset={DATASETS[0]}", LAWS, "fresh=true"),
+    "`report` of one group": ("report", "family=family-0", f"dataset={DATASETS[0]}", LAWS, "fresh=true", PAGE),
 }
 
 
