@@ -94,7 +94,7 @@ def _sample_here(dataset: DatasetConfig, limit: int, seed: int | None, store: St
             raise RbpxError(_empty(dataset, str(path)))
         return Sample(draw(source, limit, seed), None)
     sample_path = store.sample_file(digest(sample_request(dataset, limit, seed)))
-    return _read(sample_path) if sample_path.is_file() else None
+    return _read(store.fetch(sample_path)) if store.has_file(sample_path) else None
 
 
 def _draw_once(

@@ -87,7 +87,7 @@ def measure_cell(
     )
     facts: Record | None = None
     is_new = not processes.broadcast(processes.is_main and store.take_run(run_id))
-    lacks_best = keeps_best and not processes.broadcast(store.beside_file("best", run_id).is_file())
+    lacks_best = keeps_best and not processes.broadcast(store.has_file(store.beside_file("best", run_id)))
     advance = begin(n_rows * (is_new + lacks_best)) if is_new or lacks_best else None
     if is_new and advance is not None:
         wall_from = time.monotonic()

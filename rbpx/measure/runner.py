@@ -222,7 +222,7 @@ def _is_stored(cell: Cell, grid: _Grid) -> bool:
     record = grid.store.cell(cell.key)
     if record is None or not grid.request.best:
         return record is not None
-    return grid.store.beside_file("best", record["run_id"]).is_file()
+    return grid.store.has_file(grid.store.beside_file("best", record["run_id"]))
 
 
 def _note_training(grid: _Grid, cell_keys: Collection[str]) -> None:

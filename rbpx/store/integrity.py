@@ -121,9 +121,14 @@ def sound_files(store: Store, paths: Iterable[Path]) -> list[Path]:
     """Those of some Parquet files (vocab, imports) that can be read completely; each of the others is logged."""
     by_name = {str(path.relative_to(store.root)): path for path in paths}
     kind = "files " + " ".join(sorted({path.parent.name for path in by_name.values()}))
-    sound, faults = _checked(
-        store, kind, {name: [path] for name, path in by_name.items()}, lambda n: file_fault(by_name[n])
-    )
+
+    def fault_of(name: str) -> str | None:
+        path = by_name[name]
+        if store.is_elsewhere(path):  # checked when it is fetched
+            return None
+        return file_fault(path) if path.exists() else store.absence(path)
+
+    sound, faults = _checked(store, kind, {name: [path] for name, path in by_name.items()}, fault_of)
     for name, fault in faults.items():
         says = f"not counted: {fault}; remove it" if is_copy(fault) else _CORRUPT.format(fault)
         warn_damage(_LOGGER, store.root, f"{name} in store={store.name} is {says}")
@@ -190,13 +195,17 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
     return None
 
 
-def file_fault(path: Path) -> str | None:
+def file_fault(path: Path, content: Path | None = None) -> str | None:
     """What is wrong with a file of vocabularies, temperatures or imports, None if nothing is.
 
     It has no manifest; what can be checked are the checksums of its pages, and that its rows are those of its name.
+
+    Args:
+        path: the file, or the place that `content` is for.
+        content: the file that is read.
     """
     try:
-        return file_misnamed(path, read_whole(path))
+        return file_misnamed(path, read_whole(content or path))
     except UNREADABLE as problem:
         return _line(problem)
 

@@ -13,8 +13,6 @@ from rbpx.store.integrity import file_fault, run_fault
 from rbpx.store.names import record_fault
 from rbpx.store.store import BESIDE, MANIFEST, RUN_TABLES, Record, Store
 
-_ALSO = ("vocab", "samples")  # folders of files that are named by their contents
-
 
 class _CorruptCopy(Exception):
     """A run whose copy does not match its manifest."""
@@ -50,9 +48,8 @@ def merge(store: Store, other: Store, advance: Callable[[], None] = lambda: None
     """
     merged = Merged()
     store.prepare()
-    for kind in _ALSO:
-        for path in _files(other.root / kind):
-            _bring_file(store, other, path, kind, merged)
+    for path in [*other.vocab_files(), *other.sample_files()]:  # named by their contents
+        _bring_file(store, other, path, path.parent.name, merged)
     for run_id in other.run_ids():
         _bring_run(store, other, run_id, merged)
         advance()
@@ -110,16 +107,15 @@ def _same_files(store: Store, other: Store, run_id: str) -> bool:
         return False
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.rglob("[!.]*")) if path.is_file() and not path.is_symlink())
-
-
 def _bring_file(store: Store, other: Store, path: Path, kind: str, merged: Merged) -> None:
     final = store.root / path.relative_to(other.root)
-    if final.exists():
+    if store.has_file(final):
         merged.already_here[kind] += 1
         return
-    fault = file_fault(path) if path.suffix == ".parquet" else None
+    try:
+        fault = file_fault(other.fetch(path))
+    except DamageError as problem:
+        fault = str(problem)
     if fault is not None:
         merged.skipped.append(f"{kind}/{path.name}: it is corrupt: {fault}")
         return

@@ -1,5 +1,7 @@
 """A store in object storage: its records are kept on this machine too, its tables are fetched when they are read.
 
+Of the tables beside runs, vocabularies and imports are brought with the records, the others when a question reads them.
+
 In the bucket lies what would lie in a folder (`store`), but for the names of the tables of a run, which say what they
 contain: runs/<run_id>/tokens-<beginning of its sha256>.parquet. So two machines that measure the same run at once never
 mix their tables: each sends its own, then the manifest unless there is one. The first manifest stays, and what it does
@@ -14,7 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 from filelock import FileLock
 
@@ -26,14 +28,16 @@ from rbpx.files.digest import digest, read_cache, write_cache
 from rbpx.files.sealed import read_sealed
 from rbpx.store import ledger
 from rbpx.store.bucket import Bucket, Entry, GoneError, endpoint_of
+from rbpx.store.integrity import file_fault
 from rbpx.store.lazy_files import fetched_when_opened
 from rbpx.store.outbox import TABLES, Outbox, name_of_table, place_manifest
-from rbpx.store.store import MANIFEST, RUN_TABLES, Record, Store
+from rbpx.store.store import BESIDE, MANIFEST, RUN_TABLES, Record, Store
 
 _LOGGER = logging.getLogger(__name__)
 _RECORDS: Final = ("cells", "failures", "forecasts", "fits", "rank_fits")
 _HEARTBEATS: Final = "running"
 _OURS: Final = ("fits", "rank_fits")  # that questions computed here are not removed, nor sent where others write
+_LAZY: Final = (*BESIDE, "samples")  # tables that are brought when they are read
 _TAGS: Final = ".tags.json"  # of what was brought, by path
 _THREADS: Final = 16
 _BEAT_S: Final = 30.0  # between heartbeats that are sent
@@ -90,10 +94,13 @@ class Mirror(Store):
             with ThreadPoolExecutor(_THREADS) as pool:
                 is_news = dict(zip(new, pool.map(self._bring, new), strict=True))
             brought = {path: wanted[path].tag for path in new if is_news[path] is not None}
-            tags = {path: tag for path, tag in tags.items() if path in wanted} | brought
+            tags = {path: tag for path, tag in tags.items() if path in self._listed} | brought
             write_cache(self.root / _TAGS, tags)
-            for path in here - unsent - wanted.keys():
+            for path in here - unsent - self._listed.keys():
                 self._forget(path)
+            for path in self._listed.keys() & here - wanted.keys() - unsent:
+                if known.get(path) != self._listed[path].tag:  # replaced there, or written here and perhaps not kept
+                    self._forget(path)
         news = [path for path in new if is_news[path] and not path.startswith(_HEARTBEATS)]
         if news:
             mib = sum(wanted[path].n_bytes for path in news) / 2**20
@@ -132,22 +139,28 @@ class Mirror(Store):
             else:
                 ledger.remove(self.root / path)
 
-    def part(self, run_id: str, table: str) -> Path:
-        """The file of one table of a run, fetched if it is not here."""
-        path = super().part(run_id, table)
+    def fetch(self, path: Path) -> Path:
+        """A table, fetched if it is not here."""
         self._fetch(path)
         return path
 
+    def _files(self, kind: str, ending: str) -> list[Path]:
+        paths = super()._files(kind, ending)
+        if kind not in _LAZY:
+            return paths
+        there = {self.root / path for path in self._listed if path.startswith(f"{kind}/") and path.endswith(ending)}
+        return sorted(there.union(paths))
+
     def file_system(self) -> Any:
-        """Files of runs, each fetched when it is first opened."""
+        """Tables, each fetched when it is first opened."""
         return fetched_when_opened(self._fetch)
 
     def is_elsewhere(self, path: Path) -> bool:
-        """Whether a table of a run is only in the bucket, as far as is known."""
+        """Whether a table is only in the bucket, as far as is known."""
         return not path.exists() and path not in _corrupt and self._object_of(path) is not None
 
     def absence(self, path: Path) -> str:
-        """Why a table of a run is not here: what came of it was not what its manifest says."""
+        """Why a table is not here: what came of it was not what its manifest says, or was damaged."""
         return f"{path.name}: {_corrupt[path]}" if path in _corrupt else super().absence(path)
 
     def run_bytes(self, run_id: str) -> int:
@@ -157,6 +170,9 @@ class Mirror(Store):
 
     def _object_of(self, path: Path) -> str | None:
         """The object that holds a table: named by its contents, or, in a folder that was copied there, as here."""
+        if path.parent.name in _LAZY:
+            name = f"{path.parent.name}/{path.name}"
+            return name if name in self._listed else None
         with suppress(OSError, ValueError, KeyError, TypeError):
             sha256 = read_sealed(path.parent / MANIFEST)["files"][path.name]
             run = f"runs/{path.parent.name}"
@@ -167,10 +183,10 @@ class Mirror(Store):
         return None
 
     def _fetch(self, path: Path) -> None:
-        """Bring a table of a run, if it is not here, and check it against the manifest.
+        """Bring a table, if it is not here, and check it: that of a run against the manifest.
 
         Raises:
-            DamageError: it is not what the manifest says.
+            DamageError: it is not what the manifest says, or damaged.
             MeasureError: the storage does not answer.
         """
         if path.exists():
@@ -178,36 +194,40 @@ class Mirror(Store):
         name = self._object_of(path)
         if name is None:
             raise self._corrupt_table(path, "it is gone")
-        expected = read_sealed(path.parent / MANIFEST)["files"][path.name]
-        n_bytes = self._listed[name].n_bytes
+        listed = self._listed[name]
         try:
             with atomic_write(path, durable=False) as temporary:
-                with temporary.open("wb") as file:
-                    found = self._download(name, n_bytes, file)
-                if found != expected:
+                fault = self._download(name, listed.n_bytes, path, temporary)
+                if fault is not None:
                     now = self._bucket.entry(name)  # a listing may be wrong about its size
-                    with temporary.open("wb") as file:
-                        found = self._download(name, n_bytes if now is None else now.n_bytes, file)
-                if found != expected:
-                    n_bytes = temporary.stat().st_size
-                    raise self._corrupt_table(path, f"its {n_bytes:,} bytes are not those of its manifest")
+                    fault = self._download(name, listed.n_bytes if now is None else now.n_bytes, path, temporary)
+                if fault is not None:
+                    raise self._corrupt_table(path, fault)
             _corrupt.pop(path, None)
+            if path.parent.name in _LAZY:
+                with FileLock(self.root / ".refresh.lock"):
+                    write_cache(self.root / _TAGS, read_cache(self.root / _TAGS) | {name: listed.tag})
         except GoneError:
             raise self._corrupt_table(path, "it is gone") from None
         except OSError as problem:
             raise self.unwritten(problem) from None
 
-    def _download(self, name: str, n_bytes: int, file: BinaryIO) -> str:
-        """Copy an object into a file; returns its sha256."""
+    def _download(self, name: str, n_bytes: int, path: Path, into: Path) -> str | None:
+        """Copy the object that holds a table into a file; returns what is wrong with it, if anything."""
         sha256 = hashlib.sha256()
-        for part in self._bucket.parts(name, n_bytes):
-            sha256.update(part)
-            file.write(part)
-        return sha256.hexdigest()
+        with into.open("wb") as file:
+            for part in self._bucket.parts(name, n_bytes):
+                sha256.update(part)
+                file.write(part)
+        if path.parent.name in _LAZY:
+            return file_fault(path, into)
+        if sha256.hexdigest() == read_sealed(path.parent / MANIFEST)["files"][path.name]:
+            return None
+        return f"its {into.stat().st_size:,} bytes are not those of its manifest"
 
     def _corrupt_table(self, path: Path, fault: str) -> DamageError:
         _corrupt[path] = fault
-        return DamageError(f"runs/{path.parent.name}/{path.name} of {self.name} cannot be read: {fault}")
+        return DamageError(f"{path.relative_to(self.root)} of {self.name} cannot be read: {fault}")
 
     def take_run(self, run_id: str) -> bool:
         """Whether the run is here or was written to the bucket meanwhile; where that is not known, it is not."""
@@ -344,10 +364,10 @@ class Mirror(Store):
 
 
 def _is_brought(path: str) -> bool:
-    """Whether an object is kept on this machine too: records and small tables, but no tables of runs."""
+    """Whether an object is kept on this machine from the start: records, vocabularies and imports."""
     kind, *rest = path.split("/")
     if any(part.startswith(".") for part in rest):
         return False
     if kind == "runs":
         return len(rest) == 2 and rest[1] == MANIFEST
-    return len(rest) == 1 and kind in (*_RECORDS, *TABLES, _HEARTBEATS)
+    return len(rest) == 1 and kind not in _LAZY and kind in (*_RECORDS, *TABLES, _HEARTBEATS)

@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -70,7 +71,9 @@ def dataset(store: Store, relation: str, run_ids: Sequence[str] | None = None) -
     paths = files(store, relation, run_ids)
     if not paths:
         return columns.empty_table()
-    if relation in ALSO_BY_FILE:
+    if relation in BESIDE:
+        run_ids = [Path(path).stem for path in paths]
+    elif relation in ALSO_BY_FILE:
         return pyarrow.dataset.dataset(paths, schema=columns, format=_VERIFIED)
     system, of_run = store.file_system(), pyarrow.dataset.field("run_id")
     parts = [

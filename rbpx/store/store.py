@@ -165,18 +165,30 @@ class Store:
         Raises:
             MeasureError: it is elsewhere, and cannot be fetched.
         """
-        return self.run_folder(run_id) / f"{table}.parquet"
+        return self.fetch(self.run_folder(run_id) / f"{table}.parquet")
+
+    def fetch(self, path: Path) -> Path:
+        """A file of a store that may be elsewhere, to be read.
+
+        Raises:
+            MeasureError: it is elsewhere, and cannot be fetched.
+        """
+        return path
+
+    def has_file(self, path: Path) -> bool:
+        """Whether there is a file, here or elsewhere."""
+        return path.is_file() or self.is_elsewhere(path)
 
     def run_bytes(self, run_id: str) -> int:
         """The size of a run."""
         return sum(path.stat().st_size for path in self.run_folder(run_id).iterdir())
 
     def is_elsewhere(self, path: Path) -> bool:
-        """Whether a file of a run is not on this machine, but can be fetched."""
+        """Whether a file is not on this machine, but can be fetched."""
         return False
 
     def absence(self, path: Path) -> str:
-        """Why a file of a run is not here, where it should be."""
+        """Why a file is not here, where it should be."""
         return f"{path.name} is missing"
 
     def file_system(self) -> Any:
@@ -232,6 +244,10 @@ class Store:
         """The Parquet files of all relations of `BESIDE`."""
         return [path for kind in BESIDE for path in self.beside_files(kind)]
 
+    def left_beside(self) -> list[Path]:
+        """The Parquet files of `BESIDE` whose runs are gone."""
+        return [path for kind in BESIDE for path in self._files(kind, ".parquet") if not self.has_run(path.stem)]
+
     def write_import(self, name: str, table: pa.Table) -> None:
         """Write one file of other people's observations, once; its name contains a digest of its rows."""
         self._write_table(self.root / "imports" / f"{name}.parquet", table)
@@ -239,6 +255,10 @@ class Store:
     def sample_file(self, key: str) -> Path:
         """The path of the documents drawn from a hub's dataset, whether or not they were drawn."""
         return self.root / "samples" / f"{key}.parquet"
+
+    def sample_files(self) -> list[Path]:
+        """The documents drawn from datasets of a hub."""
+        return self._files("samples", ".parquet")
 
     def write_sample(self, key: str, table: pa.Table) -> None:
         """Write the documents drawn from a hub's dataset, once."""

@@ -220,7 +220,10 @@ def _file_faults(store: Store) -> list[Fault]:
     faults = []
     for kind, paths, fault_of, again in kinds:
         for path in paths:
-            fault = file_fault(path) or fault_of(path)
+            try:
+                fault = file_fault(store.fetch(path)) or fault_of(path)
+            except DamageError as problem:
+                fault = str(problem)
             if fault is not None:
                 name = f"{path.parent.name}/{path.name}"
                 then = "" if is_copy(fault) else f", then {again}"

@@ -12,11 +12,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.store import schema
 from rbpx.store.forecasts import register
 from rbpx.store.merge import merge
+from rbpx.store.queries import connect
 from rbpx.store.remote import open_store, own_store
 from rbpx.store.store import Store
 from rbpx.store.verify import verify
@@ -132,6 +136,88 @@ def test_a_question_fetches_only_what_it_reads(
     before = server.asked_for("GET", "/runs/")
     here("sql", query, f"store={url}", cwd=cwd, check=0)
     assert server.asked_for("GET", "/runs/") == before, "fetched again"
+
+
+def test_tables_beside_runs_are_fetched_when_they_are_read(
+    server: Storage, at: Machine, url: str, tmp_path: Path
+) -> None:
+    own = write_store(tmp_path / "own", SMALL, seed=1, n_documents=6, n_tokens=20)
+    for run_id in own.run_ids():
+        _write_beside(own, run_id, loss=1.0)
+    own.write_sample("drawn", pa.table({"text": ["a", "b"]}))
+    _copy(own_store(url), own)
+
+    def asked(kind: str) -> int:
+        return server.asked_for("GET", f"/{prefix(url)}/{kind}/")
+
+    at("elsewhere")
+    server.asked.clear()
+    store, (one, other) = open_store(url), own.run_ids()
+    assert [asked(kind) for kind in ("temperatures", "best", "samples")] == [0, 0, 0]
+    assert store.has_file(store.beside_file("best", one))
+    assert not store.has_file(store.beside_file("best", "another"))
+    loss = "SELECT sum(sum_loss_nats) FROM temperatures"
+    assert _first(store, f"{loss} WHERE run_id = '{one}'") == 1.0
+    assert [asked(kind) for kind in ("temperatures", "best", "samples")] == [1, 0, 0]
+    assert pq.read_table(store.fetch(store.sample_file("drawn"))).to_pylist() == [{"text": "a"}, {"text": "b"}]
+    best = "SELECT count(*), count(DISTINCT run_id) FROM best"
+    assert _first(store, best) == _first(own, best) == 2 * 6 * 20
+    server.asked.clear()
+    assert _first(open_store(url), f"{loss} WHERE run_id = '{one}'") == 1.0
+    assert asked("temperatures") == 0, "fetched again"
+
+    at("third")
+    third = own_store(url)
+    third.remove(third.beside_file("temperatures", one))
+    _write_beside(third, one, loss=3.0)
+    at("elsewhere")
+    assert _first(open_store(url), loss) == 4.0
+    assert verify(open_store(url)).faults == []
+    pulled = Store(tmp_path / "pulled")
+    merge(pulled, open_store(url))
+    assert (_first(pulled, loss), _first(pulled, best)) == (4.0, 240)
+    assert pulled.sample_file("drawn").is_file()
+
+    at("third")
+    third.remove(third.beside_file("temperatures", other))
+    at("elsewhere")
+    assert _first(open_store(url), loss) == 3.0
+
+
+def test_a_table_beside_a_run_that_is_damaged_is_named_and_left_out(
+    server: Storage, at: Machine, url: str, tmp_path: Path, cwd: Path
+) -> None:
+    own = write_store(tmp_path / "own", SMALL, seed=1, n_documents=6, n_tokens=20)
+    one, other = own.run_ids()
+    _write_beside(own, one, loss=1.0)
+    _write_beside(own, other, loss=2.0)
+    _copy(own_store(url), own)
+    whole = own.beside_file("temperatures", one).read_bytes()
+    server.client.put_object(Bucket=BUCKET, Key=f"{prefix(url)}/temperatures/{one}.parquet", Body=whole[:-9])
+    at("elsewhere")
+    query = ("sql", "SELECT sum(sum_loss_nats) AS loss FROM temperatures", "--format", "json")
+    answer = here(*query, f"store={url}", cwd=cwd, check=0)
+    assert json.loads(answer.stdout) == [{"loss": 2.0}]
+    assert f"temperatures/{one}.parquet" in answer.stderr
+    (fault,) = verify(open_store(url)).faults
+    assert (fault.kind, fault.name) == ("temperatures", one)
+
+
+def _write_beside(store: Store, run_id: str, loss: float) -> None:
+    """Temperatures of one document, and the best token of each place."""
+    tokens = pq.read_table(store.part(run_id, "tokens"))
+    n = len(tokens)
+    row = {"run_id": run_id, "doc_id": 0, "beta": 1.0, "n_tokens": n, "sum_loss_nats": loss}
+    row |= {"sum_slope_nats": 0.0, "sum_curvature_nats": 1.0}
+    store.write_beside("temperatures", run_id, pa.Table.from_pylist([row], schema=schema.TEMPERATURES))
+    places = {name: tokens[name] for name in ("run_id", "doc_id", "position")}
+    best = pa.table({**places, "token_ids": [[1]] * n, "logprobs": [[-0.5]] * n}, schema=schema.BEST)
+    store.write_beside("best", run_id, best)
+
+
+def _first(store: Store, query: str) -> Any:
+    with connect(store) as connection:
+        return connection.sql(query).fetchall()[0][0]
 
 
 def test_push_and_pull_between_folders_and_buckets(

@@ -46,7 +46,7 @@ def measure(request: Request) -> Losses:
     with connect(store, with_fits=False) as connection:
         groups = [group for group in select(connection, request) if group.is_measured]
     runs = {run.run_id: run for group in groups for run in group.runs}
-    missing = [run for run in runs.values() if not store.beside_file("temperatures", run.run_id).is_file()]
+    missing = [run for run in runs.values() if not store.has_file(store.beside_file("temperatures", run.run_id))]
     done = [run_id for run_id in runs if run_id not in {run.run_id for run in missing}]
     if not missing:
         return Losses(tuple(done), ())

@@ -98,15 +98,13 @@ def _remove(store: "Store", name: str, request: "Request") -> None:
 
 def _collect_garbage(store: "Store") -> int:
     from rbpx.store.imports import imported_run_ids
-    from rbpx.store.store import BESIDE
 
     whole = set(store.run_ids()) | imported_run_ids(store)
     gone = [fit["fit_id"] for fit in store.records("fits") if not whole.issuperset(fit["run_ids"])]
     for fit_id in gone:
         store.drop_record("fits", fit_id)
-    for kind in BESIDE:
-        for path in set(store.root.glob(f"{kind}/[!.]*.parquet")) - set(store.beside_files(kind)):
-            store.remove(path)
+    for path in store.left_beside():
+        store.remove(path)
     for fit in [fit for fit in store.records("rank_fits") if fit["run_id"] not in whole]:
         store.drop_record("rank_fits", f"{fit['run_id']}-{fit['ties']}-{fit['distribution']}")
     return len(gone)
