@@ -66,18 +66,16 @@ def dataset(store: Store, relation: str, run_ids: Sequence[str] | None = None) -
     the run_id that all of its rows share is not read.
     """
     columns = {**BY_FILE, **ALSO_BY_FILE}[relation]
-    if relation in BY_FILE:
-        run_ids = _sound(store, run_ids)
-    paths = files(store, relation, run_ids)
+    sound = _sound(store, run_ids) if relation in BY_FILE else None
+    paths = files(store, relation, sound)
     if not paths:
         return columns.empty_table()
-    if relation in BESIDE:
-        run_ids = [Path(path).stem for path in paths]
-    elif relation in ALSO_BY_FILE:
+    if sound is None and relation not in BESIDE:
         return pyarrow.dataset.dataset(paths, schema=columns, format=_VERIFIED)
     system, of_run = store.file_system(), pyarrow.dataset.field("run_id")
+    of_each = sound or [Path(path).stem for path in paths]
     parts = [
-        _VERIFIED.make_fragment(path, system, of_run == run_id) for path, run_id in zip(paths, run_ids, strict=True)
+        _VERIFIED.make_fragment(path, system, of_run == run_id) for path, run_id in zip(paths, of_each, strict=True)
     ]
     return pyarrow.dataset.FileSystemDataset(parts, columns, _VERIFIED, system)
 
