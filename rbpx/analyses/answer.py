@@ -20,7 +20,7 @@ from rbpx.groups.trainings import select_trainings
 from rbpx.laws.names import Axis
 from rbpx.store.bounded import SqlLimits
 from rbpx.store.index import refresh_index
-from rbpx.store.queries import connect
+from rbpx.store.queries import shared
 from rbpx.store.remote import open_store
 from rbpx.store.store import Record, Store
 
@@ -71,7 +71,7 @@ def answer(
         request = alike[0][0]
         store = open_filled(request.store)
         limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
-        with document_ranks_kept(), connect(store, with_fits=False, limits=limits) as connection:
+        with document_ranks_kept(), shared(store, limits) as connection:
             groups: list[Group] = []
             for each, cell_keys in alike:
                 selected = _selected(connection, question, each, cell_keys)

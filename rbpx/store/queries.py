@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from rbpx.store.store import Store
 
 _LIMITS = SqlLimits()
 _ROWS = 2048  # asked for at a time; DuckDB computes no fewer
+_Connections = dict[tuple[Path, SqlLimits], duckdb.DuckDBPyConnection]
+_shared: ContextVar[tuple[ExitStack, _Connections] | None] = ContextVar("shared", default=None)
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -56,6 +59,35 @@ def connect(store: Store, with_fits: bool = True, limits: SqlLimits = _LIMITS) -
         yield connection
     finally:
         close(connection, spill)
+
+
+@contextmanager
+def connected_once() -> Iterator[None]:
+    """While the block lasts, questions share a connection (`shared`), and so the runs that the first of them found."""
+    with ExitStack() as stack:
+        before = _shared.set((stack, {}))
+        try:
+            yield
+        finally:
+            _shared.reset(before)
+
+
+@contextmanager
+def shared(store: Store, limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnection]:
+    """As `connect` without fits; to make one anew for each question of a report takes seconds for thousands of runs."""
+    stack, connections = _shared.get() or (None, {})
+    if stack is None:
+        with connect(store, with_fits=False, limits=limits) as connection:
+            yield connection
+        return
+    key = (store.root, limits)
+    if key not in connections:
+        connections[key] = stack.enter_context(connect(store, with_fits=False, limits=limits))
+    try:
+        yield connections[key]
+    except BaseException:  # one that was stopped may not be asked again
+        del connections[key]
+        raise
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, store: Store, with_fits: bool) -> None:
