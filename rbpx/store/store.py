@@ -257,8 +257,8 @@ class Store:
         return self.root / "samples" / f"{key}.parquet"
 
     def sample_files(self) -> list[Path]:
-        """The documents drawn from datasets of a hub."""
-        return self._files("samples", ".parquet")
+        """The documents drawn from datasets of a hub; other than Parquet in stores of early versions."""
+        return self._files("samples", "")
 
     def write_sample(self, key: str, table: pa.Table) -> None:
         """Write the documents drawn from a hub's dataset, once."""
