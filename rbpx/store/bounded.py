@@ -23,7 +23,7 @@ from typing import Any, Final, TypeVar
 import duckdb
 
 from rbpx.errors import RbpxError
-from rbpx.store.store import age_s
+from rbpx.files.entries import age_s
 
 T = TypeVar("T")
 _MIB: Final = 2**20

@@ -24,13 +24,14 @@ import pyarrow.parquet as pq
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest, read_cache, write_cache
+from rbpx.files.entries import stamp
 from rbpx.files.sealed import read_sealed
 from rbpx.store.ledger import missing
 from rbpx.store.messages import warn_damage
 from rbpx.store.names import COPY_OF, copied_folders, copy_of_run, file_misnamed
 from rbpx.store.record_values import value_fault
 from rbpx.store.schema import FORMAT
-from rbpx.store.store import MANIFEST, RUN_TABLES, Record, Store, stamp
+from rbpx.store.store import MANIFEST, RUN_TABLES, Record, Store
 
 _LOGGER = logging.getLogger(__name__)
 _CACHE = ".checked.json"

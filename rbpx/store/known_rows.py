@@ -11,8 +11,9 @@ from typing import Final, TypeVar
 import duckdb
 import pyarrow as pa
 
+from rbpx.files.entries import stamp
 from rbpx.store import schema
-from rbpx.store.store import MANIFEST, Store, stamp
+from rbpx.store.store import MANIFEST, Store
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -31,6 +31,7 @@ from pyarrow.fs import LocalFileSystem
 
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.atomic import atomic_remove, atomic_write
+from rbpx.files.entries import age_s, names_in, stamp
 from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store import ledger
 from rbpx.store.layout import LAYOUT
@@ -160,11 +161,7 @@ class Store:
         return self.has_run(run_id)
 
     def part(self, run_id: str, table: str) -> Path:
-        """The file of one table of a run, to be read.
-
-        Raises:
-            MeasureError: it is elsewhere, and cannot be fetched.
-        """
+        """The file of one table of a run, to be read, as `fetch` brings it."""
         return self.fetch(self.run_folder(run_id) / f"{table}.parquet")
 
     def fetch(self, path: Path) -> Path:
@@ -356,11 +353,7 @@ class Store:
 
     def run_ids(self) -> list[str]:
         """Runs that were written completely, in name order; `integrity` checks which of them still are."""
-        try:
-            with os.scandir(self.root / "runs") as entries:
-                return sorted(each.name for each in entries if each.is_dir() and not is_harmless(each.name))
-        except FileNotFoundError:
-            return []
+        return [name for name in names_in(self.root / "runs", only_folders=True) if not is_harmless(name)]
 
     def drop_run(self, run_id: str) -> None:
         """Remove a run, and the requests that it answers; a reader sees it complete or not at all."""
@@ -379,13 +372,8 @@ class Store:
         return self._files("imports", ".parquet")
 
     def _files(self, kind: str, ending: str) -> list[Path]:
-        """The files of a folder in name order; names are sorted and not paths, which takes a tenth of the time."""
         folder = self.root / kind
-        try:
-            names = sorted(name for name in os.listdir(folder) if name.endswith(ending) and name[0] != ".")
-        except FileNotFoundError:
-            return []
-        return [folder / name for name in names]
+        return [folder / name for name in names_in(folder) if name.endswith(ending)]
 
     def state(self) -> str:
         """A digest of the store's contents; it changes when anything is added, replaced or removed."""
@@ -409,20 +397,3 @@ def _next(problem: OSError) -> str:
     if is_refusal(problem):
         return "name another folder with --store DIR"
     return f"{'make room and ' if problem.errno in _FULL else ''}run the same line again"
-
-
-def stamp(path: Path | str) -> list[int] | None:
-    """The facts of a file that change when it is written or replaced; None where it does not exist."""
-    try:
-        stat = os.stat(path)
-    except FileNotFoundError:
-        return None
-    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
-
-
-def age_s(path: Path) -> float:
-    """Seconds since a file or folder was last written to; 0 if it no longer exists."""
-    try:
-        return datetime.now().timestamp() - path.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rbpx.files.entries import stamp
 from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store import integrity
 from rbpx.store.integrity import run_fault
@@ -301,7 +302,7 @@ def test_a_bit_that_flips_without_a_trace_in_a_large_store_is_found_when_its_pag
     flip(path, page + 300)
     known = json.loads(cache.read_text())
     known["runs"][run_id] = [
-        integrity._seen([integrity.stamp(p) for p in integrity.run_files(Store(own_store), run_id)]),
+        integrity._seen([stamp(p) for p in integrity.run_files(Store(own_store), run_id)]),
         None,
     ]
     cache.write_text(json.dumps(known))

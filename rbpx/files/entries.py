@@ -1,0 +1,34 @@
+"""What folders say of their files: names, and what changes when a file is written; nothing is opened."""
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+
+def names_in(folder: Path, *, only_folders: bool = False) -> list[str]:
+    """Names in a folder in their order, without those that begin with a dot; none where there is no such folder.
+
+    Names are sorted, not paths, which takes a tenth of the time.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(e.name for e in entries if e.name[0] != "." and (not only_folders or e.is_dir()))
+    except FileNotFoundError:
+        return []
+
+
+def stamp(path: Path | str) -> list[int] | None:
+    """The facts of a file that change when it is written or replaced; None where it does not exist."""
+    try:
+        stat = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+
+
+def age_s(path: Path) -> float:
+    """Seconds since a file or folder was last written to; 0 if it no longer exists."""
+    try:
+        return datetime.now().timestamp() - path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
