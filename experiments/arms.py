@@ -8,12 +8,15 @@ ln S over all sizes but the largest, and gives f there. Step 2, on the arm and t
 sizes: success is chance + (1 - chance) exp(-A f^b). Chained, they predict a success that neither has seen; `given` is
 step 2 of the feature as measured at the largest size. Each seed is a ladder of its own. The error of a share is
 |ln predicted - ln measured|, that of accuracy |predicted - measured|.
+
+Another table is of models that were altered, learned from plain ones: their logits divided by 0.8, read in bfloat16,
+or trained with a vocabulary of 1,024.
 """
 
 import math
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -28,14 +31,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.errors import RbpxError
 from rbpx.groups.item_answers import item_answers
-from rbpx.groups.temperatures import at_best_temperature
+from rbpx.groups.temperatures import at_best_temperature, loss_curves
 from rbpx.laws.line import line
+from rbpx.laws.temperature import loss_at
 from rbpx.store.queries import ask, connect
 from rbpx.store.remote import open_store
 from rbpx.ties import Ties
 
 COLUMNS: Final = ["arm", "text", "size", "S", "seed", "quantity", "value"]
-CONTESTANTS: Final = ("RBP", "CE", "CE at T*")
+PLAIN: Final = "plain"
+ARMS: Final = (PLAIN, "label_smoothing_0.1")
+CONTESTANTS: Final = ("RBP", "CE", "CE at T*", "bits per byte")  # the last one is the second, in one vocabulary
+SHARPENED: Final = 0.8  # the temperature of one alteration: plain models are too sure already
 TARGETS: Final = {  # success -> the k at which its tokens count as right
     "exact match of 5": 1,
     "exact match of 10": 1,
@@ -47,33 +54,38 @@ TARGETS: Final = {  # success -> the k at which its tokens count as right
 }
 CHANCE: Final = {"python_identifiers": 1 / 3, "python_keywords": 1 / 3, "python_brackets": 1 / 2}
 _LEAST_SIZES: Final = 3  # of a line
+_VOCABULARY: Final = 4096  # of the ladder
 
 Curve = Callable[[float], float]
 Floats = NDArray[np.float64]
 
 
 def points(store: str) -> Iterator[list[Any]]:
-    """A row, as `COLUMNS`, for each run and quantity; the arm is the training's variant, `plain` where it has none.
+    """A row, as `COLUMNS`, for each run and quantity; the arm is the training's variant and what is altered of a model.
 
     Raises:
         RbpxError: a run has no losses at other temperatures yet.
     """
     with connect(open_store(store), with_fits=False) as connection:
-        columns = "run_id, coalesce(variant, 'plain'), dataset, size, non_embedding_params, training_seed"
-        columns += ", n_documents, cross_entropy_nats"
+        columns = "run_id, variant, dtype, vocab_size, dataset, size, non_embedding_params, training_seed, n_documents"
+        columns += ", cross_entropy_nats, cross_entropy_nats * n_tokens / n_bytes_scored / ln(2)"
         runs = connection.sql(f"SELECT {columns} FROM runs ORDER BY ALL").fetchall()
-        for run_id, arm, text, size, S, seed, n_documents, cross_entropy in runs:
-            names = [arm, text, size.removesuffix(f"-seed{seed}"), S, seed]
+        for run_id, variant, dtype, vocab_size, text, size, S, seed, n_documents, cross_entropy, bits in runs:
+            names = [_arm(variant, dtype, vocab_size), text, size.removesuffix(f"-seed{seed}"), S, seed]
             windows = ask(connection, "window_shares", run_ids=[run_id], ties="pessimistic", k=[1, 10], n=[1, 5, 10])
             shares = {(row["k"], row["n"]): row["p"] for row in windows.to_pylist()}
+            curves = loss_curves(connection, run_id, n_documents)
             best = at_best_temperature(connection, run_id, n_documents)
-            if best is None:
+            if best is None or curves is None:
                 raise RbpxError(
                     f"run {run_id} has no losses at other temperatures; type python -m rbpx temperature first"
                 )
+            sharpened = loss_at(1 / SHARPENED, curves.resampled(np.ones((1, n_documents)))[0], curves.beta_J)
             values = {
                 "CE": cross_entropy,
+                "bits per byte": bits,
                 "CE at T*": best.cross_entropy_nats,
+                f"CE at {SHARPENED}": float(sharpened[0]),
                 "T*": best.temperature,
                 "RBP_1": shares[1, 1],
                 "RBP_10": shares[10, 1],
@@ -85,6 +97,12 @@ def points(store: str) -> Iterator[list[Any]]:
                 values |= {"exact match of 5": shares[1, 5], "exact match of 10": shares[1, 10]}
                 values |= {"exact match of 5 at 10": shares[10, 5], "exact match of 10 at 10": shares[10, 10]}
             yield from ([*names, quantity, value] for quantity, value in values.items())
+
+
+def _arm(variant: str | None, dtype: str, vocab_size: int) -> str:
+    """What a model was trained for, and what is altered of it."""
+    altered = [dtype] * (dtype != "float32") + [f"vocabulary {vocab_size:,}"] * (vocab_size != _VOCABULARY)
+    return ", ".join([variant or PLAIN, *altered])
 
 
 def power(x: Floats, y: Floats) -> Curve:
@@ -157,7 +175,18 @@ def ladders(table: pd.DataFrame) -> list[Ladder]:
             values = rows.drop(columns=["arm", "text", "seed", "S"]).dropna(axis="columns")
             columns = {str(name): values[name].to_numpy(np.float64) for name in values}
             found.append(Ladder(arm, text, int(seed), rows["S"].to_numpy(np.float64), columns))
-    return found
+    return found + [sharpened(each) for each in found if each.arm == PLAIN and f"CE at {SHARPENED}" in each.values]
+
+
+def sharpened(plain: Ladder) -> Ladder:
+    """The same models with their logits divided by a temperature: no rank moves, nor the loss at the best temperature.
+
+    Accuracy is left out, since the choices of an item were scored at a temperature of 1 alone.
+    """
+    cross_entropy = plain.values[f"CE at {SHARPENED}"]
+    moved = {"CE": cross_entropy, "bits per byte": plain.values["bits per byte"] * cross_entropy / plain.values["CE"]}
+    values = {name: value for name, value in (plain.values | moved).items() if name != "accuracy"}
+    return replace(plain, arm=f"{PLAIN}, logits / {SHARPENED}", values=values)
 
 
 def judge(table: pd.DataFrame) -> pd.DataFrame:
@@ -214,7 +243,25 @@ def summary(judged: pd.DataFrame) -> pd.DataFrame:
     The errors of a seed are averaged over the directions (which arm and text is learned from); `worse` is the paired
     difference to RBP's, with its t interval over seeds.
     """
-    keys = ["target", "across", "contestant"]
+    of_arms = judged["arm"].isin(ARMS) & judged["learned_arm"].isin(ARMS) & (judged["contestant"] != "bits per byte")
+    return _over_seeds(judged[of_arms], ["target", "across", "contestant"])
+
+
+def robustness(judged: pd.DataFrame) -> pd.DataFrame:
+    """The same for models that were altered, as learned from plain ones on the same text."""
+    of_altered = ~judged["arm"].isin(ARMS) & (judged["learned_arm"] == PLAIN) & (judged["across"] == "other arm")
+    return _over_seeds(judged[of_altered], ["target", "arm", "contestant"]) if of_altered.any() else pd.DataFrame()
+
+
+def calibration(table: pd.DataFrame) -> pd.DataFrame:
+    """The best temperature and the share of hits of each size, arm and text: mean and sd over seeds."""
+    of_arms = table[table["arm"].isin(ARMS) & table["quantity"].isin(["T*", "RBP_1", "accuracy"])]
+    rows = of_arms.groupby(["text", "S", "size", "quantity", "arm"])["value"].agg(["mean", "std"])
+    return rows.unstack("arm").swaplevel(axis="columns").sort_index(axis="columns").reset_index()
+
+
+def _over_seeds(judged: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """The rows of `summary`, one for each value of the keys."""
     by_seed = judged.groupby([*keys, "seed"], sort=False)[["error", "error_given"]].mean()
     by_seed["worse"] = (
         by_seed["error"]
@@ -239,8 +286,10 @@ def main(words: list[str]) -> None:
         case ["points", store]:
             pd.DataFrame(points(store), columns=COLUMNS).to_csv(sys.stdout, index=False)
         case ["judge", path]:
-            judged = judge(pd.read_csv(path))
-            print(summary(judged).round(4).to_string(index=False))
+            table = pd.read_csv(path)
+            judged = judge(table)
+            for rows in (calibration(table), summary(judged), robustness(judged)):
+                print(rows.round(4).to_string(index=False) if len(rows) else "no altered models", end="\n\n")
         case _:
             raise SystemExit(__doc__)
 
