@@ -31,9 +31,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.errors import RbpxError
 from rbpx.groups.item_answers import item_answers
-from rbpx.groups.temperatures import at_best_temperature, loss_curves
+from rbpx.groups.temperatures import loss_curves
 from rbpx.laws.line import line
-from rbpx.laws.temperature import loss_at
+from rbpx.laws.temperature import loss_at, minimum
 from rbpx.store.queries import ask, connect
 from rbpx.store.remote import open_store
 from rbpx.ties import Ties
@@ -67,26 +67,28 @@ def points(store: str) -> Iterator[list[Any]]:
         RbpxError: a run has no losses at other temperatures yet.
     """
     with connect(open_store(store), with_fits=False) as connection:
-        columns = "run_id, variant, dtype, vocab_size, dataset, size, non_embedding_params, training_seed, n_documents"
-        columns += ", cross_entropy_nats, cross_entropy_nats * n_tokens / n_bytes_scored / ln(2)"
+        columns = "run_id, variant, dtype, vocab_size, dataset, size, non_embedding_params, training_seed"
+        columns += (
+            ", n_documents + n_skipped, cross_entropy_nats, cross_entropy_nats * n_tokens / n_bytes_scored / ln(2)"
+        )
         runs = connection.sql(f"SELECT {columns} FROM runs ORDER BY ALL").fetchall()
         for run_id, variant, dtype, vocab_size, text, size, S, seed, n_documents, cross_entropy, bits in runs:
             names = [_arm(variant, dtype, vocab_size), text, size.removesuffix(f"-seed{seed}"), S, seed]
             windows = ask(connection, "window_shares", run_ids=[run_id], ties="pessimistic", k=[1, 10], n=[1, 5, 10])
             shares = {(row["k"], row["n"]): row["p"] for row in windows.to_pylist()}
             curves = loss_curves(connection, run_id, n_documents)
-            best = at_best_temperature(connection, run_id, n_documents)
-            if best is None or curves is None:
+            if curves is None:
                 raise RbpxError(
                     f"run {run_id} has no losses at other temperatures; type python -m rbpx temperature first"
                 )
-            sharpened = loss_at(1 / SHARPENED, curves.resampled(np.ones((1, n_documents)))[0], curves.beta_J)
+            loss_13J = curves.resampled(np.ones((1, n_documents)))
+            (beta,), (at_best,) = minimum(loss_13J, curves.beta_J)
             values = {
                 "CE": cross_entropy,
                 "bits per byte": bits,
-                "CE at T*": best.cross_entropy_nats,
-                f"CE at {SHARPENED}": float(sharpened[0]),
-                "T*": best.temperature,
+                "CE at T*": float(at_best),
+                f"CE at {SHARPENED}": float(loss_at(1 / SHARPENED, loss_13J[0], curves.beta_J)[0]),
+                "T*": 1 / float(beta),
                 "RBP_1": shares[1, 1],
                 "RBP_10": shares[10, 1],
             }

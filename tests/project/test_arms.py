@@ -151,11 +151,11 @@ def test_the_judgement_of_a_file_is_printed_and_anything_else_is_explained(
         main(["judge"])
 
 
-def loss_of(size: str, text: Path, temperature: float) -> float:
+def loss_of(size: str, text: str, temperature: float) -> float:
     """Cross-entropy of a bundled model's logits over a temperature, nats a token, in float64."""
     bundled = Path(rbpx.__file__).parent / "ladder"
     model = AutoModelForCausalLM.from_pretrained(bundled / size / "8m", dtype=torch.float32)
-    ids = torch.tensor(Tokenizer.from_file(str(bundled / "tokenizer.json")).encode(text.read_text()).ids)
+    ids = torch.tensor(Tokenizer.from_file(str(bundled / "tokenizer.json")).encode(text).ids)
     with torch.inference_mode():
         logits = model(ids[None]).logits[0].double() / temperature
     return float(torch.nn.functional.cross_entropy(logits[:-1], ids[1:]))
@@ -163,9 +163,15 @@ def loss_of(size: str, text: Path, temperature: float) -> float:
 
 def test_points_are_those_of_the_runs(cwd: Path, tmp_path: Path) -> None:
     """Counted again from the tokens of a measured model; a run without temperatures is refused."""
-    text, store = tmp_path / "text.txt", tmp_path / "store"
-    text.write_text("def mean(values):\n    return sum(values) / len(values)\n" * 20)  # in one window
-    one = ("model=ladder", "size=3k", "dataset=file", f"dataset.path={text}", "--store", store)
+    text, file, store = (
+        "def mean(values):\n    return sum(values) / len(values)\n" * 20,
+        tmp_path / "t.jsonl",
+        tmp_path / "store",
+    )
+    file.write_text(
+        "".join(json.dumps({"text": each}) + "\n" for each in ("", text))
+    )  # one without a token, one window
+    one = ("model=ladder", "size=3k", "dataset=file", f"dataset.path={file}", "--store", store)
     here("measure", *one, cwd=cwd, check=0)
     with pytest.raises(RbpxError, match="type python -m rbpx temperature first"):
         list(points(str(store)))
