@@ -44,6 +44,7 @@ ARMS: Final = (PLAIN, "label_smoothing_0.1")
 CONTESTANTS: Final = ("RBP", "CE", "CE at T*", "bits per byte")  # the last one is the second, in one vocabulary
 SHARPENED: Final = 0.8  # the temperature of one alteration: plain models are too sure already
 TARGETS: Final = {  # success -> the k at which its tokens count as right
+    "exact match of 2": 1,  # after the fact: of 5 tokens none was right on pydoc, at any size
     "exact match of 5": 1,
     "exact match of 10": 1,
     "exact match of 5 at 10": 10,
@@ -74,7 +75,7 @@ def points(store: str) -> Iterator[list[Any]]:
         runs = connection.sql(f"SELECT {columns} FROM runs ORDER BY ALL").fetchall()
         for run_id, variant, dtype, vocab_size, text, size, S, seed, n_documents, cross_entropy, bits in runs:
             names = [_arm(variant, dtype, vocab_size), text, size.removesuffix(f"-seed{seed}"), S, seed]
-            windows = ask(connection, "window_shares", run_ids=[run_id], ties="pessimistic", k=[1, 10], n=[1, 5, 10])
+            windows = ask(connection, "window_shares", run_ids=[run_id], ties="pessimistic", k=[1, 10], n=[1, 2, 5, 10])
             shares = {(row["k"], row["n"]): row["p"] for row in windows.to_pylist()}
             curves = loss_curves(connection, run_id, n_documents)
             if curves is None:
@@ -96,8 +97,8 @@ def points(store: str) -> Iterator[list[Any]]:
                 answers = item_answers(connection, run_id, Ties.pessimistic)
                 values["accuracy"] = float(answers.right_I.mean())
             else:
-                values |= {"exact match of 5": shares[1, 5], "exact match of 10": shares[1, 10]}
-                values |= {"exact match of 5 at 10": shares[10, 5], "exact match of 10 at 10": shares[10, 10]}
+                values |= {f"exact match of {n}": shares[1, n] for n in (2, 5, 10)}
+                values |= {f"exact match of {n} at 10": shares[10, n] for n in (5, 10)}
             yield from ([*names, quantity, value] for quantity, value in values.items())
 
 
@@ -123,6 +124,10 @@ def success(feature: Floats, measured: Floats, chance: float) -> Curve:
     Without chance it is a line in logs, of ln(-ln success) on ln f, over the sizes that had any success. With chance,
     below which small models may lie, it is least squares of success, from that line over the sizes above chance.
     """
+    known = np.isfinite(feature) & (feature > 0)  # a model without any hit of a task has no -ln RBP
+    feature, measured = feature[known], measured[known]
+    if known.sum() < _LEAST_SIZES:
+        return lambda f: math.nan
     above = (measured - chance) / (1 - chance)
     start = power(feature, -np.log(np.where(above > 0, above, np.nan)))
     if chance == 0:
@@ -136,9 +141,10 @@ def success(feature: Floats, measured: Floats, chance: float) -> Curve:
     def curve(of: Any, f: Any) -> Any:
         return chance + (1 - chance) * np.exp(-np.exp(of["ln_A"] + of["b"] * np.log(f / centre)))
 
-    fit = minimize(
-        lambda of: curve(of.valuesdict(), feature) - measured, parameters, method="least_squares", calc_covar=False
-    )
+    with np.errstate(invalid="ignore"):  # of standard errors, which nobody asks for
+        fit = minimize(
+            lambda of: curve(of.valuesdict(), feature) - measured, parameters, method="least_squares", calc_covar=False
+        )
     best = fit.params.valuesdict()
     return lambda f: float(curve(best, f))
 
@@ -159,8 +165,9 @@ class Ladder:
         return CHANCE.get(self.text, 0.0)
 
     def feature(self, contestant: str, k: int) -> Floats:
-        """What falls as models get better: -ln RBP_k, or a cross-entropy."""
-        return -np.log(self.values[f"RBP_{k}"]) if contestant == "RBP" else self.values[contestant]
+        """What falls as models get better: -ln RBP_k, infinite without a hit, or a cross-entropy."""
+        with np.errstate(divide="ignore"):
+            return -np.log(self.values[f"RBP_{k}"]) if contestant == "RBP" else self.values[contestant]
 
     def differs(self, other: "Ladder") -> str:
         """In what it is not the other."""
@@ -243,16 +250,41 @@ def summary(judged: pd.DataFrame) -> pd.DataFrame:
     """Mean error by target, contestant and what differs, its sd over seeds, and how much worse than RBP it is.
 
     The errors of a seed are averaged over the directions (which arm and text is learned from); `worse` is the paired
-    difference to RBP's, with its t interval over seeds.
+    difference to RBP's, with its t interval over seeds. `way` is chained, or step 2 of the feature as measured. What no
+    seed could be judged by is left out.
     """
     of_arms = judged["arm"].isin(ARMS) & judged["learned_arm"].isin(ARMS) & (judged["contestant"] != "bits per byte")
-    return _over_seeds(judged[of_arms], ["target", "across", "contestant"])
+    return _over_seeds(judged[of_arms], ["target", "across"])
 
 
 def robustness(judged: pd.DataFrame) -> pd.DataFrame:
     """The same for models that were altered, as learned from plain ones on the same text."""
     of_altered = ~judged["arm"].isin(ARMS) & (judged["learned_arm"] == PLAIN) & (judged["across"] == "other arm")
-    return _over_seeds(judged[of_altered], ["target", "arm", "contestant"]) if of_altered.any() else pd.DataFrame()
+    return _over_seeds(judged[of_altered], ["target", "arm"])
+
+
+def _over_seeds(judged: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """The rows of `summary`, one for each value of these names, way and contestant."""
+    of = [*names, "contestant", "seed"]
+    errors = judged.set_index(of)[["error", "error_given"]].set_axis(["chained", "given"], axis="columns")
+    errors = errors.reset_index().melt(of, var_name="way", value_name="error")
+    keys = [*names, "way", "contestant"]
+    by_seed = errors.dropna(subset="error").groupby([*keys, "seed"])["error"].mean().unstack("contestant")
+    rows = []
+    for contestant in by_seed:
+        for of, error in by_seed[contestant].dropna().groupby(keys[:-1]):
+            worse = (error - by_seed["RBP"]).dropna()
+            n = len(worse)
+            half = float(students_t.ppf(0.975, n - 1)) * worse.std() / math.sqrt(n) if n > 1 else math.nan
+            rows.append(
+                dict(zip(keys, (*of, contestant), strict=True))
+                | {"seeds": len(error), "error": error.mean(), "sd": error.std(), "worse": worse.mean()}
+                | {"worse_lo": worse.mean() - half, "worse_hi": worse.mean() + half}
+            )
+    places = {name: place for place, name in enumerate((*TARGETS, *CONTESTANTS))}
+    return pd.DataFrame(rows).sort_values(
+        [*names, "way", "contestant"], key=lambda each: each.map(lambda name: (places.get(name, -1), name))
+    )
 
 
 def calibration(table: pd.DataFrame) -> pd.DataFrame:
@@ -260,26 +292,6 @@ def calibration(table: pd.DataFrame) -> pd.DataFrame:
     of_arms = table[table["arm"].isin(ARMS) & table["quantity"].isin(["T*", "RBP_1", "accuracy"])]
     rows = of_arms.groupby(["text", "S", "size", "quantity", "arm"])["value"].agg(["mean", "std"])
     return rows.unstack("arm").swaplevel(axis="columns").sort_index(axis="columns").reset_index()
-
-
-def _over_seeds(judged: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """The rows of `summary`, one for each value of the keys."""
-    by_seed = judged.groupby([*keys, "seed"], sort=False)[["error", "error_given"]].mean()
-    by_seed["worse"] = (
-        by_seed["error"]
-        - by_seed.xs("RBP", level="contestant")["error"].reindex(by_seed.index.droplevel("contestant")).to_numpy()
-    )
-    rows = []
-    for names, group in by_seed.groupby(keys, sort=False):
-        n, worse = group["worse"].count(), group["worse"]
-        half = float(students_t.ppf(0.975, n - 1)) * worse.std() / math.sqrt(n) if n > 1 else math.nan
-        rows.append(
-            dict(zip(keys, names, strict=True))
-            | {"seeds": n, "error": group["error"].mean(), "sd": group["error"].std()}
-            | {"error_given": group["error_given"].mean(), "worse": worse.mean()}
-            | {"worse_lo": worse.mean() - half, "worse_hi": worse.mean() + half}
-        )
-    return pd.DataFrame(rows).sort_values("target", key=lambda names: names.map(list(TARGETS).index), kind="stable")
 
 
 def main(words: list[str]) -> None:
@@ -291,7 +303,7 @@ def main(words: list[str]) -> None:
             table = pd.read_csv(path)
             judged = judge(table)
             for rows in (calibration(table), summary(judged), robustness(judged)):
-                print(rows.round(4).to_string(index=False) if len(rows) else "no altered models", end="\n\n")
+                print(rows.round(3).to_string(index=False), end="\n\n")
         case _:
             raise SystemExit(__doc__)
 

@@ -163,7 +163,7 @@ def _refits(one: Outcomes, correction: Correction, theta_P: Floats, ln_S_ref: fl
     theta_BP = climb(again, at_BP).theta_BP
     at_law = slopes(at_BP, again)
     # A correlation that is measured on few documents can be so negative that the law's own chances become impossible.
-    known_B = np.isfinite(theta_BP).all(axis=1) & np.isfinite(at_law.error_BC).all(axis=1)
+    known_B = np.asarray(np.isfinite(np.hstack([theta_BP, at_law.error_BC])).all(axis=1))
     about = {"n_resamples": len(theta_BP), "n_resamples_left_out": int((~known_B).sum())}
     documents = moments(theta_P, theta_BP[known_B])
     if documents is None or known_B.sum() < (1 - MOST_LEFT_OUT) * len(theta_BP):

@@ -17,6 +17,7 @@ import rbpx
 from experiments.arms import ARMS, CHANCE, COLUMNS, TARGETS, judge, main, points, robustness, summary
 from rbpx.errors import RbpxError
 from tests.support.commands import here
+from tests.support.places import DOCS, EXPERIMENTS
 
 SIZES = {"3k": 3e3, "7k": 7e3, "25k": 25e3, "85k": 85e3, "200k": 200e3}
 OVERCONFIDENT, A, B = 1.2, 0.9, 1.3  # cross-entropy of one arm over that at T*; -ln p = A f^B
@@ -51,7 +52,7 @@ def follows_nats(f: float, nats: float) -> float:
 
 def errors(judged: pd.DataFrame) -> dict[tuple[str, str], float]:
     rows = summary(judged[judged["target"] == "exact match of 5"])
-    return {(row.across, row.contestant): row.error for row in rows.itertuples()}
+    return {(row.across, row.contestant): row.error for row in rows.itertuples() if row.way == "chained"}
 
 
 def test_where_success_follows_ranks_only_their_map_carries_over() -> None:
@@ -146,7 +147,7 @@ def test_the_judgement_of_a_file_is_printed_and_anything_else_is_explained(
     table = drawn(follows_ranks)
     table.to_csv(tmp_path / "arms.csv", index=False)
     main(["judge", str(tmp_path / "arms.csv")])
-    assert re.search(r"exact match of 5 +other arm, other text +RBP +3 +0\.0000", capsys.readouterr().out)
+    assert re.search(r"exact match of 5 +other arm, other text +chained +RBP +3 +0\.000", capsys.readouterr().out)
     with pytest.raises(SystemExit, match="points STORE"):
         main(["judge"])
 
@@ -191,3 +192,27 @@ def test_points_are_those_of_the_runs(cwd: Path, tmp_path: Path) -> None:
     bits = here("sql", query, "--format", "csv", "--store", store, cwd=cwd, check=0)
     assert found["bits per byte"] == pytest.approx(float(bits.stdout.split()[1]), rel=1e-6)
     assert set(TARGETS) - set(found) == {"accuracy"}
+
+
+def test_what_the_page_says_is_what_the_points_say() -> None:
+    judged = judge(pd.read_csv(EXPERIMENTS / "arms.csv"))
+    rows = pd.concat([summary(judged), robustness(judged).rename(columns={"arm": "across"})])
+    said = [
+        line.strip("| ").split(" | ") for line in (DOCS / "explanation/ranks-or-losses.md").read_text().splitlines()
+    ]
+    said = [cells for cells in said if cells[0] in TARGETS]
+    assert len(said) > 15
+    for target, across, error, *others in said:
+        of = rows[(rows["target"] == target) & (rows["across"] == across) & (rows["way"] == "chained")]
+        found = of.set_index("contestant")
+        assert float(error) == pytest.approx(found.loc["RBP", "error"], abs=5.1e-4)
+        for contestant, words in zip(("CE", "CE at T*"), others, strict=True):
+            numbers = [float(each) for each in re.findall(r"[-+][0-9.]+", words)]
+            wanted = found.loc[contestant, ["worse", "worse_lo", "worse_hi"]].tolist()
+            assert numbers == pytest.approx(wanted, abs=5.1e-4)
+
+
+def test_no_model_of_a_text_has_five_right_tokens_in_a_row_there() -> None:
+    table = pd.read_csv(EXPERIMENTS / "arms.csv")
+    of = table[(table["quantity"] == "exact match of 5") & (table["text"] == "pydoc") & table["arm"].isin(ARMS)]
+    assert (len(of), of["value"].max()) == (2 * 3 * 5, 0)
