@@ -81,8 +81,8 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
         fail, separated if the sizes at which some pass and those at which some fail meet at one size at most (alpha has
         no maximum then), one_length if `free` has one N, not_known if `measured` has no correlation, not_converged if
         the search found no maximum; with numbers, no_trend where the interval of alpha contains 0, barely_determined
-        where there is none or it is as wide as alpha, one_sided if of 3 sizes or more fewer than 3 have passes and failures both. All
-        that hold are in params["reasons"].
+        where there is none or it is as wide as alpha, one_sided if of 3 sizes or more fewer than 3 have passes and
+        failures both. All that hold are in params["reasons"].
 
     Raises:
         ValueError: if shapes disagree, a size or N is impossible, or more passed than there are.

@@ -268,7 +268,7 @@ def test_resamples_that_tell_no_law_take_the_interval_with_them() -> None:
 
 
 def test_resamples_whose_correlation_makes_the_law_impossible_are_left_out() -> None:
-    """Under r = -0.9 a sequence of 5 tokens cannot pass; one resample of 100 says so, and the rest give the interval."""
+    """Under r = -0.9 a sequence of 5 tokens cannot pass; one resample of 100 has it, and the rest give the interval."""
     rng, sizes = np.random.default_rng(1), np.array([1e4, 1e5, 1e6])
     trials = np.full(3, 2000.0)
     passed_BM = rng.binomial(2000, [0.1, 0.2, 0.3], (100, 3)).astype(float)
