@@ -8,12 +8,15 @@ ln S over all sizes but the largest, and gives f there. Step 2, on the arm and t
 sizes: success is chance + (1 - chance) exp(-A f^b). Chained, they predict a success that neither has seen; `given` is
 step 2 of the feature as measured at the largest size. Each seed is a ladder of its own. The error of a share is
 |ln predicted - ln measured|, that of accuracy |predicted - measured|.
+
+Another table is of models that were altered, learned from plain ones: their logits divided by 0.8, read in bfloat16,
+or trained with a vocabulary of 1,024.
 """
 
 import math
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -28,15 +31,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.errors import RbpxError
 from rbpx.groups.item_answers import item_answers
-from rbpx.groups.temperatures import at_best_temperature
+from rbpx.groups.temperatures import loss_curves
 from rbpx.laws.line import line
+from rbpx.laws.temperature import loss_at, minimum
 from rbpx.store.queries import ask, connect
 from rbpx.store.remote import open_store
 from rbpx.ties import Ties
 
 COLUMNS: Final = ["arm", "text", "size", "S", "seed", "quantity", "value"]
-CONTESTANTS: Final = ("RBP", "CE", "CE at T*")
+PLAIN: Final = "plain"
+ARMS: Final = (PLAIN, "label_smoothing_0.1")
+CONTESTANTS: Final = ("RBP", "CE", "CE at T*", "bits per byte")  # the last one is the second, in one vocabulary
+SHARPENED: Final = 0.8  # the temperature of one alteration: plain models are too sure already
 TARGETS: Final = {  # success -> the k at which its tokens count as right
+    "exact match of 2": 1,  # after the fact: of 5 tokens none was right on pydoc, at any size
     "exact match of 5": 1,
     "exact match of 10": 1,
     "exact match of 5 at 10": 10,
@@ -47,34 +55,41 @@ TARGETS: Final = {  # success -> the k at which its tokens count as right
 }
 CHANCE: Final = {"python_identifiers": 1 / 3, "python_keywords": 1 / 3, "python_brackets": 1 / 2}
 _LEAST_SIZES: Final = 3  # of a line
+_VOCABULARY: Final = 4096  # of the ladder
 
 Curve = Callable[[float], float]
 Floats = NDArray[np.float64]
 
 
 def points(store: str) -> Iterator[list[Any]]:
-    """A row, as `COLUMNS`, for each run and quantity; the arm is the training's variant, `plain` where it has none.
+    """A row, as `COLUMNS`, for each run and quantity; the arm is the training's variant and what is altered of a model.
 
     Raises:
         RbpxError: a run has no losses at other temperatures yet.
     """
     with connect(open_store(store), with_fits=False) as connection:
-        columns = "run_id, coalesce(variant, 'plain'), dataset, size, non_embedding_params, training_seed"
-        columns += ", n_documents, cross_entropy_nats"
+        columns = "run_id, variant, dtype, vocab_size, dataset, size, non_embedding_params, training_seed"
+        columns += (
+            ", n_documents + n_skipped, cross_entropy_nats, cross_entropy_nats * n_tokens / n_bytes_scored / ln(2)"
+        )
         runs = connection.sql(f"SELECT {columns} FROM runs ORDER BY ALL").fetchall()
-        for run_id, arm, text, size, S, seed, n_documents, cross_entropy in runs:
-            names = [arm, text, size.removesuffix(f"-seed{seed}"), S, seed]
-            windows = ask(connection, "window_shares", run_ids=[run_id], ties="pessimistic", k=[1, 10], n=[1, 5, 10])
+        for run_id, variant, dtype, vocab_size, text, size, S, seed, n_documents, cross_entropy, bits in runs:
+            names = [_arm(variant, dtype, vocab_size), text, size.removesuffix(f"-seed{seed}"), S, seed]
+            windows = ask(connection, "window_shares", run_ids=[run_id], ties="pessimistic", k=[1, 10], n=[1, 2, 5, 10])
             shares = {(row["k"], row["n"]): row["p"] for row in windows.to_pylist()}
-            best = at_best_temperature(connection, run_id, n_documents)
-            if best is None:
+            curves = loss_curves(connection, run_id, n_documents)
+            if curves is None:
                 raise RbpxError(
                     f"run {run_id} has no losses at other temperatures; type python -m rbpx temperature first"
                 )
+            loss_13J = curves.resampled(np.ones((1, n_documents)))
+            (beta,), (at_best,) = minimum(loss_13J, curves.beta_J)
             values = {
                 "CE": cross_entropy,
-                "CE at T*": best.cross_entropy_nats,
-                "T*": best.temperature,
+                "bits per byte": bits,
+                "CE at T*": float(at_best),
+                f"CE at {SHARPENED}": float(loss_at(1 / SHARPENED, loss_13J[0], curves.beta_J)[0]),
+                "T*": 1 / float(beta),
                 "RBP_1": shares[1, 1],
                 "RBP_10": shares[10, 1],
             }
@@ -82,9 +97,15 @@ def points(store: str) -> Iterator[list[Any]]:
                 answers = item_answers(connection, run_id, Ties.pessimistic)
                 values["accuracy"] = float(answers.right_I.mean())
             else:
-                values |= {"exact match of 5": shares[1, 5], "exact match of 10": shares[1, 10]}
-                values |= {"exact match of 5 at 10": shares[10, 5], "exact match of 10 at 10": shares[10, 10]}
+                values |= {f"exact match of {n}": shares[1, n] for n in (2, 5, 10)}
+                values |= {f"exact match of {n} at 10": shares[10, n] for n in (5, 10)}
             yield from ([*names, quantity, value] for quantity, value in values.items())
+
+
+def _arm(variant: str | None, dtype: str, vocab_size: int) -> str:
+    """What a model was trained for, and what is altered of it."""
+    altered = [dtype] * (dtype != "float32") + [f"vocabulary {vocab_size:,}"] * (vocab_size != _VOCABULARY)
+    return ", ".join([variant or PLAIN, *altered])
 
 
 def power(x: Floats, y: Floats) -> Curve:
@@ -103,6 +124,10 @@ def success(feature: Floats, measured: Floats, chance: float) -> Curve:
     Without chance it is a line in logs, of ln(-ln success) on ln f, over the sizes that had any success. With chance,
     below which small models may lie, it is least squares of success, from that line over the sizes above chance.
     """
+    known = np.isfinite(feature) & (feature > 0)  # a model without any hit of a task has no -ln RBP
+    feature, measured = feature[known], measured[known]
+    if known.sum() < _LEAST_SIZES:
+        return lambda f: math.nan
     above = (measured - chance) / (1 - chance)
     start = power(feature, -np.log(np.where(above > 0, above, np.nan)))
     if chance == 0:
@@ -116,9 +141,10 @@ def success(feature: Floats, measured: Floats, chance: float) -> Curve:
     def curve(of: Any, f: Any) -> Any:
         return chance + (1 - chance) * np.exp(-np.exp(of["ln_A"] + of["b"] * np.log(f / centre)))
 
-    fit = minimize(
-        lambda of: curve(of.valuesdict(), feature) - measured, parameters, method="least_squares", calc_covar=False
-    )
+    with np.errstate(invalid="ignore"):  # of standard errors, which nobody asks for
+        fit = minimize(
+            lambda of: curve(of.valuesdict(), feature) - measured, parameters, method="least_squares", calc_covar=False
+        )
     best = fit.params.valuesdict()
     return lambda f: float(curve(best, f))
 
@@ -139,8 +165,9 @@ class Ladder:
         return CHANCE.get(self.text, 0.0)
 
     def feature(self, contestant: str, k: int) -> Floats:
-        """What falls as models get better: -ln RBP_k, or a cross-entropy."""
-        return -np.log(self.values[f"RBP_{k}"]) if contestant == "RBP" else self.values[contestant]
+        """What falls as models get better: -ln RBP_k, infinite without a hit, or a cross-entropy."""
+        with np.errstate(divide="ignore"):
+            return -np.log(self.values[f"RBP_{k}"]) if contestant == "RBP" else self.values[contestant]
 
     def differs(self, other: "Ladder") -> str:
         """In what it is not the other."""
@@ -157,7 +184,18 @@ def ladders(table: pd.DataFrame) -> list[Ladder]:
             values = rows.drop(columns=["arm", "text", "seed", "S"]).dropna(axis="columns")
             columns = {str(name): values[name].to_numpy(np.float64) for name in values}
             found.append(Ladder(arm, text, int(seed), rows["S"].to_numpy(np.float64), columns))
-    return found
+    return found + [sharpened(each) for each in found if each.arm == PLAIN and f"CE at {SHARPENED}" in each.values]
+
+
+def sharpened(plain: Ladder) -> Ladder:
+    """The same models with their logits divided by a temperature: no rank moves, nor the loss at the best temperature.
+
+    Accuracy is left out, since the choices of an item were scored at a temperature of 1 alone.
+    """
+    cross_entropy = plain.values[f"CE at {SHARPENED}"]
+    moved = {"CE": cross_entropy, "bits per byte": plain.values["bits per byte"] * cross_entropy / plain.values["CE"]}
+    values = {name: value for name, value in (plain.values | moved).items() if name != "accuracy"}
+    return replace(plain, arm=f"{PLAIN}, logits / {SHARPENED}", values=values)
 
 
 def judge(table: pd.DataFrame) -> pd.DataFrame:
@@ -212,25 +250,48 @@ def summary(judged: pd.DataFrame) -> pd.DataFrame:
     """Mean error by target, contestant and what differs, its sd over seeds, and how much worse than RBP it is.
 
     The errors of a seed are averaged over the directions (which arm and text is learned from); `worse` is the paired
-    difference to RBP's, with its t interval over seeds.
+    difference to RBP's, with its t interval over seeds. `way` is chained, or step 2 of the feature as measured. What no
+    seed could be judged by is left out.
     """
-    keys = ["target", "across", "contestant"]
-    by_seed = judged.groupby([*keys, "seed"], sort=False)[["error", "error_given"]].mean()
-    by_seed["worse"] = (
-        by_seed["error"]
-        - by_seed.xs("RBP", level="contestant")["error"].reindex(by_seed.index.droplevel("contestant")).to_numpy()
-    )
+    of_arms = judged["arm"].isin(ARMS) & judged["learned_arm"].isin(ARMS) & (judged["contestant"] != "bits per byte")
+    return _over_seeds(judged[of_arms], ["target", "across"])
+
+
+def robustness(judged: pd.DataFrame) -> pd.DataFrame:
+    """The same for models that were altered, as learned from plain ones on the same text."""
+    of_altered = ~judged["arm"].isin(ARMS) & (judged["learned_arm"] == PLAIN) & (judged["across"] == "other arm")
+    return _over_seeds(judged[of_altered], ["target", "arm"])
+
+
+def _over_seeds(judged: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """The rows of `summary`, one for each value of these names, way and contestant."""
+    of = [*names, "contestant", "seed"]
+    errors = judged.set_index(of)[["error", "error_given"]].set_axis(["chained", "given"], axis="columns")
+    errors = errors.reset_index().melt(of, var_name="way", value_name="error")
+    keys = [*names, "way", "contestant"]
+    by_seed = errors.dropna(subset="error").groupby([*keys, "seed"])["error"].mean().unstack("contestant")
     rows = []
-    for names, group in by_seed.groupby(keys, sort=False):
-        n, worse = group["worse"].count(), group["worse"]
-        half = float(students_t.ppf(0.975, n - 1)) * worse.std() / math.sqrt(n) if n > 1 else math.nan
-        rows.append(
-            dict(zip(keys, names, strict=True))
-            | {"seeds": n, "error": group["error"].mean(), "sd": group["error"].std()}
-            | {"error_given": group["error_given"].mean(), "worse": worse.mean()}
-            | {"worse_lo": worse.mean() - half, "worse_hi": worse.mean() + half}
-        )
-    return pd.DataFrame(rows).sort_values("target", key=lambda names: names.map(list(TARGETS).index), kind="stable")
+    for contestant in by_seed:
+        for of, error in by_seed[contestant].dropna().groupby(keys[:-1]):
+            worse = (error - by_seed["RBP"]).dropna()
+            n = len(worse)
+            half = float(students_t.ppf(0.975, n - 1)) * worse.std() / math.sqrt(n) if n > 1 else math.nan
+            rows.append(
+                dict(zip(keys, (*of, contestant), strict=True))
+                | {"seeds": len(error), "error": error.mean(), "sd": error.std(), "worse": worse.mean()}
+                | {"worse_lo": worse.mean() - half, "worse_hi": worse.mean() + half}
+            )
+    places = {name: place for place, name in enumerate((*TARGETS, *CONTESTANTS))}
+    return pd.DataFrame(rows).sort_values(
+        [*names, "way", "contestant"], key=lambda each: each.map(lambda name: (places.get(name, -1), name))
+    )
+
+
+def calibration(table: pd.DataFrame) -> pd.DataFrame:
+    """The best temperature and the share of hits of each size, arm and text: mean and sd over seeds."""
+    of_arms = table[table["arm"].isin(ARMS) & table["quantity"].isin(["T*", "RBP_1", "accuracy"])]
+    rows = of_arms.groupby(["text", "S", "size", "quantity", "arm"])["value"].agg(["mean", "std"])
+    return rows.unstack("arm").swaplevel(axis="columns").sort_index(axis="columns").reset_index()
 
 
 def main(words: list[str]) -> None:
@@ -239,8 +300,10 @@ def main(words: list[str]) -> None:
         case ["points", store]:
             pd.DataFrame(points(store), columns=COLUMNS).to_csv(sys.stdout, index=False)
         case ["judge", path]:
-            judged = judge(pd.read_csv(path))
-            print(summary(judged).round(4).to_string(index=False))
+            table = pd.read_csv(path)
+            judged = judge(table)
+            for rows in (calibration(table), summary(judged), robustness(judged)):
+                print(rows.round(3).to_string(index=False), end="\n\n")
         case _:
             raise SystemExit(__doc__)
 

@@ -1,4 +1,4 @@
--- The points of experiments/not_a_transformer.yaml, as mamba2.csv has them: cross-entropy and RBP_1 of both ladders.
+-- The points of experiments/not_a_transformer.yaml, as mamba2_1.24m.csv and mamba2_8m.csv have them: cross-entropy and RBP_1 of both ladders.
 -- parameters: none; for `python -m rbpx sql`.
 -- returns: a row a model and text. S, total_params and D count parameters and tokens, C is 6 total_params D; revision is D in
 -- three digits, so that models of one budget are one group.

@@ -1,4 +1,4 @@
-"""Cross-entropy at the temperature that a text prefers: a run in, T* and nats a token out, once they were measured.
+"""Losses of a run at other temperatures: a run in, those of its documents out, once they were measured.
 
 A temperature divides the logits: it moves every probability and no rank. The losses at a few temperatures are measured
 by `temperature`, since no store holds logits.
@@ -10,10 +10,9 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.laws.temperature import minimum
 from rbpx.store.queries import ask
 
-__all__ = ["AtBest", "Curves", "at_best_temperature", "loss_curves"]
+__all__ = ["Curves", "loss_curves"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,14 +39,6 @@ class Curves:
         return (sums / n_B[:, None]).reshape(len(weights_BD), *self.sums_D3J.shape[1:])
 
 
-@dataclass(frozen=True)
-class AtBest:
-    """T* of a run, at an edge of what was searched where its losses fall towards it, and cross-entropy there."""
-
-    temperature: float
-    cross_entropy_nats: float
-
-
 def loss_curves(connection: duckdb.DuckDBPyConnection, run_id: str, n_documents: int) -> Curves | None:
     """The losses of one run by document, zero for one without a scored token; None where they were not measured."""
     table = ask(connection, "temperature_curves", run_id=run_id)
@@ -60,12 +51,3 @@ def loss_curves(connection: duckdb.DuckDBPyConnection, run_id: str, n_documents:
     for at, name in enumerate(("sum_loss_nats", "sum_slope_nats", "sum_curvature_nats")):
         sums_D3J[doc_id_D, at] = table[name].to_numpy().reshape(len(doc_id_D), len(beta_J))
     return Curves(n_D, sums_D3J, beta_J)
-
-
-def at_best_temperature(connection: duckdb.DuckDBPyConnection, run_id: str, n_documents: int) -> AtBest | None:
-    """T* of one run and its cross-entropy there; None where its losses were not measured."""
-    curves = loss_curves(connection, run_id, n_documents)
-    if curves is None:
-        return None
-    beta_B, nats_B = minimum(curves.resampled(np.ones((1, n_documents))), curves.beta_J)
-    return AtBest(1 / float(beta_B[0]), float(nats_B[0]))

@@ -81,8 +81,8 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
         fail, separated if the sizes at which some pass and those at which some fail meet at one size at most (alpha has
         no maximum then), one_length if `free` has one N, not_known if `measured` has no correlation, not_converged if
         the search found no maximum; with numbers, no_trend where the interval of alpha contains 0, barely_determined
-        where it is as wide as alpha, one_sided if of 3 sizes or more fewer than 3 have passes and failures both. All
-        that hold are in params["reasons"].
+        where there is none or it is as wide as alpha, one_sided if of 3 sizes or more fewer than 3 have passes and
+        failures both. All that hold are in params["reasons"].
 
     Raises:
         ValueError: if shapes disagree, a size or N is impossible, or more passed than there are.
@@ -124,7 +124,7 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
     if len(theta_P) == 3 and scatter.sequences_PP[2, 2] > 0:  # at 0 the likelihood has no second derivative to trust
         r_ends = (max(ends[2][0], 0.0), max(ends[2][1], 0.0))
     reasons = [Status.one_sided] if is_one_sided(one) else []
-    reasons += trend_doubts(float(theta_P[1]), *(ends[1] if has_interval else (None, None)))
+    reasons += trend_doubts(float(theta_P[1]), *ends[1]) if has_interval else [Status.barely_determined]
     about["params"]["reasons"] = names_of(reasons)
     n_parameters, value = len(theta_P), float(peak.ln_likelihood_B[0])
     return OutcomeFit(
@@ -161,12 +161,14 @@ def _refits(one: Outcomes, correction: Correction, theta_P: Floats, ln_S_ref: fl
     again = tally_of(one, correction, ln_S_ref, resampled=True)
     at_BP = np.repeat(theta_P[None], len(again.passed_BC), axis=0)
     theta_BP = climb(again, at_BP).theta_BP
-    ended_B = np.isfinite(theta_BP).all(axis=1)
-    about = {"n_resamples": len(theta_BP), "n_resamples_left_out": int((~ended_B).sum())}
-    documents = moments(theta_P, theta_BP[ended_B])
-    if documents is None or ended_B.sum() < (1 - MOST_LEFT_OUT) * len(theta_BP):
+    at_law = slopes(at_BP, again)
+    # A correlation that is measured on few documents can be so negative that the law's own chances become impossible.
+    known_B = np.asarray(np.isfinite(np.hstack([theta_BP, at_law.error_BC])).all(axis=1))
+    about = {"n_resamples": len(theta_BP), "n_resamples_left_out": int((~known_B).sum())}
+    documents = moments(theta_P, theta_BP[known_B])
+    if documents is None or known_B.sum() < (1 - MOST_LEFT_OUT) * len(theta_BP):
         return _Refits(np.zeros(len(theta_P)), theta_BP[:, 1], None, about)
-    return _Refits(documents.bias_P, theta_BP[:, 1], (slopes(at_BP, again), documents.covariance_PP), about)
+    return _Refits(documents.bias_P, theta_BP[:, 1], (at_law.of(known_B), documents.covariance_PP), about)
 
 
 def reproduce_outcomes(params: Mapping[str, Any]) -> dict[str, float | None]:

@@ -89,3 +89,20 @@ def test_tokens_are_compared_at_each_size_that_both_have(tmp_path: Path, cwd: Pa
     for row in overall.values():
         assert row["multiplier_lo"] < 2 < row["multiplier_hi"]
         assert row["axis"] == "D"
+
+
+def test_several_revisions_of_two_families_are_compared_one_by_one(tmp_path: Path, cwd: Path) -> None:
+    """Lines 5 S^-0.1, and those of a family that needs half of the size at one revision, a third at the other."""
+    rows = ["family,size,dataset,revision,S,cross_entropy_nats,n_tokens"]
+    for family, revision, worth in (("plain", "1b", 1), ("plain", "2b", 1), ("better", "1b", 2), ("better", "2b", 3)):
+        rows += [f"{family},{S},t,{revision},{S},{5 * (S * worth) ** -0.1:.9f},1000" for S in (1e4, 3e4, 1e5, 3e5, 1e6)]
+    (tmp_path / "results.csv").write_text("\n".join(rows) + "\n")
+    here("import", tmp_path / "results.csv", "source=s", "--store", tmp_path / "store", cwd=cwd, check=0)
+    found = asked(tmp_path / "store", cwd, "plain", "better", "laws=cross_entropy")
+    overall = {row["revision"]: row for row in found if row["kind"] == "overall" and row["offset"] == "none"}
+    assert {revision: row["multiplier"] for revision, row in overall.items()} == pytest.approx({"1b": 2, "2b": 3}, 1e-6)
+    apart = [rows[0], *(row.replace("better", "apart") for row in rows if "better" in row and "2b" in row)]
+    (tmp_path / "apart.csv").write_text("\n".join(apart) + "\n")
+    here("import", tmp_path / "apart.csv", "source=other", "--store", tmp_path / "store", cwd=cwd, check=0)
+    refused = here("multiplier", "plain", "apart", "--store", tmp_path / "store", cwd=cwd, check=2)
+    assert "no group of base and variant is of one source and revision: plain on t, revision 1b" in refused.stderr

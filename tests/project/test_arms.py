@@ -9,15 +9,21 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
+from tokenizers import Tokenizer
+from transformers import AutoModelForCausalLM
 
-from experiments.arms import CHANCE, COLUMNS, TARGETS, judge, main, points, summary
+import rbpx
+from experiments.arms import ARMS, CHANCE, COLUMNS, TARGETS, judge, main, points, robustness, summary
 from rbpx.errors import RbpxError
 from tests.support.commands import here
+from tests.support.places import DOCS, EXPERIMENTS
 
 SIZES = {"3k": 3e3, "7k": 7e3, "25k": 25e3, "85k": 85e3, "200k": 200e3}
 OVERCONFIDENT, A, B = 1.2, 0.9, 1.3  # cross-entropy of one arm over that at T*; -ln p = A f^B
 RANKS = {"stdlib": 2.5, "pydoc": 3.5}  # -ln RBP_1 at S = 1
 NATS = {"stdlib": 8.0, "pydoc": 14.0}  # cross-entropy at T* at S = 1
+OTHER = ARMS[1]
 Success = Callable[[float, float], float]
 
 
@@ -27,10 +33,11 @@ def drawn(success: Success) -> pd.DataFrame:
     Ranks and T* know nothing of the arms; plain cross-entropy is larger in one.
     """
     rows = []
-    for arm, text, seed, (size, S) in itertools.product(("plain", "smooth"), RANKS, (1, 2, 3), SIZES.items()):
+    for arm, text, seed, (size, S) in itertools.product(("plain", OTHER), RANKS, (1, 2, 3), SIZES.items()):
         f, nats = RANKS[text] * S**-0.13 * (1 + seed / 50), NATS[text] * S**-0.08
-        values = {"RBP_1": math.exp(-f), "CE at T*": nats, "CE": nats * (OVERCONFIDENT if arm == "smooth" else 1)}
-        values |= {"RBP_10": math.exp(-f / 2), "exact match of 5": success(f, nats)}
+        values = {"RBP_1": math.exp(-f), "CE at T*": nats, "CE": nats * (OVERCONFIDENT if arm == OTHER else 1)}
+        values |= {"bits per byte": values["CE"] / 2, "CE at 0.8": values["CE"] * 1.1}
+        values |= {"RBP_10": math.exp(-f / 2), "T*": 1.1, "exact match of 5": success(f, nats)}
         rows += [[arm, text, size, S, seed, quantity, value] for quantity, value in values.items()]
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -45,7 +52,7 @@ def follows_nats(f: float, nats: float) -> float:
 
 def errors(judged: pd.DataFrame) -> dict[tuple[str, str], float]:
     rows = summary(judged[judged["target"] == "exact match of 5"])
-    return {(row.across, row.contestant): row.error for row in rows.itertuples()}
+    return {(row.across, row.contestant): row.error for row in rows.itertuples() if row.way == "chained"}
 
 
 def test_where_success_follows_ranks_only_their_map_carries_over() -> None:
@@ -77,10 +84,10 @@ def test_where_success_follows_nats_ranks_lose_and_the_temperature_repairs_what_
 def test_the_spread_over_seeds_is_that_of_the_seeds() -> None:
     """Success of one arm is off by 1, 2 and 3 % in the three seeds, at the largest size alone."""
     table = drawn(follows_ranks)
-    off = (table["arm"] == "smooth") & (table["size"] == "200k") & (table["quantity"] == "exact match of 5")
+    off = (table["arm"] == OTHER) & (table["size"] == "200k") & (table["quantity"] == "exact match of 5")
     table.loc[off, "value"] *= 1 + table["seed"] / 100
     judged = judge(table)
-    judged = judged[(judged["learned_arm"] == "plain") & (judged["arm"] == "smooth") & (judged["contestant"] != "CE")]
+    judged = judged[(judged["learned_arm"] == "plain") & (judged["arm"] == OTHER) & (judged["contestant"] != "CE")]
     row = next(each for each in summary(judged).itertuples() if (each.contestant, each.across) == ("RBP", "other arm"))
     wanted = pd.Series([math.log(1.01), math.log(1.02), math.log(1.03)])
     assert (row.seeds, row.error, row.sd) == (3, pytest.approx(wanted.mean()), pytest.approx(wanted.std()))
@@ -122,22 +129,50 @@ def test_a_success_that_never_happened_is_no_error_and_no_line() -> None:
     assert judged.loc[~of_pydoc & (judged["contestant"] == "RBP"), "error"].max() == pytest.approx(0, abs=1e-9)
 
 
+def test_dividing_the_logits_moves_what_cross_entropy_says_and_nothing_that_ranks_say() -> None:
+    """Sharpened models have a loss larger by a tenth: with -ln p = A R^B (CE / D)^g, 1.1^g - 1 of it is the error."""
+    found = robustness(judge(drawn(follows_ranks)))
+    error = {row.contestant: row.error for row in found.itertuples() if row.target == "exact match of 5"}
+    assert set(found["arm"]) == {"plain, logits / 0.8"}
+    assert (error["RBP"], error["CE at T*"]) == (pytest.approx(0, abs=1e-9), pytest.approx(0, abs=1e-9))
+    g = B * 0.13 / 0.08
+    nats = [A * (RANKS[text] * 2e5**-0.13 * (1 + seed / 50)) ** B for text in RANKS for seed in (1, 2, 3)]
+    assert error["CE"] == pytest.approx(sum(nats) / 6 * (1.1**g - 1), rel=1e-9)
+    assert error["bits per byte"] == pytest.approx(error["CE"], rel=1e-9)
+
+
 def test_the_judgement_of_a_file_is_printed_and_anything_else_is_explained(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = drawn(follows_ranks)
     table.to_csv(tmp_path / "arms.csv", index=False)
     main(["judge", str(tmp_path / "arms.csv")])
-    assert re.search(r"exact match of 5 +other arm, other text +RBP +3 +0\.0000", capsys.readouterr().out)
+    assert re.search(r"exact match of 5 +other arm, other text +chained +RBP +3 +0\.000", capsys.readouterr().out)
     with pytest.raises(SystemExit, match="points STORE"):
         main(["judge"])
 
 
+def loss_of(size: str, text: str, temperature: float) -> float:
+    """Cross-entropy of a bundled model's logits over a temperature, nats a token, in float64."""
+    bundled = Path(rbpx.__file__).parent / "ladder"
+    model = AutoModelForCausalLM.from_pretrained(bundled / size / "8m", dtype=torch.float32)
+    ids = torch.tensor(Tokenizer.from_file(str(bundled / "tokenizer.json")).encode(text).ids)
+    with torch.inference_mode():
+        logits = model(ids[None]).logits[0].double() / temperature
+    return float(torch.nn.functional.cross_entropy(logits[:-1], ids[1:]))
+
+
 def test_points_are_those_of_the_runs(cwd: Path, tmp_path: Path) -> None:
     """Counted again from the tokens of a measured model; a run without temperatures is refused."""
-    text, store = tmp_path / "text.txt", tmp_path / "store"
-    text.write_text("def mean(values):\n    return sum(values) / len(values)\n" * 30)
-    one = ("model=ladder", "size=3k", "dataset=file", f"dataset.path={text}", "--store", store)
+    text, file, store = (
+        "def mean(values):\n    return sum(values) / len(values)\n" * 20,
+        tmp_path / "t.jsonl",
+        tmp_path / "store",
+    )
+    file.write_text(
+        "".join(json.dumps({"text": each}) + "\n" for each in ("", text))
+    )  # one without a token, one window
+    one = ("model=ladder", "size=3k", "dataset=file", f"dataset.path={file}", "--store", store)
     here("measure", *one, cwd=cwd, check=0)
     with pytest.raises(RbpxError, match="type python -m rbpx temperature first"):
         list(points(str(store)))
@@ -152,4 +187,32 @@ def test_points_are_those_of_the_runs(cwd: Path, tmp_path: Path) -> None:
     assert found["exact match of 5 at 10"] == pytest.approx(sum(windows) / len(windows))
     assert (found["T*"], found["CE at T*"]) == (run["temperature"], run["cross_entropy_at_temperature_nats"])
     assert found["CE at T*"] < found["CE"] == pytest.approx(run["cross_entropy_nats"], abs=1e-6)
+    assert (found["CE"], found["CE at 0.8"]) == pytest.approx([loss_of("3k", text, T) for T in (1, 0.8)], abs=1e-5)
+    query = "SELECT -sum(logprob) / sum(n_bytes) / ln(2) AS bits FROM tokens"
+    bits = here("sql", query, "--format", "csv", "--store", store, cwd=cwd, check=0)
+    assert found["bits per byte"] == pytest.approx(float(bits.stdout.split()[1]), rel=1e-6)
     assert set(TARGETS) - set(found) == {"accuracy"}
+
+
+def test_what_the_page_says_is_what_the_points_say() -> None:
+    judged = judge(pd.read_csv(EXPERIMENTS / "arms.csv"))
+    rows = pd.concat([summary(judged), robustness(judged).rename(columns={"arm": "across"})])
+    said = [
+        line.strip("| ").split(" | ") for line in (DOCS / "explanation/ranks-or-losses.md").read_text().splitlines()
+    ]
+    said = [cells for cells in said if cells[0] in TARGETS]
+    assert len(said) > 15
+    for target, across, error, *others in said:
+        of = rows[(rows["target"] == target) & (rows["across"] == across) & (rows["way"] == "chained")]
+        found = of.set_index("contestant")
+        assert float(error) == pytest.approx(found.loc["RBP", "error"], abs=5.1e-4)
+        for contestant, words in zip(("CE", "CE at T*"), others, strict=True):
+            numbers = [float(each) for each in re.findall(r"[-+][0-9.]+", words)]
+            wanted = found.loc[contestant, ["worse", "worse_lo", "worse_hi"]].tolist()
+            assert numbers == pytest.approx(wanted, abs=5.1e-4)
+
+
+def test_no_model_of_a_text_has_five_right_tokens_in_a_row_there() -> None:
+    table = pd.read_csv(EXPERIMENTS / "arms.csv")
+    of = table[(table["quantity"] == "exact match of 5") & (table["text"] == "pydoc") & table["arm"].isin(ARMS)]
+    assert (len(of), of["value"].max()) == (2 * 3 * 5, 0)

@@ -11,27 +11,35 @@ from rbpx.config.recipe import Recipe
 from rbpx.train.design import total_params
 from tests.support.places import EXPERIMENTS
 
-POINTS = list(csv.DictReader((EXPERIMENTS / "mamba2.csv").read_text().splitlines()))
+BUDGETS = {"1.24m": (6, 6), "8m": (6, 7)}  # sizes of Mamba-2 and of the transformer
+POINTS = {
+    tokens: list(csv.DictReader((EXPERIMENTS / f"mamba2_{tokens}.csv").read_text().splitlines())) for tokens in BUDGETS
+}
 
 
-def test_the_points_are_of_the_shapes_of_the_recipe_and_of_equal_tokens() -> None:
+@pytest.mark.parametrize("tokens", BUDGETS)
+def test_the_points_are_of_the_shapes_of_the_recipe_and_of_equal_tokens(tokens: str) -> None:
+    points = POINTS[tokens]
     shapes = OmegaConf.merge(*(OmegaConf.load(EXPERIMENTS / f"{name}.yaml").shapes for name in ("ladder", "mamba2")))
     recipe = Recipe(shapes=OmegaConf.to_container(shapes))  # type: ignore[arg-type]
-    assert len({(row["family"], row["size"], row["dataset"]) for row in POINTS}) == len(POINTS) == 2 * 2 * 6
-    assert len({row["D"] for row in POINTS}) == 1
-    for row in POINTS:
+    assert (
+        len({(row["family"], row["size"], row["dataset"]) for row in points}) == len(points) == 2 * sum(BUDGETS[tokens])
+    )
+    assert len({row["D"] for row in points}) == 1
+    for row in points:
         shape = recipe.shapes[row["size"]]
         assert int(row["S"]) == shape.non_embedding_params
         assert int(row["total_params"]) == total_params(recipe, shape)
         assert float(row["C"]) == 6 * int(row["total_params"]) * int(row["D"])
-    sizes = [int(row["S"]) for row in POINTS if row["family"] == "mamba2"]
+    sizes = [int(row["S"]) for row in points if row["family"] == "mamba2"]
     assert math.log10(max(sizes) / min(sizes)) > 2.5
 
 
+@pytest.mark.parametrize("tokens", BUDGETS)
 @pytest.mark.parametrize("family", ["mamba2", "transformer"])
 @pytest.mark.parametrize("dataset", ["pydoc", "stdlib"])
-def test_the_recorded_exponents_are_the_slopes_of_plain_lines(family: str, dataset: str) -> None:
-    rows = [row for row in POINTS if (row["family"], row["dataset"]) == (family, dataset)]
+def test_the_recorded_exponents_are_the_slopes_of_plain_lines(tokens: str, family: str, dataset: str) -> None:
+    rows = [row for row in POINTS[tokens] if (row["family"], row["dataset"]) == (family, dataset)]
     ln_S = np.log([float(row["S"]) for row in rows])
     losses = {
         "cross_entropy": [float(row["cross_entropy_nats"]) for row in rows],
@@ -40,8 +48,8 @@ def test_the_recorded_exponents_are_the_slopes_of_plain_lines(family: str, datas
     findings = (EXPERIMENTS / "not_a_transformer.yaml").read_text().partition("# ---- findings")[2]
     for quantity, y in losses.items():
         (line,) = (
-            line for line in findings.splitlines() if line.startswith(f"# {dataset}") and f" {quantity} " in line
-            and f" {family} " in line
+            line for line in findings.splitlines()
+            if line.split()[1:3] == [tokens, dataset] and f" {quantity} " in line and f" {family} " in line
         )  # fmt: skip
         recorded = line.partition(" alpha ")[2].split()
         assert float(recorded[0]) == pytest.approx(-np.polyfit(ln_S, np.log(y), 1)[0], abs=5.1e-4)

@@ -7,17 +7,18 @@ served, so a download that broke off can go on.
 import hashlib
 import json
 import re
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import pytest
+
+from tests.support.loopback import served
 
 LARGE = (".safetensors", ".bin")  # kept in LFS
 LOGIN = b"<html>Please log in to this network</html>"
@@ -128,28 +129,19 @@ def serving(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[Hub]:
     """An empty hub on loopback while the block lasts; huggingface_hub of this process asks it and keeps its files."""
     from huggingface_hub import constants
 
-    served = Hub()
+    this = Hub()
 
     class Handler(_Handler):
-        hub = served
+        hub = this
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    served.url = f"http://127.0.0.1:{server.server_port}"
-    monkeypatch.setattr(constants, "ENDPOINT", served.url)
-    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.split("/{repo_id}")[1]
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{served.url}/{{repo_id}}{template}")
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", CHUNK)  # what comes in less is lost when the line is cut
-    try:
-        yield served
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with served(Handler) as this.url:
+        monkeypatch.setattr(constants, "ENDPOINT", this.url)
+        template = constants.HUGGINGFACE_CO_URL_TEMPLATE.split("/{repo_id}")[1]
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{this.url}/{{repo_id}}{template}")
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", CHUNK)  # what comes in less is lost when the line is cut
+        yield this
 
 
 def environment(url: str, home: Path, offline: bool = False) -> dict[str, str]:

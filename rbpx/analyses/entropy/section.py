@@ -2,11 +2,13 @@
 
 from rbpx.analyses.entropy.analysis import TERMS, Entropies
 from rbpx.analyses.entropy.figure import figures
-from rbpx.display.chart.sheet import Sheet, decimal, named, span, state
+from rbpx.display.chart.law_sheet import law_sheet
 from rbpx.display.names import law_name
 from rbpx.display.section import Section, Sources, doubts_of, interval
 
 __all__ = ["section"]
+
+_CORRECTED = "Corrected: error-entropy with most of the bias of counting removed (jackknife over documents)."
 
 
 def section(result: Entropies, sources: Sources) -> Section:
@@ -16,7 +18,7 @@ def section(result: Entropies, sources: Sources) -> Section:
         "Cross-entropy taken apart",
         tuple(_sentences(result)),
         tuple(figures(result, sources.fit_ids)),
-        (_laws(result),),
+        (law_sheet("Laws of the terms", ((law.law, law.fit) for law in result.all_laws), _CORRECTED),),
         doubts_of((law_name(law.law), law.fit.status) for law in result.all_laws),
     )
 
@@ -32,19 +34,3 @@ def _sentences(result: Entropies) -> list[str]:
         if (fit := laws[name]).alpha is not None
     ]
     return [at_largest, f"Exponents: {'; '.join(exponents)}."] if exponents else [at_largest]
-
-
-def _laws(result: Entropies) -> Sheet:
-    rows = [
-        [
-            named(law_name(law.law)),
-            decimal(law.fit.alpha),
-            span(law.fit.alpha_lo, law.fit.alpha_hi),
-            decimal(law.fit.r2),
-            state(law.fit.status),
-        ]
-        for law in result.all_laws
-    ]
-    columns = [("law", "law"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2"), ("status", "status")]
-    note = "Corrected: error-entropy with most of the bias of counting removed (jackknife over documents)."
-    return Sheet.of("laws", "Laws of the terms", columns, rows, note)

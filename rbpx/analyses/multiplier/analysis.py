@@ -97,7 +97,11 @@ def _is_of(group: Group, family: str, trained: str | None) -> bool:
 
 
 def _pairs(groups: Sequence[Group], sides: list[tuple[str, str, str | None]]) -> Iterator[tuple[Group, Group]]:
-    """The groups of both sides on each text; along D and step, where a group is of one size, those of the same S."""
+    """The groups of both sides on each text; along D and step, where a group is of one size, those of the same S.
+
+    Raises:
+        RbpxError: a side is several groups on one text, and nothing says which is to be compared with which.
+    """
     texts: dict[tuple[Any, ...], list[Group]] = {}
     for group in groups:
         first = group.first
@@ -105,19 +109,41 @@ def _pairs(groups: Sequence[Group], sides: list[tuple[str, str, str | None]]) ->
         alike = (first.dataset, first.text_hash, first.protocol, first.window, first.stride, at)
         texts.setdefault(alike, []).append(group)
     for members in texts.values():
-        chosen = []
-        for key, family, trained in sides:
-            own = [group for group in members if _is_of(group, family, trained)]
-            # Checkpoints stand back behind the models that stand for their sizes, where there are both.
-            own = [group for group in own if group.first.revision is None] or own
-            if trained is None:  # a family's name alone is that of its models without a variant, where it has some
-                own = [group for group in own if group.first.variant is None] or own
-            if len(own) > 1:
-                titles = "; ".join(group.title for group in own)
-                raise RbpxError(f"{key}={_name(family, trained)} is {len(own)} groups of runs: {titles}; narrow it")
-            chosen += own
-        if len(chosen) == 2:
-            yield chosen[0], chosen[1]
+        bases, variants = (_standing(members, family, trained) for _, family, trained in sides)
+        if len(bases) == len(variants) == 1:
+            yield bases[0], variants[0]
+        elif bases and variants:
+            yield from _trained_alike(bases, variants, sides)
+
+
+def _standing(members: Sequence[Group], family: str, trained: str | None) -> list[Group]:
+    """The groups of one side on one text."""
+    own = [group for group in members if _is_of(group, family, trained)]
+    # Checkpoints stand back behind the models that stand for their sizes, where there are both.
+    own = [group for group in own if group.first.revision is None] or own
+    if trained is None:  # a family's name alone is that of its models without a variant, where it has some
+        own = [group for group in own if group.first.variant is None] or own
+    return own
+
+
+def _trained_alike(
+    bases: Sequence[Group], variants: Sequence[Group], sides: list[tuple[str, str, str | None]]
+) -> Iterator[tuple[Group, Group]]:
+    """Of several groups those of one source and revision, as of equal tokens, together."""
+    by_training = []
+    for own, (key, family, trained) in zip((bases, variants), sides, strict=True):
+        of = {(group.first.source, group.first.revision or ""): group for group in own}
+        if len(of) < len(own):
+            titles = "; ".join(group.title for group in own)
+            raise RbpxError(f"{key}={_name(family, trained)} is {len(own)} groups of runs: {titles}; narrow it")
+        by_training.append(of)
+    base_of, variant_of = by_training
+    shared = sorted(base_of.keys() & variant_of.keys())
+    if not shared:
+        titles = "; ".join(group.title for group in (*bases, *variants))
+        raise RbpxError(f"no group of base and variant is of one source and revision: {titles}; narrow it")
+    for training in shared:
+        yield base_of[training], variant_of[training]
 
 
 def _worth(connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request) -> Worth:
@@ -201,7 +227,7 @@ def keep(store: Store, worth: Worth) -> list[Record]:
     """Rows for programs: kind overall, and at for each model of the variant; no law is stored."""
     rows: list[Record] = []
     names: Record = {"base": worth.names[0], "variant": worth.names[1], "axis": worth.axis}
-    names |= {"fixed_size": worth.variant.fixed_size}
+    names |= {"fixed_size": worth.variant.fixed_size, "revision": worth.variant.first.revision}
     names |= {name: worth.group.names()[name] for name in ("dataset", "text_hash", "protocol", "window", "ties")}
     for compared in worth.compared:
         for law in compared.laws:

@@ -36,8 +36,10 @@ def show(results: Sequence[Worth]) -> None:
 
 def _title(worth: Worth) -> str:
     base, variant = worth.names
+    first = worth.variant.first
     at = "" if worth.variant.fixed_size is None else f" at size {worth.variant.fixed_size}"
-    return f"{worth.group.first.dataset}: {variant} against {base}, along {worth.axis}{at}"
+    of = "" if first.revision is None else f", revision {first.revision}"
+    return f"{first.dataset}: {variant} against {base}{of}, along {worth.axis}{at}"
 
 
 def _print_overall(screen: Console, worth: Worth) -> None:

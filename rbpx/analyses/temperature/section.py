@@ -3,7 +3,7 @@
 from rbpx.analyses.temperature.analysis import Temperatures
 from rbpx.analyses.temperature.figure import figures
 from rbpx.display.chart.figure import Undrawn
-from rbpx.display.chart.sheet import Sheet, decimal, named, span, state
+from rbpx.display.chart.law_sheet import law_sheet
 from rbpx.display.names import law_name
 from rbpx.display.numbers import number
 from rbpx.display.section import Section, Sources, doubts_of, interval
@@ -22,13 +22,17 @@ def section(result: Temperatures, sources: Sources) -> Section:
             f"python -m rbpx temperature family={first.family} dataset={first.dataset}"
         )
         return Section("temperature", _TITLE, (), (Undrawn("temperature", _TITLE, reason),))
+    laws = (result.raw, result.tempered)
+    sheet = law_sheet(
+        "Laws of cross-entropy", ((law.law, law.fit) for law in laws), "As measured, and at T* of each size."
+    )
     return Section(
         "temperature",
         _TITLE,
         tuple(_sentences(result)),
         tuple(figures(result, sources.fit_ids)),
-        (_laws(result),),
-        doubts_of((law_name(law.law), law.fit.status) for law in (result.raw, result.tempered)),
+        (sheet,),
+        doubts_of((law_name(law.law), law.fit.status) for law in laws),
     )
 
 
@@ -50,19 +54,3 @@ def _sentences(result: Temperatures) -> list[str]:
             "calibration. No rank moves."
         )
     return sentences
-
-
-def _laws(result: Temperatures) -> Sheet:
-    rows = [
-        [
-            named(law_name(law.law)),
-            decimal(law.fit.alpha),
-            span(law.fit.alpha_lo, law.fit.alpha_hi),
-            decimal(law.fit.r2),
-            state(law.fit.status),
-        ]
-        for law in (result.raw, result.tempered)
-        if law is not None
-    ]
-    columns = [("law", "law"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2"), ("status", "status")]
-    return Sheet.of("laws", "Laws of cross-entropy", columns, rows, "As measured, and at T* of each size.")
