@@ -61,7 +61,7 @@ ROOMS = {
     # Those left out have machines that are killed, or many of them.
     "store/mirror": _BUCKET,
     "store/bucket": _BUCKET,
-    "store/outbox": _BUCKET,
+    "store/outbox": ["tests/store/test_outbox.py", *_BUCKET],
     "config/plain": ["tests/config/test_plain_requests.py"],
     "store/observations": _IMPORT,
     "store/imports": _IMPORT,
@@ -82,6 +82,10 @@ EQUIVALENT = {
     ("files/digest", "atomic_write_text(path, json.dumps(entries, indent=1), durable=False)"): _LAYOUT,
     ("files/digest", "atomic_write_text(path, json.dumps(entries, indent=0), durable=True)"): "it only waits longer",
     ("store/integrity", "def _first(names: list[str], most: int=4) -> str:"): "how many names a line shows",
+    (
+        "store/outbox",
+        "with suppress(OSError), atomic_write(folder, durable=True) as temporary:",
+    ): "it only waits longer",
     (
         "store/contradictions",
         "combined = combined * (len(encoded.dictionary) + 1) - encoded.indices.to_numpy(zero_copy_only=False)",
