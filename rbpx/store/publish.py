@@ -125,7 +125,7 @@ def _card(repo: str, tables: Mapping[str, pa.Table]) -> str:
 def _check_name(repo: str) -> None:
     """Refuse a name that no repository can have, before anything is written."""
     from huggingface_hub.errors import HFValidationError
-    from huggingface_hub.utils import validate_repo_id
+    from huggingface_hub.utils._validators import validate_repo_id
 
     try:
         validate_repo_id(repo)
