@@ -13,18 +13,27 @@ import duckdb
 import pyarrow as pa
 
 from rbpx.config.study import StudyConfig
+from rbpx.display.visible import visible_line
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.files.output import output_file
+from rbpx.store.bounded import Bounded, SqlLimits, close, limit
+from rbpx.store.queries import is_one_select
 from rbpx.store.store import Record
 from rbpx.version import __version__
 
+_LIMITS: Final = SqlLimits()
 _MOST_RUNS: Final = 120  # that are named one by one
 MARK: Final = "# ---- findings: written by python -m rbpx record experiment="
 
 
 def write_findings(
-    study: StudyConfig, records: Sequence[Record], source: Path, output: str | None, changes: Sequence[str] = ()
+    study: StudyConfig,
+    records: Sequence[Record],
+    source: Path,
+    output: str | None,
+    changes: Sequence[str] = (),
+    limits: SqlLimits = _LIMITS,
 ) -> Path:
     """Write a study's file with its findings at the end; those that stood there are replaced.
 
@@ -34,6 +43,7 @@ def write_findings(
         source: the file of the study.
         output: where to write; None: into that file.
         changes: overrides that the study does not say itself; they stand in the block.
+        limits: of the study's SQL.
 
     Raises:
         RbpxError: the study has no result to write, its SQL is wrong, or the file cannot be written.
@@ -44,7 +54,7 @@ def write_findings(
         )
     if study.result is None:
         raise RbpxError(f"experiment={study.name} names no result; give its file a SELECT over found as study.result")
-    answer = _answer(study, records)
+    answer = _answer(study, records, limits)
     if not answer.num_rows:
         raise RbpxError(f"experiment={study.name} has no result on this grid: its study.result gives no rows")
     runs = sorted({run_id for record in records for run_id in _run_ids(record)})
@@ -57,6 +67,7 @@ def write_findings(
     lines += [f"# texts: {', '.join(' '.join(text) for text in texts)}"] if texts else []
     lines += [f"# with {' '.join(changes)}"] if changes else []
     lines += ["#", *(f"# {line}".rstrip() for line in _aligned(answer))]
+    lines = [visible_line(line) for line in lines]  # a name may hold line breaks: what follows one is no comment
     text = source.read_text(encoding="utf-8")
     body = text[: text.index(MARK)] if MARK in text else text
     with output_file(output or str(source)) as path:
@@ -64,19 +75,27 @@ def write_findings(
     return Path(output or source)
 
 
-def _answer(study: StudyConfig, records: Sequence[Record]) -> pa.Table:
+def _answer(study: StudyConfig, records: Sequence[Record], limits: SqlLimits) -> pa.Table:
     """The result of a study, of its rows alone: the connection reaches no file."""
     names = list(dict.fromkeys(name for record in records for name in record))
     columns = {name: pa.array([_plain(record.get(name)) for record in records]) for name in names}
-    with duckdb.connect(":memory:") as connection:
+    query, place = study.result or "", f"experiment={study.name}: its study.result"
+    connection = duckdb.connect(":memory:")
+    spill = limit(connection, limits)
+    try:
         connection.register("found", pa.table(columns))
         connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
         connection.execute("SET python_enable_replacements = false; SET enable_external_access = false")
-        try:
-            return connection.sql(study.result or "").to_arrow_table()
-        except duckdb.Error as problem:
-            line = " ".join(str(problem).split("\n\n")[0].split())
-            raise RbpxError(f"experiment={study.name}: its study.result is wrong: {line}") from None
+        if not is_one_select(connection, query):
+            raise RbpxError(f"{place} is not one SELECT; give it one over found")
+        with Bounded(connection, limits) as bounded:
+            table: pa.Table = bounded.call(lambda: connection.sql(query).to_arrow_table())
+            return table
+    except duckdb.Error as problem:
+        line = " ".join(str(problem).split("\n\n")[0].split())
+        raise RbpxError(f"{place} is wrong: {line}") from None
+    finally:
+        close(connection, spill)
 
 
 def _plain(value: Any) -> Any:

@@ -1,6 +1,5 @@
 """The configuration of another engine that measures in place of rbpx, as a file of conf/engine or overrides give it."""
 
-import math
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
@@ -9,6 +8,7 @@ from rbpx.config.options import check_name
 from rbpx.errors import RbpxError
 
 _KNOWN: Final = ("vllm",)
+_LONGEST_S: Final = 1_000_000  # sockets take no time without end
 
 
 @dataclass
@@ -39,8 +39,10 @@ class EngineConfig:
             raise RbpxError(f"engine.name={self.name} is unknown; known: {', '.join(_KNOWN)}")
         for key in ("model", "version"):
             check_name(f"engine.{key}", getattr(self, key))
-        if not 0 < self.timeout_s < math.inf:
-            raise RbpxError(f"engine.timeout_s={self.timeout_s} is not a positive number of seconds; give one")
+        if not 0 < self.timeout_s <= _LONGEST_S:
+            raise RbpxError(
+                f"engine.timeout_s={self.timeout_s} is not a positive number of seconds up to {_LONGEST_S:,}; give one"
+            )
         parts = self._parts()
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise RbpxError(f"engine.url={self.url} is no address of a server; give one as http://host:8000/v1")

@@ -23,7 +23,6 @@ from rbpx.config.yaml_files import plain_values
 
 __all__ = ["NotPlain", "plain_request"]
 
-_PRIMARIES: Final = ("analyse", "audit", "measure")
 _GROUPS: Final = ("model", "dataset", "protocol", "parallel", "engine")
 _KEY: Final = re.compile(r"[A-Za-z]\w*(?:\.[A-Za-z]\w*)?", re.ASCII)
 _OPTION: Final = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
@@ -53,8 +52,6 @@ def plain_request(primary: str, overrides: Sequence[str]) -> Request:
         NotPlain: they are for Hydra to read.
         RbpxError: a value is refused by its request, with the line that says why.
     """
-    if primary not in _PRIMARIES:
-        raise NotPlain
     options, values = _beginning(primary)
     inner: dict[str, dict[str, Any]] = {}
     seen: set[str] = set()

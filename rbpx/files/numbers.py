@@ -1,12 +1,16 @@
 """Checks numbers in users' tables: a cell is read as an exact number, or refused with an error that names its place."""
 
 import re
+import reprlib
 from decimal import Decimal
 from typing import Any, Protocol
 
 from rbpx.errors import RbpxError
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_LONGEST = 100  # characters of a cell in an error
+_SHORT = reprlib.Repr()  # of the beginning of what is nested, however deep that is
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = _LONGEST
 
 
 class Placed(Protocol):
@@ -51,5 +55,13 @@ def is_empty(value: Any) -> bool:
 
 
 def as_written(value: Any) -> str:
-    """A cell as an error shows it."""
-    return "empty" if is_empty(value) else str(value)
+    """A cell as an error shows it, shortened where it is long."""
+    if is_empty(value):
+        return "empty"
+    text = _SHORT.repr(value) if isinstance(value, list | dict) else str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def quoted(value: Any) -> str:
+    """A cell as an error shows it where its type matters: as Python writes it, shortened where it is long."""
+    return _SHORT.repr(value)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
 T = TypeVar("T")
+_KNOWN: Final = ("s3://", "gs://", "az://")
 _TRIES: Final = 3  # of an answer whose connection breaks after its head, which the library does not ask for again
 _PART_BYTES: Final = 16 << 20  # read or sent in one request, so that a time limit holds for a part, not for a file
 _LIMITS: dict[str, Any] = {"connect_timeout": "5s", "timeout": "60s", "allow_http": True}
@@ -202,6 +203,8 @@ def _entry(each: Any) -> Entry:
 
 
 def _connect(url: str) -> "ObjectStore":
+    if not url.startswith(_KNOWN):  # the library would take a folder, a web server, and memory that ends with it
+        raise RbpxError(f"store={url} is not of a storage that can hold a store; known: {', '.join(_KNOWN)}")
     try:
         from obstore.exceptions import BaseError
         from obstore.store import from_url
@@ -213,7 +216,7 @@ def _connect(url: str) -> "ObjectStore":
     except (BaseError, ValueError) as problem:
         if "Account must be specified" in str(problem):
             raise _no_credentials(url) from None
-        raise RbpxError(f"store={url} does not exist: {_reason(str(problem))}; known: s3://, gs://, az://") from None
+        raise RbpxError(f"store={url} does not exist: {_reason(str(problem))}; known: {', '.join(_KNOWN)}") from None
 
 
 def _profile(url: str) -> dict[str, Any]:

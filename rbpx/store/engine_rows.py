@@ -5,17 +5,20 @@ decoded_token}}` for each token, whose rank counts the logits that are at least 
 and SGLang's with `meta_info.input_token_logprobs`, a list of [logprob, token id, text], which has no ranks.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rbpx.errors import RbpxError
-from rbpx.files.rows import Row, check_table, read_rows
+from rbpx.files.numbers import number, quoted
+from rbpx.files.rows import Row, check_names, check_table, read_rows
 from rbpx.ties import Ties
 
 _ALIASES = {"doc_id": ("doc_id", "doc"), "position": ("position",), "token_id": ("token_id", "token")}
 _COUNTS = ("rank", "greater", "ties", "logprob")
+_MOST = 2**31 - 2  # the length of a document is a position and 1, in 32 bits
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ def read_engine_rows(path: Path, ties: Ties | None) -> EngineRows:
     """
     check_table(path)
     rows = read_rows(path, one_object=True)
+    check_names(rows.columns, path)
     tokens: dict[tuple[int, int], EngineToken] = {}
     lengths: dict[int, int] = {}
     for document, row in enumerate(_answers(rows.rows)):
@@ -133,7 +137,7 @@ def tokens_of_prompt(answer: Mapping[str, Any], doc_id: int, place: str) -> Iter
                 f"{place}: token {position} of prompt_logprobs names {n_named} tokens, and no "
                 "prompt_token_ids says which is the prompt's; ask with return_token_ids=true, or prompt_logprobs=0"
             )
-        name = next(iter(entry)) if ids is None else str(ids[position])
+        name = next(iter(entry)) if ids is None else str(_whole(place, "token id", ids[position]))
         of_token = entry.get(name)
         if not isinstance(of_token, dict):
             raise RbpxError(f"{place}: token {position} of prompt_logprobs lacks the prompt's token {name}")
@@ -171,6 +175,11 @@ def _of_table(row: Row, rule: Ties | None) -> EngineToken:
             "rank or greater and ties"
         )
     rank, greater, ties = (_count(row.place, values, name, 1 if name == "rank" else 0) for name in _COUNTS[:3])
+    most = math.inf if greater is None or ties is None else greater + ties + 1
+    if rank is not None and not (greater or 0) < rank <= most:
+        raise RbpxError(
+            f"{row.place}: rank {rank} does not follow from greater {greater} and ties {ties}; leave it out"
+        )
     if rank is not None and greater is None and ties is None:
         if rule not in (Ties.pessimistic, Ties.optimistic):
             raise RbpxError(f"{row.place}: a rank without a rule; give ties=pessimistic or ties=optimistic")
@@ -196,20 +205,14 @@ def _count(place: str, values: Mapping[str, Any], name: str, least: int = 0) -> 
 
 
 def _whole(place: str, name: str, value: Any, least: int = 0) -> int:
-    try:
-        number = float(value) if not isinstance(value, bool) else -1.0
-        if number == int(number) and least <= number < 2**31:
-            return int(number)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise RbpxError(f"{place}: {name} {value!r} is not a whole number from {least}")
+    exact = value if type(value) is int else number(value)
+    if exact is None or not least <= exact <= _MOST or exact != int(exact):
+        raise RbpxError(f"{place}: {name} {quoted(value)} is not a whole number from {least} to {_MOST:,}")
+    return int(exact)
 
 
 def _logprob(place: str, value: Any) -> float:
-    try:
-        number = float(value) if not isinstance(value, bool) else 1.0
-    except (TypeError, ValueError):
-        number = 1.0
-    if not -1e30 < number <= 1e-3:
-        raise RbpxError(f"{place}: logprob {value!r} is not the logarithm of a probability")
-    return min(number, 0.0)
+    exact = value if type(value) is float else number(value)
+    if exact is None or not -1e30 < exact <= 1e-3:
+        raise RbpxError(f"{place}: logprob {quoted(value)} is not the logarithm of a probability")
+    return min(float(exact), 0.0)

@@ -18,6 +18,7 @@ from rbpx.store.store import Record, Store, now
 from rbpx.version import __version__
 
 _NEEDED = ("engine", "engine_version", "family", "size", "S", "dataset", "vocab_size", "dtype")
+_LARGEST = 1 << 24  # entries of a vocabulary, each of which gets a row; those in use have up to a million
 _PROTOCOL = "engine"  # how the engine cut and scored the text, where no protocol is named
 
 
@@ -50,14 +51,21 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
         RbpxError: the request lacks a name, or the file or a token is invalid.
         MeasureError: the store cannot be written.
     """
-    missing = [name for name in _NEEDED if getattr(request, name) is None]
+    missing = [name for name in _NEEDED if getattr(request, name) in (None, "")]
     if missing:
         raise RbpxError(
             f"import tokens needs {', '.join(f'{name}=' for name in missing)}: engine=vllm engine_version=0.11.0 "
             "family=NAME size=7b S=6500000000 dataset=NAME vocab_size=32000 dtype=bfloat16"
         )
-    rows = read_engine_rows(path, request.ties)
     assert request.vocab_size is not None
+    assert request.S is not None
+    if not 0 < request.S < 2**63:
+        raise RbpxError(f"S={request.S} is not a number of parameters; give those without embeddings, as S=6500000000")
+    if not 1 <= request.vocab_size <= _LARGEST:
+        raise RbpxError(
+            f"vocab_size={request.vocab_size} is not from 1 to {_LARGEST:,}; give the rows of the model's head"
+        )
+    rows = read_engine_rows(path, request.ties)
     _check_vocabulary(rows, request.vocab_size, path)
     columns = _columns(rows)
     text_hash = _hash([columns[name] for name in ("doc_id", "position", "token_id")])
@@ -108,7 +116,8 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
 
 def _check_vocabulary(rows: EngineRows, vocab_size: int, path: Path) -> None:
     for token in rows.tokens:
-        beyond = {"token_id": token.token_id, "greater": token.greater or 0, "ties": token.ties or 0}
+        greater, ties = token.greater or 0, token.ties or 0
+        beyond = {"token_id": token.token_id, "greater": greater, "ties": ties, "greater and ties": greater + ties}
         for name, value in beyond.items():
             if value >= vocab_size:
                 raise RbpxError(
@@ -132,8 +141,9 @@ def _hash(columns: list[Any]) -> str:
 
 
 def _vocab(rows: EngineRows) -> dict[int, str]:
-    """The texts of token ids, as far as the engine told them."""
-    return {token.token_id: token.text for token in rows.tokens if token.text is not None}
+    """The texts of token ids, as far as the engine told them; half a character is its escape."""
+    told = {token.token_id: token.text for token in rows.tokens if token.text is not None}
+    return {token_id: text.encode("utf-8", "backslashreplace").decode() for token_id, text in told.items()}
 
 
 def _told(columns: dict[str, Any]) -> str:

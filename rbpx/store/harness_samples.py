@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.errors import RbpxError
+from rbpx.files.numbers import quoted
 from rbpx.files.rows import Row, check_table, read_rows
 
 __all__ = ["Scored", "is_of_harness", "read_samples"]
@@ -95,7 +96,9 @@ def _check_alone(rows: Sequence[Row]) -> None:
         raise RbpxError(f"{rows[0].path} has the answers of {len(filters)} filters ({', '.join(filters)}); keep one's")
     seen: set[Any] = set()
     for row in rows:
-        item = str(row.values.get("doc_id"))
+        if row.values.get("doc_id") is None:
+            raise RbpxError(f"{row.place}: no doc_id, which says of which item it is; give the file as it was logged")
+        item = str(row.values["doc_id"])
         if item in seen:
             raise RbpxError(f"{row.place}: item {item} is there twice; give the samples of one evaluation")
         seen.add(item)
@@ -113,7 +116,7 @@ def _metric(row: Row, asked: str | None) -> str | None:
 def _share(row: Row, metric: str) -> float:
     value = row.values.get(metric)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise RbpxError(f"{row.place}: {metric} {value!r} is not a share in [0, 1]; name another metric")
+        raise RbpxError(f"{row.place}: {metric} {quoted(value)} is not a share in [0, 1]; name another metric")
     return float(value)
 
 
@@ -139,10 +142,10 @@ def _right_target(row: Row) -> tuple[float, int] | None:
         return None
     try:
         nats = -float(loglikelihood)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         nats = math.nan
-    if not (math.isfinite(nats) and nats >= -1e-3):
-        raise RbpxError(f"{row.place}: {loglikelihood!r} is not the logarithm of a probability")
+    if not -1e-3 <= nats < 1e30:
+        raise RbpxError(f"{row.place}: {quoted(loglikelihood)} is not the logarithm of a probability")
     n_bytes = len(target.encode("utf-8", "surrogatepass"))
     return (nats, n_bytes) if n_bytes else None
 
@@ -150,7 +153,7 @@ def _right_target(row: Row) -> tuple[float, int] | None:
 def _right_choice(row: Row, continuations: Sequence[str]) -> int | None:
     """Which choice is right, by its number or by its text."""
     target = str(row.values.get("target"))
-    if re.fullmatch(r"\d+", target) and int(target) < len(continuations):
+    if re.fullmatch(r"[0-9]{1,9}", target) and int(target) < len(continuations):
         return int(target)
     same = [at for at, text in enumerate(continuations) if text.strip() == target.strip()]
     return same[0] if len(same) == 1 else None

@@ -79,10 +79,13 @@ def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Im
         RbpxError: the request lacks a name, or as in `read_samples` and `import_file`.
         MeasureError: the store cannot be written.
     """
+    others = sorted((request.columns or {}).keys() - {"accuracy"})
+    if others:
+        raise RbpxError(f"import samples takes columns='{{accuracy: METRIC}}' alone, got {others[0]}; leave it out")
     scored = read_samples(path, (request.columns or {}).get("accuracy"))
     names = {name: getattr(request, name) for name in ("source", "family", "size", "S")}
     names["dataset"] = request.dataset or scored.task
-    missing = [f"{name}=" for name, value in names.items() if value is None]
+    missing = [f"{name}=" for name, value in names.items() if value in (None, "")]
     if missing:
         raise RbpxError(
             f"import samples needs {', '.join(missing)}: source=lm_eval family=NAME size=7b S=6500000000 (dataset= "

@@ -17,7 +17,7 @@ from rbpx.config.imports import ImportConfig
 from rbpx.errors import RbpxError
 from rbpx.files.column_table import Column, ColumnTable
 from rbpx.files.columns import Columns
-from rbpx.files.numbers import as_written, is_empty, number, whole_number
+from rbpx.files.numbers import as_written, is_empty, number, quoted, whole_number
 from rbpx.store.schema import OBSERVATIONS, TRAINING
 from rbpx.ties import Ties
 
@@ -200,7 +200,7 @@ class _Reading:
             name = _name(cell, field)
             check(name)
             if name is not None and default is not None and name != default:
-                raise _Fault(f": {field} is {name!r}, but {field}={default} was given; leave one of them out")
+                raise _Fault(f": {field} is {quoted(name)}, but {field}={default} was given; leave one of them out")
             if name is None and default is None and needed:
                 rule = "pessimistic, optimistic or mid" if field == "ties" else "NAME"
                 raise _Fault(f": the {field} is missing; add a column {field}, or give {field}={rule}")
@@ -318,18 +318,18 @@ def written(S: float) -> str:
 
 def _tie_rule(name: str | None) -> None:
     if name not in (None, *Ties):
-        raise _Fault(f": ties is {name!r}; known: {', '.join(Ties)}")
+        raise _Fault(f": ties is {quoted(name)}; known: {', '.join(Ties)}")
 
 
 def _name(cell: Any, field: str) -> str | None:
     if is_empty(cell):
         return None
     if isinstance(cell, bool) or not isinstance(cell, str | int):
-        raise _Fault(f": {field} is {cell!r}, but a name is expected; write it as text")
+        raise _Fault(f": {field} is {quoted(cell)}, but a name is expected; write it as text")
     try:
         str(cell).encode()
     except UnicodeEncodeError:
-        raise _Fault(f": {field} is {cell!r}, which is not valid Unicode; write it anew") from None
+        raise _Fault(f": {field} is {quoted(cell)}, which is not valid Unicode; write it anew") from None
     return str(cell).strip()
 
 

@@ -57,6 +57,7 @@ def publish(store: Store, place: str, advance: Callable[[], None] = lambda: None
     named = _PLACE.fullmatch(place)
     if named is None:
         raise RbpxError(f"publish takes hf://datasets/ORG/NAME, got {place!r}")
+    _check_name(named[1])
     run_ids = sound_runs(store)
     if not run_ids:
         raise RbpxError(f"store={store.name} holds no runs to publish; measure first, or name another with --store DIR")
@@ -119,6 +120,17 @@ def _card(repo: str, tables: Mapping[str, pa.Table]) -> str:
         "version": __version__,
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda name: values[name[1]], text)
+
+
+def _check_name(repo: str) -> None:
+    """Refuse a name that no repository can have, before anything is written."""
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils._validators import validate_repo_id
+
+    try:
+        validate_repo_id(repo)
+    except HFValidationError as problem:
+        raise RbpxError(f"publish: {first_line(problem).partition(': ')[2]}") from None
 
 
 def _send(folder: Path, repo: str) -> None:

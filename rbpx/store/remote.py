@@ -7,10 +7,12 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rbpx.errors import RbpxError
+
 if TYPE_CHECKING:
     from rbpx.store.store import Store
 
-_URL = re.compile(r"[a-z][a-z0-9]+://.")
+_URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)  # of object storage or not: no folder is meant
 
 
 _opened: ContextVar["dict[tuple[str, bool], Store] | None"] = ContextVar("opened", default=None)
@@ -54,6 +56,8 @@ def own_store(name: str) -> "Store":
 def _open(name: str, writes: bool) -> "Store":
     from rbpx.store.store import Store
 
+    if not name:
+        raise RbpxError("a store without a name would be this folder; give the path of a folder, or '.' for this one")
     if not is_remote(name):
         return Store(Path(name))
     from rbpx.store.mirror import Mirror

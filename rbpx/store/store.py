@@ -74,11 +74,16 @@ class Store:
         """Open a store; its folder is made when something is first written to it.
 
         Raises:
-            RbpxError: the path is a file, or cannot be written.
+            RbpxError: the path is a file, or none that a folder can have.
         """
-        self.root = root.expanduser().resolve()
+        try:
+            self.root = root.expanduser().resolve()
+            is_file = self.root.exists() and not self.root.is_dir()
+        except (OSError, RuntimeError, ValueError) as problem:  # too long, links in a circle, no home, a NUL
+            reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
+            raise RbpxError(f"store={str(root)[:200]} is no path of a folder ({reason}); give another") from None
         self.name = str(self.root)
-        if self.root.exists() and not self.root.is_dir():
+        if is_file:
             raise RbpxError(f"store={root} is a file; give the path of a folder")
 
     def prepare(self) -> None:

@@ -6,6 +6,10 @@ from typing import Any
 import pytest
 import yaml
 
+from rbpx.cli.findings import write_findings
+from rbpx.config.study import StudyConfig
+from rbpx.errors import RbpxError
+from rbpx.store.bounded import SqlLimits
 from tests.support.commands import here
 from tests.support.places import EXPERIMENTS
 
@@ -117,3 +121,43 @@ def test_a_grid_without_an_answer_is_one_line_and_leaves_no_file(own_store: Path
 def test_record_needs_a_study(own_store: Path, cwd: Path) -> None:
     answer = here("record", "model=ladder", "--store", own_store, cwd=cwd, check=2)
     assert "record needs a named study" in answer.stderr
+
+
+ROW = {"run_id": "r1", "dataset": "d\nevil: 1", "text_hash": "0123456789", "y": 1.0}
+
+
+def written(result: str, tmp_path: Path, *changes: str, limits: SqlLimits = SqlLimits()) -> str:  # noqa: B008
+    source = tmp_path / "mine.yaml"
+    source.write_text("study: {}\n")
+    study = StudyConfig(name="mine", result=result)
+    return write_findings(study, [ROW], source, str(tmp_path / "out.yaml"), changes, limits).read_text()
+
+
+def test_a_name_with_line_breaks_stays_within_the_comment(tmp_path: Path) -> None:
+    result = "SELECT dataset, concat('a', chr(13), 'b') AS \"x\ny\" FROM found"
+    text = written(result, tmp_path, 'family="a\nevil: 1"', "size=\udcff")
+    assert yaml.safe_load(text) == {"study": {}}
+    block = text.removeprefix("study: {}\n\n")
+    assert all(line.startswith("#") for line in block.split("\n")[:-1])
+    assert block.count(r"d\nevil: 1") == 2, "in the line of texts, and in the table"
+    assert r"a\rb" in block
+    assert r"size=\udcff" in block
+
+
+@pytest.mark.parametrize("result", ["", "SELECT 1; SELECT 2", "CREATE TABLE x AS SELECT 1", "SET threads = 1"])
+def test_a_result_is_one_select(result: str, tmp_path: Path) -> None:
+    with pytest.raises(RbpxError, match=r"experiment=mine: its study\.result is not one SELECT"):
+        written(result, tmp_path)
+    assert not (tmp_path / "out.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("result", "limits", "told"),
+    [
+        ("SELECT max(a.range * b.range) FROM range(10000000) a, range(1000000) b", SqlLimits(0.3), "sql_timeout_s=0.3"),
+        ("SELECT list(range) AS x FROM range(100000000)", SqlLimits(60, 64), "Out of Memory"),
+    ],
+)
+def test_a_result_ends(result: str, limits: SqlLimits, told: str, tmp_path: Path) -> None:
+    with pytest.raises(RbpxError, match=told):
+        written(result, tmp_path, limits=limits)

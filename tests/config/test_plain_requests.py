@@ -16,7 +16,7 @@ PLAIN = (
     ["dtype=null", "fresh=true", "family=yes", "variant=none", "chance=0.25", "k=log", "a=x-1", "b=x.5", "axis=D"],
     ["base=1e5", "flops=1E20", "a=-3", "b=null", "store=../a/b-1.c", "laws=[rbp,cross_entropy]", "output=/tmp/x"],
     ["model=pythia", "model.revision=step1000", "dataset=file", "dataset.path=x.txt", "protocol=rolling"],
-    ["dataset.path=x.txt", "model.family=m", "delta=1", "S=1e29", "anchor=null"],
+    ["dataset.path=x.txt", "model.family=m", "delta=1", "S=1e29", "anchor=null", "fresh=false"],
 )
 LEFT = (
     *("size=007", "a=.5", "a=inf", "limit=abc", "limit=3.5", "nosuch=1", "model=nosuch", "dataset=null", "plot=1"),

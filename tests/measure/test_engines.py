@@ -5,6 +5,7 @@ answers that were recorded from vLLM 0.32.0 lie in vllm_answers.json.
 """
 
 import json
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from rbpx.store.engine_rows import tokens_of_prompt
 from tests.support.commands import Answer, here
 from tests.support.engine_server import Engine, serving
 from tests.support.ladder import whole_copy
+from tests.support.loopback import served
 from tests.support.stores import Family, Measured, cell_records, manifests, run_folders, runs_by_size, snapshot
 
 V = 300  # of the family
@@ -243,6 +245,77 @@ def test_a_server_that_fails_in_the_middle_of_a_cell_leaves_no_half_run(
     assert list((store / "failures").glob("*.json")) == []
 
 
+ANSWERS: dict[str, Any] = {
+    "/version": {"version": "0.32.0"},
+    "/v1/models": {"data": [{"id": "m", "root": None, "max_model_len": None}]},
+}
+
+
+def speaking(answers: dict[str, Any]) -> type[BaseHTTPRequestHandler]:
+    """A server that says these things, whatever it is asked."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            content = json.dumps(answers[self.path]).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.do_GET()
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    return Handler
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "told"),
+    [
+        *(
+            ("/version", {"version": odd}, "does not say its version")
+            for odd in ([], "\ud800", "\x1b[2J0.1", "9" * 101)
+        ),
+        ("/v1/models", {"data": [{"id": "m", "root": 5}]}, "does not list its models"),
+        ("/v1/models", {"data": [{"id": ["m"]}]}, "does not list its models"),
+        ("/v1/models", {"data": [{"id": "m", "max_model_len": "2048"}]}, "does not list its models"),
+        ("/v1/completions", {"choices": [{"index": [0]}]}, "does not say which answer is of which prompt"),
+        ("/v1/completions", {"choices": [{"index": True}]}, "does not say which answer is of which prompt"),
+    ],
+)
+def test_what_a_server_says_that_no_vllm_does_is_one_line(path: str, answer: Any, told: str) -> None:
+    with served(speaking(ANSWERS | {path: answer})) as url:
+        server = Server(EngineConfig(url=url))
+        with pytest.raises(MeasureError) as raised:
+            server.version(), server.models(), server.prompt_logprobs("m", [[1, 2]])
+    assert f"engine=vllm at {url} {told}" in str(raised.value)
+
+
+@pytest.mark.parametrize("root", ["a\0b", "~nosuchuser/x", "/" + "x" * 5000])
+def test_a_root_that_is_no_folder_is_another_model(root: str, family: Family, cwd: Path, tmp_path: Path) -> None:
+    with served(speaking(ANSWERS | {"/v1/models": {"data": [{"id": "y" * 1000, "root": root}]}})) as url:
+        words = ("engine=vllm", f"engine.url={url}", "dtype=float32", "--store", tmp_path / "store")
+        answer = here("measure", *family.words("xs"), *words, cwd=cwd, check=1)
+    line = answer.stderr.splitlines()[-1]
+    assert f"serves {'y' * 300}, not " in line
+
+
+@pytest.mark.parametrize("key", ["a\nb", "東", "a b", "\x01"])
+def test_a_key_that_is_none_is_never_shown(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_API_KEY", f"secret{key}")
+    with pytest.raises(MeasureError, match="VLLM_API_KEY holds a character that no key has") as raised:
+        Server(EngineConfig()).version()
+    assert "secret" not in str(raised.value)
+
+
+def test_a_name_that_no_host_can_have_is_one_line() -> None:
+    with pytest.raises(MeasureError, match="does not answer /version"):
+        Server(EngineConfig(url=f"http://{'x' * 300}/v1")).version()
+
+
 # ---------------------------------------------------------------------------------------------------------- requests
 
 
@@ -253,6 +326,8 @@ def test_a_server_that_fails_in_the_middle_of_a_cell_leaves_no_half_run(
         ({"url": "http://me:pass@host/v1"}, "give a server's key in VLLM_API_KEY instead"),
         ({"url": "http://host:port/v1"}, "is no address ("),
         ({"timeout_s": 0}, "engine.timeout_s=0 is not a positive number of seconds"),
+        ({"timeout_s": 1e10}, "engine.timeout_s=10000000000.0 is not a positive number of seconds up to 1,000,000"),
+        ({"timeout_s": float("nan")}, "engine.timeout_s=nan is not a positive number of seconds"),
         ({"version": 0.11}, "engine.version=0.11 was read as a number; quote it"),
         ({"name": "other"}, "engine.name=other is unknown; known: vllm"),
     ],

@@ -422,6 +422,10 @@ def test_tables_of_an_upload_that_was_given_up_are_removed_after_a_day(
         (None, Fault("refuse"), "cannot be read (503", 1),
         (None, Fault("deny", "PUT"), "refuses access", 2),
         ("nosuch://a/b", None, "known: s3://, gs://, az://", 2),
+        ("s3://", None, "known: s3://, gs://, az://", 2),
+        ("S3://nosuch/x", None, "known: s3://, gs://, az://", 2),
+        ("file:///tmp", None, "known: s3://, gs://, az://", 2),
+        ("memory:///", None, "known: s3://, gs://, az://", 2),
     ],
 )
 def test_what_is_wrong_with_a_bucket_is_one_line_before_anything_is_measured(

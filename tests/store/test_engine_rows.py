@@ -128,6 +128,24 @@ TOKEN = {"doc_id": 0, "position": 1, "token_id": 5, "rank": 3, "logprob": -1.5}
     [
         (TOKEN, (), "a rank without a rule; give ties=pessimistic or ties=optimistic"),
         (TOKEN | {"rank": 0}, ("ties=pessimistic",), "rank 0 is not a whole number from 1"),
+        (TOKEN | {"position": 2**31 - 1}, ("ties=pessimistic",), "position 2147483647 is not a whole number from 0 to"),
+        (TOKEN | {"token_id": [[[[[]]]]]}, ("ties=pessimistic",), "token_id [[[[[]]]]] is not a whole number"),
+        (TOKEN | {"logprob": -(10**400)}, ("ties=pessimistic",), " is not the logarithm of a probability"),
+        (TOKEN | {"logprob": "-1_0"}, ("ties=pessimistic",), "logprob '-1_0' is not the logarithm of a probability"),
+        (TOKEN | {"logprob": float("nan")}, ("ties=pessimistic",), "logprob nan is not the logarithm of a probability"),
+        (TOKEN | {"greater": 5, "ties": 0}, (), "rank 3 does not follow from greater 5 and ties 0"),
+        (TOKEN | {"greater": 1, "ties": 0}, (), "rank 3 does not follow from greater 1 and ties 0"),
+        (
+            TOKEN | {"rank": None, "greater": 40, "ties": 29},
+            (),
+            "greater and ties 69 at position 1 of document 0 is not",
+        ),
+        (TOKEN | {"DOC_ID": 1}, ("ties=pessimistic",), "two columns named 'doc_id', ignoring case"),
+        (TOKEN, ("vocab_size=0",), "vocab_size=0 is not from 1 to 16,777,216"),
+        (TOKEN, ("vocab_size=2000000000",), "vocab_size=2000000000 is not from 1 to"),
+        (TOKEN, ("S=0",), "S=0 is not a number of parameters"),
+        (TOKEN, ("S=9223372036854775808",), "S=9223372036854775808 is not a number of parameters"),
+        (TOKEN, ('size=""',), "import tokens needs size="),
         (TOKEN | {"logprob": 0.5}, ("ties=pessimistic",), "logprob 0.5 is not the logarithm of a probability"),
         (TOKEN | {"token_id": 90}, ("ties=pessimistic",), "token_id 90 at position 1 of document 0 is not below"),
         (TOKEN | {"rank": 70}, ("ties=optimistic",), "greater 69 at position 1 of document 0 is not below"),
@@ -137,6 +155,11 @@ TOKEN = {"doc_id": 0, "position": 1, "token_id": 5, "rank": 3, "logprob": -1.5}
             {"prompt_logprobs": [None, {"1": {"logprob": -1}}], "prompt_token_ids": [0, 2]},
             (),
             "lacks the prompt's token 2",
+        ),
+        (
+            {"prompt_logprobs": [None, {"1": {"logprob": -1}}], "prompt_token_ids": [0, ["x" * 5000]]},
+            (),
+            "token id ['xxx",
         ),
         ({"prompt_logprobs": [None], "prompt_token_ids": [0, 2]}, (), "not a list as long as prompt_token_ids"),
         ({"meta_info": {"input_token_logprobs": [[-1.0]]}}, (), "not a list of [logprob, token id, text]"),
@@ -148,11 +171,14 @@ def test_a_row_that_is_no_token_is_refused_with_its_place(
     value: dict[str, Any], words: tuple[str, ...], told: str, cwd: Path, tmp_path: Path
 ) -> None:
     file = write(tmp_path / "rows.jsonl", value)
-    names = ("engine=e", "size=s", "S=10", "vocab_size=69", *words)
+    given = {word.partition("=")[0] for word in words}
+    others = ("engine=e", "size=s", "S=10", "vocab_size=69")
+    names = (*(word for word in others if word.partition("=")[0] not in given), *words)
     answer = bring(file, tmp_path / "store", cwd, *names, check=2)
     assert told in answer.stderr
-    assert str(file) in answer.stderr
+    assert str(file) in answer.stderr or given & {"vocab_size", "S", "size"}
     assert answer.stderr.count("\n") == 1
+    assert len(answer.stderr) < 500
     assert not (tmp_path / "store").exists()
 
 
@@ -165,3 +191,11 @@ def test_what_an_import_of_tokens_lacks_is_listed(cwd: Path, tmp_path: Path) -> 
     )
     assert "1 token of 1 document" in dry.stderr
     assert not (tmp_path / "store").exists()
+
+
+def test_half_a_character_of_a_token_is_kept_as_its_escape(cwd: Path, tmp_path: Path) -> None:
+    told = [None, {"3": {"logprob": -1.0, "rank": 2, "decoded_token": "a\ud83d"}}]
+    file = write(tmp_path / "rows.jsonl", {"prompt_logprobs": told, "prompt_token_ids": [0, 3]})
+    bring(file, tmp_path / "store", cwd, "engine=vllm", "size=s", "S=10", "vocab_size=5")
+    (row,) = asked("SELECT text FROM vocab WHERE token_id = 3", tmp_path / "store", cwd)
+    assert row["text"] == r"a\ud83d"

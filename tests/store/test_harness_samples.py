@@ -130,6 +130,10 @@ RIGHT = sample(0, [["-1.0", "True"]], " a", [["Q", " a"]], acc=1)
         ([RIGHT], "f1", "logs no metric f1; it has: acc"),
         ([RIGHT | {"acc": 7}], None, "acc 7 is not a share in [0, 1]"),
         ([RIGHT | {"filtered_resps": [["nan", "True"]]}], None, "'nan' is not the logarithm of a probability"),
+        ([RIGHT | {"filtered_resps": [[-(10**400), "True"]]}], None, "is not the logarithm of a probability"),
+        ([RIGHT | {"filtered_resps": [["-1e300", "True"]]}], None, "'-1e300' is not the logarithm of a probability"),
+        ([RIGHT | {"acc": [[[[[[[[1]]]]]]]] * 500}], None, "[[[[[[...]]]]]], [[[[[[...]]]]]]"),
+        ([{name: RIGHT[name] for name in RIGHT if name != "doc_id"}], None, "line 1: no doc_id"),
         ([RIGHT | {"filtered_resps": []}], None, "its arguments and filtered_resps do not belong together"),
         ([RIGHT | {"arguments": {"gen_args_0": 3}}], None, "its arguments are not gen_args_0"),
         ([sample(0, ["x"], "x", [["Q", "{}"]], f1=0.5)], None, "logs neither an accuracy nor a likelihood"),
@@ -143,6 +147,13 @@ def test_what_is_no_sample_is_refused_with_its_place(
         read_samples(file, metric)
     assert told in str(raised.value)
     assert str(file) in str(raised.value)
+    assert len(str(raised.value)) < 400
+
+
+def test_a_target_of_thousands_of_digits_is_no_number_of_a_choice(tmp_path: Path) -> None:
+    answers, texts = [["-1.0", "True"], ["-2.0", "False"]], [["Q", " a"], ["Q", " b"]]
+    rows = [sample(at, answers, right, texts, acc=1) for at, right in enumerate(("9" * 5000, "1"))]
+    assert read_samples(write(tmp_path / "samples.jsonl", rows)).bits_per_byte is None
 
 
 def test_what_an_import_of_samples_lacks_is_listed(cwd: Path, tmp_path: Path) -> None:
@@ -152,5 +163,7 @@ def test_what_an_import_of_samples_lacks_is_listed(cwd: Path, tmp_path: Path) ->
     assert "import samples needs size=, S=, dataset=: " in lacks
     named = here("import", file, "source=x", *words, cwd=cwd, check=2).stderr
     assert "type python -m rbpx import samples FILE source=NAME" in named
+    other = here("import", "samples", file, *NAMES, "dataset=d", "columns={rbp: acc}", *words, cwd=cwd, check=2).stderr
+    assert "import samples takes columns='{accuracy: METRIC}' alone, got rbp" in other
     here("import", "samples", file, *NAMES, "dataset=d", "--dry-run", *words, cwd=cwd, check=0)
     assert not store.exists()

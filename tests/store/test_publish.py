@@ -100,6 +100,7 @@ def test_a_run_that_is_gone_goes_from_the_hub_too(hub: DatasetHub, own_store: Pa
     ("place", "refuses", "says", "status"),
     [
         ("hf://datasets/ours", None, "publish takes hf://datasets/ORG/NAME", 2),
+        ("hf://datasets/../x", None, "publish: Repo id must use alphanumeric chars", 2),
         (PLACE, 401, "cannot be written (401); log in with `hf auth login`", 2),
         (PLACE, 403, "cannot be written (403); log in", 2),
         (PLACE, 500, "cannot be written (500); run the same line again", 1),

@@ -104,7 +104,9 @@ def test_a_record_that_changes_there_changes_here(bucket: Bucket, cwd: Path) -> 
 def test_a_store_that_is_not_there_is_one_line(url: str, bucket: Bucket, cwd: Path) -> None:
     answer = here("fit", f"store={url}", cwd=cwd, check=2)
     (line,) = answer.stderr.strip().splitlines()
-    assert re.search(f"store={re.escape(url)}(: there is no bucket| holds no runs| does not exist)", line)
+    assert re.search(
+        f"store={re.escape(url)}(: there is no bucket| holds no runs| does not exist| is not of a storage)", line
+    )
 
 
 def test_storage_that_does_not_answer_is_one_line_and_says_where_the_copy_is(bucket: Bucket, cwd: Path) -> None:

@@ -6,6 +6,7 @@
 import gzip
 import io
 import json
+import math
 import re
 import tempfile
 from collections.abc import Callable
@@ -26,6 +27,8 @@ from rbpx.errors import RbpxError
 from rbpx.files.column_table import read_columns
 from rbpx.files.columns import match_columns
 from rbpx.store.contradictions import not_stored
+from rbpx.store.engine_rows import read_engine_rows
+from rbpx.store.harness_samples import read_samples
 from rbpx.store.observation_ids import run_ids
 from rbpx.store.observations import read_observations
 from rbpx.ties import Ties
@@ -62,6 +65,37 @@ def imports(content: bytes) -> None:
             path = Path(folder) / f"a{suffix}"
             path.write_bytes(content)
             refused(lambda path=path: import_as_far_as_the_store(path))  # type: ignore[misc]
+
+
+def engine_rows(content: bytes) -> None:
+    """Tokens that another engine scored, by each suffix: each has a place and a probability, and can be stored."""
+
+    def read(path: Path) -> None:
+        for token in read_engine_rows(path, Ties.pessimistic).tokens:
+            assert -1e30 < token.logprob <= 0
+            counts = (token.doc_id, token.position, token.token_id, token.greater or 0, token.ties or 0)
+            assert all(type(n) is int and 0 <= n < 2**31 - 1 for n in counts)
+
+    for suffix in (".jsonl", ".json", ".csv"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"a{suffix}"
+            path.write_bytes(content)
+            refused(lambda path=path: read(path))  # type: ignore[misc]
+
+
+def samples(content: bytes) -> None:
+    """Samples of lm-evaluation-harness: the scores are numbers within their ranges."""
+
+    def read(path: Path) -> None:
+        scored = read_samples(path)
+        assert scored.accuracy is None or 0 <= scored.accuracy <= 1
+        for number in (scored.accuracy_stderr, scored.bits_per_byte, scored.bits_per_byte_stderr):
+            assert number is None or (math.isfinite(number) and number >= -1e-2)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "samples_a_2026-08-01T10-11-12.345678.jsonl"
+        path.write_bytes(content)
+        refused(lambda: read(path))
 
 
 def import_as_far_as_the_store(path: Path) -> pa.Table:
@@ -120,6 +154,37 @@ TABLES = [
     gzip.compress(b'{"text": "' + b"a" * 3_000_000 + b'"}\n'),
     gzip.compress((b'{"text": "' + b"a" * 1_000 + b'"}\n') * 2_500),
     _parquet(),
+]
+_VLLM = {
+    "prompt_logprobs": [None, {"3": {"logprob": -1.5, "rank": 2, "decoded_token": "x"}}],
+    "prompt_token_ids": [1, 3],
+}
+_TOKEN = {"doc_id": 0, "position": 1, "token_id": 5, "rank": 3, "logprob": -1.5}
+_SGLANG = {"meta_info": {"input_token_logprobs": [[None, 1, None], [-2.5, 3, "y"]]}}
+ENGINES = [
+    *(json.dumps(each).encode() for each in (_VLLM, _TOKEN, _SGLANG, {"choices": [_VLLM, _VLLM]}, [_TOKEN])),
+    b"doc_id,position,token_id,greater,ties,logprob\n0,1,5,2,0,-1.5\n0,2,6,0,1,-1e-3\n",
+    json.dumps(_TOKEN | {"logprob": -(10**400)}).encode(),
+    json.dumps(_TOKEN | {"position": 2**31 - 1}).encode(),
+    json.dumps(_TOKEN).replace("5", "[" * 970 + "]" * 970).encode(),
+    json.dumps(_VLLM | {"prompt_token_ids": [1, ["9" * 5000]]}).encode(),
+]
+_SAMPLE = {
+    "doc_id": 0,
+    "target": "1",
+    "arguments": {f"gen_args_{n}": {"arg_0": "Q ", "arg_1": text} for n, text in enumerate("ab")},
+    "filtered_resps": [["-1.5", "False"], ["-1.0", "True"]],
+    "filter": "none",
+    "metrics": ["acc"],
+    "acc": 1.0,
+}
+SAMPLES = [
+    json.dumps(_SAMPLE).encode(),
+    "\n".join(json.dumps(_SAMPLE | {"doc_id": n}) for n in range(3)).encode(),
+    json.dumps(_SAMPLE | {"target": "9" * 5000}).encode(),
+    json.dumps(_SAMPLE | {"filtered_resps": [["-1", "True"], [-(10**400), "True"]]}).encode(),
+    json.dumps(_SAMPLE | {"filtered_resps": [["-1", "True"], ["-1e308", "True"]]}).encode(),
+    json.dumps(_SAMPLE).replace("1.0", "[" * 970 + "]" * 970).encode(),
 ]
 FILES = [
     b"name: mine\nkind: file\npath: a.txt\nfields: [text]\n",

@@ -29,6 +29,7 @@ _RANKS = ["tests/ranks/test_definition.py", "tests/ranks/test_tiles.py", "tests/
 _FUZZ = "tests/project/test_fuzz_store.py"
 _RECORDS = [_FUZZ, "tests/files/test_sealed_properties.py", "tests/store/test_names.py", "tests/store/test_damage.py"]
 _LIMITS = "tests/store/test_sql_limits.py"
+_BUCKET = ["tests/store/test_remote.py", "tests/store/test_bucket.py", "-k", "not eight_machines and not dies"]
 _IMPORT = ["tests/store/test_import_quantities.py", "tests/store/test_import.py"]
 # Module -> the tests that are meant to notice a mistake in it, those that take least first.
 ROOMS = {
@@ -57,6 +58,11 @@ ROOMS = {
     "store/verify": ["tests/store/test_damage.py", "tests/store/test_names.py"],
     "store/contradictions": ["tests/store/test_contradictions.py", "tests/store/test_import.py"],
     "store/observation_ids": ["tests/files/test_row_digest.py"],
+    # Those left out have machines that are killed, or many of them.
+    "store/mirror": _BUCKET,
+    "store/bucket": _BUCKET,
+    "store/outbox": ["tests/store/test_outbox.py", *_BUCKET],
+    "config/plain": ["tests/config/test_plain_requests.py"],
     "store/observations": _IMPORT,
     "store/imports": _IMPORT,
 }
@@ -76,6 +82,10 @@ EQUIVALENT = {
     ("files/digest", "atomic_write_text(path, json.dumps(entries, indent=1), durable=False)"): _LAYOUT,
     ("files/digest", "atomic_write_text(path, json.dumps(entries, indent=0), durable=True)"): "it only waits longer",
     ("store/integrity", "def _first(names: list[str], most: int=4) -> str:"): "how many names a line shows",
+    (
+        "store/outbox",
+        "with suppress(OSError), atomic_write(folder, durable=True) as temporary:",
+    ): "it only waits longer",
     (
         "store/contradictions",
         "combined = combined * (len(encoded.dictionary) + 1) - encoded.indices.to_numpy(zero_copy_only=False)",

@@ -50,6 +50,7 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     from rbpx.cli.findings import write_findings
     from rbpx.config.places import folder
     from rbpx.config.process import is_main_process
+    from rbpx.store.bounded import SqlLimits
 
     grids, requests, done = run.measured(outcomes)
     rows = run.analyse(requests, done) if requests and is_main_process() else []
@@ -57,6 +58,7 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     if outcomes and is_main_process() and complete:
         request = outcomes[0].request
         source = folder("experiments") / f"{request.study.name}.yaml"
-        written = write_findings(request.study, rows, source, request.output, line.changes_of_study)
+        limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
+        written = write_findings(request.study, rows, source, request.output, line.changes_of_study, limits)
         print(f"findings of {request.study.name} written to {written}", file=sys.stderr)
     return grids

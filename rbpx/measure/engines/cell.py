@@ -23,6 +23,8 @@ from rbpx.store.store import Record, Store, now
 
 __all__ = ["measure_by_engine"]
 
+_LONGEST = 300  # characters of the names of models in a line
+
 
 def measure_by_engine(
     cell: Cell,
@@ -119,7 +121,7 @@ def _served(server: Server, engine: EngineConfig, cell: Cell, described: Describ
             return model
         if engine.model is None and (cell.model in (model.name, model.root) or _is_folder(model.root, described)):
             return model
-    names = ", ".join(model.name for model in models) or "nothing"
+    names = ", ".join(model.name for model in models)[:_LONGEST] or "nothing"
     asked = cell.model if engine.model is None else f"engine.model={engine.model}"
     raise MeasureError(
         f"engine={engine.name} at {engine.root} serves {names}, not {asked}; measure that size alone with size=, or "
@@ -129,4 +131,6 @@ def _served(server: Server, engine: EngineConfig, cell: Cell, described: Describ
 
 def _is_folder(root: str | None, described: DescribedModel) -> bool:
     """Whether a server on this machine loaded its model from the folder that is meant."""
-    return root is not None and described.commit is None and Path(root).expanduser().resolve() == described.folder
+    if root is None or described.commit is not None or "\0" in root:
+        return False
+    return Path(root).resolve() == described.folder

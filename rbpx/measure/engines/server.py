@@ -7,6 +7,7 @@ The server documents `GET /version`, `GET /v1/models` and `POST /v1/completions`
 import json
 import logging
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -21,6 +22,8 @@ from rbpx.errors import MeasureError
 
 KEY_VARIABLE: Final = "VLLM_API_KEY"  # by which vLLM's own tools know a server's key
 _SHORT_S: Final = 10.0  # for an answer that takes no computing
+_VERSION: Final = re.compile(r"[\w.+!-]{1,100}", re.ASCII)
+_HEADER: Final = re.compile(r"[\x21-\x7e]+")  # what a key may be made of
 _WAITS_S: Final = (1.0, 4.0, 16.0)  # before a question is asked again
 _PASSING: Final = (429, 502, 503, 504)  # it is busy, or starts behind a gateway; 500 is its engine's own failure
 _LOOK: Final = "look at its log, and type the same again"
@@ -62,16 +65,18 @@ class Server:
         """
         answer = self._ask("/version", None, _SHORT_S)
         version = answer.get("version")
-        if not isinstance(version, str) or not version:
+        if not isinstance(version, str) or not _VERSION.fullmatch(version):
             raise self._failed("does not say its version")
         return version
 
     def models(self) -> list[ServedModel]:
         """The models that it serves."""
         listed = self._ask("/v1/models", None, _SHORT_S).get("data")
-        if not isinstance(listed, list) or not all(isinstance(each, dict) and "id" in each for each in listed):
+        models = [_model(each) for each in listed] if isinstance(listed, list) else [None]
+        served = [model for model in models if model is not None]
+        if len(served) < len(models):
             raise self._failed("does not list its models")
-        return [ServedModel(str(each["id"]), each.get("root"), each.get("max_model_len")) for each in listed]
+        return served
 
     def prompt_logprobs(self, model: str, prompts: Sequence[list[int]]) -> list[dict[str, Any]]:
         """What it tells of the tokens of each prompt: `prompt_logprobs` and `prompt_token_ids`, as they came."""
@@ -87,8 +92,8 @@ class Server:
         if not isinstance(choices, list) or len(choices) != len(prompts):
             n_answers = len(choices) if isinstance(choices, list) else 0
             raise self._failed(f"gives {number_of(n_answers, 'answer')} to {number_of(len(prompts), 'prompt')}")
-        by_index = {choice.get("index"): choice for choice in choices if isinstance(choice, dict)}
-        if sorted(by_index, key=str) != sorted(range(len(prompts)), key=str):
+        by_index = {choice["index"]: choice for choice in choices if _is_whole(choice, "index")}
+        if sorted(by_index) != list(range(len(prompts))):
             raise self._failed("does not say which answer is of which prompt")
         return [by_index[at] for at in range(len(prompts))]
 
@@ -107,8 +112,13 @@ class Server:
 
     def _ask_once(self, path: str, body: object | None, timeout_s: float) -> dict[str, Any]:
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        if os.environ.get(KEY_VARIABLE):
-            headers["Authorization"] = f"Bearer {os.environ[KEY_VARIABLE]}"
+        key = os.environ.get(KEY_VARIABLE)
+        if key and not _HEADER.fullmatch(key):  # the error of a header would show it
+            raise MeasureError(
+                f"{KEY_VARIABLE} holds a character that no key has, as a space or a line break; set it anew"
+            )
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
         data = None if body is None else json.dumps(body).encode()
         request = Request(self._config.root + path, data, headers)
         try:
@@ -120,7 +130,7 @@ class Server:
                 raise self._failed(f"answers {path} with {problem.code}: {_said(problem)}", kind=kind) from None
         except TimeoutError:
             raise self._failed(f"gave no answer to {path} in {timeout_s:g} s", "raise engine.timeout_s") from None
-        except (OSError, HTTPException) as problem:  # it refuses, hangs up, cannot be found
+        except (OSError, HTTPException, UnicodeError) as problem:  # it refuses, hangs up, cannot be found, is no name
             reason = getattr(problem, "reason", problem)
             if isinstance(reason, TimeoutError):
                 raise self._failed(f"gave no answer to {path} in {timeout_s:g} s", "raise engine.timeout_s") from None
@@ -143,6 +153,20 @@ class Server:
         kind: type[MeasureError] = MeasureError,
     ) -> MeasureError:
         return kind(f"engine={self._config.name} at {self._config.root} {what}; {remedy}")
+
+
+def _model(each: Any) -> ServedModel | None:
+    """A model as a server lists it; None where it is none."""
+    if not isinstance(each, dict) or not isinstance(each.get("id"), str):
+        return None
+    root, context = each.get("root"), each.get("max_model_len")
+    if not isinstance(root, str | None) or not (context is None or _is_whole(each, "max_model_len")):
+        return None
+    return ServedModel(each["id"], root, context)
+
+
+def _is_whole(values: Any, name: str) -> bool:
+    return isinstance(values, dict) and type(values.get(name)) is int
 
 
 def _said(problem: HTTPError) -> str:
