@@ -22,7 +22,7 @@ from torch import Tensor
 
 from rbpx.ranks.cpu_kernel import TileCounter
 from rbpx.ranks.definition import NonFiniteLogits, TokenRanks, rank_hidden
-from rbpx.ranks.product import Map, linear_float32
+from rbpx.ranks.product import Map, linear_float32, packed_float32
 
 _TILE_ENTRIES = 1024  # of the vocabulary; with `_SLAB_ROWS` positions a tile has 2 MiB, the size of a core's cache
 _SLAB_ROWS = 512  # positions at most that a thread ranks at a time
@@ -110,32 +110,32 @@ def add_tiles(
     n_threads = torch.get_num_threads()
     n_rows = min(_SLAB_ROWS, max(1, _ALL_TILES_BYTES // (4 * _TILE_ENTRIES * n_threads)))
     n_rows = min(n_rows, max(_FEWEST_ROWS, -(-len(targets_N) // n_threads)))
-    slabs = (torch.split(hidden_ND, n_rows), torch.split(targets_N, n_rows))
-    add = partial(_add_slab, weight_VD, bias_V, finish, begin)
-    if len(slabs[0]) == 1:
-        return [add(hidden_ND, targets_N)]
+    slabs = list(zip(torch.split(hidden_ND, n_rows), torch.split(targets_N, n_rows), strict=True))
+    add = partial(_add_slabs, weight_VD, bias_V, finish, begin)
+    if len(slabs) == 1 or n_threads == 1:
+        return add(slabs)
+    n_each = -(-len(slabs) // n_threads)
+    shares = [slabs[first : first + n_each] for first in range(0, len(slabs), n_each)]
     with ThreadPoolExecutor(n_threads, initializer=lambda: torch.set_num_threads(1)) as threads:
-        return list(threads.map(add, *slabs))
+        return [counter for counters in threads.map(add, shares) for counter in counters]
 
 
-def _add_slab(
+def _add_slabs(
     weight_VD: Tensor,
     bias_V: Tensor | None,
     finish: Map | None,
     begin: Callable[[Tensor, Tensor], Counter],
-    hidden_nD: Tensor,
-    targets_n: Tensor,
-) -> Counter:
+    slabs: list[tuple[Tensor, Tensor]],
+) -> list[Counter]:
     with torch.inference_mode():  # each thread has a mode of its own
-        counter = begin(hidden_nD, targets_n)
-        buffer = torch.empty(len(hidden_nD) * _TILE_ENTRIES)
+        counters = [begin(hidden_nD, targets_n) for hidden_nD, targets_n in slabs]
         for start in range(0, len(weight_VD), _TILE_ENTRIES):
-            weight_vD = weight_VD[start : start + _TILE_ENTRIES]
             bias_v = None if bias_V is None else bias_V[start : start + _TILE_ENTRIES]
-            tile_nv = buffer[: len(hidden_nD) * len(weight_vD)].view(len(hidden_nD), len(weight_vD))
-            linear_float32(hidden_nD, weight_vD, bias_v, tile_nv)
-            counter.add((tile_nv if finish is None else finish(tile_nv)).numpy(), start)
-        return counter
+            tile_of = packed_float32(weight_VD[start : start + _TILE_ENTRIES], bias_v)
+            for (hidden_nD, _), counter in zip(slabs, counters, strict=True):
+                tile_nv = tile_of(hidden_nD)
+                counter.add((tile_nv if finish is None else finish(tile_nv)).numpy(), start)
+        return counters
 
 
 def _bounds(
