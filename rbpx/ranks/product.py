@@ -22,16 +22,6 @@ def linear_float32(hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None =
     return by_onednn(hidden_ND, weight_VD, bias_V) if HAS_ONEDNN else torch.nn.functional.linear(hidden_ND, weight_VD, bias_V)
 
 
-def packed_float32(weight_VD: Tensor, bias_V: Tensor | None = None) -> Map:
-    """States [N, D] -> `linear_float32`, for several calls, by weights that are brought into their order once."""
-    if not HAS_ONEDNN:
-        weight_VD = weight_VD.float()
-        return lambda hidden_ND: linear_float32(hidden_ND, weight_VD, bias_V)
-    packed_VD = torch.ops.mkldnn._reorder_linear_weight(weight_VD.float().contiguous())
-    bias_V = None if bias_V is None else bias_V.float()
-    return lambda hidden_ND: by_onednn(hidden_ND, packed_VD, bias_V)
-
-
 def by_onednn(states_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None) -> Tensor:
     """A linear layer of float32 [..., D] -> [..., V]; the weights may be those of a layer or their transpose, as a view."""
     product_NV: Tensor = torch.ops.mkldnn._linear_pointwise(states_ND, weight_VD, bias_V, "none", [], "")
