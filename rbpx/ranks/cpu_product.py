@@ -77,51 +77,6 @@ def _padded(rows_nD: Tensor, multiple: int) -> Tensor:
     return torch.nn.functional.pad(rows_nD, (0, 0, 0, missing)) if missing else rows_nD
 
 
-def _block_kernel(add: Any, word: Any) -> Any:
-    """An intrinsic that forms one block of logits from addresses; the strides between rows are in bytes.
-
-    Args:
-        add: (builder, sums, word of a row in all lanes, words of the columns) -> the sums with their products.
-        word: the type of a word, of which a vector has sixteen.
-    """
-    long, float_ = ir.IntType(64), ir.FloatType()
-    words, floats = ir.VectorType(word, 16), ir.VectorType(float_, 16)
-
-    def block(_: Any, states: Any, by_state: Any, panel: Any, n_words: Any, first: Any, by_first: Any, out: Any, by_out: Any) -> Any:  # fmt: skip
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            states, by_state, panel, n_words, first, by_first, out, by_out = arguments
-
-            def at(address: Any, stride: Any, row: int, offset: Any, kind: Any) -> Any:
-                there = builder.add(builder.add(address, builder.mul(stride, long(row))), offset)
-                return builder.inttoptr(there, kind.as_pointer())
-
-            def vector(kind: Any, address: Any, offset: Any, stride: Any = long(0), row: int = 0) -> Any:
-                return builder.load(at(address, stride, row, offset, kind), align=4)
-
-            block = [(row, column) for row in range(ROWS) for column in range(COLUMNS // 16)]
-            sums = {place: cgutils.alloca_once(builder, floats) for place in block}
-            for row, column in block:
-                builder.store(vector(floats, first, long(64 * column), by_first, row), sums[row, column])
-            with cgutils.for_range(builder, n_words) as loop:
-                of_panel = builder.mul(loop.index, long(4 * COLUMNS))
-                columns = [vector(words, panel, builder.add(of_panel, long(64 * c))) for c in range(COLUMNS // 16)]
-                for row in range(ROWS):
-                    one = builder.load(at(states, by_state, row, builder.mul(loop.index, long(4)), word))
-                    lanes = builder.insert_element(words(ir.Undefined), one, ir.IntType(32)(0))
-                    lanes = builder.shuffle_vector(lanes, words(ir.Undefined), ir.VectorType(ir.IntType(32), 16)(None))
-                    for column, of_column in enumerate(columns):
-                        total = builder.load(sums[row, column])
-                        builder.store(add(builder, total, lanes, of_column), sums[row, column])
-            for row, column in block:
-                to = at(out, by_out, row, long(64 * column), floats)
-                builder.store(builder.load(sums[row, column]), to, align=4)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 8), generate
-
-    return intrinsic(block)
-
-
 class _BFloat(ir.Type):
     """The 16-bit float of LLVM that llvmlite has no name for."""
 
@@ -129,6 +84,7 @@ class _BFloat(ir.Type):
         return "bfloat"
 
 
+_LONG, _INT = ir.IntType(64), ir.IntType(32)
 _FLOATS = ir.VectorType(ir.FloatType(), 16)
 _PAIRS = ir.VectorType(_BFloat(), 32)
 
@@ -145,10 +101,57 @@ def _add_bfloat16(builder: Any, sums: Any, lanes: Any, columns: Any) -> Any:
     return builder.call(function, [sums, builder.bitcast(lanes, _PAIRS), builder.bitcast(columns, _PAIRS)])
 
 
+def _block_kernel(add: Any, word: Any) -> Any:
+    """An intrinsic that writes a block of logits: `ROWS` rows of four vectors.
+
+    It is given addresses: of the states, of a panel of weights, of what the sums begin with and of what is written;
+    after all but the panel's, the bytes from a row to the next. Last comes the number of words to add.
+
+    Args:
+        add: (builder, sums, a state's word in all lanes, the columns' words) -> the sums and their products.
+        word: the type of a word of 32 bits.
+    """
+    words, block = ir.VectorType(word, 16), [(row, c) for row in range(ROWS) for c in range(COLUMNS // 16)]
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        states, by_state, panel, first, by_first, out, by_out, n_words = arguments
+
+        def pointer(kind: Any, address: Any, by_row: Any, row: int, offset: Any) -> Any:
+            of_row = builder.add(address, builder.mul(by_row, _LONG(row)))
+            return builder.inttoptr(builder.add(of_row, offset), kind.as_pointer())
+
+        sums = {place: cgutils.alloca_once(builder, _FLOATS) for place in block}  # registers, once it is optimised
+        for row, c in block:
+            beginning = builder.load(pointer(_FLOATS, first, by_first, row, _LONG(64 * c)), align=4)
+            builder.store(beginning, sums[row, c])
+        with cgutils.for_range(builder, n_words) as loop:
+            offset = builder.mul(loop.index, _LONG(4))
+            columns = [
+                builder.load(pointer(words, panel, offset, COLUMNS, _LONG(64 * c)), align=4)
+                for c in range(COLUMNS // 16)
+            ]
+            for row in range(ROWS):
+                of_state = builder.load(pointer(word, states, by_state, row, offset))
+                one_lane = builder.insert_element(words(ir.Undefined), of_state, _INT(0))
+                all_lanes = builder.shuffle_vector(one_lane, words(ir.Undefined), ir.VectorType(_INT, 16)(None))
+                for c, of_columns in enumerate(columns):
+                    total = add(builder, builder.load(sums[row, c]), all_lanes, of_columns)
+                    builder.store(total, sums[row, c])
+        for row, c in block:
+            to = pointer(_FLOATS, out, by_out, row, _LONG(64 * c))
+            builder.store(builder.load(sums[row, c]), to, align=4)
+        return context.get_dummy_value()
+
+    def block_kernel(
+        _: Any, states: Any, by_state: Any, panel: Any, first: Any, by_first: Any, out: Any, by_out: Any, n_words: Any
+    ) -> Any:
+        return types.void(*[types.int64] * 8), generate
+
+    return intrinsic(block_kernel)
 
 
 _float32_block = _block_kernel(_add_float32, ir.FloatType())
-_bfloat16_block = _block_kernel(_add_bfloat16, ir.IntType(32))
+_bfloat16_block = _block_kernel(_add_bfloat16, _INT)
 
 
 @njit(inline="always")
@@ -160,7 +163,7 @@ def _addresses(hidden_nK: Any, panels_PKC: Any, bias_v: Any, tile_nv: Any, word:
     out = tile_nv.ctypes.data + i * by_out + 4 * COLUMNS * p
     first, by_first = (bias_v.ctypes.data + 4 * COLUMNS * p, 0) if word == 0 else (out, by_out)
     n_words = min(_WORDS_AT_A_TIME, panels_PKC.shape[1] - word)
-    return states, by_state, panel, n_words, first, by_first, out, by_out
+    return states, by_state, panel, first, by_first, out, by_out, n_words
 
 
 @njit(nogil=True, cache=True)
