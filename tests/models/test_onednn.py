@@ -36,9 +36,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
 @has_onednn
 @pytest.mark.parametrize("shape", [(5, 24), (2, 5, 24)])
 @pytest.mark.parametrize("bias", [False, True])
-def test_a_linear_layer_gives_its_products(
-    shape: tuple[int, ...], bias: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_linear_layer_gives_its_products(shape: tuple[int, ...], bias: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     layer, states = nn.Linear(24, 40, bias=bias), drawn(*shape)
     given = counted(monkeypatch)
     with torch.inference_mode(), LinearByOneDNN():
