@@ -12,8 +12,8 @@ HotpotQA, HumanEval and WikiText under their own tokenizers (the ladder: under i
 
 The same windows go into all of them; (a) and (b), which are slow, take the first few. Ranks are
 compared with each other before anything is timed. The memory is what a way takes above the loaded model, at its peak.
-The share is 2 S + 2 V D products and sums a token, attention not counted, of what a 2,048-cubed float32 product of torch
-reaches in the same turns.
+The share is 2 S + 2 V D FLOPs a token, attention not counted, of what a 2,048-cubed float32 product of torch reaches in
+the same turns.
 
     python benchmarks/extraction.py --data ../shared/data
     python benchmarks/extraction.py --data ../shared/data --device cuda --peak-tflops 67 --peak-gb-s 4800

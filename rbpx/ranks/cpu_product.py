@@ -77,7 +77,7 @@ def _padded(rows_nD: Tensor, multiple: int) -> Tensor:
     return torch.nn.functional.pad(rows_nD, (0, 0, 0, missing)) if missing else rows_nD
 
 
-class _BFloat(ir.Type):
+class _BFloat(ir.Type):  # type: ignore[misc]
     """The 16-bit float of LLVM that llvmlite has no name for."""
 
     def _to_string(self) -> str:
