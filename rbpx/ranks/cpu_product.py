@@ -13,11 +13,11 @@ D / 2 pairs of bfloat16; P panels of `COLUMNS` entries.
 from collections.abc import Callable
 from typing import Any
 
-import llvmlite.binding as llvm
 import torch
 from llvmlite import ir
-from numba import njit, types
+from numba import config, njit, types
 from numba.core import cgutils
+from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 from torch import Tensor
 
@@ -26,9 +26,10 @@ from rbpx.ranks.product import linear_float32
 ROWS = 6  # with four vectors of sixteen logits each, 24 of a core's 32 registers
 COLUMNS = 64
 _WORDS_AT_A_TIME = 1024  # a panel of the weights has 256 KiB then, which stay in a core's cache for all rows
-_FEATURES = llvm.get_host_cpu_features()
-HAS_AVX512 = bool(_FEATURES.get("avx512f"))
-HAS_BFLOAT16 = HAS_AVX512 and bool(_FEATURES.get("avx512bf16"))
+# What numba compiles for, which NUMBA_CPU_FEATURES and NUMBA_ENABLE_AVX may narrow; an instruction outside it is fatal.
+_FEATURES = (config.CPU_FEATURES if config.CPU_FEATURES is not None else get_host_cpu_features()).split(",")
+HAS_AVX512 = "+avx512f" in _FEATURES
+HAS_BFLOAT16 = HAS_AVX512 and "+avx512bf16" in _FEATURES
 
 
 def best_dtype(hidden_ND: Tensor, weight_VD: Tensor) -> torch.dtype:
