@@ -12,6 +12,8 @@ HotpotQA, HumanEval and WikiText under their own tokenizers (the ladder: under i
 
 The same windows go into all of them; (a) and (b), which are slow, take the first few. Ranks are
 compared with each other before anything is timed. The memory is what a way takes above the loaded model, at its peak.
+The share is 2 S + 2 V D FLOPs a token, attention not counted, of what a 2,048-cubed float32 product of torch reaches in
+the same turns.
 
     python benchmarks/extraction.py --data ../shared/data
     python benchmarks/extraction.py --data ../shared/data --device cuda --peak-tflops 67 --peak-gb-s 4800
@@ -216,19 +218,40 @@ def check(loaded: LoadedModel, windows: Sequence[Window]) -> None:
     )
 
 
-def compare(loaded: LoadedModel, windows: list[Window], rounds: int) -> dict[str, Cost]:
-    """Every way over the same windows, in turns, so that all see the same machine; the best of some rounds."""
+def product_flops(device: torch.device) -> float:
+    """FLOPs a second of a float32 product of torch, 2,048 cubed."""
+    left, right = (torch.randn(2048, 2048, device=device) for _ in range(2))
+    seconds = []
+    for _ in range(3):
+        began = time.perf_counter()
+        float((left @ right)[0, 0])  # waits for a GPU
+        seconds.append(time.perf_counter() - began)
+    return 2 * 2048**3 / min(seconds)
+
+
+def flops_of_a_token(loaded: LoadedModel) -> int:
+    """2 S + 2 V D."""
+    return int(2 * (loaded.non_embedding_params + loaded.model.get_output_embeddings().weight.numel()))
+
+
+def compare(loaded: LoadedModel, windows: list[Window], rounds: int) -> tuple[dict[str, Cost], float]:
+    """Every way over the same windows, in turns, so that all see the same machine: the best of some rounds.
+
+    With them, the share of the product's peak that rbpx reaches.
+    """
     few = windows[: max(2, len(windows) // 20)]
     check(loaded, sorted(few, key=lambda w: w.doc_id))
     costs: dict[str, Cost] = {}
+    peak = 0.0
     for _ in range(rounds):
+        peak = max(peak, product_flops(loaded.model.device))
         for name, way in WAYS.items():
             cost = run(way, loaded, few if name in SLOW else windows)
             costs[name] = best(costs[name], cost) if name in costs else cost
-    return costs
+    return costs, flops_of_a_token(loaded) * costs["rbpx"].n / costs["rbpx"].wall_s / peak
 
 
-def line(model: str, text: str, costs: dict[str, Cost]) -> str:
+def line(model: str, text: str, costs: dict[str, Cost], share: float) -> str:
     """A row of the table."""
     rate = {name: cost.n / cost.wall_s for name, cost in costs.items()}
     cells = [f"{rate[name]:,.0f}" for name in WAYS]
@@ -236,14 +259,14 @@ def line(model: str, text: str, costs: dict[str, Cost]) -> str:
         f"{rate['floor'] / rate['rbpx']:.2f}",
         *(f"{rate['rbpx'] / rate[name]:.1f}" for name in ("(c)", "(b)", "(a)")),
     ]
-    cells += [f"{costs[name].peak_mib:,.0f}" for name in ("floor", "rbpx", "(c)", "(a)")]
+    cells += [f"{costs[name].peak_mib:,.0f}" for name in ("floor", "rbpx", "(c)", "(a)")] + [f"{share:.2f}"]
     return f"| {model} | {text} | " + " | ".join(cells) + " |"
 
 
 def limits(loaded: LoadedModel, peak_tflops: float, peak_gb_s: float) -> str:
     """Tokens a second that a device's arithmetic, and its memory, would allow."""
     head = loaded.model.get_output_embeddings().weight
-    flops = 2 * (loaded.non_embedding_params + head.numel())
+    flops = flops_of_a_token(loaded)
     read_bytes = (loaded.non_embedding_params + head.numel()) * head.element_size() / PER_BATCH
     return f"{peak_tflops * 1e12 / flops:,.0f} by arithmetic, {peak_gb_s * 1e9 / read_bytes:,.0f} by memory"
 
@@ -267,8 +290,9 @@ def main() -> None:
         f"{torch.get_num_threads()} threads, {options.device}, {options.dtype}, torch {torch.__version__}\n", flush=True
     )
     print("| model | text | " + " | ".join(f"{name}, tokens/s" for name in WAYS) + " | rbpx / floor, time |", end="")
-    print(" rbpx / (c) | rbpx / (b) | rbpx / (a) | floor, MiB | rbpx, MiB | (c), MiB | (a), MiB |")
-    print("|---" * (len(WAYS) + 10) + "|", flush=True)
+    print(" rbpx / (c) | rbpx / (b) | rbpx / (a) | floor, MiB | rbpx, MiB | (c), MiB | (a), MiB |", end="")
+    print(" share of the product peak |")
+    print("|---" * (len(WAYS) + 11) + "|", flush=True)
     with tempfile.TemporaryDirectory() as place:
         for model in options.models:
             if model in SHAPES:
@@ -284,7 +308,7 @@ def main() -> None:
             for text in options.texts:
                 texts = published(TEXTS[text], options.data / FILES[TEXTS[text]][0])
                 windows = windows_of(loaded, texts, int(n_tokens * options.share))
-                print(line(model, text, compare(loaded, windows, options.rounds)), flush=True)
+                print(line(model, text, *compare(loaded, windows, options.rounds)), flush=True)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import torch
 from rbpx.config.options import Quantise
 from rbpx.config.placement import Split
 from rbpx.errors import MeasureError, RbpxError, UnexpectedError, first_line
+from rbpx.models.activations import in_one_pass
 from rbpx.models.context import context_of
 from rbpx.models.devices import devices_of, is_out_of_memory
 from rbpx.models.folder import hash_model
@@ -127,6 +128,7 @@ def _load(
     group = split if isinstance(split, TensorGroup) else None
     load_here = partial(load_weights, folder, name, getattr(torch, dtype), device, pickled, split)
     model = load_here() if group is None else group.together(load_here)
+    in_one_pass(model)
     counts = (
         non_embedding_params(model),
         total_params(model),

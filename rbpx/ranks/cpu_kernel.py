@@ -1,7 +1,7 @@
 """Kernel of the CPU path: one pass over a tile of logits updates the counts, sums and target logits of its rows.
 
 numba compiles the loops when they first run and caches them beside this file (or in NUMBA_CACHE_DIR), so no compiler
-is needed. A tile is read twice while it lies in a core's cache: for its largest value, then for everything else.
+is needed. A row of a tile is read while it lies in a core's cache: for its counts, then for its exponentials.
 
 Shapes: n positions, v entries of the vocabulary in a tile.
 """
@@ -35,48 +35,61 @@ _float: Any = intrinsic(_float_of)
 
 _ABSOLUTE = i32(0x7FFFFFFF)  # all bits of a float32 but its sign
 INFINITE = i32(0x7F800000)  # bits of +inf; those of every NaN without its sign are larger
+_SPREAD = f32(60.0)  # logits may exceed what their exponentials are taken about by so much: e^60 a tile is no overflow
 
 
 @njit(inline="always")
-def exp_of_negative(x: Any) -> Any:
-    """exp(x) for x <= 0 within 2 units in the last place: 2^k by its exponent bits, the rest by a polynomial.
+def exponential(x: Any) -> Any:
+    """exp(x) within a unit in the last place: 2^k by its exponent bits, the rest by a polynomial.
 
-    Coefficients: S. L. Moshier, Cephes Mathematical Library, expf. Below -87 it stays at exp(-87) = 1.6e-38.
+    Coefficients: S. L. Moshier, Cephes Mathematical Library, expf. Below -87 it stays at exp(-87) = 1.6e-38, above 88
+    at exp(88) = 1.7e38.
     """
-    x = max(x, f32(-87.0))
-    k = np.floor(x * f32(1.44269504) + f32(0.5))
+    x = min(max(x, f32(-87.0)), f32(88.0))
+    k = np.rint(x * f32(1.44269504))
     r = x - k * f32(0.693359375) + k * f32(2.12194440e-4)
     p = f32(1.9875691500e-4) * r + f32(1.3981999507e-3)
     p = p * r + f32(8.3334519073e-3)
     p = p * r + f32(4.1665795894e-2)
     p = p * r + f32(1.6666665459e-1)
     p = p * r + f32(5.0000001201e-1)
-    p = p * r * r + r + f32(1.0)
-    return p * _float((i32(k) + i32(127)) << i32(23))
+    p = p * r + f32(1.0)
+    p = p * r + f32(1.0)
+    return _float(_bits(p) + (i32(k) << i32(23)))
 
 
-# The flags let sums be split over a vector's lanes. The first loop may assume that nothing is NaN, since beside it
-# compares the bits of what it reads as whole numbers; the second never sees one.
-@njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "contract"})
+# A compiler does not split the largest of floats over a vector's lanes, whose NaN would follow no order, but that of
+# whole numbers. And of what a row is read for, it makes wide vectors of one thing at a time.
+@njit(nogil=True, cache=True)
 def largest(z_v: Any) -> Any:
     """The largest value, and the bits of the largest absolute one, where NaN and infinities exceed all numbers."""
-    top, bits = z_v[0], i32(0)
+    top, absolute = -_ABSOLUTE, i32(0)
     for v in range(z_v.shape[0]):
-        top = max(top, z_v[v])
-        bits = max(bits, i32(_bits(z_v[v]) & _ABSOLUTE))
-    return top, bits
+        bits = _bits(z_v[v])
+        top = max(top, i32(bits ^ ((bits >> i32(31)) & _ABSOLUTE)))  # ordered as the floats are
+        absolute = max(absolute, i32(bits & _ABSOLUTE))
+    return _float(i32(top ^ ((top >> i32(31)) & _ABSOLUTE))), absolute
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "nsz", "contract"})
-def _counts(z_v: Any, low: Any, high: Any, top: Any) -> Any:
-    """How many are at least `low`, how many exceed `high`, and the sum of exp(z - top)."""
-    least, above, total = i32(0), i32(0), f32(0.0)
+@njit(nogil=True, cache=True)
+def _counts(z_v: Any, low: Any, high: Any) -> Any:
+    """How many are at least `low`, how many exceed `high`, and the bits of the largest absolute value."""
+    least, above, absolute = i32(0), i32(0), i32(0)
     for v in range(z_v.shape[0]):
         z = z_v[v]
         least += i32(z >= low)
         above += i32(z > high)
-        total += exp_of_negative(z - top)
-    return least, above, total
+        absolute = max(absolute, i32(_bits(z) & _ABSOLUTE))
+    return least, above, absolute
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "nsz", "contract"})
+def _sum_of_exponentials(z_v: Any, top: Any) -> Any:
+    """The sum of exp(z - top), in any order."""
+    total = f32(0.0)
+    for v in range(z_v.shape[0]):
+        total += exponential(z_v[v] - top)
+    return total
 
 
 @njit(nogil=True, cache=True)
@@ -96,24 +109,25 @@ def add_tile(
         near_nK: float32 [n, K], the first K logits within the bounds, the target's own among them.
         n_near_n: int64 [n], number of logits within the bounds.
         own_n: float32 [n], the target's logit, once its tile has been added.
-        top_n: float32 [n], the largest logit so far; -inf before the first tile.
+        top_n: float32 [n], a logit that none so far exceeds by more than `_SPREAD`; -inf before the first tile.
         sum_n: float64 [n], sum of exp(z - top).
         finite_n: bool [n], false once a NaN or infinity was met; such a row is not counted any further.
     """
     width = tile_nv.shape[1]
     for i in range(tile_nv.shape[0]):
         z_v = tile_nv[i]
-        top, bits = largest(z_v)
-        if bits >= INFINITE:
+        least, above, absolute = _counts(z_v, low_n[i], high_n[i])
+        if absolute >= INFINITE:
             finite_n[i] = False
         if not finite_n[i]:
             continue
-        if top > top_n[i]:
-            sum_n[i] *= np.exp(np.float64(top_n[i]) - np.float64(top))
-            top_n[i] = top
-        least, above, total = _counts(z_v, low_n[i], high_n[i], top_n[i])
+        if _float(absolute) > top_n[i] + _SPREAD:
+            top, _ = largest(z_v)
+            if top > top_n[i]:
+                sum_n[i] *= np.exp(np.float64(top_n[i]) - np.float64(top))
+                top_n[i] = top
         above_n[i] += above
-        sum_n[i] += total
+        sum_n[i] += _sum_of_exponentials(z_v, top_n[i])
         if least > above:
             for v in range(width):
                 if low_n[i] <= z_v[v] <= high_n[i]:

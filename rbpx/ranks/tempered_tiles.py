@@ -14,7 +14,7 @@ import torch
 from numba import njit
 from torch import Tensor
 
-from rbpx.ranks.cpu_kernel import INFINITE, exp_of_negative, largest
+from rbpx.ranks.cpu_kernel import INFINITE, exponential, largest
 from rbpx.ranks.product import Map
 from rbpx.ranks.tempered import BETAS, STEP, Floats, losses_of
 from rbpx.ranks.tiles import add_tiles
@@ -29,7 +29,7 @@ def _exponentials(z_v: Any, top: Any, below_v: Any, step_v: Any, power_v: Any, s
     for v in range(z_v.shape[0]):
         x = z_v[v] - top
         below_v[v] = x
-        step_v[v] = exp_of_negative(x * step)
+        step_v[v] = exponential(x * step)
         power_v[v] = f32(1.0)
 
 

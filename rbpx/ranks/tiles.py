@@ -21,11 +21,12 @@ import torch
 from torch import Tensor
 
 from rbpx.ranks.cpu_kernel import TileCounter
+from rbpx.ranks.cpu_product import ROWS, best_dtype, tile_product, whole_blocks
 from rbpx.ranks.definition import NonFiniteLogits, TokenRanks, rank_hidden
 from rbpx.ranks.product import Map, linear_float32
 
-_TILE_ENTRIES = 1024  # of the vocabulary; with `_SLAB_ROWS` positions a tile has 2 MiB, the size of a core's cache
-_SLAB_ROWS = 512  # positions at most that a thread ranks at a time
+_TILE_ENTRIES = 1024  # of the vocabulary; with `_SLAB_ROWS` positions a tile has a MiB, the size of a core's cache
+_SLAB_ROWS = 252  # positions at most that a thread ranks at a time
 _FEWEST_ROWS = 64  # a slab with fewer does not pay for a thread of its own
 _ALL_TILES_BYTES = 32 << 20  # of all threads together
 _ROUNDING = 2.0**-20  # of the sum of |h w|: many times what the order of float32 additions can move a product
@@ -51,7 +52,7 @@ def rank_tiles(
         raise ValueError(f"{len(hidden_ND)} hidden states for {len(targets_N)} targets")
     if len(hidden_ND) == 0:
         return rank_hidden(hidden_ND, targets_N, lambda h_nD: h_nD.new_empty(0, len(weight_VD)), len(weight_VD))
-    hidden_ND, targets_N = hidden_ND.to("cpu", torch.float32), targets_N.to("cpu", torch.int64)
+    hidden_ND, targets_N = hidden_ND.to("cpu"), targets_N.to("cpu", torch.int64)
 
     def begin(hidden_nD: Tensor, targets_n: Tensor) -> TileCounter:
         low_n, high_n = _bounds(hidden_nD, targets_n, weight_VD, bias_V, finish)
@@ -108,34 +109,39 @@ def add_tiles(
         What `begin` returned for each slab, in the order of the positions.
     """
     n_threads = torch.get_num_threads()
-    n_rows = min(_SLAB_ROWS, max(1, _ALL_TILES_BYTES // (4 * _TILE_ENTRIES * n_threads)))
-    n_rows = min(n_rows, max(_FEWEST_ROWS, -(-len(targets_N) // n_threads)))
-    slabs = (torch.split(hidden_ND, n_rows), torch.split(targets_N, n_rows))
-    add = partial(_add_slab, weight_VD, bias_V, finish, begin)
-    if len(slabs[0]) == 1:
-        return [add(hidden_ND, targets_N)]
+    n_most = min(_SLAB_ROWS, max(1, _ALL_TILES_BYTES // (4 * _TILE_ENTRIES * n_threads)))
+    n_each = max(_FEWEST_ROWS, -(-len(targets_N) // n_threads))
+    n_rows = -(-n_each // -(-n_each // n_most))  # slabs of a thread are of one size
+    n_rows += -n_rows % ROWS
+    hidden_ND = hidden_ND.to(best_dtype(hidden_ND, weight_VD))
+    slabs = list(zip(torch.split(hidden_ND, n_rows), torch.split(targets_N, n_rows), strict=True))
+    n_slabs = -(-len(slabs) // n_threads)
+    shares = [slabs[first : first + n_slabs] for first in range(0, len(slabs), n_slabs)]
+    add = partial(_add_slabs, weight_VD, bias_V, finish, begin)
+    if len(shares) == 1:
+        return add(slabs)
     with ThreadPoolExecutor(n_threads, initializer=lambda: torch.set_num_threads(1)) as threads:
-        return list(threads.map(add, *slabs))
+        return [counter for counters in threads.map(add, shares) for counter in counters]
 
 
-def _add_slab(
+def _add_slabs(
     weight_VD: Tensor,
     bias_V: Tensor | None,
     finish: Map | None,
     begin: Callable[[Tensor, Tensor], Counter],
-    hidden_nD: Tensor,
-    targets_n: Tensor,
-) -> Counter:
+    slabs: list[tuple[Tensor, Tensor]],
+) -> list[Counter]:
     with torch.inference_mode():  # each thread has a mode of its own
-        counter = begin(hidden_nD, targets_n)
-        buffer = torch.empty(len(hidden_nD) * _TILE_ENTRIES)
+        counters = [begin(hidden_nD.float(), targets_n) for hidden_nD, targets_n in slabs]
+        states = [whole_blocks(hidden_nD.contiguous()) for hidden_nD, _ in slabs]
+        buffer = torch.empty(len(states[0]) * _TILE_ENTRIES)
         for start in range(0, len(weight_VD), _TILE_ENTRIES):
-            weight_vD = weight_VD[start : start + _TILE_ENTRIES]
             bias_v = None if bias_V is None else bias_V[start : start + _TILE_ENTRIES]
-            tile_nv = buffer[: len(hidden_nD) * len(weight_vD)].view(len(hidden_nD), len(weight_vD))
-            linear_float32(hidden_nD, weight_vD, bias_v, tile_nv)
-            counter.add((tile_nv if finish is None else finish(tile_nv)).numpy(), start)
-        return counter
+            logits = tile_product(weight_VD[start : start + _TILE_ENTRIES], bias_v, slabs[0][0].dtype)
+            for (_, targets_n), states_nD, counter in zip(slabs, states, counters, strict=True):
+                tile_nv = logits(states_nD, buffer)[: len(targets_n)]
+                counter.add((tile_nv if finish is None else finish(tile_nv)).numpy(), start)
+        return counters
 
 
 def _bounds(

@@ -36,6 +36,7 @@ ROOMS = {
     "ranks/definition": _RANKS,
     "ranks/tiles": _RANKS,
     "ranks/cpu_kernel": _RANKS,
+    "ranks/cpu_product": _RANKS,
     "ranks/product": _RANKS,
     "ranks/tempered": ["tests/ranks/test_tempered.py"],
     "ranks/tempered_tiles": ["tests/ranks/test_tempered.py"],
@@ -75,7 +76,7 @@ EQUIVALENT = {
     ("ranks/definition", "_GPU_BYTES = 257 << 20"): _SIZE,
     (
         "ranks/tiles",
-        "n_rows = min(_SLAB_ROWS, max(2, _ALL_TILES_BYTES // (4 * _TILE_ENTRIES * n_threads)))",
+        "n_most = min(_SLAB_ROWS, max(2, _ALL_TILES_BYTES // (4 * _TILE_ENTRIES * n_threads)))",
     ): _SIZE,
     ("ranks/cpu_kernel", "NEAR_KEPT = 257"): _SIZE,
     ("files/sealed", "indent = 2 if in_lines else None"): _LAYOUT,

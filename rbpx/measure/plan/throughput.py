@@ -8,10 +8,12 @@ from functools import cache
 
 import torch
 
+from rbpx.models.activations import in_one_pass
 from rbpx.models.architecture import architecture_of
 from rbpx.models.costs import flops, tokens_read
 from rbpx.models.devices import require_cuda
 from rbpx.models.head import head_input, open_head
+from rbpx.models.onednn import LinearByOneDNN
 
 CALIBRATED = "calibrate=true"  # source of a throughput that was measured for this plan
 _SECONDS = 1.0  # long enough for a few passes on a slow machine, short enough to wait for
@@ -61,6 +63,7 @@ def calibrate(device: str, dtype: str) -> Throughput:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype)).to(device).eval()
+    in_one_pass(model)
     architecture, head = architecture_of(model), open_head(model)
     ids_BT = torch.zeros((_WINDOWS, _WINDOW), dtype=torch.int64, device=device)
     assert architecture is not None, "GPT-2's configuration gives its architecture"
@@ -68,7 +71,7 @@ def calibrate(device: str, dtype: str) -> Throughput:
     passes = -1  # the first one warms up
     began = time.monotonic()
     while passes < 1 or time.monotonic() - began < _SECONDS:
-        with torch.inference_mode():
+        with torch.inference_mode(), LinearByOneDNN():
             states_BTD = head_input(model, ids_BT)
             head.rank(states_BTD.flatten(0, 1), targets_N)
         passes += 1
