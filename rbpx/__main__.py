@@ -4,7 +4,7 @@ import os
 import sys
 
 from rbpx.cli.argv import parse
-from rbpx.cli.without_pandas import hide_pandas
+from rbpx.cli.lean_imports import import_lean
 from rbpx.display.visible import visible_line
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.version import __version__
@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
 
 def cli() -> None:
     """The console script."""
-    hide_pandas()
+    import_lean()
     status = main(sys.argv[1:])
     bounded = sys.modules.get("rbpx.store.bounded")
     if bounded is not None and bounded.was_stopped():

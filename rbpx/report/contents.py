@@ -21,7 +21,7 @@ from rbpx.groups.points import evidence_kept
 from rbpx.groups.selection import Group
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
 from rbpx.store.index import refresh_index
-from rbpx.store.queries import connect
+from rbpx.store.queries import connect, connections_kept
 from rbpx.store.remote import open_store
 from rbpx.store.store import Record, now
 from rbpx.version import __version__
@@ -129,7 +129,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     n_failed = sum(1 for _ in store.records("failures"))
     if not any(store.records("cells")) and not store.import_files():
         return _report(request.store, narrowed, n_failed, [], [], (), {})
-    with evidence_kept(), document_ranks_kept():
+    with evidence_kept(), document_ranks_kept(), connections_kept():
         answers, reasons = _find_all(grids)
     refresh_index(store, required=False)
     with connect(store) as connection:

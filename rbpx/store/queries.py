@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,40 @@ def connect(store: Store, with_fits: bool = True, limits: SqlLimits = _LIMITS) -
         with_fits: whether to include `fits`, `rank_fits` and `failures`.
         limits: of the memory and the temporary files of all questions that it is asked.
     """
+    kept, key = _KEPT.get(), (store.root, with_fits, limits)
+    if kept is None:
+        with _connected(store, with_fits, limits) as connection:
+            yield connection
+        return
+    if key not in kept.by_store:
+        kept.by_store[key] = kept.enter_context(_connected(store, with_fits, limits))
+    yield kept.by_store[key]
+
+
+class _Kept(ExitStack):
+    """Connections that are closed together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_store: dict[tuple[Path, bool, SqlLimits], duckdb.DuckDBPyConnection] = {}
+
+
+_KEPT: ContextVar[_Kept | None] = ContextVar("kept connections", default=None)
+
+
+@contextmanager
+def connections_kept() -> Iterator[None]:
+    """Use one connection for all that is asked of a store alike within the context; it sees the store as it is now."""
+    with _Kept() as kept:
+        token = _KEPT.set(kept)
+        try:
+            yield
+        finally:
+            _KEPT.reset(token)
+
+
+@contextmanager
+def _connected(store: Store, with_fits: bool, limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnection]:
     connection = duckdb.connect(":memory:")
     spill = limit(connection, limits)
     try:
