@@ -14,7 +14,7 @@ def exp_or_none(exponent: float | None) -> float | None:
 
 
 def ln_sum_exp(exponent: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-    """ln sum exp(exponent) along an axis, which is kept with the length 1; -inf for a sum of nothing but zeros.
+    """Ln sum exp(exponent) along an axis, which is kept with the length 1; -inf for a sum of nothing but zeros.
 
     SciPy's takes fifty times as long for a few hundred numbers, and is asked thousands of times.
     """

@@ -20,6 +20,7 @@ from rbpx.display.numbers import number
 from rbpx.display.spread import spread
 from rbpx.groups.question import spelled
 from rbpx.laws.distribution import ln_shares
+from rbpx.laws.exponential import ln_sum_exp
 from rbpx.store.queries import ask
 
 __all__ = ["FORMS", "figures"]
