@@ -1,5 +1,6 @@
 """`python -m rbpx`: from the words of a command line to an exit status."""
 
+import atexit
 import os
 import sys
 
@@ -62,13 +63,27 @@ def main(argv: list[str]) -> int:
 def cli() -> None:
     """The console script."""
     import_lean()
-    status = main(sys.argv[1:])
+    statuses: list[int] = []
+    atexit.register(_end, statuses)  # the first to be registered is the last to be called
+    statuses.append(main(sys.argv[1:]))
     bounded = sys.modules.get("rbpx.store.bounded")
     if bounded is not None and bounded.was_stopped():
+        _end(statuses)
+    sys.exit(statuses[0])
+
+
+def _end(statuses: list[int]) -> None:
+    """End the process at once: to take its objects apart takes Python a tenth of a second, and with torch a second.
+
+    Whatever is to be done at the end has been done; without a status, or where output has nowhere to go, Python ends it.
+    """
+    try:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(status)
-    sys.exit(status)
+    except OSError:
+        return
+    if statuses:
+        os._exit(statuses[0])
 
 
 if __name__ == "__main__":
