@@ -75,7 +75,7 @@ def cli() -> None:
 def _end(statuses: list[int]) -> None:
     """End the process at once: to take its objects apart takes Python a tenth of a second, and with torch a second.
 
-    Whatever is to be done at the end has been done; without a status, or where output has nowhere to go, Python ends it.
+    All that is to be done at the end has been done. Without a status, or where output cannot go, Python ends it.
     """
     try:
         sys.stdout.flush()
