@@ -119,8 +119,14 @@ def _whole(
             _approximate(paper),
         )
     if "terms" in names:
-        both = decompose(tokens_R, logprob_R), resample_terms(doc, column, tokens, logprob, weights_BD)
-        parts["terms"] = Part(*({name: np.asarray(getattr(terms, name)) for name in _TERMS} for terms in both))
+        measured, resampled = (
+            {name: np.asarray(getattr(terms, name)) for name in _TERMS}
+            for terms in (
+                decompose(tokens_R, logprob_R),
+                resample_terms(doc, column, tokens, logprob, weights_BD),
+            )
+        )
+        parts["terms"] = Part(measured, resampled)
     more = {law: definition for law in names if (definition := quantity(law)) is not None}
     if more:
         measured = _values(more, Counts(rank_R, tokens_R[None], logprob_R[None], vocab_size))

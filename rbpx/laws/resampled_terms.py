@@ -97,8 +97,8 @@ def _shared_ranks(
     sums_B2 = np.zeros((len(weights_BD), 2))
     for begin in range(0, len(weights_BD), _RESAMPLES):
         weights_Db = np.ascontiguousarray(weights_BD[begin : begin + _RESAMPLES].T)
-        for n_rD, logprob_rD in blocks:
-            sums_B2[begin : begin + _RESAMPLES] += _sums(n_rD @ weights_Db, logprob_rD @ weights_Db)
+        for block_2rD in blocks:
+            sums_B2[begin : begin + _RESAMPLES] += _sums(*(np.asarray(each_rD @ weights_Db) for each_rD in block_2rD))
     return sums_B2
 
 
