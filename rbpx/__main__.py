@@ -1,10 +1,11 @@
 """`python -m rbpx`: from the words of a command line to an exit status."""
 
+import atexit
 import os
 import sys
 
 from rbpx.cli.argv import parse
-from rbpx.cli.without_pandas import hide_pandas
+from rbpx.cli.lean_imports import import_lean
 from rbpx.display.visible import visible_line
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.version import __version__
@@ -61,14 +62,28 @@ def main(argv: list[str]) -> int:
 
 def cli() -> None:
     """The console script."""
-    hide_pandas()
-    status = main(sys.argv[1:])
+    import_lean()
+    statuses: list[int] = []
+    atexit.register(_end, statuses)  # the first to be registered is the last to be called
+    statuses.append(main(sys.argv[1:]))
     bounded = sys.modules.get("rbpx.store.bounded")
     if bounded is not None and bounded.was_stopped():
+        _end(statuses)
+    sys.exit(statuses[0])
+
+
+def _end(statuses: list[int]) -> None:
+    """End the process at once: to take its objects apart takes Python a tenth of a second, and with torch a second.
+
+    All that is to be done at the end has been done. Without a status, or where output cannot go, Python ends it.
+    """
+    try:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(status)
-    sys.exit(status)
+    except OSError:
+        return
+    if statuses:
+        os._exit(statuses[0])
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ Curves = dict[str, Floats]
 _BLOCK_BYTES = 8 * 2**20
 _LOGNORMAL = ("lognormal_rbp1", "lognormal_cross_entropy")
 _TERMS = ("error_entropy", "self_alignment", "confidence")
+_PARTS = {"lognormal": _LOGNORMAL, "terms": _TERMS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +53,24 @@ class Evidence:
     approximated: tuple[float, float] | None
 
 
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some of the curves of a run, as in `Evidence`, that do not depend on k."""
+
+    measured: Curves
+    resampled: Curves
+    paper: RankFit | None = None
+    full: RankFit | None = None
+    approximated: tuple[float, float] | None = None
+
+
 def weigh(
-    counts: pa.Table, weights_BD: npt.NDArray[Any], k_grid: Sequence[int], vocab_size: int, laws: Collection[str]
+    counts: pa.Table,
+    weights_BD: npt.NDArray[Any],
+    k_grid: Sequence[int],
+    vocab_size: int,
+    laws: Collection[str],
+    kept: dict[str, Part] | None = None,
 ) -> Evidence:
     """Turn the rank counts of each document (query `document_ranks`) into the curves of a run and of its resamples.
 
@@ -63,36 +80,60 @@ def weigh(
         k_grid: the k of RBP.
         vocab_size: V, where the rank models end.
         laws: those that need more than RBP and cross-entropy are computed if they are named here.
+        kept: what was computed of the same counts and weights before; what is computed now is added.
     """
     doc, rank, tokens, logprob = (counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))
     weights_BD = weights_BD.astype(np.float64, copy=False)
-    measured, resampled = _shares(doc, rank, tokens, logprob, weights_BD, k_grid)
-    if not {*_LOGNORMAL, *_TERMS} & set(laws):
-        return Evidence(measured, resampled, None, None, None)
+    parts = [Part(*_shares(doc, rank, tokens, logprob, weights_BD, k_grid))]
+    kept = {} if kept is None else kept
+    needed = [name for name, of in _PARTS.items() if set(of) & set(laws)]
+    needed += [law for law in laws if quantity(law) is not None]
+    missing = [name for name in needed if name not in kept]
+    if missing:
+        kept |= _whole(doc, rank, tokens.astype(np.float64), logprob, weights_BD, vocab_size, missing)
+    parts += [kept[name] for name in needed]
+    model = next((each for each in parts if each.paper is not None), parts[0])
+    measured, resampled = (
+        {k: v for each in parts for k, v in getattr(each, of).items()} for of in ("measured", "resampled")
+    )
+    return Evidence(measured, resampled, model.paper, model.full, model.approximated)
+
+
+def _whole(
+    doc: Any, rank: Any, tokens: Floats, logprob: Any, weights_BD: Floats, vocab_size: int, names: Sequence[str]
+) -> dict[str, Part]:
+    """The parts that need all ranks, whatever the k: those of `_PARTS`, and each quantity with a module of its own."""
     rank_R, column = _distinct(rank)
-    tokens, shape = tokens.astype(np.float64), (weights_BD.shape[1], len(rank_R))
+    shape = (weights_BD.shape[1], len(rank_R))
     tokens_R, logprob_R = (np.bincount(column, each).astype(np.float64) for each in (tokens, logprob))
-    paper = full = approximated = None
-    if set(_LOGNORMAL) & set(laws):
+    parts = {}
+    if "lognormal" in names:
         paper, full = fit_paper(rank_R, tokens_R), fit_distribution("lognormal_full", rank_R, tokens_R, vocab_size)
-        approximated = _approximate(paper)
         theta = _derive(_parameter(paper, "beta"), _parameter(paper, "gamma"), vocab_size)
-        measured |= {name: curve[0] for name, curve in zip(_LOGNORMAL, theta, strict=True)}
         theta_B = _resampled_theta(paper, rank_R, csr_array((tokens, (doc, column)), shape), weights_BD)
-        resampled |= dict(zip(_LOGNORMAL, _derive(*theta_B, vocab_size), strict=True))
-    if set(_TERMS) & set(laws):
-        for curves, terms in (
-            (measured, decompose(tokens_R, logprob_R)),
-            (resampled, resample_terms(doc, column, tokens, logprob, weights_BD)),
-        ):
-            curves |= {name: np.asarray(getattr(terms, name)) for name in _TERMS}
-    more = {law: definition for law in laws if (definition := quantity(law)) is not None}
+        parts["lognormal"] = Part(
+            {name: curve[0] for name, curve in zip(_LOGNORMAL, theta, strict=True)},
+            dict(zip(_LOGNORMAL, _derive(*theta_B, vocab_size), strict=True)),
+            paper,
+            full,
+            _approximate(paper),
+        )
+    if "terms" in names:
+        measured, resampled = (
+            {name: np.asarray(getattr(terms, name)) for name in _TERMS}
+            for terms in (
+                decompose(tokens_R, logprob_R),
+                resample_terms(doc, column, tokens, logprob, weights_BD),
+            )
+        )
+        parts["terms"] = Part(measured, resampled)
+    more = {law: definition for law in names if (definition := quantity(law)) is not None}
     if more:
-        values = _values(more, Counts(rank_R, tokens_R[None], logprob_R[None], vocab_size))
-        measured |= {law: value_B[0] for law, value_B in values.items()}
+        measured = _values(more, Counts(rank_R, tokens_R[None], logprob_R[None], vocab_size))
         tokens_DR, logprob_DR = (csr_array((each, (doc, column)), shape) for each in (tokens, logprob))
-        resampled |= _resampled_values(more, rank_R, tokens_DR, logprob_DR, weights_BD, vocab_size)
-    return Evidence(measured, resampled, paper, full, approximated)
+        resampled = _resampled_values(more, rank_R, tokens_DR, logprob_DR, weights_BD, vocab_size)
+        parts |= {law: Part({law: measured[law][0]}, {law: resampled[law]}) for law in more}
+    return parts
 
 
 def _distinct(rank: Any) -> tuple[Floats, npt.NDArray[np.intp]]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from rbpx.config.request import Request
 from rbpx.groups.document_ranks import document_ranks
-from rbpx.groups.evidence import Evidence, weigh
+from rbpx.groups.evidence import Evidence, Part, weigh
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.names import IMPORTED, LAWS
@@ -62,40 +62,29 @@ def weigh_group(
     """The evidence of each run, their documents resampled, the same ones for every size; none for imported runs."""
     if not group.is_measured:
         return []
-    cache = _EVIDENCE.get({})  # outside of `evidence_kept` an empty one that is discarded
-    key = (*group.run_ids, group.ties, *k_grid, frozenset(laws), request.resamples, request.seed)
-    if key not in cache:
-        weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
-        cache[key] = _weigh_runs(connection, group, weights_BD, k_grid, laws)
-    return cache[key]
-
-
-_EVIDENCE: ContextVar[dict[tuple[Any, ...], list[Evidence]]] = ContextVar("evidence")
-
-
-@contextmanager
-def evidence_kept() -> Iterator[None]:
-    """Share the evidence of runs among all analyses within the context that need the same of it."""
-    token = _EVIDENCE.set({})
-    try:
-        yield
-    finally:
-        _EVIDENCE.reset(token)
-
-
-def _weigh_runs(
-    connection: duckdb.DuckDBPyConnection,
-    group: Group,
-    weights_BD: Floats,
-    k_grid: Sequence[int],
-    laws: Collection[str],
-) -> list[Evidence]:
+    weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
+    kept = _KEPT.get({})  # outside of `evidence_kept` an empty one that is discarded
     pending = []
     with side_by_side() as pool:
         for run in group.runs:
             counts = document_ranks(connection, run.run_id, group.ties)
-            pending.append(pool.submit(weigh, counts, weights_BD, k_grid, run.vocab_size or 0, laws))
+            key = (run.run_id, group.ties, group.n_documents, request.resamples, request.seed)
+            of_run = kept.setdefault(key, {})
+            pending.append(pool.submit(weigh, counts, weights_BD, k_grid, run.vocab_size or 0, laws, of_run))
         return [each.result() for each in pending]
+
+
+_KEPT: ContextVar[dict[tuple[Any, ...], dict[str, Part]]] = ContextVar("kept parts of evidence")
+
+
+@contextmanager
+def evidence_kept() -> Iterator[None]:
+    """Share what takes all ranks of a run among all analyses within the context, whatever k they ask for."""
+    token = _KEPT.set({})
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
 
 
 def side_by_side() -> ThreadPoolExecutor:

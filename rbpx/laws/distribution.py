@@ -6,6 +6,7 @@ V the vocabulary, D documents, X the ranks, or nodes among them, that sums are e
 Source: the lognormal is the conjecture of the RBP paper (arXiv 2510.20387, eq. 9); the others are its rivals.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +19,7 @@ from rbpx.laws.rank_fit import Params, RankFit, checked_counts, scored, without_
 from rbpx.laws.rank_sums import rank_nodes
 from rbpx.status import Status
 
-__all__ = ["DISTRIBUTIONS", "fit_distribution", "ln_shares", "parameter_influence"]
+__all__ = ["DISTRIBUTIONS", "fit_distribution", "fit_distributions", "ln_shares", "parameter_influence"]
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +30,13 @@ _STEP: Final = 1e-5  # of a parameter, to difference the exact gradient
 
 
 def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) -> RankFit:
-    """Maximum likelihood of one family over all ranks 1..V.
+    """As `fit_distributions`, of one family."""
+    (fit,) = fit_distributions([name], rank, n_tokens, V)
+    return fit
+
+
+def fit_distributions(names: Sequence[str], rank: ArrayLike, n_tokens: ArrayLike, V: int) -> list[RankFit]:
+    """Maximum likelihood of families over all ranks 1..V, each by itself.
 
     Maximises sum_x n_x ln p_x, p_x = w_x / sum_{y<=V} w_y, by Newton's method from each of the family's starts. The
     search sums over the nodes of `rank_sums`, or over all ranks where these do not give its likelihood to rounding. The
@@ -37,34 +44,39 @@ def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) ->
     concave, so their maximum is the only one) and differenced for the others.
 
     Args:
-        name: of `DISTRIBUTIONS`.
+        names: of `DISTRIBUTIONS`.
         rank: ranks, shape [R], whole numbers in 1..V in any order.
         n_tokens: number of tokens of each rank, shape [R].
         V: width of the vocabulary of this model.
 
     Returns:
-        The fit. If the best parameter lies beyond the edge of its family, it is put there and the others are fitted
+        Fits. If the best parameter lies beyond the edge of its family, it is put there and the others are fitted
         again: power_law_limit for gamma <= 0, where no lognormal fits, at_limit for a rate <= 0 or a q >= 1; the free
         maximum is in params as ..._unconstrained. at_limit without numbers: the search left the family.
         not_converged: it found no maximum from any start. too_few_tokens: fewer different ranks than 3 or
         than parameters and one more. mid_ranks: a rank is a half.
 
     Raises:
-        ValueError: if the name is unknown, shapes disagree, a rank is below 1 or above V, or a count is negative.
+        ValueError: if a name is unknown, shapes disagree, a rank is below 1 or above V, or a count is negative.
     """
-    if name not in FAMILIES:
-        raise ValueError(f"{name} is not a known distribution; known: {', '.join(FAMILIES)}")
-    family = FAMILIES[name]
+    for name in names:
+        if name not in FAMILIES:
+            raise ValueError(f"{name} is not a known distribution; known: {', '.join(FAMILIES)}")
     rank_R, n_R = checked_counts(rank, n_tokens)
     if len(rank_R) and rank_R[-1] > V:
         raise ValueError(f"rank {rank_R[-1]:g} exceeds the vocabulary of {V}")
     given: Params = {"V": V}
     if np.any(rank_R != np.floor(rank_R)):
-        return without_numbers(name, Status.mid_ranks, _empty_params(family, V) | given)
+        return [without_numbers(name, Status.mid_ranks, _empty_params(FAMILIES[name], V) | given) for name in names]
     given["n_tokens"] = round(float(n_R.sum()))
-    if len(rank_R) < max(3, family.n_parameters + 1):
-        return without_numbers(name, Status.too_few_tokens, _empty_params(family, V) | given)
     every_V, few_Q = _every(rank_R, n_R, V), _few(rank_R, n_R, V)
+    return [_fit(name, len(rank_R), every_V, few_Q, given) for name in names]
+
+
+def _fit(name: str, n_ranks: int, every_V: "_Seen", few_Q: "_Seen", given: Params) -> RankFit:
+    family, V = FAMILIES[name], every_V.V
+    if n_ranks < max(3, family.n_parameters + 1):
+        return without_numbers(name, Status.too_few_tokens, _empty_params(family, V) | given)
     theta, status, free, ends = _search(family, few_Q)
     if not all(_agree(family, end, few_Q, every_V) for end in ends):
         theta, status, free, _ = _search(family, every_V)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
 from rbpx.laws.ascent import maximise
+from rbpx.laws.exponential import ln_sum_exp
 from rbpx.laws.rank_fit import Params, RankFit, checked_counts, scored, without_numbers
 from rbpx.laws.rank_sums import rank_nodes
 from rbpx.status import Status
@@ -81,11 +82,11 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     nodes = rank_nodes(int(rank_R[-1]))
     x_Q, n_Q = nodes.x_Q[1:], nodes.moved(rank_R, n_R)[1:]  # rank 1 is a node of its own
     theta, converged, status = _maximum(x_Q, n_Q)
-    loglik = float(n_R @ _per_rank(rank_R, theta)[0])
-    at_nodes = float(n_Q @ _per_rank(x_Q, theta)[0])
+    loglik = float(n_R @ _ln_per_rank(rank_R, theta))
+    at_nodes = float(n_Q @ _ln_per_rank(x_Q, theta))
     if not (converged and abs(at_nodes - loglik) <= 1e-12 * abs(loglik)):  # too steep for nodes
         theta, converged, status = _maximum(rank_R, n_R)
-        loglik = float(n_R @ _per_rank(rank_R, theta)[0])
+        loglik = float(n_R @ _ln_per_rank(rank_R, theta))
     if not converged:
         return without_numbers("lognormal_paper", Status.not_converged, _UNKNOWN | {"n_tokens": round(n)})
     # Both CDFs are compared at every observed rank and just below the next one, where a gap can be largest.
@@ -208,19 +209,27 @@ def _per_rank(rank_R: Floats, theta: Floats) -> tuple[Floats, Floats, Floats]:
     cell = _Moments(np.empty(len(rank_R)), np.empty((len(rank_R), 2)), np.empty((len(rank_R), 2, 2)))
     wide_R = rank_R < _NARROW
     for at_R, nodes in ((wide_R, _NODES), (~wide_R, _FEW_NODES)):
-        part = _cells(rank_R[at_R], theta, nodes)
+        part = _moments(*_cells(rank_R[at_R], theta, nodes))
         cell.ln_z[at_R], cell.mean_2[at_R], cell.cov_22[at_R] = part.ln_z, part.mean_2, part.cov_22
     tail = _tail(theta)
     # d/d theta of ln of the integral of exp(t - theta . (t, t^2)) is minus the mean of (t, t^2).
     return cell.ln_z - tail.ln_z, tail.mean_2 - cell.mean_2, cell.cov_22 - tail.cov_22
 
 
-def _cells(rank_R: Floats, theta: Floats, nodes: tuple[Floats, Floats]) -> _Moments:
-    """Moments over t from ln(x - 1/2) to ln(x + 1/2) of each rank."""
+def _ln_per_rank(rank_R: Floats, theta: Floats) -> Floats:
+    """Log of P(R = x | R >= 2) alone, as in `_per_rank`."""
+    ln_z_R, wide_R = np.empty(len(rank_R)), rank_R < _NARROW
+    for at_R, nodes in ((wide_R, _NODES), (~wide_R, _FEW_NODES)):
+        ln_z_R[at_R] = ln_sum_exp(_cells(rank_R[at_R], theta, nodes)[1], axis=-1)[:, 0]
+    return ln_z_R - _tail(theta).ln_z
+
+
+def _cells(rank_R: Floats, theta: Floats, nodes: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Where t from ln(x - 1/2) to ln(x + 1/2) of each rank is summed at, and the logarithms of the weights there."""
     lo_R1 = np.log(rank_R - 0.5)[:, None]
     half_R1 = np.log1p(1.0 / (rank_R - 0.5))[:, None] / 2
     t_RQ = lo_R1 + half_R1 * (1.0 + nodes[0])
-    return _moments(t_RQ, (1 - theta[0]) * t_RQ - theta[1] * t_RQ**2 + np.log(half_R1) + np.log(nodes[1]))
+    return t_RQ, (1 - theta[0]) * t_RQ - theta[1] * t_RQ**2 + np.log(half_R1) + np.log(nodes[1])
 
 
 def _tail(theta: Floats) -> _Moments:

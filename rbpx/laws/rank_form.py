@@ -16,8 +16,8 @@ from pkgutil import iter_modules
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
+from rbpx.laws.exponential import ln_sum_exp
 from rbpx.laws.family import FAMILIES, Family
 from rbpx.laws.rank_sums import RankNodes, rank_nodes
 
@@ -55,8 +55,7 @@ class Places:
 
     def normalised(self, ln_weight_Q: Floats) -> Floats:
         """Ln of shares that sum to 1 over the ranks, in the last axis."""
-        total = logsumexp(ln_weight_Q + self.ln_ranks_Q, axis=-1, keepdims=True)
-        return np.asarray(ln_weight_Q - total)
+        return np.asarray(ln_weight_Q - ln_sum_exp(ln_weight_Q + self.ln_ranks_Q, axis=-1))
 
 
 def places_of(V: int, k_grid: Sequence[int] = ()) -> Places:
@@ -95,7 +94,7 @@ def mixed(shares: Shares) -> Floats:
     ln_weight_C, ln_p_CQ = shares
     if ln_p_CQ.shape[-2] == 1:
         return ln_p_CQ[..., 0, :]
-    return np.asarray(logsumexp(ln_weight_C[..., None] + ln_p_CQ, axis=-2))
+    return ln_sum_exp(ln_weight_C[..., None] + ln_p_CQ, axis=-2)[..., 0, :]
 
 
 def derive(shares: Shares, places: Places) -> Floats:

@@ -52,13 +52,16 @@ class RankNodes:
 
     def moved(self, rank_R: Floats, n_R: Floats) -> Floats:
         """Counts of ranks at the nodes, [Q], so that sum_r n_r f(rank_r) = sum_q n_q f(x_q); some are negative."""
-        n_Q = np.zeros(len(self.x_Q))
+        at_R = np.searchsorted(self.x_Q, rank_R).clip(max=len(self.x_Q) - 1)
+        is_node_R = self.x_Q[at_R] == rank_R
+        n_Q = np.bincount(at_R[is_node_R], n_R[is_node_R], len(self.x_Q)).astype(np.float64)
+        rank_R, n_R = rank_R[~is_node_R], n_R[~is_node_R]
         block_R = np.searchsorted(self.last_rank_B, rank_R)
         ends_B = np.append(self.first_B[1:], len(self.x_Q))
         for block in np.unique(block_R):
             at = slice(self.first_B[block], ends_B[block])
             here = block_R == block
-            n_Q[at] = _interpolation(self.x_Q[at], rank_R[here]) @ n_R[here]
+            n_Q[at] += _interpolation(self.x_Q[at], rank_R[here]) @ n_R[here]
         return n_Q
 
 

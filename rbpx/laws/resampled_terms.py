@@ -51,15 +51,18 @@ def resample_terms(
         cross_entropy_B = -logprob_B / n_B
     ln_score_N = sum_logprob_N / n_tokens_N
     top = float(ln_score_N.max())
-    shared_N = np.bincount(rank_N)[rank_N] > 1
+    shared_R = np.bincount(rank_N) > 1
+    shared_N = shared_R[rank_N]
     of_one = document_N[~shared_N], n_tokens_N[~shared_N]
     n_ln_n_B = weights_BD @ np.bincount(of_one[0], xlogy(of_one[1], of_one[1]), D)
-    n_ln_n_B += xlogy(weights_BD, weights_BD) @ np.bincount(*of_one, D)
+    times_BD = weights_BD.astype(np.intp)
+    times = np.arange(times_BD.max(initial=0) + 1.0)
+    n_ln_n_B += xlogy(times, times)[times_BD] @ np.bincount(*of_one, D)
     score_B = (weights_BD > 0).astype(np.float64) @ np.bincount(of_one[0], np.exp(ln_score_N[~shared_N] - top), D)
     if shared_N.any():
         shared_B2 = _shared_ranks(
             document_N[shared_N],
-            np.unique(rank_N[shared_N], return_inverse=True)[1],
+            (np.cumsum(shared_R) - 1)[rank_N[shared_N]],
             n_tokens_N[shared_N],
             sum_logprob_N[shared_N] - top * n_tokens_N[shared_N],
             weights_BD,
@@ -82,25 +85,20 @@ def _shared_ranks(
     """Sums of n ln n and of the scores, [B, 2], over ranks that occur in several documents."""
     n_documents, n_rows_R = weights_BD.shape[1], np.bincount(rank_N)
     is_dense_R = n_rows_R > _DENSE * n_documents
-    column_R = np.where(is_dense_R, np.cumsum(is_dense_R), np.cumsum(~is_dense_R)) - 1
-    dense_N = is_dense_R[rank_N]
-    dense_DR = np.zeros((2, n_documents, int(is_dense_R.sum())))
-    n_sparse = len(is_dense_R) - dense_DR.shape[2]
-    sparse_RD = []
-    for at, values_N in enumerate((n_tokens_N, logprob_N)):
-        np.add.at(dense_DR[at], (document_N[dense_N], column_R[rank_N[dense_N]]), values_N[dense_N])
-        places = column_R[rank_N[~dense_N]], document_N[~dense_N]
-        sparse_RD.append(csr_array((values_N[~dense_N], places), (n_sparse, n_documents)))
+    n_dense = int(is_dense_R.sum())
+    row_R = np.where(is_dense_R, np.cumsum(is_dense_R), n_dense + np.cumsum(~is_dense_R)) - 1  # the frequent ones first
+    row_N = row_R[rank_N]
+    both_RD = [csr_array((v_N, (row_N, document_N)), (len(n_rows_R), n_documents)) for v_N in (n_tokens_N, logprob_N)]
+    blocks = []
+    for ranks, is_dense in ((range(n_dense), True), (range(n_dense, len(n_rows_R)), False)):
+        for first in ranks[::_RANKS]:
+            block = slice(first, min(first + _RANKS, ranks.stop))
+            blocks.append([each[block].toarray() if is_dense else each[block] for each in both_RD])
     sums_B2 = np.zeros((len(weights_BD), 2))
     for begin in range(0, len(weights_BD), _RESAMPLES):
-        sums_b2 = sums_B2[begin : begin + _RESAMPLES]
         weights_Db = np.ascontiguousarray(weights_BD[begin : begin + _RESAMPLES].T)
-        for first in range(0, dense_DR.shape[2], _RANKS):
-            block = slice(first, first + _RANKS)
-            sums_b2 += _sums(*(dense_DR[at, :, block].T @ weights_Db for at in range(2)))
-        n_Rb, logprob_Rb = (matrix_RD @ weights_Db for matrix_RD in sparse_RD)
-        for first in range(0, n_sparse, _RANKS):
-            sums_b2 += _sums(n_Rb[first : first + _RANKS], logprob_Rb[first : first + _RANKS])
+        for block_2rD in blocks:
+            sums_B2[begin : begin + _RESAMPLES] += _sums(*(np.asarray(each_rD @ weights_Db) for each_rD in block_2rD))
     return sums_B2
 
 

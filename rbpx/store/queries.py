@@ -173,10 +173,10 @@ def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimi
     """
     with Bounded(connection, limits) as bounded:
         try:
-            selects = bounded.call(lambda: is_one_select(connection, query))
+            statements = bounded.call(lambda: connection.extract_statements(query))
         except duckdb.Error as problem:
             raise RbpxError(f"this SQL is wrong: {_one_line(problem)}") from None
-        if not selects:
+        if len(statements) != 1 or not _selects(statements[0]):
             raise RbpxError(
                 f"sql takes one SELECT and only reads, got: {query.strip()[:80]!r}; the store is not changed"
             )
@@ -230,11 +230,9 @@ def _reading(bounded: Bounded) -> Iterator[None]:
             bounded.connection.execute("ROLLBACK")
 
 
-def is_one_select(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
-    """Whether SQL is a single SELECT."""
-    statements = connection.extract_statements(query)
+def _selects(statement: duckdb.Statement) -> bool:
     try:
-        return len(statements) == 1 and bool(statements[0].type == duckdb.StatementType.SELECT)
+        return bool(statement.type == duckdb.StatementType.SELECT)
     except ValueError:  # the Python client has no name for UPDATE EXTENSIONS and some other kinds
         return False
 

@@ -53,7 +53,9 @@ def test_what_reads_the_store_waits_for_no_model_and_no_fit(words: list[str], st
 def test_what_fits_waits_for_no_model(store: Path, tmp_path: Path) -> None:
     names = read_by("fit", "k=1", "resamples=20", "--store", store, cwd=tmp_path)
     assert "scipy" in names
-    assert names.isdisjoint(MODELS | PICTURES | PANDAS | HYDRA | {"lmfit", "scipy.stats", "scipy.optimize"})
+    assert names.isdisjoint(
+        MODELS | PICTURES | PANDAS | HYDRA | {"lmfit", "scipy.stats", "scipy.optimize", "numpy.f2py.f2py2e"}
+    )
 
 
 def test_a_run_that_has_nothing_left_to_measure_waits_for_no_model(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom
 
 from rbpx.groups.item_answers import Answers
 from rbpx.laws.bootstrap import Recipe, estimate
@@ -98,6 +97,8 @@ def score(answers: Answers, weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDA
 
 def _p_of_guessing(n_right: int, chance_I: Floats) -> float:
     """The probability that guessing gives so many right or more; items may differ in how many choices they have."""
+    from scipy.stats import binom  # half a second, which only groups with items need
+
     share_N = np.ones(1)  # of each number of right ones
     for chance, n in zip(*np.unique(chance_I, return_counts=True), strict=True):
         share_N = np.convolve(share_N, binom.pmf(np.arange(n + 1), n, chance))

@@ -6,6 +6,7 @@ curve of a distribution is -ln RBP_k at each k and then its entropy, shape [K + 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from scipy.sparse import csr_array
 
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.derived import derived_power_law, derived_rbp
-from rbpx.laws.distribution import DISTRIBUTIONS, fit_distribution, ln_shares, parameter_influence
+from rbpx.laws.distribution import DISTRIBUTIONS, fit_distributions, ln_shares, parameter_influence
 from rbpx.laws.lognormal import fit_paper, paper_slopes, step_paper
 from rbpx.laws.rank_fit import RankFit
 from rbpx.status import Status
@@ -73,7 +74,8 @@ def compare(counts: pa.Table, weights_BD: Floats | None, k_grid: Sequence[int], 
         V: width of the vocabulary.
     """
     sorted_counts = _sort(counts, weights_BD)
-    rivals = [_paper(sorted_counts, k_grid, V), *(_over_all(name, sorted_counts, k_grid, V) for name in DISTRIBUTIONS)]
+    fits = fit_distributions(DISTRIBUTIONS, sorted_counts.rank_R, sorted_counts.tokens_R, V)
+    rivals = [_paper(sorted_counts, k_grid, V), *(_over_all(fit, sorted_counts, k_grid, V) for fit in fits)]
     top = best(rivals)
     if top is None:
         return rivals
@@ -103,7 +105,7 @@ class _Counts:
     tokens_DR: csr_array
     weights_BD: Floats | None
 
-    @property
+    @cached_property
     def tokens_R(self) -> Floats:
         return np.asarray(self.tokens_DR.sum(axis=0), float)
 
@@ -142,9 +144,8 @@ def _curve(beta_B: Floats, gamma_B: Floats, k_grid: Sequence[int], V: int) -> Fl
     return np.column_stack([-np.log(rbp_BK), entropy_B])
 
 
-def _over_all(name: str, counts: _Counts, k_grid: Sequence[int], V: int) -> Rival:
+def _over_all(fit: RankFit, counts: _Counts, k_grid: Sequence[int], V: int) -> Rival:
     """A distribution over 1..V. Its curve moves with the documents as its parameters do, to first order."""
-    fit = fit_distribution(name, counts.rank_R, counts.tokens_R, V)
     if fit.loglik is None:
         return Rival(fit, None, None)
     ln_p_V = ln_shares(fit, V)

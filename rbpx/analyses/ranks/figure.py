@@ -11,7 +11,6 @@ import altair as alt
 import duckdb
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp
 
 from rbpx.analyses.ranks.analysis import PAPER, Closure, Ranks, RunRanks
 from rbpx.display.chart.drawing import S_TITLE, colour, curve, dash, data, line_dash, logarithmic, shape, spec_of, tips
@@ -21,6 +20,7 @@ from rbpx.display.numbers import number
 from rbpx.display.spread import spread
 from rbpx.groups.question import spelled
 from rbpx.laws.distribution import ln_shares
+from rbpx.laws.exponential import ln_sum_exp
 from rbpx.store.queries import ask
 
 __all__ = ["FORMS", "figures"]
@@ -185,7 +185,7 @@ def _shares(each: RunRanks, which: str) -> Floats | None:
         return None
     t_V = np.log(np.arange(1, V + 1, dtype=np.float64))
     ln_weight_V = -beta * t_V - gamma * t_V**2
-    return np.asarray(np.exp(ln_weight_V - logsumexp(ln_weight_V)))
+    return np.asarray(np.exp(ln_weight_V - ln_sum_exp(ln_weight_V, axis=0)))
 
 
 def _distribution_chart(points: list[Any], lines: list[Any], order: list[str], forms: list[str]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import lmfit
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -207,6 +206,8 @@ def _residuals(theta_BP: Floats, x: Floats, y_BN: Floats) -> tuple[Floats, Float
 
 def _polish(x_N: Floats, y_N: Floats, start_P: Floats, lower_P: Floats, upper_P: Floats) -> tuple[Floats, float, bool]:
     """One search to the end by lmfit."""
+    import lmfit  # a second, which a store without tasks does without
+
     parameters = lmfit.Parameters()
     for name, value, lower, upper in zip(NAMES, start_P, lower_P, upper_P, strict=True):
         parameters.add(name, value=value, vary=bool(lower < upper), min=lower, max=upper if lower < upper else math.inf)
