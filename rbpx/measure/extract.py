@@ -18,7 +18,6 @@ from rbpx.measure.distributed import ProcessGroup
 from rbpx.models.devices import input_device, is_out_of_memory
 from rbpx.models.head import head_input, without_tiles
 from rbpx.models.load import LoadedModel
-from rbpx.models.onednn import LinearByOneDNN
 from rbpx.ranks.definition import NonFiniteLogits, rank_hidden
 
 # Logits of a cell; with fewer, ranking all of them takes less than the second in which numba is loaded.
@@ -209,7 +208,7 @@ def read_batch(
     position_N = np.asarray([w.start for w in batch], np.int64)[row_N] + column_N
     places = Places(row_N, column_N, doc_id_N, position_N, ids_BT[row_N, column_N])
     try:
-        with torch.inference_mode(), LinearByOneDNN():
+        with torch.inference_mode():
             ids = torch.from_numpy(ids_BT).to(input_device(loaded.model))
             columns = torch.from_numpy(column_N)
             targets_N = ids[torch.from_numpy(row_N), columns]  # a position is predicted by the state before it

@@ -173,10 +173,10 @@ def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimi
     """
     with Bounded(connection, limits) as bounded:
         try:
-            statements = bounded.call(lambda: connection.extract_statements(query))
+            selects = bounded.call(lambda: is_one_select(connection, query))
         except duckdb.Error as problem:
             raise RbpxError(f"this SQL is wrong: {_one_line(problem)}") from None
-        if len(statements) != 1 or not _selects(statements[0]):
+        if not selects:
             raise RbpxError(
                 f"sql takes one SELECT and only reads, got: {query.strip()[:80]!r}; the store is not changed"
             )
@@ -230,9 +230,11 @@ def _reading(bounded: Bounded) -> Iterator[None]:
             bounded.connection.execute("ROLLBACK")
 
 
-def _selects(statement: duckdb.Statement) -> bool:
+def is_one_select(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
+    """Whether SQL is a single SELECT."""
+    statements = connection.extract_statements(query)
     try:
-        return bool(statement.type == duckdb.StatementType.SELECT)
+        return len(statements) == 1 and bool(statements[0].type == duckdb.StatementType.SELECT)
     except ValueError:  # the Python client has no name for UPDATE EXTENSIONS and some other kinds
         return False
 

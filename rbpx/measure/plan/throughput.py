@@ -13,7 +13,6 @@ from rbpx.models.architecture import architecture_of
 from rbpx.models.costs import flops, tokens_read
 from rbpx.models.devices import require_cuda
 from rbpx.models.head import head_input, open_head
-from rbpx.models.onednn import LinearByOneDNN
 
 CALIBRATED = "calibrate=true"  # source of a throughput that was measured for this plan
 _SECONDS = 1.0  # long enough for a few passes on a slow machine, short enough to wait for
@@ -71,7 +70,7 @@ def calibrate(device: str, dtype: str) -> Throughput:
     passes = -1  # the first one warms up
     began = time.monotonic()
     while passes < 1 or time.monotonic() - began < _SECONDS:
-        with torch.inference_mode(), LinearByOneDNN():
+        with torch.inference_mode():
             states_BTD = head_input(model, ids_BT)
             head.rank(states_BTD.flatten(0, 1), targets_N)
         passes += 1
