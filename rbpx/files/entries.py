@@ -4,6 +4,25 @@ import os
 from datetime import datetime
 from pathlib import Path
 
+from rbpx.errors import RbpxError
+
+
+def folder_at(path: Path, name: str) -> Path:
+    """The whole path of a folder, whether or not it is there; `name` is what an error calls it.
+
+    Raises:
+        RbpxError: a file is there, or no folder can have that path.
+    """
+    try:
+        whole = path.expanduser().resolve()
+        is_file = whole.exists() and not whole.is_dir()
+    except (OSError, RuntimeError, ValueError) as problem:  # too long, links in a circle, no home, a NUL
+        reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
+        raise RbpxError(f"{name[:200]} is no path of a folder ({reason}); give another") from None
+    if is_file:
+        raise RbpxError(f"{name} is a file; give the path of a folder")
+    return whole
+
 
 def names_in(folder: Path, *, only_folders: bool = False) -> list[str]:
     """Names in a folder in their order, without those that begin with a dot; none where there is no such folder.

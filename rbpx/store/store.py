@@ -31,7 +31,7 @@ from pyarrow.fs import LocalFileSystem
 
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.atomic import atomic_remove, atomic_write
-from rbpx.files.entries import age_s, names_in, stamp
+from rbpx.files.entries import age_s, folder_at, names_in, stamp
 from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store import ledger
 from rbpx.store.layout import LAYOUT
@@ -76,15 +76,8 @@ class Store:
         Raises:
             RbpxError: the path is a file, or none that a folder can have.
         """
-        try:
-            self.root = root.expanduser().resolve()
-            is_file = self.root.exists() and not self.root.is_dir()
-        except (OSError, RuntimeError, ValueError) as problem:  # too long, links in a circle, no home, a NUL
-            reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
-            raise RbpxError(f"store={str(root)[:200]} is no path of a folder ({reason}); give another") from None
+        self.root = folder_at(root, f"store={root}")
         self.name = str(self.root)
-        if is_file:
-            raise RbpxError(f"store={root} is a file; give the path of a folder")
 
     def prepare(self) -> None:
         """Make the folder, and remove unfinished files of processes that were killed long ago.
