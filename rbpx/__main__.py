@@ -64,7 +64,8 @@ def cli() -> None:
     """The console script."""
     import_lean()
     statuses: list[int] = []
-    atexit.register(_end, statuses)  # the first to be registered is the last to be called
+    if not atexit._ncallbacks():  # what a profiler, say, has registered before would be called later, so never
+        atexit.register(_end, statuses)
     statuses.append(main(sys.argv[1:]))
     bounded = sys.modules.get("rbpx.store.bounded")
     if bounded is not None and bounded.was_stopped():

@@ -86,7 +86,7 @@ def _answer(study: StudyConfig, records: Sequence[Record], limits: SqlLimits) ->
         connection.register("found", pa.table(columns))
         connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
         connection.execute("SET python_enable_replacements = false; SET enable_external_access = false")
-        if not is_one_select(connection, query):
+        if not is_one_select(connection, query, pivots=True):
             raise RbpxError(f"{place} is not one SELECT; give it one over found")
         with Bounded(connection, limits) as bounded:
             table: pa.Table = bounded.call(lambda: connection.sql(query).to_arrow_table())

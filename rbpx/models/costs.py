@@ -16,9 +16,10 @@ _MIB = 2**20
 
 # Counted in the code of the architectures, and compared with the peaks of real runs in tests/measure/test_costs.py.
 _STREAMS = 4  # tensors as wide as the model while its feed-forward part runs
-_INNER_COPIES = 5  # tensors as wide as the feed-forward part: an unfused GELU has 5, gated layers 3, others 2
+_INNER_COPIES = 3  # tensors as wide as the feed-forward part: gated layers have 3, others 2
 _ATTENTION_STREAMS = 6  # tensors as wide as the model in attention: residual, norm, queries, keys, values, output
 _SCORE_COPIES = 3  # tensors [H, T] in float32, if attention is computed step by step ("eager")
+_SCAN_STREAMS = 5  # tensors as wide as the inner part of a state-space model
 _SCAN_COPIES = 3  # tensors inner x state of a state-space model, in float32
 _CHUNK_COPIES = 2.5  # of a chunk of logits: the logits, the logsumexp's copy, two comparisons of a byte each
 _PROCESS_MIB = 480  # Python with torch and transformers, which the peak on a CPU includes
@@ -88,7 +89,7 @@ def peak_mib(
     inner_B = (_STREAMS * model.width + _INNER_COPIES * model.inner) * size
     scores_B = _SCORE_COPIES * model.heads * T * BYTES["float32"] if model.eager else 0
     attention_B = _ATTENTION_STREAMS * model.width * size + scores_B
-    scan_B = _INNER_COPIES * model.inner * size + _SCAN_COPIES * model.state * BYTES["float32"] if model.state else 0
+    scan_B = _SCAN_STREAMS * model.inner * size + _SCAN_COPIES * model.state * BYTES["float32"] if model.state else 0
     states_B = model.head_width * size  # of the scored tokens, beside those of all
     activations = n_batch * (max(inner_B, attention_B, scan_B) + states_B) / _MIB
     logits = _CHUNK_COPIES * chunk_bytes_for(torch.device(device), model.vocab_size) / _MIB

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from filelock import FileLock
 
@@ -197,10 +197,14 @@ class Mirror(Store):
         listed = self._listed[name]
         try:
             with atomic_write(path, durable=False) as temporary:
-                fault = self._download(name, listed.n_bytes, path, temporary)
-                if fault is not None:
-                    now = self._bucket.entry(name)  # a listing may be wrong about its size
-                    fault = self._download(name, listed.n_bytes if now is None else now.n_bytes, path, temporary)
+                fault: str | None = None
+                for known in (listed, None):
+                    entry = known or self._bucket.entry(name) or listed  # a listing may be wrong about its size
+                    with temporary.open("wb") as file:
+                        sha256 = self._copy(name, entry.n_bytes, file)
+                    fault = self._fault_of(path, temporary, sha256)
+                    if fault is None:
+                        break
                 if fault is not None:
                     raise self._corrupt_table(path, fault)
             _corrupt.pop(path, None)
@@ -212,18 +216,21 @@ class Mirror(Store):
         except OSError as problem:
             raise self.unwritten(problem) from None
 
-    def _download(self, name: str, n_bytes: int, path: Path, into: Path) -> str | None:
-        """Copy the object that holds a table into a file; returns what is wrong with it, if anything."""
+    def _copy(self, name: str, n_bytes: int, file: IO[bytes]) -> str:
+        """Copy an object into a file; returns the SHA-256 of its bytes."""
         sha256 = hashlib.sha256()
-        with into.open("wb") as file:
-            for part in self._bucket.parts(name, n_bytes):
-                sha256.update(part)
-                file.write(part)
+        for part in self._bucket.parts(name, n_bytes):
+            sha256.update(part)
+            file.write(part)
+        return sha256.hexdigest()
+
+    def _fault_of(self, path: Path, copy: Path, sha256: str) -> str | None:
+        """What is wrong with the copy of a table, if anything."""
         if path.parent.name in _LAZY:
-            return file_fault(path, into) if path.suffix == ".parquet" else None
-        if sha256.hexdigest() == read_sealed(path.parent / MANIFEST)["files"][path.name]:
+            return file_fault(path, copy) if path.suffix == ".parquet" else None
+        if sha256 == read_sealed(path.parent / MANIFEST)["files"][path.name]:
             return None
-        return f"its {into.stat().st_size:,} bytes are not those of its manifest"
+        return f"its {copy.stat().st_size:,} bytes are not those of its manifest"
 
     def _corrupt_table(self, path: Path, fault: str) -> DamageError:
         _corrupt[path] = fault

@@ -230,11 +230,12 @@ def _reading(bounded: Bounded) -> Iterator[None]:
             bounded.connection.execute("ROLLBACK")
 
 
-def is_one_select(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
-    """Whether SQL is a single SELECT."""
+def is_one_select(connection: duckdb.DuckDBPyConnection, query: str, *, pivots: bool = False) -> bool:
+    """Whether SQL is a single SELECT; with `pivots` one in which PIVOT, which makes a type first, may stand."""
+    kinds = {duckdb.StatementType.SELECT} | ({duckdb.StatementType.MULTI} if pivots else set())
     statements = connection.extract_statements(query)
     try:
-        return len(statements) == 1 and bool(statements[0].type == duckdb.StatementType.SELECT)
+        return len(statements) == 1 and statements[0].type in kinds
     except ValueError:  # the Python client has no name for UPDATE EXTENSIONS and some other kinds
         return False
 
