@@ -103,6 +103,18 @@ def test_a_target_equal_to_thousands_of_entries_is_ranked_with_all_logits_at_onc
     assert V - 1 > NEAR_KEPT > ranks.ties[1::3].max()
 
 
+def test_a_row_that_ties_with_more_than_are_kept_leaves_the_row_below_it_alone() -> None:
+    """The first row's 256th and later ties lie in the second tile, after the second row's own logit was kept."""
+    weight_VD = torch.zeros(2048, 2)
+    weight_VD[:200, 0] = weight_VD[1024:1324, 0] = 1.0
+    weight_VD[:, 1] = torch.arange(2048.0)
+    hidden_ND, targets_N = torch.eye(2), torch.tensor([3, 700])
+    assert 200 < NEAR_KEPT < 200 + 300
+    ranks = rank_tiles(hidden_ND, targets_N, weight_VD)
+    assert_equal(ranks, by_definition(hidden_ND.double() @ weight_VD.double().T, targets_N))
+    assert (ranks.ties.tolist(), ranks.greater.tolist()) == ([499, 0], [0, 2047 - 700])
+
+
 @pytest.mark.parametrize(
     "finish",
     [lambda z: z * 0.125, lambda z: z * -2.0, lambda z: 30.0 * torch.tanh(z / 30.0)],
@@ -175,6 +187,13 @@ def test_logits_far_apart_keep_the_logprob_finite_and_right() -> None:
     expected = by_definition(hidden_ND.double() @ weight_VD.double().T, targets_N)
     assert_equal(ranks, expected)
     assert min(expected[2]) < -3000
+
+
+@pytest.mark.parametrize("scale", [-1e-20, -1.0, 1e-20, 1.0])
+def test_logits_of_one_sign_have_their_logprob_however_small(scale: float) -> None:
+    bias_V = scale * (1 + torch.arange(V) / V)
+    ranks = rank_tiles(torch.zeros(N, D), targets(), torch.zeros(V, D), bias_V)
+    assert_equal(ranks, by_definition(bias_V.expand(N, V), targets()))
 
 
 def test_targets_must_be_as_many_as_positions() -> None:

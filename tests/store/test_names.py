@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rbpx.store import ledger
+from rbpx.store.names import is_plain
 from rbpx.store.store import Store
 from rbpx.store.verify import Fault, verify
 from tests.support.commands import here
@@ -183,6 +184,15 @@ def test_a_merge_leaves_copies_behind(store: Store, cwd: Path, tmp_path: Path) -
     assert verify(other).faults == []
     first(other, "fits").unlink()
     assert len(verify(other).faults) == 1, "what was merged is missed too"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [("a.json", True), ("", False), (".a", False), ("..", False), ("a/b", False), ("a\\b", False), ("a\0", False),
+     ("é" * 100, True), ("é" * 101, False)],
+)  # fmt: skip
+def test_a_plain_name_leads_nowhere_else(name: str, is_one: bool) -> None:
+    assert is_plain(name) is is_one
 
 
 def test_entries_are_never_ahead_of_their_files(tmp_path: Path) -> None:
