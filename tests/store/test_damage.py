@@ -15,7 +15,7 @@ import pytest
 from rbpx.files.entries import stamp
 from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store import integrity
-from rbpx.store.integrity import run_fault
+from rbpx.store.integrity import doubt, run_fault, sound_runs
 from rbpx.store.store import Store
 from rbpx.store.verify import verify
 from tests.support.commands import Answer, here
@@ -363,3 +363,15 @@ def test_a_store_of_format_1_is_read_as_it_was(own_store: Path, cwd: Path) -> No
         assert (old["law"], old["C"], old["alpha"]) == (new["law"], new["C"], new["alpha"])
     answer = here("units", "--store", own_store, "--format", "csv", cwd=cwd)
     assert "Traceback" not in answer.stderr
+
+
+def test_a_store_that_is_doubted_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a file system whose times say nothing."""
+    write_store(tmp_path / "store", Truth(), seed=1, n_documents=3, n_tokens=20)
+    store = Store(tmp_path / "store")
+    monkeypatch.setattr(integrity, "stamp", lambda path: [1])
+    before = sound_runs(store)
+    flip(store.run_folder(before[0]) / "tokens.parquet", 200)
+    assert sound_runs(store) == before
+    doubt(store)
+    assert sound_runs(store) == before[1:]

@@ -82,6 +82,11 @@ EQUIVALENT = {
     ("ranks/cpu_kernel", "top, absolute = (-_ABSOLUTE, i32(1))"): "the bits of 1 are the least number above 0",
     ("ranks/cpu_kernel", "least, above, absolute = (i32(1), i32(0), i32(0))"): "a row is looked through once more",
     ("ranks/cpu_kernel", "if _float(absolute) >= top_n[i] + _SPREAD:"): "what is taken off is added again",
+    ("store/integrity", "_REMEMBERED_FROM_BYTES, _REMEMBERED_FROM_ITEMS = (1 << 29, 256)"): _SIZE,
+    (
+        "store/integrity",
+        "n_bytes = sum((seen[1] for of_one in stamps.values() for seen in of_one if seen))",
+    ): "results are remembered of smaller stores too",
     ("ranks/tiles", "_ROUNDING = 2.0 ** (-21)"): "many times what products move is still many times",
     ("ranks/tiles", "if len(shares) != 1:"): "one thread or several give the same",
     ("files/sealed", "indent = 2 if in_lines else None"): _LAYOUT,
