@@ -48,7 +48,10 @@ ROOMS = {
     "store/names": _RECORDS,
     "store/ledger": [_FUZZ, "tests/store/test_names.py"],
     "store/answers": [_FUZZ, "tests/cli/test_kept_answers.py"],
-    "store/index": ["tests/store/test_store.py", "tests/store/test_read_only.py"],
+    "store/index": [
+        *("tests/store/test_known_rows.py", "tests/store/test_store.py", "tests/store/test_read_only.py"),
+        *("tests/store/test_names.py", "tests/store/test_damage.py"),
+    ],
     "store/merge": ["tests/store/test_merge.py"],
     "store/record_values": ["tests/store/test_record_values.py", _FUZZ],
     "store/heartbeat": ["tests/store/test_cell_states.py"],
