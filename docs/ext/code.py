@@ -3,6 +3,7 @@
 import re
 from dataclasses import MISSING, Field, fields
 from enum import Enum
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +51,8 @@ def keys() -> str:
 
 def meanings(kind: type) -> dict[str, str]:
     """The attributes that the docstrings of a class and of its bases explain."""
-    section = "".join(str(each.__doc__).partition("Attributes:")[2] for each in reversed(kind.__mro__))
-    found = re.findall(r"^ {8}(\w+): (.*(?:\n {12}.*)*)", section, re.MULTILINE)
+    section = "".join(cleandoc(str(each.__doc__)).partition("Attributes:")[2] for each in reversed(kind.__mro__))
+    found = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", section, re.MULTILINE)
     return {key: " ".join(text.split()) for key, text in found}
 
 

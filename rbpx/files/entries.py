@@ -3,6 +3,7 @@
 import os
 from datetime import datetime
 from pathlib import Path
+from stat import S_ISDIR
 
 from rbpx.errors import RbpxError
 
@@ -15,13 +16,20 @@ def folder_at(path: Path, name: str) -> Path:
     """
     try:
         whole = path.expanduser().resolve()
-        is_file = whole.exists() and not whole.is_dir()
+        is_file = _is_file(whole)
     except (OSError, RuntimeError, ValueError) as problem:  # too long, links in a circle, no home, a NUL
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
         raise RbpxError(f"{name[:200]} is no path of a folder ({reason}); give another") from None
     if is_file:
         raise RbpxError(f"{name} is a file; give the path of a folder")
     return whole
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return not S_ISDIR(path.stat().st_mode)  # it says what links in a circle are, which Path.exists() does not
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def names_in(folder: Path, *, only_folders: bool = False) -> list[str]:
