@@ -9,7 +9,8 @@ import json
 import math
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -48,23 +49,24 @@ def refused(target: Callable[[], object]) -> bool:
     return said is not None
 
 
+def read_as(names: Iterable[str], content: bytes, read: Callable[[Path], object]) -> None:
+    """Read a file of each of these names; it is read, or refused."""
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / name
+            path.write_bytes(content)
+            refused(partial(read, path))
+
+
 def texts(content: bytes) -> None:
     """A file of texts, by each suffix that it may have."""
-    for suffix in SUFFIXES:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"a{suffix}"
-            path.write_bytes(content)
-            for wanted in (BOUNDS, RowChoice(row_mib=1, file_mib=2, articles=True)):
-                refused(lambda path=path, wanted=wanted: read_file(path, ["text"], wanted))  # type: ignore[misc]
+    for wanted in (BOUNDS, RowChoice(row_mib=1, file_mib=2, articles=True)):
+        read_as([f"a{suffix}" for suffix in SUFFIXES], content, partial(read_file, fields=["text"], wanted=wanted))
 
 
 def imports(content: bytes) -> None:
     """A table of other people's results, by each suffix, as far as what is written to a store."""
-    for suffix in (".csv", ".json", ".jsonl", ".parquet", ".csv.gz"):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"a{suffix}"
-            path.write_bytes(content)
-            refused(lambda path=path: import_as_far_as_the_store(path))  # type: ignore[misc]
+    read_as(("a.csv", "a.json", "a.jsonl", "a.parquet", "a.csv.gz"), content, import_as_far_as_the_store)
 
 
 def engine_rows(content: bytes) -> None:
@@ -76,11 +78,7 @@ def engine_rows(content: bytes) -> None:
             counts = (token.doc_id, token.position, token.token_id, token.greater or 0, token.ties or 0)
             assert all(type(n) is int and 0 <= n < 2**31 - 1 for n in counts)
 
-    for suffix in (".jsonl", ".json", ".csv"):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"a{suffix}"
-            path.write_bytes(content)
-            refused(lambda path=path: read(path))  # type: ignore[misc]
+    read_as(("a.jsonl", "a.json", "a.csv"), content, read)
 
 
 def samples(content: bytes) -> None:
@@ -92,10 +90,7 @@ def samples(content: bytes) -> None:
         for number in (scored.accuracy_stderr, scored.bits_per_byte, scored.bits_per_byte_stderr):
             assert number is None or (math.isfinite(number) and number >= -1e-2)
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "samples_a_2026-08-01T10-11-12.345678.jsonl"
-        path.write_bytes(content)
-        refused(lambda: read(path))
+    read_as(["samples_a_2026-08-01T10-11-12.345678.jsonl"], content, read)
 
 
 def import_as_far_as_the_store(path: Path) -> pa.Table:
