@@ -69,9 +69,8 @@ def points(store: str) -> Iterator[list[Any]]:
     """
     with connect(open_store(store), with_fits=False) as connection:
         columns = "run_id, variant, dtype, vocab_size, dataset, size, non_embedding_params, training_seed"
-        columns += (
-            ", n_documents + n_skipped, cross_entropy_nats, cross_entropy_nats * n_tokens / n_bytes_scored / ln(2)"
-        )
+        columns += ", n_documents + n_skipped, cross_entropy_nats"
+        columns += ", cross_entropy_nats * n_tokens / n_bytes_scored / ln(2)"
         runs = connection.sql(f"SELECT {columns} FROM runs ORDER BY ALL").fetchall()
         for run_id, variant, dtype, vocab_size, text, size, S, seed, n_documents, cross_entropy, bits in runs:
             names = [_arm(variant, dtype, vocab_size), text, size.removesuffix(f"-seed{seed}"), S, seed]
@@ -265,25 +264,31 @@ def robustness(judged: pd.DataFrame) -> pd.DataFrame:
 
 def _over_seeds(judged: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     """The rows of `summary`, one for each value of these names, way and contestant."""
-    of = [*names, "contestant", "seed"]
-    errors = judged.set_index(of)[["error", "error_given"]].set_axis(["chained", "given"], axis="columns")
-    errors = errors.reset_index().melt(of, var_name="way", value_name="error")
-    keys = [*names, "way", "contestant"]
-    by_seed = errors.dropna(subset="error").groupby([*keys, "seed"])["error"].mean().unstack("contestant")
+    places = [*names, "contestant", "seed"]
+    errors = judged.set_index(places)[["error", "error_given"]].set_axis(["chained", "given"], axis="columns")
+    errors = errors.reset_index().melt(places, var_name="way", value_name="error").dropna(subset="error")
+    keys = [*names, "way"]
+    by_seed = errors.groupby([*keys, "contestant", "seed"])["error"].mean().unstack("contestant")
     rows = []
     for contestant in by_seed:
-        for of, error in by_seed[contestant].dropna().groupby(keys[:-1]):
+        for of, error in by_seed[contestant].dropna().groupby(keys):
             worse = (error - by_seed["RBP"]).dropna()
             n = len(worse)
             half = float(students_t.ppf(0.975, n - 1)) * worse.std() / math.sqrt(n) if n > 1 else math.nan
             rows.append(
-                dict(zip(keys, (*of, contestant), strict=True))
-                | {"seeds": len(error), "error": error.mean(), "sd": error.std(), "worse": worse.mean()}
+                dict(zip(keys, of, strict=True))
+                | {
+                    "contestant": contestant,
+                    "seeds": len(error),
+                    "error": error.mean(),
+                    "sd": error.std(),
+                    "worse": worse.mean(),
+                }
                 | {"worse_lo": worse.mean() - half, "worse_hi": worse.mean() + half}
             )
-    places = {name: place for place, name in enumerate((*TARGETS, *CONTESTANTS))}
+    order = {name: place for place, name in enumerate((*TARGETS, *CONTESTANTS))}
     return pd.DataFrame(rows).sort_values(
-        [*names, "way", "contestant"], key=lambda each: each.map(lambda name: (places.get(name, -1), name))
+        [*keys, "contestant"], key=lambda each: each.map(lambda name: (order.get(name, -1), name))
     )
 
 

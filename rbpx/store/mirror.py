@@ -197,14 +197,16 @@ class Mirror(Store):
         listed = self._listed[name]
         try:
             with atomic_write(path, durable=False) as temporary:
-                fault: str | None = None
-                for known in (listed, None):
-                    entry = known or self._bucket.entry(name) or listed  # a listing may be wrong about its size
+
+                def bring(n_bytes: int) -> str | None:
                     with temporary.open("wb") as file:
-                        sha256 = self._copy(name, entry.n_bytes, file)
-                    fault = self._fault_of(path, temporary, sha256)
-                    if fault is None:
-                        break
+                        sha256 = self._copy(name, n_bytes, file)
+                    return self._fault_of(path, temporary, sha256)
+
+                fault = bring(listed.n_bytes)
+                if fault is not None:
+                    now = self._bucket.entry(name)  # a listing may be wrong about its size
+                    fault = bring(listed.n_bytes if now is None else now.n_bytes)
                 if fault is not None:
                     raise self._corrupt_table(path, fault)
             _corrupt.pop(path, None)

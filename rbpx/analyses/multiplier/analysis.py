@@ -134,16 +134,20 @@ def _trained_alike(
     for own, (key, family, trained) in zip((bases, variants), sides, strict=True):
         of = {(group.first.source, group.first.revision or ""): group for group in own}
         if len(of) < len(own):
-            titles = "; ".join(group.title for group in own)
-            raise RbpxError(f"{key}={_name(family, trained)} is {len(own)} groups of runs: {titles}; narrow it")
+            what = f"{key}={_name(family, trained)} is {len(own)} groups of runs"
+            raise RbpxError(f"{what}: {_titles(own)}; narrow it")
         by_training.append(of)
     base_of, variant_of = by_training
     shared = sorted(base_of.keys() & variant_of.keys())
     if not shared:
-        titles = "; ".join(group.title for group in (*bases, *variants))
-        raise RbpxError(f"no group of base and variant is of one source and revision: {titles}; narrow it")
+        what = "no group of base and variant is of one source and revision"
+        raise RbpxError(f"{what}: {_titles([*bases, *variants])}; narrow it")
     for training in shared:
         yield base_of[training], variant_of[training]
+
+
+def _titles(groups: Sequence[Group]) -> str:
+    return "; ".join(group.title for group in groups)
 
 
 def _worth(connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request) -> Worth:
