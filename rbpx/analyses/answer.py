@@ -1,7 +1,8 @@
 """One question to the store: requests in, its results and the rows of its fits out; the same way for every question."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,13 +16,14 @@ from rbpx.errors import RbpxError
 from rbpx.groups.along import select_along
 from rbpx.groups.document_ranks import document_ranks_kept
 from rbpx.groups.enough_sizes import with_enough_sizes
+from rbpx.groups.processes import in_processes, several_processes
 from rbpx.groups.selection import Group, select, select_alike, select_runs
 from rbpx.groups.trainings import select_trainings
 from rbpx.laws.names import Axis
 from rbpx.store.bounded import SqlLimits
 from rbpx.store.index import refresh_index
-from rbpx.store.queries import shared
-from rbpx.store.remote import open_store
+from rbpx.store.queries import connected_once, shared
+from rbpx.store.remote import is_remote, open_store
 from rbpx.store.store import Record, Store
 
 _LAW: Final = 3  # sizes of a law in S
@@ -70,8 +72,7 @@ def answer(
     for alike in _alike(grids) if question.across else [[grid] for grid in grids]:
         request = alike[0][0]
         store = open_filled(request.store)
-        limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
-        with document_ranks_kept(), shared(store, limits) as connection:
+        with document_ranks_kept(), connected_once(), shared(store, _limits(request)) as connection:
             groups: list[Group] = []
             for each, cell_keys in alike:
                 selected = _selected(connection, question, each, cell_keys)
@@ -91,11 +92,8 @@ def answer(
             if question.across:
                 new_results = module.analyse(connection, groups, request)
             else:
-                new_results = []
                 with counted(f"{name}: groups of runs", len(groups)) as advance:
-                    for group in groups:
-                        new_results.append(module.analyse(connection, group, request))
-                        advance(1)
+                    new_results = in_processes(_analyse, [(name, group, request) for group in groups], advance)
         rows += [row for result in new_results for row in module.keep(store, result)]
         results += new_results
         if indexes:
@@ -106,6 +104,36 @@ def answer(
         if not question.small:
             logging.getLogger(__name__).warning(no_groups(name, grids[0][0], tokens_known))
     return results, rows
+
+
+@contextmanager
+def asked_in_processes(request: Request) -> Iterator[None]:
+    """While the block lasts, the groups of a question to the store of a request are looked at in several processes.
+
+    A store of a few runs has no two laws to fit side by side.
+    """
+
+    def prepare(stack: ExitStack) -> None:
+        stack.enter_context(document_ranks_kept())
+        stack.enter_context(connected_once())
+        stack.enter_context(shared(open_store(request.store), _limits(request)))
+
+    has_groups = not is_remote(request.store) and len(open_store(request.store).record_files("cells")) >= 2 * _LAW
+    if not has_groups:  # and what brings the files of a remote store has threads
+        yield
+        return
+    with several_processes(prepare):
+        yield
+
+
+def _analyse(name: str, group: Group, request: Request) -> Any:
+    """What a question says of one group, in any process."""
+    with shared(open_store(request.store), _limits(request)) as connection:
+        return part(name, "analysis").analyse(connection, group, request)
+
+
+def _limits(request: Request) -> SqlLimits:
+    return SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
 
 
 def _selected(

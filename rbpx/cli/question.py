@@ -71,10 +71,17 @@ def _named(line: "CommandLine", request: "Request") -> "Request":
 
 
 def _ask(verb: str, requests: "Sequence[Request]") -> None:
+    from rbpx.analyses.answer import asked_in_processes
     from rbpx.analyses.perform import perform
     from rbpx.store.reread import read_again
 
-    read_again(requests[0].store, lambda: perform([verb], [(request, None) for request in requests], writes=True))
+    grids = [(request, None) for request in requests]
+
+    def ask() -> None:
+        with asked_in_processes(requests[0]):
+            perform([verb], grids, writes=True)
+
+    read_again(requests[0].store, ask)
 
 
 def _file(job: Job) -> Path:

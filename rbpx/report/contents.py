@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 
-from rbpx.analyses.answer import Grid, answer
+from rbpx.analyses.answer import Grid, answer, asked_in_processes
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.section import sentences
 from rbpx.analyses.registry import analyses, analysis, has, part
@@ -18,6 +18,7 @@ from rbpx.display.section import Section, Sources
 from rbpx.errors import DamageError, RbpxError
 from rbpx.groups.document_ranks import document_ranks_kept
 from rbpx.groups.points import evidence_kept
+from rbpx.groups.processes import in_processes
 from rbpx.groups.selection import Group
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
 from rbpx.store.index import refresh_index
@@ -109,8 +110,10 @@ class Report:
         return [part for chapter in self.chapters for part in chapter.parts]
 
 
-Answers = dict[str, tuple[list[Any], list[Record]]]
-"""Question -> its results, and the rows of its fits."""
+Answer = tuple[list[Any], list[Record]]
+"""Results of a question, and the rows of its fits."""
+
+Answers = dict[str, Answer]
 
 
 def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
@@ -129,7 +132,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     n_failed = sum(1 for _ in store.records("failures"))
     if not any(store.records("cells")) and not store.import_files():
         return _report(request.store, narrowed, n_failed, [], [], (), {})
-    with evidence_kept(), document_ranks_kept(), connected_once():
+    with evidence_kept(), document_ranks_kept(), connected_once(), asked_in_processes(request):
         answers, reasons = _find_all(grids)
     refresh_index(store, required=False)
     with connect(store) as connection:
@@ -147,27 +150,27 @@ def _questions(across: bool) -> list[str]:
 
 def _find_all(grids: Sequence[Grid]) -> tuple[Answers, dict[str, str]]:
     """Results and kept fits of each question, and why some have none."""
-    answers: Answers = {}
-    reasons: dict[str, str] = {}
-    without: RbpxError | None = None
+    names = [*_questions(across=False), *_questions(across=True)]
+    found = {"fit": _find("fit", grids)}
+    found |= {name: _find(name, grids) for name in names if name not in found and not analysis(name).across}
+    whole = [name for name in names if analysis(name).across]  # each looks at all groups
+    found |= zip(whole, in_processes(_find, [(name, grids) for name in whole]), strict=True)
+    answers = {name: ([], []) if isinstance(each, RbpxError) else each for name, each in found.items()}
+    reasons = {name: str(each) for name, each in found.items() if isinstance(each, RbpxError)}
+    without = found["fit"]
+    if isinstance(without, RbpxError) and not any(results for results, _ in answers.values()):
+        raise without
+    return {name: answers[name] for name in ("fit", *names)}, reasons
+
+
+def _find(name: str, grids: Sequence[Grid]) -> Answer | RbpxError:
+    """What a question finds, or why it finds nothing."""
     try:
-        answers["fit"] = answer("fit", grids, required=False, indexes=False)
+        return answer(name, grids, required=name != "fit", indexes=False)
     except DamageError:
         raise
     except RbpxError as problem:
-        without, answers["fit"], reasons["fit"] = problem, ([], []), str(problem)
-    for name in (*_questions(across=False), *_questions(across=True)):
-        if name in answers:
-            continue
-        try:
-            answers[name] = answer(name, grids, indexes=False)
-        except DamageError:
-            raise
-        except RbpxError as problem:
-            answers[name], reasons[name] = ([], []), str(problem)
-    if without is not None and not any(results for results, _ in answers.values()):
-        raise without
-    return answers, reasons
+        return problem
 
 
 def _report(

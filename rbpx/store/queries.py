@@ -63,7 +63,13 @@ def connect(store: Store, with_fits: bool = True, limits: SqlLimits = _LIMITS) -
 
 @contextmanager
 def connected_once() -> Iterator[None]:
-    """While the block lasts, questions share a connection (`shared`), and so the runs that the first of them found."""
+    """While the block lasts, questions share a connection (`shared`), and so the runs that the first of them found.
+
+    Within another such block this one does nothing.
+    """
+    if _shared.get() is not None:
+        yield
+        return
     with ExitStack() as stack:
         before = _shared.set((stack, {}))
         try:
@@ -86,7 +92,7 @@ def shared(store: Store, limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnectio
     try:
         yield connections[key]
     except BaseException:  # one that was stopped may not be asked again
-        del connections[key]
+        connections.pop(key, None)
         raise
 
 

@@ -4,6 +4,7 @@ Rows are plain values, for charts and terminals alike.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -79,7 +80,8 @@ def contour_rows(law: SurfaceLaw, form: FormFit) -> Rows:
         np.geomspace(each.min() / _BEYOND, each.max() * _BEYOND, n)
         for each, n in ((runs.S_N, _STEPS), (runs.D_N, _FINE))
     )
-    ln_y_GF = surface.ln_y(np.repeat(S_G, _FINE), np.tile(D_F, _STEPS))[0].reshape(_STEPS, _FINE)
+    fitted = replace(surface, theta_BP=surface.theta_BP[:0])  # contours have no intervals
+    ln_y_GF = fitted.ln_y(np.repeat(S_G, _FINE), np.tile(D_F, _STEPS))[0].reshape(_STEPS, _FINE)
     least, most = (float(each) for each in np.quantile(ln_y_GF, [0.04, 0.96]))
     levels = np.linspace(least, most, _LEVELS)
     rows = Rows()
