@@ -72,7 +72,7 @@ def weigh(
     laws: Collection[str],
     kept: dict[str, Part] | None = None,
 ) -> Evidence:
-    """Turn the rank counts of each document (query `document_ranks`) into the curves of a run and of its resamples.
+    """Turn the rank counts of each document (`document_ranks`) into the curves of a run and of its resamples.
 
     Args:
         counts: doc_id, rank, n_tokens, sum_logprob.

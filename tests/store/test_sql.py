@@ -80,22 +80,16 @@ def test_runs_is_narrowed_by_each_of_its_parameters(narrowed: Any, sizes: list[s
 
 
 @pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
-def test_document_ranks_returns_what_its_header_says(ties: str, connection: Any, measured: Measured) -> None:
+def test_document_tokens_returns_what_its_header_says(ties: str, connection: Any, measured: Measured) -> None:
     for run in runs_by_size(measured.store).values():
-        answer = ask(connection, "document_ranks", run_id=run["run_id"], ties=ties)
-        assert answer.column_names == returned("document_ranks")
-        counted: dict[tuple[int, float], list[float]] = {}
+        answer = ask(connection, "document_tokens", run_id=run["run_id"], ties=ties)
+        assert answer.column_names == returned("document_tokens")
         share = {"pessimistic": 1.0, "optimistic": 0.0, "mid": 0.5}[ties]
-        for doc_id, greater, tied, logprob in zip(
-            run["doc_id"], run["greater"], run["ties"], run["logprob"], strict=True
-        ):
-            counted.setdefault((int(doc_id), 1 + int(greater) + share * int(tied)), []).append(float(logprob))
-        rows = sorted(answer.to_pylist(), key=lambda row: (row["doc_id"], row["rank"]))  # they come in no order
-        assert [(row["doc_id"], row["rank"], row["n_tokens"]) for row in rows] == [
-            (*place, len(logprobs)) for place, logprobs in sorted(counted.items())
+        stored = zip(run["doc_id"], run["greater"], run["ties"], run["logprob"], strict=True)
+        assert [tuple(row.values()) for row in answer.to_pylist()] == [
+            (int(doc_id), 1 + int(greater) + share * int(tied), float(logprob))
+            for doc_id, greater, tied, logprob in stored
         ]
-        summed = [row["sum_logprob"] for row in rows]
-        assert summed == pytest.approx([sum(v) for _, v in sorted(counted.items())])
 
 
 def test_questions_about_tokens_return_what_their_headers_say(connection: Any, measured: Measured) -> None:

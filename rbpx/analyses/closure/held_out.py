@@ -36,7 +36,7 @@ class Measured:
 
     Attributes:
         S_N: sizes; the last may occur more than once (replicates), and is held out.
-        counts: of each, doc_id, rank, n_tokens (query `document_ranks`).
+        counts: of each, doc_id, rank, n_tokens (`document_ranks`).
         ln_y_NY: ln of each quantity.
         ln_sd_NY: its standard deviation over documents.
         V: the largest vocabulary.

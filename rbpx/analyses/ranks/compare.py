@@ -68,7 +68,7 @@ def compare(counts: pa.Table, weights_BD: Floats | None, k_grid: Sequence[int], 
     """Fit `lognormal_paper` and every distribution over 1..V to one run.
 
     Args:
-        counts: doc_id, rank, n_tokens (query `document_ranks`).
+        counts: doc_id, rank, n_tokens (`document_ranks`).
         weights_BD: how often each document is drawn in each resample; None where there is only one document.
         k_grid: the k of the curves.
         V: width of the vocabulary.

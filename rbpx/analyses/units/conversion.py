@@ -48,7 +48,7 @@ def express(counts: pa.Table, bytes_D: Floats, weights_BD: npt.NDArray[np.int64]
     """Express what one run says in units that other tokenizers share.
 
     Args:
-        counts: doc_id, rank, n_tokens, sum_logprob (query `document_ranks`).
+        counts: doc_id, rank, n_tokens, sum_logprob (`document_ranks`).
         bytes_D: bytes that the scored tokens of each document stand for, shape [D]; NaN where that is not known.
         weights_BD: how often each document is drawn in each resample, shape [B, D].
         vocab_size: V of this model, its own.
