@@ -107,7 +107,7 @@ def answer(
 
 
 @contextmanager
-def asked_in_processes(request: Request) -> Iterator[None]:
+def asked_in_processes(names: Sequence[str], request: Request) -> Iterator[None]:
     """While the block lasts, the groups of a question to the store of a request are looked at in several processes.
 
     A store of a few runs has no two laws to fit side by side.
@@ -122,6 +122,8 @@ def asked_in_processes(request: Request) -> Iterator[None]:
     if not has_groups:  # and what brings the files of a remote store has threads
         yield
         return
+    for name in names:
+        part(name, "analysis")  # imported once for all of them
     with several_processes(prepare):
         yield
 

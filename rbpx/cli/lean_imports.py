@@ -17,7 +17,7 @@ __all__ = ["import_lean"]
 
 _DO_WITHOUT: Final = ("pyarrow", "lmfit", "rbpx")  # Arrow's compiled code asks in the name of whoever calls it
 _LATER: Final = ("numpy.f2py", "numpy.testing")  # what threads may be the first to use cannot be among them
-_NEW_OBJECTS: Final = 50_000  # before Python looks for circles among them, where it would after 700
+_NEW_OBJECTS: Final = 200_000  # before Python looks for circles among them, where it would after 700
 
 
 class _Lean:

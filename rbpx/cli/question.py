@@ -78,7 +78,7 @@ def _ask(verb: str, requests: "Sequence[Request]") -> None:
     grids = [(request, None) for request in requests]
 
     def ask() -> None:
-        with asked_in_processes(requests[0]):
+        with asked_in_processes([verb], requests[0]):
             perform([verb], grids, writes=True)
 
     read_again(requests[0].store, ask)

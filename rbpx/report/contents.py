@@ -132,7 +132,8 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     n_failed = sum(1 for _ in store.records("failures"))
     if not any(store.records("cells")) and not store.import_files():
         return _report(request.store, narrowed, n_failed, [], [], (), {})
-    with evidence_kept(), document_ranks_kept(), connected_once(), asked_in_processes(request):
+    names = [*_questions(across=False), *_questions(across=True)]
+    with evidence_kept(), document_ranks_kept(), connected_once(), asked_in_processes(names, request):
         answers, reasons = _find_all(grids)
     refresh_index(store, required=False)
     with connect(store) as connection:
