@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -72,7 +72,7 @@ def answer(
     for alike in _alike(grids) if question.across else [[grid] for grid in grids]:
         request = alike[0][0]
         store = open_filled(request.store)
-        with document_ranks_kept(), connected_once(), shared(store, _limits(request)) as connection:
+        with document_ranks_kept(), connected_once(), connected(request) as connection:
             groups: list[Group] = []
             for each, cell_keys in alike:
                 selected = _selected(connection, question, each, cell_keys)
@@ -116,7 +116,7 @@ def asked_in_processes(names: Sequence[str], request: Request) -> Iterator[None]
     def prepare(stack: ExitStack) -> None:
         stack.enter_context(document_ranks_kept())
         stack.enter_context(connected_once())
-        stack.enter_context(shared(open_store(request.store), _limits(request)))
+        stack.enter_context(connected(request))
 
     has_groups = not is_remote(request.store) and len(open_store(request.store).record_files("cells")) >= 2 * _LAW
     if not has_groups:  # and what brings the files of a remote store has threads
@@ -128,14 +128,15 @@ def asked_in_processes(names: Sequence[str], request: Request) -> Iterator[None]
         yield
 
 
+def connected(request: Request) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+    """A connection to the store of a request, which all questions share that are asked in `connected_once`."""
+    return shared(open_store(request.store), SqlLimits(request.sql_timeout_s, request.sql_memory_mib))
+
+
 def _analyse(name: str, group: Group, request: Request) -> Any:
     """What a question says of one group, in any process."""
-    with shared(open_store(request.store), _limits(request)) as connection:
+    with connected(request) as connection:
         return part(name, "analysis").analyse(connection, group, request)
-
-
-def _limits(request: Request) -> SqlLimits:
-    return SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
 
 
 def _selected(

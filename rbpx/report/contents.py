@@ -7,10 +7,11 @@ from typing import Any
 
 import duckdb
 
-from rbpx.analyses.answer import Grid, answer, asked_in_processes
+from rbpx.analyses.answer import Grid, answer, asked_in_processes, connected
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.section import sentences
 from rbpx.analyses.registry import analyses, analysis, has, part
+from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.display.chart.figure import Undrawn
 from rbpx.display.chart.sheet import Sheet
@@ -22,7 +23,7 @@ from rbpx.groups.processes import in_processes
 from rbpx.groups.selection import Group
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
 from rbpx.store.index import refresh_index
-from rbpx.store.queries import connect, connected_once
+from rbpx.store.queries import connected_once
 from rbpx.store.remote import open_store
 from rbpx.store.store import Record, now
 from rbpx.version import __version__
@@ -115,6 +116,9 @@ Answer = tuple[list[Any], list[Record]]
 
 Answers = dict[str, Answer]
 
+Own = tuple[Any, list[str]]
+"""The result of a question for one group, None where it has none, and the ids of its fits."""
+
 
 def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     """Do every analysis over the runs that are asked for, and put what they say in order.
@@ -135,10 +139,9 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     names = [*_questions(across=False), *_questions(across=True)]
     with evidence_kept(), document_ranks_kept(), connected_once(), asked_in_processes(names, request):
         answers, reasons = _find_all(grids)
+        parts = _parts(request, answers, reasons)
+        of_gaps = _sections_across(request, answers, reasons)
     refresh_index(store, required=False)
-    with connect(store) as connection:
-        parts = _parts(connection, answers, reasons)
-        of_gaps = _sections_across(connection, answers, reasons)
     return _report(request.store, narrowed, n_failed, answers["fit"][0], parts, of_gaps, answers)
 
 
@@ -221,33 +224,29 @@ def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-")
 
 
-def _parts(
-    connection: duckdb.DuckDBPyConnection, answers: Answers, reasons: dict[str, str]
-) -> list[tuple[Group, Part]]:
-    parts: list[tuple[Group, Part]] = []
-    names: set[str] = set()
+def _parts(request: Request, answers: Answers, reasons: dict[str, str]) -> list[tuple[Group, Part]]:
+    names: list[str] = []
+    calls = []
     for laws in answers["fit"][0]:
-        group = laws.group
-        name = _slug(group.title)
+        name = _slug(laws.group.title)
         while name in names:
             name += "-"
-        names.add(name)
-        own = {each: _of(group, *answers[each]) for each in _questions(across=False)}
-        sections = [_section(connection, each, own[each], group, reasons) for each in own]
-        group_part = Part(
-            name,
-            group.title,
-            _about(group),
-            facts(laws, own["regimes"][0]),
-            tuple(sentences(laws)),
-            tuple(sections),
-        )
-        parts.append((group, group_part))
-    return parts
+        names.append(name)
+        own = {each: _of(laws.group, *answers[each]) for each in _questions(across=False)}
+        calls.append((request, name, laws, own, reasons))
+    parts = in_processes(_part, calls)
+    return [(laws.group, part) for laws, part in zip(answers["fit"][0], parts, strict=True)]
 
 
-def _of(group: Group, results: list[Any], records: list[Record]) -> tuple[Any, list[str]]:
-    """The result of one analysis for a group, None where it has none, and the ids of its fits."""
+def _part(request: Request, name: str, laws: Laws, own: dict[str, Own], reasons: dict[str, str]) -> Part:
+    group = laws.group
+    with connected(request) as connection:
+        sections = [_section(connection, each, of_each, group, reasons) for each, of_each in own.items()]
+    of_regimes, _ = own["regimes"]
+    return Part(name, group.title, _about(group), facts(laws, of_regimes), tuple(sentences(laws)), tuple(sections))
+
+
+def _of(group: Group, results: list[Any], records: list[Record]) -> Own:
     names = group.names()
     result = next((each for each in results if each.group.names() == names), None)
     ids = [
@@ -260,7 +259,7 @@ def _of(group: Group, results: list[Any], records: list[Record]) -> tuple[Any, l
 
 
 def _section(
-    connection: duckdb.DuckDBPyConnection, name: str, own: tuple[Any, list[str]], group: Group, reasons: dict[str, str]
+    connection: duckdb.DuckDBPyConnection, name: str, own: Own, group: Group, reasons: dict[str, str]
 ) -> Section:
     result, ids = own
     if result is None:
@@ -290,22 +289,26 @@ def _sentence(reason: str) -> str:
     return reason[:1].upper() + reason[1:]
 
 
-def _sections_across(
-    connection: duckdb.DuckDBPyConnection,
-    answers: Answers,
-    reasons: dict[str, str],
-) -> tuple[Section, ...]:
+def _sections_across(request: Request, answers: Answers, reasons: dict[str, str]) -> tuple[Section, ...]:
     """What compares groups with each other: a section a family, or why there is none."""
-    sections: list[Section] = []
+    calls: list[tuple[Request, str, list[Any], list[str], str]] = []
     for name in _questions(across=True):
         results, records = answers[name]
         for family in dict.fromkeys(each.group.first.family for each in results):
             own = [each for each in results if each.group.first.family == family]
             ids = [str(record["fit_id"]) for record in records if record.get("fit_id") and _leads(record, family)]
-            sections.append(part(name, "section").section(own, Sources(connection, ids)))
+            calls.append((request, name, own, ids, ""))
         if not results and not (analysis(name).trainings or analysis(name).tokens):
-            sections.append(_empty(name, _sentence(reasons[name])))
-    return tuple(sections)
+            calls.append((request, name, [], [], _sentence(reasons[name])))
+    return tuple(in_processes(_section_across, calls))
+
+
+def _section_across(request: Request, name: str, own: list[Any], ids: list[str], reason: str) -> Section:
+    if not own:
+        return _empty(name, reason)
+    with connected(request) as connection:
+        section: Section = part(name, "section").section(own, Sources(connection, ids))
+    return section
 
 
 def _leads(record: Record, family: str) -> bool:
