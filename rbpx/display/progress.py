@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 
 from rich.console import Console
@@ -114,9 +115,36 @@ def tell_loading(what: str, quiet: bool = False) -> Callable[[int, int | None, s
     return tell
 
 
+Advance = Callable[[float], None]
+_WHOLE: ContextVar[tuple[Advance, float] | None] = ContextVar("whole", default=None)
+
+
 @contextmanager
-def counted(title: str, total: float) -> Iterator[Callable[[float], None]]:
+def share_of(advance: Advance, share: float) -> Iterator[None]:
+    """Within the block what is counted advances this by its part of a share, in place of a bar of its own."""
+    done = 0.0
+
+    def advance_within(n: float) -> None:
+        nonlocal done
+        done += n
+        advance(n)
+
+    token = _WHOLE.set((advance_within, share))
+    try:
+        yield
+    finally:
+        _WHOLE.reset(token)
+        advance(share - done)
+
+
+@contextmanager
+def counted(title: str, total: float) -> Iterator[Advance]:
     """A bar on a terminal, a line every 15 s on a pipe; the function yielded is called with what was just done."""
+    whole = _WHOLE.get()
+    if whole is not None:
+        advance_whole, share = whole
+        yield lambda n: advance_whole(share * n / total)
+        return
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 
@@ -15,6 +15,7 @@ from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.display.chart.figure import Undrawn
 from rbpx.display.chart.sheet import Sheet
+from rbpx.display.progress import counted, share_of
 from rbpx.display.section import Section, Sources
 from rbpx.errors import DamageError, RbpxError
 from rbpx.groups.document_ranks import document_ranks_kept
@@ -29,6 +30,12 @@ from rbpx.store.store import Record, now
 from rbpx.version import __version__
 
 __all__ = ["Chapter", "Part", "Report", "gather"]
+
+_SECTIONS: Final = 10  # % of the time of a report
+_COSTS: Final = {  # seconds that questions take about 192 runs; another one takes one
+    **{"ranks": 10, "fit": 9, "surface": 8, "closure": 6, "emergence": 5, "pooled": 4, "predict": 4, "view": 4},
+    **{"regimes": 3, "entropy": 2},
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,10 +144,18 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     if not any(store.records("cells")) and not store.import_files():
         return _report(request.store, narrowed, n_failed, [], [], (), {})
     names = [*_questions(across=False), *_questions(across=True)]
-    with evidence_kept(), document_ranks_kept(), connected_once(), asked_in_processes(names, request):
-        answers, reasons = _find_all(grids)
-        parts = _parts(request, answers, reasons)
-        of_gaps = _sections_across(request, answers, reasons)
+    with (
+        evidence_kept(),
+        document_ranks_kept(),
+        connected_once(),
+        asked_in_processes(names, request),
+        counted("report: %", 100) as advance,
+    ):
+        with share_of(advance, 100 - _SECTIONS):
+            answers, reasons = _find_all(grids)
+        with share_of(advance, _SECTIONS):
+            parts = _parts(request, answers, reasons)
+            of_gaps = _sections_across(request, answers, reasons)
     refresh_index(store, required=False)
     return _report(request.store, narrowed, n_failed, answers["fit"][0], parts, of_gaps, answers)
 
@@ -155,10 +170,18 @@ def _questions(across: bool) -> list[str]:
 def _find_all(grids: Sequence[Grid]) -> tuple[Answers, dict[str, str]]:
     """Results and kept fits of each question, and why some have none."""
     names = [*_questions(across=False), *_questions(across=True)]
-    found = {"fit": _find("fit", grids)}
-    found |= {name: _find(name, grids) for name in names if name not in found and not analysis(name).across}
     whole = [name for name in names if analysis(name).across]  # each looks at all groups
-    found |= zip(whole, in_processes(_find, [(name, grids) for name in whole]), strict=True)
+    others = [name for name in ("fit", *names) if name not in whole]
+    found: dict[str, Answer | RbpxError] = {}
+    shares = {name: _COSTS.get(name, 1) for name in {*names, "fit"}}
+    with counted("report: questions", sum(shares.values())) as advance:
+        for name in dict.fromkeys(others):
+            with share_of(advance, shares[name]):
+                found[name] = _find(name, grids)
+        with share_of(advance, sum(shares[name] for name in whole)):
+            with counted("report: questions about all groups", len(whole)) as advance_whole:
+                of_whole = in_processes(_find, [(name, grids) for name in whole], advance_whole)
+    found |= zip(whole, of_whole, strict=True)
     answers = {name: ([], []) if isinstance(each, RbpxError) else each for name, each in found.items()}
     reasons = {name: str(each) for name, each in found.items() if isinstance(each, RbpxError)}
     without = found["fit"]
@@ -234,7 +257,8 @@ def _parts(request: Request, answers: Answers, reasons: dict[str, str]) -> list[
         names.append(name)
         own = {each: _of(laws.group, *answers[each]) for each in _questions(across=False)}
         calls.append((request, name, laws, own, reasons))
-    parts = in_processes(_part, calls)
+    with counted("report: sections", len(calls)) as advance:
+        parts = in_processes(_part, calls, advance)
     return [(laws.group, part) for laws, part in zip(answers["fit"][0], parts, strict=True)]
 
 
