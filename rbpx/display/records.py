@@ -112,11 +112,12 @@ def _first_rows(answer: Rows) -> tuple[pa.Table, int | None]:
 
 def _print_downwards(screen: Console, names: Sequence[str], rows: Sequence[Sequence[str]], n_rows: int | None) -> None:
     """Print each row as lines of a column and its value; a long value goes on below, at the left edge."""
-    widest = max(screen.measure(name).maximum for name in names)
+    widths = [screen.measure(name).maximum for name in names]
+    named = [f"  {name}{' ' * (max(widths) - wide)}  " for name, wide in zip(names, widths, strict=True)]
     for number, cells in enumerate(rows, 1):
         screen.print(f"row {number:,}{'' if n_rows is None else f' of {n_rows:,}'}", style="bold")
-        for name, cell in zip(names, cells, strict=True):
-            screen.print(f"  {name}{' ' * (widest - screen.measure(name).maximum)}  {cell}", soft_wrap=True)
+        lines = (name + cell for name, cell in zip(named, cells, strict=True))
+        screen.print("\n".join(lines), soft_wrap=True)  # at once: each print looks at the terminal anew
 
 
 def _cell(value: Any) -> str:
