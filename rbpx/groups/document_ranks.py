@@ -20,7 +20,7 @@ _COUNTS: Final = pa.schema(
     {"doc_id": pa.int32(), "rank": pa.float64(), "n_tokens": pa.int64(), "sum_logprob": pa.float64()}
 )
 
-_Kept = OrderedDict[tuple[str, Ties], pa.Table]
+_Kept = OrderedDict[tuple[str, Ties], tuple[pa.Table, int]]  # and its bytes
 _KEPT: ContextVar[_Kept | None] = ContextVar("kept document ranks", default=None)
 
 
@@ -45,11 +45,11 @@ def document_ranks(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Tie
     kept, key = _KEPT.get(), (run_id, ties)
     if kept is not None and key in kept:
         kept.move_to_end(key)
-        return kept[key]
+        return kept[key][0]
     counts = _counted(ask(connection, "document_tokens", run_id=run_id, ties=ties.value))
     if kept is not None:
-        kept[key] = counts
-        while sum(each.nbytes for each in kept.values()) > _MOST_BYTES:
+        kept[key] = counts, counts.nbytes
+        while sum(n_bytes for _, n_bytes in kept.values()) > _MOST_BYTES:
             kept.popitem(last=False)
     return counts
 
