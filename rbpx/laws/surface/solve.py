@@ -1,9 +1,7 @@
 """Batch solver of a surface: many starts, or many resamples of the runs, all at once.
 
-Newton's method within bounds for a sum of losses that may be nearly that of absolute values. The step is measured
-against the parabola that touches the objective and lies above it (that of reweighted least squares): curvatures
-below `damping` in its units are raised to it, so a step is Newton's where the objective is well curved and one of
-reweighted least squares where it has kinks. Shapes: B searches, N points, P numbers.
+Newton's method within bounds (`step`) for a sum of losses that may be nearly that of absolute values. Shapes: B
+searches, N points, P numbers.
 """
 
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from rbpx.laws.surface.form import Form
 from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.objective import Loss, loss
 from rbpx.laws.surface.runs import Coordinates
+from rbpx.laws.surface.step import step
 
 __all__ = ["POINT", "RESAMPLE", "End", "Found", "minimise"]
 
@@ -91,8 +90,7 @@ def minimise(
     now_BP = start_BP.copy()
     losses, J_BPN, now_B = _at(form, x, objective, delta, ln_y_BN, weight_BN, now_BP)
     for _ in range(most_steps):
-        step_BP, left_to_gain_B = _step(form, x, losses, J_BPN, weight_BN, now_BP, damping_B, fixed_P)
-        new_BP = np.clip(now_BP + step_BP, form.lower_P, form.upper_P)
+        new_BP, left_to_gain_B = step(form, x, losses, J_BPN, weight_BN, now_BP, damping_B, fixed_P)
         new_losses, new_J_BPN, new_B = _at(form, x, objective, delta, ln_y_BN, weight_BN, new_BP)
         better_B = new_B <= now_B
         idle_B = np.where(now_B - new_B > end.standstill * now_B, 0, idle_B + 1)
@@ -126,41 +124,3 @@ def _at(
         losses = loss(objective, delta, ln_fit_BN, ln_y_BN)
         total_B = (losses.value_BN * weight_BN).sum(axis=1)
     return losses, J_BPN, np.where(np.isfinite(total_B) & np.isfinite(J_BPN).all(axis=(1, 2)), total_B, np.inf)
-
-
-def _step(
-    form: Form,
-    x: Coordinates,
-    losses: Loss,
-    J_BPN: Floats,
-    weight_BN: Floats,
-    theta_BP: Floats,
-    damping_B: Floats,
-    fixed_P: NDArray[np.bool_],
-) -> tuple[Floats, Floats]:
-    """The step of each search, and what there is to gain by the parabola above."""
-    pull_BN = weight_BN * losses.first_BN
-    g_BP = (J_BPN @ pull_BN[..., None])[..., 0]
-    above_BPP = (J_BPN * (weight_BN * losses.weight_BN)[:, None]) @ J_BPN.swapaxes(1, 2)
-    curve_BPP = (J_BPN * (weight_BN * losses.second_BN)[:, None]) @ J_BPN.swapaxes(1, 2)
-    with np.errstate(all="ignore"):
-        bend_BPP = form.bend(x, theta_BP, J_BPN, pull_BN)
-    curve_BPP += np.where(np.isfinite(bend_BPP).all(axis=(1, 2), keepdims=True), bend_BPP, 0.0)
-    held_BP = fixed_P | ((theta_BP <= form.lower_P) & (g_BP >= 0)) | ((theta_BP >= form.upper_P) & (g_BP <= 0))
-    g_BP = np.where(held_BP, 0.0, g_BP)
-    held_BPP = held_BP[:, :, None] | held_BP[:, None, :]
-    P = theta_BP.shape[1]
-    # A number that hardly matters anywhere still has a scale of its own, so that the parabola is never flat.
-    diagonal_BP = np.einsum("bpp->bp", above_BPP)
-    unit_BP = np.sqrt(np.maximum(diagonal_BP, 1e-12 * diagonal_BP.max(axis=1, keepdims=True)))
-    unit_BP = np.where(held_BP | ~(unit_BP > 0), 1.0, unit_BP)
-    scale_BPP = unit_BP[:, :, None] * unit_BP[:, None, :]
-    above_BPP = np.where(held_BPP, np.eye(P), above_BPP / scale_BPP) + 1e-10 * np.eye(P)
-    curve_BPP = np.where(held_BPP, np.eye(P), curve_BPP / scale_BPP)
-    inverse_BPP = np.linalg.inv(np.linalg.cholesky(above_BPP))
-    curvature_BP, axis_BPP = np.linalg.eigh(inverse_BPP @ curve_BPP @ inverse_BPP.swapaxes(1, 2))
-    along_BP = ((g_BP / unit_BP)[:, None] @ inverse_BPP.swapaxes(1, 2) @ axis_BPP)[:, 0]
-    raised_BP = np.maximum(np.abs(curvature_BP), damping_B[:, None])
-    step_BP = (-along_BP / raised_BP)[:, None] @ axis_BPP.swapaxes(1, 2) @ inverse_BPP
-    gain_B = (along_BP**2 / np.maximum(np.abs(curvature_BP), 0.01)).sum(axis=1) / 2
-    return np.where(held_BP, 0.0, step_BP[:, 0] / unit_BP), gain_B
