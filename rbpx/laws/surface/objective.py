@@ -33,12 +33,13 @@ class Loss:
     weight_BN: Floats
 
 
-def loss(objective: Objective, delta: float, ln_fit_BN: Floats, ln_y_BN: Floats) -> Loss:
+def loss(objective: Objective, delta: float | Floats, ln_fit_BN: Floats, ln_y_BN: Floats) -> Loss:
     """The loss of each point.
 
     Args:
         objective: which.
-        delta: where Huber's loss turns from a square to a line, in the unit of the residual; positive.
+        delta: where Huber's loss turns from a square to a line, in the unit of the residual; positive, one number
+            or of a shape that broadcasts.
         ln_fit_BN: ln y_fit.
         ln_y_BN: ln y, of a shape that broadcasts.
     """
@@ -56,7 +57,7 @@ def loss(objective: Objective, delta: float, ln_fit_BN: Floats, ln_y_BN: Floats)
     return Loss(value_BN, first_BN * fit_BN, flat_BN * fit_BN**2 + first_BN * fit_BN, weight_BN * fit_BN**2)
 
 
-def _huber(r_BN: Floats, delta: float) -> tuple[Floats, Floats, Floats, Floats]:
+def _huber(r_BN: Floats, delta: float | Floats) -> tuple[Floats, Floats, Floats, Floats]:
     far_BN = np.abs(r_BN)
     near_BN = np.minimum(far_BN, delta)
     inside_BN = (far_BN <= delta).astype(np.float64)

@@ -61,7 +61,7 @@ def minimise(
     form: Form,
     x: Coordinates,
     objective: Objective,
-    delta: float,
+    delta: float | Floats,
     ln_y_BN: Floats,
     weight_BN: Floats,
     start_BP: Floats,
@@ -75,7 +75,7 @@ def minimise(
         form: of the surface.
         x: of the points.
         objective: the loss of a point.
-        delta: of Huber's loss, in the units of theta.
+        delta: of Huber's loss, in the units of theta; of shape [B, 1] where searches differ in it.
         ln_y_BN: ln(y / y_ref), of shape [B, N] or [1, N].
         weight_BN: how often each point counts, of shape [B, N] or [1, N].
         start_BP: where each search starts.
@@ -87,11 +87,12 @@ def minimise(
     theta_BP, total_B, converged_B = start_BP.copy(), np.full(B, np.inf), np.zeros(B, dtype=bool)
     left_B, damping_B, idle_B = np.arange(B), np.full(B, 0.1), np.zeros(B, dtype=np.int64)
     ln_y_BN, weight_BN = (np.broadcast_to(each, (B, each.shape[1])) for each in (ln_y_BN, weight_BN))
+    delta_B1 = np.broadcast_to(delta, (B, 1))
     now_BP = start_BP.copy()
-    losses, J_BPN, now_B = _at(form, x, objective, delta, ln_y_BN, weight_BN, now_BP)
+    losses, J_BPN, now_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, now_BP)
     for _ in range(most_steps):
         new_BP, left_to_gain_B = step(form, x, losses, J_BPN, weight_BN, now_BP, damping_B, fixed_P)
-        new_losses, new_J_BPN, new_B = _at(form, x, objective, delta, ln_y_BN, weight_BN, new_BP)
+        new_losses, new_J_BPN, new_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, new_BP)
         better_B = new_B <= now_B
         idle_B = np.where(now_B - new_B > end.standstill * now_B, 0, idle_B + 1)
         done_B = (left_to_gain_B <= end.left * now_B) | (now_B <= _ROUNDING) | (idle_B > end.most_idle)
@@ -104,7 +105,7 @@ def minimise(
             theta_BP[ended_B], total_B[ended_B], converged_B[ended_B] = now_BP[done_B], now_B[done_B], True
             rest_B = ~done_B
             left_B, now_BP, now_B = left_B[rest_B], now_BP[rest_B], now_B[rest_B]
-            damping_B, idle_B = damping_B[rest_B], idle_B[rest_B]
+            damping_B, idle_B, delta_B1 = damping_B[rest_B], idle_B[rest_B], delta_B1[rest_B]
             ln_y_BN, weight_BN, J_BPN = ln_y_BN[rest_B], weight_BN[rest_B], J_BPN[rest_B]
             losses = Loss(*(getattr(losses, n)[rest_B] for n in _PARTS))
         if len(left_B) == 0:
@@ -117,10 +118,16 @@ _PARTS: Final = ("value_BN", "first_BN", "second_BN", "weight_BN")
 
 
 def _at(
-    form: Form, x: Coordinates, objective: Objective, delta: float, ln_y_BN: Floats, weight_BN: Floats, theta_BP: Floats
+    form: Form,
+    x: Coordinates,
+    objective: Objective,
+    delta_B1: Floats,
+    ln_y_BN: Floats,
+    weight_BN: Floats,
+    theta_BP: Floats,
 ) -> tuple[Loss, Floats, Floats]:
     with np.errstate(all="ignore"):  # a step too far has no objective, and is not taken
         ln_fit_BN, J_BPN = form.evaluate(x, theta_BP)
-        losses = loss(objective, delta, ln_fit_BN, ln_y_BN)
+        losses = loss(objective, delta_B1, ln_fit_BN, ln_y_BN)
         total_B = (losses.value_BN * weight_BN).sum(axis=1)
     return losses, J_BPN, np.where(np.isfinite(total_B) & np.isfinite(J_BPN).all(axis=(1, 2)), total_B, np.inf)
