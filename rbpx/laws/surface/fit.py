@@ -247,7 +247,7 @@ def _refit(
 def _of_constant(surface: Surface, name: str, has_none: bool) -> Estimate:
     """A constant with its interval: in its logarithm, or its reciprocal, where that is what the points determine."""
     value, value_B = surface.constants()[name]
-    if has_none or math.isnan(value):
+    if has_none or not math.isfinite(value):
         return Estimate(None, None, None)
     with np.errstate(all="ignore"):
         if name in surface.form.reciprocal:

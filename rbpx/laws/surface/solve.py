@@ -40,6 +40,9 @@ POINT: Final = End(1e-9, 1e-12, 30)
 # A ten-millionth of the objective of 20 points is a few thousandths of a standard deviation of a constant.
 RESAMPLE: Final = End(1e-7, 1e-7, 10)
 _ROUNDING: Final = 1e-25  # of an objective: points lie on the surface
+# Of an objective for each point: y is the surface's to a millionth, which is closer than any y is known. A search that
+# still halves what is left is about to end by itself; one that creeps along a valley would take thousands of steps.
+_UNMEASURED: Final = 5e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,13 +91,14 @@ def minimise(
     left_B, damping_B, idle_B = np.arange(B), np.full(B, 0.1), np.zeros(B, dtype=np.int64)
     ln_y_BN, weight_BN = (np.broadcast_to(each, (B, each.shape[1])) for each in (ln_y_BN, weight_BN))
     delta_B1 = np.broadcast_to(delta, (B, 1))
-    now_BP = start_BP.copy()
+    now_BP, unmeasured_B = start_BP.copy(), _UNMEASURED * weight_BN.sum(axis=1)
     losses, J_BPN, now_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, now_BP)
     for _ in range(most_steps):
         new_BP, left_to_gain_B = step(form, x, losses, J_BPN, weight_BN, now_BP, damping_B, fixed_P)
         new_losses, new_J_BPN, new_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, new_BP)
         better_B = new_B <= now_B
-        idle_B = np.where(now_B - new_B > end.standstill * now_B, 0, idle_B + 1)
+        standstill_B = np.where(now_B <= unmeasured_B, 0.5, end.standstill)
+        idle_B = np.where(now_B - new_B > standstill_B * now_B, 0, idle_B + 1)
         done_B = (left_to_gain_B <= end.left * now_B) | (now_B <= _ROUNDING) | (idle_B > end.most_idle)
         now_BP, now_B = np.where(better_B[:, None], new_BP, now_BP), np.where(better_B, new_B, now_B)
         J_BPN = np.where(better_B[:, None, None], new_J_BPN, J_BPN)
@@ -105,8 +109,8 @@ def minimise(
             theta_BP[ended_B], total_B[ended_B], converged_B[ended_B] = now_BP[done_B], now_B[done_B], True
             rest_B = ~done_B
             left_B, now_BP, now_B = left_B[rest_B], now_BP[rest_B], now_B[rest_B]
-            damping_B, idle_B, delta_B1 = damping_B[rest_B], idle_B[rest_B], delta_B1[rest_B]
-            ln_y_BN, weight_BN, J_BPN = ln_y_BN[rest_B], weight_BN[rest_B], J_BPN[rest_B]
+            damping_B, idle_B, unmeasured_B = damping_B[rest_B], idle_B[rest_B], unmeasured_B[rest_B]
+            delta_B1, ln_y_BN, weight_BN, J_BPN = delta_B1[rest_B], ln_y_BN[rest_B], weight_BN[rest_B], J_BPN[rest_B]
             losses = Loss(*(getattr(losses, n)[rest_B] for n in _PARTS))
         if len(left_B) == 0:
             break
