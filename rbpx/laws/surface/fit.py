@@ -34,8 +34,9 @@ Floats = NDArray[np.float64]
 FORMS: Final[dict[str, type[Form]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
 
 _MOST_STARTS: Final = 49  # those with the least objective
-_FEW_STEPS: Final = 25  # after which the best are searched to the end
+_FEW_STEPS: Final = 8  # after which the best are searched to the end
 _FINALISTS: Final = 10
+_SAME: Final = 1e-4  # of an objective: starts that are so close are on the same way
 _MOST_STEPS: Final = 2000
 
 
@@ -209,7 +210,10 @@ def _search(
     misfit_B = np.abs(ln_fit_BN - ln_y_N).sum(axis=1) + 0 * J_BPN.sum(axis=(1, 2))
     start_BP = start_BP[np.argsort(misfit_B)[: min(_MOST_STARTS, int(np.isfinite(misfit_B).sum()))]]
     first = yield Search(form, runs.x, objective, delta, ln_y_N[None], one_1N, start_BP, fixed_P, _FEW_STEPS)
-    best_BP = first.theta_BP[np.argsort(first.total_B)[:_FINALISTS]]
+    order_B = np.argsort(first.total_B)
+    total_B = first.total_B[order_B]
+    order_B = order_B[np.append(True, total_B[1:] > total_B[:-1] * (1 + _SAME))]
+    best_BP = first.theta_BP[order_B[:_FINALISTS]]
     last = yield Search(form, runs.x, objective, delta, ln_y_N[None], one_1N, best_BP, fixed_P, _MOST_STEPS)
     best = int(np.argmin(last.total_B))
     return last.theta_BP[best], float(last.total_B[best]), bool(last.converged_B[best])
