@@ -80,9 +80,10 @@ def step(
 
 
 def _least(axis_BPP: Floats, curvature_BP: Floats, along_BP: Floats, down_BP: Floats, up_BP: Floats) -> Floats:
-    """The step to the least of each quadratic; where that is out of bounds, to the least on the bounds that it crosses.
+    """The step to the least of each quadratic; where that is out of bounds, to the least on the bounds in its way.
 
-    The other numbers move with those that are stopped: a step that was cut off alone would lead uphill along a valley.
+    The first bound on the way stops its number, and the others move on with it where it is: a step that was cut off
+    alone would lead uphill along a valley.
 
     Args:
         axis_BPP: the axes of the quadratic, in rows.
@@ -92,22 +93,25 @@ def _least(axis_BPP: Floats, curvature_BP: Floats, along_BP: Floats, down_BP: Fl
         up_BP: the furthest upwards, at least 0.
     """
     step_BP = (-(along_BP / curvature_BP)[:, None] @ axis_BPP)[:, 0]
-    stopped_BP = (step_BP < down_BP) | (step_BP > up_BP)
-    left_B = np.flatnonzero(stopped_BP.any(axis=1))
-    free_BP, end_BP = step_BP, np.clip(step_BP, down_BP, up_BP)
-    step_BP = step_BP.copy()
+    left_B = np.flatnonzero(((step_BP < down_BP) | (step_BP > up_BP)).any(axis=1))
+    if len(left_B) == 0:
+        return step_BP
+    axis_BPP, down_BP, up_BP, free_BP = (each[left_B] for each in (axis_BPP, down_BP, up_BP, step_BP))
+    inverse_BPP = axis_BPP.swapaxes(1, 2) @ (axis_BPP / curvature_BP[left_B, :, None])
+    one_PP, now_BP = np.eye(step_BP.shape[1]), free_BP
+    stopped_BP, end_BP = np.zeros(free_BP.shape, dtype=bool), np.zeros(free_BP.shape)
     while len(left_B):
-        axes_BPP, stop_BP = axis_BPP[left_B], stopped_BP[left_B]
-        inverse_BPP = axes_BPP.swapaxes(1, 2) @ (axes_BPP / curvature_BP[left_B, :, None])
-        both_BPP = stop_BP[:, :, None] & stop_BP[:, None, :]
+        bound_BP = np.clip(now_BP, down_BP, up_BP)
+        share_BP = np.where(now_BP == bound_BP, np.inf, bound_BP / np.where(now_BP == 0, 1.0, now_BP))
+        first_BP = (share_BP <= share_BP.min(axis=1, keepdims=True)) & (now_BP != bound_BP)
+        stopped_BP, end_BP = stopped_BP | first_BP, np.where(first_BP, bound_BP, end_BP)
         force_BP = np.linalg.solve(
-            np.where(both_BPP, inverse_BPP, np.eye(stop_BP.shape[1])),
-            np.where(stop_BP, end_BP[left_B] - free_BP[left_B], 0.0)[..., None],
+            np.where(stopped_BP[:, :, None] & stopped_BP[:, None, :], inverse_BPP, one_PP),
+            np.where(stopped_BP, end_BP - free_BP, 0.0)[..., None],
         )
-        moved_BP = free_BP[left_B] + (inverse_BPP @ force_BP)[..., 0]
-        step_BP[left_B] = moved_BP = np.where(stop_BP, end_BP[left_B], moved_BP)
-        more_BP = (moved_BP < down_BP[left_B]) | (moved_BP > up_BP[left_B])
-        end_BP[left_B] = np.where(more_BP, np.clip(moved_BP, down_BP[left_B], up_BP[left_B]), end_BP[left_B])
-        stopped_BP[left_B] |= more_BP
-        left_B = left_B[more_BP.any(axis=1)]
+        now_BP = np.where(stopped_BP, end_BP, free_BP + (inverse_BPP @ force_BP)[..., 0])
+        step_BP[left_B] = now_BP
+        rest_B = ((now_BP < down_BP) | (now_BP > up_BP)).any(axis=1)
+        left_B, now_BP, free_BP, inverse_BPP = left_B[rest_B], now_BP[rest_B], free_BP[rest_B], inverse_BPP[rest_B]
+        down_BP, up_BP, stopped_BP, end_BP = down_BP[rest_B], up_BP[rest_B], stopped_BP[rest_B], end_BP[rest_B]
     return step_BP
