@@ -34,8 +34,8 @@ Floats = NDArray[np.float64]
 FORMS: Final[dict[str, type[Form]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
 
 _MOST_STARTS: Final = 49  # those with the least objective
-_FEW_STEPS: Final = 5  # after which the best are searched to the end
-_FINALISTS: Final = 12
+_FEW_STEPS: Final = 8  # after which the best are searched to the end
+_FINALISTS: Final = 16
 _SAME: Final = 1e-4  # of an objective: starts that are so close are on the same way
 _MOST_STEPS: Final = 2000
 
