@@ -115,7 +115,7 @@ def surface_laws(
 ) -> tuple[SurfaceLaw, ...]:
     """Fit every requested form to each quantity, and find the best of each budget in every way there is."""
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
-    compared = compare_each([each.runs for each in quantities], request.forms(), n_resamples, **options)
+    compared = compare_each([(each.runs, request.forms()) for each in quantities], n_resamples, **options)
     return tuple(_law(*each, group, request) for each in zip(quantities, compared, strict=True))
 
 

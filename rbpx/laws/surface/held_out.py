@@ -65,10 +65,13 @@ class Compared:
     Attributes:
         fit: of all runs.
         held_out: of each axis; empty where the rest cannot be fitted.
+        same_documents: the fit without resampled documents, for what is said of a run on the same ones; that of all
+            runs unless it was asked for, and documents are resampled.
     """
 
     fit: SurfaceFit
     held_out: tuple[HeldOut, ...]
+    same_documents: SurfaceFit
 
 
 def largest(runs: Runs, axis: Axis, flops_per_token: Callable[[Floats], Floats] = six_S) -> NDArray[np.bool_]:
@@ -119,33 +122,39 @@ def compare(runs: Runs, forms: Sequence[str], n_resamples: int = 200, **options:
         n_resamples: of the runs, for the intervals of all of it.
         options: objective and delta of `fit_surface`.
     """
-    (compared,) = compare_each([runs], forms, n_resamples, **options)
+    (compared,) = compare_each([(runs, forms)], n_resamples, **options)
     return compared
 
 
 def compare_each(
-    several: Sequence[Runs], forms: Sequence[str], n_resamples: int = 200, **options: Any
+    several: Sequence[tuple[Runs, Sequence[str]]], n_resamples: int = 200, same_documents: bool = False, **options: Any
 ) -> list[tuple[Compared, ...]]:
-    """`compare` for several quantities, their fits side by side.
+    """`compare` for several quantities, all their fits side by side.
 
     Args:
-        several: the points of each.
-        forms: as in `compare`.
-        n_resamples: as there.
+        several: the points of each, and the forms.
+        n_resamples: as in `compare`.
+        same_documents: whether to fit each form without resampled documents too.
         options: as there.
     """
-    outs = [_held_out_of(runs, tuple(Axis), six_S) for runs in several]
-    designs = [(runs, out, _without(runs, out)) for runs, out in zip(several, outs, strict=True)]
-    few = min(n_resamples, _RESAMPLES)
-    asked = []
-    for runs, _, rests in designs:
+    outs = [_held_out_of(runs, tuple(Axis), six_S) for runs, _ in several]
+    rests = [_without(runs, out) for (runs, _), out in zip(several, outs, strict=True)]
+    few, asked = min(n_resamples, _RESAMPLES), []
+    for (runs, forms), rest in zip(several, rests, strict=True):
+        whole = [runs] if runs.y_BN is None or not same_documents else [runs, replace(runs, y_BN=None)]
         for form in forms:
-            asked.append(fitting(runs, form, n_resamples=n_resamples, **options))
-            asked += [fitting(rest, form, n_resamples=few, **options) for rest in rests.values()]
+            asked += [fitting(each, form, n_resamples=n_resamples, **options) for each in whole]
+            asked += [fitting(each, form, n_resamples=few, **options) for each in rest.values()]
     fits = iter(together(asked))
+
+    def next_form(runs: Runs, out: dict[Axis, NDArray[np.bool_]], rest: dict[bytes, Runs]) -> Compared:
+        fit = next(fits)
+        same = next(fits) if same_documents and runs.y_BN is not None else fit
+        return Compared(fit, _rows(runs, out, {key: next(fits) for key in rest}), same)
+
     return [
-        tuple(Compared(next(fits), _rows(runs, out, {key: next(fits) for key in rests})) for _ in forms)
-        for runs, out, rests in designs
+        tuple(next_form(runs, out, rest) for _ in forms)
+        for (runs, forms), out, rest in zip(several, outs, rests, strict=True)
     ]
 
 
