@@ -78,10 +78,9 @@ def test_the_published_ladder_comes_out_as_published(tmp_path: Path, cwd: Path) 
         assert row["step2_predicted"] == pytest.approx(float(theirs["step2_accuracy_predicted"]), abs=1e-5)
         assert row["chained_predicted"] == pytest.approx(float(theirs["chained_accuracy_predicted"]), abs=1e-5)
         assert row["actual"] == pytest.approx(float(theirs["accuracy_actual"]), abs=1e-9)
-        if row["chained_predicted_lo"] is not None:  # csqa's surface has E at 0, and no interval
-            assert row["chained_predicted_lo"] < row["chained_predicted"] < row["chained_predicted_hi"]
+        assert row["chained_predicted_lo"] < row["chained_predicted"] < row["chained_predicted_hi"]
         assert row["status"] != "ok"  # ten times as large as any model that was fitted
-    assert sum(row["chained_predicted_lo"] is not None for row in found.values()) == 6
+    assert sum(row["chained_predicted_lo"] is not None for row in found.values()) == 7
 
 
 def test_the_shipped_checkpoints_are_those_of_the_source() -> None:

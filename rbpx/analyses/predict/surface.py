@@ -5,7 +5,7 @@ Each is also fitted without the largest runs of S, D and C and compared with the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -18,8 +18,8 @@ from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.interval import Estimate
 from rbpx.laws.over_forms import COMBINED
 from rbpx.laws.prediction import outside
-from rbpx.laws.surface.fit import SurfaceFit, fit_surface
-from rbpx.laws.surface.held_out import Compared, compare, mean_error
+from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.held_out import Compared, compare_each, mean_error
 from rbpx.laws.surface.over_forms import OverForms, forms_to_mix, predict_over_forms
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status, first_of, in_order
@@ -80,14 +80,12 @@ def foresee(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
     """Predict every requested quantity at every point asked for."""
     n_resamples = min(request.resamples, MOST_RESAMPLES)
     targets = request.points_to_predict()
-    laws = []
-    for trained in trained_quantities(connection, group, request):
-        options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
-        forms = compare(trained.runs, forms_to_mix(trained.runs), n_resamples, **options)
-        fits = [each.fit for each in forms]
-        if trained.runs.y_BN is not None:  # a new run is read on the same documents
-            of_text = replace(trained.runs, y_BN=None)
-            fits = [fit_surface(of_text, fit.form, n_resamples=n_resamples, **options) for fit in fits]
+    options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
+    quantities, laws = trained_quantities(connection, group, request), []
+    several = [(each.runs, forms_to_mix(each.runs)) for each in quantities]
+    compared = compare_each(several, n_resamples, same_documents=True, **options)
+    for trained, forms in zip(quantities, compared, strict=True):
+        fits = [each.same_documents for each in forms]  # a new run is read on the same documents
         points = tuple(_at(group, trained, fits, S, D) for S, D in targets)
         laws.append(SurfaceForesight(trained, forms, points))
     return SurfaceForesights(group, tuple(laws), request.register)

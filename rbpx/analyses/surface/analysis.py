@@ -6,7 +6,7 @@ Source: arXiv 2203.15556 (chinchilla, the objective, IsoFLOP, the envelope), 200
 
 import duckdb
 
-from rbpx.analyses.surface.law import Surfaces, surface_law
+from rbpx.analyses.surface.law import Surfaces, surface_laws
 from rbpx.analyses.surface.rows import record_of_form, row_of_form
 from rbpx.config.request import Request
 from rbpx.groups.surface_points import MOST_RESAMPLES, trained_quantities
@@ -19,8 +19,8 @@ __all__ = ["analyse", "keep"]
 def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Surfaces:
     """Fit every requested form to every requested quantity of one group of trainings."""
     n_resamples = min(request.resamples, MOST_RESAMPLES)
-    laws = [surface_law(each, group, request, n_resamples) for each in trained_quantities(connection, group, request)]
-    return Surfaces(group, tuple(laws), n_resamples, request.unique_tokens)
+    laws = surface_laws(trained_quantities(connection, group, request), group, request, n_resamples)
+    return Surfaces(group, laws, n_resamples, request.unique_tokens)
 
 
 def keep(store: Store, surfaces: Surfaces) -> list[Record]:

@@ -1,6 +1,6 @@
-"""One quantity of a group of trainings in; its surfaces, their errors on held-out runs and their optima out."""
+"""Quantities of a group of trainings in; of each its surfaces, their errors on held-out runs and their optima out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,14 +13,14 @@ from rbpx.groups.surface_points import Trained, flops_with_head
 from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.interval import Estimate
 from rbpx.laws.surface.fit import SurfaceFit
-from rbpx.laws.surface.held_out import Compared, compare, mean_error
+from rbpx.laws.surface.held_out import Compared, compare_each, mean_error
 from rbpx.laws.surface.isoflop import Envelope, IsoFlop, envelope, isoflop, reached_budgets
 from rbpx.laws.surface.optimum import Optimum, optima, split
 from rbpx.laws.surface.residuals import AgainstAxis, against_axes
 from rbpx.laws.surface.runs import six_S
 from rbpx.status import Status, first_of
 
-__all__ = ["FormFit", "SurfaceLaw", "Surfaces", "surface_law"]
+__all__ = ["FormFit", "SurfaceLaw", "Surfaces", "surface_laws"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -110,11 +110,17 @@ class Surfaces:
     unique_tokens: float | None = None
 
 
-def surface_law(trained: Trained, group: TrainingGroup, request: Request, n_resamples: int) -> SurfaceLaw:
-    """Fit every requested form to one quantity, and find the best of each budget in every way there is."""
-    runs = trained.runs
+def surface_laws(
+    quantities: Sequence[Trained], group: TrainingGroup, request: Request, n_resamples: int
+) -> tuple[SurfaceLaw, ...]:
+    """Fit every requested form to each quantity, and find the best of each budget in every way there is."""
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
-    compared = compare(runs, request.forms(), n_resamples, **options)
+    compared = compare_each([(each.runs, request.forms()) for each in quantities], n_resamples, **options)
+    return tuple(_law(*each, group, request) for each in zip(quantities, compared, strict=True))
+
+
+def _law(trained: Trained, compared: Sequence[Compared], group: TrainingGroup, request: Request) -> SurfaceLaw:
+    runs = trained.runs
     is_positive = len(runs.y_N) > 0 and bool((runs.y_N > 0).all())
     reached = reached_budgets(runs) if is_positive else ()
     asked = request.flops_of_budgets()

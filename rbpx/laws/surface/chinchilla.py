@@ -55,11 +55,11 @@ class Chinchilla(Form):
         """As `Form.bend`, in closed form."""
         bend_BPP = -(J_BPN * pull_BN[:, None]) @ J_BPN.swapaxes(1, 2)
         for constant, exponent, along_N in ((0, 3, x.s_N), (1, 4, x.d_N)):
-            pulled_BN = J_BPN[:, constant] * pull_BN
-            mixed_B = -pulled_BN @ along_N
-            bend_BPP[:, constant, exponent] += mixed_B
-            bend_BPP[:, exponent, constant] += mixed_B
-            bend_BPP[:, exponent, exponent] += theta_BP[:, constant] * (pulled_BN @ along_N**2)
+            pulled_BN = J_BPN[:, constant] * pull_BN * along_N
+            mixed_B = pulled_BN.sum(axis=1)  # a product with along_N would round by how many searches there are
+            bend_BPP[:, constant, exponent] -= mixed_B
+            bend_BPP[:, exponent, constant] -= mixed_B
+            bend_BPP[:, exponent, exponent] += theta_BP[:, constant] * (pulled_BN * along_N).sum(axis=1)
         return np.asarray(bend_BPP)
 
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:

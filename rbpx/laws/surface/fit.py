@@ -22,19 +22,21 @@ from rbpx.laws.surface.kaplan import Kaplan
 from rbpx.laws.surface.names import DELTA, Objective
 from rbpx.laws.surface.objective import ln_likelihood
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.solve import RESAMPLE, minimise
+from rbpx.laws.surface.side_by_side import Search, Searching, alone
+from rbpx.laws.surface.solve import RESAMPLE
 from rbpx.laws.surface.surface import Surface, exponential
 from rbpx.status import Status, first_of, in_order
 
-__all__ = ["FORMS", "SurfaceFit", "fit_surface", "surface_of"]
+__all__ = ["FORMS", "SurfaceFit", "fit_surface", "fitting", "surface_of"]
 
 Floats = NDArray[np.float64]
 
 FORMS: Final[dict[str, type[Form]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
 
 _MOST_STARTS: Final = 49  # those with the least objective
-_FEW_STEPS: Final = 25  # after which the best are searched to the end
-_FINALISTS: Final = 10
+_FEW_STEPS: Final = 8  # after which the best are searched to the end
+_FINALISTS: Final = 16
+_SAME: Final = 1e-4  # of an objective: starts that are so close are on the same way
 _MOST_STEPS: Final = 2000
 
 
@@ -110,6 +112,18 @@ def fit_surface(
         ValueError: if delta is not positive.
         KeyError: if there is no such form.
     """
+    return alone(fitting(runs, form, objective, delta, n_resamples, seed))
+
+
+def fitting(
+    runs: Runs,
+    form: str = "chinchilla",
+    objective: Objective = Objective.log_huber,
+    delta: float = DELTA,
+    n_resamples: int = 200,
+    seed: int = 0,
+) -> Searching[SurfaceFit]:
+    """The same, for `rbpx.laws.surface.side_by_side.together`."""
     if not 0 < delta < math.inf:
         raise ValueError(f"delta must be positive and finite, got {delta}")
     kind, N = FORMS[form], len(runs.y_N)
@@ -136,10 +150,10 @@ def fit_surface(
     equation = kind(y_ref)
     ln_y_N = np.log(runs.y_N / y_ref)
     unit = 1.0 if objective is Objective.log_huber else y_ref
-    theta_P, total, converged = _search(equation, runs, objective, delta / unit, ln_y_N, fixed_P)
+    theta_P, total, converged = yield from _search(equation, runs, objective, delta / unit, ln_y_N, fixed_P)
     if not converged:
         return without(Status.not_converged)
-    theta_BP = _refit(equation, runs, objective, delta / unit, ln_y_N, theta_P, fixed_P, n_resamples, seed)
+    theta_BP = yield from _refit(equation, runs, objective, delta / unit, ln_y_N, theta_P, fixed_P, n_resamples, seed)
     ln_fit_1N, J_1PN = equation.evaluate(runs.x, theta_P[None])
     surface = Surface(equation, runs.x, theta_P, theta_BP, runs.n_groups, n_free, ln_fit_1N[0] - ln_y_N)
     unidentified = equation.unidentified(runs.x, theta_P)
@@ -185,7 +199,7 @@ def surface_of(form: str, constants: Mapping[str, float | None], runs: Runs) -> 
 
 def _search(
     form: Form, runs: Runs, objective: Objective, delta: float, ln_y_N: Floats, fixed_P: NDArray[np.bool_]
-) -> tuple[Floats, float, bool]:
+) -> Searching[tuple[Floats, float, bool]]:
     """The best of many starts: all for a few steps, the best of them to the end."""
     start_BP = form.starts(runs.x, ln_y_N)
     start_BP[:, fixed_P] = 0.0
@@ -195,9 +209,12 @@ def _search(
         ln_fit_BN, J_BPN = form.evaluate(runs.x, start_BP)
     misfit_B = np.abs(ln_fit_BN - ln_y_N).sum(axis=1) + 0 * J_BPN.sum(axis=(1, 2))
     start_BP = start_BP[np.argsort(misfit_B)[: min(_MOST_STARTS, int(np.isfinite(misfit_B).sum()))]]
-    first = minimise(form, runs.x, objective, delta, ln_y_N[None], one_1N, start_BP, fixed_P, _FEW_STEPS)
-    best_BP = first.theta_BP[np.argsort(first.total_B)[:_FINALISTS]]
-    last = minimise(form, runs.x, objective, delta, ln_y_N[None], one_1N, best_BP, fixed_P, _MOST_STEPS)
+    first = yield Search(form, runs.x, objective, delta, ln_y_N[None], one_1N, start_BP, fixed_P, _FEW_STEPS)
+    order_B = np.argsort(first.total_B)
+    total_B = first.total_B[order_B]
+    order_B = order_B[np.append(True, total_B[1:] > total_B[:-1] * (1 + _SAME))]
+    best_BP = first.theta_BP[order_B[:_FINALISTS]]
+    last = yield Search(form, runs.x, objective, delta, ln_y_N[None], one_1N, best_BP, fixed_P, _MOST_STEPS)
     best = int(np.argmin(last.total_B))
     return last.theta_BP[best], float(last.total_B[best]), bool(last.converged_B[best])
 
@@ -212,7 +229,7 @@ def _refit(
     fixed_P: NDArray[np.bool_],
     n_resamples: int,
     seed: int,
-) -> Floats:
+) -> Searching[Floats]:
     """Theta of each resample of the runs, [B, P]; NaN where one has too little in it, or no end was found."""
     theta_BP = np.full((n_resamples, len(theta_P)), np.nan)
     if n_resamples == 0 or runs.n_groups < 2:
@@ -226,7 +243,7 @@ def _refit(
         usable_B = np.asarray(np.isfinite(ln_y_BN).all(axis=1))
         ln_y_BN = ln_y_BN[usable_B]
     start_BP = np.tile(theta_P, (int(usable_B.sum()), 1))
-    found = minimise(form, runs.x, objective, delta, ln_y_BN, weight_BN[usable_B], start_BP, fixed_P, end=RESAMPLE)
+    found = yield Search(form, runs.x, objective, delta, ln_y_BN, weight_BN[usable_B], start_BP, fixed_P, end=RESAMPLE)
     theta_BP[usable_B] = np.where(found.converged_B[:, None], found.theta_BP, np.nan)
     return theta_BP
 
@@ -234,7 +251,7 @@ def _refit(
 def _of_constant(surface: Surface, name: str, has_none: bool) -> Estimate:
     """A constant with its interval: in its logarithm, or its reciprocal, where that is what the points determine."""
     value, value_B = surface.constants()[name]
-    if has_none or math.isnan(value):
+    if has_none or not math.isfinite(value):
         return Estimate(None, None, None)
     with np.errstate(all="ignore"):
         if name in surface.form.reciprocal:

@@ -1,7 +1,7 @@
 """What forms say of runs that they were not fitted to: the largest models, the longest trainings, the most compute."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.interval import Estimate
-from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.fit import SurfaceFit, fitting
 from rbpx.laws.surface.names import DELTA, Objective
 from rbpx.laws.surface.runs import Runs, six_S
+from rbpx.laws.surface.side_by_side import together
 
-__all__ = ["Axis", "Compared", "HeldOut", "compare", "held_out", "largest", "mean_error"]
+__all__ = ["Axis", "Compared", "HeldOut", "compare", "compare_each", "held_out", "largest", "mean_error"]
 
 Floats = NDArray[np.float64]
 
@@ -64,10 +65,13 @@ class Compared:
     Attributes:
         fit: of all runs.
         held_out: of each axis; empty where the rest cannot be fitted.
+        same_documents: the fit without resampled documents, for what is said of a run on the same ones; that of all
+            runs unless it was asked for, and documents are resampled.
     """
 
     fit: SurfaceFit
     held_out: tuple[HeldOut, ...]
+    same_documents: SurfaceFit
 
 
 def largest(runs: Runs, axis: Axis, flops_per_token: Callable[[Floats], Floats] = six_S) -> NDArray[np.bool_]:
@@ -102,21 +106,11 @@ def held_out(
     Returns:
         A row for each axis and point held out, in their order; none where the rest cannot be fitted.
     """
-    fits: dict[bytes, SurfaceFit] = {}
-    rows = []
-    for axis in map(Axis, axes):
-        out_N = largest(runs, axis, flops_per_token)
-        if (key := out_N.tobytes()) not in fits:
-            fits[key] = fit_surface(replace(runs.only(~out_N), y_BN=None), form, objective, delta, n_resamples)
-        surface = fits[key].surface
-        if surface is None:
-            continue
-        for i in np.flatnonzero(out_N).tolist():
-            S, D, y = float(runs.S_N[i]), float(runs.D_N[i]), float(runs.y_N[i])
-            predicted = surface.predict(S, D, None if runs.U_N is None else float(runs.U_N[i]), new_run=True)
-            error = math.nan if predicted.value is None else (predicted.value - y) / y
-            rows.append(HeldOut(axis, S, D, predicted, y, error))
-    return tuple(rows)
+    options: dict[str, Any] = {"form": form, "objective": objective, "delta": delta, "n_resamples": n_resamples}
+    out = _held_out_of(runs, axes, flops_per_token)
+    rests = _without(runs, out)
+    fits = together([fitting(rest, **options) for rest in rests.values()])
+    return _rows(runs, out, dict(zip(rests, fits, strict=True)))
 
 
 def compare(runs: Runs, forms: Sequence[str], n_resamples: int = 200, **options: Any) -> tuple[Compared, ...]:
@@ -128,11 +122,65 @@ def compare(runs: Runs, forms: Sequence[str], n_resamples: int = 200, **options:
         n_resamples: of the runs, for the intervals of all of it.
         options: objective and delta of `fit_surface`.
     """
+    (compared,) = compare_each([(runs, forms)], n_resamples, **options)
+    return compared
+
+
+def compare_each(
+    several: Sequence[tuple[Runs, Sequence[str]]], n_resamples: int = 200, same_documents: bool = False, **options: Any
+) -> list[tuple[Compared, ...]]:
+    """`compare` for several quantities, all their fits side by side.
+
+    Args:
+        several: the points of each, and the forms.
+        n_resamples: as in `compare`.
+        same_documents: whether to fit each form without resampled documents too.
+        options: as there.
+    """
+    outs = [_held_out_of(runs, tuple(Axis), six_S) for runs, _ in several]
+    rests = [_without(runs, out) for (runs, _), out in zip(several, outs, strict=True)]
+    few, asked = min(n_resamples, _RESAMPLES), []
+    for (runs, forms), rest in zip(several, rests, strict=True):
+        whole = [runs] if runs.y_BN is None or not same_documents else [runs, replace(runs, y_BN=None)]
+        for form in forms:
+            asked += [fitting(each, form, n_resamples=n_resamples, **options) for each in whole]
+            asked += [fitting(each, form, n_resamples=few, **options) for each in rest.values()]
+    fits = iter(together(asked))
+
+    def next_form(runs: Runs, out: dict[Axis, NDArray[np.bool_]], rest: dict[bytes, Runs]) -> Compared:
+        fit = next(fits)
+        same = next(fits) if same_documents and runs.y_BN is not None else fit
+        return Compared(fit, _rows(runs, out, {key: next(fits) for key in rest}), same)
+
+    return [
+        tuple(next_form(runs, out, rest) for _ in forms)
+        for (runs, forms), out, rest in zip(several, outs, rests, strict=True)
+    ]
+
+
+def _held_out_of(
+    runs: Runs, axes: Sequence[Axis], flops_per_token: Callable[[Floats], Floats]
+) -> dict[Axis, NDArray[np.bool_]]:
+    """The points [N] that are held out for each axis."""
+    return {axis: largest(runs, axis, flops_per_token) for axis in map(Axis, axes)}
+
+
+def _without(runs: Runs, out: Mapping[Axis, NDArray[np.bool_]]) -> dict[bytes, Runs]:
+    """The rest of the runs, once for axes with the same largest runs, on the same documents."""
+    return {out_N.tobytes(): replace(runs.only(~out_N), y_BN=None) for out_N in out.values()}
+
+
+def _rows(runs: Runs, out: Mapping[Axis, NDArray[np.bool_]], fits: Mapping[bytes, SurfaceFit]) -> tuple[HeldOut, ...]:
     rows = []
-    for form in forms:
-        fit = fit_surface(runs, form, n_resamples=n_resamples, **options)
-        tests = held_out(runs, tuple(Axis), form, n_resamples=min(n_resamples, _RESAMPLES), **options)
-        rows.append(Compared(fit, tests))
+    for axis, out_N in out.items():
+        surface = fits[out_N.tobytes()].surface
+        if surface is None:
+            continue
+        for i in np.flatnonzero(out_N).tolist():
+            S, D, y = float(runs.S_N[i]), float(runs.D_N[i]), float(runs.y_N[i])
+            predicted = surface.predict(S, D, None if runs.U_N is None else float(runs.U_N[i]), new_run=True)
+            error = math.nan if predicted.value is None else (predicted.value - y) / y
+            rows.append(HeldOut(axis, S, D, predicted, y, error))
     return tuple(rows)
 
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import erf
 
+from rbpx.laws.roots import roots
 from rbpx.laws.surface.names import Objective
 
 __all__ = ["Loss", "ln_likelihood", "loss"]
@@ -33,12 +35,13 @@ class Loss:
     weight_BN: Floats
 
 
-def loss(objective: Objective, delta: float, ln_fit_BN: Floats, ln_y_BN: Floats) -> Loss:
+def loss(objective: Objective, delta: float | Floats, ln_fit_BN: Floats, ln_y_BN: Floats) -> Loss:
     """The loss of each point.
 
     Args:
         objective: which.
-        delta: where Huber's loss turns from a square to a line, in the unit of the residual; positive.
+        delta: where Huber's loss turns from a square to a line, in the unit of the residual; positive, one number
+            or of a shape that broadcasts.
         ln_fit_BN: ln y_fit.
         ln_y_BN: ln y, of a shape that broadcasts.
     """
@@ -56,7 +59,7 @@ def loss(objective: Objective, delta: float, ln_fit_BN: Floats, ln_y_BN: Floats)
     return Loss(value_BN, first_BN * fit_BN, flat_BN * fit_BN**2 + first_BN * fit_BN, weight_BN * fit_BN**2)
 
 
-def _huber(r_BN: Floats, delta: float) -> tuple[Floats, Floats, Floats, Floats]:
+def _huber(r_BN: Floats, delta: float | Floats) -> tuple[Floats, Floats, Floats, Floats]:
     far_BN = np.abs(r_BN)
     near_BN = np.minimum(far_BN, delta)
     inside_BN = (far_BN <= delta).astype(np.float64)
@@ -78,17 +81,21 @@ def ln_likelihood(objective: Objective, delta: float, total: float, n: int) -> f
     Returns:
         The logarithm; None where the fit is exact.
     """
-    from scipy.optimize import minimize_scalar  # a sixth of a second, which only a surface needs
-
     if total <= 0:
         return None
     if objective is Objective.least_squares:
         return -n / 2 * (math.log(2 * math.pi * total / n) + 1)
-
-    def ln_loss(ln_scale: float) -> float:
-        scale = math.exp(ln_scale)
-        middle = math.sqrt(2 * math.pi * scale) * math.erf(delta / math.sqrt(2 * scale))
-        return n * math.log(middle + 2 * scale / delta * math.exp(-(delta**2) / (2 * scale))) + total / scale
-
     mean = math.log(total / n)
-    return -float(minimize_scalar(ln_loss, bounds=(mean - 5, mean + 5), method="bounded", options={"xatol": 1e-10}).fun)
+    (ln_scale,) = roots(
+        lambda ln_scale: _density(delta, ln_scale)[1] - np.exp(mean - ln_scale), [mean - 5], [mean + 5], 1e-10
+    )
+    ln_Z, _ = _density(delta, ln_scale)
+    return -n * float(ln_Z + np.exp(mean - ln_scale))
+
+
+def _density(delta: float, ln_scale: Floats) -> tuple[Floats, Floats]:
+    """Ln Z of Huber's density, and its derivative by ln scale: 1/2 where it is normal, 1 where it is Laplace's."""
+    scale = np.exp(ln_scale)
+    middle = np.sqrt(2 * math.pi * scale) * erf(delta / np.sqrt(2 * scale))
+    tails = 2 * scale / delta * np.exp(-(delta**2) / (2 * scale))
+    return np.log(middle + tails), (middle / 2 + tails) / (middle + tails)

@@ -1,9 +1,7 @@
 """Batch solver of a surface: many starts, or many resamples of the runs, all at once.
 
-Newton's method within bounds for a sum of losses that may be nearly that of absolute values. The step is measured
-against the parabola that touches the objective and lies above it (that of reweighted least squares): curvatures
-below `damping` in its units are raised to it, so a step is Newton's where the objective is well curved and one of
-reweighted least squares where it has kinks. Shapes: B searches, N points, P numbers.
+Newton's method within bounds (`step`) for a sum of losses that may be nearly that of absolute values. Shapes: B
+searches, N points, P numbers.
 """
 
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from rbpx.laws.surface.form import Form
 from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.objective import Loss, loss
 from rbpx.laws.surface.runs import Coordinates
+from rbpx.laws.surface.step import step
 
 __all__ = ["POINT", "RESAMPLE", "End", "Found", "minimise"]
 
@@ -41,6 +40,9 @@ POINT: Final = End(1e-9, 1e-12, 30)
 # A ten-millionth of the objective of 20 points is a few thousandths of a standard deviation of a constant.
 RESAMPLE: Final = End(1e-7, 1e-7, 10)
 _ROUNDING: Final = 1e-25  # of an objective: points lie on the surface
+# Of an objective for each point: y is the surface's to a millionth, which is closer than any y is known. A search that
+# still halves what is left is about to end by itself; one that creeps along a valley would take thousands of steps.
+_UNMEASURED: Final = 5e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,7 @@ def minimise(
     form: Form,
     x: Coordinates,
     objective: Objective,
-    delta: float,
+    delta: float | Floats,
     ln_y_BN: Floats,
     weight_BN: Floats,
     start_BP: Floats,
@@ -76,7 +78,7 @@ def minimise(
         form: of the surface.
         x: of the points.
         objective: the loss of a point.
-        delta: of Huber's loss, in the units of theta.
+        delta: of Huber's loss, in the units of theta; of shape [B, 1] where searches differ in it.
         ln_y_BN: ln(y / y_ref), of shape [B, N] or [1, N].
         weight_BN: how often each point counts, of shape [B, N] or [1, N].
         start_BP: where each search starts.
@@ -88,14 +90,15 @@ def minimise(
     theta_BP, total_B, converged_B = start_BP.copy(), np.full(B, np.inf), np.zeros(B, dtype=bool)
     left_B, damping_B, idle_B = np.arange(B), np.full(B, 0.1), np.zeros(B, dtype=np.int64)
     ln_y_BN, weight_BN = (np.broadcast_to(each, (B, each.shape[1])) for each in (ln_y_BN, weight_BN))
-    now_BP = start_BP.copy()
-    losses, J_BPN, now_B = _at(form, x, objective, delta, ln_y_BN, weight_BN, now_BP)
+    delta_B1 = np.broadcast_to(delta, (B, 1))
+    now_BP, unmeasured_B = start_BP.copy(), _UNMEASURED * weight_BN.sum(axis=1)
+    losses, J_BPN, now_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, now_BP)
     for _ in range(most_steps):
-        step_BP, left_to_gain_B = _step(form, x, losses, J_BPN, weight_BN, now_BP, damping_B, fixed_P)
-        new_BP = np.clip(now_BP + step_BP, form.lower_P, form.upper_P)
-        new_losses, new_J_BPN, new_B = _at(form, x, objective, delta, ln_y_BN, weight_BN, new_BP)
+        new_BP, left_to_gain_B = step(form, x, losses, J_BPN, weight_BN, now_BP, damping_B, fixed_P)
+        new_losses, new_J_BPN, new_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, new_BP)
         better_B = new_B <= now_B
-        idle_B = np.where(now_B - new_B > end.standstill * now_B, 0, idle_B + 1)
+        standstill_B = np.where(now_B <= unmeasured_B, 0.5, end.standstill)
+        idle_B = np.where(now_B - new_B > standstill_B * now_B, 0, idle_B + 1)
         done_B = (left_to_gain_B <= end.left * now_B) | (now_B <= _ROUNDING) | (idle_B > end.most_idle)
         now_BP, now_B = np.where(better_B[:, None], new_BP, now_BP), np.where(better_B, new_B, now_B)
         J_BPN = np.where(better_B[:, None, None], new_J_BPN, J_BPN)
@@ -106,8 +109,8 @@ def minimise(
             theta_BP[ended_B], total_B[ended_B], converged_B[ended_B] = now_BP[done_B], now_B[done_B], True
             rest_B = ~done_B
             left_B, now_BP, now_B = left_B[rest_B], now_BP[rest_B], now_B[rest_B]
-            damping_B, idle_B = damping_B[rest_B], idle_B[rest_B]
-            ln_y_BN, weight_BN, J_BPN = ln_y_BN[rest_B], weight_BN[rest_B], J_BPN[rest_B]
+            damping_B, idle_B, unmeasured_B = damping_B[rest_B], idle_B[rest_B], unmeasured_B[rest_B]
+            delta_B1, ln_y_BN, weight_BN, J_BPN = delta_B1[rest_B], ln_y_BN[rest_B], weight_BN[rest_B], J_BPN[rest_B]
             losses = Loss(*(getattr(losses, n)[rest_B] for n in _PARTS))
         if len(left_B) == 0:
             break
@@ -119,48 +122,16 @@ _PARTS: Final = ("value_BN", "first_BN", "second_BN", "weight_BN")
 
 
 def _at(
-    form: Form, x: Coordinates, objective: Objective, delta: float, ln_y_BN: Floats, weight_BN: Floats, theta_BP: Floats
+    form: Form,
+    x: Coordinates,
+    objective: Objective,
+    delta_B1: Floats,
+    ln_y_BN: Floats,
+    weight_BN: Floats,
+    theta_BP: Floats,
 ) -> tuple[Loss, Floats, Floats]:
     with np.errstate(all="ignore"):  # a step too far has no objective, and is not taken
         ln_fit_BN, J_BPN = form.evaluate(x, theta_BP)
-        losses = loss(objective, delta, ln_fit_BN, ln_y_BN)
+        losses = loss(objective, delta_B1, ln_fit_BN, ln_y_BN)
         total_B = (losses.value_BN * weight_BN).sum(axis=1)
     return losses, J_BPN, np.where(np.isfinite(total_B) & np.isfinite(J_BPN).all(axis=(1, 2)), total_B, np.inf)
-
-
-def _step(
-    form: Form,
-    x: Coordinates,
-    losses: Loss,
-    J_BPN: Floats,
-    weight_BN: Floats,
-    theta_BP: Floats,
-    damping_B: Floats,
-    fixed_P: NDArray[np.bool_],
-) -> tuple[Floats, Floats]:
-    """The step of each search, and what there is to gain by the parabola above."""
-    pull_BN = weight_BN * losses.first_BN
-    g_BP = (J_BPN @ pull_BN[..., None])[..., 0]
-    above_BPP = (J_BPN * (weight_BN * losses.weight_BN)[:, None]) @ J_BPN.swapaxes(1, 2)
-    curve_BPP = (J_BPN * (weight_BN * losses.second_BN)[:, None]) @ J_BPN.swapaxes(1, 2)
-    with np.errstate(all="ignore"):
-        bend_BPP = form.bend(x, theta_BP, J_BPN, pull_BN)
-    curve_BPP += np.where(np.isfinite(bend_BPP).all(axis=(1, 2), keepdims=True), bend_BPP, 0.0)
-    held_BP = fixed_P | ((theta_BP <= form.lower_P) & (g_BP >= 0)) | ((theta_BP >= form.upper_P) & (g_BP <= 0))
-    g_BP = np.where(held_BP, 0.0, g_BP)
-    held_BPP = held_BP[:, :, None] | held_BP[:, None, :]
-    P = theta_BP.shape[1]
-    # A number that hardly matters anywhere still has a scale of its own, so that the parabola is never flat.
-    diagonal_BP = np.einsum("bpp->bp", above_BPP)
-    unit_BP = np.sqrt(np.maximum(diagonal_BP, 1e-12 * diagonal_BP.max(axis=1, keepdims=True)))
-    unit_BP = np.where(held_BP | ~(unit_BP > 0), 1.0, unit_BP)
-    scale_BPP = unit_BP[:, :, None] * unit_BP[:, None, :]
-    above_BPP = np.where(held_BPP, np.eye(P), above_BPP / scale_BPP) + 1e-10 * np.eye(P)
-    curve_BPP = np.where(held_BPP, np.eye(P), curve_BPP / scale_BPP)
-    inverse_BPP = np.linalg.inv(np.linalg.cholesky(above_BPP))
-    curvature_BP, axis_BPP = np.linalg.eigh(inverse_BPP @ curve_BPP @ inverse_BPP.swapaxes(1, 2))
-    along_BP = ((g_BP / unit_BP)[:, None] @ inverse_BPP.swapaxes(1, 2) @ axis_BPP)[:, 0]
-    raised_BP = np.maximum(np.abs(curvature_BP), damping_B[:, None])
-    step_BP = (-along_BP / raised_BP)[:, None] @ axis_BPP.swapaxes(1, 2) @ inverse_BPP
-    gain_B = (along_BP**2 / np.maximum(np.abs(curvature_BP), 0.01)).sum(axis=1) / 2
-    return np.where(held_BP, 0.0, step_BP[:, 0] / unit_BP), gain_B

@@ -1,0 +1,82 @@
+"""Searches of surfaces: side by side they find what each finds alone, and they end where nothing is left to gain."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import huber
+
+from rbpx.laws.bootstrap import run_weights
+from rbpx.laws.surface.chinchilla import Chinchilla
+from rbpx.laws.surface.fit import fit_surface, fitting
+from rbpx.laws.surface.held_out import compare, compare_each
+from rbpx.laws.surface.names import Objective
+from rbpx.laws.surface.runs import Runs
+from rbpx.laws.surface.side_by_side import together
+from rbpx.laws.surface.solve import RESAMPLE, minimise
+from tests.support.surfaces import draw, grid, law, straight
+
+DELTA = 1e-3
+
+
+def test_fits_side_by_side_are_those_of_each_alone() -> None:
+    one, other = (draw((seed,), grid(4, 3), 0.01).runs for seed in (1, 2))
+    asked = [
+        (one, "chinchilla", Objective.log_huber),
+        (other, "chinchilla", Objective.log_huber),
+        (one.only(np.arange(11)), "chinchilla", Objective.log_huber),
+        (one, "kaplan", Objective.log_huber),
+        (one, "chinchilla", Objective.huber),
+        (other, "chinchilla", Objective.huber),  # another delta in units of its y
+    ]
+    fits = together([fitting(*each, n_resamples=20) for each in asked])
+    for each, beside in zip(asked, fits, strict=True):
+        alone = fit_surface(*each, n_resamples=20)
+        assert alone.surface is not None
+        assert beside.surface is not None
+        assert (alone.objective, alone.aic, alone.reasons) == (beside.objective, beside.aic, beside.reasons)
+        np.testing.assert_array_equal(alone.surface.theta_P, beside.surface.theta_P)
+        np.testing.assert_array_equal(alone.surface.theta_BP, beside.surface.theta_BP)
+
+
+def test_quantities_side_by_side_are_held_out_as_each_alone() -> None:
+    several = [draw((seed,), grid(4, 3), 0.01).runs for seed in (3, 4)]
+    forms = ("chinchilla", "kaplan")
+    for runs, beside in zip(several, compare_each([(runs, forms) for runs in several], 20), strict=True):
+        for a, b in zip(compare(runs, forms, 20), beside, strict=True):
+            assert (a.fit.form, a.fit.constants, a.held_out) == (b.fit.form, b.fit.constants, b.held_out)
+            assert {test.axis for test in b.held_out} == {"S", "D", "C"}
+
+
+@pytest.mark.parametrize("E", [0.0, 1e-9])
+def test_no_resample_of_a_power_law_stays_above_the_best_line(E: float) -> None:
+    rng = np.random.default_rng(3)
+    S = 1e5 * np.geomspace(1, 1e3, 7)
+    y = S**-0.05 * np.exp(0.04 * rng.standard_normal(7))
+    runs = Runs.of(S, np.full(7, 1e9), y)
+    s, ln_y = np.log(S) - np.log(S).mean(), np.log(y) - np.log(y).mean()
+    weights = run_weights(7, 60, seed=1)
+    # The line through the two largest models: far from the best one, and on the kinks of two points.
+    slope = (ln_y[6] - ln_y[5]) / (s[5] - s[6])
+    start = np.tile([np.exp(ln_y[6] + slope * s[6]), 0.0, E, max(slope, 0.0), 0.0], (60, 1))
+    form = Chinchilla(float(np.exp(np.log(y).mean())))
+    none = np.zeros(5, dtype=bool)
+    found = minimise(form, runs.x, Objective.log_huber, DELTA, ln_y[None], weights, start, none, end=RESAMPLE)
+    assert found.converged_B.all()
+    for weight, total in zip(weights, found.total_B, strict=True):
+        line = minimize(
+            lambda at, weight: float(weight @ huber(DELTA, at[0] - at[1] * s - ln_y)),
+            [0.0, 0.05],
+            args=(weight,),
+            method="Nelder-Mead",
+            bounds=[(None, None), (0, None)],
+            options={"xatol": 1e-9, "fatol": 1e-13},
+        )
+        assert total <= line.fun * (1 + 1e-6)
+
+
+def test_runs_on_a_line_with_hardly_any_scatter_have_a_surface() -> None:
+    S, D = straight(7)
+    noise = 1e-6 * np.random.default_rng(0).standard_normal(7)
+    fit = fit_surface(Runs.of(S, D, law(S, D) * np.exp(noise)), n_resamples=0)
+    assert fit.surface is not None
+    assert np.exp(fit.surface.ln_y(S, D)[0]) == pytest.approx(law(S, D), rel=1e-5)
