@@ -9,8 +9,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.batch import HUBER, Search, Searching, huber_lines, huber_weight, offset_residuals
+from rbpx.laws.batch import HUBER, Search, Searching, huber_lines, huber_weight
 from rbpx.laws.names import Method
+from rbpx.laws.offset_search import LARGEST_RATIO, offset_residuals
 
 __all__ = ["EQUATIONS", "NAMES", "TOLERANCES", "Regression", "profile_offset", "refit", "regress"]
 
@@ -266,7 +267,7 @@ def _best_offset(x_N: Floats, ln_y_N: Floats, start_GP: Floats) -> Searching[tup
     ln_y_GN = np.tile(ln_y_N, (len(start_GP), 1))
     end_GP = yield Search(x_N, ln_y_GN, start_GP)
     end_GP = np.where(np.isnan(end_GP), start_GP, end_GP)
-    best = int(np.argmin(offset_residuals(x_N, ln_y_GN, end_GP, np.ones(end_GP.shape))[0]))
+    best = int(np.argmin((offset_residuals(x_N, ln_y_GN, end_GP) ** 2).sum(axis=1)))
     return tuple(end_GP[best].tolist())
 
 
@@ -295,11 +296,11 @@ def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats
     Returns:
         Parameters [G, P], NaN where the search did not end, and the sum of squares [G].
     """
-    start_GP = np.tile(theta_P, (len(alpha_G), 1))
-    start_GP[:, 1] = alpha_G
-    if theta_P[2] == 0:
-        start_GP[:, 2] = 0.1 * float(np.exp(ln_y_N.min()))
-    ln_y_GN = np.tile(ln_y_N, (len(alpha_G), 1))
-    theta_GP = yield Search(x_N, ln_y_GN, start_GP, holds_alpha=True)
-    residual_GN = offset_residuals(x_N, ln_y_GN, theta_GP, np.ones(theta_GP.shape))[1]
-    return theta_GP, np.asarray((residual_GN**2).sum(axis=1))
+    # The slope at x = 0, alpha / (1 + E / C), is about the same along the valley; no law of that slope has E < 0.
+    C, slope = float(np.exp(theta_P[0])), theta_P[1] / (1 + theta_P[2] / np.exp(theta_P[0]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_slope_G = np.where(alpha_G * slope > 0, alpha_G / slope - 1, LARGEST_RATIO)
+    E_G = C * np.clip(of_slope_G, 0.0, LARGEST_RATIO)
+    start_GP = np.column_stack([np.full(len(alpha_G), theta_P[0]), alpha_G, E_G])
+    theta_GP = yield Search(x_N, np.tile(ln_y_N, (len(alpha_G), 1)), start_GP, holds_alpha=True)
+    return theta_GP, np.asarray((offset_residuals(x_N, ln_y_N, theta_GP) ** 2).sum(axis=1))
