@@ -11,11 +11,13 @@ from rbpx.files.digest import digest
 from rbpx.groups.points import Points
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.backtest import Backtest, backtest
+from rbpx.laws.batch import Searching, alone, together
 from rbpx.laws.form import FormVerdict, compare_forms_of
 from rbpx.laws.names import Axis, Method
-from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
+from rbpx.laws.power import PowerLawFit, fit_power_law, power_law, signed_power_law
 from rbpx.laws.quantity import quantity
 from rbpx.laws.rank_fit import RankFit
+from rbpx.laws.resampled import Resampled
 from rbpx.laws.trend import with_reasons
 from rbpx.laws.verdict import judge
 from rbpx.status import Status, in_order
@@ -64,20 +66,33 @@ def fit_all(series: Sequence[Points], method: Method, compares: bool = True) -> 
     """Fit laws, each as `fit_points`, and compare their forms where the method is ordinary least squares."""
     is_known = [points.doubt not in (Status.not_known, Status.beyond_vocabulary) for points in series]
     known = [points for points, knows in zip(series, is_known, strict=True) if knows]
-    fits = [_fit_smallest(points, method, _resampled(points), len(points.runs), backtests=True) for points in known]
+    resampled = [_resampled(points) for points in known]
+    whole = [_smallest(*each, method, len(each[0].runs), True) for each in zip(known, resampled, strict=True)]
+    fits = together(whole)
+    absolute = [_absolute(*each) for each in zip(known, resampled, strict=True)]
     choices: list[FormVerdict | None] = [None] * len(known)
     if compares and method is Method.ols:
-        sizes_of = [None if (y_BN := _resampled(points)) is None else np.abs(y_BN) for points in known]
-        choices = compare_forms_of(list(zip(fits, sizes_of, strict=True)))
-    fitted = iter(zip(fits, choices, strict=True))
+        choices = compare_forms_of(list(zip(fits, absolute, strict=True)))
+    fitted = iter(zip(resampled, absolute, fits, choices, strict=True))
     return [
         _judged(points, method, *next(fitted)) if knows else _unfitted(points, method)
         for points, knows in zip(series, is_known, strict=True)
     ]
 
 
-def _resampled(points: Points) -> Floats | None:
-    return None if points.doubt is Status.one_document else points.y_BN
+def _resampled(points: Points) -> Resampled | None:
+    """The resamples, times the sign of the values where these are signed."""
+    if points.y_BN is None or points.doubt is Status.one_document:
+        return None
+    is_negative = _is_signed(points.law) and len(points.y_N) > 0 and points.y_N[0] < 0
+    return Resampled.of(-points.y_BN if is_negative else points.y_BN)
+
+
+def _absolute(points: Points, resampled: Resampled | None) -> Resampled | None:
+    """The resamples, whatever their sign."""
+    if resampled is None or not resampled.n_left_out:
+        return resampled
+    return Resampled.of(np.abs(resampled.y_BN))
 
 
 def _unfitted(points: Points, method: Method) -> Law:
@@ -85,12 +100,18 @@ def _unfitted(points: Points, method: Method) -> Law:
     return Law(points.law, points.k, method, fit, None, points.runs)
 
 
-def _judged(points: Points, method: Method, fit: PowerLawFit, choice: FormVerdict | None) -> Law:
-    y_BN = _resampled(points)
+def _judged(
+    points: Points,
+    method: Method,
+    resampled: Resampled | None,
+    absolute: Resampled | None,
+    fit: PowerLawFit,
+    choice: FormVerdict | None,
+) -> Law:
     # The larger model was measured on the same documents; an offset is slow to fit to all their resamples again.
-    kept_BN = None if method is Method.offset else y_BN
-    tests = backtest(lambda m: _fit_smallest(points, method, kept_BN, m), points.S_N, points.y_N.tolist())
-    reasons = judge(fit, tests, y_BN)
+    kept = None if method is Method.offset else resampled
+    tests = backtest(lambda m: alone(_smallest(points, kept, method, m)), points.S_N, points.y_N.tolist())
+    reasons = judge(fit, tests, absolute)
     if points.doubt is not None:
         reasons = in_order([*reasons, points.doubt])
     if points.doubt is Status.one_document:
@@ -106,9 +127,12 @@ def doubted(group: Group, law: Law) -> Law:
     return replace(law, fit=with_reasons(law.fit, in_order(reasons)))
 
 
-def _fit_smallest(points: Points, method: Method, y_BN: Floats | None, m: int, backtests: bool = False) -> PowerLawFit:
-    fit = fit_signed_power_law if _is_signed(points.law) else fit_power_law
-    return fit(points.S_N[:m], points.y_N[:m], None if y_BN is None else y_BN[:, :m], method, backtests)
+def _smallest(
+    points: Points, resampled: Resampled | None, method: Method, m: int, backtests: bool = False
+) -> Searching[PowerLawFit]:
+    """The law of the m smallest sizes."""
+    law = signed_power_law if _is_signed(points.law) else power_law
+    return law(points.S_N[:m], points.y_N[:m], None if resampled is None else resampled.smallest(m), method, backtests)
 
 
 def _is_signed(law: str) -> bool:

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.batch import Searching
+from rbpx.laws.bootstrap import Moments, moments
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import reaching
 from rbpx.laws.names import Method
 from rbpx.laws.profile import offset_ends
 from rbpx.laws.r_squared import r2_interval
 from rbpx.laws.regression import Regression, refit
+from rbpx.laws.resampled import Resampled
 from rbpx.laws.uncertainty import Uncertainty, uncertainty
 
 __all__ = ["Ends", "intervals", "parameter_uncertainty", "quality"]
@@ -25,15 +27,21 @@ Ends = tuple[float | None, float | None]
 
 
 def parameter_uncertainty(
-    regression: Regression, method: Method, x_N: Floats, ln_y_N: Floats, ln_y_BN: Floats | None
+    regression: Regression, method: Method, x_N: Floats, resampled: Resampled | None
 ) -> Searching[Uncertainty]:
     """The uncertainty of a regression; resamples whose refit does not converge are left out."""
-    refits = None
-    if ln_y_BN is not None:
-        theta_BP = yield from refit(regression, method, x_N, ln_y_BN)
-        ended_B = np.isfinite(theta_BP).all(axis=1)
-        refits = (theta_BP[ended_B], ln_y_BN[ended_B] - ln_y_N)
-    return uncertainty(regression, refits, x_N)
+    if resampled is None:
+        return uncertainty(regression, None, x_N)
+    if regression.is_linear(method):  # mean and covariance of the refits, without these
+        L_PN = regression.sensitivity_PN
+        text: Moments | None = Moments(L_PN @ resampled.mean_N - regression.theta_P, resampled.covariance_of(L_PN))
+        return uncertainty(regression, (text, resampled), x_N)
+    theta_BP = yield from refit(regression, method, x_N, resampled.ln_y_BN)
+    ended_B = np.isfinite(theta_BP).all(axis=1)
+    text = moments(regression.theta_P, theta_BP[ended_B])
+    if not ended_B.all():
+        resampled = Resampled.of_logarithms(resampled.ln_y_BN[ended_B])
+    return uncertainty(regression, (text, resampled), x_N)
 
 
 def intervals(
