@@ -1,15 +1,15 @@
-"""Batch solver for one law and many sets of points: ln S and the resamples of ln y in, parameters of each out.
+"""Batch solver for many laws and many sets of points: ln S and the resamples of ln y in, parameters of each out.
 
 A point fit goes through lmfit (`rbpx.laws.regression`), a thousand resamples of it through these, all at once and some
-thousand times as fast; tests compare them with lmfit on the same resamples. A search of one law takes its time for a
-few sets that end late, so what searches for an offset is a generator, which yields each `Search` and is sent its
-parameters: `together` runs those of many laws side by side. Shapes: N sizes, P parameters, B sets of points.
+thousand times as fast; tests compare them with lmfit on the same resamples. What one law has to solve takes little less
+time than what thirty have, so a law that needs a search is a generator, which yields each `Problem` and is sent its
+solution: `together` runs many laws side by side. Shapes: N sizes, P parameters, B sets of points.
 """
 
-from collections.abc import Generator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,12 @@ from rbpx.laws.offset_search import search_offsets
 
 __all__ = [
     "HUBER",
+    "Problem",
     "Search",
     "Searching",
     "alone",
     "huber_lines",
     "huber_weight",
-    "search_offset",
     "together",
 ]
 
@@ -58,9 +58,22 @@ def huber_lines(x_N: Floats, ln_y_BN: Floats, start_P: Floats, scale: float) -> 
     return theta_BP
 
 
+class Problem(ABC):
+    """What many laws have to solve, and is solved for all of them at once."""
+
+    @abstractmethod
+    def kind(self) -> Hashable:
+        """Problems of one class and one kind can be solved together."""
+
+    @staticmethod
+    @abstractmethod
+    def solve(alike: Sequence[Any]) -> Sequence[Any]:
+        """The solution of each."""
+
+
 @dataclass(frozen=True, eq=False)
-class Search:
-    """Sets of points to which a law with an offset E >= 0 is to be fitted by least squares.
+class Search(Problem):
+    """Sets of points to which a law with an offset E >= 0 is to be fitted by least squares: parameters [B, P] of each.
 
     Attributes:
         x_N: ln(S / S_ref).
@@ -74,9 +87,20 @@ class Search:
     start_BP: Floats
     holds_alpha: bool = False
 
+    def kind(self) -> Hashable:
+        """The sizes, and whether exponents are held."""
+        return self.x_N.tobytes(), self.holds_alpha
 
-Searching = Generator[Search, Floats, T]
-"""What yields searches, is sent the parameters [B, P] of each, and returns what it makes of them."""
+    @staticmethod
+    def solve(alike: Sequence["Search"]) -> list[Floats]:
+        """The parameters of each; NaN where a search did not end."""
+        ln_y_BN, start_BP = (np.concatenate([getattr(s, name) for s in alike]) for name in ("ln_y_BN", "start_BP"))
+        found_BP = search_offsets(alike[0].x_N, ln_y_BN, start_BP, alike[0].holds_alpha)
+        return np.split(found_BP, np.cumsum([len(each.start_BP) for each in alike])[:-1])
+
+
+Searching = Generator[Problem, Any, T]
+"""What yields problems, is sent the solution of each, and returns what it makes of them."""
 
 
 def alone(searching: Searching[T]) -> T:
@@ -86,37 +110,25 @@ def alone(searching: Searching[T]) -> T:
 
 
 def together(searching: Sequence[Searching[T]]) -> list[T]:
-    """The results of several, side by side: the searches in which they are at one time are done as one."""
+    """The results of several, side by side: the problems that they have at one time are solved as one."""
     results: dict[int, T] = {}
-    asked: dict[int, Search] = {}
+    asked: dict[int, Problem] = {}
 
-    def advance(at: int, found_BP: Floats | None) -> None:
+    def advance(at: int, solution: Any) -> None:
         try:
-            asked[at] = next(searching[at]) if found_BP is None else searching[at].send(found_BP)
+            asked[at] = searching[at].send(solution)
         except StopIteration as end:
             results[at] = end.value
-
-    def kind(at: int) -> tuple[bytes, bool]:
-        return asked[at].x_N.tobytes(), asked[at].holds_alpha
 
     for at in range(len(searching)):
         advance(at, None)
     while asked:
-        for _, members in groupby(sorted(asked, key=kind), key=kind):
-            alike = list(members)
-            searches = [asked.pop(at) for at in alike]
-            found_BP = search_offset(*searches)
-            ends = np.cumsum([len(each.start_BP) for each in searches])[:-1]
-            for at, own_BP in zip(alike, np.split(found_BP, ends), strict=True):
-                advance(at, own_BP)
+        alike: dict[Hashable, dict[int, Problem]] = {}
+        for at, problem in asked.items():
+            alike.setdefault((type(problem), problem.kind()), {})[at] = problem
+        asked.clear()
+        for problems in alike.values():
+            solutions = next(iter(problems.values())).solve(list(problems.values()))
+            for at, solution in zip(problems, solutions, strict=True):
+                advance(at, solution)
     return [results[at] for at in range(len(searching))]
-
-
-def search_offset(*searches: Search) -> Floats:
-    """The parameters of all sets of several searches one after another, [B, P]; NaN where a search did not end.
-
-    Args:
-        searches: at the same sizes, all of them holding their exponents or none.
-    """
-    ln_y_BN, start_BP = (np.concatenate([getattr(s, name) for s in searches]) for name in ("ln_y_BN", "start_BP"))
-    return search_offsets(searches[0].x_N, ln_y_BN, start_BP, searches[0].holds_alpha)

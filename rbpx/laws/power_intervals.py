@@ -15,7 +15,7 @@ from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import reaching
 from rbpx.laws.names import Method
 from rbpx.laws.profile import offset_ends
-from rbpx.laws.r_squared import r2_interval
+from rbpx.laws.r_squared import R2
 from rbpx.laws.regression import Regression, refit
 from rbpx.laws.resampled import Resampled
 from rbpx.laws.uncertainty import Uncertainty, uncertainty
@@ -77,7 +77,7 @@ def intervals(
     r2_lo: float | None = None
     r2_hi: float | None = None
     if method in (Method.ols, Method.weighted) and r2 is not None and r2 < 1:
-        r2_lo, r2_hi = reaching(r2, r2_interval(r2, len(regression.residual_N)))
+        r2_lo, r2_hi = reaching(r2, (yield R2(r2, len(regression.residual_N))))
     more: dict[str, Any] = {
         "interval": "documents and models" if spread.knows_text else "models",
         "C_lo": C_lo,
