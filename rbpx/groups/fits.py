@@ -10,11 +10,12 @@ import numpy.typing as npt
 from rbpx.files.digest import digest
 from rbpx.groups.points import Points
 from rbpx.groups.selection import Group, Run
-from rbpx.laws.backtest import Backtest, backtest
-from rbpx.laws.batch import Searching, alone, together
+from rbpx.laws.backtest import Backtest, backtest, whole_sizes
+from rbpx.laws.batch import Searching, together
 from rbpx.laws.form import FormVerdict, compare_forms_of
 from rbpx.laws.names import Axis, Method
 from rbpx.laws.power import PowerLawFit, fit_power_law, power_law, signed_power_law
+from rbpx.laws.prediction import Predictor, predictor_of
 from rbpx.laws.quantity import quantity
 from rbpx.laws.rank_fit import RankFit
 from rbpx.laws.resampled import Resampled
@@ -65,34 +66,66 @@ def fit_points(points: Points, method: Method) -> Law:
 def fit_all(series: Sequence[Points], method: Method, compares: bool = True) -> list[Law]:
     """Fit laws, each as `fit_points`, and compare their forms where the method is ordinary least squares."""
     is_known = [points.doubt not in (Status.not_known, Status.beyond_vocabulary) for points in series]
-    known = [points for points, knows in zip(series, is_known, strict=True) if knows]
-    resampled = [_resampled(points) for points in known]
-    whole = [_smallest(*each, method, len(each[0].runs), True) for each in zip(known, resampled, strict=True)]
-    fits = together(whole)
-    absolute = [_absolute(*each) for each in zip(known, resampled, strict=True)]
+    known = [_series(points) for points, knows in zip(series, is_known, strict=True) if knows]
+    fits = together([each.law(method) for each in known])
     choices: list[FormVerdict | None] = [None] * len(known)
     if compares and method is Method.ols:
-        choices = compare_forms_of(list(zip(fits, absolute, strict=True)))
-    fitted = iter(zip(resampled, absolute, fits, choices, strict=True))
+        choices = compare_forms_of([(fit, each.absolute()) for fit, each in zip(fits, known, strict=True)])
+    fitted = iter(zip(known, fits, choices, _backtests(known, method), strict=True))
     return [
-        _judged(points, method, *next(fitted)) if knows else _unfitted(points, method)
+        _judged(*next(fitted), method) if knows else _unfitted(points, method)
         for points, knows in zip(series, is_known, strict=True)
     ]
 
 
-def _resampled(points: Points) -> Resampled | None:
-    """The resamples, times the sign of the values where these are signed."""
-    if points.y_BN is None or points.doubt is Status.one_document:
-        return None
-    is_negative = _is_signed(points.law) and len(points.y_N) > 0 and points.y_N[0] < 0
-    return Resampled.of(-points.y_BN if is_negative else points.y_BN)
+@dataclass(frozen=True, eq=False)
+class _Series:
+    """Points as the laws take them.
+
+    Attributes:
+        points: of one quantity.
+        S: its sizes.
+        sign: of the law; -1 where a signed quantity is negative.
+        resampled: its resamples, times that sign; None where there are none, or one document.
+    """
+
+    points: Points
+    S: list[float]
+    sign: int
+    resampled: Resampled | None
+
+    def absolute(self) -> Resampled | None:
+        """The resamples whatever their sign."""
+        if self.resampled is None or not self.resampled.n_left_out:
+            return self.resampled
+        return Resampled.of(np.abs(self.resampled.y_BN))
+
+    def law(self, method: Method) -> Searching[PowerLawFit]:
+        """The law of all sizes."""
+        law = signed_power_law if _is_signed(self.points.law) else power_law
+        return law(self.S, self.points.y_N, self.resampled, method)
+
+    def smallest(self, m: int, method: Method) -> Searching[Predictor | None]:
+        """The law of the m smallest sizes."""
+        # The larger model was measured on the same documents; an offset is slow to fit to all their resamples again.
+        kept = None if self.resampled is None or method is Method.offset else self.resampled.smallest(m)
+        return predictor_of(self.S[:m], self.points.y_N[:m], kept, method, self.sign)
 
 
-def _absolute(points: Points, resampled: Resampled | None) -> Resampled | None:
-    """The resamples, whatever their sign."""
-    if resampled is None or not resampled.n_left_out:
-        return resampled
-    return Resampled.of(np.abs(resampled.y_BN))
+def _series(points: Points) -> _Series:
+    sign = -1 if _is_signed(points.law) and len(points.y_N) > 0 and points.y_N[0] < 0 else 1
+    y_BN = None if points.doubt is Status.one_document else points.y_BN
+    return _Series(points, points.S_N, sign, None if y_BN is None else Resampled.of(sign * y_BN))
+
+
+def _backtests(known: Sequence[_Series], method: Method) -> list[tuple[Backtest, ...]]:
+    """The backtests of each, with the laws of all of them fitted side by side."""
+    smallest = [(at, m) for at, each in enumerate(known) for m in whole_sizes(each.S)]
+    fitted = together([known[at].smallest(m, method) for at, m in smallest])
+    laws: list[dict[int, Predictor | None]] = [{} for _ in known]
+    for (at, m), law in zip(smallest, fitted, strict=True):
+        laws[at][m] = law
+    return [backtest(of.__getitem__, each.S, each.points.y_N.tolist()) for of, each in zip(laws, known, strict=True)]
 
 
 def _unfitted(points: Points, method: Method) -> Law:
@@ -101,17 +134,10 @@ def _unfitted(points: Points, method: Method) -> Law:
 
 
 def _judged(
-    points: Points,
-    method: Method,
-    resampled: Resampled | None,
-    absolute: Resampled | None,
-    fit: PowerLawFit,
-    choice: FormVerdict | None,
+    series: _Series, fit: PowerLawFit, choice: FormVerdict | None, tests: tuple[Backtest, ...], method: Method
 ) -> Law:
-    # The larger model was measured on the same documents; an offset is slow to fit to all their resamples again.
-    kept = None if method is Method.offset else resampled
-    tests = backtest(lambda m: alone(_smallest(points, kept, method, m)), points.S_N, points.y_N.tolist())
-    reasons = judge(fit, tests, absolute)
+    points = series.points
+    reasons = judge(fit, tests, series.absolute())
     if points.doubt is not None:
         reasons = in_order([*reasons, points.doubt])
     if points.doubt is Status.one_document:
@@ -125,14 +151,6 @@ def doubted(group: Group, law: Law) -> Law:
         return law
     reasons = [*map(Status, law.fit.params.get("reasons", ())), law.fit.status, *group.doubts]
     return replace(law, fit=with_reasons(law.fit, in_order(reasons)))
-
-
-def _smallest(
-    points: Points, resampled: Resampled | None, method: Method, m: int, backtests: bool = False
-) -> Searching[PowerLawFit]:
-    """The law of the m smallest sizes."""
-    law = signed_power_law if _is_signed(points.law) else power_law
-    return law(points.S_N[:m], points.y_N[:m], None if resampled is None else resampled.smallest(m), method, backtests)
 
 
 def _is_signed(law: str) -> bool:

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.batch import Searching, alone, together
+from rbpx.laws.estimate import doubt, estimate
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.names import Method
-from rbpx.laws.power_intervals import Ends, intervals, parameter_uncertainty, quality
+from rbpx.laws.power_intervals import Ends, intervals, quality
 from rbpx.laws.regression import EQUATIONS, NAMES, TOLERANCES, Regression, regress
 from rbpx.laws.replicates import lack_of_fit_test
 from rbpx.laws.resampled import Resampled
@@ -191,27 +192,14 @@ def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
 def _fit(
     S_N: Floats, y_N: Floats, resampled: Resampled | None, method: Method, *, sign: int, backtests: bool = True
 ) -> Searching[PowerLawFit]:
-    doubt = _doubt(S_N, y_N, method)
-    if doubt is not None:
-        return _without_numbers(S_N, y_N, doubt, method, sign)
-    ln_S_ref = float(np.log(S_N).mean())
-    if np.all(y_N == y_N[0]):
-        return _flat(S_N, float(y_N[0]), ln_S_ref, method, sign)
-    x_N, ln_y_N = np.log(S_N) - ln_S_ref, np.log(y_N)
-    used = resampled if resampled is not None and resampled.suffices else None
-    sigma_N = None
-    if method is Method.weighted:
-        if used is None:
-            return _without_numbers(S_N, y_N, Status.no_variances, method, sign)
-        sigma_N = np.sqrt(np.diag(used.covariance_NN))
-        if not np.all(np.ptp(used.ln_y_BN, axis=0) > 0):  # the standard deviation of equal values is rounding, not 0
-            return _without_numbers(S_N, y_N, Status.no_variances, method, sign)
-    regression = yield from regress(x_N, ln_y_N, method, sigma_N)
-    if not regression.converged:
-        return _without_numbers(S_N, y_N, Status.not_converged, method, sign)
-    spread = yield from parameter_uncertainty(regression, method, x_N, used)
+    found = yield from estimate(S_N, y_N, resampled, method)
+    if found is Status.no_variation:
+        return _flat(S_N, float(y_N[0]), method, sign)
+    if isinstance(found, Status):
+        return _without_numbers(S_N, y_N, found, method, sign)
+    regression, spread, sigma_N, ln_S_ref = found.regression, found.spread, found.sigma_N, found.ln_S_ref
     ln_C_ref, alpha = float(regression.theta_P[0]), float(regression.theta_P[1])
-    r2, aic, bic = quality(regression, ln_y_N, method, sigma_N)
+    r2, aic, bic = quality(regression, found.ln_y_N, method, sigma_N)
     params = _params(S_N, y_N, sign, method)
     if resampled is not None:
         params |= {"n_resamples": len(resampled.y_BN), "n_resamples_left_out": resampled.n_left_out}
@@ -221,19 +209,17 @@ def _fit(
         "ln_C_ref": ln_C_ref,
         "E": float(regression.theta_P[2]) if method is Method.offset else None,
         "residuals_ln": regression.residual_N.tolist(),
-        **_replicates(x_N, ln_y_N, regression),
+        **_replicates(found.x_N, found.ln_y_N, regression),
         "huber_scale_ln": regression.scale,
         "starts": [list(start) for start in regression.starts],
         "tolerances": TOLERANCES,
         "gradient": regression.gradient_P.tolist(),
     }
     stderr = spread.scatter * math.sqrt(float(spread.spread_PP[1, 1]))
-    # Without an interval where resamples were given, but too few of them are usable.
-    has_interval = resampled is None or spread.knows_text
     ends: Ends = (None, None)
     more: dict[str, Any] = {"interval": None}
-    if has_interval:
-        ends, more = yield from intervals(regression, spread, x_N, ln_y_N, ln_S_ref, r2 if backtests else None, method)
+    if found.has_interval:
+        ends, more = yield from intervals(found, r2 if backtests else None, method)
     return PowerLawFit(
         C=exp_or_none(ln_C_ref + alpha * ln_S_ref),
         alpha=alpha,
@@ -258,18 +244,10 @@ def _replicates(x_N: Floats, ln_y_N: Floats, regression: Regression) -> dict[str
     return {"replicates": None if test is None else asdict(test)}
 
 
-def _doubt(S_N: Floats, y_N: Floats, method: Method) -> Status | None:
-    if len(set(S_N.tolist())) < (4 if method is Method.offset else 3):
-        return Status.too_few_sizes
-    if not np.all((y_N > 0) & np.isfinite(y_N)):
-        return Status.not_positive
-    return None
-
-
 def _backtest_error(S_N: Floats, y_N: Floats, method: Method, sigma_N: Floats | None) -> Searching[float | None]:
     rest, largest = np.flatnonzero(S_N < S_N.max()), np.flatnonzero(S_N == S_N.max())
     rest = rest[np.argsort(S_N[rest])]
-    if _doubt(S_N[rest], y_N[rest], method) is not None or np.all(y_N[rest] == y_N[rest[0]]):
+    if doubt(S_N[rest], y_N[rest], method) is not None or np.all(y_N[rest] == y_N[rest[0]]):
         return None
     ln_S_ref = float(np.log(S_N[rest]).mean())
     sigma_of_rest = None if sigma_N is None else sigma_N[rest]
@@ -302,10 +280,10 @@ def _usable(resampled: ArrayLike | Resampled | None, n_sizes: int, sign: int = 1
     return Resampled.of(sign * y_BN)
 
 
-def _flat(S_N: Floats, y: float, ln_S_ref: float, method: Method, sign: int) -> PowerLawFit:
+def _flat(S_N: Floats, y: float, method: Method, sign: int) -> PowerLawFit:
     """A quantity that is the same at every size has alpha 0; R2 and intervals are undefined."""
     empty = _without_numbers(S_N, np.full(len(S_N), y), Status.no_variation, method, sign)
-    params = empty.params | {"S_ref": math.exp(ln_S_ref), "ln_C_ref": math.log(y), "E": None}
+    params = empty.params | {"S_ref": math.exp(float(np.log(S_N).mean())), "ln_C_ref": math.log(y), "E": None}
     return replace(empty, C=y, alpha=0.0, params=params)
 
 

@@ -291,7 +291,8 @@ def refit(regression: Regression, method: Method, x_N: Floats, ln_y_BN: Floats) 
     start_P = regression.theta_P.copy()
     if regression.at_bound:  # a resample may need an offset where the data did not
         start_P[2] = 0.1 * float(np.exp(ln_y_BN.min()))
-    return (yield Search(x_N, ln_y_BN, np.tile(start_P, (len(ln_y_BN), 1))))
+    theta_BP: Floats = yield Search(x_N, ln_y_BN, np.tile(start_P, (len(ln_y_BN), 1)))
+    return theta_BP
 
 
 def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats) -> Searching[tuple[Floats, Floats]]:
