@@ -13,14 +13,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LARGEST_RATIO", "offset_residuals", "search_offsets"]
+__all__ = ["offset_residuals", "search_offsets"]
 
 Floats = NDArray[np.float64]
 Truths = NDArray[np.bool_]
 
-LARGEST_RATIO: Final = (
-    2.0**80
-)  # of E to C at x = 0: beyond it no size has a share of the power law that float64 would show
+_SMALLEST_SHARE: Final = 2.0**-40  # of the power law in the whole; below it float64 hardly tells where it would go
 _BLOCK: Final = 8192  # sets whose squares are summed at once, so that they stay in the cache
 _FIRST_STEPS: Final = 5
 _MOST_STEPS: Final = 300
@@ -46,14 +44,18 @@ def search_offsets(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, holds_alpha: 
     """
     mean_B = ln_y_BN.mean(axis=1)
     about_NB = np.ascontiguousarray((ln_y_BN - mean_B[:, None]).T)
-    q_B = np.minimum(start_BP[:, 2] * np.exp(-start_BP[:, 0]), LARGEST_RATIO)
+    most_q_B = np.full(len(mean_B), 1 / _SMALLEST_SHARE)
+    if holds_alpha:
+        most_q_B *= np.exp(np.abs(start_BP[:, 1]) * np.abs(x_N).max())
+    q_B = np.minimum(start_BP[:, 2] * np.exp(-start_BP[:, 0]), most_q_B)
     u_2B = np.stack([start_BP[:, 1] if holds_alpha else start_BP[:, 1] / (1 + q_B), q_B])
     left_B = np.arange(len(ln_y_BN))
     for most_steps in (_FIRST_STEPS, _MOST_STEPS):  # sets that take longer leave their block, and go on side by side
         ends = []
         for first in range(0, len(left_B), _BLOCK):
             of_B = left_B[first : first + _BLOCK]
-            u_2B[:, of_B], ended_B = _descend(x_N, about_NB[:, of_B], u_2B[:, of_B], holds_alpha, most_steps)
+            block = about_NB[:, of_B], u_2B[:, of_B], most_q_B[of_B]
+            u_2B[:, of_B], ended_B = _descend(x_N, *block, holds_alpha, most_steps)
             ends.append(of_B[~ended_B])
         left_B = np.concatenate(ends or [left_B])
     alpha_B, q_B = _law(u_2B, holds_alpha)
@@ -75,7 +77,9 @@ def _law(u_2B: Floats, holds_alpha: bool) -> tuple[Floats, Floats]:
     return u_2B[0] if holds_alpha else u_2B[0] * (1 + u_2B[1]), u_2B[1]
 
 
-def _descend(x_N: Floats, about_NB: Floats, u_2B: Floats, holds_alpha: bool, most_steps: int) -> tuple[Floats, Truths]:
+def _descend(
+    x_N: Floats, about_NB: Floats, u_2B: Floats, most_q_B: Floats, holds_alpha: bool, most_steps: int
+) -> tuple[Floats, Truths]:
     """Steps of each set until they end; where they led, and which have ended.
 
     A step that does not descend is tried again with a larger multiple of the diagonal added, as Levenberg and Marquardt
@@ -86,14 +90,14 @@ def _descend(x_N: Floats, about_NB: Floats, u_2B: Floats, holds_alpha: bool, mos
     length_B = np.linalg.norm(about_NB, axis=0)
     at_9B = _squares(x_N, about_NB, u_2B, holds_alpha)
     for _ in range(most_steps):
-        new_2B, is_newton_B = _stepped(u_2B, at_9B, damping_B, holds_alpha)
+        new_2B, is_newton_B = _stepped(u_2B, at_9B, most_q_B, damping_B, holds_alpha)
         step_B = (np.abs(new_2B - u_2B) / (_UNIT + np.abs(u_2B))).max(axis=0)
         ends_B = (step_B <= np.where(is_newton_B, _SMALL, _SMALLEST)) | is_flat_B
         if ends_B.any():
             reached_2B[:, left_B[ends_B]] = new_2B[:, ends_B]
             rest = np.flatnonzero(~ends_B)
-            left_B, damping_B, length_B, at_9B = left_B[rest], damping_B[rest], length_B[rest], at_9B[:, rest]
-            u_2B, new_2B, about_NB = u_2B[:, rest], new_2B[:, rest], about_NB[:, rest]
+            left_B, damping_B, length_B, most_q_B = (of_B[rest] for of_B in (left_B, damping_B, length_B, most_q_B))
+            u_2B, new_2B, at_9B, about_NB = (of_B[:, rest] for of_B in (u_2B, new_2B, at_9B, about_NB))
             if len(rest) == 0:
                 break
         new_9B = _squares(x_N, about_NB, new_2B, holds_alpha)
@@ -109,14 +113,16 @@ def _descend(x_N: Floats, about_NB: Floats, u_2B: Floats, holds_alpha: bool, mos
     return reached_2B, ended_B
 
 
-def _stepped(u_2B: Floats, at_9B: Floats, damping_B: Floats, holds_alpha: bool) -> tuple[Floats, Truths]:
-    """Where one step leads, 0 <= q <= LARGEST_RATIO, and whether it is Newton's own.
+def _stepped(
+    u_2B: Floats, at_9B: Floats, most_q_B: Floats, damping_B: Floats, holds_alpha: bool
+) -> tuple[Floats, Truths]:
+    """Where one step leads, 0 <= q <= most_q, and whether it is Newton's own.
 
     Where the second derivatives are no valley, the matrix of Gauss and Newton stands in for them.
     """
     g_2B, gauss_3B, newton_3B = at_9B[1:3].copy(), at_9B[3:6].copy(), at_9B[6:9].copy()
     q_B = u_2B[1]
-    bound = np.flatnonzero(((q_B == 0) & (g_2B[1] >= 0)) | ((q_B == LARGEST_RATIO) & (g_2B[1] <= 0)))
+    bound = np.flatnonzero(((q_B == 0) & (g_2B[1] >= 0)) | ((q_B == most_q_B) & (g_2B[1] <= 0)))
     for fixed, of in ((0, slice(None) if holds_alpha else []), (1, bound)):
         g_2B[fixed, of] = 0
         for matrix_3B in (gauss_3B, newton_3B):
@@ -128,7 +134,7 @@ def _stepped(u_2B: Floats, at_9B: Floats, damping_B: Floats, holds_alpha: bool) 
         matrix_3B[::2] += damping_B * gauss_3B[::2]
         step_2B = (matrix_3B[1] * g_2B[::-1] - matrix_3B[::-2] * g_2B) / _det(matrix_3B)
         new_2B = u_2B + step_2B
-    np.clip(new_2B[1], 0.0, LARGEST_RATIO, out=new_2B[1])
+    np.clip(new_2B[1], 0.0, most_q_B, out=new_2B[1])
     return new_2B, is_valley_B & (damping_B == 0)
 
 

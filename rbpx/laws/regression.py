@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rbpx.laws.batch import HUBER, Search, Searching, huber_lines, huber_weight
 from rbpx.laws.names import Method
-from rbpx.laws.offset_search import LARGEST_RATIO, offset_residuals
+from rbpx.laws.offset_search import offset_residuals
 
 __all__ = ["EQUATIONS", "NAMES", "TOLERANCES", "Regression", "profile_offset", "refit", "regress"]
 
@@ -301,11 +301,12 @@ def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats
     Returns:
         Parameters [G, P], NaN where the search did not end, and the sum of squares [G].
     """
-    # The slope at x = 0, alpha / (1 + E / C), is about the same along the valley; no law of that slope has E < 0.
-    C, slope = float(np.exp(theta_P[0])), theta_P[1] / (1 + theta_P[2] / np.exp(theta_P[0]))
+    # The slope at x = 0, alpha / (1 + E / C), hardly changes along the valley. With an exponent below it no E >= 0 has
+    # that slope, with one of the other sign no law of any E, and the best has no power law.
+    C = float(np.exp(theta_P[0]))
+    slope = theta_P[1] / (1 + theta_P[2] / C)
     with np.errstate(divide="ignore", invalid="ignore"):
-        of_slope_G = np.where(alpha_G * slope > 0, alpha_G / slope - 1, LARGEST_RATIO)
-    E_G = C * np.clip(of_slope_G, 0.0, LARGEST_RATIO)
+        E_G = C * np.where(alpha_G * slope > 0, np.maximum(alpha_G / slope - 1, 0.0), np.inf)
     start_GP = np.column_stack([np.full(len(alpha_G), theta_P[0]), alpha_G, E_G])
     theta_GP = yield Search(x_N, np.tile(ln_y_N, (len(alpha_G), 1)), start_GP, holds_alpha=True)
     return theta_GP, np.asarray((offset_residuals(x_N, ln_y_N, theta_GP) ** 2).sum(axis=1))
