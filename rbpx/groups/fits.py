@@ -10,12 +10,15 @@ import numpy.typing as npt
 from rbpx.files.digest import digest
 from rbpx.groups.points import Points
 from rbpx.groups.selection import Group, Run
-from rbpx.laws.backtest import Backtest, backtest
+from rbpx.laws.backtest import Backtest, backtest, whole_sizes
+from rbpx.laws.batch import Searching, together
 from rbpx.laws.form import FormVerdict, compare_forms_of
 from rbpx.laws.names import Axis, Method
-from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
+from rbpx.laws.power import PowerLawFit, fit_power_law, power_law, signed_power_law
+from rbpx.laws.prediction import Predictor, predictor_of
 from rbpx.laws.quantity import quantity
 from rbpx.laws.rank_fit import RankFit
+from rbpx.laws.resampled import Resampled
 from rbpx.laws.trend import with_reasons
 from rbpx.laws.verdict import judge
 from rbpx.status import Status, in_order
@@ -63,21 +66,66 @@ def fit_points(points: Points, method: Method) -> Law:
 def fit_all(series: Sequence[Points], method: Method, compares: bool = True) -> list[Law]:
     """Fit laws, each as `fit_points`, and compare their forms where the method is ordinary least squares."""
     is_known = [points.doubt not in (Status.not_known, Status.beyond_vocabulary) for points in series]
-    known = [points for points, knows in zip(series, is_known, strict=True) if knows]
-    fits = [_fit_smallest(points, method, _resampled(points), len(points.runs), backtests=True) for points in known]
+    known = [_series(points) for points, knows in zip(series, is_known, strict=True) if knows]
+    fits = together([each.law(method) for each in known])
     choices: list[FormVerdict | None] = [None] * len(known)
     if compares and method is Method.ols:
-        sizes_of = [None if (y_BN := _resampled(points)) is None else np.abs(y_BN) for points in known]
-        choices = compare_forms_of(list(zip(fits, sizes_of, strict=True)))
-    fitted = iter(zip(fits, choices, strict=True))
+        choices = compare_forms_of([(fit, each.absolute()) for fit, each in zip(fits, known, strict=True)])
+    fitted = iter(zip(known, fits, choices, _backtests(known, method), strict=True))
     return [
-        _judged(points, method, *next(fitted)) if knows else _unfitted(points, method)
+        _judged(*next(fitted), method) if knows else _unfitted(points, method)
         for points, knows in zip(series, is_known, strict=True)
     ]
 
 
-def _resampled(points: Points) -> Floats | None:
-    return None if points.doubt is Status.one_document else points.y_BN
+@dataclass(frozen=True, eq=False)
+class _Series:
+    """Points as the laws take them.
+
+    Attributes:
+        points: of one quantity.
+        S: its sizes.
+        sign: of the law; -1 where a signed quantity is negative.
+        resampled: its resamples, times that sign; None where there are none, or one document.
+    """
+
+    points: Points
+    S: list[float]
+    sign: int
+    resampled: Resampled | None
+
+    def absolute(self) -> Resampled | None:
+        """The resamples whatever their sign."""
+        if self.resampled is None or not self.resampled.n_left_out:
+            return self.resampled
+        return Resampled.of(np.abs(self.resampled.y_BN))
+
+    def law(self, method: Method) -> Searching[PowerLawFit]:
+        """The law of all sizes."""
+        law = signed_power_law if _is_signed(self.points.law) else power_law
+        return law(self.S, self.points.y_N, self.resampled, method)
+
+    def smallest(self, m: int, method: Method) -> Searching[Predictor | None]:
+        """The law of the m smallest sizes."""
+        # The larger model was measured on the same documents; an offset is slow to fit to all their resamples again.
+        kept = None if self.resampled is None or method is Method.offset else self.resampled.smallest(m)
+        return predictor_of(self.S[:m], self.points.y_N[:m], kept, method, self.sign)
+
+
+def _series(points: Points) -> _Series:
+    sign = -1 if _is_signed(points.law) and len(points.y_N) > 0 and points.y_N[0] < 0 else 1
+    y_BN = None if points.doubt is Status.one_document else points.y_BN
+    return _Series(points, points.S_N, sign, None if y_BN is None else Resampled.of(sign * y_BN))
+
+
+def _backtests(known: Sequence[_Series], method: Method) -> list[tuple[Backtest, ...]]:
+    """The backtests of each, with the laws of all of them fitted side by side."""
+    smallest = [(at, m) for at, each in enumerate(known) for m in whole_sizes(each.S)]
+    fitted = together([known[at].smallest(m, method) for at, m in smallest])
+    laws: list[dict[int, Predictor | None]] = [{} for _ in known]
+    for (at, m), law in zip(smallest, fitted, strict=True):
+        laws[at][m] = law
+    return [backtest(of.__getitem__, each.S, each.points.y_N.tolist()) for of, each in zip(laws, known, strict=True)]
 
 
 def _unfitted(points: Points, method: Method) -> Law:
@@ -85,12 +133,11 @@ def _unfitted(points: Points, method: Method) -> Law:
     return Law(points.law, points.k, method, fit, None, points.runs)
 
 
-def _judged(points: Points, method: Method, fit: PowerLawFit, choice: FormVerdict | None) -> Law:
-    y_BN = _resampled(points)
-    # The larger model was measured on the same documents; an offset is slow to fit to all their resamples again.
-    kept_BN = None if method is Method.offset else y_BN
-    tests = backtest(lambda m: _fit_smallest(points, method, kept_BN, m), points.S_N, points.y_N.tolist())
-    reasons = judge(fit, tests, y_BN)
+def _judged(
+    series: _Series, fit: PowerLawFit, choice: FormVerdict | None, tests: tuple[Backtest, ...], method: Method
+) -> Law:
+    points = series.points
+    reasons = judge(fit, tests, series.absolute())
     if points.doubt is not None:
         reasons = in_order([*reasons, points.doubt])
     if points.doubt is Status.one_document:
@@ -104,11 +151,6 @@ def doubted(group: Group, law: Law) -> Law:
         return law
     reasons = [*map(Status, law.fit.params.get("reasons", ())), law.fit.status, *group.doubts]
     return replace(law, fit=with_reasons(law.fit, in_order(reasons)))
-
-
-def _fit_smallest(points: Points, method: Method, y_BN: Floats | None, m: int, backtests: bool = False) -> PowerLawFit:
-    fit = fit_signed_power_law if _is_signed(points.law) else fit_power_law
-    return fit(points.S_N[:m], points.y_N[:m], None if y_BN is None else y_BN[:, :m], method, backtests)
 
 
 def _is_signed(law: str) -> bool:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from rbpx.laws.over_forms import predict_over_forms
 from rbpx.laws.power import PowerLawFit
-from rbpx.laws.prediction import Prediction, outside, predict
+from rbpx.laws.prediction import Prediction, Predictor, outside, predictor
 
-__all__ = ["MIN_FITTED", "Backtest", "backtest", "backtest_over_forms"]
+__all__ = ["MIN_FITTED", "Backtest", "backtest", "backtest_over_forms", "whole_sizes"]
 
 MIN_FITTED = 3
 
@@ -44,28 +44,29 @@ class Backtest:
 
 
 def backtest(
-    fit_smallest: Callable[[int], PowerLawFit], S: Sequence[float], y: Sequence[float]
+    fit_smallest: Callable[[int], PowerLawFit | Predictor | None], S: Sequence[float], y: Sequence[float]
 ) -> tuple[Backtest, ...]:
     """Compare a law fitted to the smallest sizes with each larger one, from 3 different sizes up.
 
     Args:
-        fit_smallest: the fit to the m smallest models; one without numbers predicts nothing.
+        fit_smallest: the fit to the m smallest models, or what it predicts from; one without numbers predicts nothing.
         S: sizes, increasing.
         y: the values there, with their sign; one that is 0 or not finite has no relative error and is left out.
     """
     tests = []
-    for m in _whole_sizes(S):
+    for m in whole_sizes(S):
         fit = fit_smallest(m)
-        if fit.alpha is not None:
+        law = predictor(fit) if isinstance(fit, PowerLawFit) else fit
+        if law is not None:
             known = [(at, value) for at, value in zip(S[m:], y[m:], strict=True) if value != 0 and math.isfinite(value)]
-            tests += [_compare(m, predict(fit, at), value) for at, value in known]
+            tests += [_compare(m, law.at(at), value) for at, value in known]
     return tuple(tests)
 
 
 def backtest_over_forms(S: Sequence[float], y: Sequence[float]) -> tuple[Backtest, ...]:
     """The same for the prediction over forms (`rbpx.laws.over_forms`); none where the y have no law."""
     tests = []
-    for m in _whole_sizes(S):
+    for m in whole_sizes(S):
         answers = predict_over_forms(S[:m], y[:m], S[m:])
         for at, answer, value in zip(S[m:], answers or (), y[m:], strict=False):
             predicted = Prediction(at, answer.y, answer.lo, answer.hi, outside(at, S[:m]))
@@ -73,7 +74,7 @@ def backtest_over_forms(S: Sequence[float], y: Sequence[float]) -> tuple[Backtes
     return tuple(tests)
 
 
-def _whole_sizes(S: Sequence[float]) -> list[int]:
+def whole_sizes(S: Sequence[float]) -> list[int]:
     """How many of the smallest models are all those of 3 sizes, of 4, and so on, without the largest size."""
     return [m for m in range(MIN_FITTED, len(S)) if S[m - 1] < S[m] and len(set(S[:m])) >= MIN_FITTED]
 

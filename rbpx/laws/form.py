@@ -12,6 +12,7 @@ from typing import Any, Final
 from numpy.typing import ArrayLike
 
 from rbpx.laws.power import PowerLawFit, fit_offsets
+from rbpx.laws.resampled import Resampled
 from rbpx.status import Status
 
 __all__ = ["Form", "FormVerdict", "compare_forms", "compare_forms_of"]
@@ -52,7 +53,7 @@ class FormVerdict:
         return asdict(self)
 
 
-def compare_forms(power: PowerLawFit, y_resampled: ArrayLike | None = None) -> FormVerdict | None:
+def compare_forms(power: PowerLawFit, y_resampled: ArrayLike | Resampled | None = None) -> FormVerdict | None:
     """Compare a power law with the same law and an offset, both by ordinary least squares of ln y.
 
     Args:
@@ -66,7 +67,7 @@ def compare_forms(power: PowerLawFit, y_resampled: ArrayLike | None = None) -> F
     return verdict
 
 
-def compare_forms_of(laws: Sequence[tuple[PowerLawFit, ArrayLike | None]]) -> list[FormVerdict | None]:
+def compare_forms_of(laws: Sequence[tuple[PowerLawFit, ArrayLike | Resampled | None]]) -> list[FormVerdict | None]:
     """The verdicts on many laws; `compare_forms` says of what."""
     falls = [power.status is Status.ok and power.alpha is not None and power.alpha > 0 for power, _ in laws]
     falling = [law for law, does in zip(laws, falls, strict=True) if does]

@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.interval import Estimate, around, half_width
+from rbpx.laws.resampled import Resampled
 
 __all__ = ["curvature", "is_rounding", "line_residuals", "runs_p"]
 
@@ -24,7 +24,7 @@ _STEP: Final = 0.1
 _LOG_FREQUENCY: Final = np.arange(-45.0, 90.0, _STEP)  # beyond both ends the integrand is below rounding
 
 
-def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | None = None) -> Estimate:
+def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | Resampled | None = None) -> Estimate:
     """The coefficient q of ln y = a + b x + q x^2, x = ln(S / S_ref), by least squares.
 
     A power law has q = 0; an offset, or a law that flattens, has q > 0. The value at S = 10^n S_ref lies
@@ -33,8 +33,8 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | None = 
     Args:
         ln_S_N: logarithms of the sizes, shape [N], in any order.
         ln_y_N: logarithms of the values, shape [N].
-        ln_y_BN: the same under B resamples of the documents, the same documents for every size, shape [B, N]. Rows
-            with a value that is not finite are left out; fewer than 20 say nothing.
+        ln_y_BN: the same under B resamples of the documents, the same documents for every size, shape [B, N], or y as
+            `Resampled`. Rows with a value that is not finite are left out; fewer than 20 say nothing.
 
     Returns:
         q per (ln S)^2 with its 95 % interval, which includes the scatter of the models (Student's t of N - 3 degrees
@@ -43,7 +43,7 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | None = 
         fewer than 4 sizes, all None for fewer than 3.
     """
     x_N, y_N = _centred(ln_S_N), np.asarray(ln_y_N, np.float64)
-    if len(np.unique(x_N)) < 3:
+    if len(set(x_N.tolist())) < 3:
         return Estimate(None, None, None)
     J_NP = np.column_stack([np.ones(len(x_N)), x_N, x_N**2])
     L_PN = np.linalg.pinv(J_NP)
@@ -54,14 +54,12 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | None = 
     dof, unit = len(x_N) - 3, float(of_q_N @ of_q_N)
     text, explained = 0.0, 0.0
     if ln_y_BN is not None:
-        change_BN = np.asarray(ln_y_BN, np.float64) - y_N
-        change_BN = change_BN[np.isfinite(change_BN).all(axis=1)]
-        if len(change_BN) >= MIN_RESAMPLES:
-            value -= float(of_q_N @ change_BN.mean(axis=0))
-            centred_BN = change_BN - change_BN.mean(axis=0)
-            text = float((centred_BN @ of_q_N).var(ddof=1))
+        resampled = ln_y_BN if isinstance(ln_y_BN, Resampled) else Resampled.of_logarithms(ln_y_BN)
+        if resampled.suffices:
+            value -= float(of_q_N @ (resampled.mean_N - y_N))
+            text = float(resampled.covariance_of(of_q_N[None])[0, 0])
             if dof > 0:
-                explained = float(((centred_BN - centred_BN @ L_PN.T @ J_NP.T) ** 2).sum(axis=1).mean()) / dof
+                explained = float(resampled.mean_squares_of(np.eye(len(x_N)) - J_NP @ L_PN).sum()) / dof
     if dof <= 0:
         return Estimate(value, None, None)
     scatter = float(np.sqrt(left_N @ left_N / dof))

@@ -10,45 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.batch import Searching
+from rbpx.laws.estimate import Estimate
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import reaching
 from rbpx.laws.names import Method
 from rbpx.laws.profile import offset_ends
-from rbpx.laws.r_squared import r2_interval
-from rbpx.laws.regression import Regression, refit
-from rbpx.laws.uncertainty import Uncertainty, uncertainty
+from rbpx.laws.r_squared import R2
+from rbpx.laws.regression import Regression
 
-__all__ = ["Ends", "intervals", "parameter_uncertainty", "quality"]
+__all__ = ["Ends", "intervals", "quality"]
 
 Floats = NDArray[np.float64]
 Ends = tuple[float | None, float | None]
 
 
-def parameter_uncertainty(
-    regression: Regression, method: Method, x_N: Floats, ln_y_N: Floats, ln_y_BN: Floats | None
-) -> Searching[Uncertainty]:
-    """The uncertainty of a regression; resamples whose refit does not converge are left out."""
-    refits = None
-    if ln_y_BN is not None:
-        theta_BP = yield from refit(regression, method, x_N, ln_y_BN)
-        ended_B = np.isfinite(theta_BP).all(axis=1)
-        refits = (theta_BP[ended_B], ln_y_BN[ended_B] - ln_y_N)
-    return uncertainty(regression, refits, x_N)
-
-
-def intervals(
-    regression: Regression,
-    spread: Uncertainty,
-    x_N: Floats,
-    ln_y_N: Floats,
-    ln_S_ref: float,
-    r2: float | None,
-    method: Method,
-) -> Searching[tuple[Ends, dict[str, Any]]]:
+def intervals(found: Estimate, r2: float | None, method: Method) -> Searching[tuple[Ends, dict[str, Any]]]:
     """The 95 % interval of alpha, and every other interval and standard deviation as entries of params.
 
     Without an r2 there is none of it.
     """
+    regression, spread, ln_S_ref = found.regression, found.spread, found.ln_S_ref
     n_more = len(regression.theta_P) - 2
     of_alpha_P, of_ln_C_P = np.array([0.0, 1.0, *[0.0] * n_more]), np.array([1.0, ln_S_ref, *[0.0] * n_more])
     alpha, ln_C = float(regression.theta_P[1]), float(of_ln_C_P @ regression.theta_P)
@@ -58,7 +39,7 @@ def intervals(
     E_lo: float | None = None
     E_hi: float | None = None
     if method is Method.offset:
-        valley = yield from offset_ends(x_N, ln_y_N, regression.theta_P, spread, ln_S_ref)
+        valley = yield from offset_ends(found.x_N, found.ln_y_N, regression.theta_P, spread, ln_S_ref)
         ends, ln_C_ends = valley.alpha, valley.ln_C
         E_lo, E_hi = valley.E
         if None not in ln_C_ends:  # the valley may turn, so that an end of alpha is none of C
@@ -69,7 +50,7 @@ def intervals(
     r2_lo: float | None = None
     r2_hi: float | None = None
     if method in (Method.ols, Method.weighted) and r2 is not None and r2 < 1:
-        r2_lo, r2_hi = reaching(r2, r2_interval(r2, len(regression.residual_N)))
+        r2_lo, r2_hi = reaching(r2, (yield R2(r2, len(regression.residual_N))))
     more: dict[str, Any] = {
         "interval": "documents and models" if spread.knows_text else "models",
         "C_lo": C_lo,

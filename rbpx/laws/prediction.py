@@ -5,12 +5,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from rbpx.laws.batch import Searching
+from rbpx.laws.estimate import estimate
 from rbpx.laws.exponential import exp_or_none
+from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit
+from rbpx.laws.resampled import Resampled
 from rbpx.laws.uncertainty import Uncertainty
+from rbpx.status import Status
 
-__all__ = ["Prediction", "along", "outside", "predict"]
+__all__ = ["Prediction", "Predictor", "along", "outside", "predict", "predictor", "predictor_of"]
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,72 @@ class Prediction:
     beyond: float
 
 
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """What a law predicts from.
+
+    Attributes:
+        theta_P: ln C at S_ref, alpha and, where it has one, E.
+        S_ref: a size.
+        sign: of the values.
+        S: the sizes that were fitted.
+        about: the uncertainty of theta_P; None where predictions have no interval.
+    """
+
+    theta_P: Floats
+    S_ref: float
+    sign: int
+    S: Sequence[float]
+    about: Uncertainty | None
+
+    def at(self, S: float) -> Prediction:
+        """The value of the law, with an interval for a single model of that size."""
+        x = math.log(S / self.S_ref)
+        ln_C_ref, alpha, *offset = self.theta_P.tolist()
+        power = math.exp(ln_C_ref - alpha * x)
+        y = power + sum(offset)
+        lo = hi = None
+        if self.about is not None:
+            gradient_P = np.array([power / y, -x * power / y, *(1 / y for _ in offset)])
+            lo, hi = (exp_or_none(end) for end in self.about.interval(math.log(y), gradient_P, new_model=True))
+        ends = sorted(self.sign * end for end in (lo, hi)) if lo is not None and hi is not None else [None, None]
+        return Prediction(S, self.sign * y, ends[0], ends[1], outside(S, self.S))
+
+
+def predictor(fit: PowerLawFit) -> Predictor | None:
+    """What a fit predicts from; None if it has no numbers."""
+    if fit.alpha is None:
+        return None
+    params, E = fit.params, fit.params["E"]
+    theta_P = np.array([params["ln_C_ref"], fit.alpha, *([] if E is None else [E])])
+    record = params["uncertainty"]
+    about = None if record is None else Uncertainty.recall(record)
+    return Predictor(theta_P, params["S_ref"], params["sign"], params["S"], about)
+
+
+def predictor_of(
+    S: ArrayLike, y: ArrayLike, resampled: Resampled | None, method: Method, sign: int = 1
+) -> Searching[Predictor | None]:
+    """The same of the fit to these points, without the rest of it.
+
+    Args:
+        S: as in `rbpx.laws.power.fit_power_law`.
+        y: the values; where their law is that of |y|, values of the other sign have none.
+        resampled: of |y|.
+        method: how ln |y| is regressed on ln S.
+        sign: of the law.
+    """
+    S_N, y_N = np.asarray(S, dtype=np.float64), sign * np.asarray(y, dtype=np.float64)
+    found = yield from estimate(S_N, y_N, resampled, method)
+    S_ref = math.exp(float(np.log(S_N).mean()))
+    if found is Status.no_variation:
+        return Predictor(np.array([math.log(y_N[0]), 0.0]), S_ref, sign, S_N.tolist(), None)
+    if isinstance(found, Status):
+        return None
+    about = found.spread if found.has_interval else None
+    return Predictor(found.regression.theta_P, S_ref, sign, S_N.tolist(), about)
+
+
 def predict(fit: PowerLawFit, S: float) -> Prediction:
     """The value of the law at another size, with an interval for a single model of that size.
 
@@ -42,23 +116,10 @@ def predict(fit: PowerLawFit, S: float) -> Prediction:
     Raises:
         ValueError: the fit has no numbers, or S is not positive and finite.
     """
-    if fit.alpha is None or not 0 < S < math.inf:
+    law = predictor(fit)
+    if law is None or not 0 < S < math.inf:
         raise ValueError(f"nothing to predict at S = {S}: status {fit.status}")
-    params = fit.params
-    E = params["E"]
-    x = math.log(S / params["S_ref"])
-    theta_P = np.array([params["ln_C_ref"], fit.alpha, *([] if E is None else [E])])
-    ln_power = float(theta_P[0] - theta_P[1] * x)
-    y = math.exp(ln_power) + (E or 0.0)
-    share = math.exp(ln_power) / y
-    gradient_P = np.array([share, -x * share, *([] if E is None else [1 / y])])
-    record = params["uncertainty"]
-    lo = hi = None
-    if record is not None:
-        about = Uncertainty.recall(record)
-        lo, hi = (exp_or_none(end) for end in about.interval(math.log(y), gradient_P, new_model=True))
-    ends = sorted(params["sign"] * end for end in (lo, hi)) if lo is not None and hi is not None else [None, None]
-    return Prediction(S, params["sign"] * y, ends[0], ends[1], outside(S, params["S"]))
+    return law.at(S)
 
 
 def outside(S: float, sizes: Sequence[float]) -> float:

@@ -3,14 +3,16 @@
 Shapes: N sizes, P parameters in the order of `NAMES` (E only for `offset`), B resamples of the documents.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.batch import HUBER, Search, Searching, huber_lines, huber_weight, offset_residuals
+from rbpx.laws.batch import HUBER, Search, Searching, huber_lines, huber_weight
 from rbpx.laws.names import Method
+from rbpx.laws.offset_search import offset_residuals
 
 __all__ = ["EQUATIONS", "NAMES", "TOLERANCES", "Regression", "profile_offset", "refit", "regress"]
 
@@ -72,7 +74,11 @@ class Regression:
         """Number of parameters that the data decided."""
         return len(self.theta_P) - int(self.at_bound)
 
-    @property
+    def is_linear(self, method: Method) -> bool:
+        """Whether refits of this regression are linear in ln y: the weights of Huber's loss and an offset are not."""
+        return method in (Method.ols, Method.weighted) or (method is Method.robust and not self.scale)
+
+    @cached_property
     def sensitivity_PN(self) -> Floats:
         """Change of each parameter for a change of each ln y: (J' W J)^-1 J' W over the free parameters."""
         free = slice(0, self.n_free)
@@ -102,7 +108,7 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
         if sigma_N is None:
             raise ValueError("a weighted regression needs the standard deviation of each ln y")
         line, weight_N = _line(x_N, ln_y_N, 1 / sigma_N**2), 1 / sigma_N**2
-        return _with(_regression(x_N, ln_y_N, np.array(line), weight_N, starts=(line,)), weighs_variances=True)
+        return replace(_regression(x_N, ln_y_N, np.array(line), weight_N, starts=(line,)), weighs_variances=True)
     if method is Method.offset:
         starts = tuple(_offset_starts(x_N, ln_y_N))
         end = yield from _best_offset(x_N, ln_y_N, np.array(starts))
@@ -112,9 +118,9 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
             if not best.converged:  # where the points hardly decide, lmfit has the word
                 best = _search(x_N, ln_y_N, end)
             if best.theta_P[2] > smallest_E:
-                return _with(best, starts=starts)
+                return replace(best, starts=starts)
         plain = _regression(x_N, ln_y_N, np.array(_line(x_N, ln_y_N)), np.ones(len(x_N)))  # the same with E fixed at 0
-        return _with(
+        return replace(
             plain,
             theta_P=np.append(plain.theta_P, 0.0),
             jacobian_NP=np.column_stack([plain.jacobian_NP, np.zeros(len(x_N))]),
@@ -127,10 +133,6 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
         return _search(x_N, ln_y_N, start, scale=_scale(x_N, ln_y_N, start))
     line = _line(x_N, ln_y_N)
     return _regression(x_N, ln_y_N, np.array(line), np.ones(len(x_N)), starts=(line,))
-
-
-def _with(regression: Regression, **changes: Any) -> Regression:
-    return Regression(**{**vars(regression), **changes})
 
 
 def _polished(x_N: Floats, ln_y_N: Floats, end_P: Floats) -> Regression:
@@ -210,7 +212,10 @@ def _regression(
 def _is_identified(jacobian_NP: Floats) -> bool:
     """Whether the points decide every parameter; those of a step between two sizes decide an offset and little else."""
     length_P = np.linalg.norm(jacobian_NP, axis=0)
-    return bool(np.all(length_P > 0)) and bool(np.linalg.cond(jacobian_NP / length_P) < _WORST_CONDITION)
+    if not length_P.all():
+        return False
+    stretch_P = np.linalg.svd(jacobian_NP / length_P, compute_uv=False)
+    return bool(stretch_P[0] < _WORST_CONDITION * stretch_P[-1])
 
 
 def _ln_law(x_N: Floats, theta_P: Floats) -> Floats:
@@ -266,7 +271,7 @@ def _best_offset(x_N: Floats, ln_y_N: Floats, start_GP: Floats) -> Searching[tup
     ln_y_GN = np.tile(ln_y_N, (len(start_GP), 1))
     end_GP = yield Search(x_N, ln_y_GN, start_GP)
     end_GP = np.where(np.isnan(end_GP), start_GP, end_GP)
-    best = int(np.argmin(offset_residuals(x_N, ln_y_GN, end_GP, np.ones(end_GP.shape))[0]))
+    best = int(np.argmin((offset_residuals(x_N, ln_y_GN, end_GP) ** 2).sum(axis=1)))
     return tuple(end_GP[best].tolist())
 
 
@@ -279,14 +284,15 @@ def refit(regression: Regression, method: Method, x_N: Floats, ln_y_BN: Floats) 
     Returns:
         Parameters, shape [B, P]. NaN where the search for an offset did not end.
     """
-    if method is Method.robust and regression.scale:
+    if regression.is_linear(method):
+        return np.asarray(ln_y_BN @ regression.sensitivity_PN.T)  # so this is exact
+    if regression.scale:
         return huber_lines(x_N, ln_y_BN, regression.theta_P, regression.scale)
-    if method is Method.offset:
-        start_P = regression.theta_P.copy()
-        if regression.at_bound:  # a resample may need an offset where the data did not
-            start_P[2] = 0.1 * float(np.exp(ln_y_BN.min()))
-        return (yield Search(x_N, ln_y_BN, np.tile(start_P, (len(ln_y_BN), 1))))
-    return np.asarray(ln_y_BN @ regression.sensitivity_PN.T)  # linear in ln y, so this is exact
+    start_P = regression.theta_P.copy()
+    if regression.at_bound:  # a resample may need an offset where the data did not
+        start_P[2] = 0.1 * float(np.exp(ln_y_BN.min()))
+    theta_BP: Floats = yield Search(x_N, ln_y_BN, np.tile(start_P, (len(ln_y_BN), 1)))
+    return theta_BP
 
 
 def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats) -> Searching[tuple[Floats, Floats]]:
@@ -295,11 +301,12 @@ def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats
     Returns:
         Parameters [G, P], NaN where the search did not end, and the sum of squares [G].
     """
-    start_GP = np.tile(theta_P, (len(alpha_G), 1))
-    start_GP[:, 1] = alpha_G
-    if theta_P[2] == 0:
-        start_GP[:, 2] = 0.1 * float(np.exp(ln_y_N.min()))
-    ln_y_GN = np.tile(ln_y_N, (len(alpha_G), 1))
-    theta_GP = yield Search(x_N, ln_y_GN, start_GP, holds_alpha=True)
-    residual_GN = offset_residuals(x_N, ln_y_GN, theta_GP, np.ones(theta_GP.shape))[1]
-    return theta_GP, np.asarray((residual_GN**2).sum(axis=1))
+    # The slope at x = 0, alpha / (1 + E / C), hardly changes along the valley. With an exponent below it no E >= 0 has
+    # that slope, with one of the other sign no law of any E, and the best has no power law.
+    C = float(np.exp(theta_P[0]))
+    slope = theta_P[1] / (1 + theta_P[2] / C)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        E_G = C * np.where(alpha_G * slope > 0, np.maximum(alpha_G / slope - 1, 0.0), np.inf)
+    start_GP = np.column_stack([np.full(len(alpha_G), theta_P[0]), alpha_G, E_G])
+    theta_GP = yield Search(x_N, np.tile(ln_y_N, (len(alpha_G), 1)), start_GP, holds_alpha=True)
+    return theta_GP, np.asarray((offset_residuals(x_N, ln_y_N, theta_GP) ** 2).sum(axis=1))

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.bootstrap import moments
+from rbpx.laws.bootstrap import Moments
 from rbpx.laws.interval import Z, around, half_width, reaching, scatter_reach
 from rbpx.laws.regression import Regression
+from rbpx.laws.resampled import Resampled
 from rbpx.laws.size_effects import shared_error
 from rbpx.laws.stacked import stack_one
 
@@ -124,7 +125,9 @@ class Uncertainty:
         return "models" if models >= text else "text"
 
 
-def uncertainty(regression: Regression, refits: tuple[Floats, Floats] | None, x_N: Floats | None = None) -> Uncertainty:
+def uncertainty(
+    regression: Regression, refits: tuple[Moments | None, Resampled] | None, x_N: Floats | None = None
+) -> Uncertainty:
     """Variances of a fit from its residuals and, where there are documents, from its refits.
 
     The residual variance contains the scatter of the models and the noise of the documents; the latter is the mean over
@@ -133,7 +136,8 @@ def uncertainty(regression: Regression, refits: tuple[Floats, Floats] | None, x_
 
     Args:
         regression: of the points.
-        refits: (parameters [B, P], change of ln y [B, N]) under resampled documents; fewer than 20 say nothing.
+        refits: bias and covariance of the parameters over resampled documents, None where these are too few, and ln y
+            under the same resamples.
         x_N: ln S. Models of one size that were trained more than once may err alike there, the law being wrong: what
             they have in common counts once, and the scatter is the one that independent points would need to have
             for alpha to be as uncertain (`rbpx.laws.size_effects`). None if no two sizes are equal.
@@ -146,16 +150,13 @@ def uncertainty(regression: Regression, refits: tuple[Floats, Floats] | None, x_
         spread_PP, point = (L_PN / w_N) @ L_PN.T, float(np.mean(1 / w_N))
     total = float(w_N @ regression.residual_N**2) / dof
     text_PP, bias_P, explained = np.zeros((len(theta_P),) * 2), np.zeros(len(theta_P)), 0.0
-    text = None if refits is None else moments(theta_P, refits[0])
-    if refits is not None and text is not None:
-        change_BN = refits[1]
+    text, resampled = (None, None) if refits is None else refits
+    if resampled is not None and text is not None:
         text_PP, bias_P = text.covariance_PP, text.bias_P
-        centred_BN = change_BN - change_BN.mean(axis=0)
-        left_BN = centred_BN - centred_BN @ L_PN.T @ J_NP.T
-        explained = float((left_BN**2 @ w_N).mean()) / dof
-    if x_N is not None and len(np.unique(x_N)) < len(x_N):
+        explained = float(w_N @ resampled.mean_squares_of(np.eye(len(J_NP)) - J_NP @ L_PN)) / dof
+    if x_N is not None and len(set(x_N.tolist())) < len(x_N):
         root_N = np.sqrt(w_N)
-        changes = None if refits is None or text is None else refits[1] * root_N
+        changes = None if resampled is None or text is None else (resampled.ln_y_BN - resampled.mean_N) * root_N
         points = stack_one(x_N, np.zeros(len(x_N)), changes)
         error = shared_error(
             points, regression.free_jacobian_NP * root_N[:, None], regression.residual_N * root_N, at=1

@@ -30,6 +30,7 @@ from rbpx.laws.names import Method
 from rbpx.laws.over_forms import Averaged, Shape
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.prediction import outside
+from rbpx.laws.resampled import Resampled
 from rbpx.status import Status, in_order
 
 __all__ = ["FAR", "SIGNIFICANT", "judge", "judge_backtests", "judge_over_forms"]
@@ -46,7 +47,7 @@ _OF_POINTS: Final = (Status.no_trend, Status.not_monotone, Status.one_document, 
 
 
 def judge(
-    fit: PowerLawFit, backtests: Sequence[Backtest] = (), y_resampled: ArrayLike | None = None
+    fit: PowerLawFit, backtests: Sequence[Backtest] = (), y_resampled: ArrayLike | Resampled | None = None
 ) -> tuple[Status, ...]:
     """Every status that holds for a fitted law, in the order of `Status`; none where the law stands.
 
@@ -96,12 +97,12 @@ def _of_exponent(fit: PowerLawFit) -> list[Status]:
     return statuses
 
 
-def _of_form(fit: PowerLawFit, y_resampled: ArrayLike | None) -> list[Status]:
+def _of_form(fit: PowerLawFit, y_resampled: ArrayLike | Resampled | None) -> list[Status]:
     if fit.params["method"] == Method.offset:
         return []  # an offset is how such points bend; that it still fails shows in its backtests
     ln_S_N, y_N = np.log(fit.params["S"]), np.abs(np.asarray(fit.params["y"], dtype=np.float64))
     ln_y_N = np.log(y_N)
-    bent = curvature(ln_S_N, ln_y_N, _ln_resampled(y_resampled))
+    bent = curvature(ln_S_N, ln_y_N, _absolute(y_resampled))
     statuses = []
     if _leaves_out_0(bent):
         statuses.append(Status.bends)
@@ -119,12 +120,10 @@ def _leaves_out_0(estimate: Estimate) -> bool:
     return estimate.lo is not None and estimate.hi is not None and not estimate.lo <= 0 <= estimate.hi
 
 
-def _ln_resampled(y_resampled: ArrayLike | None) -> Floats | None:
-    """Logarithms of the resamples that are positive and finite."""
-    if y_resampled is None:
-        return None
-    y_BN = np.abs(np.asarray(y_resampled, dtype=np.float64))
-    return np.log(y_BN[np.all((y_BN > 0) & np.isfinite(y_BN), axis=1)])
+def _absolute(y_resampled: ArrayLike | Resampled | None) -> Resampled | None:
+    if y_resampled is None or isinstance(y_resampled, Resampled):
+        return y_resampled
+    return Resampled.of(np.abs(np.asarray(y_resampled, dtype=np.float64)))
 
 
 def judge_backtests(S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:

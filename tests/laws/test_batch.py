@@ -11,6 +11,7 @@ from rbpx.laws import regression
 from rbpx.laws.batch import HUBER, alone, together
 from rbpx.laws.names import Method
 from rbpx.laws.profile import offset_ends
+from rbpx.laws.r_squared import R2, r2_interval
 from rbpx.laws.regression import NAMES, TOLERANCES, profile_offset, refit, regress
 from rbpx.laws.uncertainty import uncertainty
 
@@ -108,3 +109,19 @@ def test_laws_that_are_searched_together_are_those_that_are_searched_alone() -> 
         assert theta_P == pytest.approx(alone_P, rel=1e-12)
         np.testing.assert_allclose(refits_BP, alone_BP, rtol=1e-12)
     assert together([]) == []
+
+
+def test_problems_of_several_kinds_are_solved_each_with_its_own() -> None:
+    """R2 with few and with many sizes, certain and not, beside the search for an offset."""
+
+    def searching(value: float, n: int) -> Any:
+        first = yield R2(value, n)
+        fit = yield from regress(X, LN_Y, Method.offset)
+        second = yield R2(value / 2, n)
+        return first, fit.theta_P, second
+
+    cases = [(0.0, 4), (0.3, 7), (0.95, 5), (1 - 1e-9, 7), (0.999, 30)]
+    theta_P = alone(regress(X, LN_Y, Method.offset)).theta_P
+    for (first, of_law_P, second), (value, n) in zip(together([searching(*c) for c in cases]), cases, strict=True):
+        assert (first, second) == (r2_interval(value, n), r2_interval(value / 2, n))
+        assert of_law_P == pytest.approx(theta_P, rel=1e-9)

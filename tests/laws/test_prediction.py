@@ -8,9 +8,11 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.stats import t as student_t
 
+from rbpx.laws.batch import alone
 from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
-from rbpx.laws.prediction import predict
+from rbpx.laws.prediction import Prediction, predict, predictor, predictor_of
 from rbpx.laws.regression import Method
+from rbpx.laws.resampled import Resampled
 
 S = np.logspace(6, 10, 7)
 METHODS = [method.value for method in Method]
@@ -21,6 +23,10 @@ Y_BN = Y * np.exp(0.01 * RNG.normal(size=(60, 7)) + 0.02 * RNG.normal(size=(60, 
 
 def fit_by(method: str, sign: int = 1) -> PowerLawFit:
     return fit_signed_power_law(S, sign * Y, sign * Y_BN, Method(method))
+
+
+def numbers(there: Prediction) -> list[float]:
+    return [number for number in vars(there).values() if number is not None]
 
 
 def width(fit: PowerLawFit, size: float) -> float:
@@ -132,3 +138,31 @@ def test_a_fit_without_numbers_predicts_nothing() -> None:
 def test_a_size_that_is_none_is_a_mistake_of_the_caller(size: float) -> None:
     with pytest.raises(ValueError, match="nothing to predict"):
         predict(fit_by("ols"), size)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("n_resamples", [0, 5, 60])
+def test_an_estimate_predicts_what_its_whole_fit_does(method: str, sign: int, n_resamples: int) -> None:
+    """Also with no resample, or with too few of them."""
+    drawn = Y_BN[:n_resamples] if n_resamples else None
+    fit = fit_signed_power_law(S, sign * Y, None if drawn is None else sign * drawn, Method(method))
+    resampled = None if drawn is None else Resampled.of(drawn)
+    law, whole = alone(predictor_of(S, sign * Y, resampled, Method(method), sign)), predictor(fit)
+    if whole is None:
+        assert law is None
+        assert method == "weighted"
+        return
+    assert law is not None
+    for size in (1e5, 1e12):
+        there, expected = law.at(size), whole.at(size)
+        assert (there.lo is None) == (n_resamples == 5)
+        assert numbers(there) == pytest.approx(numbers(expected), rel=1e-9)
+
+
+def test_an_estimate_of_equal_values_predicts_them_and_one_without_numbers_nothing() -> None:
+    flat = alone(predictor_of(S, [-2.0] * 7, None, Method.ols, -1))
+    assert flat is not None
+    assert vars(flat.at(1e11)) == vars(predict(fit_signed_power_law(S, [-2.0] * 7), 1e11))
+    assert alone(predictor_of(S, [-1.0, *Y[1:]], None, Method.ols)) is None
+    assert alone(predictor_of(S[:2], Y[:2], None, Method.ols)) is None

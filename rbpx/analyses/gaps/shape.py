@@ -12,11 +12,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.bootstrap import moments
 from rbpx.laws.form import NEGLIGIBLE, Form
 from rbpx.laws.interval import Z, student_t
 from rbpx.laws.names import Method
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.regression import Regression
+from rbpx.laws.resampled import Resampled
 from rbpx.laws.significance import p_of_zero
 from rbpx.laws.uncertainty import Uncertainty, uncertainty
 
@@ -69,7 +71,9 @@ def curvature(S_N: Floats, ln_ratio_N: Floats, ln_ratio_BN: Floats | None) -> Cu
     theta_P = L_PN @ ln_ratio_N
     residual_N, nothing_P = ln_ratio_N - J_NP @ theta_P, np.zeros(3)
     parabola = Regression(theta_P, J_NP, np.ones(len(x_N)), residual_N, None, False, True, nothing_P, ())
-    refits = None if ln_ratio_BN is None else (ln_ratio_BN @ L_PN.T, ln_ratio_BN - ln_ratio_N)
+    refits = None
+    if ln_ratio_BN is not None:
+        refits = (moments(theta_P, ln_ratio_BN @ L_PN.T), Resampled.of_logarithms(ln_ratio_BN))
     about = uncertainty(parabola, refits)
     of_bend_P = np.array([0.0, 0.0, 1.0])
     slopes = [_slope(theta_P, float(x), about) for x in (x_N.min(), x_N.max())]

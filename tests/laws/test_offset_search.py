@@ -1,0 +1,100 @@
+"""The search for the offsets of many sets of points at once, against scipy on each of them."""
+
+import numpy as np
+import pytest
+from scipy.optimize import least_squares, minimize_scalar
+
+from rbpx.laws.offset_search import offset_residuals, search_offsets
+
+RNG = np.random.default_rng(0)
+X = np.linspace(-3.4, 3.4, 7)
+
+
+def laws(n_sets: int, scatter: float) -> np.ndarray:
+    """Laws of all kinds: nearly all of y is offset in some, hardly any in others."""
+    ln_C, ln_E, alpha = (RNG.uniform(*ends, (n_sets, 1)) for ends in ((-1, 1), (-5, 1), (0.05, 0.6)))
+    return np.asarray(np.log(np.exp(ln_C - alpha * X) + np.exp(ln_E)) + scatter * RNG.normal(size=(n_sets, len(X))))
+
+
+def starts(ln_y_BN: np.ndarray) -> np.ndarray:
+    """The line through ln(y - E), E a third of the smallest y."""
+    E_B = np.exp(ln_y_BN.min(axis=1)) / 3
+    rest_BN = np.log(np.exp(ln_y_BN) - E_B[:, None])
+    return np.column_stack([rest_BN.mean(axis=1), -(rest_BN @ X) / (X @ X), E_B])
+
+
+def squares(ln_y_BN: np.ndarray, theta_BP: np.ndarray) -> np.ndarray:
+    return np.asarray((offset_residuals(X, ln_y_BN, theta_BP) ** 2).sum(axis=1))
+
+
+@pytest.mark.parametrize("scatter", [0.0, 0.003, 0.03])
+def test_no_law_has_fewer_squares_than_the_one_that_is_found(scatter: float) -> None:
+    ln_y_BN = laws(40, scatter)
+    theta_BP = search_offsets(X, ln_y_BN, starts(ln_y_BN))
+    assert (theta_BP[:, 2] >= 0).all()
+    for ln_y_N, theta_P, of_set in zip(ln_y_BN, theta_BP, squares(ln_y_BN, theta_BP), strict=True):
+
+        def residual(at: np.ndarray, ln_y_N: np.ndarray = ln_y_N) -> np.ndarray:
+            return offset_residuals(X, ln_y_N, at[None])[0]
+
+        bounds, tight = ([-np.inf, -np.inf, 0.0], [np.inf] * 3), {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
+        best = least_squares(residual, theta_P + 0.01, bounds=bounds, x_scale="jac", **tight)
+        assert of_set <= 2 * best.cost * (1 + 1e-9) + 1e-24
+
+
+def test_exact_laws_come_back_and_every_search_ends() -> None:
+    truth_BP = np.column_stack([RNG.uniform(-1, 1, 500), RNG.uniform(0.1, 0.6, 500), np.exp(RNG.uniform(-4, 1, 500))])
+    ln_y_BN = -offset_residuals(X, np.zeros((500, 7)), truth_BP)
+    np.testing.assert_allclose(search_offsets(X, ln_y_BN, starts(ln_y_BN)), truth_BP, rtol=1e-7)
+
+
+def test_an_offset_that_would_be_negative_is_0_and_the_law_a_line() -> None:
+    ln_y_BN = 1 - 0.2 * X - 0.01 * X**2 + 0.01 * RNG.normal(size=(50, 7))  # bent the other way
+    theta_BP = search_offsets(X, ln_y_BN, starts(ln_y_BN))
+    assert (theta_BP[:, 2] == 0).all()
+    np.testing.assert_allclose(theta_BP[:, 1], -(ln_y_BN @ X) / (X @ X), rtol=1e-9)
+    np.testing.assert_allclose(theta_BP[:, 0], ln_y_BN.mean(axis=1), rtol=1e-9)
+
+
+def test_sets_are_the_same_among_many_as_alone() -> None:
+    ln_y_BN = laws(20_000, 0.01)
+    theta_BP = search_offsets(X, ln_y_BN, starts(ln_y_BN))
+    assert np.isfinite(theta_BP).all(axis=1).mean() > 0.999
+    some = RNG.choice(20_000, 30, replace=False)
+    for ln_y_N, theta_P in zip(ln_y_BN[some], theta_BP[some], strict=True):
+        np.testing.assert_allclose(search_offsets(X, ln_y_N[None], starts(ln_y_N[None]))[0], theta_P, rtol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.2, 0.5, 2.0])
+def test_a_held_exponent_has_the_best_ratio_of_offset_to_power_law(alpha: float) -> None:
+    ln_y_BN = laws(20, 0.01)
+    start_BP = starts(ln_y_BN)
+    start_BP[:, 1] = alpha
+    theta_BP = search_offsets(X, ln_y_BN, start_BP, holds_alpha=True)
+    assert (theta_BP[:, 1] == alpha).all()
+    for ln_y_N, of_set in zip(ln_y_BN, squares(ln_y_BN, theta_BP), strict=True):
+
+        def of_share(share: float, ln_y_N: np.ndarray = ln_y_N) -> float:
+            return float(np.var(ln_y_N - np.log((1 - share) * np.exp(-alpha * X) + share))) * len(X)
+
+        best = minimize_scalar(of_share, bounds=(0, 1), options={"xatol": 1e-12})
+        assert of_set <= min(best.fun, of_share(0.0), of_share(1.0)) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("alpha", [-0.01, -0.5, -4.0])
+def test_an_exponent_of_the_wrong_sign_leaves_a_constant(alpha: float) -> None:
+    ln_y_N = np.log(1.5 + np.exp(-0.4 * X))
+    theta_P = search_offsets(X, ln_y_N[None], np.array([[0.0, alpha, np.inf]]), holds_alpha=True)[0]
+    assert np.isfinite(theta_P).all()
+    assert squares(ln_y_N, theta_P[None])[0] == pytest.approx(np.var(ln_y_N) * 7, rel=1e-9)
+    assert theta_P[2] == pytest.approx(np.exp(ln_y_N.mean()), rel=1e-9)
+
+
+def test_a_set_without_a_law_has_no_parameters_and_disturbs_no_other() -> None:
+    ln_y_BN = laws(3, 0.01)
+    whole_BP = search_offsets(X, ln_y_BN, starts(ln_y_BN))
+    start_BP = starts(ln_y_BN)
+    ln_y_BN[1, 2] = np.nan
+    theta_BP = search_offsets(X, ln_y_BN, start_BP)
+    assert np.isnan(theta_BP[1]).all()
+    np.testing.assert_allclose(theta_BP[[0, 2]], whole_BP[[0, 2]], rtol=1e-9)

@@ -1,0 +1,68 @@
+"""Resamples of the documents, and laws that take no more of them than mean and covariance."""
+
+import numpy as np
+import pytest
+
+from rbpx.laws.batch import alone
+from rbpx.laws.lack_of_fit import curvature
+from rbpx.laws.names import Method
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.regression import refit, regress
+from rbpx.laws.resampled import Resampled
+
+S = np.logspace(6, 9, 6)
+X = np.log(S) - np.log(S).mean()
+RNG = np.random.default_rng(3)
+Y = 7 * S**-0.1 * np.exp(0.01 * RNG.normal(size=6))
+DRAWN = Y * np.exp(0.02 * RNG.normal(size=(200, 1)) + 0.01 * RNG.normal(size=(200, 6)))
+
+
+def test_mean_and_covariance_are_those_of_the_logarithms() -> None:
+    of = Resampled.of(DRAWN)
+    np.testing.assert_allclose(of.mean_N, np.log(DRAWN).mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(of.covariance_NN, np.cov(np.log(DRAWN), rowvar=False), rtol=1e-10)
+    again = Resampled.of_logarithms(np.log(DRAWN))
+    np.testing.assert_allclose(again.covariance_NN, of.covariance_NN, rtol=1e-10)
+    L_KN = RNG.normal(size=(3, 6))
+    moved_BK = (np.log(DRAWN) - of.mean_N) @ L_KN.T
+    np.testing.assert_allclose(of.mean_squares_of(L_KN), (moved_BK**2).mean(axis=0), rtol=1e-10)
+    np.testing.assert_allclose(of.covariance_of(L_KN), np.cov(moved_BK, rowvar=False), rtol=1e-10)
+
+
+@pytest.mark.parametrize("broken", [0.0, -1.0, np.nan, np.inf])
+def test_a_resample_is_left_out_at_the_sizes_where_it_is_unusable(broken: float) -> None:
+    y_BN = DRAWN.copy()
+    y_BN[3, 4], y_BN[5, 1] = broken, broken
+    of = Resampled.of(y_BN)
+    assert (of.n_left_out, of.smallest(4).n_left_out, of.smallest(1).n_left_out) == (2, 1, 0)
+    np.testing.assert_allclose(
+        of.smallest(4).mean_N, np.log(np.delete(y_BN, 5, axis=0)[:, :4]).mean(axis=0), rtol=1e-12
+    )
+
+
+def test_the_smallest_sizes_of_usable_resamples_are_those_columns() -> None:
+    part, whole = Resampled.of(DRAWN).smallest(4), Resampled.of(DRAWN[:, :4])
+    for name in ("y_BN", "ln_y_BN", "mean_N", "covariance_NN"):
+        np.testing.assert_allclose(getattr(part, name), getattr(whole, name), rtol=1e-10)
+
+
+@pytest.mark.parametrize("usable", [0, 1, 19])
+def test_fewer_than_20_resamples_say_nothing(usable: int) -> None:
+    y_BN = np.where(np.arange(200)[:, None] < usable, DRAWN, 0.0)
+    assert not Resampled.of(y_BN).suffices
+    assert fit_power_law(S, Y, y_BN).alpha_lo is None
+    assert curvature(X, np.log(Y), Resampled.of(y_BN)) == curvature(X, np.log(Y))
+
+
+@pytest.mark.parametrize("method", [Method.ols, Method.weighted])
+def test_the_uncertainty_of_a_linear_law_is_that_of_its_refits(method: Method) -> None:
+    about = fit_power_law(S, Y, DRAWN, method).params["uncertainty"]
+    ln_y_BN = np.log(DRAWN)
+    sigma_N = ln_y_BN.std(axis=0, ddof=1) if method is Method.weighted else None
+    regression = alone(regress(X, np.log(Y), method, sigma_N))
+    theta_BP = alone(refit(regression, method, X, ln_y_BN))
+    np.testing.assert_allclose(about["bias_P"], theta_BP.mean(axis=0) - regression.theta_P, rtol=1e-9)
+    np.testing.assert_allclose(about["text_PP"], np.cov(theta_BP, rowvar=False), rtol=1e-9)
+    centred_BN = ln_y_BN - ln_y_BN.mean(axis=0)
+    left_BN = centred_BN - (theta_BP - theta_BP.mean(axis=0)) @ regression.jacobian_NP.T
+    assert about["text_scatter"] ** 2 == pytest.approx((left_BN**2 @ regression.weight_N).mean() / 4, rel=1e-9)
