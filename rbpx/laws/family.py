@@ -57,7 +57,7 @@ class Family(ABC):
 
     @abstractmethod
     def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """D ln w_x / d theta, shape [P, X]."""
+        """D ln w_x / d theta, shape [P, X]; of M thetas at once, [P, M, 1], where a family is not linear: [P, M, X]."""
 
     @abstractmethod
     def params(self, theta: Floats, V: int) -> Params:
@@ -184,7 +184,8 @@ class NegativeBinomial(Family):
     def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
         """In ln r and in -V ln q."""
         y_X, r = x_X - 1, np.exp(theta[0])
-        return np.stack([r * (digamma(y_X + r) - digamma(r)), -y_X / V])
+        by_r = r * (digamma(y_X + r) - digamma(r))
+        return np.stack([by_r, np.broadcast_to(-y_X / V, by_r.shape)])
 
     def params(self, theta: Floats, V: int) -> Params:
         """Dispersion r, and q."""
