@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import rbpx
+from rbpx.analyses.outcomes.sequences import cut_sequences
 from rbpx.errors import RbpxError
 from rbpx.store.queries import ask, ask_user, ask_where, connect
 from rbpx.store.store import Store
@@ -382,24 +384,25 @@ def test_every_form_of_a_select_is_answered(query: str, answer: Any, connection:
     assert list(row.values()) == [answer]
 
 
-@pytest.mark.parametrize("k", [1, 7, 100])
 @pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
 def test_sequences_are_cut_and_counted_as_a_loop_over_the_tokens_does(
-    ties: str, k: int, connection: Any, measured: Measured
+    ties: str, connection: Any, measured: Measured
 ) -> None:
-    n_passed = 0
+    k_grid, lengths, n_passed = [1, 7, 100], [1, 2, 5], 0
     for run in runs_by_size(measured.store).values():
-        answer = ask(connection, "sequences", run_id=run["run_id"], k=k, ties=ties, lengths=[2, 5])
-        assert answer.column_names == returned("sequences")
-        counted = []
-        for n in (2, 5):
-            for doc_id, hits in sorted(hits_by_hand(run, k, ties).items()):
+        answer = ask(connection, "ranks_in_text", run_id=run["run_id"], ties=ties)
+        assert answer.column_names == returned("ranks_in_text")
+        n_documents = int(max(run["doc_id"])) + 1
+        counted = np.zeros((4, len(k_grid), len(lengths), n_documents))
+        for (at_k, k), (at_n, n) in product(enumerate(k_grid), enumerate(lengths)):
+            for doc_id, hits in hits_by_hand(run, k, ties).items():
                 cut = [hits[start : start + n] for start in range(0, len(hits) - n + 1, n)]
                 pairs = sum(cut_[i] and cut_[j] for cut_ in cut for i in range(n) for j in range(n) if i != j)
-                if cut:
-                    counted.append((n, doc_id, len(cut), sum(map(all, cut)), sum(map(sum, cut)), pairs))
-        assert [tuple(row.values()) for row in answer.to_pylist()] == counted
-        n_passed += sum(row[3] for row in counted)
+                counted[:, at_k, at_n, doc_id] = len(cut), sum(map(all, cut)), sum(map(sum, cut)), pairs
+        shuffled = answer.take(np.random.default_rng(0).permutation(len(answer)))
+        for tokens in (answer, shuffled):
+            np.testing.assert_array_equal(cut_sequences(tokens, k_grid, lengths, n_documents), counted)
+        n_passed += int(counted[1, :, 1:].sum())
     assert n_passed, "no sequence passed, so this says little"
 
 
