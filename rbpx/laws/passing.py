@@ -200,19 +200,15 @@ def climb(tally: Tally, start_BP: Floats) -> Peak:
         theta_BP[live_B[done_B]], value_B[live_B[done_B]] = now_BP[done_B], at.ln_likelihood_B[done_B]
         if done_B.all():
             break
-        if done_B.any():
-            live_B, now_BP, some, at, step_BP = (
-                live_B[~done_B],
-                now_BP[~done_B],
-                some.of(~done_B),
-                at.of(~done_B),
-                step_BP[~done_B],
-            )
+        left_B = np.flatnonzero(~done_B)
+        if len(left_B) < len(live_B):
+            live_B, some, at = live_B[left_B], some.of(left_B), at.of(left_B)
+            now_BP, step_BP = now_BP[left_B], step_BP[left_B]
         now_BP, at = _risen(now_BP, at.ln_likelihood_B, step_BP, some)
-        going_B = np.isfinite(now_BP).all(axis=1)
-        if not going_B.any():
+        going_B = np.flatnonzero(np.isfinite(now_BP).all(axis=1))
+        if not len(going_B):
             break
-        if not going_B.all():
+        if len(going_B) < len(live_B):
             live_B, now_BP, some, at = live_B[going_B], now_BP[going_B], some.of(going_B), at.of(going_B)
     return Peak(theta_BP, value_B)
 
@@ -227,7 +223,8 @@ def _steps(theta_BP: Floats, score_BP: Floats, information_BPP: Floats, has_r: b
     step_BP = np.full_like(theta_BP, np.nan)
     known_B = np.isfinite(information_BPP).all(axis=(1, 2)) & np.isfinite(score_BP).all(axis=1)
     at_B = np.flatnonzero(known_B)
-    at_B = at_B[np.linalg.cond(information_BPP[at_B]) < _WORST_CONDITION]
+    spread_BP = np.abs(np.linalg.eigvalsh(information_BPP[at_B]))
+    at_B = at_B[spread_BP.max(axis=1) < _WORST_CONDITION * spread_BP.min(axis=1)]
     step_BP[at_B] = np.linalg.solve(information_BPP[at_B], score_BP[at_B][..., None])[..., 0]
     return step_BP
 

@@ -409,18 +409,18 @@ def test_sequences_are_cut_and_counted_as_a_loop_over_the_tokens_does(
 @pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
 def test_features_of_tokens_are_those_that_a_loop_finds(ties: str, connection: Any, measured: Measured) -> None:
     *_, small, large = runs_by_size(measured.store).values()
-    asked = {"run_id": large["run_id"], "smaller_run_id": small["run_id"], "k": 7, "ties": ties}
+    asked = {"run_id": large["run_id"], "smaller_run_id": small["run_id"], "ties": ties}
     answer = ask(connection, "token_features", **asked)
     assert answer.column_names == returned("token_features")
     often = Counter(small["token_id"].tolist())
-    ranks, hits = rank_by_hand(small, ties), rank_by_hand(large, ties) <= 7
+    ranks, own = rank_by_hand(small, ties), rank_by_hand(large, ties)
     expected, before = [], None
     np.testing.assert_array_equal(small["position"], large["position"])
     for i, (doc_id, position) in enumerate(zip(small["doc_id"], small["position"], strict=True)):
         if before is not None and before[0] == doc_id:
             share = often[int(small["token_id"][i])] / len(small["doc_id"])
             features = [np.log(position), np.log(share), -small["logprob"][i], np.log(ranks[i]), before[1]]
-            expected.append([int(doc_id), bool(hits[i]), *map(float, features)])
+            expected.append([int(doc_id), float(own[i]), *map(float, features)])
         before = (doc_id, -float(small["logprob"][i]))
     assert len(expected) > 100
     assert len(answer) == len(expected)
