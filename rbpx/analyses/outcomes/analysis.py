@@ -23,6 +23,7 @@ from rbpx.errors import RbpxError
 from rbpx.files.rows import read_table
 from rbpx.groups.fits import of_one_document
 from rbpx.groups.selection import Group
+from rbpx.groups.text_ranks import text_ranks
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.line import line
 from rbpx.laws.outcomes import OutcomeFit
@@ -30,7 +31,6 @@ from rbpx.laws.power import fit_power_law
 from rbpx.laws.shares import neg_ln
 from rbpx.laws.trend import judged
 from rbpx.status import Status
-from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
 Floats = npt.NDArray[np.float64]
@@ -79,8 +79,8 @@ def _count(
     """Sequences, passes, hits and pairs of hits, of each k, run, length and document: [4, K, M, L, D]."""
     of_runs = []
     for run in group.runs:
-        tokens = ask(connection, "ranks_in_text", run_id=run.run_id, ties=group.ties.value)
-        of_runs.append(cut_sequences(tokens, k_grid, lengths, group.n_documents))
+        doc_T, rank_T = text_ranks(connection, run.run_id, group.ties)
+        of_runs.append(cut_sequences(doc_T, rank_T, k_grid, lengths, group.n_documents))
     return np.stack(of_runs, axis=2)
 
 

@@ -7,30 +7,27 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 __all__ = ["cut_sequences"]
 
 Floats = npt.NDArray[np.float64]
 
 
-def cut_sequences(tokens: pa.Table, k_grid: Sequence[int], lengths: Sequence[int], n_documents: int) -> Floats:
+def cut_sequences(
+    doc_T: npt.NDArray[np.int64], rank_T: Floats, k_grid: Sequence[int], lengths: Sequence[int], n_documents: int
+) -> Floats:
     """Sequences, passes (all ranks at most k), hits and ordered pairs of hits, of each document: [4, K, L, D].
 
     Each document is cut from its first scored token on. What is left at its end is dropped; positions that were not
     scored are bridged.
 
     Args:
-        tokens: doc_id, position, rank (query `ranks_in_text`), in any order.
+        doc_T: the document of each scored token, from 0, tokens in the order of the text.
+        rank_T: their ranks.
         k_grid: a hit is a rank of at most k.
         lengths: tokens of a sequence.
-        n_documents: number of documents; doc_id is from 0.
+        n_documents: number of documents, those without a token included.
     """
-    doc_T, position_T, rank_T = (tokens[name].to_numpy() for name in ("doc_id", "position", "rank"))
-    same_T = doc_T[1:] == doc_T[:-1]
-    if not np.all((doc_T[1:] > doc_T[:-1]) | (same_T & (position_T[1:] > position_T[:-1]))):
-        order = np.lexsort((position_T, doc_T))
-        doc_T, rank_T = doc_T[order], rank_T[order]
     begin_d = np.flatnonzero(np.diff(doc_T, prepend=-1))
     doc_d, n_tokens_d = doc_T[begin_d], np.diff(begin_d, append=len(doc_T))
     hits_upto_KT = np.zeros((len(k_grid), len(doc_T) + 1), np.int64)
