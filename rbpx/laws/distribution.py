@@ -90,16 +90,16 @@ def _fit(family: Family, sample: RankSample, given: Params) -> RankFit:
     theta, status, free, ends = _search(family, sample.few)
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):  # where a search ran away to
         at_all = [over_all_ranks(family, end, sample) for end in ends]
-        holds = [holds_at_nodes(family, end, sample, at[0]) for end, at in zip(ends, at_all, strict=True)]
+        holds = [holds_at_nodes(family, end, sample, at.loglik) for end, at in zip(ends, at_all, strict=True)]
     if not all(holds):
         theta, status, free, ends = _search(family, sample.every)
     if theta is None:
         return without_numbers(family.name, status, _empty_params(family, sample.V) | given)
-    params = family.params(theta, sample.V) | given
+    over_all = at_all[-1] if all(holds) else over_all_ranks(family, theta, sample)
+    params = family.params(theta, sample.V, over_all.share_1) | given
     if family.edge is not None:
         params |= {f"{key}_unconstrained": value for key, value in free.items() if key not in _DERIVED}
-    loglik, distance = at_all[-1] if all(holds) else over_all_ranks(family, theta, sample)
-    return scored(family.name, params, loglik, family.n_parameters, distance, status)
+    return scored(family.name, params, over_all.loglik, family.n_parameters, over_all.distance, status)
 
 
 def ln_shares(fit: RankFit, V: int) -> Floats:
@@ -139,21 +139,24 @@ def _empty_params(family: Family, V: int) -> Params:
 def _search(family: Family, seen: Seen) -> tuple[Floats | None, Status, Params, list[Floats]]:
     """The best maximum inside the family: theta or None, its status, the free maximum, and where the search ended."""
     climbs = [_climb(family, seen, np.array(start), None) for start in family.starts]
-    tops = [(value, theta) for value, theta, converged in climbs if converged]
+    tops = [theta for theta, converged in climbs if converged]
     if not tops:
-        ran_away = not any(family.holds(1.1 * theta) for _, theta, _ in climbs)
-        return None, Status.at_limit if ran_away else Status.not_converged, {}, [theta for _, theta, _ in climbs]
-    _, theta = max(tops, key=lambda top: top[0])
+        ran_away = not any(family.holds(1.1 * theta) for theta, _ in climbs)
+        return None, Status.at_limit if ran_away else Status.not_converged, {}, [theta for theta, _ in climbs]
+    theta = tops[0]
+    if len(tops) > 1:
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):  # far from the best
+            theta = max(tops, key=lambda top: total(seen, normalised(family, top, seen)))
     if family.edge is None or theta[family.edge[0]] > 0:
         return theta, Status.ok, family.params(theta, seen.V), [theta]
     edge, status = family.edge
     start = np.array(theta)
     start[edge] = 0.0
-    _, at_edge, converged = _climb(family, seen, start, edge)
+    at_edge, converged = _climb(family, seen, start, edge)
     return (at_edge if converged else None), status, family.params(theta, seen.V), [theta, at_edge]
 
 
-def _climb(family: Family, seen: Seen, start: Floats, fixed: int | None) -> tuple[float, Floats, bool]:
+def _climb(family: Family, seen: Seen, start: Floats, fixed: int | None) -> tuple[Floats, bool]:
     free = [i for i in range(family.n_parameters) if i != fixed]
     statistics_PX = family.slopes(start, seen.x_X, seen.V) if family.is_linear else None
 
@@ -161,5 +164,4 @@ def _climb(family: Family, seen: Seen, start: Floats, fixed: int | None) -> tupl
         return likelihood(family, theta, seen, statistics_PX)
 
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):  # steps too far are halved
-        theta, converged = maximise(objective, start, free, family.holds)
-        return objective(theta)[0], theta, converged
+        return maximise(objective, start, free, family.holds)

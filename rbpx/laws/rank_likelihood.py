@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rbpx.laws.family import Family
 from rbpx.laws.rank_sums import RankNodes, every_rank, rank_nodes
 
-__all__ = ["RankSample", "Seen", "likelihood", "normalised", "over_all_ranks", "total"]
+__all__ = ["OverAllRanks", "RankSample", "Seen", "likelihood", "normalised", "over_all_ranks", "total"]
 
 Floats = NDArray[np.float64]
 
@@ -122,8 +122,23 @@ def total(seen: Seen, ln_p_X: Floats) -> float:
     return float(seen.seen_X[seen.occurs_X] @ ln_p_X[seen.occurs_X])
 
 
-def over_all_ranks(family: Family, theta: Floats, sample: RankSample) -> tuple[float, float]:
-    """The log-likelihood by the sum over every rank 1..V, and the largest difference of the two CDFs."""
+@dataclass(frozen=True)
+class OverAllRanks:
+    """What sums over every rank 1..V say of a family.
+
+    Attributes:
+        loglik: of the sample, nats.
+        distance: the largest difference between its CDF and that of the family.
+        share_1: p_1.
+    """
+
+    loglik: float
+    distance: float
+    share_1: float
+
+
+def over_all_ranks(family: Family, theta: Floats, sample: RankSample) -> OverAllRanks:
+    """Sum over every rank, in one pass."""
     V = sample.V
     p_V = np.empty(V)
     for begin in range(0, V, _BLOCK):
@@ -135,9 +150,10 @@ def over_all_ranks(family: Family, theta: Floats, sample: RankSample) -> tuple[f
     norm = p_V.sum()
     loglik = float(sample.n_R @ (ln_weight_R - (top + np.log(norm))))
     p_V /= norm
+    share_1 = float(p_V[0])
     np.cumsum(p_V, out=p_V)
     p_V -= sample.cdf_V
-    return loglik, float(np.abs(p_V, out=p_V).max())
+    return OverAllRanks(loglik, float(np.abs(p_V, out=p_V).max()), share_1)
 
 
 def likelihood(
