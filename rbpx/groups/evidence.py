@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
+from rbpx.groups.rank_columns import distinct_ranks
 from rbpx.laws.derived import derived_approximation, derived_power_law
 from rbpx.laws.distribution import fit_distribution
 from rbpx.laws.error_entropy import decompose
@@ -103,7 +104,7 @@ def _whole(
     doc: Any, rank: Any, tokens: Floats, logprob: Any, weights_BD: Floats, vocab_size: int, names: Sequence[str]
 ) -> dict[str, Part]:
     """The parts that need all ranks, whatever the k: those of `_PARTS`, and each quantity with a module of its own."""
-    rank_R, column = _distinct(rank)
+    rank_R, column = distinct_ranks(rank)
     shape = (weights_BD.shape[1], len(rank_R))
     tokens_R, logprob_R = (np.bincount(column, each).astype(np.float64) for each in (tokens, logprob))
     parts = {}
@@ -134,14 +135,6 @@ def _whole(
         resampled = _resampled_values(more, rank_R, tokens_DR, logprob_DR, weights_BD, vocab_size)
         parts |= {law: Part({law: measured[law][0]}, {law: resampled[law]}) for law in more}
     return parts
-
-
-def _distinct(rank: Any) -> tuple[Floats, npt.NDArray[np.intp]]:
-    """The ranks that occur, ascending, and where each of some ranks is among them; they are multiples of 1/2."""
-    halves = (2 * rank).astype(np.intp)
-    occurs = np.zeros(halves.max(initial=0) + 1, bool)
-    occurs[halves] = True
-    return np.flatnonzero(occurs) / 2, np.asarray((np.cumsum(occurs) - 1)[halves])
 
 
 def _shares(

@@ -16,7 +16,7 @@ from scipy.special import ndtr
 
 from rbpx.laws.rank_sums import STEEPEST, RankNodes, every_rank, rank_nodes
 
-__all__ = ["Derived", "derived", "derived_approximation", "derived_power_law", "derived_rbp"]
+__all__ = ["Derived", "derived", "derived_approximation", "derived_curve", "derived_power_law", "derived_rbp"]
 
 Floats = NDArray[np.float64]
 
@@ -77,15 +77,7 @@ def derived_power_law(beta: ArrayLike, gamma: ArrayLike, V: int) -> Derived:
     Source:
         RBP paper (arXiv 2510.20387), eq. 9, in natural parameters.
     """
-    beta_f64, gamma_f64, theta_B2 = _pairs(beta, gamma)
-    out_B2 = np.empty((len(theta_B2), 2))
-    for block, nodes, top_b, weight_bQ in _weights(theta_B2, V):
-        t_Q = np.log(nodes.x_Q)
-        sums_b3 = weight_bQ @ np.column_stack([np.ones(len(t_Q)), t_Q, t_Q**2])
-        ln_z_b = top_b + np.log(sums_b3[:, 0])
-        mean_b2 = sums_b3[:, 1:] / sums_b3[:, :1]
-        out_B2[block] = np.column_stack([ln_z_b, ln_z_b + np.sum(theta_B2[block] * mean_b2, axis=1)])
-    return Derived(out_B2[:, 0].reshape(beta_f64.shape), out_B2[:, 1].reshape(gamma_f64.shape))
+    return derived_curve(beta, gamma, V, ())[1]
 
 
 def derived_rbp(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -> Floats:
@@ -108,15 +100,27 @@ def derived_rbp(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -> 
     """
     if not len(k) or min(k) < 1:
         raise ValueError(f"k must be whole numbers from 1, got {list(k)}")
-    beta_f64, _, theta_B2 = _pairs(beta, gamma)
-    upto, where_K = np.unique(np.minimum(k, V), return_inverse=True)
-    out_BK = np.empty((len(theta_B2), len(k)))
-    for block, nodes, _, weight_bQ in _weights(theta_B2, V, tuple(upto.tolist())):
-        ends = nodes.upto(upto)
-        parts = np.add.reduceat(weight_bQ, np.concatenate([[0], ends[upto < V]]), axis=1)
-        sums = np.cumsum(parts, axis=1)
-        out_BK[block] = (sums[:, : len(upto)] / sums[:, -1:])[:, where_K]
-    return out_BK.reshape((*beta_f64.shape, len(k)))
+    return derived_curve(beta, gamma, V, k)[0]
+
+
+def derived_curve(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -> tuple[Floats, Derived]:
+    """RBP_k as `derived_rbp`, for any number of k, and the rest as `derived_power_law`, from the same sums."""
+    beta_f64, gamma_f64, theta_B2 = _pairs(beta, gamma)
+    upto, where_K = np.unique(np.minimum(np.asarray(k, np.int64), V), return_inverse=True)
+    rbp_BK, out_B2 = np.empty((len(theta_B2), len(k))), np.empty((len(theta_B2), 2))
+    for block, nodes, top_b, weight_bQ in _weights(theta_B2, V, tuple(upto.tolist())):
+        t_Q = np.log(nodes.x_Q)
+        sums_b3 = weight_bQ @ np.column_stack([np.ones(len(t_Q)), t_Q, t_Q**2])
+        ln_z_b = top_b + np.log(sums_b3[:, 0])
+        mean_b2 = sums_b3[:, 1:] / sums_b3[:, :1]
+        out_B2[block] = np.column_stack([ln_z_b, ln_z_b + np.sum(theta_B2[block] * mean_b2, axis=1)])
+        if len(upto):
+            ends = nodes.upto(upto)
+            sums = np.cumsum(np.add.reduceat(weight_bQ, np.concatenate([[0], ends[upto < V]]), axis=1), axis=1)
+            rbp_BK[block] = (sums[:, : len(upto)] / sums[:, -1:])[:, where_K]
+    ln_z_B, entropy_B = out_B2.T
+    rest = Derived(ln_z_B.reshape(beta_f64.shape), entropy_B.reshape(gamma_f64.shape))
+    return rbp_BK.reshape((*beta_f64.shape, len(k))), rest
 
 
 def _pairs(beta: ArrayLike, gamma: ArrayLike) -> tuple[Floats, Floats, Floats]:

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln, logsumexp
+from scipy.special import digamma, gammaln
 
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.rank_fit import Params
@@ -57,11 +57,11 @@ class Family(ABC):
 
     @abstractmethod
     def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """D ln w_x / d theta, shape [P, X]."""
+        """D ln w_x / d theta, shape [P, X]; of M thetas at once, [P, M, 1], where a family is not linear: [P, M, X]."""
 
     @abstractmethod
-    def params(self, theta: Floats, V: int) -> Params:
-        """The parameters as people write them."""
+    def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
+        """The parameters as people write them; `share_1` is p_1, where a family has it among its own."""
 
     @abstractmethod
     def theta(self, params: Params, V: int) -> Floats:
@@ -91,7 +91,7 @@ class Exponential(Family):
         statistics = {"odds": (x_X == 1).astype(np.float64), "beta": -t_X, "gamma": -(t_X**2), "rate": -x_X / V}
         return np.stack([statistics[name] for name in self.names])
 
-    def params(self, theta: Floats, V: int) -> Params:
+    def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
         """By name; mu and sigma of a lognormal, None where gamma is 0."""
         params: Params = {name: float(value) for name, value in zip(self.names, theta, strict=True)}
         if "rate" in params:
@@ -100,8 +100,7 @@ class Exponential(Family):
             beta, gamma = (float(theta[self.names.index(name)]) for name in ("beta", "gamma"))
             params |= {"mu": (1 - beta) / (2 * gamma), "sigma": (0.5 / gamma) ** 0.5} if gamma > 0 else _NO_LOGNORMAL
         if "odds" in params:
-            ln_weight_V = self.ln_weight(theta, np.arange(1, V + 1, dtype=np.float64), V)
-            params["share_1"] = float(np.exp(ln_weight_V[0] - logsumexp(ln_weight_V)))
+            params["share_1"] = share_1
         return params
 
     def theta(self, params: Params, V: int) -> Floats:
@@ -127,7 +126,7 @@ class ZipfMandelbrot(Family):
         moved_X = x_X - 1 + shift
         return np.stack([-np.log(moved_X), -theta[0] * shift / moved_X])
 
-    def params(self, theta: Floats, V: int) -> Params:
+    def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
         """Beta and q."""
         return {"beta": float(theta[0]), "q": float(np.expm1(theta[1]))}
 
@@ -162,7 +161,7 @@ class Weibull(Family):
         step_X = np.where(is_first_X, level, -upto_X * np.expm1(ln_gain_X))
         return upto_X - step_X, step_X, ln_gain_X
 
-    def params(self, theta: Floats, V: int) -> Params:
+    def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
         """Shape, scale, and the hazard h up to the first rank, from which the scale follows."""
         level, shape = (float(value) for value in np.exp(theta))
         return {"shape": shape, "scale": exp_or_none(-float(theta[0]) / shape), "hazard": level}
@@ -184,9 +183,10 @@ class NegativeBinomial(Family):
     def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
         """In ln r and in -V ln q."""
         y_X, r = x_X - 1, np.exp(theta[0])
-        return np.stack([r * (digamma(y_X + r) - digamma(r)), -y_X / V])
+        by_r = r * (digamma(y_X + r) - digamma(r))
+        return np.stack([by_r, np.broadcast_to(-y_X / V, by_r.shape)])
 
-    def params(self, theta: Floats, V: int) -> Params:
+    def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
         """Dispersion r, and q."""
         return {"r": float(np.exp(theta[0])), "q": float(np.exp(-theta[1] / V))}
 

@@ -23,7 +23,8 @@ __all__ = ["TOLERANCES", "Peak", "Slopes", "Tally", "climb", "ln_pass", "separat
 Floats = NDArray[np.float64]
 
 _STEPS, _HALVINGS, _WORST_CONDITION = 100, 30, 1e14
-_BLOCK: Final = 256  # tokens of a sequence at a time
+_AT_A_TIME: Final = 16384  # chances of single tokens: they stay in the cache of a core
+_SHORTER: Final = 6  # halvings of a step that are tried at once
 TOLERANCES: Final = {"newton_decrement": 1e-12, "steps": _STEPS, "largest_r": 0.999}
 
 
@@ -94,6 +95,11 @@ class Slopes:
         """Some of the sets of counts."""
         return Slopes(*(getattr(self, each.name)[sets_B] for each in fields(self)))
 
+    def put(self, sets_B: NDArray[Any], others: "Slopes") -> None:
+        """Take those of some sets of counts from elsewhere."""
+        for each in fields(self):
+            getattr(self, each.name)[sets_B] = getattr(others, each.name)
+
     @property
     def score_BP(self) -> Floats:
         """Slope of the likelihood."""
@@ -113,24 +119,25 @@ def ln_pass(mu_BC: Floats, r_BC: Floats, N_C: Floats, by_r_matters: bool = True)
     ln_p, by_q, by_r = ln_q_BC.copy(), np.ones_like(q_BC), np.zeros_like(q_BC)
     for N in np.unique(N_C[N_C > 1]):
         at = N_C == N
-        q, r, ln_q = q_BC[:, at, None], r_BC[:, at, None], ln_q_BC[:, at]
-        independent = r[..., 0] == 0
+        q, r, ln_q = q_BC[:, at], r_BC[:, at], ln_q_BC[:, at]
+        independent = r == 0
         if independent.all() and not by_r_matters:  # p_N = q^N needs no product
             ln_p[:, at] += (N - 1) * ln_q
             by_q[:, at] += N - 1
             continue
         gained, share, turn = np.zeros_like(ln_q), np.zeros_like(ln_q), np.zeros_like(ln_q)
-        for begin in range(1, int(N), _BLOCK):
-            i = np.arange(begin, min(begin + _BLOCK, int(N)))
+        step = max(1, _AT_A_TIME // max(q.size, 1))
+        for begin in range(1, int(N), step):
+            i = np.arange(begin, min(begin + step, int(N)))[:, None, None]
             chance, urn = q + (i - q) * r, 1 + (i - 1) * r
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a negative chance becomes NaN
-                gained += np.log(chance / urn).sum(axis=-1)
-                share += (1 / chance).sum(axis=-1)
+                gained += np.log(chance / urn).sum(axis=0)
+                share += (1 / chance).sum(axis=0)
                 if by_r_matters:
-                    turn += ((i - q) / chance - (i - 1) / urn).sum(axis=-1)
+                    turn += ((i - q) / chance - (i - 1) / urn).sum(axis=0)
         with np.errstate(over="ignore", invalid="ignore"):
             ln_p[:, at] += np.where(independent, (N - 1) * ln_q, gained)
-            by_q[:, at] += np.where(independent, N - 1, (q * (1 - r))[..., 0] * share)
+            by_q[:, at] += np.where(independent, N - 1, q * (1 - r) * share)
         by_r[:, at] = turn
     return ln_p, ln_q_BC * by_q, by_r
 
@@ -191,11 +198,17 @@ def climb(tally: Tally, start_BP: Floats) -> Peak:
         step_BP = _steps(now_BP, score_BP, at.information_BPP, has_r=tally.r_BC is None)
         done_B = (step_BP * score_BP).sum(axis=1) < TOLERANCES["newton_decrement"]
         theta_BP[live_B[done_B]], value_B[live_B[done_B]] = now_BP[done_B], at.ln_likelihood_B[done_B]
-        now_BP, at = _risen(now_BP, at.ln_likelihood_B, step_BP, some)
-        going_B = ~done_B & np.isfinite(now_BP).all(axis=1)
-        if not going_B.any():
+        if done_B.all():
             break
-        if not going_B.all():
+        left_B = np.flatnonzero(~done_B)
+        if len(left_B) < len(live_B):
+            live_B, some, at = live_B[left_B], some.of(left_B), at.of(left_B)
+            now_BP, step_BP = now_BP[left_B], step_BP[left_B]
+        now_BP, at = _risen(now_BP, at.ln_likelihood_B, step_BP, some)
+        going_B = np.flatnonzero(np.isfinite(now_BP).all(axis=1))
+        if not len(going_B):
+            break
+        if len(going_B) < len(live_B):
             live_B, now_BP, some, at = live_B[going_B], now_BP[going_B], some.of(going_B), at.of(going_B)
     return Peak(theta_BP, value_B)
 
@@ -210,21 +223,45 @@ def _steps(theta_BP: Floats, score_BP: Floats, information_BPP: Floats, has_r: b
     step_BP = np.full_like(theta_BP, np.nan)
     known_B = np.isfinite(information_BPP).all(axis=(1, 2)) & np.isfinite(score_BP).all(axis=1)
     at_B = np.flatnonzero(known_B)
-    at_B = at_B[np.linalg.cond(information_BPP[at_B]) < _WORST_CONDITION]
+    spread_BP = np.abs(np.linalg.eigvalsh(information_BPP[at_B]))
+    at_B = at_B[spread_BP.max(axis=1) < _WORST_CONDITION * spread_BP.min(axis=1)]
     step_BP[at_B] = np.linalg.solve(information_BPP[at_B], score_BP[at_B][..., None])[..., 0]
     return step_BP
 
 
 def _risen(theta_BP: Floats, value_B: Floats, step_BP: Floats, tally: Tally) -> tuple[Floats, Slopes]:
     """The steps taken, each halved until its likelihood is not smaller, and the slopes there; NaN where none rises."""
-    length_B1, moving_B = np.ones((len(theta_BP), 1)), np.isfinite(step_BP).all(axis=1) & np.isfinite(value_B)
-    for _ in range(_HALVINGS):
-        moved_BP = theta_BP + length_B1 * step_BP
-        if tally.r_BC is None:
-            moved_BP[:, -1] = np.clip(moved_BP[:, -1], 0.0, TOLERANCES["largest_r"])
-        at = slopes(moved_BP, tally)
-        falls_B = moving_B & ~(at.ln_likelihood_B >= value_B - 1e-12 * np.abs(value_B))  # NaN falls, rounding does not
-        if not falls_B.any():
+    moving_B = np.isfinite(step_BP).all(axis=1) & np.isfinite(value_B)
+    moved_BP = _moved(theta_BP, step_BP, tally)
+    at = slopes(moved_BP, tally)
+    falls_B = np.flatnonzero(moving_B & _falls(at.ln_likelihood_B, value_B))
+    for begin in range(1, _HALVINGS, _SHORTER):
+        if not len(falls_B):
             break
-        length_B1[falls_B] /= 2
-    return np.where((falls_B | ~moving_B)[:, None], np.nan, moved_BP), at
+        halvings_H = np.arange(begin, min(begin + _SHORTER, _HALVINGS))
+        # All lengths of a step beside each other; the longest that does not fall is taken.
+        each_HB = np.tile(falls_B, len(halvings_H))
+        length_HB1 = np.repeat(0.5**halvings_H, len(falls_B))[:, None]
+        shorter_BP = _moved(theta_BP[each_HB], length_HB1 * step_BP[each_HB], tally)
+        shorter = slopes(shorter_BP, tally.of(each_HB))
+        rises_HB = ~_falls(shorter.ln_likelihood_B, value_B[each_HB]).reshape(len(halvings_H), -1)
+        taken_B = np.where(rises_HB.any(axis=0), rises_HB.argmax(axis=0), len(halvings_H) - 1)
+        chosen = taken_B * len(falls_B) + np.arange(len(falls_B))
+        moved_BP[falls_B] = shorter_BP[chosen]
+        at.put(falls_B, shorter.of(chosen))
+        falls_B = falls_B[~rises_HB.any(axis=0)]
+    moved_BP[falls_B] = np.nan
+    return np.where(moving_B[:, None], moved_BP, np.nan), at
+
+
+def _moved(theta_BP: Floats, step_BP: Floats, tally: Tally) -> Floats:
+    """A step further, r within its limits."""
+    moved_BP = theta_BP + step_BP
+    if tally.r_BC is None:
+        moved_BP[:, -1] = np.clip(moved_BP[:, -1], 0.0, TOLERANCES["largest_r"])
+    return moved_BP
+
+
+def _falls(value_B: Floats, before_B: Floats) -> NDArray[np.bool_]:
+    """Whether a likelihood is smaller than before; NaN is, rounding is not."""
+    return np.asarray(~(value_B >= before_B - 1e-12 * np.abs(before_B)))

@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 _NEGLIGIBLE: Final = 1e-10  # of the greatest weight
 _STEPS: Final = 100  # to a quantile, of which some ten are taken
 _CLOSE: Final = 1e-13  # of a quantile
+_LONG: Final = 40  # degrees of freedom, half of which a sum in sines has terms
 _NEAR: Final = 1e-3  # in probability
 
 
@@ -44,9 +45,10 @@ class TMixture:
         return TMixture(self.centre[..., mask_G], self.scale[..., mask_G], weight, self.dof)
 
     def below(self, value: ArrayLike) -> Floats:
-        """The probability of less than a value, by mixture, shape [...]."""
+        """The probability of less than a value, by mixture, shape [...]; to 1e-15, however small it is."""
         away = np.asarray(value, dtype=np.float64)[..., None] - self.centre
-        return np.asarray((self.weight * _below(away, self.scale, self.dof)).sum(axis=-1))
+        below = _below if self.dof > _LONG else _below_in_sines
+        return np.asarray((self.weight * below(away, self.scale, self.dof)).sum(axis=-1))
 
     def quantiles(self, tails: ArrayLike) -> Floats:
         """Quantiles shape [..., Q].
@@ -115,3 +117,24 @@ def _below(away: Floats, scale: Floats, dof: int) -> Floats:
     """Student's t distribution function at a distance from the centre; a point has no scale: all or nothing."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(stdtr(dof, np.where(away == 0, 0.0, away / scale)))
+
+
+def _below_in_sines(away: Floats, scale: Floats, dof: int) -> Floats:
+    """As `_below`, where what is small may be rounded off: a tenth of the time of the incomplete beta function.
+
+    Source: Abramowitz and Stegun, 26.7.3 and 26.7.4.
+    """
+    # The tangent of an angle, infinite beside a point.
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        slope = np.where(away == 0, 0.0, away / (scale * math.sqrt(dof)))
+        cosine2 = 1 / (1 + slope**2)
+        cosine = np.sqrt(cosine2)
+        sine = np.where(cosine2 == 0, np.sign(slope), slope * cosine)
+    # Horner's scheme of 1 + cosine2 first / (first + 1) (1 + cosine2 (first + 2) / (first + 3) (...)).
+    is_odd = dof % 2 == 1
+    terms = np.ones_like(sine) if dof > 1 else np.zeros_like(sine)
+    for j in range((dof - 3) // 2 if is_odd else (dof - 2) // 2, 0, -1):
+        terms = 1 + cosine2 * terms * ((2 * j) / (2 * j + 1) if is_odd else (2 * j - 1) / (2 * j))
+    if is_odd:
+        return np.asarray(0.5 + (np.arctan(slope) + sine * cosine * terms) / math.pi)
+    return np.asarray(0.5 + sine * terms / 2)

@@ -37,3 +37,20 @@ def test_quantiles_are_those_of_a_plain_bisection(points: bool) -> None:
             for c, s, w in zip(centre, scale, weight, strict=True)
         ]
         np.testing.assert_allclose(quantiles, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dof", [1, 2, 3, 4, 5, 6, 15, 40, 41, 300])
+def test_the_probability_below_a_value_is_that_of_its_components(dof: int) -> None:
+    """Far and near, a point among the components, on it and beside it."""
+    rng = np.random.default_rng(dof)
+    centre, scale = rng.normal(0, 3, 7), np.exp(rng.normal(-1, 2, 7))
+    scale[2] = 0.0
+    weight = rng.dirichlet(np.ones(7))
+    values = np.array([-1e12, -300.0, *rng.normal(0, 4, 40), centre[2], centre[4], 1e5, np.inf])
+    found = TMixture(np.tile(centre, (len(values), 1)), scale, weight, dof).below(values)
+    for value, below in zip(values.tolist(), found.tolist(), strict=True):
+        plain = [
+            stats.t.cdf((value - c) / s, dof) for c, s in zip(np.delete(centre, 2), np.delete(scale, 2), strict=True)
+        ]
+        of_point = 0.5 if value == centre[2] else float(value > centre[2])
+        assert below == pytest.approx(float(np.delete(weight, 2) @ plain) + weight[2] * of_point, abs=1e-14)

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ import pyarrow as pa
 import pytest
 
 import rbpx
+from rbpx.analyses.outcomes.sequences import cut_sequences
 from rbpx.errors import RbpxError
+from rbpx.groups.text_ranks import text_ranks
 from rbpx.store.queries import ask, ask_user, ask_where, connect
 from rbpx.store.store import Store
+from rbpx.ties import Ties
 from tests.support.commands import here
 from tests.support.stores import FAMILY, Measured, rank_by_hand, run_folders, runs_by_size, snapshot
 
@@ -376,42 +380,40 @@ def test_every_form_of_a_select_is_answered(query: str, answer: Any, connection:
     assert list(row.values()) == [answer]
 
 
-@pytest.mark.parametrize("k", [1, 7, 100])
 @pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
 def test_sequences_are_cut_and_counted_as_a_loop_over_the_tokens_does(
-    ties: str, k: int, connection: Any, measured: Measured
+    ties: str, connection: Any, measured: Measured
 ) -> None:
-    n_passed = 0
+    k_grid, lengths, n_passed = [1, 7, 100], [1, 2, 5], 0
     for run in runs_by_size(measured.store).values():
-        answer = ask(connection, "sequences", run_id=run["run_id"], k=k, ties=ties, lengths=[2, 5])
-        assert answer.column_names == returned("sequences")
-        counted = []
-        for n in (2, 5):
-            for doc_id, hits in sorted(hits_by_hand(run, k, ties).items()):
+        doc_T, rank_T = text_ranks(connection, run["run_id"], Ties(ties))
+        n_documents = int(max(run["doc_id"])) + 1
+        counted = np.zeros((4, len(k_grid), len(lengths), n_documents))
+        for (at_k, k), (at_n, n) in product(enumerate(k_grid), enumerate(lengths)):
+            for doc_id, hits in hits_by_hand(run, k, ties).items():
                 cut = [hits[start : start + n] for start in range(0, len(hits) - n + 1, n)]
                 pairs = sum(cut_[i] and cut_[j] for cut_ in cut for i in range(n) for j in range(n) if i != j)
-                if cut:
-                    counted.append((n, doc_id, len(cut), sum(map(all, cut)), sum(map(sum, cut)), pairs))
-        assert [tuple(row.values()) for row in answer.to_pylist()] == counted
-        n_passed += sum(row[3] for row in counted)
+                counted[:, at_k, at_n, doc_id] = len(cut), sum(map(all, cut)), sum(map(sum, cut)), pairs
+        np.testing.assert_array_equal(cut_sequences(doc_T, rank_T, k_grid, lengths, n_documents), counted)
+        n_passed += int(counted[1, :, 1:].sum())
     assert n_passed, "no sequence passed, so this says little"
 
 
 @pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
 def test_features_of_tokens_are_those_that_a_loop_finds(ties: str, connection: Any, measured: Measured) -> None:
     *_, small, large = runs_by_size(measured.store).values()
-    asked = {"run_id": large["run_id"], "smaller_run_id": small["run_id"], "k": 7, "ties": ties}
+    asked = {"run_id": large["run_id"], "smaller_run_id": small["run_id"], "ties": ties}
     answer = ask(connection, "token_features", **asked)
     assert answer.column_names == returned("token_features")
     often = Counter(small["token_id"].tolist())
-    ranks, hits = rank_by_hand(small, ties), rank_by_hand(large, ties) <= 7
+    ranks, own = rank_by_hand(small, ties), rank_by_hand(large, ties)
     expected, before = [], None
     np.testing.assert_array_equal(small["position"], large["position"])
     for i, (doc_id, position) in enumerate(zip(small["doc_id"], small["position"], strict=True)):
         if before is not None and before[0] == doc_id:
             share = often[int(small["token_id"][i])] / len(small["doc_id"])
             features = [np.log(position), np.log(share), -small["logprob"][i], np.log(ranks[i]), before[1]]
-            expected.append([int(doc_id), bool(hits[i]), *map(float, features)])
+            expected.append([int(doc_id), float(own[i]), *map(float, features)])
         before = (doc_id, -float(small["logprob"][i]))
     assert len(expected) > 100
     assert len(answer) == len(expected)

@@ -26,12 +26,12 @@ from rbpx.analyses.emergence.pooled import PooledFit, fit_pooled
 from rbpx.config.request import Request
 from rbpx.groups.fits import of_one_document, record_of
 from rbpx.groups.selection import Group, Run
+from rbpx.groups.text_ranks import text_ranks
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.names import MLE, Method
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.trend import judged, names_of, trend_doubts
 from rbpx.status import Status, first_of
-from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
 Floats = npt.NDArray[np.float64]
@@ -108,7 +108,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         return Emergences(group, tuple(_imported(group, request)))
     lengths = request.n_listed(DEFAULT_N)
     k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
-    weights_BD = document_weights(group.n_documents, request.resamples, request.seed)
+    weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
     counted = [_count(connection, group, run, k_grid, lengths) for run in group.runs]
     by_k = [_measured(group, k, lengths, weights_BD, [of_run[at] for of_run in counted]) for at, k in enumerate(k_grid)]
     return Emergences(group, tuple(by_k))
@@ -133,10 +133,7 @@ def _count(
     connection: duckdb.DuckDBPyConnection, group: Group, run: Run, k_grid: Sequence[int], lengths: Sequence[int]
 ) -> list[_Counted]:
     """The windows of one run at each k; its tokens are read once."""
-    rows = ask(connection, "text_ranks", run_id=run.run_id, ties=group.ties.value)
-    doc_T, position_T, rank_T = (rows[name].to_numpy() for name in ("doc_id", "position", "rank"))
-    order = np.lexsort((position_T, doc_T))  # measured runs were written in it
-    doc_T, rank_T = doc_T[order], rank_T[order]
+    doc_T, rank_T = text_ranks(connection, run.run_id, group.ties)
     n_scored = np.bincount(doc_T, minlength=group.n_documents)
     return [_count_hits(rank_T <= k, doc_T, n_scored, lengths) for k in k_grid]
 

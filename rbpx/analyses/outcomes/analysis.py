@@ -2,7 +2,8 @@
 
 Each document of a run is cut into sequences of N scored tokens, a sequence passes if all are hits, and the tokens are
 discarded, as in the results of a benchmark. The store still has the tokens, so the bias of the recovered law is
-measured. Shapes: M sizes, L lengths, D documents or groups, B resamples of them.
+measured. Shapes: K values of k, M sizes, L lengths, D documents or groups, B resamples of
+them.
 """
 
 from collections.abc import Sequence
@@ -15,12 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.analyses.outcomes.recovery import OutcomeLaws, OutcomesResult, Tokens, records, recover
+from rbpx.analyses.outcomes.sequences import cut_sequences
 from rbpx.analyses.outcomes.trials import Trial, read_trials
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.files.rows import read_table
 from rbpx.groups.fits import of_one_document
 from rbpx.groups.selection import Group
+from rbpx.groups.text_ranks import text_ranks
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.line import line
 from rbpx.laws.outcomes import OutcomeFit
@@ -28,7 +31,6 @@ from rbpx.laws.power import fit_power_law
 from rbpx.laws.shares import neg_ln
 from rbpx.laws.trend import judged
 from rbpx.status import Status
-from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
 Floats = npt.NDArray[np.float64]
@@ -43,15 +45,14 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     weights_BD = (
         None if group.n_documents == 1 else document_weights(group.n_documents, request.resamples, request.seed)
     )
-    laws = tuple(_measured(connection, group, k, request.n_listed(DEFAULT_N), weights_BD) for k in k_grid)
+    lengths = request.n_listed(DEFAULT_N)
+    counts_4KMLD = _count(connection, group, k_grid, sorted({1, *lengths}))
+    laws = tuple(_measured(counts_4KMLD[:, at], group, k, lengths, weights_BD) for at, k in enumerate(k_grid))
     return OutcomesResult(group, group.title, laws)
 
 
-def _measured(
-    connection: duckdb.DuckDBPyConnection, group: Group, k: int, lengths: Sequence[int], weights_BD: Any
-) -> OutcomeLaws:
+def _measured(counts_4MLD: Floats, group: Group, k: int, lengths: Sequence[int], weights_BD: Any) -> OutcomeLaws:
     counted = sorted({1, *lengths})
-    counts_4MLD = _count(connection, group, k, counted)
     total_4ML = counts_4MLD.sum(axis=-1)
     total_4BML = None if weights_BD is None else _resampled(counts_4MLD, weights_BD)
     S = [run.non_embedding_params for run in group.runs]
@@ -72,16 +73,15 @@ def _measured(
     return OutcomeLaws(k, names, tuple(S), tuple(lengths), total_4ML[0][:, at], total_4ML[1][:, at], fits, tokens)
 
 
-def _count(connection: duckdb.DuckDBPyConnection, group: Group, k: int, lengths: Sequence[int]) -> Floats:
-    """Sequences, passes, hits and pairs of hits, of each run, length and document: [4, M, L, D]."""
-    counts_4MLD = np.zeros((4, len(group.runs), len(lengths), group.n_documents))
-    for m, run in enumerate(group.runs):
-        parameters: dict[str, Any] = {"run_id": run.run_id, "k": k, "ties": group.ties.value, "lengths": list(lengths)}
-        table = ask(connection, "sequences", **parameters)
-        at = np.searchsorted(lengths, table["n"].to_numpy())
-        for c, name in enumerate(("n_sequences", "n_passed", "n_hits", "n_pairs")):
-            counts_4MLD[c, m, at, table["doc_id"].to_numpy()] = table[name].to_numpy()
-    return counts_4MLD
+def _count(
+    connection: duckdb.DuckDBPyConnection, group: Group, k_grid: Sequence[int], lengths: Sequence[int]
+) -> Floats:
+    """Sequences, passes, hits and pairs of hits, of each k, run, length and document: [4, K, M, L, D]."""
+    of_runs = []
+    for run in group.runs:
+        doc_T, rank_T = text_ranks(connection, run.run_id, group.ties)
+        of_runs.append(cut_sequences(doc_T, rank_T, k_grid, lengths, group.n_documents))
+    return np.stack(of_runs, axis=2)
 
 
 def _resampled(counts_4MLD: Floats, weights_BD: Any) -> Floats:

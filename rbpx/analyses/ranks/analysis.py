@@ -6,6 +6,7 @@ so it is compared with others, and the quantities it implies with the measured o
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import duckdb
@@ -85,7 +86,7 @@ class Closure:
     ratio: PowerLawFit
     approximated: PowerLawFit | None = None
 
-    @property
+    @cached_property
     def level(self) -> tuple[float | None, float | None, float | None]:
         """Derived over measured at the geometric mean of the sizes, and its 95 % interval.
 

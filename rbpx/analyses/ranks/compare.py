@@ -5,19 +5,22 @@ curve of a distribution is -ln RBP_k at each k and then its entropy, shape [K + 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
+from rbpx.groups.rank_columns import distinct_ranks
 from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.derived import derived_power_law, derived_rbp
-from rbpx.laws.distribution import DISTRIBUTIONS, fit_distributions, ln_shares, parameter_influence
+from rbpx.laws.derived import derived_curve
+from rbpx.laws.distribution import DISTRIBUTIONS, fit_sample
 from rbpx.laws.lognormal import fit_paper, paper_slopes, step_paper
+from rbpx.laws.rank_curve import rank_curve
 from rbpx.laws.rank_fit import RankFit
+from rbpx.laws.rank_likelihood import RankSample
 from rbpx.status import Status
 
 __all__ = ["Rival", "best", "compare"]
@@ -25,7 +28,9 @@ __all__ = ["Rival", "best", "compare"]
 Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
 
-_MU_SIGMA = ("mu", "sigma")
+_MU_SIGMA: Final = ("mu", "sigma")
+_PAPER: Final = "lognormal_paper"
+_TOKENS: Final = "tokens"
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,100 +78,77 @@ def compare(counts: pa.Table, weights_BD: Floats | None, k_grid: Sequence[int], 
         k_grid: the k of the curves.
         V: width of the vocabulary.
     """
-    sorted_counts = _sort(counts, weights_BD)
-    fits = fit_distributions(DISTRIBUTIONS, sorted_counts.rank_R, sorted_counts.tokens_R, V)
-    rivals = [_paper(sorted_counts, k_grid, V), *(_over_all(fit, sorted_counts, k_grid, V) for fit in fits)]
-    top = best(rivals)
-    if top is None:
-        return rivals
-    best_V = ln_shares(top.fit, V)
-    compared = []
-    for rival in rivals:
-        behind = None
-        if rival.fit.distribution in DISTRIBUTIONS and rival.fit.loglik is not None:
-            behind = _behind(sorted_counts, best_V - ln_shares(rival.fit, V))
-        compared.append(replace(rival, behind=behind))
-    return compared
+    rank_R, column = distinct_ranks(counts["rank"].to_numpy())
+    doc, tokens = counts["doc_id"].to_numpy(), counts["n_tokens"].to_numpy().astype(np.float64)
+    n_documents = int(doc.max()) + 1 if weights_BD is None else weights_BD.shape[1]
+    tokens_DR = csr_array((tokens, (doc, column)), (n_documents, len(rank_R)))
+    sample = RankSample(rank_R, np.asarray(tokens_DR.sum(axis=0), np.float64), V, tuple(k_grid))
+    paper, fits = fit_paper(rank_R, sample.n_R), fit_sample(DISTRIBUTIONS, sample)
+    curves = {fit.distribution: rank_curve(fit, sample, k_grid) for fit in fits if fit.loglik is not None}
+    top = _best(fits)
+    # What documents are summed of, for all distributions at once, so that resampling them is one product.
+    summed = {_TOKENS: np.ones((len(rank_R), 1))}
+    if paper.status is Status.ok:
+        summed[_PAPER] = paper_slopes(paper, rank_R)
+    for name, of in curves.items():
+        summed[name] = of.influence
+        summed[f"{name}_behind"] = (curves[fits[top or 0].distribution].ln_share - of.ln_share)[:, None]
+    sums_DC = np.asarray(tokens_DR @ np.hstack(list(summed.values())))
+    sums_D = _split(sums_DC, summed)
+    sums_B = None if weights_BD is None else _split(weights_BD @ sums_DC, summed)
+    rivals = [_paper(paper, sums_B, n_documents, k_grid, V)]
+    for fit in fits:
+        curve = curves.get(fit.distribution)
+        if curve is None:
+            rivals.append(Rival(fit, None, None))
+            continue
+        curve_B = None if sums_B is None else curve.curve + sums_B[fit.distribution] @ curve.slopes
+        rivals.append(Rival(fit, curve.curve, curve_B, behind=_behind(fit.distribution, sums_D, sums_B)))
+    return rivals
 
 
 def best(rivals: Sequence[Rival]) -> Rival | None:
     """The one with the smallest AIC among those that cover all ranks; None where none has numbers."""
-    aics = [
-        (r.fit.aic, n) for n, r in enumerate(rivals) if r.fit.distribution in DISTRIBUTIONS and r.fit.aic is not None
-    ]
-    return rivals[min(aics)[1]] if aics else None
+    at = _best([rival.fit for rival in rivals])
+    return None if at is None else rivals[at]
 
 
-@dataclass(frozen=True, eq=False)
-class _Counts:
-    """Counts of ranks of one run, and how often each document is drawn; no weights where there is only one document."""
-
-    rank_R: Floats
-    tokens_DR: csr_array
-    weights_BD: Floats | None
-
-    @cached_property
-    def tokens_R(self) -> Floats:
-        return np.asarray(self.tokens_DR.sum(axis=0), float)
-
-    @property
-    def at_R(self) -> npt.NDArray[np.int64]:
-        """Indices of the ranks in 1..V."""
-        return self.rank_R.astype(np.int64) - 1
+def _best(fits: Sequence[RankFit]) -> int | None:
+    aics = [(fit.aic, n) for n, fit in enumerate(fits) if fit.distribution in DISTRIBUTIONS and fit.aic is not None]
+    return min(aics)[1] if aics else None
 
 
-def _sort(counts: pa.Table, weights_BD: Floats | None) -> _Counts:
-    rank_R, column = np.unique(counts["rank"].to_numpy(), return_inverse=True)
-    doc, tokens = counts["doc_id"].to_numpy(), counts["n_tokens"].to_numpy().astype(np.float64)
-    n_documents = int(doc.max()) + 1 if weights_BD is None else weights_BD.shape[1]
-    return _Counts(rank_R, csr_array((tokens, (doc, column)), (n_documents, len(rank_R))), weights_BD)
+def _split(sums: Floats, summed: dict[str, Floats]) -> dict[str, Floats]:
+    """The columns of each name."""
+    ends = np.cumsum([columns.shape[1] for columns in summed.values()])[:-1]
+    return dict(zip(summed, np.split(sums, ends, axis=1), strict=True))
 
 
-def _paper(counts: _Counts, k_grid: Sequence[int], V: int) -> Rival:
-    fit = fit_paper(counts.rank_R, counts.tokens_R)
+def _paper(fit: RankFit, sums_B: dict[str, Floats] | None, n_documents: int, k_grid: Sequence[int], V: int) -> Rival:
     beta, gamma = fit.params["beta"], fit.params["gamma"]
     if beta is None or gamma is None:
         return Rival(fit, None, None)
     curve = _curve(np.array([beta]), np.array([gamma]), k_grid, V)[0]
-    if fit.status is not Status.ok or counts.weights_BD is None:
+    if fit.status is not Status.ok or sums_B is None:
         return Rival(fit, curve, None)
-    sums_D6 = counts.tokens_DR @ paper_slopes(fit, counts.rank_R)
-    mu_B, sigma_B = step_paper(fit, counts.weights_BD @ sums_D6).T
+    mu_B, sigma_B = step_paper(fit, sums_B[_PAPER]).T
     usable_B = np.isfinite(mu_B) & np.isfinite(sigma_B)
     curve_B = np.full((len(mu_B), len(curve)), np.nan)
     curve_B[usable_B] = _curve((1 - mu_B / sigma_B**2)[usable_B], (0.5 / sigma_B**2)[usable_B], k_grid, V)
-    return Rival(fit, curve, curve_B, np.column_stack([mu_B, sigma_B]), counts.weights_BD.shape[1])
+    return Rival(fit, curve, curve_B, np.column_stack([mu_B, sigma_B]), n_documents)
 
 
 def _curve(beta_B: Floats, gamma_B: Floats, k_grid: Sequence[int], V: int) -> Floats:
-    rbp_BK = derived_rbp(beta_B, gamma_B, V, k_grid)
-    entropy_B = derived_power_law(beta_B, gamma_B, V).cross_entropy_nats
-    return np.column_stack([-np.log(rbp_BK), entropy_B])
+    rbp_BK, derived = derived_curve(beta_B, gamma_B, V, k_grid)
+    return np.column_stack([-np.log(rbp_BK), derived.cross_entropy_nats])
 
 
-def _over_all(fit: RankFit, counts: _Counts, k_grid: Sequence[int], V: int) -> Rival:
-    """A distribution over 1..V. Its curve moves with the documents as its parameters do, to first order."""
-    if fit.loglik is None:
-        return Rival(fit, None, None)
-    ln_p_V = ln_shares(fit, V)
-    p_V, last_K = np.exp(ln_p_V), np.minimum(k_grid, V) - 1
-    rbp_K = np.minimum(np.cumsum(p_V)[last_K], 1.0)
-    curve = np.append(-np.log(rbp_K), -p_V @ ln_p_V)
-    if counts.weights_BD is None:
-        return Rival(fit, curve, None)
-    influence_RP, score_PV = parameter_influence(fit, counts.rank_R, counts.tokens_R, V)
-    moved_BP = counts.weights_BD @ np.asarray(counts.tokens_DR @ influence_RP)
-    by_theta_PK = -np.cumsum(score_PV * p_V, axis=1)[:, last_K] / rbp_K
-    slopes_PK1 = np.column_stack([by_theta_PK, -(score_PV * p_V) @ ln_p_V])
-    return Rival(fit, curve, curve + moved_BP @ slopes_PK1)
-
-
-def _behind(counts: _Counts, lost_V: Floats) -> tuple[float, Interval | None]:
-    """Mean loss per token, and its interval over documents."""
-    lost_D, tokens_D = counts.tokens_DR @ lost_V[counts.at_R], np.asarray(counts.tokens_DR.sum(axis=1), float)
+def _behind(name: str, sums_D: dict[str, Floats], sums_B: dict[str, Floats] | None) -> tuple[float, Interval | None]:
+    """Mean loss per token against the best, and its interval over documents."""
+    lost_D, tokens_D = sums_D[f"{name}_behind"], sums_D[_TOKENS]
     value = float(lost_D.sum() / tokens_D.sum())
-    if counts.weights_BD is None:
+    if sums_B is None:
         return value, None
     with np.errstate(invalid="ignore"):  # a resample that draws no token has no mean, and is left out
-        lost_B = (counts.weights_BD @ lost_D) / (counts.weights_BD @ tokens_D)
+        lost_B = (sums_B[f"{name}_behind"] / sums_B[_TOKENS])[:, 0]
     return value, estimate(value, lost_B, len(lost_D), Recipe.uncentred).ends

@@ -2,21 +2,25 @@
 
 Of the largest model of a group only outcomes are used; the next smaller one, measured on the same tokens, supplies the
 features. Learners see some documents and are judged on the others (cross-fitting).
-Shapes: T tokens, Q sequences, N tokens of each, F features.
+Shapes: T tokens, Q sequences, N tokens of each, F features, u tokens of a fold.
 
 Source: arXiv 2306.11343, for the learner.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from rbpx.analyses.tokenwise.derivatives import Block, blocks_of
 from rbpx.analyses.tokenwise.judgement import Judgement, judge
-from rbpx.analyses.tokenwise.law import Learned, hit_chance, learn, unbiased_risk
+from rbpx.analyses.tokenwise.law import hit_chance, learn_blocks, ln_hit_chance, unbiased_risk
 from rbpx.config.request import Request
 from rbpx.groups.points import side_by_side
 from rbpx.groups.selection import Group, Run
@@ -79,11 +83,32 @@ class TokenwiseResult:
 
 @dataclass(frozen=True, eq=False)
 class _Tokens:
-    """Tokens in the order of the text."""
+    """Tokens in the order of the text.
+
+    Attributes:
+        x_TF: features, the first one constant.
+        names: of the features.
+        document_T: the document of each.
+        unseen: tokens of each fold, documents whole, that are judged by what is learned from the others.
+    """
 
     x_TF: Floats
-    hit_T: npt.NDArray[np.bool_]
+    names: tuple[str, ...]
     document_T: npt.NDArray[np.int64]
+    unseen: tuple[npt.NDArray[np.intp], ...]
+
+    @cached_property
+    def x_unseen(self) -> list[Floats]:
+        """Features of the tokens of each fold."""
+        return [self.x_TF[unseen] for unseen in self.unseen]
+
+    @cached_property
+    def fold_T(self) -> npt.NDArray[np.intp]:
+        """The fold of each token."""
+        fold_T = np.empty(len(self.document_T), np.intp)
+        for fold, unseen in enumerate(self.unseen):
+            fold_T[unseen] = fold
+        return fold_T
 
     def sequences(self, n: int) -> npt.NDArray[np.int64]:
         """Indices [Q, n] of the consecutive sequences of n tokens of each document."""
@@ -99,98 +124,102 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     """Learn and judge at each k, in a measured group."""
     run, smaller = group.runs[-1], group.runs[-2]
     k_grid = request.k_grid(min(run.vocab_size or 0, smaller.vocab_size or 0), DEFAULT_K)
+    parameters: dict[str, Any] = {"run_id": run.run_id, "smaller_run_id": smaller.run_id, "ties": group.ties.value}
+    table = ask(connection, "token_features", **parameters)
+    tokens, rank_T = _tokens(table, group, request.seed), table["rank"].to_numpy()
     lengths = request.n_listed(DEFAULT_N)
-    by_k = tuple(_tokenwise(connection, group, k, lengths, request.seed) for k in k_grid)
+    with side_by_side() as pool:
+        by_k = tuple(_tokenwise(pool, tokens, k, rank_T <= k, lengths) for k in k_grid)
     return TokenwiseResult(group, run, smaller, by_k)
 
 
-def _tokenwise(
-    connection: duckdb.DuckDBPyConnection, group: Group, k: int, lengths: Sequence[int], seed: int
-) -> Tokenwise:
-    run_id, smaller_run_id = group.runs[-1].run_id, group.runs[-2].run_id
-    parameters: dict[str, Any] = {"run_id": run_id, "smaller_run_id": smaller_run_id, "k": k, "ties": group.ties.value}
-    table = ask(connection, "token_features", **parameters)
+def _tokens(table: pa.Table, group: Group, seed: int) -> _Tokens:
+    """Features in units of their spread, and the documents of each fold."""
     x_TF = np.column_stack([table[name].to_numpy() for name in FEATURES])
     spread_F = x_TF.std(axis=0)
     # A feature that does not vary is the constant that is there already.
     kept_F = spread_F > 1e-9 * np.abs(x_TF).max(axis=0)
     x_TF = (x_TF[:, kept_F] - x_TF[:, kept_F].mean(axis=0)) / spread_F[kept_F]
     names = ("constant", *(name for name, kept in zip(FEATURES, kept_F, strict=True) if kept))
-    x_TF = np.column_stack([np.ones(len(x_TF)), x_TF])
-    tokens = _Tokens(x_TF, table["hit"].to_numpy(zero_copy_only=False), table["doc_id"].to_numpy())
-    fold_T = (np.random.default_rng(seed).permutation(group.n_documents) % FOLDS)[tokens.document_T]
-    with side_by_side() as pool:
-        ceiling = pool.submit(_ceiling, tokens, fold_T, names)
-        by_length = pool.map(lambda n: list(_learners(tokens, fold_T, n, names)), lengths)
-        learners = [each for of_length in by_length for each in of_length]
-        return Tokenwise(k, len(x_TF), float(tokens.hit_T.mean()), (*learners, ceiling.result()))
+    document_T = table["doc_id"].to_numpy()
+    fold_T = (np.random.default_rng(seed).permutation(group.n_documents) % FOLDS)[document_T]
+    unseen = tuple(np.flatnonzero(fold_T == fold) for fold in np.unique(fold_T))
+    return _Tokens(np.column_stack([np.ones(len(x_TF)), x_TF]), names, document_T, unseen)
 
 
-def _ceiling(tokens: _Tokens, fold_T: Any, names: Sequence[str]) -> Learner:
-    z_T, status = np.full(len(fold_T), np.nan), Status.ok
+def _tokenwise(
+    pool: ThreadPoolExecutor, tokens: _Tokens, k: int, hit_T: npt.NDArray[np.bool_], lengths: Sequence[int]
+) -> Tokenwise:
+    ceiling = pool.submit(_ceiling, tokens, hit_T)
+    by_length = pool.map(lambda n: _learners(tokens, hit_T, n), lengths)
+    learners = [each for of_length in by_length for each in of_length]
+    return Tokenwise(k, len(hit_T), float(hit_T.mean()), (*learners, ceiling.result()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Learning:
+    """What was learned in each fold, and the logit of each token by what was learned without its document."""
+
+    z_T: Floats
+    thetas: list[Floats]
+    status: Status
+
+
+def _learn_in_folds(tokens: _Tokens, folds: Sequence[Sequence[Block]]) -> _Learning:
+    """Learn from the sequences of all other folds; a fold without a model leaves tokens that cannot be judged."""
+    z_T = np.full(len(tokens.document_T), np.nan)
     thetas: list[Floats] = []
-    for seen_T, unseen_T in _folds(fold_T):
-        learned = _learn(tokens.x_TF[seen_T, None], tokens.hit_T[seen_T], thetas)
-        status = learned.status
-        if status is not Status.ok:
-            break
+    for unseen, (at, x_uF) in zip(tokens.unseen, enumerate(tokens.x_unseen), strict=True):
+        seen = [block for fold, blocks in enumerate(folds) if fold != at for block in blocks]
+        if not seen:  # no document is left to learn from
+            return _Learning(z_T, thetas, Status.one_document)
+        learned = learn_blocks(seen, thetas[-1] if thetas else None)  # from where the fold before ended
+        if learned.status is not Status.ok:
+            return _Learning(z_T, thetas, learned.status)
         thetas.append(learned.theta_F)
-        z_T[unseen_T] = tokens.x_TF[unseen_T] @ learned.theta_F
-    return _judged("tokens", None, status, z_T, tokens, None, thetas, names)
+        z_T[unseen] = x_uF[:, : len(learned.theta_F)] @ learned.theta_F
+    return _Learning(z_T, thetas, Status.ok)
 
 
-def _learners(tokens: _Tokens, fold_T: Any, n: int, names: Sequence[str]) -> Iterator[Learner]:
+def _ceiling(tokens: _Tokens, hit_T: npt.NDArray[np.bool_]) -> Learner:
+    folds = [
+        blocks_of(x_uF[:, None], hit_T[unseen]) for unseen, x_uF in zip(tokens.unseen, tokens.x_unseen, strict=True)
+    ]
+    return _judged("tokens", None, _learn_in_folds(tokens, folds), tokens, hit_T, None)
+
+
+def _learners(tokens: _Tokens, hit_T: npt.NDArray[np.bool_], n: int) -> list[Learner]:
     """The three that see outcomes only."""
     at_QN = tokens.sequences(n)
     if not len(at_QN):
-        yield Learner("outcomes", n, None, None, None, Status.too_short)
-        return
-    passed_Q = np.asarray(tokens.hit_T[at_QN].all(axis=1))
-    z_3T = np.full((3, len(fold_T)), np.nan)
-    statuses = [Status.ok] * len(z_3T)
-    thetas: list[list[Floats]] = [[] for _ in z_3T]
-    for seen_T, unseen_T in _folds(fold_T):
-        seen_Q = seen_T[at_QN[:, 0]]
-        x_QNF, passed = tokens.x_TF[at_QN[seen_Q]], passed_Q[seen_Q]
-        naive = (x_QNF.reshape(-1, 1, x_QNF.shape[2]), np.repeat(passed, n))
-        for way, (x, labels) in enumerate(((x_QNF, passed), naive, (x_QNF[:, :, :1], passed))):
-            if statuses[way] is not Status.ok:  # one fold without a model leaves tokens that cannot be judged
-                continue
-            learned = _learn(x, labels, thetas[way])
-            statuses[way] = learned.status
-            thetas[way].append(learned.theta_F)
-            z_3T[way, unseen_T] = tokens.x_TF[unseen_T, : x.shape[2]] @ learned.theta_F
-    for way, name in enumerate(LEARNERS[:3]):
+        return [Learner("outcomes", n, None, None, None, Status.too_short)]
+    passed_Q, fold_Q = np.asarray(hit_T[at_QN].all(axis=1)), tokens.fold_T[at_QN[:, 0]]
+    of_folds = [np.flatnonzero(fold_Q == fold) for fold in range(len(tokens.unseen))]
+    folds = [blocks_of(tokens.x_TF[at_QN[of_fold]], passed_Q[of_fold]) for of_fold in of_folds]
+    ways = (
+        _learn_in_folds(tokens, folds),
+        _learn_in_folds(tokens, [[block.of_tokens() for block in blocks] for blocks in folds]),
+        _learn_in_folds(tokens, [[block.of_constant() for block in blocks] for blocks in folds]),
+    )
+    eta_QN = hit_chance(ways[0].z_T[at_QN])
+    learners = []
+    for name, learning in zip(LEARNERS, ways, strict=False):
         told_nats = None
-        if statuses[0] is Status.ok and statuses[way] is Status.ok:
-            z_QN = z_3T[way][at_QN]
-            eta_QN = hit_chance(z_3T[0][at_QN])
-            told_nats = unbiased_risk(eta_QN, passed_Q, np.logaddexp(0, -z_QN), np.logaddexp(0, z_QN))
-        yield _judged(name, n, statuses[way], z_3T[way], tokens, told_nats, thetas[way], names)
-
-
-def _learn(x_QNF: Floats, passed_Q: npt.NDArray[np.bool_], before: Sequence[Floats]) -> Learned:
-    """As `learn`, from where the fold before ended; where no document is left to learn from, there is nothing."""
-    if not len(passed_Q):
-        return Learned(np.full(x_QNF.shape[2], np.nan), 0, Status.one_document)
-    return learn(x_QNF, passed_Q, before[-1] if len(before) else None)
-
-
-def _folds(fold_T: Any) -> Iterator[tuple[Any, Any]]:
-    """Tokens to learn from and tokens to be judged on, documents whole."""
-    for fold in np.unique(fold_T):
-        yield fold_T != fold, fold_T == fold
+        if ways[0].status is Status.ok and learning.status is Status.ok:
+            z_QN = learning.z_T[at_QN]
+            told_nats = unbiased_risk(eta_QN, passed_Q, -ln_hit_chance(z_QN), -ln_hit_chance(-z_QN))
+        learners.append(_judged(name, n, learning, tokens, hit_T, told_nats))
+    return learners
 
 
 def _judged(
-    name: str, n: int | None, status: Status, z_T: Floats, tokens: _Tokens, told_nats: float | None,
-    thetas: Sequence[Floats], names: Sequence[str],
-) -> Learner:  # fmt: skip
-    if status is not Status.ok:
-        return Learner(name, n, None, None, None, status)
-    theta_F = np.mean(thetas, axis=0)
-    coefficients = dict(zip(names, theta_F.tolist(), strict=False))
-    return Learner(name, n, judge(z_T, tokens.hit_T, tokens.document_T), told_nats, coefficients, status)
+    name: str, n: int | None, learning: _Learning, tokens: _Tokens, hit_T: Any, told_nats: float | None
+) -> Learner:
+    if learning.status is not Status.ok:
+        return Learner(name, n, None, None, None, learning.status)
+    theta_F = np.mean(learning.thetas, axis=0)
+    coefficients = dict(zip(tokens.names, theta_F.tolist(), strict=False))
+    return Learner(name, n, judge(learning.z_T, hit_T, tokens.document_T), told_nats, coefficients, learning.status)
 
 
 def keep(store: Store, result: TokenwiseResult) -> list[Record]:

@@ -4,25 +4,47 @@ Shapes: Q sequences, N tokens of each, F features; q, the sequences of one block
 """
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["blocks_of", "derivatives"]
+__all__ = ["Block", "blocks_of", "derivatives"]
 
 Floats = NDArray[np.float64]
-Block = tuple[Floats, NDArray[np.bool_]]
 
-_TOKENS = 8192  # of a block, whose terms stay in the cache of a core
-_OVERFLOWS = 1e300
+_TOKENS: Final = 8192  # of a block, whose terms stay in the cache of a core
+_OVERFLOWS: Final = 1e300
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some of the sequences.
+
+    Attributes:
+        x_FNq: features of their tokens.
+        passed_q: their outcomes.
+    """
+
+    x_FNq: Floats
+    passed_q: NDArray[np.bool_]
+
+    def of_tokens(self) -> "Block":
+        """Each token a sequence of its own, that has the outcome of its sequence."""
+        F, N, _ = self.x_FNq.shape
+        return Block(self.x_FNq.reshape(F, 1, -1), np.tile(self.passed_q, N))
+
+    def of_constant(self) -> "Block":
+        """With the first feature alone."""
+        return Block(self.x_FNq[:1], self.passed_q)
 
 
 def blocks_of(x_QNF: Floats, passed_Q: NDArray[np.bool_]) -> list[Block]:
-    """Features [F, N, q] and outcomes [q], some sequences at a time."""
+    """Sequences as blocks, some at a time."""
     step = max(1, _TOKENS // x_QNF.shape[1])
     parts = [slice(begin, begin + step) for begin in range(0, len(x_QNF), step)]
-    return [(np.ascontiguousarray(x_QNF[part].transpose(2, 1, 0)), passed_Q[part]) for part in parts]
+    return [Block(np.ascontiguousarray(x_QNF[part].transpose(2, 1, 0)), passed_Q[part]) for part in parts]
 
 
 def derivatives(blocks: Sequence[Block], theta_F: Floats) -> tuple[float, Floats, Floats]:
@@ -32,31 +54,32 @@ def derivatives(blocks: Sequence[Block], theta_F: Floats) -> tuple[float, Floats
     fails with P / (1 + P), so that neither loses digits where it is small. With g the sum of x e / (1 + e) over its
     tokens, the score is g of a pass and -g / P of a failure, the information g g^T / P.
     """
-    F = len(theta_F)
+    F, most = len(theta_F), max(len(block.passed_q) for block in blocks)
     value, score_F, information_FF = 0.0, np.zeros(F), np.zeros((F, F))
-    for x_FNq, passed_q in blocks:
-        z_Nq = (theta_F @ x_FNq.reshape(F, -1)).reshape(x_FNq.shape[1:])
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # a step too far, that is halved
-            e_Nq = np.exp(-z_Nq)
+    slopes, weighted = np.empty(F * most), np.empty(F * most)  # so large that each new one would be a system call
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # a step too far, that is halved
+        for block in blocks:
+            x_FNq, shape = block.x_FNq, (F, len(block.passed_q))
+            z_Nq = (-theta_F @ x_FNq.reshape(F, -1)).reshape(x_FNq.shape[1:])
+            e_Nq = np.exp(z_Nq)
             P_q = e_Nq[0].copy()
             for e_q in e_Nq[1:]:
                 P_q += e_q + P_q * e_q
-            ln_pass_q = -np.log1p(P_q)
-            miss_Nq = e_Nq / (1.0 + e_Nq)
-            odds_q, ln_fail_q = 1.0 / P_q, -np.log1p(1.0 / P_q)
-        ln_pass_q, miss_Nq = _finite(ln_pass_q, miss_Nq, P_q, e_Nq, z_Nq)
-        g_Fq = np.einsum("fnq,nq->fq", x_FNq, miss_Nq)
-        value += float(np.where(passed_q, ln_pass_q, ln_fail_q).sum())
-        with np.errstate(invalid="ignore"):  # odds are infinite where the step was too far
-            score_F += g_Fq @ np.where(passed_q, 1.0, -odds_q)
-            information_FF += (g_Fq * odds_q) @ g_Fq.T
+            odds_q = 1.0 / P_q
+            ln_q = np.log1p(np.where(block.passed_q, P_q, odds_q))  # of the outcome that there was, negative
+            miss_Nq = np.divide(e_Nq, 1.0 + e_Nq, out=z_Nq)
+            if not P_q.max() < _OVERFLOWS:
+                ln_q, miss_Nq = _finite(ln_q, miss_Nq, P_q, e_Nq, block, theta_F)
+            g_Fq = np.einsum("fnq,nq->fq", x_FNq, miss_Nq, out=slopes[: F * shape[1]].reshape(shape))
+            value -= float(ln_q.sum())
+            score_F += g_Fq @ np.where(block.passed_q, 1.0, -odds_q)
+            information_FF += np.multiply(g_Fq, odds_q, out=weighted[: F * shape[1]].reshape(shape)) @ g_Fq.T
     return value, score_F, information_FF
 
 
-def _finite(ln_pass_q: Any, miss_Nq: Any, P_q: Any, e_Nq: Any, z_Nq: Any) -> tuple[Any, Any]:
+def _finite(ln_q: Any, miss_Nq: Any, P_q: Any, e_Nq: Any, block: Block, theta_F: Floats) -> tuple[Any, Any]:
     """Both where the product overflows: there logarithms are added up, and a token is missed for sure."""
-    over_q = ~(P_q < _OVERFLOWS)
-    if over_q.any():
-        ln_pass_q = np.where(over_q, -np.logaddexp(0.0, -z_Nq).sum(axis=0), ln_pass_q)
-        miss_Nq = np.where(e_Nq < _OVERFLOWS, miss_Nq, 1.0)
-    return ln_pass_q, miss_Nq
+    over_q = ~(P_q < _OVERFLOWS) & block.passed_q
+    z_Nq = np.tensordot(theta_F, block.x_FNq[..., over_q], 1)
+    ln_q[over_q] = np.logaddexp(0.0, -z_Nq).sum(axis=0)
+    return ln_q, np.where(e_Nq < _OVERFLOWS, miss_Nq, 1.0)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbpx.analyses.tokenwise.law import hit_chance, ln_hit_chance
 from rbpx.laws.interval import Estimate, from_influence
 
 __all__ = ["Judgement", "judge"]
@@ -43,10 +44,11 @@ def judge(z_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> Judgement:
         document_T: the document of each, whole numbers from 0.
     """
     z, hit = np.asarray(z_T, dtype=np.float64), np.asarray(hit_T, dtype=bool)
-    _, document = np.unique(np.asarray(document_T), return_inverse=True)
-    loss_T = np.logaddexp(0.0, np.where(hit, -z, z))
+    given = np.asarray(document_T)
+    document = (np.cumsum(np.bincount(given) > 0) - 1)[given]  # those with tokens
+    loss_T = -ln_hit_chance(np.where(hit, z, -z))
     auc = _auc(z, hit, document) if 0 < hit.sum() < len(hit) else None
-    return Judgement(auc, _mean(loss_T, document), _mean(np.exp(-np.logaddexp(0.0, -z)) - hit, document))
+    return Judgement(auc, _mean(loss_T, document), _mean(hit_chance(z) - hit, document))
 
 
 def _auc(z_T: Floats, hit_T: NDArray[np.bool_], document_T: NDArray[np.intp]) -> Estimate:

@@ -11,16 +11,26 @@ Source: Wei et al., A Universal Unbiased Method for Classification from Aggregat
 likelihood: Zhang et al., Learning from Aggregate Observations (arXiv 2004.06316).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.analyses.tokenwise.derivatives import blocks_of, derivatives
+from rbpx.analyses.tokenwise.derivatives import Block, blocks_of, derivatives
 from rbpx.status import Status
 
-__all__ = ["Learned", "hit_chance", "hit_given_outcome", "learn", "ln_likelihood", "unbiased_risk"]
+__all__ = [
+    "Learned",
+    "hit_chance",
+    "hit_given_outcome",
+    "learn",
+    "learn_blocks",
+    "ln_hit_chance",
+    "ln_likelihood",
+    "unbiased_risk",
+]
 
 Floats = NDArray[np.float64]
 
@@ -118,15 +128,21 @@ def learn(x_QNF: ArrayLike, passed_Q: ArrayLike, start_F: Floats | None = None) 
     x, passed = np.asarray(x_QNF, dtype=np.float64), np.asarray(passed_Q, dtype=bool)
     if x.ndim != 3 or passed.shape != x.shape[:1] or not len(passed):
         raise ValueError(f"features have shape {x.shape}, outcomes {passed.shape}")
-    if passed.all() or not passed.any():
-        return Learned(np.full(x.shape[2], np.nan), 0, Status.one_outcome)
-    flat_TF = x.reshape(-1, x.shape[2])
-    blocks = blocks_of(x, passed)
+    return learn_blocks(blocks_of(x, passed), start_F)
+
+
+def learn_blocks(blocks: Sequence[Block], start_F: Floats | None = None) -> Learned:
+    """As `learn`, from sequences that are laid out as `derivatives` needs them."""
+    F, N, _ = blocks[0].x_FNq.shape
+    n_passed, n_sequences = sum(int(each.passed_q.sum()) for each in blocks), sum(len(each.passed_q) for each in blocks)
+    if n_passed in (0, n_sequences):
+        return Learned(np.full(F, np.nan), 0, Status.one_outcome)
     if start_F is None:
-        share = float(passed.mean()) ** (1 / x.shape[1])
+        share = (n_passed / n_sequences) ** (1 / N)
+        flat_FT = [each.x_FNq.reshape(F, -1) for each in blocks]
         # The least squares of a constant on the features, one of which is constant too.
-        start_F = np.linalg.lstsq(flat_TF.T @ flat_TF, flat_TF.sum(axis=0), rcond=None)[0]
-        start_F = start_F * np.log(share / (1 - share))
+        gram_FF, sum_F = sum(each @ each.T for each in flat_FT), sum(each.sum(axis=1) for each in flat_FT)
+        start_F = np.linalg.lstsq(gram_FF, sum_F, rcond=None)[0] * np.log(share / (1 - share))
     theta_F = start_F
     value, score_F, information_FF = derivatives(blocks, theta_F)
     for step in range(1, _STEPS + 1):
@@ -142,7 +158,7 @@ def learn(x_QNF: ArrayLike, passed_Q: ArrayLike, start_F: Floats | None = None) 
                 break
             step_F = step_F / 2
         theta_F = theta_F + step_F
-    return Learned(np.full(x.shape[2], np.nan), step, Status.not_converged)
+    return Learned(np.full(F, np.nan), step, Status.not_converged)
 
 
 def _ln_pass(theta_F: Floats, x_QNF: Floats) -> Floats:

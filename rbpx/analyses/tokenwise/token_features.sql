@@ -1,9 +1,9 @@
 -- What can be known of each scored token of one run without its own rank: where it stands, how frequent it is, and how a
 -- smaller model did on it and on the token before. The first scored token of a document has none before it and is left
 -- out. A store holds no whole distribution, so the entropy of a prediction is no feature.
--- $run_id, $smaller_run_id VARCHAR (two runs of the same tokens); $k INTEGER; $ties VARCHAR (pessimistic, optimistic, mid).
--- returns: doc_id, hit (BOOLEAN, rank at most k in the run itself), ln_position, ln_frequency (share of the token's id
---          among the scored tokens), smaller_neg_logprob (nats), smaller_ln_rank, smaller_neg_logprob_before (nats)
+-- $run_id, $smaller_run_id VARCHAR (two runs of the same tokens); $ties VARCHAR (pessimistic, optimistic, mid).
+-- returns: doc_id, rank (in the run itself), ln_position, ln_frequency (share of the token's id among the scored tokens),
+--          smaller_neg_logprob (nats), smaller_ln_rank, smaller_neg_logprob_before (nats)
 WITH smaller AS (
     SELECT
         doc_id, position, -logprob::DOUBLE AS neg_logprob, rank_under(greater, ties, $ties)::DOUBLE AS rank,
@@ -13,7 +13,7 @@ WITH smaller AS (
     WHERE run_id = $smaller_run_id
 )
 SELECT
-    t.doc_id, rank_under(t.greater, t.ties, $ties) <= $k AS hit, ln(t.position) AS ln_position,
+    t.doc_id, rank_under(t.greater, t.ties, $ties) AS rank, ln(t.position) AS ln_position,
     ln(s.frequency) AS ln_frequency, s.neg_logprob AS smaller_neg_logprob, ln(s.rank) AS smaller_ln_rank,
     s.neg_logprob_before AS smaller_neg_logprob_before
 FROM true_tokens AS t
