@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rbpx.store.queries import ask
+from rbpx.store.run_tokens import ranks_under, run_tokens
 from rbpx.ties import Ties
 
 _MOST_BYTES: Final = 256 * 2**20  # of counts that are kept
@@ -46,7 +46,8 @@ def document_ranks(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Tie
     if kept is not None and key in kept:
         kept.move_to_end(key)
         return kept[key][0]
-    counts = _counted(ask(connection, "document_tokens", run_id=run_id, ties=ties.value))
+    tokens = run_tokens(connection, run_id, ("doc_id", "greater", "ties", "logprob"))
+    counts = _counted(tokens["doc_id"].to_numpy(), ranks_under(tokens, ties), tokens["logprob"].to_numpy())
     if kept is not None:
         kept[key] = counts, counts.nbytes
         while sum(n_bytes for _, n_bytes in kept.values()) > _MOST_BYTES:
@@ -54,14 +55,14 @@ def document_ranks(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Tie
     return counts
 
 
-def _counted(tokens: pa.Table) -> pa.Table:
+def _counted(doc_id_N: npt.NDArray[Any], rank_N: npt.NDArray[Any], logprob_N: npt.NDArray[Any]) -> pa.Table:
     """A row for each rank in a document; log-probabilities are added up in the order of the tokens."""
-    doc_id_N, rank_N, logprob_N = (tokens[name].to_numpy() for name in ("doc_id", "rank", "logprob"))
     order_N = np.lexsort([*_digits(2 * rank_N), *_digits(doc_id_N)])
     doc_id_N, rank_N = doc_id_N[order_N], rank_N[order_N]
-    begins_N = (np.diff(doc_id_N, prepend=-1) != 0) | (np.diff(rank_N, prepend=-1.0) != 0)
+    begins_N = np.ones(len(order_N), bool)
+    begins_N[1:] = (doc_id_N[1:] != doc_id_N[:-1]) | (rank_N[1:] != rank_N[:-1])
     first_R = np.flatnonzero(begins_N)
-    columns = {
+    columns: dict[str, Any] = {
         "doc_id": doc_id_N[first_R],
         "rank": rank_N[first_R],
         "n_tokens": np.diff(first_R, append=len(order_N)),

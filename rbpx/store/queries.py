@@ -19,6 +19,7 @@ from rbpx.store.bounded import Bounded, SqlLimits, close, limit, too_large
 from rbpx.store.integrity import sound_runs
 from rbpx.store.known_rows import stamps_of
 from rbpx.store.lazy_files import take_problem
+from rbpx.store.run_tokens import offer_tokens, untold
 from rbpx.store.store import Store
 
 _LIMITS = SqlLimits()
@@ -107,7 +108,10 @@ def _fill(connection: duckdb.DuckDBPyConnection, store: Store, with_fits: bool) 
         connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
         connection.unregister(f"{name}_arrow")
     for name in (*relations.BY_FILE, *relations.ALSO_BY_FILE):
-        connection.register(name, relations.dataset(store, name, run_ids))
+        dataset = relations.dataset(store, name, run_ids)
+        connection.register(name, dataset)
+        if name == "tokens":
+            offer_tokens(connection, dataset)
     connection.execute(read_sql("relations"))
     if not connection.sql("FROM runs WHERE protocol = $protocol LIMIT 1", params={"protocol": HARNESS}).fetchall():
         # Without items all tokens are true; not to ask saves a fifth of the time to count them.
@@ -281,12 +285,7 @@ def _unread(problem: Exception) -> RbpxError | None:
 def _untold(problem: Exception) -> RbpxError | None:
     """The error to raise when a rank is asked for that an engine did not tell; None if it is another."""
     rule = re.search(r"rank untold: (\w+)", str(problem))
-    if rule is None:
-        return None
-    return RbpxError(
-        f"a run has tokens of another engine that told no ranks with ties={rule[1]}; see `engine` in python -m rbpx "
-        "sql 'FROM runs', and ask with the rule of its ranks, or narrow the question to other runs"
-    )
+    return None if rule is None else untold(rule[1])
 
 
 def _one_line(problem: Exception) -> str:

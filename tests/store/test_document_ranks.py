@@ -37,8 +37,8 @@ def test_documents_and_ranks_of_more_than_16_bits(n_documents: int, n_ranks: int
     doc_id_N = np.sort(rng.integers(n_documents, size=3_000)).astype(np.int32)
     rank_N = rng.integers(2, 2 * n_ranks, 3_000) / 2
     logprob_N = rng.normal(size=3_000).astype(np.float32)
-    tokens = pa.table({"doc_id": doc_id_N, "rank": rank_N, "logprob": logprob_N})
-    check(module._counted(tokens), list(zip(doc_id_N.tolist(), rank_N.tolist(), logprob_N.tolist(), strict=True)))
+    counts = module._counted(doc_id_N, rank_N, logprob_N)
+    check(counts, list(zip(doc_id_N.tolist(), rank_N.tolist(), logprob_N.tolist(), strict=True)))
 
 
 def check(counts: pa.Table, tokens: list[tuple[int, float, float]]) -> None:

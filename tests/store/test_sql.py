@@ -83,19 +83,6 @@ def test_runs_is_narrowed_by_each_of_its_parameters(narrowed: Any, sizes: list[s
     assert ask(connection, "runs", **(ALL_RUNS | narrowed))["size"].to_pylist() == sizes
 
 
-@pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
-def test_document_tokens_returns_what_its_header_says(ties: str, connection: Any, measured: Measured) -> None:
-    for run in runs_by_size(measured.store).values():
-        answer = ask(connection, "document_tokens", run_id=run["run_id"], ties=ties)
-        assert answer.column_names == returned("document_tokens")
-        share = {"pessimistic": 1.0, "optimistic": 0.0, "mid": 0.5}[ties]
-        stored = zip(run["doc_id"], run["greater"], run["ties"], run["logprob"], strict=True)
-        assert [tuple(row.values()) for row in answer.to_pylist()] == [
-            (int(doc_id), 1 + int(greater) + share * int(tied), float(logprob))
-            for doc_id, greater, tied, logprob in stored
-        ]
-
-
 def test_questions_about_tokens_return_what_their_headers_say(connection: Any, measured: Measured) -> None:
     runs = runs_by_size(measured.store)
     run_id, ids = runs["s"]["run_id"], [run["run_id"] for run in runs.values()]
@@ -138,13 +125,11 @@ def test_questions_of_figures_return_what_their_headers_say(connection: Any, mea
 @pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
 def test_ranks_of_a_text_say_which_tokens_are_hits_at_any_k(ties: str, connection: Any, measured: Measured) -> None:
     for run in runs_by_size(measured.store).values():
-        answer = ask(connection, "text_ranks", run_id=run["run_id"], ties=ties)
-        assert answer.column_names == returned("text_ranks")
-        in_order = answer.sort_by([("doc_id", "ascending"), ("position", "ascending")]).to_pylist()
+        doc_T, rank_T = text_ranks(connection, run["run_id"], Ties(ties))
         for k in (1, 7, 100):
             hits: dict[int, list[bool]] = {}
-            for row in in_order:
-                hits.setdefault(row["doc_id"], []).append(row["rank"] <= k)
+            for doc_id, rank in zip(doc_T.tolist(), rank_T.tolist(), strict=True):
+                hits.setdefault(doc_id, []).append(rank <= k)
             assert hits == hits_by_hand(run, k, ties)
 
 
