@@ -96,7 +96,7 @@ def _descend(
         if ends_B.any():
             reached_2B[:, left_B[ends_B]] = new_2B[:, ends_B]
             rest = np.flatnonzero(~ends_B)
-            left_B, damping_B, length_B, most_q_B = (of_B[rest] for of_B in (left_B, damping_B, length_B, most_q_B))
+            left_B, damping_B, length_B, most_q_B = left_B[rest], damping_B[rest], length_B[rest], most_q_B[rest]
             u_2B, new_2B, at_9B, about_NB = (of_B[:, rest] for of_B in (u_2B, new_2B, at_9B, about_NB))
             if len(rest) == 0:
                 break
