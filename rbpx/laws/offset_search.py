@@ -17,10 +17,11 @@ __all__ = ["offset_residuals", "search_offsets"]
 
 Floats = NDArray[np.float64]
 Truths = NDArray[np.bool_]
+Places = NDArray[np.intp]
 
 _SMALLEST_SHARE: Final = 2.0**-40  # of the power law in the whole; below it float64 hardly tells where it would go
 _BLOCK: Final = 8192  # sets whose squares are summed at once, so that they stay in the cache
-_FIRST_STEPS: Final = 5
+_FIRST_STEPS: Final = 5  # in which nearly all searches end
 _MOST_STEPS: Final = 300
 _SMALL: Final = 1e-7  # of a parameter: Newton's steps square their error, so what the next one would move is rounding
 _SMALLEST: Final = 1e-11  # the same of a step that is not Newton's
@@ -42,26 +43,17 @@ def search_offsets(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, holds_alpha: 
     Returns:
         Parameters, [B, P]; NaN where the search did not end.
     """
-    mean_B = ln_y_BN.mean(axis=1)
-    about_NB = np.ascontiguousarray((ln_y_BN - mean_B[:, None]).T)
-    most_q_B = np.full(len(mean_B), 1 / _SMALLEST_SHARE)
-    if holds_alpha:
-        most_q_B *= np.exp(np.abs(start_BP[:, 1]) * np.abs(x_N).max())
-    q_B = np.minimum(start_BP[:, 2] * np.exp(-start_BP[:, 0]), most_q_B)
-    u_2B = np.stack([start_BP[:, 1] if holds_alpha else start_BP[:, 1] / (1 + q_B), q_B])
-    left_B = np.arange(len(ln_y_BN))
-    for most_steps in (_FIRST_STEPS, _MOST_STEPS):  # sets that take longer leave their block, and go on side by side
-        ends = []
-        for first in range(0, len(left_B), _BLOCK):
-            of_B = left_B[first : first + _BLOCK]
-            block = about_NB[:, of_B], u_2B[:, of_B], most_q_B[of_B]
-            u_2B[:, of_B], ended_B = _descend(x_N, *block, holds_alpha, most_steps)
-            ends.append(of_B[~ended_B])
-        left_B = np.concatenate(ends or [left_B])
-    alpha_B, q_B = _law(u_2B, holds_alpha)
-    with np.errstate(all="ignore"):  # of those that did not end
+    with np.errstate(all="ignore"):  # a step too far has no sum of squares, and is not taken
+        mean_B = ln_y_BN.mean(axis=1)
+        most_q_B = np.full(len(mean_B), 1 / _SMALLEST_SHARE)
+        if holds_alpha:
+            most_q_B *= np.exp(np.abs(start_BP[:, 1]) * np.abs(x_N).max())
+        q_B = np.minimum(start_BP[:, 2] * np.exp(-start_BP[:, 0]), most_q_B)
+        u_2B = np.stack([start_BP[:, 1] if holds_alpha else start_BP[:, 1] / (1 + q_B), q_B])
+        left_B = _search(x_N, np.ascontiguousarray((ln_y_BN - mean_B[:, None]).T), u_2B, most_q_B, holds_alpha)
+        alpha_B, q_B = _law(u_2B, holds_alpha)
         ln_C_B = mean_B - np.log(np.exp(-x_N[:, None] * alpha_B) + q_B).mean(axis=0)
-    theta_BP = np.column_stack([ln_C_B, alpha_B, q_B * np.exp(ln_C_B)])
+        theta_BP = np.column_stack([ln_C_B, alpha_B, q_B * np.exp(ln_C_B)])
     theta_BP[left_B] = np.nan
     return theta_BP
 
@@ -75,6 +67,20 @@ def offset_residuals(x_N: Floats, ln_y_BN: Floats, theta_BP: Floats) -> Floats:
 def _law(u_2B: Floats, holds_alpha: bool) -> tuple[Floats, Floats]:
     """The exponent and q of (m, q), or of (alpha, q)."""
     return u_2B[0] if holds_alpha else u_2B[0] * (1 + u_2B[1]), u_2B[1]
+
+
+def _search(x_N: Floats, about_NB: Floats, u_2B: Floats, most_q_B: Floats, holds_alpha: bool) -> Places:
+    """Move all sets to their ends; which of them have none."""
+    left_B = np.arange(u_2B.shape[1])
+    for most_steps in (_FIRST_STEPS, _MOST_STEPS):  # sets that take longer leave their block, and go on side by side
+        ends = []
+        for first in range(0, len(left_B), _BLOCK):
+            of_B = left_B[first : first + _BLOCK]
+            block = about_NB[:, of_B], u_2B[:, of_B], most_q_B[of_B]
+            u_2B[:, of_B], ended_B = _descend(x_N, *block, holds_alpha, most_steps)
+            ends.append(of_B[~ended_B])
+        left_B = np.concatenate(ends or [left_B])
+    return left_B
 
 
 def _descend(
@@ -96,7 +102,7 @@ def _descend(
         if ends_B.any():
             reached_2B[:, left_B[ends_B]] = new_2B[:, ends_B]
             rest = np.flatnonzero(~ends_B)
-            left_B, damping_B, length_B, most_q_B = (of_B[rest] for of_B in (left_B, damping_B, length_B, most_q_B))
+            left_B, damping_B, length_B, most_q_B = left_B[rest], damping_B[rest], length_B[rest], most_q_B[rest]
             u_2B, new_2B, at_9B, about_NB = (of_B[:, rest] for of_B in (u_2B, new_2B, at_9B, about_NB))
             if len(rest) == 0:
                 break
@@ -127,13 +133,12 @@ def _stepped(
         g_2B[fixed, of] = 0
         for matrix_3B in (gauss_3B, newton_3B):
             matrix_3B[1, of], matrix_3B[2 * fixed, of] = 0, 1
-    with np.errstate(all="ignore"):  # where no parameter matters there is no step, and more damping
-        is_valley_B = (newton_3B[::2] > _LEAST_CURVATURE * gauss_3B[::2]).all(axis=0)
-        is_valley_B &= _det(newton_3B) > _LEAST_CURVATURE**2 * gauss_3B[0] * gauss_3B[2]
-        matrix_3B = newton_3B if is_valley_B.all() else np.where(is_valley_B, newton_3B, gauss_3B)
-        matrix_3B[::2] += damping_B * gauss_3B[::2]
-        step_2B = (matrix_3B[1] * g_2B[::-1] - matrix_3B[::-2] * g_2B) / _det(matrix_3B)
-        new_2B = u_2B + step_2B
+    is_valley_B = (newton_3B[::2] > _LEAST_CURVATURE * gauss_3B[::2]).all(axis=0)
+    is_valley_B &= _det(newton_3B) > _LEAST_CURVATURE**2 * gauss_3B[0] * gauss_3B[2]
+    matrix_3B = newton_3B if is_valley_B.all() else np.where(is_valley_B, newton_3B, gauss_3B)
+    matrix_3B[::2] += damping_B * gauss_3B[::2]
+    step_2B = (matrix_3B[1] * g_2B[::-1] - matrix_3B[::-2] * g_2B) / _det(matrix_3B)
+    new_2B = u_2B + step_2B
     np.clip(new_2B[1], 0.0, most_q_B, out=new_2B[1])
     return new_2B, is_valley_B & (damping_B == 0)
 
@@ -146,36 +151,35 @@ def _squares(x_N: Floats, about_NB: Floats, u_2B: Floats, holds_alpha: bool) -> 
     """Half the sum of squares about the law, its gradient (2), the matrix of Gauss and Newton (3) and Newton's (3)."""
     alpha_B, q_B = _law(u_2B, holds_alpha)
     found_9B, xx_N, n = np.empty((9, len(q_B))), x_N**2, len(x_N)
-    with np.errstate(all="ignore"):  # a step too far has no cost, and is not taken
-        share_NB = np.exp(-x_N[:, None] * alpha_B)
-        r_NB = share_NB + q_B
-        per_law_NB = 1 / r_NB
-        share_NB *= per_law_NB
-        np.subtract(about_NB, np.log(r_NB, out=r_NB), out=r_NB)
-        r_NB -= r_NB.mean(axis=0)
-        found_9B[0] = np.einsum("nb,nb->b", r_NB, r_NB) / 2
+    share_NB = np.exp(-x_N[:, None] * alpha_B)
+    r_NB = share_NB + q_B
+    per_law_NB = 1 / r_NB
+    share_NB *= per_law_NB
+    np.subtract(about_NB, np.log(r_NB, out=r_NB), out=r_NB)
+    r_NB -= r_NB.mean(axis=0)
+    found_9B[0] = np.einsum("nb,nb->b", r_NB, r_NB) / 2
 
-        # ln of the law has the derivatives -x share by alpha and 1 / law by q. Residuals are about their mean, so the
-        # means of these matter in their products alone.
-        of_NB = r_NB * per_law_NB
-        found_9B[2] = -of_NB.sum(axis=0)
-        found_9B[8] = np.einsum("nb,nb->b", of_NB, per_law_NB)
-        of_NB *= share_NB
-        found_9B[6], found_9B[7] = -q_B * (xx_N @ of_NB), -(x_N @ of_NB)
-        found_9B[1] = x_N @ np.multiply(r_NB, share_NB, out=of_NB)
-        sum_alpha_B, mean_q_B = -(x_N @ share_NB), per_law_NB.mean(axis=0)
-        found_9B[3] = xx_N @ np.multiply(share_NB, share_NB, out=of_NB) - sum_alpha_B**2 / n
-        found_9B[4] = -(x_N @ np.multiply(share_NB, per_law_NB, out=of_NB)) - sum_alpha_B * mean_q_B
-        per_law_NB -= mean_q_B
-        found_9B[5] = np.einsum("nb,nb->b", per_law_NB, per_law_NB)
-        found_9B[6:] += found_9B[3:6]
-        if not holds_alpha:
-            m_B, by_m_B = u_2B[0], 1 + q_B  # alpha = m (1 + q), so q moves alpha too
-            for a, b, c in ((3, 4, 5), (6, 7, 8)):
-                found_9B[c] += m_B * (m_B * found_9B[a] + 2 * found_9B[b])
-                found_9B[b] = by_m_B * (m_B * found_9B[a] + found_9B[b])
-                found_9B[a] *= by_m_B**2
-            found_9B[7] += found_9B[1]
-            found_9B[2] += m_B * found_9B[1]
-            found_9B[1] *= by_m_B
+    # ln of the law has the derivatives -x share by alpha and 1 / law by q. Residuals are about their mean, so the
+    # means of these matter in their products alone.
+    of_NB = r_NB * per_law_NB
+    found_9B[2] = -of_NB.sum(axis=0)
+    found_9B[8] = np.einsum("nb,nb->b", of_NB, per_law_NB)
+    of_NB *= share_NB
+    found_9B[6], found_9B[7] = -q_B * (xx_N @ of_NB), -(x_N @ of_NB)
+    found_9B[1] = x_N @ np.multiply(r_NB, share_NB, out=of_NB)
+    sum_alpha_B, mean_q_B = -(x_N @ share_NB), per_law_NB.mean(axis=0)
+    found_9B[3] = xx_N @ np.multiply(share_NB, share_NB, out=of_NB) - sum_alpha_B**2 / n
+    found_9B[4] = -(x_N @ np.multiply(share_NB, per_law_NB, out=of_NB)) - sum_alpha_B * mean_q_B
+    per_law_NB -= mean_q_B
+    found_9B[5] = np.einsum("nb,nb->b", per_law_NB, per_law_NB)
+    found_9B[6:] += found_9B[3:6]
+    if not holds_alpha:
+        m_B, by_m_B = u_2B[0], 1 + q_B  # alpha = m (1 + q), so q moves alpha too
+        for a, b, c in ((3, 4, 5), (6, 7, 8)):
+            found_9B[c] += m_B * (m_B * found_9B[a] + 2 * found_9B[b])
+            found_9B[b] = by_m_B * (m_B * found_9B[a] + found_9B[b])
+            found_9B[a] *= by_m_B**2
+        found_9B[7] += found_9B[1]
+        found_9B[2] += m_B * found_9B[1]
+        found_9B[1] *= by_m_B
     return found_9B
