@@ -39,6 +39,7 @@ class End:
 POINT: Final = End(1e-9, 1e-12, 30)
 # A ten-millionth of the objective of 20 points is a few thousandths of a standard deviation of a constant.
 RESAMPLE: Final = End(1e-7, 1e-7, 10)
+_SLIGHT: Final = 0.1  # of an objective: the side of a valley, and not another one
 _ROUNDING: Final = 1e-25  # of an objective: points lie on the surface
 # Of an objective for each point: y is the surface's to a millionth, which is closer than any y is known. A search that
 # still halves what is left is about to end by itself; one that creeps along a valley would take thousands of steps.
@@ -92,18 +93,26 @@ def minimise(
     ln_y_BN, weight_BN = (np.broadcast_to(each, (B, each.shape[1])) for each in (ln_y_BN, weight_BN))
     delta_B1 = np.broadcast_to(delta, (B, 1))
     now_BP, unmeasured_B = start_BP.copy(), _UNMEASURED * weight_BN.sum(axis=1)
-    losses, J_BPN, now_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, now_BP)
+    ln_fit_BN, losses, J_BPN, now_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, now_BP)
+    bent_BN, straight_B = np.zeros(ln_fit_BN.shape), np.full(B, True)
     for _ in range(most_steps):
-        new_BP, left_to_gain_B = step(form, x, losses, J_BPN, weight_BN, now_BP, damping_B, fixed_P)
-        new_losses, new_J_BPN, new_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, new_BP)
+        new_BP, left_to_gain_B = step(form, x, losses, J_BPN, weight_BN, now_BP, damping_B, fixed_P, bent_BN)
+        new_fit_BN, new_losses, new_J_BPN, new_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, new_BP)
         better_B = new_B <= now_B
+        # A step along a curved valley leads a little way up its side: once more, with what ln y has bent on it.
+        with np.errstate(all="ignore"):
+            tangent_BN = ln_fit_BN + ((new_BP - now_BP)[:, None] @ J_BPN)[:, 0]
+            expected_B = (loss(objective, delta_B1, tangent_BN, ln_y_BN).value_BN * weight_BN).sum(axis=1)
+        again_B = ~better_B & straight_B & (expected_B < now_B) & (new_B < (1 + _SLIGHT) * now_B)
+        bent_BN = np.where(again_B[:, None], new_fit_BN - tangent_BN, 0.0)
+        ln_fit_BN, straight_B = np.where(better_B[:, None], new_fit_BN, ln_fit_BN), ~again_B
         standstill_B = np.where(now_B <= unmeasured_B, 0.5, end.standstill)
         idle_B = np.where(now_B - new_B > standstill_B * now_B, 0, idle_B + 1)
         done_B = (left_to_gain_B <= end.left * now_B) | (now_B <= _ROUNDING) | (idle_B > end.most_idle)
         now_BP, now_B = np.where(better_B[:, None], new_BP, now_BP), np.where(better_B, new_B, now_B)
         J_BPN = np.where(better_B[:, None, None], new_J_BPN, J_BPN)
         losses = Loss(*(np.where(better_B[:, None], getattr(new_losses, n), getattr(losses, n)) for n in _PARTS))
-        damping_B = np.clip(np.where(better_B, damping_B / 4, damping_B * 4), 1e-7, 1e7)
+        damping_B = np.clip(np.where(better_B, damping_B / 4, np.where(again_B, damping_B, damping_B * 4)), 1e-7, 1e7)
         if done_B.any():
             ended_B = left_B[done_B]
             theta_BP[ended_B], total_B[ended_B], converged_B[ended_B] = now_BP[done_B], now_B[done_B], True
@@ -112,6 +121,7 @@ def minimise(
             damping_B, idle_B, unmeasured_B = damping_B[rest_B], idle_B[rest_B], unmeasured_B[rest_B]
             delta_B1, ln_y_BN, weight_BN, J_BPN = delta_B1[rest_B], ln_y_BN[rest_B], weight_BN[rest_B], J_BPN[rest_B]
             losses = Loss(*(getattr(losses, n)[rest_B] for n in _PARTS))
+            bent_BN, straight_B, ln_fit_BN = bent_BN[rest_B], straight_B[rest_B], ln_fit_BN[rest_B]
         if len(left_B) == 0:
             break
     theta_BP[left_B], total_B[left_B] = now_BP, now_B
@@ -129,9 +139,14 @@ def _at(
     ln_y_BN: Floats,
     weight_BN: Floats,
     theta_BP: Floats,
-) -> tuple[Loss, Floats, Floats]:
+) -> tuple[Floats, Loss, Floats, Floats]:
     with np.errstate(all="ignore"):  # a step too far has no objective, and is not taken
         ln_fit_BN, J_BPN = form.evaluate(x, theta_BP)
         losses = loss(objective, delta_B1, ln_fit_BN, ln_y_BN)
         total_B = (losses.value_BN * weight_BN).sum(axis=1)
-    return losses, J_BPN, np.where(np.isfinite(total_B) & np.isfinite(J_BPN).all(axis=(1, 2)), total_B, np.inf)
+    return (
+        ln_fit_BN,
+        losses,
+        J_BPN,
+        np.where(np.isfinite(total_B) & np.isfinite(J_BPN).all(axis=(1, 2)), total_B, np.inf),
+    )

@@ -31,6 +31,7 @@ def step(
     theta_BP: Floats,
     damping_B: Floats,
     fixed_P: Mask,
+    bent_BN: Floats,
 ) -> tuple[Floats, Floats]:
     """Where the step of each search leads, [B, P], and what there is to gain from here by the parabola above, [B].
 
@@ -43,6 +44,7 @@ def step(
         theta_BP: where each search is.
         damping_B: the least curvature, in units of the parabola above.
         fixed_P: the numbers that stay as they are.
+        bent_BN: by how much ln y differs from its tangent where the last step led, if that step was not taken.
     """
     lower_P, upper_P = form.lower_P, form.upper_P
     pull_BN = weight_BN * losses.first_BN
@@ -65,6 +67,8 @@ def step(
     inverse_BPP = np.linalg.inv(np.linalg.cholesky(above_BPP))
     curvature_BP, axis_BPP = np.linalg.eigh(inverse_BPP @ curve_BPP @ inverse_BPP.swapaxes(1, 2))
     g_BP = np.where(held_BP, 0.0, g_BP / unit_BP)
+    more_BP = (J_BPN @ (weight_BN * losses.second_BN * bent_BN)[..., None])[..., 0]
+    more_BP = np.where(held_BP, 0.0, more_BP / unit_BP)
     axis_BPP = axis_BPP.swapaxes(1, 2) @ inverse_BPP  # in rows
     along_BP = (axis_BPP @ g_BP[..., None])[..., 0]
     size_BP = np.abs(curvature_BP)
@@ -73,6 +77,7 @@ def step(
     inwards = np.where(down_BP < 0, -np.inf, 0.0), np.where(up_BP > 0, np.inf, 0.0)
     furthest_BP = _least(axis_BPP, np.maximum(size_BP, _FLATTEST), along_BP, *inwards)
     gain_B = -(g_BP * furthest_BP).sum(axis=1) / 2
+    along_BP = along_BP + (axis_BPP @ more_BP[..., None])[..., 0]
     step_BP = _least(axis_BPP, np.maximum(size_BP, damping_B[:, None]), along_BP, down_BP, up_BP)
     new_BP = np.clip(theta_BP + step_BP / unit_BP, lower_P, upper_P)
     new_BP = np.where(step_BP <= down_BP, lower_P, np.where(step_BP >= up_BP, upper_P, new_BP))
