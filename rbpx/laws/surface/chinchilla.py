@@ -94,10 +94,14 @@ class Chinchilla(Form):
         return np.array([*(each / self.y_ref for each in at_ref), alpha, beta])
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
-        """As `Form.unidentified`: the exponent of a term that is 0, both constants of an axis without two places."""
+        """As `Form.unidentified`: the exponent of a term that is 0, both constants of an axis without two places, and E.
+
+        The term of such an axis is a constant too, and nothing says how the two share what is left.
+        """
         terms = (("A", "alpha", theta_P[0], x.s_N), ("B", "beta", theta_P[1], x.d_N))
         alone = [name for *names, _, at_N in terms if np.ptp(at_N) == 0 for name in names]
-        return (*alone, *(name for _, name, constant, _ in terms if constant == 0 and name not in alone))
+        without_E = (*alone, "E") if alone else ()
+        return (*without_E, *(name for _, name, constant, _ in terms if constant == 0 and name not in alone))
 
     def _parts(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats, Floats]:
         """S^-alpha and D^-beta about the reference, and y."""
