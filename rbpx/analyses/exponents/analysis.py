@@ -27,6 +27,7 @@ from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 from rbpx.store.queries import ask
+from rbpx.store.run_tokens import ranks_under, run_tokens
 from rbpx.store.store import Record, Store
 
 Floats = npt.NDArray[np.float64]
@@ -178,17 +179,11 @@ def _classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Reque
     named = [row["token_id"] for row in rows if _improves(row)]
     if not named or len(named) == len(rows):
         return ()
-    sums = ask(connection, "class_sums", run_ids=run_ids, token_ids=named, k=1, ties=ties).to_pydict()
-    counts = np.array([sums["n_tokens"], sums["n_hits"], sums["nats"]], dtype=np.float64)
-    place = {run_id: at for at, run_id in enumerate(run_ids)}
-    run_M, doc_M = np.array([place[run_id] for run_id in sums["run_id"]]), np.array(sums["doc_id"])
+    sums_23ND = _class_sums(connection, group, named)
     weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
     S = [run.non_embedding_params for run in group.runs]
     classes = []
-    for name, is_named in (("improving", True), ("others", False)):
-        here_M = np.array(sums["is_named"]) == is_named
-        by_document = np.zeros((3, len(S), group.n_documents))
-        by_document[:, run_M[here_M], doc_M[here_M]] = counts[:, here_M]
+    for name, by_document in zip(("improving", "others"), sums_23ND, strict=True):
         n_BN, hits_BN, nats_BN = (weights_BD @ each.T for each in by_document)
         n_N, hits_N, nats_N = by_document.sum(axis=2)
         with np.errstate(divide="ignore", invalid="ignore"):  # a resample without such a token is left out
@@ -199,6 +194,21 @@ def _classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Reque
         classes.append(OfTokens(name, float(n_N[0]), loss.alpha, fit.alpha, fit.alpha_lo, fit.alpha_hi))
     total = sum(each.share for each in classes)
     return tuple(OfTokens(**{**asdict(each), "share": each.share / total}) for each in classes)
+
+
+def _class_sums(connection: duckdb.DuckDBPyConnection, group: Group, token_ids: Sequence[int]) -> Floats:
+    """Tokens, hits and nats of the tokens of some ids, and of all others: [2, 3, N sizes, D documents]."""
+    n_documents = group.n_documents or 0
+    sums_23ND = np.empty((2, 3, len(group.runs), n_documents))
+    for at, run in enumerate(group.runs):
+        tokens = run_tokens(connection, run.run_id, ("doc_id", "token_id", "greater", "ties", "logprob"))
+        doc_T, logprob_T = tokens["doc_id"].to_numpy(), tokens["logprob"].to_numpy().astype(np.float64)
+        is_other_T = ~np.isin(tokens["token_id"].to_numpy(), token_ids)
+        is_hit_T = ranks_under(tokens, group.ties) <= 1
+        for row, weight_T in enumerate((None, is_hit_T, -logprob_T)):
+            sums = np.bincount(doc_T + n_documents * is_other_T, weight_T, 2 * n_documents)
+            sums_23ND[:, row, at] = sums.reshape(2, n_documents)
+    return sums_23ND
 
 
 def _improves(row: Record) -> bool:
