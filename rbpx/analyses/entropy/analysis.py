@@ -130,7 +130,7 @@ def _terms(run: Run, of: Evidence, corrected: Corrected | None, n_documents: int
 def _corrected(connection: duckdb.DuckDBPyConnection, group: Group, run: Run) -> Corrected | None:
     counts = document_ranks(connection, run.run_id, group.ties)
     columns = [counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens")]
-    n_documents = len(np.unique(columns[0]))
+    n_documents = np.count_nonzero(np.bincount(columns[0]))
     if n_documents < 2:
         return None
     entropy, stderr = entropy_jackknife(*columns)

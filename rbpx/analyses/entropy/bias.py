@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
+from rbpx.groups.rank_columns import distinct_ranks
 from rbpx.laws.error_entropy import rank_counts
 
 __all__ = ["entropy_extrapolated", "entropy_jackknife", "entropy_miller_madow"]
@@ -50,7 +51,7 @@ def entropy_jackknife(document: ArrayLike, rank: ArrayLike, n_tokens: ArrayLike)
 
     Args:
         document: of which document, any whole numbers, shape [C].
-        rank: which rank, shape [C]; a pair of document and rank may repeat.
+        rank: which rank, a multiple of 1/2, shape [C]; a pair of document and rank may repeat.
         n_tokens: how many tokens of it, shape [C].
 
     Returns:
@@ -133,11 +134,18 @@ def _pairs(document: ArrayLike, rank: ArrayLike, n_tokens: ArrayLike, least: int
         raise ValueError(f"document, rank and n_tokens have shapes {doc_C.shape}, {rank_C.shape}, {n_C.shape}")
     if not np.all((n_C >= 0) & np.isfinite(n_C)):
         raise ValueError("n_tokens must be finite counts >= 0")
-    documents, doc_C = np.unique(doc_C[n_C > 0], return_inverse=True)
-    ranks, rank_C = np.unique(rank_C[n_C > 0], return_inverse=True)
-    if len(documents) < least:
-        raise ValueError(f"needs at least {least} documents with tokens, got {len(documents)}")
-    places, where_C = np.unique(doc_C * len(ranks) + rank_C, return_inverse=True)
-    return _Pairs(
-        places // len(ranks), places % len(ranks), np.bincount(where_C, weights=n_C[n_C > 0]).astype(np.float64)
-    )
+    doc_C, rank_C, n_C = (each[n_C > 0] for each in (doc_C, rank_C, n_C))
+    further_C = (doc_C[1:] == doc_C[:-1]) & (rank_C[1:] > rank_C[:-1])
+    is_next_C = doc_C[1:] > doc_C[:-1]
+    ranks, rank_C = distinct_ranks(rank_C)
+    if np.all(further_C | is_next_C):  # each pair once and in order, as the store gives them
+        pairs = _Pairs(np.append(0, np.cumsum(is_next_C))[: len(n_C)], rank_C, n_C)
+    else:
+        _, doc_C = np.unique(doc_C, return_inverse=True)
+        places, where_C = np.unique(doc_C * len(ranks) + rank_C, return_inverse=True)
+        summed_C = np.bincount(where_C, weights=n_C).astype(np.float64)
+        pairs = _Pairs(places // len(ranks), places % len(ranks), summed_C)
+    n_documents = len(pairs.of_document())
+    if n_documents < least:
+        raise ValueError(f"needs at least {least} documents with tokens, got {n_documents}")
+    return pairs

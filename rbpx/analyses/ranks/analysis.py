@@ -18,7 +18,7 @@ from rbpx.config.request import Request
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import of_one_document, record_of, write_rank_fit
-from rbpx.groups.points import side_by_side, weigh_group
+from rbpx.groups.points import weigh_group
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.derived import derived_approximation
@@ -132,9 +132,10 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
     evidence = weigh_group(connection, group, request, k_grid, ("error_entropy",))
     counts = [document_ranks(connection, run.run_id, group.ties) for run in group.runs]
-    with side_by_side() as pool:
-        vocab = [run.vocab_size or 0 for run in group.runs]
-        rivals = list(pool.map(lambda each, V: compare(each, weights_BD, k_grid, V), counts, vocab))
+    # One after another: most of it are steps so small that two threads would wait for the interpreter's lock in turns.
+    rivals = [
+        compare(of_run, weights_BD, k_grid, run.vocab_size or 0) for run, of_run in zip(group.runs, counts, strict=True)
+    ]
     runs = tuple(
         RunRanks(
             run,
