@@ -94,9 +94,9 @@ class Chinchilla(Form):
         return np.array([*(each / self.y_ref for each in at_ref), alpha, beta])
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
-        """As `Form.unidentified`: the exponent of a term that is 0, both constants of an axis without two places, and E.
+        """As `Form.unidentified`: the exponent of a term that is 0, both constants of an axis without two places.
 
-        The term of such an axis is a constant too, and nothing says how the two share what is left.
+        The term of such an axis is a constant, as E is, and nothing says how the two share what is left.
         """
         terms = (("A", "alpha", theta_P[0], x.s_N), ("B", "beta", theta_P[1], x.d_N))
         alone = [name for *names, _, at_N in terms if np.ptp(at_N) == 0 for name in names]
