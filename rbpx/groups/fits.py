@@ -11,7 +11,6 @@ from rbpx.files.digest import digest
 from rbpx.groups.points import Points
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.backtest import Backtest, backtest, whole_sizes
-from rbpx.laws.batch import Searching, together
 from rbpx.laws.form import FormVerdict, compare_forms_of
 from rbpx.laws.names import Axis, Method
 from rbpx.laws.power import PowerLawFit, fit_power_law, power_law, signed_power_law
@@ -19,6 +18,7 @@ from rbpx.laws.prediction import Predictor, predictor_of
 from rbpx.laws.quantity import quantity
 from rbpx.laws.rank_fit import RankFit
 from rbpx.laws.resampled import Resampled
+from rbpx.laws.side_by_side import Searching, together
 from rbpx.laws.trend import with_reasons
 from rbpx.laws.verdict import judge
 from rbpx.status import Status, in_order

@@ -1,34 +1,23 @@
 """Batch solver for many laws and many sets of points: ln S and the resamples of ln y in, parameters of each out.
 
 A point fit goes through lmfit (`rbpx.laws.regression`), a thousand resamples of it through these, all at once and some
-thousand times as fast; tests compare them with lmfit on the same resamples. What one law has to solve takes little less
-time than what thirty have, so a law that needs a search is a generator, which yields each `Problem` and is sent its
-solution: `together` runs many laws side by side. Shapes: N sizes, P parameters, B sets of points.
+thousand times as fast; tests compare them with lmfit on the same resamples. Shapes: N sizes, P parameters, B sets of
+points.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.offset_search import search_offsets
+from rbpx.laws.side_by_side import Problem
 
-__all__ = [
-    "HUBER",
-    "Problem",
-    "Search",
-    "Searching",
-    "alone",
-    "huber_lines",
-    "huber_weight",
-    "together",
-]
+__all__ = ["HUBER", "Search", "huber_lines", "huber_weight"]
 
 Floats = NDArray[np.float64]
-T = TypeVar("T")
 
 HUBER: Final = 1.345  # in units of the scale: 95 % of the efficiency of least squares on normal residuals
 
@@ -58,19 +47,6 @@ def huber_lines(x_N: Floats, ln_y_BN: Floats, start_P: Floats, scale: float) -> 
     return theta_BP
 
 
-class Problem(ABC):
-    """What many laws have to solve, and is solved for all of them at once."""
-
-    @abstractmethod
-    def kind(self) -> Hashable:
-        """Problems of one class and one kind can be solved together."""
-
-    @staticmethod
-    @abstractmethod
-    def solve(alike: Sequence[Any]) -> Sequence[Any]:
-        """The solution of each."""
-
-
 @dataclass(frozen=True, eq=False)
 class Search(Problem):
     """Sets of points to which a law with an offset E >= 0 is to be fitted by least squares: parameters [B, P] of each.
@@ -97,38 +73,3 @@ class Search(Problem):
         ln_y_BN, start_BP = (np.concatenate([getattr(s, name) for s in alike]) for name in ("ln_y_BN", "start_BP"))
         found_BP = search_offsets(alike[0].x_N, ln_y_BN, start_BP, alike[0].holds_alpha)
         return np.split(found_BP, np.cumsum([len(each.start_BP) for each in alike])[:-1])
-
-
-Searching = Generator[Problem, Any, T]
-"""What yields problems, is sent the solution of each, and returns what it makes of them."""
-
-
-def alone(searching: Searching[T]) -> T:
-    """The result of one."""
-    (result,) = together([searching])
-    return result
-
-
-def together(searching: Sequence[Searching[T]]) -> list[T]:
-    """The results of several, side by side: the problems that they have at one time are solved as one."""
-    results: dict[int, T] = {}
-    asked: dict[int, Problem] = {}
-
-    def advance(at: int, solution: Any) -> None:
-        try:
-            asked[at] = searching[at].send(solution)
-        except StopIteration as end:
-            results[at] = end.value
-
-    for at in range(len(searching)):
-        advance(at, None)
-    while asked:
-        alike: dict[Hashable, dict[int, Problem]] = {}
-        for at, problem in asked.items():
-            alike.setdefault((type(problem), problem.kind()), {})[at] = problem
-        asked.clear()
-        for problems in alike.values():
-            solutions = next(iter(problems.values())).solve(list(problems.values()))
-            for at, solution in zip(problems, solutions, strict=True):
-                advance(at, solution)
-    return [results[at] for at in range(len(searching))]

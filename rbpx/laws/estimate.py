@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.batch import Searching
 from rbpx.laws.bootstrap import Moments, moments
 from rbpx.laws.names import Method
 from rbpx.laws.regression import Regression, refit, regress
 from rbpx.laws.resampled import Resampled
+from rbpx.laws.side_by_side import Searching
 from rbpx.laws.uncertainty import Uncertainty, uncertainty
 from rbpx.status import Status
 

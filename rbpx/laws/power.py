@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.batch import Searching, alone, together
 from rbpx.laws.estimate import doubt, estimate
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.names import Method
@@ -19,6 +18,7 @@ from rbpx.laws.power_intervals import Ends, intervals, quality
 from rbpx.laws.regression import EQUATIONS, NAMES, TOLERANCES, Regression, regress
 from rbpx.laws.replicates import lack_of_fit_test
 from rbpx.laws.resampled import Resampled
+from rbpx.laws.side_by_side import Searching, alone, together
 from rbpx.laws.stacked import stack_one
 from rbpx.status import Status
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.batch import Searching
 from rbpx.laws.estimate import Estimate
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import reaching
@@ -17,6 +16,7 @@ from rbpx.laws.names import Method
 from rbpx.laws.profile import offset_ends
 from rbpx.laws.r_squared import R2
 from rbpx.laws.regression import Regression
+from rbpx.laws.side_by_side import Searching
 
 __all__ = ["Ends", "intervals", "quality"]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.batch import Searching
 from rbpx.laws.estimate import estimate
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.resampled import Resampled
+from rbpx.laws.side_by_side import Searching
 from rbpx.laws.uncertainty import Uncertainty
 from rbpx.status import Status
 

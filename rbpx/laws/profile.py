@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.batch import Searching
 from rbpx.laws.interval import student_t
 from rbpx.laws.regression import profile_offset
+from rbpx.laws.side_by_side import Searching
 from rbpx.laws.uncertainty import Uncertainty
 
 __all__ = ["OffsetEnds", "offset_ends"]

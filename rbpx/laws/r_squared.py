@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ncfdtr
 
-from rbpx.laws.batch import Problem
 from rbpx.laws.interval import LEVEL
 from rbpx.laws.roots import roots
+from rbpx.laws.side_by_side import Problem
 
 __all__ = ["R2", "r2_interval"]
 

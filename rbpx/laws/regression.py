@@ -10,9 +10,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.batch import HUBER, Search, Searching, huber_lines, huber_weight
+from rbpx.laws.batch import HUBER, Search, huber_lines, huber_weight
 from rbpx.laws.names import Method
 from rbpx.laws.offset_search import offset_residuals
+from rbpx.laws.side_by_side import Searching
 
 __all__ = ["EQUATIONS", "NAMES", "TOLERANCES", "Regression", "profile_offset", "refit", "regress"]
 

@@ -8,11 +8,11 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.stats import t as student_t
 
-from rbpx.laws.batch import alone
 from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
 from rbpx.laws.prediction import Prediction, predict, predictor, predictor_of
 from rbpx.laws.regression import Method
 from rbpx.laws.resampled import Resampled
+from rbpx.laws.side_by_side import alone
 
 S = np.logspace(6, 10, 7)
 METHODS = [method.value for method in Method]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rbpx.laws.bootstrap import run_weights
 from rbpx.laws.interval import Estimate
+from rbpx.laws.side_by_side import Searching, alone
 from rbpx.laws.surface.chinchilla import Chinchilla
 from rbpx.laws.surface.data_constrained import DataConstrained
 from rbpx.laws.surface.design import Design, judge
@@ -22,7 +23,7 @@ from rbpx.laws.surface.kaplan import Kaplan
 from rbpx.laws.surface.names import DELTA, Objective
 from rbpx.laws.surface.objective import ln_likelihood
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.side_by_side import Search, Searching, alone
+from rbpx.laws.surface.search import Search
 from rbpx.laws.surface.solve import RESAMPLE
 from rbpx.laws.surface.surface import Surface, exponential
 from rbpx.status import Status, first_of, in_order
@@ -123,7 +124,7 @@ def fitting(
     n_resamples: int = 200,
     seed: int = 0,
 ) -> Searching[SurfaceFit]:
-    """The same, for `rbpx.laws.surface.side_by_side.together`."""
+    """The same, for `rbpx.laws.side_by_side.together`."""
     if not 0 < delta < math.inf:
         raise ValueError(f"delta must be positive and finite, got {delta}")
     kind, N = FORMS[form], len(runs.y_N)

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.interval import Estimate
+from rbpx.laws.side_by_side import together
 from rbpx.laws.surface.fit import SurfaceFit, fitting
 from rbpx.laws.surface.names import DELTA, Objective
 from rbpx.laws.surface.runs import Runs, six_S
-from rbpx.laws.surface.side_by_side import together
 
 __all__ = ["Axis", "Compared", "HeldOut", "compare", "compare_each", "held_out", "largest", "mean_error"]
 

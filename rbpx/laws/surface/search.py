@@ -1,0 +1,57 @@
+"""The searches of a fit of a surface, as a problem that fits of one form at the same points solve as one."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbpx.laws.side_by_side import Problem
+from rbpx.laws.surface.form import Form
+from rbpx.laws.surface.names import Objective
+from rbpx.laws.surface.runs import Coordinates
+from rbpx.laws.surface.solve import POINT, End, Found, minimise
+
+__all__ = ["Search"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Search(Problem):
+    """The arguments of `minimise`; y_ref of the form does not matter to a search."""
+
+    form: Form
+    x: Coordinates
+    objective: Objective
+    delta: float
+    ln_y_BN: Floats
+    weight_BN: Floats
+    start_BP: Floats
+    fixed_P: NDArray[np.bool_]
+    most_steps: int = 1000
+    end: End = POINT
+
+    def kind(self) -> Hashable:
+        """What searches have in common that can be done as one."""
+        u_N = self.x.d_N if self.x.u_N is None else self.x.u_N
+        at = tuple(each.tobytes() for each in (self.x.s_N, self.x.d_N, u_N, self.fixed_P))
+        return (self.form.name, self.objective, *at, self.x.ln_S_ref, self.x.ln_D_ref, self.most_steps, self.end)
+
+    @staticmethod
+    def solve(alike: Sequence["Search"]) -> list[Found]:
+        """What each finds."""
+        first, sizes = alike[0], [len(each.start_BP) for each in alike]
+        ln_y_BN, weight_BN = (
+            np.concatenate(
+                [np.broadcast_to(rows_BN, (B, rows_BN.shape[1])) for rows_BN, B in zip(of, sizes, strict=True)]
+            )
+            for of in ([each.ln_y_BN for each in alike], [each.weight_BN for each in alike])
+        )
+        delta_B1 = np.repeat([each.delta for each in alike], sizes)[:, None]
+        start_BP = np.concatenate([each.start_BP for each in alike])
+        at = first.form, first.x, first.objective
+        found = minimise(*at, delta_B1, ln_y_BN, weight_BN, start_BP, first.fixed_P, first.most_steps, first.end)
+        ends = np.cumsum(sizes)[:-1]
+        parts = (np.split(of, ends) for of in (found.theta_BP, found.total_B, found.converged_B))
+        return [Found(*each) for each in zip(*parts, strict=True)]
