@@ -16,13 +16,13 @@ from rbpx.laws.side_by_side import Searching
 from rbpx.laws.uncertainty import Uncertainty, uncertainty
 from rbpx.status import Status
 
-__all__ = ["Estimate", "doubt", "estimate"]
+__all__ = ["FoundLaw", "doubt", "estimate"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class FoundLaw:
     """A law that was found.
 
     Attributes:
@@ -44,7 +44,7 @@ class Estimate:
     has_interval: bool
 
 
-def estimate(S_N: Floats, y_N: Floats, resampled: Resampled | None, method: Method) -> Searching[Estimate | Status]:
+def estimate(S_N: Floats, y_N: Floats, resampled: Resampled | None, method: Method) -> Searching[FoundLaw | Status]:
     """The law, or the status that says why there is none: no_variation where all y are equal."""
     reason = doubt(S_N, y_N, method)
     if reason is not None:
@@ -64,7 +64,7 @@ def estimate(S_N: Floats, y_N: Floats, resampled: Resampled | None, method: Meth
     if not regression.converged:
         return Status.not_converged
     spread = yield from _spread(regression, method, x_N, used)
-    return Estimate(ln_S_ref, x_N, ln_y_N, regression, spread, sigma_N, resampled is None or spread.knows_text)
+    return FoundLaw(ln_S_ref, x_N, ln_y_N, regression, spread, sigma_N, resampled is None or spread.knows_text)
 
 
 def _spread(regression: Regression, method: Method, x_N: Floats, resampled: Resampled | None) -> Searching[Uncertainty]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.estimate import Estimate
+from rbpx.laws.estimate import FoundLaw
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import reaching
 from rbpx.laws.names import Method
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 Ends = tuple[float | None, float | None]
 
 
-def intervals(found: Estimate, r2: float | None, method: Method) -> Searching[tuple[Ends, dict[str, Any]]]:
+def intervals(found: FoundLaw, r2: float | None, method: Method) -> Searching[tuple[Ends, dict[str, Any]]]:
     """The 95 % interval of alpha, and every other interval and standard deviation as entries of params.
 
     Without an r2 there is none of it.
