@@ -15,7 +15,17 @@ from rbpx.files.atomic import atomic_write, leftovers
 from rbpx.files.digest import digest
 from rbpx.store import ledger, relations
 from rbpx.store.integrity import sound_files, sound_runs
-from rbpx.store.known_rows import INDEX, MANIFESTS, Stamps, known_columns, stamps_of, write_columns, write_stamps
+from rbpx.store.known_rows import (
+    INDEX,
+    MANIFESTS,
+    Stamps,
+    known_columns,
+    known_state,
+    opened_index,
+    stamps_of,
+    write_columns,
+    write_stamps,
+)
 from rbpx.store.queries import read_sql
 from rbpx.store.store import KINDS, Store, is_refusal
 
@@ -45,8 +55,11 @@ def refresh_index(store: Store, required: bool = True) -> Path:
             # Listed under the lock, so that what another process added meanwhile is included; corrupt files are not.
             run_ids = sound_runs(store)
             state = digest([store.state(), run_ids])
-            if _state_of(path) != state:
-                _rebuild(store, path, state, run_ids)
+            with opened_index(store) as index:
+                is_built = known_state(index) == state
+                if not is_built:
+                    _rebuild(store, path, state, run_ids, index)
+            if not is_built:
                 _enter_all(store)
     except OSError as problem:
         if not required and is_refusal(problem):
@@ -81,19 +94,13 @@ def _unwritten(path: Path, reason: str) -> MeasureError:
     )
 
 
-def _state_of(path: Path) -> str | None:
-    if not path.is_file():
-        return None
-    try:
-        with duckdb.connect(str(path), read_only=True) as connection:
-            row = connection.execute("SELECT state FROM index_state").fetchone()
-            return None if row is None else str(row[0])
-    except duckdb.Error:  # truncated, or of another version: the files are authoritative
-        return None
+def _rebuild(
+    store: Store, path: Path, state: str, run_ids: Sequence[str], before: duckdb.DuckDBPyConnection | None
+) -> None:
+    """Write the index from scratch; the caller has the lock, so its other temporary files are of killed processes.
 
-
-def _rebuild(store: Store, path: Path, state: str, run_ids: Sequence[str]) -> None:
-    """Write the index from scratch; the caller has the lock, so its other temporary files are of killed processes."""
+    What the one `before` has as it is now is not read again.
+    """
     _remove_leftovers(path)
     try:
         with atomic_write(path, durable=False) as temporary, duckdb.connect(":memory:") as connection:
@@ -102,12 +109,15 @@ def _rebuild(store: Store, path: Path, state: str, run_ids: Sequence[str]) -> No
             connection.execute("CREATE TABLE index_state AS SELECT ? AS state", [state])
             stamps = relations.stamps_of_runs(store, run_ids)
             stamps |= {name: stamps_of(store, name) for name in relations.OF_ONE_ROW}
-            tables = {"forecasts": relations.table(store, "forecasts"), **relations.record_tables(store, stamps)}
+            tables = {
+                "forecasts": relations.table(store, "forecasts"),
+                **relations.record_tables(store, stamps, before),
+            }
             write_stamps(connection, stamps)
             for name, table in tables.items():
                 connection.register(f"{name}_arrow", table)
                 connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
-            columns_of_files = _columns_of_files(store, stamps[MANIFESTS])
+            columns_of_files = _columns_of_files(store, stamps[MANIFESTS], before)
             write_columns(connection, columns_of_files)
             for name, columns in {**relations.BY_FILE, **relations.ALSO_BY_FILE}.items():
                 paths = relations.files(store, name, run_ids)
@@ -128,9 +138,11 @@ def _rebuild(store: Store, path: Path, state: str, run_ids: Sequence[str]) -> No
         _remove_leftovers(path)
 
 
-def _columns_of_files(store: Store, manifests: Stamps) -> dict[tuple[str, str], str]:
+def _columns_of_files(
+    store: Store, manifests: Stamps, before: duckdb.DuckDBPyConnection | None
+) -> dict[tuple[str, str], str]:
     """The columns of each file of the runs; only the files are opened that the index does not have."""
-    known = known_columns(store, manifests)
+    known = known_columns(before, manifests)
     return {
         (name, run_id): known.get((name, run_id)) or str(pq.read_schema(store.run_folder(run_id) / f"{name}.parquet"))
         for name in relations.BY_FILE

@@ -5,7 +5,8 @@ it was made of. What is corrupt is not in the index, so every command reads it a
 damaged, or of an older version, knows nothing.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
 import duckdb
@@ -15,7 +16,6 @@ from rbpx.files.entries import stamp
 from rbpx.store import schema
 from rbpx.store.store import MANIFEST, Store
 
-K = TypeVar("K")
 V = TypeVar("V")
 INDEX: Final = "rbpx.duckdb"
 TABLE: Final = "index_records"  # relation, name and stamp of each record that was there when the index was built
@@ -45,17 +45,52 @@ def stamps_of_manifests(store: Store, run_ids: Iterable[str]) -> Stamps:
     return {run_id: str(stamp(f"{runs}/{run_id}/{MANIFEST}")) for run_id in run_ids}
 
 
-def known_rows(store: Store, stamps_by_relation: Mapping[str, Stamps]) -> dict[str, tuple[list[str], pa.Table]]:
+@contextmanager
+def opened_index(store: Store) -> Iterator[duckdb.DuckDBPyConnection | None]:
+    """The index for all that is asked of it, as DuckDB takes 20 ms to open one; None where it cannot be opened.
+
+    A connection of its own: what is damaged must not harm another.
+    """
+    path = store.root / INDEX
+    if not path.is_file():
+        yield None
+        return
+    try:
+        index = duckdb.connect(str(path), read_only=True)
+    except duckdb.Error:  # truncated, or of another version: the files are authoritative
+        yield None
+        return
+    with index:
+        yield index
+
+
+def known_state(index: duckdb.DuckDBPyConnection | None) -> str | None:
+    """The state of the store that the index was built from."""
+
+    def read(index: duckdb.DuckDBPyConnection) -> str | None:
+        rows = index.execute("SELECT state FROM index_state").fetchall()  # all, or nothing else can be asked
+        return str(rows[0][0]) if rows else None
+
+    return _ask(index, read, None)
+
+
+def known_rows(
+    index: duckdb.DuckDBPyConnection | None, stamps_by_relation: Mapping[str, Stamps]
+) -> dict[str, tuple[list[str], pa.Table]]:
     """For each relation the names of the records that the index has as they are now, and their rows.
 
     Those of `runs` are known where `stamps_by_relation` has their manifests too.
     """
     manifests = stamps_by_relation.get(MANIFESTS, {})
     wanted = {relation: stamps for relation, stamps in stamps_by_relation.items() if relation in _NAMES}
-    return _ask(store, lambda index: {name: _known(index, name, stamps, manifests) for name, stamps in wanted.items()})
+
+    def read(index: duckdb.DuckDBPyConnection) -> dict[str, tuple[list[str], pa.Table]]:
+        return {name: _known(index, name, stamps, manifests) for name, stamps in wanted.items()}
+
+    return _ask(index, read, {})
 
 
-def known_columns(store: Store, manifests: Stamps) -> dict[tuple[str, str], str]:
+def known_columns(index: duckdb.DuckDBPyConnection | None, manifests: Stamps) -> dict[tuple[str, str], str]:
     """The columns of the files of runs that the index has as they are now: (relation, run_id) -> columns."""
 
     def read(index: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], str]:
@@ -65,19 +100,17 @@ def known_columns(store: Store, manifests: Stamps) -> dict[tuple[str, str], str]
         ).fetchall()
         return {(name, run_id): columns for name, run_id, columns, seen in rows if manifests.get(run_id) == seen}
 
-    return _ask(store, read)
+    return _ask(index, read, {})
 
 
-def _ask(store: Store, question: Callable[[duckdb.DuckDBPyConnection], dict[K, V]]) -> dict[K, V]:
-    """What the index says; nothing where it is missing, damaged or of another version."""
-    path = store.root / INDEX
-    if not path.is_file():
-        return {}
+def _ask(index: duckdb.DuckDBPyConnection | None, question: Callable[[duckdb.DuckDBPyConnection], V], nothing: V) -> V:
+    """What the index says; nothing where there is none, or it turns out to be damaged or of another version."""
+    if index is None:
+        return nothing
     try:
-        with duckdb.connect(str(path), read_only=True) as index:
-            return question(index)
+        return question(index)
     except (duckdb.Error, pa.ArrowException, UnicodeDecodeError):
-        return {}
+        return nothing
 
 
 def _known(

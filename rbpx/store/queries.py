@@ -17,7 +17,7 @@ from rbpx.files.output import Rows
 from rbpx.store import relations
 from rbpx.store.bounded import Bounded, SqlLimits, close, limit, too_large
 from rbpx.store.integrity import sound_runs
-from rbpx.store.known_rows import stamps_of
+from rbpx.store.known_rows import opened_index, stamps_of
 from rbpx.store.lazy_files import take_problem
 from rbpx.store.run_tokens import offer_tokens, untold
 from rbpx.store.store import Store
@@ -102,7 +102,8 @@ def _fill(connection: duckdb.DuckDBPyConnection, store: Store, with_fits: bool) 
     stamps = relations.stamps_of_runs(store, run_ids)
     if with_fits:
         stamps |= {name: stamps_of(store, name) for name in relations.OF_ONE_ROW}
-    tables = {"forecasts": relations.table(store, "forecasts"), **relations.record_tables(store, stamps)}
+    with opened_index(store) as index:
+        tables = {"forecasts": relations.table(store, "forecasts"), **relations.record_tables(store, stamps, index)}
     for name, table in tables.items():
         connection.register(f"{name}_arrow", table)
         connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")

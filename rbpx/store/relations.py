@@ -7,13 +7,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.dataset
 
 from rbpx.store import schema
 from rbpx.store.forecasts import rows_of
 from rbpx.store.integrity import sound_files, sound_runs, warn_of_losses
-from rbpx.store.known_rows import MANIFESTS, Stamps, known_rows, stamps_of, stamps_of_manifests
+from rbpx.store.known_rows import MANIFESTS, Stamps, known_rows, opened_index, stamps_of, stamps_of_manifests
 from rbpx.store.messages import warn_damage
 from rbpx.store.store import BESIDE, Record, Store
 
@@ -83,7 +84,8 @@ def dataset(store: Store, relation: str, run_ids: Sequence[str] | None = None) -
 def table(store: Store, relation: str, run_ids: Sequence[str] | None = None) -> pa.Table:
     """`runs`, of sound runs that the caller may know, or a relation of `BY_RECORD`, as a table."""
     if relation == "runs":
-        return record_tables(store, stamps_of_runs(store, _sound(store, run_ids)))[relation]
+        with opened_index(store) as index:
+            return record_tables(store, stamps_of_runs(store, _sound(store, run_ids)), index)[relation]
     if relation == "forecasts":
         return _table([row for record in store.records(relation) for row in rows_of(record)], schema.FORECASTS)
     return _table(list(store.records(relation)), BY_RECORD[relation])
@@ -94,14 +96,17 @@ def stamps_of_runs(store: Store, run_ids: Sequence[str]) -> dict[str, Stamps]:
     return {"runs": stamps_of(store, "runs"), MANIFESTS: stamps_of_manifests(store, run_ids)}
 
 
-def record_tables(store: Store, stamps: Mapping[str, Stamps]) -> dict[str, pa.Table]:
+def record_tables(
+    store: Store, stamps: Mapping[str, Stamps], index: duckdb.DuckDBPyConnection | None
+) -> dict[str, pa.Table]:
     """Relations with a row for each record as tables, in name order; what the index has is not read again.
 
     Args:
         store: the store.
         stamps: of all records of each relation that is wanted, taken before; for `runs` those of `stamps_of_runs`.
+        index: as `opened_index` gives it.
     """
-    known, tables = known_rows(store, stamps), {}
+    known, tables = known_rows(index, stamps), {}
     for relation in stamps.keys() - {MANIFESTS}:
         columns = BY_RECORD.get(relation, schema.RUNS)
         names, rows = known.get(relation, ([], columns.empty_table()))

@@ -10,7 +10,7 @@ import pytest
 from rbpx.files.atomic import atomic_remove
 from rbpx.store import integrity, relations, schema
 from rbpx.store.index import refresh_index
-from rbpx.store.known_rows import INDEX, known_rows, stamps_of
+from rbpx.store.known_rows import INDEX, known_rows, opened_index, stamps_of
 from rbpx.store.messages import collected_messages
 from rbpx.store.queries import connect
 from rbpx.store.store import Record, Store, now
@@ -36,15 +36,16 @@ def store(tmp_path: Path) -> Store:
 
 
 def known(store: Store) -> list[str]:
-    names, _ = known_rows(store, {"rank_fits": stamps_of(store, "rank_fits")}).get("rank_fits", ([], None))
+    with opened_index(store) as index:
+        names, _ = known_rows(index, {"rank_fits": stamps_of(store, "rank_fits")}).get("rank_fits", ([], None))
     return [name.removeprefix("run-mid-") for name in names]
 
 
 def rows(store: Store) -> list[tuple[str, float]]:
     """What the relation has; the same as if each file had been read, in the same order and types."""
     stamps = {name: stamps_of(store, name) for name in relations.BY_RECORD}
-    with collected_messages() as said:
-        table = relations.record_tables(store, stamps)["rank_fits"]
+    with collected_messages() as said, opened_index(store) as index:
+        table = relations.record_tables(store, stamps, index)["rank_fits"]
     with collected_messages() as said_by_files:
         assert table.equals(relations.table(store, "rank_fits"))
     assert said == said_by_files
@@ -73,8 +74,8 @@ def test_what_is_corrupt_is_never_known_and_said_each_time(store: Store) -> None
     for _ in range(2):
         refresh_index(store)
         assert "weibull" not in known(store)
-        with collected_messages() as said:
-            relations.record_tables(store, {name: stamps_of(store, name) for name in relations.BY_RECORD})
+        with collected_messages() as said, opened_index(store) as index:
+            relations.record_tables(store, {name: stamps_of(store, name) for name in relations.BY_RECORD}, index)
         assert "run-mid-weibull.json" in said[0]
         assert len(rows(store)) == 3
 
