@@ -107,14 +107,18 @@ def test_one_core_gives_the_same_answer(verb: str, store: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_no_process_is_left(number: signal.Signals, store: Path) -> None:
     words = ("emergence", "resamples=100000", "fresh=true", "--store", str(store))
-    command = subprocess.Popen(
-        [sys.executable, "-m", "rbpx", *words],
-        env=command_environment(None),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background would pass on none
+    try:
+        command = subprocess.Popen(
+            [sys.executable, "-m", "rbpx", *words],
+            env=command_environment(None),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
     main = psutil.Process(command.pid)
     deadline = time.monotonic() + 60
     while not (forks := main.children()) or forks[0].cpu_times().user < 0.5:  # by then it computes

@@ -8,10 +8,15 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
+import altair
 import numpy as np
 import pytest
+from jsonschema import ValidationError
 
+from rbpx.config.request import Request
 from rbpx.display.chart.colours import DASHES, GROUNDS, INKS, MOST_SERIES, SERIES, SHAPES
+from rbpx.display.chart.figure import Figure
+from rbpx.report.contents import gather
 from tests.support.commands import here, start
 from tests.support.reports import FAST, SIZES, read, report, store_of, words_of
 from tests.support.synthetic import Truth
@@ -107,6 +112,18 @@ def test_a_status_that_is_not_good_stands_there_with_its_remedy(text: str) -> No
 
 
 # ------------------------------------------------------------------------------------------------- its figures
+
+
+def test_every_figure_is_one_by_the_schema_of_vega_lite(store: Path) -> None:
+    report = gather([(Request(store=str(store), resamples=20), None)])
+    sections = [section for part in report.parts for section in part.sections] + list(report.gaps)
+    figures = [figure for section in sections for figure in section.figures if isinstance(figure, Figure)]
+    assert len(figures) > 20
+    for figure in figures:
+        altair.LayerChart.from_dict(figure.spec, validate=True)
+    (drawn, *_) = figures
+    with pytest.raises(ValidationError):
+        altair.LayerChart.from_dict(drawn.spec | {"layer": [{"mark": "no mark"}]}, validate=True)
 
 
 def test_every_figure_has_a_name_values_a_question_and_runs(text: str, store: Path) -> None:
