@@ -1,7 +1,7 @@
 """One question to the store: requests in, its results and the rows of its fits out; the same way for every question."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Final
@@ -12,7 +12,7 @@ from rbpx.analyses.missing import no_groups, no_runs, no_tokens
 from rbpx.analyses.registry import Analysis, analyses, analysis, part
 from rbpx.config.request import Request
 from rbpx.display.progress import counted
-from rbpx.errors import RbpxError
+from rbpx.errors import DamageError, RbpxError
 from rbpx.groups.along import select_along
 from rbpx.groups.document_ranks import document_ranks_kept
 from rbpx.groups.enough_sizes import with_enough_sizes
@@ -31,6 +31,12 @@ _LAW: Final = 3  # sizes of a law in S
 Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
 
+Answer = tuple[list[Any], list[Record]]
+"""Results of a question, and the rows of its fits."""
+
+Call = tuple[str, Group | Sequence[Group], Request]
+"""What one question asks of one group, or across all."""
+
 
 def open_filled(name: str) -> Store:
     """The store of that name, with something in it to analyse.
@@ -48,16 +54,13 @@ def open_filled(name: str) -> Store:
     return store
 
 
-def answer(
-    name: str, grids: Sequence[Grid], required: bool = True, indexes: bool = True
-) -> tuple[list[Any], list[Record]]:
-    """Ask one question about all grids as one, and keep what was fitted.
+def answer(name: str, grids: Sequence[Grid], required: bool = True) -> Answer:
+    """Ask one question about all grids as one, keep what was fitted, and bring the index up to date with it.
 
     Args:
         name: the question.
         grids: what to look at.
         required: whether having no law at all is an error.
-        indexes: whether to bring the index up to date with the new fits.
 
     Returns:
         Its results, one or more for each group of runs, and their rows.
@@ -65,6 +68,71 @@ def answer(
     Raises:
         RbpxError: the store is empty, nothing in it matches, or (`required`) no group has the sizes that a law needs.
     """
+    with connected_once():
+        found = answer_all([name], grids, {name} if required else set())[name]
+    if isinstance(found, RbpxError):
+        raise found
+    for store in dict.fromkeys(request.store for request, _ in grids):
+        refresh_index(open_store(store), required=False)
+    return found
+
+
+def answer_all(names: Sequence[str], grids: Sequence[Grid], required: Container[str]) -> dict[str, Answer | RbpxError]:
+    """Ask several questions as `answer` does, but for the index; each has its answer, or the error that it ended with.
+
+    What a process has counted of a group serves all questions about it, so all those about one group come in a row.
+
+    Args:
+        names: the questions.
+        grids: what to look at.
+        required: the questions for which having no law at all is an error.
+
+    Raises:
+        DamageError: a file of the store cannot be read.
+    """
+    asking = {name: _asking(name, grids, name in required) for name in names}
+    found: dict[str, Answer | RbpxError] = {}
+    calls: dict[str, list[Call]] = {}
+
+    def advance(name: str, results: Any) -> None:
+        try:
+            calls[name] = asking[name].send(results)
+        except StopIteration as end:
+            found[name] = end.value
+        except DamageError:
+            raise
+        except RbpxError as problem:
+            found[name] = problem
+
+    with document_ranks_kept():
+        for name in names:
+            advance(name, None)
+        while calls:
+            places = [(name, at) for name, of in calls.items() for at in range(len(of))]
+            places.sort(key=lambda place: _turn(place[0], place[1], len(calls[place[0]])))
+            in_order = [calls[name][at] for name, at in places]
+            with counted(f"{names[0]}: groups of runs", len(in_order)) as count:
+                results = dict(zip(places, in_processes(_analyse, in_order, count), strict=True))
+            asked, calls = calls, {}
+            for name, of in asked.items():
+                advance(name, [results[name, at] for at in range(len(of))])
+    return {name: found[name] for name in names}
+
+
+def _turn(name: str, at: int, n_calls: int) -> tuple[float, bool]:
+    """When a call is made: those about one group in a row, those across groups between what two processes begin with.
+
+    Args:
+        name: the question.
+        at: the place of the call among those of its question.
+        n_calls: of these.
+    """
+    across = analysis(name).across
+    return 0.5 if across else at / n_calls, not across
+
+
+def _asking(name: str, grids: Sequence[Grid], required: bool) -> Generator[list[Call], list[Any], Answer]:
+    """One question: yields what it asks of each group, is sent what was found, and returns its answer."""
     question, module = analysis(name), part(name, "analysis")
     results: list[Any] = []
     rows: list[Record] = []
@@ -72,38 +140,42 @@ def answer(
     for alike in _alike(grids) if question.across else [[grid] for grid in grids]:
         request = alike[0][0]
         store = open_filled(request.store)
-        with document_ranks_kept(), connected_once(), connected(request) as connection:
-            groups: list[Group] = []
-            for each, cell_keys in alike:
-                selected = _selected(connection, question, each, cell_keys)
-                if not selected:
-                    has_runs = _of_trainings(question, each) and select_runs(connection, each, cell_keys)
-                    raise RbpxError(no_tokens(name, each) if has_runs else no_runs(connection, each))
-                names = [(group.names(), group.fixed_size, group.first.training_seed) for group in groups]
-                groups += [
-                    group
-                    for group in selected
-                    if (group.names(), group.fixed_size, group.first.training_seed) not in names
-                ]
+        with connected(request) as connection:
+            groups = _groups(connection, name, alike)
             tokens_known = tokens_known or any(group.is_measured for group in groups)
             groups = [group for group in groups if _suits(question, group)]
             if hasattr(module, "check"):
                 module.check(connection, store, groups, request)
-            if question.across:
-                new_results = module.analyse(connection, groups, request)
-            else:
-                with counted(f"{name}: groups of runs", len(groups)) as advance:
-                    new_results = in_processes(_analyse, [(name, group, request) for group in groups], advance)
+        found = yield [(name, of, request) for of in ([groups] if question.across else groups)]
+        for problem in found:
+            if isinstance(problem, RbpxError):
+                raise problem
+        new_results = found[0] if question.across else found
         rows += [row for result in new_results for row in module.keep(store, result)]
         results += new_results
-        if indexes:
-            refresh_index(store, required=False)
     if not any(len(result.group.runs) >= question.sizes for result in results):
         if required:
             raise RbpxError(no_groups(name, grids[0][0], tokens_known))
         if not question.small:
             logging.getLogger(__name__).warning(no_groups(name, grids[0][0], tokens_known))
     return results, rows
+
+
+def _groups(connection: duckdb.DuckDBPyConnection, name: str, alike: Sequence[Grid]) -> list[Group]:
+    """The groups of runs that grids select, each once."""
+    groups: list[Group] = []
+    for request, cell_keys in alike:
+        selected = _selected(connection, analysis(name), request, cell_keys)
+        if not selected:
+            has_runs = _of_trainings(analysis(name), request) and select_runs(connection, request, cell_keys)
+            raise RbpxError(no_tokens(name, request) if has_runs else no_runs(connection, request))
+        of_before = [_identity(group) for group in groups]
+        groups += [group for group in selected if _identity(group) not in of_before]
+    return groups
+
+
+def _identity(group: Group) -> tuple[Any, ...]:
+    return group.names(), group.fixed_size, group.first.training_seed
 
 
 @contextmanager
@@ -133,10 +205,15 @@ def connected(request: Request) -> AbstractContextManager[duckdb.DuckDBPyConnect
     return shared(open_store(request.store), SqlLimits(request.sql_timeout_s, request.sql_memory_mib))
 
 
-def _analyse(name: str, group: Group, request: Request) -> Any:
-    """What a question says of one group, in any process."""
-    with connected(request) as connection:
-        return part(name, "analysis").analyse(connection, group, request)
+def _analyse(name: str, of: Group | Sequence[Group], request: Request) -> Any:
+    """What a question says of one group, or across all, in any process; or the error that it ends with."""
+    try:
+        with connected(request) as connection:
+            return part(name, "analysis").analyse(connection, of, request)
+    except DamageError:
+        raise
+    except RbpxError as problem:
+        return problem
 
 
 def _selected(

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from rbpx.laws.regression import TOLERANCES
 from rbpx.laws.stacked import Stacked
@@ -114,6 +113,8 @@ def profile_ends(points: Stacked, best: SharedLaw, name: str, step: float, limit
 
 
 def _crossing(over: Callable[[float], float], centre: float, step: float, last: float) -> float | None:
+    from scipy.optimize import brentq  # a fifth of a second, which only several families need
+
     inside, outside = centre, centre + step
     while (last - outside) * step > 0:
         if over(outside) > 0:

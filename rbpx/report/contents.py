@@ -7,9 +7,8 @@ from typing import Any, Final
 
 import duckdb
 
-from rbpx.analyses.answer import Grid, answer, asked_in_processes, connected
+from rbpx.analyses.answer import Answer, Grid, answer_all, asked_in_processes, connected
 from rbpx.analyses.fit.analysis import Laws
-from rbpx.analyses.fit.section import sentences
 from rbpx.analyses.registry import analyses, analysis, has, part
 from rbpx.config.request import Request
 from rbpx.counts import number_of
@@ -17,7 +16,7 @@ from rbpx.display.chart.figure import Undrawn
 from rbpx.display.chart.sheet import Sheet
 from rbpx.display.progress import counted, share_of
 from rbpx.display.section import Section, Sources
-from rbpx.errors import DamageError, RbpxError
+from rbpx.errors import RbpxError
 from rbpx.groups.document_ranks import document_ranks_kept
 from rbpx.groups.points import evidence_kept
 from rbpx.groups.processes import in_processes
@@ -32,10 +31,6 @@ from rbpx.version import __version__
 __all__ = ["Chapter", "Part", "Report", "gather"]
 
 _SECTIONS: Final = 10  # % of the time of a report
-_COSTS: Final = {  # seconds that questions take about 192 runs; another one takes one
-    **{"ranks": 10, "fit": 9, "surface": 8, "closure": 6, "emergence": 5, "pooled": 4, "predict": 4, "view": 4},
-    **{"regimes": 3, "entropy": 2},
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +113,6 @@ class Report:
         return [part for chapter in self.chapters for part in chapter.parts]
 
 
-Answer = tuple[list[Any], list[Record]]
-"""Results of a question, and the rows of its fits."""
-
 Answers = dict[str, Answer]
 
 Own = tuple[Any, list[str]]
@@ -169,35 +161,14 @@ def _questions(across: bool) -> list[str]:
 
 def _find_all(grids: Sequence[Grid]) -> tuple[Answers, dict[str, str]]:
     """Results and kept fits of each question, and why some have none."""
-    names = [*_questions(across=False), *_questions(across=True)]
-    whole = [name for name in names if analysis(name).across]  # each looks at all groups
-    others = [name for name in ("fit", *names) if name not in whole]
-    found: dict[str, Answer | RbpxError] = {}
-    shares = {name: _COSTS.get(name, 1) for name in {*names, "fit"}}
-    with counted("report: questions", sum(shares.values())) as advance:
-        for name in dict.fromkeys(others):
-            with share_of(advance, shares[name]):
-                found[name] = _find(name, grids)
-        with share_of(advance, sum(shares[name] for name in whole)):
-            with counted("report: questions about all groups", len(whole)) as advance_whole:
-                of_whole = in_processes(_find, [(name, grids) for name in whole], advance_whole)
-    found |= zip(whole, of_whole, strict=True)
+    names = list(dict.fromkeys(["fit", *_questions(across=False), *_questions(across=True)]))
+    found = answer_all(names, grids, required=set(names) - {"fit"})
     answers = {name: ([], []) if isinstance(each, RbpxError) else each for name, each in found.items()}
     reasons = {name: str(each) for name, each in found.items() if isinstance(each, RbpxError)}
     without = found["fit"]
     if isinstance(without, RbpxError) and not any(results for results, _ in answers.values()):
         raise without
-    return {name: answers[name] for name in ("fit", *names)}, reasons
-
-
-def _find(name: str, grids: Sequence[Grid]) -> Answer | RbpxError:
-    """What a question finds, or why it finds nothing."""
-    try:
-        return answer(name, grids, required=name != "fit", indexes=False)
-    except DamageError:
-        raise
-    except RbpxError as problem:
-        return problem
+    return answers, reasons
 
 
 def _report(
@@ -267,7 +238,8 @@ def _part(request: Request, name: str, laws: Laws, own: dict[str, Own], reasons:
     with connected(request) as connection:
         sections = [_section(connection, each, of_each, group, reasons) for each, of_each in own.items()]
     of_regimes, _ = own["regimes"]
-    return Part(name, group.title, _about(group), facts(laws, of_regimes), tuple(sentences(laws)), tuple(sections))
+    summary = part("fit", "section").sentences(laws)
+    return Part(name, group.title, _about(group), facts(laws, of_regimes), tuple(summary), tuple(sections))
 
 
 def _of(group: Group, results: list[Any], records: list[Record]) -> Own:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rbpx.analyses.fit.analysis import Laws
-from rbpx.analyses.fit.section import headline
+from rbpx.analyses.fit.headline import headline
 from rbpx.analyses.klaw.analysis import KLaws
 from rbpx.analyses.regimes.analysis import Regimes
 from rbpx.display.chart.sheet import Entry, Sheet, decimal, error, named, span, whole

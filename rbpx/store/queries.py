@@ -15,7 +15,7 @@ from rbpx.config.protocol import HARNESS
 from rbpx.errors import DamageError, RbpxError
 from rbpx.files.output import Rows
 from rbpx.store import relations
-from rbpx.store.bounded import Bounded, SqlLimits, close, limit, too_large
+from rbpx.store.bounded import Bounded, SqlLimits, close, limit, too_large, was_stopped
 from rbpx.store.integrity import sound_runs
 from rbpx.store.known_rows import opened_index, stamps_of
 from rbpx.store.lazy_files import take_problem
@@ -92,8 +92,9 @@ def shared(store: Store, limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnectio
         connections[key] = stack.enter_context(connect(store, with_fits=False, limits=limits))
     try:
         yield connections[key]
-    except BaseException:  # one that was stopped may not be asked again
-        connections.pop(key, None)
+    except BaseException as problem:  # one that was stopped, or found damage, may not be asked again
+        if was_stopped() or isinstance(problem, DamageError) or not isinstance(problem, RbpxError):
+            connections.pop(key, None)
         raise
 
 

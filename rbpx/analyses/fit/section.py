@@ -2,13 +2,14 @@
 
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.figure import figures
+from rbpx.analyses.fit.headline import headline
 from rbpx.display.chart.sheet import Entry, Sheet, decimal, error, magnitude, named, span, state, whole
 from rbpx.display.names import law_title
 from rbpx.display.section import Section, Sources, doubts_of, interval, of_ten
 from rbpx.groups.fits import Law
 from rbpx.status import Status
 
-__all__ = ["headline", "section", "sentences"]
+__all__ = ["section", "sentences"]
 
 _NOTE = (
     "y = C·S^−α (offset: E + C·S^−α). Intervals include document sampling and the scatter of the models. "
@@ -33,14 +34,6 @@ def section(result: Laws, sources: Sources) -> Section:
         (_models(result), _laws(result, len(methods) > 1)),
         doubts,
     )
-
-
-def headline(result: Laws) -> tuple[Law | None, Law | None]:
-    """The law of RBP at the smallest k and that of cross-entropy, each None where it has no numbers."""
-    fitted = [law for law in result.laws if law.fit.alpha is not None and law.method is result.laws[0].method]
-    shares = [law for law in fitted if law.law == "rbp"]
-    entropy = [law for law in fitted if law.law == "cross_entropy"]
-    return shares[0] if shares else None, entropy[0] if entropy else None
 
 
 def sentences(result: Laws) -> list[str]:
