@@ -1,10 +1,10 @@
 """What analysing 1e6 to 1e8 rows of tokens costs, as a user types it, against reading the same columns once.
 
 A row of the table is one command in a process of its own (or, of the floors, one read in this one): seconds by the
-clock, seconds of processor time, the most memory that the process held (VmHWM), and its processor time over that of
-reading the columns. The last column is the growth: the slope of the logarithm of the processor time beyond start-up on
-that of the rows; 1 is linear. Before anything is timed, RBP_k of one group as `fit` gives it is compared with counts of
-plain numpy, and `rank_counts` against the tokens.
+clock, seconds of processor time, the most memory that the process held (VmHWM; a fork of it holds as much), and its
+processor time over that of reading the columns. The last column is the growth: the slope of the logarithm of the
+processor time beyond start-up on that of the rows; 1 is linear. Before anything is timed, RBP_k of one group as `fit`
+gives it is compared with counts of plain numpy, and `rank_counts` against the tokens.
 
     python benchmarks/analysis.py --store FOLDER [--rows 1e6 1e7 1e8] [--everything] [--demo STORE] [--times 3]
 
@@ -174,7 +174,7 @@ def _everything(*place: str) -> list[tuple[str, Cost]]:
     ]
 
 
-ANY = (1.5, 0.8)  # processor seconds that a question may take, first and again
+ANY = (1.5, 0.8)  # seconds that a question may take, first and again
 ASKED: dict[str, tuple[tuple[str, ...], tuple[float, float]]] = {
     "`fit`": (("fit",), ANY),
     "`ranks`": (("ranks",), ANY),

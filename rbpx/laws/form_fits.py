@@ -27,6 +27,7 @@ Floats = NDArray[np.float64]
 _EVIDENCE: Final = 0.9  # what the likelihood counts for
 _FLATNESS: Final = 0.35  # exponent of |J' R^-1 J|
 _STEPS: Final = 4  # of Gauss-Newton: each form has two parameters, and starts at its own weighted line
+_ROUNDING: Final = 8 * float(np.finfo(np.float64).eps)  # of a determinant
 _EXACT: Final = 1e-13  # relative to |ln y|: residuals below it are rounding, so the form is exact
 
 
@@ -102,7 +103,8 @@ def fit_forms(grid: FormGrid, ln_y_BN: Floats) -> FormFits:
     exact_BG = sse_BG <= rounding_B1
     with np.errstate(divide="ignore"):
         ln_likelihood_BG = -(n - 2) / 2 * np.log(sse_BG) - grid.ln_det_G / 2
-    ln_weight_BG = np.log(grid.prior_G) + _EVIDENCE * ln_likelihood_BG - _FLATNESS * np.linalg.slogdet(A_BG22)[1]
+        ln_det_BG = np.where(_tells_both(A_BG22), np.linalg.slogdet(A_BG22)[1], np.inf)  # which then has no weight
+    ln_weight_BG = np.log(grid.prior_G) + _EVIDENCE * ln_likelihood_BG - _FLATNESS * ln_det_BG
     # Forms that pass through all points leave nothing to weigh: the first of them, the simplest, answers.
     simplest_BG = np.where(np.arange(exact_BG.shape[1]) == np.argmax(exact_BG, axis=1)[:, None], 0.0, -np.inf)
     ln_weight_BG = np.where(exact_BG.any(axis=1, keepdims=True), simplest_BG, ln_weight_BG)
@@ -142,7 +144,15 @@ def _solve(grid: FormGrid, share_BGN: Floats, target_BGN: Floats) -> tuple[Float
     J_BG2N = np.stack([share_BGN, -share_BGN * grid.u_GN], axis=2) @ grid.whiten_GNN
     white_BGN = np.einsum("bgn,gnm->bgm", target_BGN, grid.whiten_GNN)
     A_BG22 = J_BG2N @ J_BG2N.swapaxes(2, 3)
-    return np.linalg.solve(A_BG22, J_BG2N @ white_BGN[..., None])[..., 0], A_BG22
+    told_BG11 = _tells_both(A_BG22)[..., None, None]
+    coefficients_BG21 = np.linalg.solve(np.where(told_BG11, A_BG22, np.eye(2)), J_BG2N @ white_BGN[..., None])
+    return np.where(told_BG11, coefficients_BG21, 0.0)[..., 0], A_BG22
+
+
+def _tells_both(A_BG22: Floats) -> NDArray[np.bool_]:
+    """Whether the points tell both parameters of a component; not where its power law is but at one of the sizes."""
+    A_11, A_12, A_22 = A_BG22[..., 0, 0], A_BG22[..., 0, 1], A_BG22[..., 1, 1]
+    return np.asarray(A_11 * A_22 - A_12**2 > _ROUNDING * A_11 * A_22)
 
 
 def _ln_sum(ln_power: Floats, E: Floats) -> Floats:

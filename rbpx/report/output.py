@@ -9,8 +9,7 @@ from rbpx.config.options import Format
 from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError
-from rbpx.files.atomic import atomic_write_text
-from rbpx.files.output import check_output
+from rbpx.files.output import check_output, opened
 from rbpx.store.answers import kept_answer
 from rbpx.store.messages import collected_messages, repeat
 from rbpx.store.remote import open_store
@@ -72,10 +71,8 @@ def write_report(grids: "Sequence[Grid]", narrowed: str) -> Path:
         _LOGGER.info(f"{number_of(n, 'figure')} written to {path}")
         return path
     text, n_runs = _once(grids, narrowed, form)
-    try:
-        atomic_write_text(path, text)
-    except OSError as problem:
-        raise RbpxError(f"output={path} cannot be written: {problem.strerror}; name another file") from None
+    with opened(str(path)) as file:
+        file.write(text)
     _LOGGER.info(f"report of {number_of(n_runs, 'run')} written to {path} ({len(text.encode()) / 1e6:.1f} MB)")
     return path
 

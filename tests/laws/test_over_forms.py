@@ -163,3 +163,12 @@ def test_the_probability_below_agrees_with_the_ends_of_the_interval() -> None:
     quantiles = predict_batch(sizes, y, new)
     for place, tail in enumerate((0.5, 0.025, 0.975)):
         assert below_batch(sizes, y, new, quantiles[:, place]) == pytest.approx([tail] * 5, abs=1e-8)
+
+
+def test_a_form_that_only_one_size_tells_of_has_no_weight() -> None:
+    """Here a steep fall to a floor fits the three sizes, of which only the first is above the floor."""
+    S, y = [3162278.0, 10e6, 31622777.0], [0.05923974146949807, 0.04031901090234391, 0.042149256208497715]
+    (answer,) = average_forms(S, y, [1e9]) or ()
+    assert 0 < answer.lo < answer.y < answer.hi < np.inf
+    assert sum(answer.weights.values()) == pytest.approx(1.0)
+    assert answer.within.keys() <= {Shape.power, Shape.offset}

@@ -1,10 +1,12 @@
 """The report of a store: what it says is what was counted and fitted, and it overwrites nothing of anybody's."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -305,6 +307,18 @@ def test_without_an_output_it_is_report_html_here_and_nothing_else(place: Path, 
     assert (process.returncode, stdout) == (0, "")
     assert "report of 0 runs written to report.html" in stderr
     assert [path.name for path in (tmp_path / "cwd").iterdir()] == ["report.html"]
+
+
+def test_a_pipe_is_written_to_and_stays_one(place: Path, tmp_path: Path) -> None:
+    """Also a device: a report to /dev/null once took its place, where its user may do that."""
+    pipe, empty = tmp_path / "pipe.html", tmp_path / "empty"
+    os.mkfifo(pipe)
+    empty.mkdir()
+    with ThreadPoolExecutor(1) as thread:
+        reading = thread.submit(pipe.read_text)
+        here("report", "--store", empty, "--output", pipe, cwd=place, check=0)
+        assert reading.result(timeout=60).startswith("<!doctype html>")
+    assert pipe.is_fifo()
 
 
 def refused(place: Path, *words: Any) -> str:
