@@ -317,7 +317,7 @@ def test_a_pipe_is_written_to_and_stays_one(place: Path, tmp_path: Path) -> None
     with ThreadPoolExecutor(1) as thread:
         reading = thread.submit(pipe.read_text)
         here("report", "--store", empty, "--output", pipe, cwd=place, check=0)
-        assert reading.result(timeout=60).startswith("<!doctype html>")
+        assert "<!doctype html>" in reading.result(timeout=60)
     assert pipe.is_fifo()
 
 
