@@ -1,7 +1,7 @@
 """What analysing 1e6 to 1e8 rows of tokens costs, as a user types it, against reading the same columns once.
 
 A row of the table is one command in a process of its own (or, of the floors, one read in this one): seconds by the
-clock, seconds of processor time, the most memory that the process held (VmHWM; a fork of it holds as much), and its
+clock, seconds of processor time, the most memory that the process held (VmHWM; without its forks), and its
 processor time over that of reading the columns. The last column is the growth: the slope of the logarithm of the
 processor time beyond start-up on that of the rows; 1 is linear. Before anything is timed, RBP_k of one group as `fit`
 gives it is compared with counts of plain numpy, and `rank_counts` against the tokens.
