@@ -117,7 +117,7 @@ def power_law(
     method: Method = Method.ols,
     backtests: bool = True,
 ) -> Searching[PowerLawFit]:
-    """As `fit_power_law`, for `rbpx.laws.batch.together`: many laws side by side take less time."""
+    """As `fit_power_law`, for `rbpx.laws.side_by_side.together`: many laws side by side take less time."""
     S_N, y_N = _checked(S, y)
     return _fit(S_N, y_N, _usable(y_resampled, len(S_N)), Method(method), sign=1, backtests=backtests)
 
@@ -164,7 +164,7 @@ def signed_power_law(
     method: Method = Method.ols,
     backtests: bool = True,
 ) -> Searching[PowerLawFit]:
-    """As `fit_signed_power_law`, for `rbpx.laws.batch.together`."""
+    """As `fit_signed_power_law`, for `rbpx.laws.side_by_side.together`."""
     S_N, term_N = _checked(S, term)
     signs = np.sign(term_N)
     if len(S_N) >= 3 and np.all(np.isfinite(term_N)) and (np.any(signs != signs[0]) or signs[0] == 0):
