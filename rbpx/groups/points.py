@@ -1,6 +1,5 @@
 """The points that laws in size are fitted to: one quantity at every size of a group, with its resamples."""
 
-import os
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from rbpx.config.request import Request
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence, Part, weigh
+from rbpx.groups.processes import n_cores
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.names import IMPORTED, LAWS
@@ -92,7 +92,7 @@ def side_by_side() -> ThreadPoolExecutor:
 
     More of them than cores would only evict each other's blocks from the caches.
     """
-    return ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1))
+    return ThreadPoolExecutor(min(_MOST_THREADS, n_cores()))
 
 
 def size_points(

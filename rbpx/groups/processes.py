@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
 
-__all__ = ["in_processes", "several_processes"]
+__all__ = ["in_processes", "n_cores", "several_processes"]
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ def several_processes(prepare: Callable[[ExitStack], object]) -> Iterator[None]:
         prepare: what a fork does first, with a stack for what it opens; where that fails it ends, and this process
             meets the same error by itself.
     """
-    n_forks = min(_MOST, _n_cores()) - 1
+    n_forks = min(_MOST, n_cores()) - 1
     if _PROCESSES.get() is not None or n_forks < 1 or not _may_fork():
         yield
         return
@@ -99,6 +99,11 @@ def several_processes(prepare: Callable[[ExitStack], object]) -> Iterator[None]:
         for pipe in waiting:
             for end in pipe:
                 os.close(end)
+
+
+def n_cores() -> int:
+    """The cores that this process may use: all, unless `taskset` or a batch system confines it to some."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_processes(
@@ -222,11 +227,6 @@ class _Collector(logging.Handler):
 # ------------------------------------------------------------------------------------------------------------ forks
 
 
-def _n_cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-
-
 def _may_fork() -> bool:
     """Whether a fork has all that it needs: of other threads it would have the locks, and not what holds them."""
     from multiprocessing import current_process
@@ -267,7 +267,7 @@ def _serve(
     with ExitStack() as stack, suppress(EOFError, BrokenPipeError):
         try:
             prepare(stack)
-        except Exception:
+        except Exception:  # whatever it is, the process that forked this one meets it too, and says so
             return
         while True:
             function, calls = connection.recv()

@@ -135,7 +135,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     n_failed = sum(1 for _ in store.records("failures"))
     if not any(store.records("cells")) and not store.import_files():
         return _report(request.store, narrowed, n_failed, [], [], (), {})
-    names = [*_questions(across=False), *_questions(across=True)]
+    names = list(dict.fromkeys(["fit", *_questions(across=False), *_questions(across=True)]))
     with (
         evidence_kept(),
         document_ranks_kept(),
@@ -144,7 +144,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
         counted("report: %", 100) as advance,
     ):
         with share_of(advance, 100 - _SECTIONS):
-            answers, reasons = _find_all(grids)
+            answers, reasons = _find_all(names, grids)
         with share_of(advance, _SECTIONS):
             parts = _parts(request, answers, reasons)
             of_gaps = _sections_across(request, answers, reasons)
@@ -159,9 +159,8 @@ def _questions(across: bool) -> list[str]:
     ]
 
 
-def _find_all(grids: Sequence[Grid]) -> tuple[Answers, dict[str, str]]:
+def _find_all(names: Sequence[str], grids: Sequence[Grid]) -> tuple[Answers, dict[str, str]]:
     """Results and kept fits of each question, and why some have none."""
-    names = list(dict.fromkeys(["fit", *_questions(across=False), *_questions(across=True)]))
     found = answer_all(names, grids, required=set(names) - {"fit"})
     answers = {name: ([], []) if isinstance(each, RbpxError) else each for name, each in found.items()}
     reasons = {name: str(each) for name, each in found.items() if isinstance(each, RbpxError)}

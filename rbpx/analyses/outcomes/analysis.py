@@ -2,8 +2,7 @@
 
 Each document of a run is cut into sequences of N scored tokens, a sequence passes if all are hits, and the tokens are
 discarded, as in the results of a benchmark. The store still has the tokens, so the bias of the recovered law is
-measured. Shapes: K values of k, M sizes, L lengths, D documents or groups, B resamples of
-them.
+measured. Shapes: K values of k, M sizes, L lengths, D documents or groups, B resamples of them.
 """
 
 from collections.abc import Sequence
