@@ -30,6 +30,7 @@ T = TypeVar("T")
 
 _MOST: Final = 8  # processes; each holds libraries of 100 MiB
 _CALL_BYTES: Final = 4  # of the number of a call in a pipe
+_AT_ONCE: Final = 4096  # calls: their numbers fit into any pipe, which would block otherwise
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,14 +127,15 @@ def in_processes(
             results.append(function(*arguments))
             advance(1)
         return results
-    outcomes = _shared_out(processes, function, calls, advance)
-    for at in range(len(calls)):
-        for record in outcomes[at].records:
+    outcomes: list[_Outcome] = []
+    for begin in range(0, len(calls), _AT_ONCE):
+        outcomes += _shared_out(processes, function, calls[begin : begin + _AT_ONCE], advance)
+    for outcome in outcomes:
+        for record in outcome.records:
             logging.getLogger(record.name).handle(record)
-        problem = outcomes[at].problem
-        if problem is not None:
-            raise problem
-    return [outcomes[at].value for at in range(len(calls))]
+        if outcome.problem is not None:
+            raise outcome.problem
+    return [outcome.value for outcome in outcomes]
 
 
 def _shared_out(
@@ -141,7 +143,7 @@ def _shared_out(
     function: Callable[..., Any],
     calls: Sequence[tuple[Any, ...]],
     advance: Callable[[float], object],
-) -> dict[int, _Outcome]:
+) -> list[_Outcome]:
     """The outcome of each call; those of a fork that was killed are computed here."""
     from multiprocessing.connection import wait
 
@@ -172,10 +174,7 @@ def _shared_out(
         receive(0)
     while computing:
         receive(None)
-    for at in range(len(calls)):
-        if at not in outcomes:
-            outcomes[at] = _outcome(function, calls[at])
-    return outcomes
+    return [outcomes[at] if at in outcomes else _outcome(function, calls[at]) for at in range(len(calls))]
 
 
 @contextmanager

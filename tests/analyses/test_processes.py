@@ -62,6 +62,10 @@ def test_results_larger_than_a_pipe(found: dict[str, Any]) -> None:
     assert found["large"] == [5_000_000] * 12
 
 
+def test_more_calls_than_a_pipe_has_room_for(found: dict[str, Any]) -> None:
+    assert found["many"]
+
+
 def test_calls_of_a_process_that_was_killed_are_made_again(found: dict[str, Any]) -> None:
     assert processes(found["dying"]) == processes(found["after"]) == {found["main"]}
 

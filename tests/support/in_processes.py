@@ -37,6 +37,10 @@ def _large(at: int) -> bytes:
     return bytes([at]) * 5_000_000
 
 
+def _twice(at: int) -> int:
+    return 2 * at
+
+
 def _die_in_a_fork(at: int) -> Place:
     if os.getpid() != MAIN:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -68,6 +72,8 @@ def main() -> None:
         except ValueError as problem:
             found["problem"], found["notes"] = str(problem), getattr(problem, "__notes__", [])
         found["large"] = [len(each) for each in in_processes(_large, calls[:12])]
+        many = in_processes(_twice, [(at,) for at in range(70_000)])
+        found["many"] = many == list(range(0, 140_000, 2))
         found["dying"] = in_processes(_die_in_a_fork, calls)
         found["after"] = in_processes(_place, calls)
     found["advanced"] = sum(advanced)
