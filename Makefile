@@ -5,6 +5,7 @@ SEED ?= 0
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+TOOLS := $(VENV)/.tools
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --no-compile -c constraints.txt
 
@@ -12,18 +13,23 @@ INSTALL := $(PIP) install --no-compile -c constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo studies docs census gallery tutorial test long check types imports soak mutate clean
+.PHONY: help install demo studies docs census gallery tutorial test long check format types imports soak mutate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-install: $(STAMP) ## rbpx and its tools in .venv, at the tested versions (PYTHON=python3.12 to choose the Python)
+install: $(TOOLS) ## rbpx and its developers' tools in .venv, at the tested versions (PYTHON=python3.12 chooses the Python)
 
-# The stamp is written last: with it in place no other target needs pip or a network. Modules are compiled when they are
-# first imported: most of the 19,000 never are, and compiling all of them takes 40 s.
+# A stamp is written last: with it in place no target needs pip or a network for what it stands for: rbpx alone, and what
+# tests and checks need besides. Modules are compiled when they are first imported: most of the 19,000 never are, and
+# compiling all of them takes 40 s.
 $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) torch==2.13.0
+	$(INSTALL) -e .
+	@touch $@
+
+$(TOOLS): $(STAMP)
 	$(INSTALL) -e '.[dev]'
 	@touch $@
 
@@ -39,42 +45,44 @@ studies: $(STAMP) ## run every study on the ladder and write its findings into i
 	@for study in $$(grep -l '  result:' experiments/*.yaml); do \
 	  $(BIN)/python -m rbpx record experiment=$$(basename $$study .yaml) > /dev/null || exit 1; done
 
-docs: $(STAMP) ## the documentation, in docs/_build/html; a warning is an error
+docs: $(TOOLS) ## the documentation, in docs/_build/html; a warning is an error
 	$(BIN)/sphinx-build -E -W --keep-going -n -q -b html docs docs/_build/html
 
-tutorial: $(STAMP) ## run what README, tutorials and notebook show again, on a copy of the store of make demo
+tutorial: $(TOOLS) ## run what README, tutorials and notebook show again, on a copy of the store of make demo
 	$(BIN)/python docs/retell.py
 
-gallery: $(STAMP) ## draw every picture of README and documentation again, from a copy of that store and the studies
+gallery: $(TOOLS) ## draw every picture of README and documentation again, from a copy of that store and the studies
 	$(BIN)/python docs/pictures.py
 
-census: $(STAMP) ## which architectures of transformers are measured: docs/reference/architectures.csv, in twenty minutes
+census: $(TOOLS) ## which architectures of transformers are measured: docs/reference/architectures.csv, in twenty minutes
 	rm -f docs/reference/architectures.csv
 	$(BIN)/python -m tests.support.census
 
-test: $(STAMP) ## all tests but those of `make long`, on two cores
+test: $(TOOLS) ## all tests but those of `make long`, on two cores
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=15
 
-long: $(STAMP) ## what takes an hour: draws by the hundred, to count how often an interval holds the truth, then `make soak`
+long: $(TOOLS) ## what takes an hour: draws by the hundred, to count how often an interval holds the truth, then `make soak`
 	$(BIN)/python -m pytest -m long
-	$(MAKE) --no-print-directory soak
+	$(MAKE) soak
 
 # The types take one core for half a minute; the documentation, then the tests, go on beside them.
-check: $(STAMP) ## format, lint, types, import directions, documentation, tests
+check: $(TOOLS) ## format, lint, types, import directions, documentation, tests
+	$(MAKE) --jobs=2 format types imports docs test
+
+format: $(TOOLS) ## whether the code is formatted, and what ruff says of it
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
-	$(MAKE) --no-print-directory --jobs=2 types imports docs test
 
-types: $(STAMP) ## what mypy says of the types
+types: $(TOOLS) ## what mypy says of the types
 	$(BIN)/mypy
 
-imports: $(STAMP) ## whether imports go the one way that pyproject.toml says
+imports: $(TOOLS) ## whether imports go the one way that pyproject.toml says
 	$(BIN)/lint-imports
 
-soak: $(STAMP) ## half an hour of kills, flipped bits, crowds, full disks, copies and deletions on real stores
+soak: $(TOOLS) ## half an hour of kills, flipped bits, crowds, full disks, copies and deletions on real stores
 	$(BIN)/python -m tests.support.soak --rounds 60
 
-mutate: $(STAMP) ## whether a test notices each of eighty small mistakes in the store's and the kernels' code (SEED=0)
+mutate: $(TOOLS) ## whether a test notices each of eighty small mistakes in the store's and the kernels' code (SEED=0)
 	$(BIN)/python -m tests.support.mutate --sample 80 --seed $(SEED)
 
 clean: ## remove caches and build outputs; .venv and the store stay

@@ -1,0 +1,56 @@
+"""Continuous integration does what the README tells a new user to type; each of its commands installs what it needs."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.demo import demo_command
+from tests.support.places import PROJECT
+
+INHERITED = {
+    "MAKEFLAGS": "w",
+    "MAKELEVEL": "1",
+    "PYTHONPATH": "elsewhere",
+    "RBPX_STORE": "elsewhere",
+    "HF_HOME": "here",
+}
+
+
+def test_ci_types_the_commands_of_the_readme_first_and_in_a_clean_environment(tmp_path: Path) -> None:
+    make = tmp_path / "make"
+    make.write_text(f'#!/bin/sh\necho "make $*" >> {tmp_path}/typed\nenv >> {tmp_path}/environment\n')
+    make.chmod(0o755)
+    environment = {**os.environ, **INHERITED, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run([PROJECT / ".ci" / "run"], env=environment, check=True, capture_output=True)
+    typed = (tmp_path / "typed").read_text().splitlines()
+    assert typed == ["make demo", "make test", "make --jobs=2 format types imports docs"]
+    names = {line.partition("=")[0] for line in (tmp_path / "environment").read_text().splitlines()}
+    assert not names & set(INHERITED)
+
+
+def test_a_command_that_fails_ends_ci(tmp_path: Path) -> None:
+    make = tmp_path / "make"
+    make.write_text(f'#!/bin/sh\necho "make $*" >> {tmp_path}/typed\nexit 3\n')
+    make.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    assert subprocess.run([PROJECT / ".ci" / "run"], env=environment, capture_output=True).returncode == 3
+    assert (tmp_path / "typed").read_text() == "make demo\n"
+
+
+def test_the_demo_is_found_whatever_another_make_says_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MAKEFLAGS", "MAKELEVEL"):
+        monkeypatch.setenv(name, INHERITED[name])
+    assert demo_command() == "python -m rbpx -m model=ladder dataset=pydoc,stdlib"
+
+
+@pytest.mark.parametrize(
+    ("target", "with_tools"), [("demo", False), ("studies", False), ("test", True), ("docs", True)]
+)
+def test_a_target_installs_what_it_needs_and_no_more(target: str, with_tools: bool, tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    words = ["make", "--dry-run", target, f"VENV={tmp_path / 'venv'}"]
+    recipe = subprocess.run(words, cwd=PROJECT, env=environment, capture_output=True, text=True, check=True).stdout
+    assert ("-e '.[dev]'" in recipe) is with_tools
+    assert "-e .\n" in recipe
