@@ -1,6 +1,8 @@
 """How long 1,000 resamples of 7 sizes at 30 k take, against reading the same tokens once.
 
-The store is drawn from a known law (tests/support/synthetic.py): 1,000 documents, 500,000 tokens a size.
+The store is drawn from a known law (tests/support/synthetic.py): 1,000 documents, 500 tokens each, a size.
+
+    python benchmarks/bootstrap.py [TOKENS a document, default 500]
 """
 
 import sys
@@ -33,11 +35,11 @@ def timed(what: Callable[[], Any]) -> float:
     return best
 
 
-def main() -> None:
+def main(n_tokens: int) -> None:
     """Print the table."""
     with tempfile.TemporaryDirectory() as place:
         sizes = tuple(10**power for power in range(3, 10))
-        store = write_store(Path(place) / "store", Truth(S=sizes), seed=0, n_documents=1000, n_tokens=500)
+        store = write_store(Path(place) / "store", Truth(S=sizes), seed=0, n_documents=1000, n_tokens=n_tokens)
         with connect(store) as connection:
             request = Request(k=K, laws=["rbp"], resamples=1000)
             (group,) = select(connection, request)
@@ -53,10 +55,10 @@ def main() -> None:
                 (f"the laws at {len(K)} k, with intervals", timed(lambda: regimes.analyse(connection, group, request))),
                 ("the same, and the choice of form", timed(lambda: size_laws.analyse(connection, group, request))),
             ]
-    print(f"| 7 sizes x 500,000 tokens, {len(K)} k | s | ratio |\n|---|---|---|")
+    print(f"| 7 sizes x {1000 * n_tokens:,} tokens, {len(K)} k | s | ratio |\n|---|---|---|")
     for name, seconds in rows:
         print(f"| {name} | {seconds:.2f} | {seconds / read_s:.0f} |")
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 500)

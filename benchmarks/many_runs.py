@@ -77,7 +77,7 @@ def main() -> None:
     given = line.parse_args()
     n_of_family = len(SIZES) * len(DATASETS)
     folders = []
-    for n_families in (1, given.families):
+    for n_families in dict.fromkeys((1, given.families)):
         families = [f"family-{number}" for number in range(n_families)]
         store = large_store(given.store, n_families * n_of_family * given.rows_of_a_run, families)
         (store.root / "rbpx.duckdb").unlink(missing_ok=True)

@@ -2,6 +2,8 @@
 
 The store holds the bundled ladder, 7 sizes, on the standard library (`python -m rbpx measure`, done once before).
 Beside the time that passes stands that of the processor: on a machine that others use, only it can be compared.
+
+    python benchmarks/startup.py [DOCUMENTS of the library, default all] [TIMES of which the best counts, default 3]
 """
 
 import os
@@ -13,7 +15,6 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TIMES = 3
 FLOORS = (["-c", "pass"], ["-c", "import torch"])
 VERBS = (
     ["--help"],
@@ -23,15 +24,14 @@ VERBS = (
     ["status"],
     ["fit", "k=1", "laws=rbp"],
     ["fit"],
-    ["run"],
 )
 
 
-def timed(words: list[str], folder: str) -> tuple[float, float]:
+def timed(words: list[str], folder: str, times: int) -> tuple[float, float]:
     """Wall and processor seconds of a command, each the best of some."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "RBPX_STORE": f"{folder}/store", "HF_HUB_OFFLINE": "1"}
     wall_s, cpu_s = [], []
-    for _ in range(TIMES):
+    for _ in range(times):
         start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, *words], cwd=folder, env=environment, check=True, capture_output=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -40,18 +40,24 @@ def timed(words: list[str], folder: str) -> tuple[float, float]:
     return min(wall_s), min(cpu_s)
 
 
-def main() -> None:
+def main(documents: str, times: int) -> None:
     """Print the table."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "RBPX_STORE": f"{folder}/store"}
-        measure = [sys.executable, "-m", "rbpx", "measure", "model=ladder", "dataset=stdlib"]
-        subprocess.run(measure, cwd=folder, env=environment, check=True, capture_output=True)
+        ladder = ["model=ladder", "dataset=stdlib", f"limit={documents}"]
+        subprocess.run(
+            [sys.executable, "-m", "rbpx", "measure", *ladder],
+            cwd=folder,
+            env=environment,
+            check=True,
+            capture_output=True,
+        )
         print("| command | s | processor s |\n|---|---|---|")
-        for words in [*FLOORS, *(["-m", "rbpx", *words] for words in VERBS)]:
-            wall_s, cpu_s = timed(words, folder)
+        for words in [*FLOORS, *(["-m", "rbpx", *words] for words in (*VERBS, ladder))]:
+            wall_s, cpu_s = timed(words, folder, times)
             line = " ".join(f'"{word}"' if " " in word else word for word in words)
             print(f"| `python {line}` | {wall_s:.2f} | {cpu_s:.2f} |", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1] if len(sys.argv) > 1 else "null", int(sys.argv[2]) if len(sys.argv) > 2 else 3)

@@ -1,4 +1,4 @@
-"""How measuring on several threads stands a neighbour, by how long OpenMP's threads spin while they wait for each other.
+"""How measuring on several threads bears a neighbour, by how long OpenMP's threads spin while they wait.
 
 Cells of the bundled ladder, and a model of the shape of pythia-14m with random weights, are measured by real commands,
 each on an otherwise idle machine, beside a process that always computes, beside one that computes half of the time and
@@ -32,12 +32,18 @@ SETTINGS = {
     "OMP_WAIT_POLICY=passive": {"OMP_WAIT_POLICY": "passive"},
     "OMP_NUM_THREADS=1": {"OMP_NUM_THREADS": "1"},
 }
+WAKING = """
+import time
+while True:
+    until = time.perf_counter() + 0.005
+    while time.perf_counter() < until:
+        pass
+    time.sleep(0.005)
+"""
 NEIGHBOURS = {
     "quiet": [],
     "a neighbour that computes": ["while True: pass"],
-    "one that wakes and sleeps": [
-        "import time\nwhile True:\n t = time.perf_counter()\n while time.perf_counter() < t + .005: pass\n time.sleep(.005)"
-    ],
+    "one that wakes and sleeps": [WAKING],
     "two jobs": [],
 }
 SIZES = "25k,200k,3.2m"

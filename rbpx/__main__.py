@@ -6,6 +6,7 @@ import sys
 
 from rbpx.cli.argv import parse
 from rbpx.cli.lean_imports import import_lean
+from rbpx.cores import share_cores
 from rbpx.display.visible import visible_line
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.version import __version__
@@ -13,6 +14,7 @@ from rbpx.version import __version__
 # Runs are counted and resampled side by side, each in a thread; numpy's OpenBLAS would divide each of their products
 # again, and its threads wait for each other longer than they save. It is read when numpy is imported, by a verb.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+share_cores()
 
 
 def main(argv: list[str]) -> int:

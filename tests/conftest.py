@@ -19,6 +19,10 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 if "PYTEST_XDIST_WORKER" in os.environ:  # threads of workers that share cores would wait for each other
     os.environ["OMP_NUM_THREADS"] = "1"
 
+from rbpx.cores import share_cores  # noqa: E402
+
+share_cores()
+
 from tests.support.browser import CHROMIUM  # noqa: E402
 from tests.support.checkpoints import TINY_TEXT, build_checkpoint  # noqa: E402, after the environment is set
 from tests.support.commands import Answer, rbpx  # noqa: E402

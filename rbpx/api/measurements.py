@@ -12,6 +12,7 @@ from rbpx.analyses.registry import analyses, analysis, has, part
 from rbpx.api.answer import Answer, Result
 from rbpx.api.keywords import Keys, requests, written
 from rbpx.config.request import Request
+from rbpx.cores import share_cores
 from rbpx.errors import MeasureError
 from rbpx.files.output import plain
 from rbpx.store.bounded import SqlLimits
@@ -63,6 +64,9 @@ def open_measurements(
 ) -> Measurements:
     """Open a store; `rbpx.open` is this function.
 
+    It also sets, where the environment does not, how threads wait for each other (`rbpx.cores`), which torch reads when
+    it is loaded.
+
     Args:
         store: its folder, or s3://BUCKET/PATH, of which the records are copied, and tables when they are read.
         config_dir: folder with model/NAME.yaml and dataset/NAME.yaml of your own, as --config-dir on the command line.
@@ -72,6 +76,7 @@ def open_measurements(
         RbpxError: it holds nothing, and `create` is not set.
         MeasureError: object storage does not answer.
     """
+    share_cores()
     if not create:
         open_filled(str(store))
     return Measurements(str(store), None if config_dir is None else Path(config_dir))

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.config.request import Request
+from rbpx.cores import n_cores
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence, Part, weigh
-from rbpx.groups.processes import n_cores
 from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.names import IMPORTED, LAWS

@@ -18,13 +18,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from rbpx.cores import n_cores
 from rbpx.store.messages import LOGGER
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
 
-__all__ = ["in_processes", "n_cores", "several_processes"]
+__all__ = ["in_processes", "several_processes"]
 
 T = TypeVar("T")
 
@@ -100,11 +101,6 @@ def several_processes(prepare: Callable[[ExitStack], object]) -> Iterator[None]:
         for pipe in waiting:
             for end in pipe:
                 os.close(end)
-
-
-def n_cores() -> int:
-    """The cores that this process may use: all, unless `taskset` or a batch system confines it to some."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_processes(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from benchmarks.coverage import Truth
+from benchmarks.prediction_coverage import Truth
 from rbpx.laws.level_over_forms import SEARCHED, reach_over_forms
 from rbpx.laws.over_forms import predict_batch
 

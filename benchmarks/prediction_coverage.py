@@ -3,7 +3,9 @@
 Each cell is a truth (exponent, irreducible part, scatter of the models) and a number of sizes; of each, ladders are
 drawn, and one more model at ten times the largest size, on the same documents. Beside the coverage stands the median
 half width in ln y, and its ratio to that of a plain mixture: half of the prior on a power law, half on a grid of E,
-independent scatter, nothing else. `python benchmarks/coverage.py [DRAWS]`; public points where `../shared` is there.
+independent scatter, nothing else. Public points follow where `../shared` is there.
+
+    python benchmarks/prediction_coverage.py [DRAWS, default 1000]
 """
 
 import csv
