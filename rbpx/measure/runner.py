@@ -86,7 +86,7 @@ def measure_grids(
         together = dict(on_device)
         try:
             _measure_on(device, tensor, list(together.values()), number, n_jobs, quiet)
-        except RbpxError as problem:  # no such device, no process group, no place to write: none of these is measured
+        except RbpxError as problem:  # no such device, no torchao, no place to write: none is measured
             stopped |= dict.fromkeys(together, problem)
             continue
         if is_main_process():
@@ -198,7 +198,10 @@ def _measure_on(
         return
     from rbpx.display.progress import GridProgress
     from rbpx.measure.prefetch import WindowPrefetcher
+    from rbpx.models.quantise import check_installed
 
+    for kind in dict.fromkeys(cell.quantise for _, cell in missing if cell.quantise is not None):
+        check_installed(Quantise(kind))
     processes = processes or _init_process_group(device, tensor)
     for store in {grid.store.root: grid.store for grid, _ in missing}.values():
         store.prepare()
