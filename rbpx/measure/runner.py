@@ -94,6 +94,7 @@ def measure_grids(
                 refresh_index(store, required=False)
             for grid in together.values():
                 _log_unscored(grid)
+                _warn_of_inner_padding(grid)
     return [
         _not_measured(request, stopped[i]) if i in stopped else _measured(request, grids.get(i))
         for i, request in enumerate(requests)
@@ -135,6 +136,20 @@ def _log_unscored(grid: _Grid) -> None:
         f"({100 * share:.2g} % of {number_of(len(grid.sample.documents), 'document')}): protocol=rolling scores all of "
         f"them{chunk}"
     )
+
+
+def _warn_of_inner_padding(grid: _Grid) -> None:
+    """Say where ranks of protocol=official are not those of the authors, once for the models of a grid."""
+    for record in grid.new:
+        inner = grid.store.manifest(record["run_id"]).get("inner_padding")
+        if inner is not None:
+            logging.getLogger(__name__).warning(
+                f"{record['family']} on {record['dataset']}: {inner['documents']:,} of "
+                f"{number_of(len(grid.sample.documents), 'document')} contain {inner['text']}, with which "
+                "protocol=official pads windows; the authors' code masks it there too, so their ranks of the "
+                f"{number_of(inner['tokens'], 'token')} behind it may differ"
+            )
+            return
 
 
 def _not_measured(request: Request, problem: RbpxError) -> Measured:
