@@ -73,7 +73,7 @@ best=0            or 5: keeps the five best tokens of each place, for view; read
 device=split      a model larger than one GPU, over all GPUs, memory and disk; memory='{{0: 20GiB, cpu: 60GiB}}' limits
                   each of them, and what it does not name holds nothing""",
     "parallel": """\
-parallel=tensor   one model split over all processes of accelerate launch; parallel.tensor=4: over groups of four""",
+parallel=tensor   one model split over all processes of torchrun; parallel.tensor=4: over groups of four""",
     "shard": """\
 shard=3/16        the third of 16 parts of the grid: measure, plan, status; plan ... --format jobs prints the lines""",
     "calibrate": """\
@@ -164,7 +164,7 @@ _SHOWS: Final = ("store", "format", "spreadsheet", "output")
 _MANY_ALIKE: Final = 3  # datasets or studies whose names begin alike
 
 _MANY = "-m, --multirun    sweep: -m model=a,b dataset=x,y runs every combination and ends with one table"
-_PROCESSES = "Several processes: accelerate launch -m rbpx ... or torchrun --nproc-per-node 2 -m rbpx ..."
+_PROCESSES = "Several processes: torchrun --nproc-per-node 2 -m rbpx ..., or on GPUs accelerate launch -m rbpx ..."
 _FLAGS = """\
 --cfg job         print the configuration instead of running
 --config-dir DIR  your own model/NAME.yaml and dataset/NAME.yaml; --trust-config lets them name code to run

@@ -32,7 +32,8 @@ class Answers:
         nats_I: of the target, or of the right choice.
         bytes_I: that its tokens stand for.
         words_I: of a text; NaN for items.
-        tied_I: whether greedy decoding hangs on a tie.
+        tied_I: whether a tie decides: the right choice is as likely as another, and none is likelier; without choices,
+            greedy decoding hangs on one.
         ranks: of its tokens, in order.
         category_I: what it is about, or None.
         domain_I: what that belongs to, or None.
@@ -75,7 +76,7 @@ def answers_of(scored: pa.Table) -> Answers:
     n_items = len(true)
     has_choices = len(true) > 0 and columns["correct"][true[0]] is not None
     right = {name: np.full(n_items, np.nan) for name in ("plain", "characters", "bytes")}
-    chance_I = np.full(n_items, np.nan)
+    chance_I, tied_I = np.full(n_items, np.nan), columns["is_tied"][true].astype(bool)
     probability_I = np.exp(columns["loglikelihood"][true])
     is_item = scored["n_characters"].null_count == 0
     if has_choices:
@@ -88,6 +89,8 @@ def answers_of(scored: pa.Table) -> Answers:
         chance_I = 1 / np.bincount(at_N, minlength=n_items)
         best_I = np.full(n_items, -np.inf)
         np.maximum.at(best_I, at_N, loglikelihood)
+        n_best_I = np.bincount(at_N[loglikelihood == best_I[at_N]], minlength=n_items)
+        tied_I = (loglikelihood[true] == best_I) & (n_best_I > 1)
         of_all_I = np.bincount(at_N, weights=np.exp(loglikelihood - best_I[at_N]), minlength=n_items)
         probability_I = np.exp(loglikelihood[true] - best_I) / of_all_I
     elif is_item:
@@ -101,7 +104,7 @@ def answers_of(scored: pa.Table) -> Answers:
         nats_I=-columns["loglikelihood"][true],
         bytes_I=columns["n_bytes_scored"][true].astype(np.float64),
         words_I=columns["n_words"][true].astype(np.float64),
-        tied_I=columns["is_tied"][true].astype(bool),
+        tied_I=tied_I,
         ranks=[np.asarray(columns["ranks"][at]) for at in true],
         category_I=np.array([columns["category"][at] for at in true], object),
         domain_I=np.array([columns["domain"][at] for at in true], object),

@@ -118,7 +118,7 @@ def init_process_group(device: str, tensor: int | None = 1) -> ProcessGroup:
     if tensor != 1 and n_launched == 1:
         raise RbpxError(
             f"parallel.tensor={'all' if tensor is None else tensor} splits a model over processes, and there is one; "
-            "start them with accelerate launch --num_processes N -m rbpx ..., or drop parallel="
+            "start them with torchrun --nproc-per-node N -m rbpx ..., or drop parallel="
         )
     if device == "cuda":
         require_cuda()
@@ -128,12 +128,14 @@ def init_process_group(device: str, tensor: int | None = 1) -> ProcessGroup:
     else:
         # Its functions bind the default process group when imported; later they would keep a destroyed group alive.
         import_module("torch.distributed.nn")
-    accelerator = Accelerator(cpu=device == "cpu")
+    # Left to itself, accelerate looks for a GPU alone, and without one starts no group.
+    on_cpu = device == "cpu" or (n_launched > 1 and not torch.accelerator.is_available())
+    accelerator = Accelerator(cpu=on_cpu)
     if accelerator.num_processes != n_launched:
         raise RbpxError(
             f"the launcher set WORLD_SIZE={n_launched}, but the group has "
             f"{number_of(accelerator.num_processes, 'process', 'processes')}, "
-            "so each would measure everything; on a CPU launch with ACCELERATE_USE_CPU=true (or device=cpu)"
+            "so each would measure everything; give device=cpu"
         )
     # Sums of 16-bit products in 16 bits would move ranks; float32 products stay exact (no TF32) by torch's default.
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False

@@ -14,6 +14,7 @@ import torch
 
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError, RbpxError, UnexpectedError
+from rbpx.measure.distinct import distinct, distinct_windows
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.models.devices import input_device, is_out_of_memory
 from rbpx.models.head import head_input, without_tiles
@@ -73,14 +74,7 @@ def _distinct(batch: Sequence[Window]) -> tuple[list[int], npt.NDArray[np.int64]
     """
     if not any(window.ends_in_label for window in batch):
         return list(range(len(batch))), np.arange(len(batch))
-    firsts = list[int]()
-    seen = dict[bytes, int]()
-    which_B = np.empty(len(batch), np.int64)
-    for row, window in enumerate(batch):
-        which_B[row] = seen.setdefault(window.ids[: window.n_read].tobytes(), len(seen))
-        if which_B[row] == len(firsts):
-            firsts.append(row)
-    return firsts, which_B
+    return distinct(window.ids[: window.n_read].tobytes() for window in batch)
 
 
 def measure_windows(
@@ -99,10 +93,14 @@ def measure_windows(
         MeasureError: a single window does not fit into memory, logits are not finite, or the model's code fails; every
             process raises it.
     """
-    scored = [w for w in windows if w.n_scored]
-    if sum(w.n_scored for w in scored) * loaded.head.vocab_size < _MIN_LOGITS_FOR_TILES:
+    once = distinct_windows(windows)
+    n_tokens = sum(w.n_scored for w in once.windows)
+    if n_tokens * loaded.head.vocab_size < _MIN_LOGITS_FOR_TILES:
         loaded = replace(loaded, head=without_tiles(loaded.head))
-    return _merge(measure_batches(_rank_batch, loaded, scored, processes, tokens_per_batch, advance), scored)
+    parts = measure_batches(_rank_batch, loaded, once.windows, processes, tokens_per_batch, advance)
+    if len(once.windows) < len(once.of_all):
+        advance((sum(w.n_scored for w in once.of_all) - n_tokens) // processes.n_models)
+    return TokenRows(once.columns_of_all(_merge(parts, once.windows)))
 
 
 def measure_batches(
@@ -239,10 +237,10 @@ def _rank_batch(loaded: LoadedModel, batch: list[Window]) -> npt.NDArray[Any]:
     return out
 
 
-def _merge(parts: list[npt.NDArray[Any]], scored: Sequence[Window]) -> TokenRows:
+def _merge(parts: list[npt.NDArray[Any]], scored: Sequence[Window]) -> dict[str, npt.NDArray[Any]]:
     rows = np.concatenate([np.empty(0, _ROW), *parts])
     rows = rows[np.lexsort((rows["position"], rows["doc_id"]))]
     expected = sum(w.n_scored for w in scored)
     if len(rows) != expected or len(np.unique(rows[["doc_id", "position"]])) != expected:
         raise MeasureError(f"{len(rows):,} rows were returned for {expected:,} scored tokens; nothing was written")
-    return TokenRows({name: np.ascontiguousarray(rows[name]) for name in COLUMNS})
+    return {name: np.ascontiguousarray(rows[name]) for name in COLUMNS}

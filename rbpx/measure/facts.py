@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from rbpx.config.grid import Cell
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window
@@ -51,5 +53,20 @@ def run_facts(
         "text_hash": cell.text_hash,
         "tokenizer_hash": model.tokenizer_hash,
         "weights_hash": model.weights_hash,
+        **_inner_padding(windows, protocol),
         **went,
     }
+
+
+def _inner_padding(windows: Sequence[Window], protocol: ResolvedProtocol[Any]) -> Record:
+    """Where a text itself contains what the RBP paper's authors pad windows with, and how much is scored behind it.
+
+    Their code masks that id wherever it stands (attention_mask = ids != pad); what rbpx pads with is never read.
+    """
+    padding = list(protocol.unscored)
+    holding = [window for window in windows if padding and np.isin(window.ids, padding).any()]
+    behind = [int(window.scored[np.isin(window.ids, padding).argmax() :].sum()) for window in holding]
+    if not any(behind):
+        return {}
+    text = str(protocol.loaded.tokenizer.decode(padding))
+    return {"inner_padding": {"text": text, "documents": sum(n > 0 for n in behind), "tokens": sum(behind)}}

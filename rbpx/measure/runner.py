@@ -86,7 +86,7 @@ def measure_grids(
         together = dict(on_device)
         try:
             _measure_on(device, tensor, list(together.values()), number, n_jobs, quiet)
-        except RbpxError as problem:  # no such device, no process group, no place to write: none of these is measured
+        except RbpxError as problem:  # no such device, no torchao, no place to write: none is measured
             stopped |= dict.fromkeys(together, problem)
             continue
         if is_main_process():
@@ -94,6 +94,7 @@ def measure_grids(
                 refresh_index(store, required=False)
             for grid in together.values():
                 _log_unscored(grid)
+                _warn_of_inner_padding(grid)
     return [
         _not_measured(request, stopped[i]) if i in stopped else _measured(request, grids.get(i))
         for i, request in enumerate(requests)
@@ -135,6 +136,20 @@ def _log_unscored(grid: _Grid) -> None:
         f"({100 * share:.2g} % of {number_of(len(grid.sample.documents), 'document')}): protocol=rolling scores all of "
         f"them{chunk}"
     )
+
+
+def _warn_of_inner_padding(grid: _Grid) -> None:
+    """Say where ranks of protocol=official are not those of the authors, once for the models of a grid."""
+    for record in grid.new:
+        inner = grid.store.manifest(record["run_id"]).get("inner_padding")
+        if inner is not None:
+            logging.getLogger(__name__).warning(
+                f"{record['family']} on {record['dataset']}: {inner['documents']:,} of "
+                f"{number_of(len(grid.sample.documents), 'document')} contain {inner['text']}, with which "
+                "protocol=official pads windows; the authors' code masks it there too, so their ranks of the "
+                f"{number_of(inner['tokens'], 'token')} behind it may differ"
+            )
+            return
 
 
 def _not_measured(request: Request, problem: RbpxError) -> Measured:
@@ -198,7 +213,10 @@ def _measure_on(
         return
     from rbpx.display.progress import GridProgress
     from rbpx.measure.prefetch import WindowPrefetcher
+    from rbpx.models.quantise import check_installed
 
+    for kind in dict.fromkeys(cell.quantise for _, cell in missing if cell.quantise is not None):
+        check_installed(Quantise(kind))
     processes = processes or _init_process_group(device, tensor)
     for store in {grid.store.root: grid.store for grid, _ in missing}.values():
         store.prepare()

@@ -21,6 +21,7 @@ from rbpx.ranks.split_vocabulary import VocabularyPart, rank_part
 from rbpx.ranks.tempered import Floats, temper_hidden
 
 _PROBE_LOGIT = 100.0  # largest logit of the probe, where a soft cap has an effect
+_ROUNDING = 1e-6  # of a factor that was measured in float32
 _PROBE_TOKENS = 8  # enough to see several rows of the vocabulary, few enough to cost nothing
 
 
@@ -159,35 +160,49 @@ def check_causal(model: Any) -> None:
         raise RbpxError(f"{type(model).__name__} is not causal: its predictions depend on later tokens")
 
 
-def _emitted(model: Any, head: nn.Module, ids_BT: Tensor, gain: float) -> Tensor:
-    """The model's own logits with its head's input multiplied by `gain`."""
-    hook = head.register_forward_pre_hook(lambda module, args: (args[0] * gain,))
+def _emitted(model: Any, head: nn.Module, ids_BT: Tensor, largest: float | None) -> tuple[Tensor, Tensor]:
+    """Float32 logits put in place of those of the head, and what the model makes of them; both [B, T, V].
+
+    So all that follows the head is computed in float32: in 16 bits rounding would hide a factor near 1, or a high cap.
+
+    Args:
+        model: a causal language model.
+        head: its output head.
+        ids_BT: tokens to read.
+        largest: what the logits of the head are scaled to at most; None leaves them as they are.
+    """
+    given: list[Tensor] = []
+
+    def replace_output(module: nn.Module, args: Any, output: Tensor) -> Tensor:
+        logits_BTV = output.float()
+        highest = float(logits_BTV.abs().max())
+        if largest is not None and 0 < highest < math.inf:
+            logits_BTV = logits_BTV * (largest / highest)
+        given.append(logits_BTV)
+        return logits_BTV.clone()  # some models change it in place
+
+    hook = head.register_forward_hook(replace_output)
     try:
-        logits: Tensor = model(input_ids=ids_BT, use_cache=False).logits.float()
-        return logits
+        emitted: Tensor = model(input_ids=ids_BT, use_cache=False).logits
     finally:
         hook.remove()
+    return given[0][..., : emitted.shape[-1]], emitted.to(given[0].device)  # some cut padding rows off
 
 
 def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
-    """Find what the model does after its head, from a few tokens whose head input is scaled up to `_PROBE_LOGIT`.
+    """Find what the model does after its head, from a few tokens.
 
-    A candidate must match at the scaled input, where a soft cap has an effect, and at the plain one, where 16-bit
-    logits reveal a small term that is lost in the rounding of large ones.
+    A candidate must explain logits that are scaled up to `_PROBE_LOGIT`, where a soft cap has an effect, and the head's
+    own, where a small term shows that is lost in the rounding of large ones.
     """
     ids_BT = _probe_ids(model)
-    hidden_BTD = head_input(model, ids_BT)
-    highest = float(head(hidden_BTD).float().abs().max())
-    gains = (_PROBE_LOGIT / highest, 1.0) if 0 < highest < math.inf else (1.0,)
-    emitted = [_emitted(model, head, ids_BT, gain) for gain in gains]
+    plain, emitted = zip(*(_emitted(model, head, ids_BT, largest) for largest in (_PROBE_LOGIT, None)), strict=True)
     width = int(emitted[0].shape[-1])
-    plain = [head(hidden_BTD * gain).float()[..., :width] for gain in gains]  # some cut padding rows off
-    emitted = [logits.to(plain[0].device) for logits in emitted]
     if emitted[0].shape != plain[0].shape:
         return "unknown", None, width
     if not all(bool(logits.isfinite().all()) for logits in (*plain, *emitted)):
         return "not finite", None, width
-    slack = 4 * torch.finfo(model.dtype).eps  # both come from the same kernel; only the rounding of the factor differs
+    slack = 4 * torch.finfo(torch.float32).eps  # only the rounding of the factor differs
 
     def explains(candidate: Map) -> bool:
         return all(
@@ -223,9 +238,9 @@ def _soft_caps(config: Any) -> list[float]:
 
 
 def _configured(scale: float, config: Any) -> float:
-    """The value in the configuration that a measured factor matches, since it is more precise than the probe."""
+    """The value in the configuration that a measured factor matches, since its digits are the same on every machine."""
     values = [float(v) for v in config.to_dict().values() if isinstance(v, int | float) and v]
-    near = [c for v in values for c in (v, 1 / v) if abs(c / scale - 1) < 0.02]
+    near = [c for v in values for c in (v, 1 / v) if abs(c / scale - 1) < _ROUNDING]
     return min(near, key=lambda c: abs(c - scale), default=scale)
 
 

@@ -61,9 +61,8 @@ def quantise_linear(model: nn.Module, kind: Quantise, name: str) -> None:
         name: as requested, for errors.
 
     Raises:
-        RbpxError: torchao is not installed, cannot do it on this device, or the model has no linear layers.
+        RbpxError: torchao cannot do it on this device, or the model has no linear layers.
     """
-    check_installed(kind)
     head = model.get_output_embeddings()  # type: ignore[operator]
     layers = [each for each in model.modules() if type(each) is nn.Linear and each is not head]
     if not layers:

@@ -72,6 +72,9 @@ def test_scores_are_those_of_the_tokens_by_hand(store: Path, cwd: Path) -> None:
     assert len(of_item) == len(drawn) == 30
     (total,) = (row for row in ask(store, cwd, "items", "k=[1,10]", "resamples=50") if row["kind"] == "items")
     assert (total["acc"], total["acc_norm"]) == (np.mean(right), np.mean(by_characters))
+    assert total["acc_stderr"] == pytest.approx(np.std(right, ddof=1) / math.sqrt(30))  # as in the harness
+    shown = here("items", "--store", store, cwd=cwd, check=0).stdout
+    assert f"{total['acc']:.3f} +- {total['acc_stderr']:.3f}" in shown
     assert total["chance"] == pytest.approx(1 / 3)
     n_right = round(total["acc"] * 30)
     ways = sum(math.comb(30, n) * 2 ** (30 - n) for n in range(n_right, 31))
@@ -79,6 +82,30 @@ def test_scores_are_those_of_the_tokens_by_hand(store: Path, cwd: Path) -> None:
     assert total["perplexity"] == pytest.approx(math.exp(np.mean(nats)), rel=1e-6)
     assert total["bits_per_byte"] == pytest.approx(sum(nats) / math.log(2) / n_bytes, rel=1e-6)
     assert total["acc_lo"] < total["acc"] < total["acc_hi"]
+
+
+def test_of_equal_choices_the_first_counts_and_such_items_are_counted(
+    tiny_checkpoint: Callable[..., Path], tmp_path: Path, cwd: Path
+) -> None:
+    items = [{"q": f"which {n}", "c": [WORDS[n % 5], "none", WORDS[n % 5]], "r": (0, 2)[n % 2]} for n in range(16)]
+    words = ("measure", "model=hub", f"model.id={tiny_checkpoint('gpt2', hidden_size=16)}", *KEYS[:2], *TEMPLATE)
+    path = write(tmp_path / "twice.jsonl", items)
+    store = tmp_path / "s"
+    here(*words, "dataset=file", f"dataset.path={path}", "tokens_per_batch=64", "--store", store, cwd=cwd, check=0)
+    by_choice = "SELECT item, choice, correct, list(logprob ORDER BY position) AS logprobs FROM tokens GROUP BY ALL"
+    told = {(row["item"], row["choice"]): row for row in ask(store, cwd, "sql", by_choice)}
+    right, tied = [], []
+    for item in range(16):
+        first, other, last = (told[item, choice] for choice in range(3))
+        assert first["logprobs"] == last["logprobs"]
+        wins = sum(first["logprobs"]) > sum(other["logprobs"])
+        right.append(wins and first["correct"])
+        tied.append(wins)
+    assert 0 < sum(right) < sum(tied)
+    (total,) = (row for row in ask(store, cwd, "items", "k=1", "resamples=50") if row["kind"] == "items")
+    assert (total["acc"], total["n_tied"]) == (np.mean(right), sum(tied))
+    said = here("items", "k=1", "--store", store, cwd=cwd, check=0).stdout
+    assert f"a choice as likely as the right one, of which the first counts: {sum(tied)}" in " ".join(said.split())
 
 
 def test_laws_are_about_right_choices_alone(store: Path, cwd: Path) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,15 +14,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rbpx.errors import RbpxError
+from rbpx.measure.distributed import init_process_group
 from tests.support.commands import here
 from tests.support.launches import launch
+from tests.support.places import PROJECT
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 ACCELERATE = [
     sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_machines", "1", "--num_processes", "2",
     "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0",
 ]  # fmt: skip
-ON_CPU = {"ACCELERATE_USE_CPU": "true"}
+NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
 _OF_A_LAUNCH = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "ACCELERATE_USE_CPU", "RBPX_STORE"}
 
 
@@ -111,7 +115,7 @@ def test_two_processes_make_the_run_of_one(
     launcher: list[str], checkpoint: Path, texts: Path, alone: Stored, tmp_path: Path
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(THREADS_AT_THE_END)
-    variables = ON_CPU | {"PYTHONPATH": str(tmp_path)}
+    variables = NO_GPU | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(PROJECT)])}
     done = rbpx(launcher, tmp_path, *measuring(checkpoint, texts, tmp_path / "store"), **variables)
     assert done.returncode == 0, done.stderr
     ends = [line for line in done.stderr.splitlines() if "threads at the end:" in line]
@@ -145,21 +149,12 @@ def test_two_processes_make_the_run_of_one(
     assert done.stdout == "", "nothing but results goes to stdout"
 
 
-def test_processes_that_would_each_believe_to_be_alone_are_stopped_before_anything_is_written(
-    checkpoint: Path, texts: Path, tmp_path: Path
-) -> None:
-    import torch
-
-    if torch.cuda.is_available():
-        pytest.skip("with a GPU the processes do meet")
-    processes = launch(measuring(checkpoint, texts, tmp_path / "store"), tmp_path)
-    outputs = [process.communicate()[1] for process in processes]
-    assert 0 not in [process.returncode for process in processes]
-    complaints = [line for stderr in outputs for line in stderr.splitlines() if line.startswith("rbpx: ")]
-    assert len(complaints) == 1, outputs
-    assert "WORLD_SIZE=2" in complaints[0]
-    assert "ACCELERATE_USE_CPU=true" in complaints[0]
-    assert not (tmp_path / "store").exists()
+def test_a_process_that_does_not_meet_the_others_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with a GPU of Apple's, which accelerate gives to one process alone."""
+    monkeypatch.setattr("accelerate.Accelerator", lambda cpu: SimpleNamespace(num_processes=1))
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(RbpxError, match=r"WORLD_SIZE=2, but the group has 1 process.*give device=cpu"):
+        init_process_group("auto")
 
 
 def test_a_failure_that_one_process_meets_ends_all_and_keeps_no_run(

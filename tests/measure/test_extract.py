@@ -14,6 +14,8 @@ import pytest
 import torch
 
 from rbpx.data.corpus import Document
+from rbpx.data.harness_windows import cut_as_harness
+from rbpx.data.items import Part
 from rbpx.data.windows import Window, cut_windows
 from rbpx.errors import MeasureError, UnexpectedError
 from rbpx.measure.distributed import ProcessGroup
@@ -153,6 +155,43 @@ def test_progress_is_told_of_every_scored_token(case: Callable[[str], Case]) -> 
     rows = measure_windows(loaded, windows, ALONE, 64, advances.append)
     assert sum(advances) == len(rows)
     assert len(advances) > 1
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_equal_choices_are_measured_once_and_have_the_same_numbers_in_any_batch(
+    budget: int, case: Callable[[str], Case]
+) -> None:
+    loaded, _, _ = case("gpt2")
+    contexts = [f"{number} The sea" for number in ("one", "two", "three", "three")]  # two items are alike
+    choices = (" reads", " reads nothing", " reads nothing", " ebbs", " reads")
+    pairs = [(item, n, context, choice) for item, context in enumerate(contexts) for n, choice in enumerate(choices)]
+    documents = [
+        Document(at, str(item), context + choice, Part(item, n, n == 1, len(context), len(choice), len(choice)))
+        for at, (item, n, context, choice) in enumerate(pairs)
+    ]
+    windows = cut_as_harness(documents, loaded.tokenizer, CONTEXT)
+    ranked: list[int] = []
+    advances: list[int] = []
+    head = loaded.model.get_output_embeddings()
+    hook = head.register_forward_hook(lambda module, args, logits: ranked.append(len(args[0])))
+    try:
+        rows = measure_windows(loaded, windows, ALONE, budget, advances.append).columns
+    finally:
+        hook.remove()
+    of_text = {document.text: windows[document.doc_id].n_scored for document in documents}
+    assert sum(ranked) == sum(of_text.values()), "each text once"
+    assert sum(advances) == len(rows["doc_id"]) == sum(window.n_scored for window in windows)
+    numbers: dict[str, list[tuple[float, ...]]] = {}
+    for document, window in zip(documents, windows, strict=True):
+        own = rows["doc_id"] == document.doc_id
+        assert rows["position"][own].tolist() == np.flatnonzero(window.scored).tolist()
+        assert rows["token_id"][own].tolist() == window.ids[window.scored].tolist()
+        found = list(zip(*(rows[name][own].tolist() for name in ("greater", "ties", "logprob")), strict=True))
+        assert numbers.setdefault(document.text, found) == found
+        plain = reference_rows(loaded.model, window.ids.tolist(), [])
+        expected = [row[2:] for row in plain if window.scored[row.position]]
+        assert [row[:2] for row in found] == [row[:2] for row in expected]
+        np.testing.assert_allclose([row[2] for row in found], [row[2] for row in expected], rtol=0, atol=1e-4)
 
 
 def test_the_same_budget_gives_the_same_rows_twice(case: Callable[[str], Case]) -> None:

@@ -74,6 +74,26 @@ HEADS: dict[str, tuple[str, dict[str, Any], str]] = {
     "mamba": ("MambaConfig", {"state_size": 8}, "identity"),
     "bloom": ("BloomConfig", {"n_layer": 2, "n_head": 4}, "identity"),
 }
+# what is so little that the rounding of 16-bit logits hides it
+LITTLE: dict[str, tuple[str, dict[str, Any], str]] = {
+    "cohere, 1.05": ("CohereConfig", {"logit_scale": 1.05}, "scale 1.05"),
+    "cohere, .96": ("CohereConfig", {"logit_scale": 0.96}, "scale 0.96"),
+    "granite, 1.05": ("GraniteConfig", {"logits_scaling": 1.05}, "scale 0.952380952"),
+    "granite, .96": ("GraniteConfig", {"logits_scaling": 0.96}, "scale 1.04166667"),
+    "hyperclovax, 1.001": ("HyperCLOVAXConfig", {"logits_scaling": 1.001}, "scale 1.001"),
+    "falcon-h1, 1.05": (
+        "FalconH1Config",
+        {"lm_head_multiplier": 1.05, "mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_state": 8},
+        "scale 1.05",
+    ),
+    "gemma2, 250": ("Gemma2Config", {"head_dim": 8, "final_logit_softcapping": 250.0}, "softcap 250"),
+    "gemma2, 1000": ("Gemma2Config", {"head_dim": 8, "final_logit_softcapping": 1000.0}, "softcap 1000"),
+    "recurrent gemma, 1000": (
+        "RecurrentGemmaConfig",
+        {"logits_soft_cap": 1e3, "lru_width": 32, "attention_window_size": 16, "num_hidden_layers": 3, "head_dim": 8},
+        "softcap 1000",
+    ),
+}
 CHANGES = [name for name, (_, _, after) in HEADS.items() if after != "identity"]
 
 
@@ -86,7 +106,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
         if name not in made:
             import transformers
 
-            kind, own, _ = HEADS[name]
+            kind, own, _ = (HEADS | LITTLE)[name]
             with torch.random.fork_rng(), warnings.catch_warnings(action="ignore"):
                 torch.manual_seed(0)
                 config = getattr(transformers, kind)(**(SHAPE | own))
@@ -258,6 +278,13 @@ def test_a_model_that_does_something_unknown_is_not_measured_in_16_bits(
         load(tiny_checkpoint("gpt2"), dtype)
 
 
+def test_a_factor_that_a_model_applies_in_place_is_found(
+    monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Callable[..., Path]
+) -> None:
+    change_logits(monkeypatch, lambda logits_BTV, ids_BT: logits_BTV.mul_(3))
+    assert load(tiny_checkpoint("gpt2")).head.after == "scale 3"
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_rows_that_a_model_cuts_off_its_logits_do_not_compete(
     dtype: str, monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Callable[..., Path], tiny_text: list[str]
@@ -336,6 +363,22 @@ def test_logits_of_16_bit_models_are_float32_products(name: str, dtype: str, che
     torch.testing.assert_close(logits.double(), exact, rtol=2e-6, atol=2e-6)
     rounded = logits.to(loaded.model.dtype).float()
     assert (rounded != logits).float().mean() > 0.9, "nothing is left in 16 bits"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("name", LITTLE)
+def test_a_factor_near_1_and_a_high_cap_are_found_in_every_precision(
+    name: str, dtype: str, checkpoint: Callable[[str], Path]
+) -> None:
+    loaded = load(checkpoint(name), dtype)
+    assert loaded.head.after == LITTLE[name][2]
+    with torch.no_grad():
+        states_BTD = 20 * head_input(loaded.model, torch.arange(40)[None])  # logits of up to 100, where a cap is felt
+        logits_NV = loaded.head.logits(states_BTD[0])
+        in_float32 = loaded.model.float()
+        in_float32.get_output_embeddings().register_forward_pre_hook(lambda module, args: (states_BTD.float(),))
+        own_NV = in_float32(torch.arange(40)[None]).logits[0]
+    torch.testing.assert_close(logits_NV, own_NV, rtol=2e-6, atol=2e-6 * float(own_NV.abs().max()))
 
 
 @pytest.mark.parametrize("arch", ["gpt2", "gpt_neox"])

@@ -83,12 +83,13 @@ def test_a_model_without_linear_layers_is_refused(tiny_checkpoint: Callable[...,
         load_model(str(tiny_checkpoint("gpt2")), None, "float32", CPU, quantise=Quantise.int8)
 
 
-def test_without_torchao_one_line_says_what_to_install(
-    tiny_jsonl: Path, tmp_path: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_torchao_a_sweep_is_refused_in_one_line_before_it_measures_anything(
+    tmp_path: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quantise, "find_spec", lambda name: None)
-    words = ("model=ladder", "size=3k", "dataset=file", f"dataset.path={tiny_jsonl}", "--store", tmp_path / "store")
-    answer = here("measure", *words, "model.quantise=int8", cwd=cwd)
-    assert answer.returncode in (1, 2)
-    assert "model.quantise=int8 needs torchao, which is not installed: pip install 'rbpx[quantise]'" in answer.stderr
-    assert "Traceback" not in answer.stderr
+    store = tmp_path / "store"
+    words = ("model=ladder", "size=[3k,7k]", "dataset=pydoc,stdlib", "limit=2", "--store", store)
+    answer = here("measure", "-m", *words, "model.quantise=null,int8", cwd=cwd, check=2)
+    needed = "rbpx: model.quantise=int8 needs torchao, which is not installed: pip install 'rbpx[quantise]'"
+    assert answer.stderr.splitlines() == [needed]
+    assert not store.exists()

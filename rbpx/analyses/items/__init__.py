@@ -13,14 +13,16 @@ chance, what guessing would get, and p, how likely it is to do as well; perplexi
 target; bits per byte of the targets.
 A text that was read with protocol=harness is one item whose target is all of it: word and byte perplexity and bits
 per byte. acc, acc_norm, acc_bytes, perplexity, word and byte perplexity and bits per byte are those of
-lm-evaluation-harness. Where logits tie, greedy decoding takes the lowest id, which the ranks do not tell: such an
-item counts as right, and the column tied counts these.
+lm-evaluation-harness. Of choices that are equally likely the first counts, as there; choices with the same text are
+measured once, so they always are. Where logits tie, greedy decoding takes the lowest id, which the ranks do not tell:
+such an item counts as right. n_tied counts the items that a tie decides.
 
-Exact match at k is the share of items of which every target token has a rank of at most k; beside it, what
-independent tokens would give, the mean over items of RBP_k^n with n the tokens of the item; and what tokens of one
-item that are as much alike as measured would give (beta-binomial, with the correlation rho of hits within items).
-The law of emergence is fitted to the successes at all sizes, each item with its own length, for hits that are
-independent, correlate as measured, or as the successes call for. slices=category or domain: the same for each.
+Exact match at k is the share of items of which every target token has a rank of at most k, and so is a hit. Beside it
+stands what it would be if the tokens of an item were hits independently of each other: the mean over items of RBP_k^n
+with n the tokens of the item. Then comes the correlation of two hits of one item, as measured (rho in csv and json),
+and what exact match would be with that (beta-binomial). The law of emergence is fitted to the successes at all sizes,
+each item with its own length, for hits that are independent, correlate as measured, or correlate as fits best.
+slices=category or domain: the same for each.
 All intervals are over items.""",
     examples=(
         "python -m rbpx items dataset=lambada",

@@ -19,11 +19,15 @@ from rbpx.laws.outcome_counts import Correction, Outcomes
 from rbpx.laws.outcomes import OutcomeFit, fit_outcomes
 from rbpx.status import Status, first_of, in_order
 
-__all__ = ["CORRECTIONS", "EmergenceOfItems", "emergence_of_items"]
+__all__ = ["HITS", "EmergenceOfItems", "emergence_of_items"]
 
 Floats = npt.NDArray[np.float64]
 
-CORRECTIONS: Final = (Correction.none, Correction.measured, Correction.free)
+HITS: Final = {  # what is assumed of those of one item, in words
+    Correction.none: "independent",
+    Correction.measured: "as measured",
+    Correction.free: "as fitted",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +65,7 @@ def emergence_of_items(
     passed_BC, r_BC = np.hstack(passed), np.hstack(r)
     trials_BC = np.tile(trials_BL, len(answers))
     fits = {}
-    for correction in CORRECTIONS:
+    for correction in HITS:
         measured = correction is Correction.measured
         outcomes = Outcomes(
             S_C, N_C, passed_BC[0], trials_BC[0], passed_BC[1:], trials_BC[1:],

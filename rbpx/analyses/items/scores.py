@@ -26,19 +26,21 @@ class Scores:
         chance: accuracy of guessing.
         p_chance: how often guessing would be right at least as often as acc; None without choices.
         acc: share of items that are right by log-likelihood, or greedily where there are no choices.
+        acc_stderr: its standard error, from the n - 1 variance of the items, as lm-evaluation-harness gives it.
         acc_norm: by log-likelihood over characters.
         acc_bytes: by log-likelihood over bytes.
         perplexity: exp of the mean nats of a target.
         word_perplexity: exp of the nats of a word of a text.
         byte_perplexity: exp of the nats of a byte.
         bits_per_byte: bits of a byte.
-        n_tied: items of which greedy decoding hangs on a tie.
+        n_tied: items that a tie decides: of choices as likely as the right one, or of greedy decoding.
     """
 
     n_items: int
     chance: float | None
     p_chance: float | None
     acc: Estimate
+    acc_stderr: float | None
     acc_norm: Estimate
     acc_bytes: Estimate
     perplexity: Estimate
@@ -75,6 +77,7 @@ def score(answers: Answers, weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDA
     def of(values_I: Floats) -> Floats:
         return values_I[chosen_I]
 
+    acc = share(of(answers.right_I))
     chance = float(of(answers.chance_I).mean()) if n_items else math.nan
     nats_I, bytes_I = of(answers.nats_I), of(answers.bytes_I)
     is_text = bool(np.isfinite(of(answers.words_I)).all())
@@ -84,7 +87,8 @@ def score(answers: Answers, weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDA
         p_chance=_p_of_guessing(int(of(answers.right_I).sum()), of(answers.chance_I))
         if math.isfinite(chance)
         else None,
-        acc=share(of(answers.right_I)),
+        acc=acc,
+        acc_stderr=None if acc.value is None or n_items < 2 else math.sqrt(acc.value * (1 - acc.value) / (n_items - 1)),
         acc_norm=share(of(answers.right_by_characters_I)),
         acc_bytes=share(of(answers.right_by_bytes_I)),
         perplexity=_UNKNOWN if is_text else ratio(nats_I, n_I, power=1),

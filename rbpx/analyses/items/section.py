@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.items.analysis import GroupItems
+from rbpx.analyses.items.emergence import HITS
 from rbpx.analyses.items.figure import figures
 from rbpx.counts import number_of
 from rbpx.display.chart.figure import Undrawn
@@ -18,7 +19,7 @@ _LONGEST = 120  # characters of a context that are shown, the last ones
 def section(results: Sequence[GroupItems], sources: Sources) -> Section:
     """All tasks of one family."""
     statuses = [
-        (f"{items.group.title}, k = {law.k}, {correction.value}", fit.status)
+        (f"{items.group.title}, k = {law.k}, hits {HITS[correction]}", fit.status)
         for items in results
         for law in items.emergence
         for correction, fit in law.fits.items()
@@ -54,12 +55,13 @@ def _scores(results: Sequence[GroupItems]) -> Sheet:
         for each in items.runs:
             scores = each.scores
             row = [named(items.group.first.dataset), named(each.part), named(each.run.size), whole(scores.n_items)]
-            row += [decimal(scores.chance, 3), decimal(scores.acc.value, 3), span(scores.acc.lo, scores.acc.hi, 3)]
+            row += [decimal(scores.chance, 3), decimal(scores.acc.value, 3), decimal(scores.acc_stderr, 3)]
+            row += [span(scores.acc.lo, scores.acc.hi, 3)]
             row += [decimal(scores.acc_norm.value, 3), magnitude(scores.perplexity.value)]
             rows.append([*row, decimal(scores.bits_per_byte.value, 3)])
     columns = [("task", "dataset"), ("slice", "slice"), ("size", "size"), ("items", "n_items"), ("chance", "chance")]
-    columns += [("accuracy", "acc"), ("95 %", "acc_lo acc_hi"), ("by characters", "acc_norm")]
-    columns += [("perplexity", "perplexity"), ("bits per byte", "bits_per_byte")]
+    columns += [("accuracy", "acc"), ("+- stderr", "acc_stderr"), ("95 %", "acc_lo acc_hi")]
+    columns += [("by characters", "acc_norm"), ("perplexity", "perplexity"), ("bits per byte", "bits_per_byte")]
     return Sheet.of("scores", "Scores of items", columns, rows, "Intervals over items.")
 
 
@@ -67,7 +69,7 @@ def _laws(items: GroupItems) -> list[Sheet]:
     rows = [
         [
             whole(law.k),
-            named(correction.value),
+            Entry(HITS[correction], (correction.value,), is_number=False),
             decimal(fit.alpha),
             span(fit.alpha_lo, fit.alpha_hi),
             decimal(fit.r, 3),
@@ -77,9 +79,10 @@ def _laws(items: GroupItems) -> list[Sheet]:
         for law in items.emergence
         for correction, fit in law.fits.items()
     ]
-    columns = [("k", "k"), ("correlation", "correction"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("ρ", "r")]
+    columns = [("k", "k"), ("hits", "correction"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("correlation", "r")]
     note = (
-        "Items succeed with RBP_k to the power of their tokens, or with hits that correlate; the least AIC fits best."
+        "Hits of one item are independent, correlate as measured, or correlate as fits the successes best; the least "
+        "AIC fits best."
     )
     title = f"The law of emergence on items of {items.group.first.dataset}"
     name = f"laws-{items.group.first.dataset}"

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.items.analysis import GroupItems, RunItems
+from rbpx.analyses.items.emergence import HITS
 from rbpx.display.names import status_name
 from rbpx.display.numbers import UNKNOWN, number, short, span, with_ends
 from rbpx.display.tables import console, grid, print_notes, put
-from rbpx.laws.outcome_counts import Correction
 
 
 def show(results: Sequence[GroupItems]) -> None:
@@ -25,7 +25,7 @@ def show(results: Sequence[GroupItems]) -> None:
         put(screen, table)
         if is_text:
             continue
-        columns = ["size", "slice", "k", "RBP_k", "exact match", "95 %", "independent", "rho", "with rho"]
+        columns = ["size", "slice", "k", "RBP_k", "exact match", "95 %", "independent", "correlation", "correlated"]
         table = grid(f"{items.group.title}: exact match at k", columns, 2, ("RBP_k",))
         for each in items.runs:
             for match in each.matches:
@@ -41,32 +41,41 @@ def show(results: Sequence[GroupItems]) -> None:
         put(screen, table)
         _print_laws(items)
     ties = ", ".join(dict.fromkeys(items.group.ties.value for items in results))
-    tied = sum(each.scores.n_tied for items in results for each in items.runs if each.part is None)
     print_notes(
         screen,
-        "acc: by log-likelihood, or greedily where there are no choices; p: how likely guessing is to do as well; "
-        "acc_norm and acc_bytes: over the characters "
-        "and bytes of a choice; perplexity: of a whole target. Exact match: all tokens of the target have rank <= k; "
-        "independent: what RBP_k to the power of its tokens gives; with rho: what hits that correlate within an item "
-        f"as measured give. Laws of emergence: items of n tokens succeed with RBP_k^n, or with hits that correlate as "
-        "measured or as the successes call for (free); -ln RBP_k = C S^-alpha, by maximum likelihood; least AIC fits "
-        f"best. Ties {ties}. 95 % intervals over items."
-        + (f" {tied} items are greedy but for a tie, which the lowest id would win." if tied else ""),
+        "acc: share of items whose right choice has the highest log-likelihood or, without choices, whose target is "
+        "what greedy decoding gives; stderr: its standard error, as lm-evaluation-harness gives it; p: how likely "
+        "guessing is to do as well; acc_norm and acc_bytes: over the characters and bytes of a choice; perplexity: "
+        "of a whole target. Exact match: share of items all of whose tokens are hits, which have rank <= k. "
+        "independent: what it would be if the tokens of an item were hits independently of each other; correlation: "
+        "of two hits of one item, 0 where they are independent; correlated: what exact match would be with that. "
+        "Laws of emergence: a token is a hit with -ln RBP_k = C S^-alpha, and hits of one item are independent or "
+        f"correlate, as measured or as fits best; maximum likelihood; least AIC fits best. Ties {ties}. 95 % "
+        f"intervals over items.{_of_ties(results)}",
         (fit.status for items in results for law in items.emergence for fit in law.fits.values()),
     )
+
+
+def _of_ties(results: Sequence[GroupItems]) -> str:
+    """How many items hang on a tie, and how that is decided."""
+    scores = [each.scores for items in results for each in items.runs if each.part is None]
+    chosen = sum(each.n_tied for each in scores if each.chance is not None)
+    greedy = sum(each.n_tied for each in scores if each.chance is None)
+    said = f" Items with a choice as likely as the right one, of which the first counts: {chosen}." if chosen else ""
+    return said + (f" {greedy} items are greedy but for a tie, which the lowest id would win." if greedy else "")
 
 
 def _print_laws(items: GroupItems) -> None:
     if not items.emergence:
         return
-    columns = ["k", "hits", "alpha", "95 % interval", "rho", "95 % of rho", "AIC", "status"]
+    columns = ["k", "hits", "alpha", "95 % interval", "correlation", "95 %", "AIC", "status"]
     table = grid(f"{items.group.title}: the law of emergence on items", columns, 2)
     table.columns[-1].justify = "left"
     for law in items.emergence:
         for correction, fit in law.fits.items():
             table.add_row(
                 f"{law.k:,}",
-                _HITS[correction],
+                HITS[correction],
                 number(fit.alpha),
                 span(fit.alpha_lo, fit.alpha_hi),
                 number(fit.r, 3),
@@ -77,9 +86,6 @@ def _print_laws(items: GroupItems) -> None:
     put(console(), table)
 
 
-_HITS = {Correction.none: "independent", Correction.measured: "measured rho", Correction.free: "free rho"}
-
-
 def _columns(is_text: bool) -> list[str]:
     if is_text:
         return ["size", "slice", "texts", "bits/byte", "95 %", "byte ppl", "word ppl"]
@@ -88,7 +94,7 @@ def _columns(is_text: bool) -> list[str]:
         "slice",
         "items",
         "chance",
-        "acc",
+        "acc +- stderr",
         "95 %",
         "p",
         "acc_norm",
@@ -108,7 +114,8 @@ def _of_items(each: RunItems) -> list[str]:
     return [
         f"{scores.n_items:,}",
         UNKNOWN if scores.chance is None else number(scores.chance, 3),
-        *with_ends(scores.acc, 3),
+        f"{number(scores.acc.value, 3)} +- {number(scores.acc_stderr, 3)}",
+        span(scores.acc.lo, scores.acc.hi, 3),
         UNKNOWN if scores.p_chance is None else f"{scores.p_chance:.1e}",
         *with_ends(scores.acc_norm, 3),
         number(scores.acc_bytes.value, 3),

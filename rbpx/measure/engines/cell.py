@@ -12,6 +12,7 @@ from rbpx.data.hub_texts import Sample
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.digest import digest
 from rbpx.measure.cell import Begin, cell_record, check_size, scored_windows, versions
+from rbpx.measure.distinct import distinct_windows
 from rbpx.measure.engines.rows import engine_columns
 from rbpx.measure.engines.server import ServedModel, Server
 from rbpx.measure.facts import run_facts
@@ -80,7 +81,9 @@ def measure_by_engine(
     if not store.has_run(run_id):
         advance = begin(sum(window.n_scored for window in windows))
         wall_from = time.monotonic()
-        columns = engine_columns(server, served.name, windows, described.vocab_size, tokens_per_request, advance)
+        once = distinct_windows(windows)
+        of_once = engine_columns(server, served.name, once.windows, described.vocab_size, tokens_per_request, advance)
+        columns = once.columns_of_all(of_once)
         wall_s = time.monotonic() - wall_from
         went = {
             "engine": engine.name,
