@@ -128,11 +128,13 @@ def _log_unscored(grid: _Grid) -> None:
     share = scored_share(grid.sample.documents, grid.store, record["run_id"])
     if share is None:
         return
+    from rbpx.display.numbers import part
+
     n_tokens = grid.store.manifest(record["run_id"])["n_tokens"]
     chunk = "" if dataset.chunk is not Chunk.none else "; dataset.chunk=paragraph makes a document of each paragraph"
     logging.getLogger(__name__).info(
         f"{record['family']} on {record['dataset']}: scored {n_tokens:,} of about {n_tokens / share:,.0f} tokens "
-        f"({100 * share:.2g} % of {number_of(len(grid.sample.documents), 'document')}): protocol=rolling scores all of "
+        f"({part(share)} % of {number_of(len(grid.sample.documents), 'document')}): protocol=rolling scores all of "
         f"them{chunk}"
     )
 
