@@ -35,7 +35,7 @@ from rbpx.config.places import folder
 from rbpx.config.request import Request
 from rbpx.config.trust import check_overrides_trusted
 from rbpx.config.yaml_files import plain_values
-from rbpx.errors import MeasureError, RbpxError
+from rbpx.errors import MeasureError, RbpxError, reason
 from rbpx.files.spreadsheet import write_for_spreadsheets
 
 _SHARDED = ("measure", "plan", "status")  # verbs that may be asked of a part of a grid
@@ -100,8 +100,8 @@ def _main(line: CommandLine, primary: str, overrides: list[str], held: Sequence[
     except Exception as problem:  # a job that was killed: each launcher has a name of its own for it
         if not alone or is_ours(problem):
             raise
-        reason = " ".join(str(problem).split())[:160]
-        lost = [Outcome(error=f"a job of {launcher} ended without an answer ({reason}); its log: {sweep}", status=1)]
+        line = f"a job of {launcher} ended without an answer ({reason(problem, 160)}); its log: {sweep}"
+        lost = [Outcome(error=line, status=1)]
     finally:
         outcomes += sweep_folder.collect(sweep)
         if not lost:

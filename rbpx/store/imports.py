@@ -14,7 +14,7 @@ from filelock import FileLock
 
 from rbpx.config.imports import ImportConfig, ImportRequest
 from rbpx.config.protocol import HARNESS
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, reason
 from rbpx.files.column_table import Column, ColumnTable, read_columns
 from rbpx.files.columns import Columns, match_columns
 from rbpx.files.long_table import is_long, long_columns, widened
@@ -265,7 +265,7 @@ def provenance(path: Path) -> Record:
     try:
         metadata = pq.read_schema(path).metadata or {}
     except (OSError, ValueError, pa.ArrowException) as problem:
-        raise RbpxError(f"{path} cannot be read: {' '.join(str(problem).split())}; move it out of the store") from None
+        raise RbpxError(f"{path} cannot be read: {reason(problem)}; move it out of the store") from None
     try:
         origin: Record = json.loads(metadata[_PROVENANCE])
         if all(isinstance(origin[name], str) for name in ("source", "file", "sha256", "imported_at")):

@@ -85,3 +85,16 @@ def test_a_mistake_is_one_line_that_says_what_was_meant(line: str, says: str, st
 def test_an_empty_flag_does_not_swallow_the_next_word(empty: str, cwd: Path) -> None:
     answer = here(empty, "fit", cwd=cwd, check=2)
     assert f"{empty.rstrip('=')} needs a value" in answer.stderr
+
+
+@pytest.mark.parametrize("said", ["", "Unable to allocate 177. GiB for an array"])
+def test_a_question_that_memory_does_not_hold_is_one_line(
+    said: str, store: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_large(*args: object, **keys: object) -> None:
+        raise MemoryError(said)
+
+    monkeypatch.setattr("rbpx.analyses.answer.answer_all", too_large)
+    answer = here("fit", "fresh=true", cwd=cwd, env={"RBPX_STORE": str(store)}, check=1)
+    assert answer.stderr.startswith(f"rbpx: MemoryError: {said or 'Out of memory'}; ask for less at once")
+    assert answer.stderr.count("\n") == 1
