@@ -50,7 +50,7 @@ def launch(line: CommandLine) -> list[Outcome]:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us as exceptions instead of printed tracebacks
     primary, overrides = about(line.verb).primary, list(line.hydra)
     _refuse_lists(overrides)
-    check_overrides(overrides)
+    check_overrides(primary, overrides)
     if not line.trusts_config:
         check_overrides_trusted(overrides)
     if primary == "import":  # there they are names, not files of conf/, where Hydra would look for them
