@@ -7,6 +7,10 @@ class RbpxError(Exception):
     """A request that cannot be met; the command line prints it as one line and exits 2."""
 
 
+class AbsentModelError(RbpxError):
+    """A model or a revision that is nowhere, so most likely a name that was mistyped; nothing of it is kept."""
+
+
 class MeasureError(RbpxError):
     """A measurement that failed while running; kept in `failures`, and the command exits 1."""
 

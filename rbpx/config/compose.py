@@ -186,8 +186,9 @@ def register(primary: str, overrides: Sequence[str], held: Sequence[str] = (), t
         store.store(group="experiment", name=path.stem, node=node, package="_global_")
     written = _dataset_files(overrides)
     for name in held:
-        if re.fullmatch(r"\w[\w.+-]*", name) and name not in written:
-            store.store(group="dataset", name=name, node={"name": name, "kind": "file"})
+        *folders, option = f"dataset/{name}".split("/")
+        if name not in written and "${" not in name and name != "_self_" and all((*folders, option)):
+            store.store(group="/".join(folders), name=option, node={"name": name, "kind": "file"}, package="dataset")
 
 
 def names_dataset(primary: str, overrides: Sequence[str]) -> bool:

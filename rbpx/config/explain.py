@@ -52,6 +52,10 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str], held: Se
     missing = re.search(r"Could not find '(\w+)/([^']*)'", text)
     if missing:
         return _unknown_option(missing[1], missing[2], primary, held)
+    if "Config group override must be a string" in text:
+        numbers = (re.fullmatch(r"\+?(\w+)=([^\"'].*)", each) for each in overrides)
+        name, value = next((each[1], each[2]) for each in numbers if each and each[1] in (*_GROUPS, "experiment"))
+        return f"{name}={value} was read as a number; quote it to keep it as typed: '{name}=\"{value}\"'"
     if "Unexpected type for root: NoneType" in text:
         return _needs_group(overrides)
     inner = re.search(r"Key '([^']+)' not in 'ImportConfig'", f"{text} {problem.__cause__}")

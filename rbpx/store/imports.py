@@ -21,6 +21,7 @@ from rbpx.files.long_table import is_long, long_columns, widened
 from rbpx.files.row_digest import digest_of_rows
 from rbpx.store.contradictions import codes, not_stored
 from rbpx.store.harness_samples import Scored, is_of_harness, read_samples
+from rbpx.store.heartbeat import read_heartbeats
 from rbpx.store.import_preview import preview
 from rbpx.store.integrity import file_fault, is_copy, read_whole, sound_files, trust
 from rbpx.store.observation_ids import run_ids
@@ -214,9 +215,11 @@ _NOTHING = pa.schema([OBSERVATIONS.field(name) for name in FIELDS]).empty_table(
 
 
 def dataset_names(store: Store) -> list[str]:
-    """The names of the texts that a store holds, measured or imported, sorted."""
+    """The names of the texts that a store knows, measured or imported, being measured or failed, sorted."""
     imported = {name for one in list_imports(store) for name in one["dataset"]}
-    return sorted(imported | {cell["dataset"] for cell in store.records("cells")})
+    records = [*store.records("cells"), *store.records("failures")]
+    records += [beat.facts for beat in read_heartbeats(store).values()]
+    return sorted(imported | {record["dataset"] for record in records})
 
 
 def list_imports(store: Store) -> list[Record]:
