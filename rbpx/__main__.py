@@ -8,7 +8,7 @@ from rbpx.cli.argv import parse
 from rbpx.cli.lean_imports import import_lean
 from rbpx.cores import share_cores
 from rbpx.display.visible import visible_line
-from rbpx.errors import MeasureError, RbpxError
+from rbpx.errors import MeasureError, RbpxError, first_line
 from rbpx.version import __version__
 
 # Runs are counted and resampled side by side, each in a thread; numpy's OpenBLAS would divide each of their products
@@ -52,6 +52,10 @@ def main(argv: list[str]) -> int:
         advice = "install rbpx again: python -m pip install rbpx"
         print(f"rbpx: the package {name} is not installed in this Python; {advice}", file=sys.stderr)
         return 2
+    except MemoryError as problem:
+        advice = "ask for less at once (dataset=, size=, limit=, resamples=), or give this process more memory"
+        print(f"rbpx: {visible_line(first_line(problem))}; {advice}", file=sys.stderr)
+        return 1
     except BrokenPipeError:
         from rbpx.cli.launch import close_output
 

@@ -7,6 +7,10 @@ class RbpxError(Exception):
     """A request that cannot be met; the command line prints it as one line and exits 2."""
 
 
+class AbsentModelError(RbpxError):
+    """A model or a revision that is nowhere, so most likely a name that was mistyped; nothing of it is kept."""
+
+
 class MeasureError(RbpxError):
     """A measurement that failed while running; kept in `failures`, and the command exits 1."""
 
@@ -32,8 +36,14 @@ class UnexpectedError(MeasureError):
         return unexpected
 
 
+def reason(problem: BaseException, most: int = 200) -> str:
+    """What an error says, on one line of so many characters; what Python says of its kind where it says nothing."""
+    of_its_kind = (type(problem).__doc__ or "no reason given").split("\n")[0].rstrip(".")
+    return (" ".join(str(problem).split()) or of_its_kind)[:most]
+
+
 def first_line(problem: Exception) -> str:
     """The kind of an error of a library and its first line, with the next where it only announces that one."""
     lines = [line.strip() for line in str(problem).split("\n") if line.strip()]
     n_lines = 2 if lines and lines[0].endswith(":") else 1
-    return f"{type(problem).__name__}: {' '.join(lines[:n_lines])[:200] if lines else 'no reason given'}"
+    return f"{type(problem).__name__}: {' '.join(lines[:n_lines])[:200] or reason(problem)}"

@@ -8,6 +8,7 @@ from typing import Final
 from rbpx.analyses.registry import Analysis, has
 from rbpx.cli.registry import about, verbs
 from rbpx.config.places import experiments, folder
+from rbpx.display.visible import visible_line
 
 # What is said of each key, in the order of the page; {models}, {datasets} and {experiments} are the names there are.
 _KEYS: Final[dict[str, str]] = {
@@ -243,7 +244,7 @@ def _joined(names: list[str]) -> list[str]:
 
 def _listed(names: list[str]) -> str:
     return textwrap.fill(
-        ", ".join(names), 118, initial_indent=" " * 18, subsequent_indent=" " * 18, break_on_hyphens=False
+        visible_line(", ".join(names)), 118, initial_indent=" " * 18, subsequent_indent=" " * 18, break_on_hyphens=False
     ).lstrip()
 
 

@@ -35,7 +35,7 @@ from rbpx.config.places import folder
 from rbpx.config.request import Request
 from rbpx.config.trust import check_overrides_trusted
 from rbpx.config.yaml_files import plain_values
-from rbpx.errors import MeasureError, RbpxError
+from rbpx.errors import MeasureError, RbpxError, reason
 from rbpx.files.spreadsheet import write_for_spreadsheets
 
 _SHARDED = ("measure", "plan", "status")  # verbs that may be asked of a part of a grid
@@ -50,7 +50,7 @@ def launch(line: CommandLine) -> list[Outcome]:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us as exceptions instead of printed tracebacks
     primary, overrides = about(line.verb).primary, list(line.hydra)
     _refuse_lists(overrides)
-    check_overrides(overrides)
+    check_overrides(primary, overrides)
     if not line.trusts_config:
         check_overrides_trusted(overrides)
     if primary == "import":  # there they are names, not files of conf/, where Hydra would look for them
@@ -100,8 +100,8 @@ def _main(line: CommandLine, primary: str, overrides: list[str], held: Sequence[
     except Exception as problem:  # a job that was killed: each launcher has a name of its own for it
         if not alone or is_ours(problem):
             raise
-        reason = " ".join(str(problem).split())[:160]
-        lost = [Outcome(error=f"a job of {launcher} ended without an answer ({reason}); its log: {sweep}", status=1)]
+        line = f"a job of {launcher} ended without an answer ({reason(problem, 160)}); its log: {sweep}"
+        lost = [Outcome(error=line, status=1)]
     finally:
         outcomes += sweep_folder.collect(sweep)
         if not lost:

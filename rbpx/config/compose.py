@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rbpx.config.explain import explain, unknown_key
+from rbpx.config.explain import explain, known_keys, undeletable, unknown_key
 from rbpx.config.imports import ImportRequest
 from rbpx.config.places import _PACKAGE, experiments, folder
 from rbpx.config.plain import NotPlain, plain_request
@@ -30,7 +30,7 @@ def compose(primary: str, overrides: Sequence[str], held: Sequence[str] = (), tr
     Raises:
         RbpxError: the overrides name something that does not exist or has the wrong type.
     """
-    check_overrides(overrides)
+    check_overrides(primary, overrides)
     with suppress(NotPlain):
         return plain_request(primary, with_groups(primary, overrides))
     with explained(primary, overrides, held):
@@ -112,12 +112,20 @@ def _check_keys(node: Any, primary: str, within: str = "") -> None:
         _check_keys(node._get_node(key), primary, f"{within}{key}.")
 
 
-def check_overrides(overrides: Sequence[str]) -> None:
-    """Refuse keys of a dataset of the hub beside a file that is read in its place, which would be passed over.
+def check_overrides(primary: str, overrides: Sequence[str]) -> None:
+    """Refuse what would be passed over: keys of the hub beside a file that is read in place of it, deletions of keys.
+
+    Args:
+        primary: the file of conf/ that the request begins from.
+        overrides: as typed.
 
     Raises:
-        RbpxError: dataset.split, subset or revision stands beside dataset.path.
+        RbpxError: dataset.split, subset or revision stands beside dataset.path, or a key is deleted, which a request
+            then has all the same.
     """
+    for override in overrides:
+        if override.startswith("~") and override[1:].partition("=")[0] in (*known_keys(primary), "experiment"):
+            raise RbpxError(undeletable(override))
     reads_file = any(re.match(r"\+?dataset\.path=(?!null$)", override) for override in overrides)
     hubs = [override for override in overrides if re.match(r"\+?dataset\.(split|subset|revision)=(?!null$)", override)]
     if reads_file and hubs:
@@ -178,8 +186,9 @@ def register(primary: str, overrides: Sequence[str], held: Sequence[str] = (), t
         store.store(group="experiment", name=path.stem, node=node, package="_global_")
     written = _dataset_files(overrides)
     for name in held:
-        if re.fullmatch(r"\w[\w.+-]*", name) and name not in written:
-            store.store(group="dataset", name=name, node={"name": name, "kind": "file"})
+        *folders, option = f"dataset/{name}".split("/")
+        if name not in written and "${" not in name and name != "_self_" and all((*folders, option)):
+            store.store(group="/".join(folders), name=option, node={"name": name, "kind": "file"}, package="dataset")
 
 
 def names_dataset(primary: str, overrides: Sequence[str]) -> bool:

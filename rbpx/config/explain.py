@@ -52,15 +52,23 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str], held: Se
     missing = re.search(r"Could not find '(\w+)/([^']*)'", text)
     if missing:
         return _unknown_option(missing[1], missing[2], primary, held)
+    if "Config group override must be a string" in text:
+        numbers = (re.fullmatch(r"\+?(\w+)=([^\"'].*)", each) for each in overrides)
+        name, value = next((each[1], each[2]) for each in numbers if each and each[1] in (*_GROUPS, "experiment"))
+        return f"{name}={value} was read as a number; quote it to keep it as typed: '{name}=\"{value}\"'"
     if "Unexpected type for root: NoneType" in text:
         return _needs_group(overrides)
     inner = re.search(r"Key '([^']+)' not in 'ImportConfig'", f"{text} {problem.__cause__}")
     if inner:
         known = ", ".join(ImportConfig.__dataclass_fields__)
         return f"{inner[1]} is not a key of an import; known: {known}; see python -m rbpx import --help"
-    key = re.search(
-        r"Could not override '([^']+)'|Key '([^']+)' (?:is )?not in|Could not delete from config. '([^']+)'", text
-    )
+    deleted = re.search(r"Could not delete from config. '([^']+)' does not exist", text)
+    if deleted:
+        return f"~{deleted[1]} deletes what is not there; drop it, and see python -m rbpx --help"
+    deleted = re.search(r"Error merging override (~\S+)", text)
+    if deleted:
+        return undeletable(deleted[1])
+    key = re.search(r"Could not override '([^']+)'|Key '([^']+)' (?:is )?not in", text)
     if key:
         return unknown_key(next(k for k in key.groups() if k), primary)
     ambiguous = re.search(r"Ambiguous value for argument '([^']+)'", text)
@@ -70,9 +78,8 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str], held: Se
         if name in _LISTED:
             return f"{name}={values} are several values; for one list write {name}='[{values}]', or {sweep}"
         return f"{name}={values} are several values; {sweep}, or quote it: '{name}=\"{values}\"'"
-    if re.search("mismatched input|token recognition|extraneous input|no viable alternative", text):
-        strange = [o for o in overrides if re.search(r"=.*[(){}\[\]:,=]", o)]
-        typed = " ".join(strange or overrides)
+    typed = getattr(problem, "override", None)  # the one that Hydra's grammar does not allow
+    if typed is not None:
         name, _, value = typed.partition("=")
         if re.fullmatch(r"\[[^\]]*", value):
             return f"{typed} has no ] at its end; write {name}='{value}]'"
@@ -85,8 +92,8 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str], held: Se
         return f"{override[1]}={wrong[1]} is unknown; {hint}known: {wrong[2]}"
     kind = re.search(r"Value '([^']*)' .*could not be converted to (Integer|Float)", whole)
     if override and kind:
-        number = "whole number" if kind[2] == "Integer" else "number"
-        return f"{override[1]}={kind[1]} is not a {number}; give one in digits, as in {override[1]}=100"
+        number, name = "whole number" if kind[2] == "Integer" else "number", override[1].lstrip("+")
+        return f"{name}={kind[1]} is not a {number}; give one in digits, as in {name}=100"
     kind = re.search(r"Value '(.*)' is not a valid bool", whole)
     if override and kind:
         return f"{override[1]}={kind[1]} is neither true nor false; write {override[1]}=true"
@@ -125,12 +132,23 @@ def _unknown_option(group: str, option: str, primary: str, held: Sequence[str]) 
     return f"{group}={option} is unknown; {hint}known: {', '.join(known)}{own}"
 
 
-def unknown_key(key: str, primary: str) -> str:
-    """One line for a key that no request has, with the one that may have been meant."""
+def known_keys(primary: str) -> list[str]:
+    """The keys of the request that begins from a file of conf/."""
     from rbpx.config.recipe import TrainRequest
 
     requests: dict[str, Any] = {"train": TrainRequest, "import": ImportRequest}
-    known = [name for name in requests.get(primary, Request).__dataclass_fields__ if name != "plain"]
+    return [name for name in requests.get(primary, Request).__dataclass_fields__ if name != "plain"]
+
+
+def undeletable(override: str) -> str:
+    """One line for a key that is deleted, and that a request has all the same."""
+    key = override[1:].partition("=")[0]
+    return f"{override} deletes a key that every request has; leave it out for its default, or set {key}="
+
+
+def unknown_key(key: str, primary: str) -> str:
+    """One line for a key that no request has, with the one that may have been meant."""
+    known = known_keys(primary)
     group, _, inner = key.partition(".")
     if inner and group in _GROUPS and primary != "import":
         known = [f"{group}.{name}" for name in _GROUPS[group].__dataclass_fields__]

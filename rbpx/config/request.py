@@ -110,6 +110,9 @@ class Request:
         Raises:
             RbpxError: a count below 1, a name that YAML read as a number, or a size, k, n or S that is not valid.
         """
+        for name, value in vars(self).items():
+            if value in ("", []) and name not in ("store", "imports", "analyses"):
+                raise RbpxError(f"{name}={value} is empty; give what is meant, or leave it out")
         for name in ("tokens_per_batch", "limit", "resamples", "least", "top", "smooth"):
             if getattr(self, name) < 1:
                 raise RbpxError(f"{name}={getattr(self, name)} is below 1; give a positive whole number")

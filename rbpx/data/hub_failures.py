@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rbpx.config.dataset import DatasetConfig
-from rbpx.errors import MeasureError, RbpxError
+from rbpx.errors import MeasureError, RbpxError, reason
 
 
 def place_of(dataset: DatasetConfig, with_split: bool = True) -> str:
@@ -86,8 +86,7 @@ def undelivered(dataset: DatasetConfig, problem: BaseException) -> str:
     """The error text for a hub that failed."""
     while problem.__cause__ is not None:  # `datasets` wraps what went wrong
         problem = problem.__cause__
-    reason = " ".join(str(problem).split())[:160]
     return (
-        f"the hub did not deliver {place_of(dataset)} ({type(problem).__name__}: {reason}); check the network and type "
-        "the same again, or read a file with dataset.path=FILE"
+        f"the hub did not deliver {place_of(dataset)} ({type(problem).__name__}: {reason(problem, 160)}); check the "
+        "network and type the same again, or read a file with dataset.path=FILE"
     )

@@ -20,7 +20,7 @@ from rbpx.data.fewshot import examples_of, with_examples
 from rbpx.data.hub_texts import Sample, read_hub
 from rbpx.data.items import Part
 from rbpx.data.parquet_parts import Tell
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, reason
 from rbpx.files.digest import digest
 from rbpx.store.store import Record, Store, now
 
@@ -136,8 +136,7 @@ def _read(path: Path) -> Sample:
         if table.column("text").null_count or not isinstance(commit, str | None):
             raise ValueError("a document has no text, or its commit is not one")
     except (OSError, LookupError, ValueError, TypeError, RecursionError, pa.ArrowException) as problem:
-        reason = " ".join(str(problem).split())[:200]
-        raise RbpxError(f"the sample {path} cannot be read: {reason}; delete it to draw it again") from None
+        raise RbpxError(f"the sample {path} cannot be read: {reason(problem)}; delete it to draw it again") from None
     return Sample(documents, commit)
 
 

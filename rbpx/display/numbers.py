@@ -56,7 +56,14 @@ def percent(value: float | None) -> str:
     """A relative error with its sign."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
-    return f"{value:+.1%}" if abs(value) < 10 else f"{value:+.0e}"
+    return f"{value:+.1%}" if abs(value) < 10 else f"{value:+,.0%}" if abs(value) < 1e4 else f"{100 * value:+.0e}%"
+
+
+def part(share: float) -> str:
+    """A share between none and all in percent: two digits, or as many as tell it from all; neither 0 nor 100."""
+    few, left = 100 * share, 100 * (1 - share)
+    decimals = 1 - math.floor(math.log10(few)) if few < left else -math.floor(math.log10(left))
+    return f"{few:.{max(0, decimals)}f}"
 
 
 def time(seconds: float | None) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rbpx.counts import number_of
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, reason
 from rbpx.files.parquet import parquet_records
 from rbpx.files.unpacked import Bounds, Lines, read_bytes, unpacked
 
@@ -160,8 +160,8 @@ READING = (OSError, EOFError, zlib.error, ValueError, csv.Error, RecursionError,
 
 def unreadable(path: Path, problem: BaseException) -> str:
     """One line for a file that cannot be read."""
-    reason = "it is nested too deeply" if isinstance(problem, RecursionError) else " ".join(str(problem).split())[:300]
-    return f"{path} cannot be read: {reason}; check that it is what its suffix says"
+    why = "it is nested too deeply" if isinstance(problem, RecursionError) else reason(problem, 300)
+    return f"{path} cannot be read: {why}; check that it is what its suffix says"
 
 
 def csv_rows(lines: Lines, path: Path) -> tuple[tuple[str, ...], Iterator[tuple[int, list[str]]]]:
@@ -216,9 +216,9 @@ def _json_lines(lines: Lines, path: Path) -> Iterator[tuple[int, int, Any]]:
         try:
             yield number, lines.number, json.loads(words, object_pairs_hook=_object)
         except (ValueError, RecursionError) as problem:
-            reason = "nested too deeply" if isinstance(problem, RecursionError) else problem
+            why = "nested too deeply" if isinstance(problem, RecursionError) else problem
             where = f"row {number} of {path} (line {lines.number})"
-            raise RbpxError(f"{where}: not JSON ({reason}); fix that line") from None
+            raise RbpxError(f"{where}: not JSON ({why}); fix that line") from None
 
 
 def _names(rows: Iterable[Row]) -> tuple[str, ...]:

@@ -256,6 +256,8 @@ def _serve(
 ) -> None:
     """Take calls until the process that forked this one closes the connection, or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
+    logger = logging.getLogger(LOGGER)
+    logger.handlers, logger.propagate = [logging.NullHandler()], False  # the store's damage is told by the first one
     for end in ends:
         end.close()
     _PROCESSES.set(None)

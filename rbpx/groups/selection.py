@@ -245,18 +245,22 @@ def select_runs(
         RbpxError: the request names a model that is not a family.
     """
     if cell_keys is not None:
-        choices: dict[str, list[str] | None] = dict.fromkeys(_NARROWS)
-        return _measured(connection, choices, list(cell_keys))
-    runs = _narrowed(connection, _choices(request), request.ties)
+        return _measured(connection, dict.fromkeys(_NARROWS), list(cell_keys))
+    runs = _narrowed(connection, choices(request), request.ties)
     if not runs and request.dataset is not None and request.dataset.has_file_name:
-        runs = _narrowed(connection, _choices(request) | {"datasets": [UNNAMED]}, request.ties)
+        runs = _narrowed(connection, choices(request) | {"datasets": [UNNAMED]}, request.ties)
     return runs
 
 
 _NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions", "quantise")
 
 
-def _choices(request: Request) -> dict[str, list[str] | None]:
+def choices(request: Request) -> dict[str, list[str] | None]:
+    """What a request narrows the runs of a store to, by what they are called; None for all.
+
+    Raises:
+        RbpxError: it names a model that is not a family.
+    """
     model, dataset, protocol = request.model, request.dataset, request.protocol
     families = request.families()
     if model is not None and not (model.family is None and model.id is None and model.revision is not None):

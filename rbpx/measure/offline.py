@@ -17,8 +17,13 @@ from rbpx.store import relations
 from rbpx.store.store import Store
 
 
-def grid_offline(request: Request, store: Store) -> tuple[list[Cell], Sequence[Document] | None]:
+def grid_offline(request: Request, store: Store, by_name: bool = False) -> tuple[list[Cell], Sequence[Document] | None]:
     """The cells of a request and their documents; these and `text_hash` are None if the text is not on this machine.
+
+    Args:
+        request: with a model and a dataset.
+        store: keeps hashes, and the documents that were drawn from a hub.
+        by_name: whether a dataset may be a name of the store alone, of which no text is read.
 
     Raises:
         RbpxError: the request names no model or no dataset, or a folder or file that does not exist.
@@ -26,7 +31,8 @@ def grid_offline(request: Request, store: Store) -> tuple[list[Cell], Sequence[D
     if request.dataset is None:
         raise RbpxError(INCOMPLETE)
     hashes = hash_members(request, store)
-    sample = sample_here(request.dataset, request.limit, request.seed, store)
+    is_name = by_name and request.dataset.kind == "file" and request.dataset.path is None
+    sample = None if is_name else sample_here(request.dataset, request.limit, request.seed, store)
     documents = None if sample is None else sample.documents
     if request.protocol is None:
         request = replace(request, protocol=ProtocolConfig())

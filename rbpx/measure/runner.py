@@ -22,7 +22,7 @@ from rbpx.data.corpus import text_hash
 from rbpx.data.hub_texts import Sample
 from rbpx.data.parquet_parts import Tell
 from rbpx.data.samples import sample
-from rbpx.errors import MeasureError, RbpxError, UnexpectedError
+from rbpx.errors import AbsentModelError, MeasureError, RbpxError, UnexpectedError
 from rbpx.measure.offline import as_held, hash_members, training_beside
 from rbpx.measure.results import Failure, Measured
 from rbpx.measure.scored import scored_share
@@ -129,11 +129,13 @@ def _log_unscored(grid: _Grid) -> None:
     share = scored_share(grid.sample.documents, grid.store, record["run_id"])
     if share is None:
         return
+    from rbpx.display.numbers import part
+
     n_tokens = grid.store.manifest(record["run_id"])["n_tokens"]
     chunk = "" if dataset.chunk is not Chunk.none else "; dataset.chunk=paragraph makes a document of each paragraph"
     logging.getLogger(__name__).info(
         f"{record['family']} on {record['dataset']}: scored {n_tokens:,} of about {n_tokens / share:,.0f} tokens "
-        f"({100 * share:.2g} % of {number_of(len(grid.sample.documents), 'document')}): protocol=rolling scores all of "
+        f"({part(share)} % of {number_of(len(grid.sample.documents), 'document')}): protocol=rolling scores all of "
         f"them{chunk}"
     )
 
@@ -343,7 +345,7 @@ def _measure(
         shared = processes.tensor is not None and isinstance(problem, UnexpectedError)
         if shared or (problem is not raised and processes.world_size > 1):
             raise  # in this process alone, so the others wait for it: the launcher has to end them all
-        if processes.is_main:
+        if processes.is_main and not isinstance(problem, AbsentModelError):
             told = {"error": str(problem), "traceback": getattr(problem, "traceback", None), "at": now()}
             store.write_record("failures", cell.failure_key, {**cell.names(), "failure_key": cell.failure_key, **told})
         where = "; its traceback: python -m rbpx sql 'FROM failures'" if isinstance(problem, UnexpectedError) else ""

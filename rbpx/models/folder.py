@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rbpx.errors import RbpxError
+from rbpx.errors import AbsentModelError, RbpxError
 from rbpx.files.digest import digest, hash_files
 
 BUNDLED = "rbpx:"
@@ -21,7 +21,7 @@ def local_folder(model: str, pickled: bool = False) -> Path | None:
     """The folder on this machine that a model id names; None for a hub id.
 
     Raises:
-        RbpxError: the id looks like a path, but there is no model at it.
+        AbsentModelError: the id looks like a path, but there is no model at it.
     """
     if model.startswith(BUNDLED):
         return _checked(PACKAGE / model.removeprefix(BUNDLED), model, pickled)
@@ -30,14 +30,14 @@ def local_folder(model: str, pickled: bool = False) -> Path | None:
         return _checked(path, model, pickled)
     if path.is_absolute() or model.startswith((".", "~")) or model.count("/") != 1:
         hint = "" if "/" in model else f", or conf/model/ for a family named '{model}'"
-        raise RbpxError(f"model.id={model} is neither a folder nor a hub id ORG/NAME; check the path{hint}")
+        raise AbsentModelError(f"model.id={model} is neither a folder nor a hub id ORG/NAME; check the path{hint}")
     return None
 
 
 def _checked(path: Path, model: str, pickled: bool) -> Path:
     if not path.is_dir():
         what = "is a file, not a model folder" if path.exists() else f"is missing: there is no folder {path}"
-        raise RbpxError(f"model.id={model} {what}; give the folder that holds config.json")
+        raise AbsentModelError(f"model.id={model} {what}; give the folder that holds config.json")
     if not (path / "config.json").is_file():
         raise RbpxError(f"model.id={model} is not a model: {path} has no config.json; give a Hugging Face model folder")
     weight_files(path, model, pickled)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from rbpx.errors import MeasureError, RbpxError
+from rbpx.errors import AbsentModelError, MeasureError, RbpxError
 from rbpx.files.digest import file_hashes
 from rbpx.models.folder import PICKLE, local_folder, only_pickles, weight_files
 
@@ -27,7 +27,8 @@ def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool
         weights: whether they are wanted; else configuration and tokenizer alone are downloaded.
 
     Raises:
-        RbpxError: there is no such repository or revision, or it has no weights that may be opened.
+        AbsentModelError: there is no such repository or revision.
+        RbpxError: it has no weights that may be opened.
         MeasureError: the hub does not answer and its cache does not hold the whole model.
     """
     folder = local_folder(model, pickled)
@@ -49,9 +50,11 @@ def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool
     except GatedRepoError:
         raise RbpxError(f"model.id={model} is gated; accept its terms on the hub and run `hf auth login`") from None
     except RevisionNotFoundError:
-        raise RbpxError(f"model.revision={revision} does not exist in {model}; check the branch or commit") from None
+        raise AbsentModelError(
+            f"model.revision={revision} does not exist in {model}; check the branch or commit"
+        ) from None
     except (RepositoryNotFoundError, HFValidationError):
-        raise RbpxError(
+        raise AbsentModelError(
             f"model.id={model} does not exist on the hub; check its spelling, or log in if private"
         ) from None
     except Exception as problem:  # any failure of the network; a copy in the cache is as good

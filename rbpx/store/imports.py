@@ -14,13 +14,14 @@ from filelock import FileLock
 
 from rbpx.config.imports import ImportConfig, ImportRequest
 from rbpx.config.protocol import HARNESS
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, reason
 from rbpx.files.column_table import Column, ColumnTable, read_columns
 from rbpx.files.columns import Columns, match_columns
 from rbpx.files.long_table import is_long, long_columns, widened
 from rbpx.files.row_digest import digest_of_rows
 from rbpx.store.contradictions import codes, not_stored
 from rbpx.store.harness_samples import Scored, is_of_harness, read_samples
+from rbpx.store.heartbeat import read_heartbeats
 from rbpx.store.import_preview import preview
 from rbpx.store.integrity import file_fault, is_copy, read_whole, sound_files, trust
 from rbpx.store.observation_ids import run_ids
@@ -214,9 +215,11 @@ _NOTHING = pa.schema([OBSERVATIONS.field(name) for name in FIELDS]).empty_table(
 
 
 def dataset_names(store: Store) -> list[str]:
-    """The names of the texts that a store holds, measured or imported, sorted."""
+    """The names of the texts that a store knows, measured or imported, being measured or failed, sorted."""
     imported = {name for one in list_imports(store) for name in one["dataset"]}
-    return sorted(imported | {cell["dataset"] for cell in store.records("cells")})
+    records = [*store.records("cells"), *store.records("failures")]
+    records += [beat.facts for beat in read_heartbeats(store).values()]
+    return sorted(imported | {record["dataset"] for record in records})
 
 
 def list_imports(store: Store) -> list[Record]:
@@ -265,7 +268,7 @@ def provenance(path: Path) -> Record:
     try:
         metadata = pq.read_schema(path).metadata or {}
     except (OSError, ValueError, pa.ArrowException) as problem:
-        raise RbpxError(f"{path} cannot be read: {' '.join(str(problem).split())}; move it out of the store") from None
+        raise RbpxError(f"{path} cannot be read: {reason(problem)}; move it out of the store") from None
     try:
         origin: Record = json.loads(metadata[_PROVENANCE])
         if all(isinstance(origin[name], str) for name in ("source", "file", "sha256", "imported_at")):

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rbpx.counts import number_of
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, reason
 from rbpx.files.digest import digest, read_cache, write_cache
 from rbpx.files.entries import stamp
 from rbpx.files.sealed import read_sealed
@@ -259,5 +259,4 @@ def _called(cell: Record | None) -> str:
 
 
 def _line(problem: Exception) -> str:
-    text = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
-    return " ".join(text.split())[:200]
+    return problem.strerror if isinstance(problem, OSError) and problem.strerror else reason(problem)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from rbpx.store.integrity import sound_runs
 from rbpx.store.known_rows import opened_index, stamps_of
 from rbpx.store.lazy_files import take_problem
 from rbpx.store.run_tokens import offer_tokens, untold
+from rbpx.store.schema import OBSERVATIONS, RUNS
 from rbpx.store.store import Store
 
 _LIMITS = SqlLimits()
@@ -193,7 +195,7 @@ def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimi
                 f"sql takes one SELECT and only reads, got: {query.strip()[:80]!r}; the store is not changed"
             )
         with _reading(bounded):
-            get = partial(_bounded_call, bounded, limits)
+            get = partial(_bounded_call, bounded, limits, query)
             reader = get(lambda: connection.sql(query).to_arrow_reader(_ROWS))
             schema, first = reader.schema, get(lambda: next(reader, None))
 
@@ -222,13 +224,38 @@ def ask_user(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimit
         return pa.Table.from_batches(parts, reader.schema)
 
 
-def _bounded_call(bounded: Bounded, limits: SqlLimits, do: Callable[[], Any]) -> Any:
+def _bounded_call(bounded: Bounded, limits: SqlLimits, query: str, do: Callable[[], Any]) -> Any:
     try:
         return bounded.call(do)
     # While rows are read, errors come from pyarrow; one that quotes bytes of a damaged file cannot be decoded.
     except (duckdb.Error, OSError, pa.ArrowException, UnicodeDecodeError) as problem:
-        wrong = RbpxError(f"this SQL is wrong: {_one_line(problem)}; relations: {', '.join(RELATIONS)}")
+        line = _elsewhere(query, problem) or f"{_one_line(problem)}; relations: {', '.join(RELATIONS)}"
+        wrong = RbpxError(f"this SQL is wrong: {line}")
         raise _unread(problem) or _beyond(problem, limits) or wrong from None
+
+
+def _elsewhere(query: str, problem: Exception) -> str | None:
+    """Which relation has the column that a query misses, and how to join it; None where none has it."""
+    missing = re.search(r'column (?:named )?"([^"]+)"', str(problem))
+    if missing is None or not isinstance(problem, duckdb.BinderException):
+        return None
+    name, words = missing[1].lower(), re.findall(r"\w+", query.lower())
+    asked = [relation for relation in RELATIONS if relation in words]
+    having = [relation for relation in RELATIONS if name in _COLUMNS[relation]]
+    for of, relation in product(asked, having):
+        join = None if relation in asked else _join(of, relation)
+        if join is not None:
+            return f"{name} is not in {of} but in {relation}: FROM {of} {join}"
+    return f"{_one_line(problem).partition('!')[0]}; it is a column of {having[0]}" if having else None
+
+
+def _join(of: str, other: str) -> str | None:
+    """The SQL that brings the columns of another relation beside those of one, perhaps by way of `runs`."""
+    by, columns = _NAMED_BY.get(other), _COLUMNS[of]
+    if by is None or "run_id" not in columns or not columns.union(_COLUMNS["runs"]).issuperset(by):
+        return None
+    steps = [other] if columns.issuperset(by) else ["runs", other]
+    return " ".join(f"JOIN {step} USING ({', '.join(_NAMED_BY[step])})" for step in steps)
 
 
 @contextmanager
@@ -266,6 +293,17 @@ RELATIONS = (
     "failures",
     "forecasts",
 )
+_COLUMNS = {
+    name: frozenset(columns.names)
+    for name, columns in {
+        "runs": RUNS,
+        "observations": OBSERVATIONS,
+        **relations.BY_FILE,
+        **relations.ALSO_BY_FILE,
+        **relations.BY_RECORD,
+    }.items()
+}
+_NAMED_BY = {"runs": ("run_id",), "documents": ("run_id", "doc_id"), "vocab": ("tokenizer_hash", "token_id")}
 
 
 def _beyond(problem: Exception, limits: SqlLimits) -> RbpxError | None:

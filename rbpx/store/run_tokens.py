@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.dataset
 
-from rbpx.errors import DamageError, RbpxError
+from rbpx.errors import DamageError, RbpxError, reason
 from rbpx.store.lazy_files import take_problem
 from rbpx.ties import Ties, rank_of
 
@@ -44,8 +44,7 @@ def run_tokens(connection: duckdb.DuckDBPyConnection, run_id: str, columns: Sequ
         # In a thread of its own Arrow reads no faster, as questions are asked on all cores.
         read = [part.to_table(schema=tokens.schema, columns=wanted, use_threads=False) for part in parts]
     except (OSError, pa.ArrowException, UnicodeDecodeError) as problem:
-        reason = " ".join(str(problem).split())
-        damage = DamageError(f"tokens cannot be read: {reason}; rbpx store verify names the file")
+        damage = DamageError(f"tokens cannot be read: {reason(problem)}; rbpx store verify names the file")
         raise take_problem() or damage from None
     table = pa.concat_tables(read) if read else tokens.schema.empty_table().select(wanted)
     correct = table["correct"]

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -106,6 +107,14 @@ def test_one_core_gives_the_same_answer(verb: str, store: Path) -> None:
     alone, beside = rows(verb, store=store, cores={one}), rows(verb, store=store)
     assert len({row["dataset"] for row in alone[0]}) == 3
     assert alone == beside
+
+
+def test_damage_is_told_once_by_all_processes_together(store: Path, tmp_path: Path) -> None:
+    damaged = Path(shutil.copytree(store, tmp_path / "store"))
+    run = min((damaged / "runs").iterdir())
+    (run / "documents.parquet").write_bytes(b"changed")
+    told = rows("fit", "laws=[cross_entropy]", "resamples=25", store=damaged)[1]
+    assert told.count(f"run {run.name} ") == 1, told
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

@@ -1,13 +1,20 @@
 """Completion of `rbpx`, in a real bash: words typed so far in, what Tab offers out."""
 
+import os
+import pty
+import select
 import shutil
 import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from rbpx.cli.registry import names
 from rbpx.config.request import Request
+from tests.support.clone import Clone
 from tests.support.commands import here
 from tests.support.places import CONF
 
@@ -65,6 +72,113 @@ def test_files_are_offered_where_a_path_belongs(script: Path, tmp_path: Path) ->
     (tmp_path / "notes-two.jsonl").touch()
     assert offered(script, "dataset.path", "=", "notes-", cwd=tmp_path) == ["notes-two.jsonl"]
     assert sorted(offered(script, "fit", "--store", "notes", cwd=tmp_path)) == ["notes one.jsonl", "notes-two.jsonl"]
+
+
+# ------------------------------------------------------------------------------------------------------ names of others
+
+RUNS = (
+    "$(touch RUN)",
+    "`touch RUN`",
+    '"; touch RUN; "',
+    "'; touch RUN; '",
+    "x\\$(touch RUN)",
+    "$(touch${IFS}RUN)",
+    ");touch RUN;(",
+)
+PLACES = ("conf/model", "conf/dataset", "conf/protocol", "conf/parallel", "experiments")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The script of a clone whose folders hold names that run something where a shell expands them, and its folder."""
+    clone = Clone(tmp_path_factory.mktemp("clone"))
+    own = clone.root / "own"
+    for place in (*PLACES, *(f"own/{Path(each).name}" for each in PLACES)):
+        (clone.root / place).mkdir(parents=True, exist_ok=True)
+        for name in ("kept-1.2_x", *RUNS):
+            (clone.root / place / f"{name}.yaml").write_text("{}\n")
+    (clone.root / "experiments" / "\x1b]2;title\x07.yaml").write_text("{}\n")
+    cwd = clone.root / "cwd"
+    cwd.mkdir()
+    made = clone.rbpx(cwd, "completion", "bash", "--config-dir", own)
+    assert "\x1b" not in clone.rbpx(cwd, "--help")
+    clone.close()
+    (clone.root / "rbpx.bash").write_text(made)
+    return clone.root / "rbpx.bash", cwd
+
+
+def test_a_name_that_would_run_something_is_left_out(hostile: tuple[Path, Path]) -> None:
+    script, cwd = hostile
+    for key in ("model", "dataset", "protocol", "parallel", "experiment"):
+        for begun in ("", "k", "$", "`", '"', "x\\", "*"):
+            found = offered(script, "fit", key, "=", begun, cwd=cwd)
+            assert ("kept-1.2_x" in found) == ("kept-1.2_x".startswith(begun))
+            assert [word for word in found if "touch" in word] == []
+    assert list(cwd.iterdir()) == []
+
+
+@pytest.mark.parametrize("typed", RUNS)
+def test_what_was_typed_is_not_expanded(typed: str, script: Path, tmp_path: Path) -> None:
+    for words in (
+        (typed,),
+        ("fit", typed, "="),
+        ("fit", "--store", typed),
+        ("fit", f"{typed}=x"),
+        ("fit", f"model={typed}"),
+    ):
+        words = tuple(word.replace("'", "'\\''") for word in words)  # for the line that `offered` writes
+        offered(script, *words, cwd=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@contextmanager
+def terminal(script: Path, cwd: Path, first: str) -> Iterator[int]:
+    """The keyboard of an interactive bash that writes the words given to `rbpx` into the file `words`."""
+    assert BASH is not None
+    keyboard, end = pty.openpty()
+    environment = {**os.environ, "HOME": str(cwd), "TERM": "dumb", "PS1": "READY"}
+    process = subprocess.Popen(
+        [BASH, "--norc", "--noprofile", "-i"],
+        stdin=end,
+        stdout=end,
+        stderr=end,
+        cwd=cwd,
+        env=environment,
+        start_new_session=True,
+    )
+    try:
+        said = ""
+        os.write(keyboard, f"{first}; . {script}; rbpx() {{ printf '%s\\0' \"$@\" > words; }}; PS1=GO\n".encode())
+        deadline = time.monotonic() + 30
+        while not said.endswith("GO"):
+            assert time.monotonic() < deadline, said
+            if select.select([keyboard], [], [], 1)[0]:
+                said += os.read(keyboard, 4096).decode(errors="replace")
+        yield keyboard
+    finally:
+        process.kill()
+        process.wait()
+        os.close(keyboard)
+        os.close(end)
+
+
+@pytest.mark.parametrize("first", [":", "enable -n compopt"], ids=["bash", "bash 3"])
+@pytest.mark.parametrize("before", ["--store ", "dataset.path="])
+def test_a_path_of_any_name_is_one_word_and_runs_nothing(first: str, before: str, script: Path, tmp_path: Path) -> None:
+    names = (*RUNS, "two words", "*", "~", "a&touch RUN&", "a;touch RUN", "#", "!!", "a|touch RUN")
+    with terminal(script, tmp_path, first) as keyboard:
+        for number, name in enumerate(names):
+            cwd = tmp_path / str(number)
+            cwd.mkdir()
+            (cwd / f"ho{name}").touch()
+            os.write(keyboard, f"cd {cwd}\nrbpx fit {before}ho\t\n".encode())
+            deadline = time.monotonic() + 30
+            while not (cwd / "words").exists() or not (cwd / "words").read_bytes().endswith(b"\0"):
+                assert time.monotonic() < deadline, name
+                time.sleep(0.01)
+            words = (cwd / "words").read_text().split("\0")[:-1]
+            assert words == ["fit", *f"{before}ho{name}".split(" ", maxsplit=before.count(" "))]
+            assert sorted(path.name for path in cwd.iterdir()) == sorted([f"ho{name}", "words"])
 
 
 def test_a_shell_that_is_not_known_is_told_those_that_are(cwd: Path) -> None:

@@ -51,6 +51,21 @@ MISTAKES = {
     "fit ties=optimist": "did you mean optimistic",
     "fit method=olz": "did you mean ols",
     "fit laws=rpb": "did you mean rbp",
+    "fit ~laws": "~laws deletes a key that every request has; leave it out for its default, or set laws=",
+    "fit ~laws=all": "set laws=",
+    "measure ~store": "set store=",
+    "measure ~model": "set model=",
+    "fit -m ~experiment": "set experiment=",
+    "train ~seed": "set seed=",
+    "import x.csv ~source": "set source=",
+    "plan ~dataset.kind": "~dataset.kind deletes a key.*set dataset.kind=",
+    "fit ~model.family": "~model.family deletes what is not there",
+    "fit ~nosuch": "~nosuch deletes what is not there",
+    "fit dataset=pydoc ~model.sizes.70m k=[1,10]": "^rbpx: ~model.sizes.70m cannot be read",
+    "fit ++limit=": "^rbpx: limit= is not a whole number.*as in limit=100",
+    "fit k=[]": r"k=\[\] is empty",
+    "fit -m laws=[]": r"laws=\[\] is empty",
+    "fit output=": "output= is empty",
     "fit plot=maybe": "neither true nor false",
     "experiment=rbp_figure3": "did you mean rbp_figure_3",
     "fit size=100 @store": "did you mean 1000.*it holds 1000",
@@ -85,3 +100,16 @@ def test_a_mistake_is_one_line_that_says_what_was_meant(line: str, says: str, st
 def test_an_empty_flag_does_not_swallow_the_next_word(empty: str, cwd: Path) -> None:
     answer = here(empty, "fit", cwd=cwd, check=2)
     assert f"{empty.rstrip('=')} needs a value" in answer.stderr
+
+
+@pytest.mark.parametrize("said", ["", "Unable to allocate 177. GiB for an array"])
+def test_a_question_that_memory_does_not_hold_is_one_line(
+    said: str, store: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_large(*args: object, **keys: object) -> None:
+        raise MemoryError(said)
+
+    monkeypatch.setattr("rbpx.analyses.answer.answer_all", too_large)
+    answer = here("fit", "fresh=true", cwd=cwd, env={"RBPX_STORE": str(store)}, check=1)
+    assert answer.stderr.startswith(f"rbpx: MemoryError: {said or 'Out of memory'}; ask for less at once")
+    assert answer.stderr.count("\n") == 1

@@ -1,12 +1,14 @@
 """What narrows a question: names that only the store knows, and keys of a group that is not named."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rbpx
+from rbpx.store.store import now
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
 
@@ -90,3 +92,89 @@ def test_what_nothing_in_the_store_has_is_one_line(words: str, says: str, store:
     assert answer.stderr.startswith("rbpx: ")
     assert says in answer.stderr
     assert answer.stderr.count("\n") == 1
+
+
+# ------------------------------------------------------------------------------------------- names that status prints
+
+STRANGE = ("my notes", "a/b", "a,b", "42", "it's", "x=1", "[x]", "null", "ü")
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of every kind of entry, with names that a shell or Hydra's grammar may read as something else."""
+    root = tmp_path_factory.mktemp("named")
+    (root / "cwd").mkdir()
+    filled = write_store(root / "store", Truth(), seed=1, n_documents=4, n_tokens=8, dataset=STRANGE[0])
+    rows = [f'"{name}","{name}",{S},1,0.4' for name in STRANGE for S in (10, 100)]
+    (root / "table.csv").write_text("\n".join(["family,dataset,S,k,rbp", *rows]))
+    words = ("import", root / "table.csv", 'source="1.0"', "ties=mid")
+    here(*words, "--store", root / "store", cwd=root / "cwd", check=0)
+    failure = {"cell_key": "e" * 16, "failure_key": "e" * 16, "family": "gtp2", "size": "7", "dataset": "mistyped"}
+    failure |= {"protocol": "paper", "revision": None, "dtype": "float32", "error": "none", "at": now()}
+    filled.write_record("failures", "e" * 16, failure)
+    return root / "store"
+
+
+def status(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
+    answer = here("status", *words, "--format", "json", "--store", store, cwd=cwd, check=0)
+    found: list[dict[str, Any]] = json.loads(answer.stdout)
+    return found
+
+
+def names_in(row: dict[str, Any], column: str) -> set[str]:
+    value = row.get(column, "measured" if column == "source" else None)
+    return set(value) if isinstance(value, list) else set() if value is None else {value}
+
+
+@pytest.mark.parametrize("key", ["family", "size", "dataset", "source"])
+def test_each_name_that_status_prints_narrows_it_to_that(key: str, named: Path, cwd: Path) -> None:
+    rows = status(named, cwd)
+    assert {row["state"] for row in rows} == {"done", "imported", "failed"}
+    names = set().union(*(names_in(row, key) for row in rows))
+    if key == "dataset":
+        assert names == {*STRANGE, "mistyped"}
+    for name in names:
+        wanted = [row for row in rows if name in names_in(row, key)]
+        assert status(named, cwd, f'{key}="{name}"') == wanted, name
+
+
+def test_a_protocol_and_a_sweep_narrow_status_too(named: Path, cwd: Path) -> None:
+    assert {row["state"] for row in status(named, cwd, "protocol=paper")} == {"done", "failed"}
+    assert status(named, cwd, "protocol=rolling") == []
+    found = status(named, cwd, "-m", 'dataset=mistyped,"ü"', 'source="1.0",measured')
+    assert [row["state"] for row in found] == ["imported", "failed"]
+
+
+def test_a_grid_is_named_by_a_text_that_only_the_store_knows(named: Path, cwd: Path) -> None:
+    model = ("model=hub", "model.id=[org/7,org/8]", "model.family=gtp2")
+    rows = status(named, cwd, *model, "dataset=mistyped")
+    assert [(row["size"], row["state"]) for row in rows] == [("7", "failed"), ("8", "missing")]
+    assert {row["state"] for row in status(named, cwd, *model, "dataset=my notes")} == {"missing"}
+
+
+def test_status_says_where_there_is_nothing_to_show(named: Path, cwd: Path, tmp_path: Path) -> None:
+    for words, says in (
+        (["dataset=pydoc", "--store", named], "holds nothing that matches dataset=pydoc"),
+        (["--store", tmp_path / "nosuch"], "does not exist; name another with --store DIR"),
+        (["--store", tmp_path], "holds nothing yet; measure first"),
+    ):
+        answer = here("status", *words, cwd=cwd, check=0)
+        assert answer.stdout == ""
+        assert says in answer.stderr
+    assert status(named, cwd, "dataset=pydoc") == []
+
+
+def test_a_part_of_a_grid_without_cells_is_not_the_store(named: Path, cwd: Path) -> None:
+    words = ("model=ladder", "dataset=pydoc", "size=3k", "shard=2/2")
+    assert status(named, cwd, *words) == []
+    assert here("status", *words, "--store", named, cwd=cwd, check=0).stdout.splitlines()[-1] == "0 cells"
+
+
+def test_what_failed_of_a_mistyped_name_is_forgotten_by_that_name(named: Path, cwd: Path, tmp_path: Path) -> None:
+    store = Path(shutil.copytree(named, tmp_path / "store"))
+    n_runs = len([row for row in status(store, cwd) if row["state"] != "failed"])
+    for name in ("gtp2", "mistyped"):
+        answer = here("store", "rm", name, "--store", store, cwd=cwd, check=0 if name == "gtp2" else 2)
+        assert ("forgot 1 failure of gtp2" if name == "gtp2" else "mistyped is neither") in answer.stderr
+    assert [row["state"] for row in status(store, cwd)].count("failed") == 0
+    assert len(status(store, cwd)) == n_runs

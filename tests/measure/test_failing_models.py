@@ -117,6 +117,25 @@ def test_a_mistake_in_rbpx_is_a_failure_whose_traceback_is_kept(
     assert "rbpx/measure/cell.py" in failure["traceback"]
 
 
+@pytest.mark.parametrize(
+    ("silent", "says"),
+    [(MemoryError, "MemoryError: Out of memory;"), (AssertionError, "AssertionError: Assertion failed;")],
+    ids=["memory", "assertion"],
+)
+def test_an_error_without_words_is_told_in_those_that_python_has_for_its_kind(
+    silent: type[Exception],
+    says: str,
+    broken_writer: Callable[[BaseException], None],
+    tiny_checkpoint: Callable[..., Path],
+    tiny_jsonl: Path,
+    cwd: Path,
+    tmp_path: Path,
+) -> None:
+    broken_writer(silent())
+    (line,) = told(here(*words_for(tiny_checkpoint("gpt2"), tiny_jsonl, tmp_path / "store"), cwd=cwd, check=1))
+    assert says in line
+
+
 def test_whoever_stops_a_sweep_stops_all_of_it(
     broken_writer: Callable[[BaseException], None],
     tiny_checkpoint: Callable[..., Path],

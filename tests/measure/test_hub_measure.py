@@ -81,6 +81,21 @@ def test_all_four_architectures_are_measured_with_their_real_tokenizers(
             assert math.isclose(rows["logprob"][n], logprob, abs_tol=1e-4)
 
 
+def test_a_model_that_is_not_there_leaves_nothing_in_status(
+    hub: Hub, tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path
+) -> None:
+    hub.add("org/tiny", tiny_checkpoint("gpt2"))
+    text = ("dataset=file", f"dataset.path={tiny_jsonl}", f"store={tmp_path / 's'}")
+    for words, status in (
+        (("model.id=org/tinny",), 2),
+        (("model.id=org/tiny", "model.revision=step1x"), 2),
+        (("model.id=[org/tiny,org/tinny,./nosuch]", "model.family=mine"), 1),
+    ):
+        assert "not" in here("measure", "model=hub", *words, *text, cwd=cwd, check=status).stderr
+    rows = json.loads(here("status", text[-1], "--format", "json", cwd=cwd, check=0).stdout)
+    assert [(row["state"], row["family"], row["size"]) for row in rows] == [("done", "mine", "tiny")]
+
+
 def test_a_known_family_whose_model_has_another_S_is_refused_with_both_counts(
     hub: Hub, tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path
 ) -> None:

@@ -51,6 +51,17 @@ def test_rows_that_are_cut_are_counted_together_with_those_that_are_not(
     assert "of 3 documents)" in line
 
 
+def test_a_share_that_is_nearly_all_does_not_read_as_all(family: Family, cwd: Path, tmp_path: Path) -> None:
+    texts = [*[PARAGRAPH] * 990, PARAGRAPH * 6]
+    rows, store = write_jsonl(tmp_path / "rows.jsonl", *texts), tmp_path / "store"
+    (line,) = said(here("measure", *family.words("xs", text=rows), "--store", store, cwd=cwd).stderr)
+    (facts,) = manifests(store).values()
+    left_out = 100 * (1 - facts["n_bytes"] / sum(map(len, texts)))
+    (percent,) = re.findall(r"\(([\d.]+) % of 991 documents\)", line)
+    assert 0 < left_out < 0.5
+    assert float(percent) == pytest.approx(100 - left_out, abs=left_out / 2)
+
+
 @pytest.mark.parametrize("words", [["protocol=rolling"], ["dataset.chunk=paragraph"]], ids=["rolling", "paragraph"])
 def test_a_text_that_is_scored_to_its_end_is_not_told(
     words: list[str], family: Family, notes: Path, cwd: Path, tmp_path: Path

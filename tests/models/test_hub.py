@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from rbpx.errors import MeasureError, RbpxError
+from rbpx.errors import AbsentModelError, MeasureError, RbpxError
 from rbpx.models.folder import hash_model
 from rbpx.models.hub import check_snapshot, fetch
 from rbpx.models.load import LoadedModel, load_model
@@ -154,10 +154,11 @@ def test_what_the_hub_does_not_have_is_a_wrong_request(
     model: str, revision: str | None, says: list[str], tiny: Hub
 ) -> None:
     tiny.repos["org/gated"] = tiny.repos["org/tiny"]
+    kind: type[RbpxError] = AbsentModelError
     if "gated" in model:
         model, status = model.split()
-        tiny.gated["org/gated"] = int(status)
-    line = line_of(RbpxError, model, revision)
+        tiny.gated["org/gated"], kind = int(status), RbpxError
+    line = line_of(kind, model, revision)
     assert all(part in line for part in says), line
 
 

@@ -167,6 +167,9 @@ def test_a_named_grid_tells_done_failed_and_missing(family: Family, cwd: Path, t
     assert "failed: gpt2 gpt2 on file: the hub did not deliver" in shown
     mine = json.loads(here("status", *family.words("xs", "s"), "--store", store, "--format", "json", cwd=cwd).stdout)
     assert [(row["size"], row["state"]) for row in mine] == [("xs", "done"), ("s", "missing")]
+    by_name = [word for word in family.words("xs", "s") if not word.startswith("dataset.path=")]
+    named = json.loads(here("status", *by_name, "--store", store, "--format", "json", cwd=cwd, check=0).stdout)
+    assert [(row["run_id"], row["state"]) for row in named] == [(row["run_id"], row["state"]) for row in mine]
 
 
 def test_a_mark_is_a_row_of_status_for_programs(own_store: Path, cwd: Path) -> None:

@@ -14,19 +14,19 @@ VERB = Verb(
     help="""\
 Counts runs and tokens, and shows as a grid which model is done, running, failed or missing on which text:
 missing are the models that were measured on another text only. Name a grid (model= and dataset=, also with -m)
-to see its progress. A measuring process writes a heartbeat to the store; one that was killed is shown
-as stopped.""",
+to see its progress; either of them alone, or another name, shows what has that name. A measuring process writes
+a heartbeat to the store; one that was killed is shown as stopped.""",
     examples=(
         "python -m rbpx status",
         "python -m rbpx status model=ladder dataset=pydoc",
         "python -m rbpx status -m model=ladder,pythia dataset=pydoc,stdlib",
     ),
-    keys=("model", "size", "dataset", "protocol", "limit", "dtype", "shard", "format"),
+    keys=("model", "size", "dataset", "protocol", "source", "limit", "dtype", "shard", "format"),
 )
 
 
-def start(job: Job) -> list[Any]:
-    """The state of each cell of a grid; none where no grid is named."""
+def start(job: Job) -> list[Any] | None:
+    """The state of each cell of a grid; None where no grid is named."""
     from rbpx.measure.offline import grid_offline
     from rbpx.store.cell_states import cell_states
     from rbpx.store.index import refresh_if_writable
@@ -35,8 +35,8 @@ def start(job: Job) -> list[Any]:
     store = open_store(job.request.store)
     refresh_if_writable(store)
     if job.request.model is None or job.request.dataset is None:
-        return []
-    return cell_states(grid_offline(job.request, store)[0], store)
+        return None
+    return cell_states(grid_offline(job.request, store, by_name=True)[0], store)
 
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
@@ -52,7 +52,8 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
     states = [
         state
         for outcome, places in zip(outcomes, parts, strict=True)
-        for place, state in enumerate(outcome.answer)
+        for place, state in enumerate(outcome.answer or [])
         if places is None or place in places
     ]
-    print_status(requests, states)
+    named = any(outcome.answer is not None for outcome in outcomes)
+    print_status(requests, states if named else None, line.narrowing)

@@ -25,7 +25,7 @@ it is here. `push TARGET` copies this store into another in the same way, `pull 
 them may be a folder or s3://BUCKET/PATH (gs://, az://). `publish hf://datasets/ORG/NAME` makes of it a dataset on a
 hub, with a card, for `datasets` and DuckDB. `rebuild` makes the index rbpx.duckdb anew, `gc` drops
 orphaned fits and no longer misses files that were deleted by hand, `rm RUN` removes a run, `rm SOURCE` removes
-what was imported.""",
+what was imported, `rm FAMILY` or `rm DATASET` forgets what failed of it, as of a name that was mistyped.""",
     examples=(
         "python -m rbpx store verify",
         "python -m rbpx store merge OTHER",
@@ -38,7 +38,7 @@ what was imported.""",
 )
 
 _KINDS = {"rank_fits": "rank_fits", "vocab": "vocab", "best": "best"}  # of things in a store that are no plain plurals
-_KNOWN = "verify, merge OTHER, push TARGET, pull SOURCE, publish hf://datasets/ORG/NAME, rebuild, gc, rm RUN|SOURCE"
+_KNOWN = "verify, merge OTHER, push TARGET, pull SOURCE, publish hf://datasets/ORG/NAME, rebuild, gc, rm NAME"
 
 
 def start(job: Job) -> None:
@@ -91,9 +91,25 @@ def _remove(store: "Store", name: str, request: "Request") -> None:
         if folder.is_symlink():
             raise RbpxError(f"{folder} is a link to {folder.readlink()}, which is left alone; delete the link itself")
         store.drop_run(name)
-    elif not remove_source(store, name):
-        raise RbpxError(f"{name} is neither a run_id nor an imported source in store={request.store}; see rbpx status")
+    elif not remove_source(store, name) and not _forget_failures(store, name):
+        raise RbpxError(
+            f"{name} is neither a run_id nor an imported source in store={request.store}, nor a family or dataset of "
+            "which something failed; see rbpx status"
+        )
     _collect_garbage(store)
+
+
+def _forget_failures(store: "Store", name: str) -> int:
+    """Forget the cells of a family, or of a dataset, that failed; returns how many there were."""
+    forgotten = 0
+    for path in store.record_files("failures"):
+        record = store.record("failures", path.stem)
+        if record is not None and name in (record["family"], record["dataset"]):
+            store.drop_record("failures", path.stem)
+            forgotten += 1
+    if forgotten:
+        print(f"forgot {number_of(forgotten, 'failure')} of {name}", file=sys.stderr)
+    return forgotten
 
 
 def _collect_garbage(store: "Store") -> int:
