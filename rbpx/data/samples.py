@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from filelock import FileLock
 
 from rbpx.config.dataset import DatasetConfig
@@ -22,6 +21,8 @@ from rbpx.data.items import Part
 from rbpx.data.parquet_parts import Tell
 from rbpx.errors import RbpxError, reason
 from rbpx.files.digest import digest
+from rbpx.store.inside import inside
+from rbpx.store.integrity import read_whole
 from rbpx.store.store import Record, Store, now
 
 SAMPLE = pa.schema([("doc_id", pa.int32()), ("source_id", pa.string()), ("text", pa.large_string())])
@@ -103,7 +104,7 @@ def _draw_once(
     """Draw from the hub and write it to the store; other processes with the same request wait for the first."""
     store.prepare()
     path.parent.mkdir(exist_ok=True)
-    with FileLock(path.with_name(f".{path.stem}.lock")):
+    with FileLock(inside(store.root, path.with_name(f".{path.stem}.lock"))):
         if path.is_file():
             return
         drawn_sample = read_hub(dataset, limit, seed, begin(f"{dataset.name} from the hub: {dataset.hub}"))
@@ -128,7 +129,7 @@ def _document(row: Record) -> Document:
 
 def _read(path: Path) -> Sample:
     try:
-        table = pq.read_table(path, page_checksum_verification=True)
+        table = read_whole(path)
         commit = json.loads((table.schema.metadata or {})[_FACTS])["commit"]
         documents = _documents(table)
         if [document.doc_id for document in documents] != list(range(len(documents))) or not documents:

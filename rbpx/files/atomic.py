@@ -1,5 +1,6 @@
 """Atomic writes: files and folders appear complete or not at all. Nothing else in rbpx renames a file into place."""
 
+import errno
 import os
 import re
 import shutil
@@ -7,6 +8,9 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
+
+_TEMPORARY: Final = re.compile(r"\.(?P<of>.+)\.[0-9a-f]{8}\.tmp(\.wal)?")  # DuckDB writes a log beside its file
 
 
 @contextmanager
@@ -59,10 +63,20 @@ def atomic_remove(folder: Path) -> None:
     shutil.rmtree(temporary)
 
 
+def is_refusal(problem: OSError) -> bool:
+    """Whether writing failed because the file system or the folder is read-only to this user."""
+    return problem.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+def is_temporary(name: str, of: str | None = None) -> bool:
+    """Whether a name is one that `atomic_write` gives to what is written; only that for the name `of`, if given."""
+    found = _TEMPORARY.fullmatch(name)
+    return found is not None and of in (None, found["of"])
+
+
 def leftovers(path: Path) -> list[Path]:
     """Temporary files for `path` that processes are writing, or left when they were killed."""
-    name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]+\.tmp.*")
-    return [entry for entry in path.parent.glob(".*.tmp*") if name.fullmatch(entry.name)]
+    return [entry for entry in path.parent.glob(".*.tmp*") if is_temporary(entry.name, path.name)]
 
 
 def _make_folder(folder: Path) -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from rbpx.files.atomic import atomic_write_text
+from rbpx.files.entries import plain_file
 
 _CACHED_FROM_BYTES = 1 << 24  # smaller files are hashed faster than a cache is read
+_CACHE_MIB = 256
 
 
 def digest(value: Any) -> str:
@@ -48,7 +50,7 @@ def file_hashes(paths: Iterable[Path], cache: Path | None = None) -> list[str]:
 def read_cache(path: Path) -> dict[str, Any]:
     """The contents of a cache; empty where it is missing or corrupt, since all of it can be computed again."""
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
+        entries = json.loads(plain_file(path, _CACHE_MIB).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
     return entries if isinstance(entries, dict) else {}

@@ -3,9 +3,32 @@
 import os
 from datetime import datetime
 from pathlib import Path
-from stat import S_ISDIR
+from stat import S_ISDIR, S_ISFIFO, S_ISLNK, S_ISREG
+from typing import Final
 
 from rbpx.errors import RbpxError
+
+MIB: Final = 2**20
+_OTHERS: Final = ((S_ISLNK, "a link"), (S_ISDIR, "a folder"), (S_ISFIFO, "a pipe"))
+
+
+class NoFileError(ValueError):
+    """Where a file is due lies something else, or one that is too large to be it."""
+
+
+def plain_file(path: Path, most_mib: int) -> Path:
+    """A path where a file lies and no link, folder, pipe or device, of at most so many MiB; nothing is opened.
+
+    Raises:
+        NoFileError: something else lies there, in words.
+        FileNotFoundError: nothing does.
+    """
+    found = os.lstat(path)
+    if not S_ISREG(found.st_mode):
+        raise NoFileError(f"{next((word for is_it, word in _OTHERS if is_it(found.st_mode)), 'a device')}, not a file")
+    if found.st_size > most_mib * MIB:
+        raise NoFileError(f"{found.st_size / MIB:,.0f} MiB long, where {most_mib:,} MiB are the most")
+    return path
 
 
 def folder_at(path: Path, name: str) -> Path:
@@ -45,9 +68,9 @@ def names_in(folder: Path, *, only_folders: bool = False) -> list[str]:
 
 
 def stamp(path: Path | str) -> list[int] | None:
-    """The facts of a file that change when it is written or replaced; None where it does not exist."""
+    """The facts of a file, or of a link, that change when it is written or replaced; None where it does not exist."""
     try:
-        stat = os.stat(path)
+        stat = os.lstat(path)
     except FileNotFoundError:
         return None
     return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]

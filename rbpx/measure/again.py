@@ -106,7 +106,7 @@ class Reopener:
         key = (cell.model, revision, cell.precision, cell.pickled, split)
         if key not in self._loaded:
             self._loaded.clear()  # first, so that two models are never in memory
-            cache = self.store.root / "hashes.json"
+            cache = self.store.hashes
             self._loaded[key] = load_model(
                 cell.model,
                 revision,

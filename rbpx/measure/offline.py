@@ -92,7 +92,7 @@ def hash_members(request: Request, store: Store) -> dict[str, str | None]:
     problems: list[RbpxError] = []
     for member in members(model, request.sizes())[1]:
         try:
-            folder, cache = local_folder(member.model, model.pickled), store.root / "hashes.json"
+            folder, cache = local_folder(member.model, model.pickled), store.hashes
             hashes[member.model] = None if folder is None else hash_model(folder, member.model, cache, model.pickled)
         except RbpxError as problem:
             hashes[member.model] = None

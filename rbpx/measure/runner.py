@@ -289,7 +289,7 @@ def _model_loader(cell: Cell, processes: ProcessGroup, store: Store, split: Spli
     def load_once() -> LoadedModel | RbpxError:
         from rbpx.models.load import load_model
 
-        hashes = store.root / "hashes.json"
+        hashes = store.hashes
         try:
             quantise = None if cell.quantise is None else Quantise(cell.quantise)
             spread = processes.tensor or split

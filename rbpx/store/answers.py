@@ -19,20 +19,21 @@ from stat import S_ISDIR
 from typing import Any, Final
 
 from rbpx.files.digest import digest
-from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.files.entries import MIB, plain_file
+from rbpx.files.sealed import RECORD_MIB, read_sealed, write_sealed
+from rbpx.store.inside import ANSWERS, RUNNING, WRITTEN, check_folders, inside, is_ours
 
 __all__ = ["kept_answer"]
 
-_FOLDER: Final = "answers"
 _COMPUTED: Final = ("fits", "rank_fits")  # by questions, from the other files
 _NO_INPUTS: Final = (
-    *(_FOLDER, "running", "rbpx.duckdb", "README.md"),
-    *(f"{place}{kind}" for kind in _COMPUTED for place in ("", "written/")),
+    *(ANSWERS, RUNNING, "rbpx.duckdb", "README.md"),
+    *(f"{place}{kind}" for kind in _COMPUTED for place in ("", f"{WRITTEN}/")),
 )
 _BESIDE: Final = ("created_at", "params", "seal")  # the numbers of a fit
 _PARTS: Final = {"made_from", "fits", "answer"}  # of a kept answer
 _DEPTH: Final = 2  # runs/RUN_ID/tokens.parquet
-_ROOM_BYTES: Final = 256 * 2**20
+_ROOM_BYTES: Final = 256 * MIB
 _SOURCES: Final = (".py", ".sql", ".css", ".js", ".jinja")
 _LIBRARIES: Final = ("duckdb", "jinja2", "lmfit", "numpy", "pyarrow", "rich", "scipy", "vl-convert-python", "altair")
 
@@ -41,9 +42,16 @@ Stamps = dict[str, list[int]]
 
 
 def kept_answer(stores: Sequence[str], asked: Mapping[str, Any]) -> "KeptAnswer | None":
-    """What a store on this machine has of an answer; None where it is another's, or several are asked as one."""
+    """What a store on this machine has of an answer; None where it is another's, or several are asked as one.
+
+    Raises:
+        RbpxError: it has a link in the place of a folder.
+    """
     root = Path(stores[0]).expanduser().resolve()
-    return KeptAnswer(root, asked) if len(set(stores)) == 1 and root.is_dir() else None
+    if len(set(stores)) > 1 or not root.is_dir():
+        return None
+    check_folders(root)
+    return KeptAnswer(root, asked)
 
 
 class KeptAnswer:
@@ -60,14 +68,14 @@ class KeptAnswer:
             asked: all that the answer depends on beside runs and code, as plain values.
         """
         self._root = root
-        self._path = root / _FOLDER / f"{digest(dict(asked))}.json"
+        self._path = inside(root, f"{ANSWERS}/{digest(dict(asked))}.json")
         self._made_from = _made_from(root)
         self._fits = _stamps(root, _COMPUTED)
 
     def find(self) -> dict[str, Any] | None:
         """The answer that was kept; None where it has to be computed."""
         try:
-            record = read_sealed(self._path, always=True)
+            record = read_sealed(self._path, always=True, most_mib=_ROOM_BYTES // MIB)
         except (OSError, ValueError):
             return None
         if not _PARTS <= record.keys():
@@ -90,8 +98,8 @@ class KeptAnswer:
         fits = {name: [stamp, _numbers(self._root / name)] for name, stamp in written.items()}
         record = {"made_from": self._made_from, "fits": fits, "answer": dict(answer)}
         with suppress(OSError):  # it is computed again next time
-            write_sealed(self._path, record, durable=False)
-            _make_room(self._path)
+            write_sealed(inside(self._root, self._path), record, durable=False)
+            _make_room(self._root, self._path)
 
 
 def _made_from(root: Path) -> str:
@@ -110,7 +118,7 @@ def _walk(root: str, name: str, without: tuple[str, ...], depth: int = 0) -> Ite
         return
     path = f"{root}/{name}"
     with suppress(FileNotFoundError):  # another process has just removed it
-        stat = os.stat(path)
+        stat = os.lstat(path)
         if S_ISDIR(stat.st_mode) and depth < _DEPTH:
             for child in sorted(child for child in os.listdir(path) if not child.startswith(".")):
                 yield from _walk(root, f"{name}/{child}", without, depth + 1)
@@ -121,7 +129,7 @@ def _walk(root: str, name: str, without: tuple[str, ...], depth: int = 0) -> Ite
 def _numbers(fit: Path) -> str | None:
     """A digest of the numbers of a fit but for rounding, without when it was made and what is kept beside them."""
     try:
-        row = json.loads(fit.read_text(encoding="utf-8"))
+        row = json.loads(plain_file(fit, RECORD_MIB).read_text(encoding="utf-8"))
         named = [row.get("params", {}).get("resamples"), *(row[name] for name in sorted(row) if name not in _BESIDE)]
     except (OSError, ValueError, AttributeError, RecursionError):
         return None
@@ -142,15 +150,16 @@ def _code() -> str:
     return digest([contents.hexdigest(), platform.python_version(), [metadata.version(name) for name in _LIBRARIES]])
 
 
-def _make_room(newest: Path) -> None:
-    """Remove the oldest answers where all together take more than their room."""
+def _make_room(root: Path, newest: Path) -> None:
+    """Remove the oldest answers where all together take more than their room; what else lies there stays."""
     aged = []
     for entry in os.scandir(newest.parent):
         with suppress(FileNotFoundError):  # another process makes room too
-            stat = entry.stat()
-            aged.append((stat.st_mtime_ns, stat.st_size, Path(entry.path)))
+            if is_ours(ANSWERS, entry.name) and entry.is_file(follow_symlinks=False):
+                stat = entry.stat()
+                aged.append((stat.st_mtime_ns, stat.st_size, Path(entry.path)))
     room = _ROOM_BYTES
     for _, n_bytes, path in sorted(aged, reverse=True):
         room -= n_bytes
         if room < 0 and path != newest:
-            path.unlink(missing_ok=True)
+            inside(root, path).unlink(missing_ok=True)

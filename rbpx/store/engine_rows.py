@@ -19,6 +19,10 @@ from rbpx.ties import Ties
 _ALIASES = {"doc_id": ("doc_id", "doc"), "position": ("position",), "token_id": ("token_id", "token")}
 _COUNTS = ("rank", "greater", "ties", "logprob")
 _MOST = 2**31 - 2  # the length of a document is a position and 1, in 32 bits
+_UNIT = (
+    2**-8 + 2**-14
+)  # by which a log-probability may be off, relative to itself: bfloat16's unit roundoff, and float32
+_ROUNDED = (1 + _UNIT) / (1 - _UNIT)
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,26 @@ def read_engine_rows(path: Path, ties: Ties | None) -> EngineRows:
     if not tokens:
         raise RbpxError(f"{path} has no scored token; give a file with at least one")
     return EngineRows(rows.sha256, tuple(tokens[key] for key in sorted(tokens)), lengths)
+
+
+def exclusion(token: EngineToken, vocab_size: int) -> str | None:
+    """How the rank and the log-probability of a token exclude each other; None where they do not.
+
+    If r tokens, itself included, are at least as probable as a token of probability p, then r p <= 1; and the best of V
+    has p >= 1/V. r tokens that tie reach 1/r. As engines round, two log-probabilities that are counted as equal may
+    differ: with the relative error u of each, from l to l (1 + u) / (1 - u). u is the unit roundoff of bfloat16, 2^-8,
+    the coarsest in use, and 2^-14 for what float32 loses in a softmax over a vocabulary.
+    """
+    if token.greater is None and token.ties is None:
+        return None
+    rank, nats = (token.greater or 0) + (token.ties or 0) + 1, -token.logprob
+    said = f"rank {rank:,} and logprob {token.logprob:g} exclude each other"
+    if nats * _ROUNDED < math.log(rank):
+        return f"{said}: none of {rank:,} tokens that are as probable can have more than 1/{rank:,}"
+    is_best = token.greater == 0 or (token.greater is None and token.ties == 0)
+    if is_best and nats > math.log(vocab_size) * _ROUNDED:
+        return f"{said}: the best of {vocab_size:,} tokens has at least 1/{vocab_size:,}"
+    return None
 
 
 def _answers(rows: tuple[Row, ...]) -> Iterator[Row]:

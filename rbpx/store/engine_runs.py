@@ -13,7 +13,7 @@ from rbpx.config.imports import ImportRequest
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.store import schema
-from rbpx.store.engine_rows import EngineRows, read_engine_rows
+from rbpx.store.engine_rows import EngineRows, exclusion, read_engine_rows
 from rbpx.store.store import Record, Store, now
 from rbpx.version import __version__
 
@@ -66,7 +66,7 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
             f"vocab_size={request.vocab_size} is not from 1 to {_LARGEST:,}; give the rows of the model's head"
         )
     rows = read_engine_rows(path, request.ties)
-    _check_vocabulary(rows, request.vocab_size, path)
+    _check_tokens(rows, request.vocab_size, path)
     columns = _columns(rows)
     text_hash = _hash([columns[name] for name in ("doc_id", "position", "token_id")])
     vocab = _vocab(rows)
@@ -114,7 +114,7 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
     return run
 
 
-def _check_vocabulary(rows: EngineRows, vocab_size: int, path: Path) -> None:
+def _check_tokens(rows: EngineRows, vocab_size: int, path: Path) -> None:
     for token in rows.tokens:
         greater, ties = token.greater or 0, token.ties or 0
         beyond = {"token_id": token.token_id, "greater": greater, "ties": ties, "greater and ties": greater + ties}
@@ -124,6 +124,10 @@ def _check_vocabulary(rows: EngineRows, vocab_size: int, path: Path) -> None:
                     f"{path}: {name} {value:,} at position {token.position} of document {token.doc_id} is not below "
                     f"vocab_size={vocab_size}; give the rows of the model's vocabulary"
                 )
+        excluded = exclusion(token, vocab_size)
+        if excluded is not None:
+            place = f"{path}: position {token.position} of document {token.doc_id}"
+            raise RbpxError(f"{place}: {excluded}; give both as one pass of the model tells them, at temperature 1")
 
 
 def _columns(rows: EngineRows) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from filelock import FileLock
 
 from rbpx.errors import RbpxError
+from rbpx.store.inside import inside
 from rbpx.store.names import own_name
 from rbpx.store.store import Record, Store, now
 
@@ -43,7 +44,7 @@ def register(store: Store, name: str, facts: Record, predictions: Sequence[Recor
         RbpxError: the store has a forecast of that name, or cannot be written.
     """
     store.prepare()
-    with FileLock(store.root / ".forecasts.lock"):
+    with FileLock(inside(store.root, ".forecasts.lock")):
         known = list(store.records(_KIND))
         refuse_known(name, known)
         followed = {before for record in known for before in record["follows"]}

@@ -14,14 +14,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from rbpx.errors import RbpxError
 from rbpx.files.atomic import atomic_write_text
+from rbpx.files.entries import plain_file
+from rbpx.store.inside import RUNNING, inside
 from rbpx.store.messages import warn_damage
 from rbpx.store.record_values import is_time
 from rbpx.store.store import Record, Store, now
 
 _LOGGER = logging.getLogger(__name__)
-FOLDER = "running"
 _BEAT_S = 4.0
+_MOST_MIB = 1  # of a heartbeat
 _SILENT_S = 300.0  # a process that has written nothing for this long is not running
 
 
@@ -31,7 +34,7 @@ class Heartbeat:
     def __init__(self, store: Store, facts: Record) -> None:
         """Prepare the heartbeat of the cell whose `cell_key` is in `facts`."""
         self._store = store
-        self._path = store.root / FOLDER / f"{facts['cell_key']}.json"
+        self._path = inside(store.root, f"{RUNNING}/{facts['cell_key']}.json")
         self._facts = {**facts, "host": platform.node(), "pid": os.getpid(), "since": now()}
         self._n_tokens: int | None = None
         self._done, self._began = 0, 0.0
@@ -64,8 +67,12 @@ class Heartbeat:
             took_s = time.monotonic() - self._began if self._done else 0.0
             pace = self._done / took_s if took_s else None
             progress: Record = {"n_tokens": self._n_tokens, "tokens_done": self._done, "tokens_per_s": pace}
-            with suppress(OSError):  # a full disk or a store that went away is reported by what writes the run
-                atomic_write_text(self._path, json.dumps(self._facts | progress), durable=False)
+            with suppress(
+                OSError, RbpxError
+            ):  # a full disk or a store that went away is reported by what writes the run
+                atomic_write_text(
+                    inside(self._store.root, self._path), json.dumps(self._facts | progress), durable=False
+                )
                 self._store.send_heartbeat(self._path)
             self._over.wait(_BEAT_S)
 
@@ -112,15 +119,15 @@ class LastHeartbeat:
 def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
     """The heartbeats in a store, by cell_key."""
     heartbeats = {}
-    for path in sorted((store.root / FOLDER).glob("[!.]*.json")):
+    for path in sorted((store.root / RUNNING).glob("[!.]*.json")):
         try:
-            facts, written = json.loads(path.read_text(encoding="utf-8")), path.stat().st_mtime
+            facts, written = json.loads(plain_file(path, _MOST_MIB).read_text(encoding="utf-8")), path.stat().st_mtime
         except FileNotFoundError:  # it ended since it was listed
             continue
         except (OSError, ValueError, RecursionError):  # torn when the machine stopped: it is not waited for
             facts, written = None, 0.0
         if not _is_heartbeat(facts):
-            line = f"{FOLDER}/{path.name} in store={store.name} is not a heartbeat and left out; remove that file"
+            line = f"{RUNNING}/{path.name} in store={store.name} is not a heartbeat and left out; remove that file"
             warn_damage(_LOGGER, store.root, line)
             continue
         alive = time.time() - written < _SILENT_S and _may_live(facts)

@@ -17,13 +17,15 @@ from rbpx.config.protocol import HARNESS
 from rbpx.errors import RbpxError, reason
 from rbpx.files.column_table import Column, ColumnTable, read_columns
 from rbpx.files.columns import Columns, match_columns
+from rbpx.files.entries import plain_file
 from rbpx.files.long_table import is_long, long_columns, widened
 from rbpx.files.row_digest import digest_of_rows
 from rbpx.store.contradictions import codes, not_stored
 from rbpx.store.harness_samples import Scored, is_of_harness, read_samples
 from rbpx.store.heartbeat import read_heartbeats
 from rbpx.store.import_preview import preview
-from rbpx.store.integrity import file_fault, is_copy, read_whole, sound_files, trust
+from rbpx.store.inside import inside
+from rbpx.store.integrity import TABLE_MIB, file_fault, is_copy, read_whole, sound_files, trust
 from rbpx.store.observation_ids import run_ids
 from rbpx.store.observations import FIELDS, ROW, read_observations, with_all_fields
 from rbpx.store.schema import OBSERVATIONS
@@ -112,7 +114,7 @@ def _import_table(store: Store, table: ColumnTable, path: Path, config: ImportCo
     # Before a folder is made for it.
     new = None if store.root.exists() else not_stored(read, _NOTHING, table.place)
     store.prepare()
-    with FileLock(store.root / ".imports.lock"):  # two imports at once must not contradict each other
+    with FileLock(inside(store.root, ".imports.lock")):  # two imports at once must not contradict each other
         stored = observations_of(store, str(config.source))
         if new is None or stored.num_rows:
             new = not_stored(read, stored, table.place)
@@ -174,7 +176,7 @@ def adopt(store: Store, path: Path) -> int:
         MeasureError: the store cannot be written.
     """
     origin = provenance(path)
-    with FileLock(store.root / ".imports.lock"):
+    with FileLock(inside(store.root, ".imports.lock")):
         read = with_all_fields(read_whole(path))
         read = read.append_column(ROW, pa.array(np.arange(read.num_rows)))
         new = not_stored(read, observations_of(store, origin["source"]), lambda row: f"{path.name}, row {row + 1}")
@@ -247,7 +249,7 @@ def provenance_of(store: Store, run_id: str) -> Record | None:
 
 def remove_source(store: Store, source: str) -> int:
     """Remove all that was imported from a source; returns the number of imports removed."""
-    with FileLock(store.root / ".imports.lock"):
+    with FileLock(inside(store.root, ".imports.lock")):
         paths = [path for path in sound_files(store, store.import_files()) if provenance(path)["source"] == source]
         for path in paths:
             store.remove(path)
@@ -266,7 +268,7 @@ def provenance(path: Path) -> Record:
         RbpxError: it cannot be read, or was not imported by rbpx.
     """
     try:
-        metadata = pq.read_schema(path).metadata or {}
+        metadata = pq.read_schema(plain_file(path, TABLE_MIB)).metadata or {}
     except (OSError, ValueError, pa.ArrowException) as problem:
         raise RbpxError(f"{path} cannot be read: {reason(problem)}; move it out of the store") from None
     try:

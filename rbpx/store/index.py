@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 from filelock import FileLock
 
 from rbpx.errors import MeasureError
-from rbpx.files.atomic import atomic_write, leftovers
+from rbpx.files.atomic import atomic_write, is_refusal, leftovers
 from rbpx.files.digest import digest
 from rbpx.store import ledger, relations
+from rbpx.store.inside import KINDS, inside
 from rbpx.store.integrity import sound_files, sound_runs
 from rbpx.store.known_rows import (
     INDEX,
@@ -27,7 +28,7 @@ from rbpx.store.known_rows import (
     write_stamps,
 )
 from rbpx.store.queries import read_sql
-from rbpx.store.store import KINDS, Store, is_refusal
+from rbpx.store.store import Store
 
 _STORAGE = "v1.0.0"  # DuckDB 1.x clients open it too
 
@@ -51,7 +52,7 @@ def refresh_index(store: Store, required: bool = True) -> Path:
         return path
     try:
         store.root.mkdir(parents=True, exist_ok=True)
-        with FileLock(store.root / f".{INDEX}.lock"):
+        with FileLock(inside(store.root, f".{INDEX}.lock")):
             # Listed under the lock, so that what another process added meanwhile is included; corrupt files are not.
             run_ids = sound_runs(store)
             state = digest([store.state(), run_ids])
@@ -101,9 +102,12 @@ def _rebuild(
 
     What the one `before` has as it is now is not read again.
     """
-    _remove_leftovers(path)
+    _remove_leftovers(store, path)
     try:
-        with atomic_write(path, durable=False) as temporary, duckdb.connect(":memory:") as connection:
+        with (
+            atomic_write(inside(store.root, path), durable=False) as temporary,
+            duckdb.connect(":memory:") as connection,
+        ):
             connection.execute(f"ATTACH {_quoted(str(temporary))} AS built (STORAGE_VERSION '{_STORAGE}'); USE built")
             connection.execute("BEGIN")  # written once, not a statement at a time
             connection.execute("CREATE TABLE index_state AS SELECT ? AS state", [state])
@@ -135,7 +139,7 @@ def _rebuild(
             connection.execute(read_sql("relations"))
             connection.execute("COMMIT; USE memory; DETACH built")
     finally:
-        _remove_leftovers(path)
+        _remove_leftovers(store, path)
 
 
 def _columns_of_files(
@@ -156,9 +160,9 @@ def _read(paths: Sequence[str], of_any: bool) -> str:
     return f"FROM read_parquet([{quoted_paths}], hive_partitioning = false, union_by_name = {str(of_any).lower()})"
 
 
-def _remove_leftovers(path: Path) -> None:
+def _remove_leftovers(store: Store, path: Path) -> None:
     for leftover in leftovers(path):  # write-ahead logs among them
-        leftover.unlink(missing_ok=True)
+        inside(store.root, leftover).unlink(missing_ok=True)
 
 
 def _quoted(text: str) -> str:

@@ -12,6 +12,7 @@ results, so that all files are checked again.
 import contextlib
 import hashlib
 import logging
+import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,21 +23,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rbpx.counts import number_of
-from rbpx.errors import RbpxError, reason
+from rbpx.errors import DamageError, RbpxError, reason
 from rbpx.files.digest import digest, read_cache, write_cache
-from rbpx.files.entries import stamp
+from rbpx.files.entries import NoFileError, plain_file, stamp
 from rbpx.files.sealed import read_sealed
+from rbpx.store.inside import inside
 from rbpx.store.ledger import missing
 from rbpx.store.messages import warn_damage
 from rbpx.store.names import COPY_OF, copied_folders, copy_of_run, file_misnamed
 from rbpx.store.record_values import value_fault
 from rbpx.store.schema import FORMAT
-from rbpx.store.store import MANIFEST, RUN_TABLES, Record, Store
+from rbpx.store.store import BESIDE, MANIFEST, RUN_TABLES, Record, Store
 
 _LOGGER = logging.getLogger(__name__)
 _CACHE = ".checked.json"
 _RUN_FILES = (MANIFEST, *(f"{table}.parquet" for table in RUN_TABLES))
 _REMEMBERED_FROM_BYTES, _REMEMBERED_FROM_ITEMS = 1 << 28, 256
+TABLE_MIB = 1 << 16  # of a Parquet file: ten billion tokens
 UNREADABLE = (OSError, ValueError, LookupError, pa.ArrowException)  # what reading a damaged Parquet file raises
 _CORRUPT = "corrupt and left out: {}; remove it, and make it again"
 _checked_before: dict[tuple[Path, str], dict[str, Any]] = {}  # results of this process, for smaller stores
@@ -51,8 +54,11 @@ def sound_runs(store: Store) -> list[str]:
     Raises:
         RbpxError: a run has a newer format than this version reads.
     """
-    runs = store.root / "runs"
-    files = {run_id: [f"{runs}/{run_id}/{name}" for name in _RUN_FILES] for run_id in store.run_ids()}
+    folders = {run_id: str(store.run_folder(run_id)) for run_id in store.run_ids()}
+    files = {
+        run_id: [folder] if os.path.islink(folder) else [f"{folder}/{name}" for name in _RUN_FILES]
+        for run_id, folder in folders.items()
+    }
     sound, faults = _checked(store, "runs", files, lambda run_id: run_fault(store, run_id))
     if faults:
         cells = {cell["run_id"]: cell for cell in store.records("cells")}
@@ -136,6 +142,20 @@ def sound_files(store: Store, paths: Iterable[Path]) -> list[Path]:
     return [by_name[name] for name in sound]
 
 
+def left_beside(store: Store) -> list[Path]:
+    """What was measured of runs that are gone and lies beside them, as its rows say."""
+    return [
+        path for kind in BESIDE for path in store.beside_files(kind, gone=True) if _fetched_fault(store, path) is None
+    ]
+
+
+def _fetched_fault(store: Store, path: Path) -> str | None:
+    try:
+        return file_fault(store.fetch(path))
+    except DamageError as problem:
+        return str(problem)
+
+
 def trust(store: Store, path: Path) -> None:
     """A Parquet file that this process has just written is sound as long as it is not touched."""
     checked = _checked_before.setdefault((store.root, f"files {path.parent.name}"), {})
@@ -147,7 +167,7 @@ def doubt(store: Store) -> None:
     for checked in [key for key in _checked_before if key[0] == store.root]:
         del _checked_before[checked]
     with contextlib.suppress(OSError):  # a read-only store: the query fails again, and says why
-        (store.root / _CACHE).unlink(missing_ok=True)
+        inside(store.root, _CACHE).unlink(missing_ok=True)
 
 
 def run_files(store: Store, run_id: str, folder: Path | None = None) -> list[Path]:
@@ -163,6 +183,8 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
         RbpxError: the run has a newer format than this version reads.
     """
     manifest, *tables = run_files(store, run_id, folder)
+    if manifest.parent.is_symlink():
+        return f"it is a link to {manifest.parent.readlink()}"
     try:
         facts = read_sealed(manifest)
     except FileNotFoundError:
@@ -185,11 +207,11 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
             continue
         promised = facts["files"].get(path.name)
         try:
-            with path.open("rb") as file:
+            with plain_file(path, TABLE_MIB).open("rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         except FileNotFoundError:
             return store.absence(path)
-        except OSError as problem:
+        except (OSError, NoFileError) as problem:
             return f"{path.name} cannot be read ({_line(problem)})"
         if sha256 != promised:
             return f"{path.name} has changed since it was written (its sha256 is not the manifest's)"
@@ -212,8 +234,8 @@ def file_fault(path: Path, content: Path | None = None) -> str | None:
 
 
 def read_whole(path: Path) -> pa.Table:
-    """A whole Parquet file, with the checksums of its pages verified."""
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+    """A whole Parquet file of a store, with the checksums of its pages verified."""
+    with pq.ParquetFile(plain_file(path, TABLE_MIB), page_checksum_verification=True) as file:
         return file.read()
 
 
@@ -244,7 +266,7 @@ def _checked(
     if not large:
         _checked_before[store.root, kind] = now
     elif now != cache.get(kind):
-        write_cache(store.root / _CACHE, cache | {kind: now})
+        write_cache(inside(store.root, _CACHE), cache | {kind: now})
     return [name for name, (_, fault) in now.items() if fault is None], {
         name: fault for name, (_, fault) in now.items() if fault is not None
     }

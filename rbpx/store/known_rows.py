@@ -52,7 +52,7 @@ def opened_index(store: Store) -> Iterator[duckdb.DuckDBPyConnection | None]:
     A connection of its own: what is damaged must not harm another.
     """
     path = store.root / INDEX
-    if not path.is_file():
+    if path.is_symlink() or not path.is_file():
         yield None
         return
     try:

@@ -13,13 +13,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-FOLDER: Final = "written"
+from rbpx.store.inside import WRITTEN, inside, is_ours
+
 KINDS: Final = ("cells", "fits", "rank_fits", "imports", "temperatures", "best", "forecasts")
 
 
 def enter(path: Path) -> None:
     """Note that a file was written. Without room for the entry the file is kept; it would only not be missed."""
-    entry = _entry(path)
+    entry = _own_entry(path)
     with contextlib.suppress(OSError):
         entry.parent.mkdir(parents=True, exist_ok=True)
         entry.touch()
@@ -41,13 +42,13 @@ def has(path: Path) -> bool:
 def remove(path: Path) -> None:
     """Remove a file of the store, if it exists, and its entry: it is not missed."""
     forget(path)
-    path.unlink(missing_ok=True)
+    inside(path.parent.parent, path).unlink(missing_ok=True)
     forget(path)  # `enter_all` of another process may have seen it just before it went
 
 
 def forget(path: Path) -> None:
     """Remove the entry of a file."""
-    _entry(path).unlink(missing_ok=True)
+    _own_entry(path).unlink(missing_ok=True)
 
 
 def missing(root: Path) -> list[Path]:
@@ -55,7 +56,7 @@ def missing(root: Path) -> list[Path]:
     gone = []
     for kind in KINDS:
         here = {path.name for path in (root / kind).glob("[!.]*")}
-        entries = {path.name for path in (root / FOLDER / kind).glob("[!.]*")}
+        entries = {path.name for path in (root / WRITTEN / kind).glob("[!.]*") if is_ours(kind, path.name)}
         entries |= {name for name in _evicted(root / kind) if name not in here}
         gone += [root / kind / name for name in sorted(entries - here)]
     # Looked at again, because what `remove` takes away loses its entry first.
@@ -72,4 +73,9 @@ def _evicted(folder: Path) -> list[str]:
 
 
 def _entry(path: Path) -> Path:
-    return path.parent.parent / FOLDER / path.parent.name / path.name
+    return path.parent.parent / WRITTEN / path.parent.name / path.name
+
+
+def _own_entry(path: Path) -> Path:
+    """The entry of a file, to be made or removed."""
+    return inside(path.parent.parent, _entry(path))

@@ -11,6 +11,7 @@ not name is removed. A run whose manifest is not there is not there.
 import hashlib
 import logging
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,16 +29,16 @@ from rbpx.files.digest import digest, read_cache, write_cache
 from rbpx.files.sealed import read_sealed
 from rbpx.store import ledger
 from rbpx.store.bucket import Bucket, Entry, GoneError, endpoint_of
+from rbpx.store.inside import KINDS, RUNNING, TABLES, inside, is_ours, whole_run
 from rbpx.store.integrity import file_fault
 from rbpx.store.lazy_files import fetched_when_opened
-from rbpx.store.outbox import TABLES, Outbox, name_of_table, place_manifest
+from rbpx.store.outbox import Outbox, name_of_table, place_manifest
 from rbpx.store.store import BESIDE, MANIFEST, RUN_TABLES, Record, Store
 
 _LOGGER = logging.getLogger(__name__)
-_RECORDS: Final = ("cells", "failures", "forecasts", "fits", "rank_fits")
-_HEARTBEATS: Final = "running"
 _OURS: Final = ("fits", "rank_fits")  # that questions computed here are not removed, nor sent where others write
 _LAZY: Final = (*BESIDE, "samples")  # tables that are brought when they are read
+_OF_RUN: Final = re.compile(r"runs/[^./][^/]*/(manifest\.json|(tokens|rank_counts|documents)(-[0-9a-f]{16})?\.parquet)")
 _TAGS: Final = ".tags.json"  # of what was brought, by path
 _THREADS: Final = 16
 _BEAT_S: Final = 30.0  # between heartbeats that are sent
@@ -76,7 +77,7 @@ class Mirror(Store):
     def refresh(self, again: bool = False) -> None:
         """Bring the records that are new in the bucket, or all of them `again`, and remove what is gone there."""
         self.root.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.root / ".refresh.lock"):
+        with FileLock(inside(self.root, ".refresh.lock")):
             here, unsent = self._mirrored(), self._outbox.names()  # before listing: what comes meanwhile is not gone
             try:
                 self._listed = self._bucket.entries()
@@ -95,21 +96,26 @@ class Mirror(Store):
                 is_news = dict(zip(new, pool.map(self._bring, new), strict=True))
             brought = {path: wanted[path].tag for path in new if is_news[path] is not None}
             tags = {path: tag for path, tag in tags.items() if path in self._listed} | brought
-            write_cache(self.root / _TAGS, tags)
+            write_cache(inside(self.root, _TAGS), tags)
             for path in here - unsent - self._listed.keys():
                 self._forget(path)
             for path in self._listed.keys() & here - wanted.keys() - unsent:
                 if known.get(path) != self._listed[path].tag:  # replaced there, or written here and perhaps not kept
                     self._forget(path)
-        news = [path for path in new if is_news[path] and not path.startswith(_HEARTBEATS)]
+        news = [path for path in new if is_news[path] and not path.startswith(RUNNING)]
         if news:
             mib = sum(wanted[path].n_bytes for path in news) / 2**20
             _LOGGER.info(f"copied {number_of(len(news), 'file')} ({mib:,.1f} MiB) of {self.name} into {self.root}")
 
     def _mirrored(self) -> set[str]:
         """The files here that are removed when they are gone in the bucket."""
-        kinds = (*(kind for kind in (*_RECORDS, *TABLES) if kind not in _OURS), _HEARTBEATS)
-        beside = {f"{kind}/{path.name}" for kind in kinds for path in (self.root / kind).glob("[!.]*")}
+        kinds = (*(kind for kind in (*KINDS, *TABLES) if kind not in _OURS), RUNNING)
+        beside = {
+            f"{kind}/{path.name}"
+            for kind in kinds
+            for path in (self.root / kind).glob("[!.]*")
+            if is_ours(kind, path.name)
+        }
         return beside | {f"runs/{run_id}/{MANIFEST}" for run_id in self.run_ids()}
 
     def _bring(self, path: str) -> bool | None:
@@ -124,18 +130,18 @@ class Mirror(Store):
             if path.startswith("runs/"):
                 place_manifest(final.parent, content)
             else:
-                with atomic_write(final, durable=False) as temporary:
+                with atomic_write(inside(self.root, final), durable=False) as temporary:
                     temporary.write_bytes(content)
-        if path.startswith(_HEARTBEATS) and path in self._listed:
+        if path.startswith(RUNNING) and path in self._listed:
             written = self._listed[path].written.timestamp()
-            os.utime(final, (written, written))
+            os.utime(inside(self.root, final), (written, written))
         return is_news
 
     def _forget(self, path: str) -> None:
         """Remove here what is gone in the bucket."""
         with suppress(FileNotFoundError):
             if path.startswith("runs/"):
-                atomic_remove((self.root / path).parent)
+                atomic_remove(whole_run(self.root, (self.root / path).parent))
             else:
                 ledger.remove(self.root / path)
 
@@ -196,7 +202,7 @@ class Mirror(Store):
             raise self._corrupt_table(path, "it is gone")
         listed = self._listed[name]
         try:
-            with atomic_write(path, durable=False) as temporary:
+            with atomic_write(inside(self.root, path), durable=False) as temporary:
 
                 def bring(n_bytes: int) -> str | None:
                     with temporary.open("wb") as file:
@@ -211,8 +217,8 @@ class Mirror(Store):
                     raise self._corrupt_table(path, fault)
             _corrupt.pop(path, None)
             if path.parent.name in _LAZY:
-                with FileLock(self.root / ".refresh.lock"):
-                    write_cache(self.root / _TAGS, read_cache(self.root / _TAGS) | {name: listed.tag})
+                with FileLock(inside(self.root, ".refresh.lock")):
+                    write_cache(inside(self.root, _TAGS), read_cache(self.root / _TAGS) | {name: listed.tag})
         except GoneError:
             raise self._corrupt_table(path, "it is gone") from None
         except OSError as problem:
@@ -256,7 +262,7 @@ class Mirror(Store):
             for table in RUN_TABLES:
                 path = self.run_folder(each) / f"{table}.parquet"
                 if path.is_file() and self._object_of(path) is not None:
-                    path.unlink(missing_ok=True)
+                    inside(self.root, path).unlink(missing_ok=True)
 
     def leftovers(self) -> list[Path]:
         """Unfinished files here, and tables in the bucket that no manifest names."""
@@ -264,8 +270,7 @@ class Mirror(Store):
 
     def _orphans(self) -> Iterator[str]:
         for path in self._listed:
-            folder, _, name = path.rpartition("/")
-            if folder.startswith("runs/") and name != MANIFEST and path not in self._named_by(folder[len("runs/") :]):
+            if _is_of_run(path) and not path.endswith(MANIFEST) and path not in self._named_by(path.split("/")[1]):
                 yield path
 
     def _named_by(self, run_id: str) -> list[str | None]:
@@ -351,7 +356,10 @@ class Mirror(Store):
 
     def drop_run(self, run_id: str) -> None:
         """Remove a run in the bucket, its manifest first, then here."""
-        below = sorted(self._bucket.below(f"runs/{run_id}"), key=lambda path: not path.endswith(MANIFEST))
+        whole_run(self.root, self.run_folder(run_id))
+        below = sorted(
+            filter(_is_of_run, self._bucket.below(f"runs/{run_id}")), key=lambda path: not path.endswith(MANIFEST)
+        )
         self._outbox.forget(self.run_folder(run_id))
         self._bucket.remove(below)
         super().drop_run(run_id)
@@ -361,7 +369,7 @@ class Mirror(Store):
         if self._writes and time.monotonic() - self._beaten > _BEAT_S:
             self._beaten = time.monotonic()
             with suppress(RbpxError):
-                self._bucket.put(f"{_HEARTBEATS}/{path.name}", path)
+                self._bucket.put(f"{RUNNING}/{path.name}", path)
 
     def end_heartbeat(self, path: Path) -> None:
         """Remove a heartbeat, here and in the bucket."""
@@ -369,7 +377,12 @@ class Mirror(Store):
         if self._writes:
             self._beaten = 0.0
             with suppress(RbpxError):
-                self._bucket.remove([f"{_HEARTBEATS}/{path.name}"])
+                self._bucket.remove([f"{RUNNING}/{path.name}"])
+
+
+def _is_of_run(path: str) -> bool:
+    """Whether an object is one that a run has in a bucket, by its name."""
+    return _OF_RUN.fullmatch(path) is not None
 
 
 def _is_brought(path: str) -> bool:
@@ -379,4 +392,4 @@ def _is_brought(path: str) -> bool:
         return False
     if kind == "runs":
         return len(rest) == 2 and rest[1] == MANIFEST
-    return len(rest) == 1 and kind not in _LAZY and kind in (*_RECORDS, *TABLES, _HEARTBEATS)
+    return len(rest) == 1 and kind not in _LAZY and kind in (*KINDS, *TABLES, RUNNING) and is_ours(kind, rest[0])

@@ -10,30 +10,13 @@ import pyarrow as pa
 
 from rbpx.files.digest import digest
 from rbpx.files.row_digest import digest_of_rows
+from rbpx.store.inside import FOLDERS, is_harmless, is_plain
 from rbpx.store.record_values import value_fault
 
 COPY_OF: Final = "it is a copy of "  # how a fault begins whose cure is to remove the file, and nothing else
-FOLDERS: Final = (
-    *("runs", "cells", "fits", "rank_fits", "failures", "vocab", "imports", "temperatures", "best", "samples"),
-    "forecasts",
-)
-_HARMLESS: Final = {"@eadir", "__macosx", "$recycle.bin", "system volume information", "lost+found"}
 _KIND: Final = re.compile(rf"(?<![a-z_])({'|'.join(FOLDERS)})(?![a-z_])")
 _KEY: Final = re.compile(r"[0-9a-f]{16}")
 _FORECAST: Final = re.compile(rf".+-{_KEY.pattern}")
-_LONGEST_BYTES: Final = 200  # of a name, to which endings are added; file systems take 255
-
-
-def is_plain(name: str) -> bool:
-    """Whether a name is a plain file name, not a path that leads elsewhere, and no longer than file systems take."""
-    if not name or name.startswith(".") or any(c in name for c in "/\\\0"):
-        return False
-    return len(name.encode(errors="replace")) <= _LONGEST_BYTES
-
-
-def is_harmless(name: str) -> bool:
-    """Whether a folder is one that file systems and synchronisation make in every folder, by its name."""
-    return name.startswith(".") or name.lower() in _HARMLESS
 
 
 def own_name(kind: str, record: Mapping[str, Any]) -> str | None:

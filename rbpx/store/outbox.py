@@ -16,10 +16,9 @@ from rbpx.counts import number_of
 from rbpx.errors import MeasureError
 from rbpx.files.atomic import atomic_remove, atomic_write
 from rbpx.store.bucket import Bucket
+from rbpx.store.inside import TABLES, UNSENT, inside, is_ours, whole_run
 from rbpx.store.store import MANIFEST
 
-TABLES: Final = ("vocab", "imports", "samples", "temperatures", "best")  # beside runs, written once
-_FOLDER: Final = "unsent"
 _HASHED: Final = 16  # digits of a sha256 in a name
 
 
@@ -32,17 +31,17 @@ class Outbox:
 
     def note(self, path: Path) -> None:
         """Note that a file, or the folder of a run, is to be sent once it is written."""
-        note = self._note(path)
+        note = inside(self._root, self._note(path))
         note.parent.mkdir(parents=True, exist_ok=True)
         note.touch()
 
     def forget(self, path: Path) -> None:
         """Remove the note of a file."""
-        self._note(path).unlink(missing_ok=True)
+        inside(self._root, self._note(path)).unlink(missing_ok=True)
 
     def names(self) -> set[str]:
         """What is to be sent, by its path; runs by that of their manifest too."""
-        names = {f"{path.parent.name}/{path.name}" for path in self._root.glob(f"{_FOLDER}/*/[!.]*")}
+        names = {f"{path.parent.name}/{path.name}" for path in self._notes()}
         return names | {f"{name}/{MANIFEST}" for name in names if name.startswith("runs/")}
 
     def send_all(self) -> None:
@@ -51,7 +50,7 @@ class Outbox:
         Raises:
             MeasureError: the storage does not answer; what is left stays noted.
         """
-        notes = sorted(self._root.glob(f"{_FOLDER}/*/[!.]*"), key=lambda path: _order(path.parent.name))
+        notes = sorted(self._notes(), key=lambda path: _order(path.parent.name))
         for n_sent, note in enumerate(notes):
             try:
                 self.send(self._root / note.parent.name / note.name)
@@ -60,8 +59,12 @@ class Outbox:
                 left = f"{number_of(n_left, 'file or run', 'files and runs')} {'is' if n_left == 1 else 'are'}"
                 raise MeasureError(f"{problem}; {left} still to be sent from {self._root}") from None
 
+    def _notes(self) -> list[Path]:
+        notes = self._root.glob(f"{UNSENT}/*/[!.]*")
+        return [path for path in notes if is_ours(f"{UNSENT}/{path.parent.name}", path.name)]
+
     def _note(self, path: Path) -> Path:
-        return self._root / _FOLDER / path.parent.name / path.name
+        return self._root / UNSENT / path.parent.name / path.name
 
     def send(self, path: Path) -> None:
         """Send a run, a record or a table, and remove its note.
@@ -113,7 +116,7 @@ class Outbox:
         theirs = self._bucket.get(name)
         with suppress(ValueError, KeyError):
             if json.loads(theirs)["run_id"] != json.loads(path.read_bytes())["run_id"]:
-                with atomic_write(path) as temporary:
+                with atomic_write(inside(self._root, path)) as temporary:
                     temporary.write_bytes(theirs)
                 return
         if theirs != path.read_bytes():
@@ -132,9 +135,10 @@ def name_of_table(path: Path, sha256: str) -> str:
 
 def place_manifest(folder: Path, manifest: bytes) -> None:
     """Make the folder of a run that was measured elsewhere; another version of it goes."""
+    root = folder.parent.parent
     if folder.is_dir():
-        atomic_remove(folder)
-    with suppress(OSError), atomic_write(folder, durable=False) as temporary:  # another process was faster
+        atomic_remove(whole_run(root, folder))
+    with suppress(OSError), atomic_write(inside(root, folder), durable=False) as temporary:  # another was faster
         temporary.mkdir()
         (temporary / MANIFEST).write_bytes(manifest)
 

@@ -17,7 +17,6 @@ import errno
 import hashlib
 import logging
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -30,27 +29,33 @@ import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.files.atomic import atomic_remove, atomic_write
-from rbpx.files.entries import age_s, folder_at, names_in, stamp
+from rbpx.files.atomic import atomic_remove, atomic_write, is_refusal
+from rbpx.files.entries import NoFileError, folder_at, names_in, stamp
 from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store import ledger
+from rbpx.store.inside import (
+    KINDS,
+    check_folders,
+    clear_unfinished,
+    inside,
+    is_harmless,
+    is_plain,
+    unfinished,
+    whole_run,
+)
 from rbpx.store.layout import LAYOUT
 from rbpx.store.messages import warn_damage
-from rbpx.store.names import is_harmless, is_plain, record_fault
+from rbpx.store.names import record_fault
 from rbpx.store.schema import FORMAT
 
 Record = dict[str, Any]
 _LOGGER = logging.getLogger(__name__)
-_LEFTOVER_S = 24 * 3600  # no run takes that long to write
-_SCRATCH_S = 30 * _LEFTOVER_S  # nor so long to measure
 RUN_TABLES = ("tokens", "rank_counts", "documents")
 MANIFEST = "manifest.json"  # of a run
-KINDS = ("cells", "fits", "rank_fits", "failures", "forecasts")  # of records
 BESIDE = ("temperatures", "best")  # measured of a run on request, and kept beside it in a file of its name
 # Computed from runs, hundreds at once, and recomputed by the same command: waiting for the disk after each would take
 # longer than the fits (10 ms a record). After a crash of the machine the seal shows which of them were lost.
 _COMPUTED = ("fits", "rank_fits")
-_REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -74,10 +79,11 @@ class Store:
         """Open a store; its folder is made when something is first written to it.
 
         Raises:
-            RbpxError: the path is a file, or none that a folder can have.
+            RbpxError: the path is a file, or none that a folder can have, or a link stands for a folder in it.
         """
         self.root = folder_at(root, f"store={root}")
         self.name = str(self.root)
+        check_folders(self.root)
 
     def prepare(self) -> None:
         """Make the folder, and remove unfinished files of processes that were killed long ago.
@@ -100,13 +106,11 @@ class Store:
 
     def clear_leftovers(self) -> None:
         """Remove unfinished files of processes that were killed long ago."""
-        for parts in self.leftovers():
-            if age_s(parts) > (_SCRATCH_S if parts.name.startswith(".scratch.") else _LEFTOVER_S):
-                shutil.rmtree(parts, ignore_errors=True) if parts.is_dir() else parts.unlink(missing_ok=True)
+        clear_unfinished(self.root)
 
     def leftovers(self) -> list[Path]:
         """Temporary files and folders of processes that are writing, or were killed while they wrote."""
-        return sorted([*self.root.glob(".*.tmp*"), *self.root.glob("*/.*.tmp")])
+        return unfinished(self.root)
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
@@ -151,7 +155,7 @@ class Store:
         Raises:
             OSError: it cannot be written, or another process wrote the run meanwhile.
         """
-        with atomic_write(self.run_folder(run_id)) as folder:
+        with atomic_write(inside(self.root, self.run_folder(run_id))) as folder:
             fill(folder)
 
     def take_run(self, run_id: str) -> bool:
@@ -202,7 +206,7 @@ class Store:
 
     def end_heartbeat(self, path: Path) -> None:
         """Remove a heartbeat."""
-        path.unlink(missing_ok=True)
+        inside(self.root, path).unlink(missing_ok=True)
 
     def drop_copies(self, run_id: str | None = None) -> None:
         """Remove what is on this machine only to be read: of one run, or of all."""
@@ -214,6 +218,11 @@ class Store:
             ValueError: they are not what was written.
         """
         return read_sealed(self.run_folder(run_id) / MANIFEST)
+
+    @property
+    def hashes(self) -> Path:
+        """The hashes of the files of models, a cache."""
+        return inside(self.root, "hashes.json")
 
     def has_vocab(self, tokenizer_hash: str) -> bool:
         """Whether the texts of a tokenizer's ids are in the store."""
@@ -231,17 +240,13 @@ class Store:
         """Write what was measured of a run beside it, once."""
         self._write_table(self.beside_file(kind, run_id), table)
 
-    def beside_files(self, kind: str) -> list[Path]:
-        """The Parquet files of a relation of `BESIDE`, those of runs that are gone left out."""
-        return [path for path in self._files(kind, ".parquet") if self.has_run(path.stem)]
+    def beside_files(self, kind: str, gone: bool = False) -> list[Path]:
+        """The Parquet files of a relation of `BESIDE`, those of runs that are gone left out; or those alone."""
+        return [path for path in self._files(kind, ".parquet") if self.has_run(path.stem) is not gone]
 
     def all_beside(self) -> list[Path]:
         """The Parquet files of all relations of `BESIDE`."""
         return [path for kind in BESIDE for path in self.beside_files(kind)]
-
-    def left_beside(self) -> list[Path]:
-        """The Parquet files of `BESIDE` whose runs are gone."""
-        return [path for kind in BESIDE for path in self._files(kind, ".parquet") if not self.has_run(path.stem)]
 
     def write_import(self, name: str, table: pa.Table) -> None:
         """Write one file of other people's observations, once; its name contains a digest of its rows."""
@@ -271,7 +276,7 @@ class Store:
             RbpxError: the store is read-only.
         """
         try:
-            with atomic_write(path) as temporary:
+            with atomic_write(inside(self.root, path)) as temporary:
                 fill(temporary)
         except OSError as problem:
             raise self.unwritten(problem) from None
@@ -289,7 +294,7 @@ class Store:
         """
         path = self.record_file(kind, name)
         try:
-            write_sealed(path, record, durable=kind not in _COMPUTED)
+            write_sealed(inside(self.root, path), record, durable=kind not in _COMPUTED)
         except OSError as problem:
             if kind not in _COMPUTED or not is_refusal(problem):
                 raise self.unwritten(problem) from None
@@ -310,9 +315,10 @@ class Store:
             record = read_sealed(path)
         except FileNotFoundError:  # perhaps removed by another process since it was listed
             return None
-        except (OSError, ValueError):
-            line = "is corrupt and left out; remove that file, then run the line that made it again"
-            warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.name} {line}")
+        except (OSError, ValueError) as problem:
+            what = f"corrupt ({problem})" if isinstance(problem, NoFileError) else "corrupt"
+            line = f"{what} and left out; remove that file, then run the line that made it again"
+            warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.name} is {line}")
             return None
         wrong = record_fault(path, record)
         if wrong is None:
@@ -354,12 +360,13 @@ class Store:
         return [name for name in names_in(self.root / "runs", only_folders=True) if not is_harmless(name)]
 
     def drop_run(self, run_id: str) -> None:
-        """Remove a run, and the requests that it answers; a reader sees it complete or not at all."""
+        """Remove a run with nothing else in it, and the requests that it answers; it is seen complete or not at all."""
+        folder = whole_run(self.root, self.run_folder(run_id))
         for cell in [cell for cell in self.records("cells") if cell["run_id"] == run_id]:
             self.drop_record("cells", cell["cell_key"])
         for kind in BESIDE:
             self.remove(self.beside_file(kind, run_id))
-        atomic_remove(self.run_folder(run_id))
+        atomic_remove(folder)
 
     def vocab_files(self) -> list[Path]:
         """The Parquet files of the relation `vocab`."""
@@ -383,11 +390,6 @@ class Store:
             for path in self.record_files(kind):
                 digest.update(f"{path.name} {stamp(path)}".encode())
         return digest.hexdigest()
-
-
-def is_refusal(problem: OSError) -> bool:
-    """Whether writing failed because the file system or the folder is read-only to this user."""
-    return problem.errno in _REFUSED
 
 
 def _next(problem: OSError) -> str:

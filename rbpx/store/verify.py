@@ -12,6 +12,7 @@ from rbpx.errors import DamageError, RbpxError, first_line
 from rbpx.files.sealed import read_sealed
 from rbpx.store.forecasts import forecast_id, lost_before
 from rbpx.store.imports import imported_run_ids, provenance
+from rbpx.store.inside import KINDS
 from rbpx.store.integrity import (
     UNREADABLE,
     file_fault,
@@ -26,7 +27,7 @@ from rbpx.store.ledger import is_evicted, missing
 from rbpx.store.names import copied_folders, record_fault
 from rbpx.store.queries import ask
 from rbpx.store.relations import BY_FILE
-from rbpx.store.store import KINDS, RUN_TABLES, Record, Store
+from rbpx.store.store import RUN_TABLES, Record, Store
 
 _RELATIVE = 1e-6  # logprob is kept in float32
 _AGAIN = {

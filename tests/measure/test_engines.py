@@ -163,7 +163,7 @@ def windows_of(n: int) -> list[Window]:
         ("503", "answers /v1/completions with 503: EngineCore encountered an issue."),
         ("hangs up", "does not answer /v1/completions ("),
         ("half an answer", "does not answer /v1/completions (IncompleteRead"),
-        ("silent", "gave no answer to /v1/completions in 0.5 s; raise engine.timeout_s"),
+        ("silent", "gave no whole answer to /v1/completions in 0.5 s; raise engine.timeout_s"),
         ("no json", "with what is no JSON: <html>Bad gateway</html>"),
         ("too few answers", "gives 1 answer to 2 prompts"),
         ("too few tokens", "document 3 has 4 of its 5 tokens; nothing was written"),
@@ -174,6 +174,7 @@ def windows_of(n: int) -> list[Window]:
         ("clamped", "document 3 has no probability of token 4; its logits may not be finite"),
         ("null", "document 3 has no probability of token 4"),
         ("rank beyond", "has the rank 1,000,000 of 300 tokens"),
+        ("rank excluded", "document 3, token 4: rank 250 and logprob -0.1 exclude each other: none of 250 tokens"),
         ("another model", "with 404: The model `m` does not exist."),
     ],
 )

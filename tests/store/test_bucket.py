@@ -411,6 +411,42 @@ def test_tables_of_an_upload_that_was_given_up_are_removed_after_a_day(
     assert_holds(url, drawn, server)
 
 
+def test_what_somebody_else_keeps_in_a_bucket_or_its_mirror_is_left_there(
+    server: Storage, at: Machine, url: str, drawn: Store, monkeypatch: pytest.MonkeyPatch, cwd: Path
+) -> None:
+    _copy(own_store(url), drawn)
+    run_id, other = sorted(drawn.run_ids())
+    theirs = [f"runs/{run_id}/notes.txt", f"runs/{other}/tokens-mine.parquet", "cells/notes.txt", "runs/x/y/z"]
+    for name in theirs:
+        server.client.put_object(Bucket=BUCKET, Key=f"{prefix(url)}/{name}", Body=b"mine")
+    mirror = own_store(url).root
+    strangers = [mirror / "cells" / "notes.txt", mirror / "vocab" / "words.csv", mirror / "unsent" / "cells" / "a.txt"]
+    for path in strangers:
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text("mine")
+    monkeypatch.setattr("rbpx.store.mirror._ORPHANED_S", -1.0)
+    here("store", "rm", run_id, f"store={url}", cwd=cwd, check=0)
+    here("store", "gc", f"store={url}", cwd=cwd, check=0)
+    assert set(theirs) <= set(server.keys(prefix(url)))
+    assert [path.read_text() for path in strangers] == ["mine"] * 3
+    assert open_store(url).run_ids() == [other]
+    assert verify(open_store(url)).faults == []
+
+
+def test_a_mirror_with_a_link_in_it_is_left_alone(
+    at: Machine, url: str, drawn: Store, tmp_path: Path, cwd: Path
+) -> None:
+    _copy(own_store(url), drawn)
+    mirror, theirs = open_store(url).root, tmp_path / "theirs"
+    (mirror / "cells").rename(theirs)
+    (mirror / "cells").symlink_to(theirs)
+    before = {path.name: path.read_bytes() for path in theirs.iterdir()}
+    for words in (["status"], ["store", "gc"], ["store", "rm", min(drawn.run_ids())]):
+        answer = here(*words, f"store={url}", cwd=cwd, check=2)
+        assert f"{mirror / 'cells'} is a link to {theirs}, which is left alone" in answer.stderr
+    assert {path.name: path.read_bytes() for path in theirs.iterdir()} == before
+
+
 # ------------------------------------------------------------------------------------------------------------- errors
 
 

@@ -149,6 +149,21 @@ TOKEN = {"doc_id": 0, "position": 1, "token_id": 5, "rank": 3, "logprob": -1.5}
         (TOKEN | {"logprob": 0.5}, ("ties=pessimistic",), "logprob 0.5 is not the logarithm of a probability"),
         (TOKEN | {"token_id": 90}, ("ties=pessimistic",), "token_id 90 at position 1 of document 0 is not below"),
         (TOKEN | {"rank": 70}, ("ties=optimistic",), "greater 69 at position 1 of document 0 is not below"),
+        (
+            TOKEN | {"rank": 3, "logprob": -0.5},
+            ("ties=pessimistic",),
+            "position 1 of document 0: rank 3 and logprob -0.5 exclude each other: none of 3 tokens",
+        ),
+        (
+            TOKEN | {"rank": 1, "logprob": -9.0},
+            ("ties=optimistic",),
+            "rank 1 and logprob -9 exclude each other: the best of 69 tokens has at least 1/69",
+        ),
+        (
+            {"prompt_logprobs": [None, {"1": {"logprob": -0.1, "rank": 2}}]},
+            (),
+            "rank 2 and logprob -0.1 exclude each other: none of 2 tokens",
+        ),
         ({"doc_id": 0, "position": 1, "logprob": -1}, (), "no token_id; a token has doc_id, position"),
         ({"prompt_logprobs": [None, {"1": {"logprob": -1}, "2": {"logprob": -2}}]}, (), "ask with return_token_ids"),
         (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rbpx.store import ledger
-from rbpx.store.names import is_plain
+from rbpx.store.inside import WRITTEN, is_plain
 from rbpx.store.store import Store
 from rbpx.store.verify import Fault, verify
 from tests.support.commands import here
@@ -154,7 +154,7 @@ def test_a_deletion_that_was_meant_is_forgotten_by_gc(store: Store, cwd: Path) -
 
 
 def test_a_store_from_before_the_ledger_is_whole_and_is_entered_when_it_is_indexed(store: Store, cwd: Path) -> None:
-    shutil.rmtree(store.root / ledger.FOLDER)
+    shutil.rmtree(store.root / WRITTEN)
     assert verify(store).faults == []
     copy = first(store, "fits").with_name("copy.json")
     shutil.copy(first(store, "fits"), copy)

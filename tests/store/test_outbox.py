@@ -8,6 +8,7 @@ import pytest
 
 from rbpx.errors import MeasureError
 from rbpx.store.bucket import Bucket, Entry
+from rbpx.store.inside import KINDS
 from rbpx.store.outbox import Outbox, name_of_table
 
 
@@ -69,6 +70,11 @@ def write_run(root: Path, name: str = "r1", **sha256: str) -> Path:
     for table in sha256:
         write(root / "runs" / name / f"{table}.parquet", f"rows of {table}")
     return write(root / "runs" / name / "manifest.json", json.dumps({"files": files})).parent
+
+
+def named(kind: str) -> str:
+    """What a file of a kind is called in a bucket."""
+    return f"{kind}/a.{'json' if kind in KINDS else 'parquet'}"
 
 
 def notes(root: Path) -> list[str]:
@@ -174,26 +180,28 @@ def test_a_request_of_the_same_run_or_none_is_replaced(
 
 @pytest.mark.parametrize("kind", ["vocab", "imports", "samples", "temperatures", "best", "forecasts"])
 def test_what_its_name_tells_is_written_once(kind: str, outbox: Outbox, bucket: Objects, tmp_path: Path) -> None:
-    bucket.held[f"{kind}/a"] = b"theirs"
-    outbox.send(write(tmp_path / kind / "a", "ours"))
-    assert bucket.held == {f"{kind}/a": b"theirs"}
+    name = named(kind)
+    bucket.held[name] = b"theirs"
+    outbox.send(write(tmp_path / name, "ours"))
+    assert bucket.held == {name: b"theirs"}
 
 
 @pytest.mark.parametrize("kind", ["fits", "rank_fits", "failures"])
 def test_what_is_computed_again_is_replaced(kind: str, outbox: Outbox, bucket: Objects, tmp_path: Path) -> None:
-    bucket.held[f"{kind}/a"] = b"theirs"
-    outbox.send(write(tmp_path / kind / "a", "ours"))
-    assert bucket.held == {f"{kind}/a": b"ours"}
+    name = named(kind)
+    bucket.held[name] = b"theirs"
+    outbox.send(write(tmp_path / name, "ours"))
+    assert bucket.held == {name: b"ours"}
 
 
 def test_what_others_refer_to_is_sent_first_and_what_is_left_is_told(
     outbox: Outbox, bucket: Objects, tmp_path: Path
 ) -> None:
     kinds = ("cells", "fits", "imports", "best", "temperatures", "samples", "vocab")
-    for path in [tmp_path / kind / "a" for kind in kinds]:
-        outbox.note(write(path, "{}"))
+    for kind in kinds:
+        outbox.note(write(tmp_path / named(kind), "{}"))
     outbox.note(write_run(tmp_path))
-    outbox.note(tmp_path / "vocab" / "never-written")
+    outbox.note(tmp_path / "vocab" / "never-written.parquet")
     write(tmp_path / "unsent" / "vocab" / ".hidden", "")
     bucket.answers_left = 6
     with pytest.raises(MeasureError, match="it does not answer; 2 files and runs are still to be sent from"):
@@ -204,13 +212,17 @@ def test_what_others_refer_to_is_sent_first_and_what_is_left_is_told(
     bucket.answers_left = 10
     outbox.send_all()
     order = [name for _, name in bucket.done]
-    expected = ("vocab/a", "samples/a", "runs/r1/manifest.json", "temperatures/a", "best/a", "imports/a", "cells/a")
-    assert order == [*expected, "fits/a"]
+    tables = [
+        *map(named, ("vocab", "samples")),
+        "runs/r1/manifest.json",
+        *map(named, ("temperatures", "best", "imports")),
+    ]
+    assert order == [*tables, "cells/a.json", "fits/a.json"]
     assert notes(tmp_path) == ["vocab/.hidden"]
 
 
 def test_what_is_forgotten_is_not_sent(outbox: Outbox, bucket: Objects, tmp_path: Path) -> None:
-    path = write(tmp_path / "fits" / "a", "{}")
+    path = write(tmp_path / named("fits"), "{}")
     outbox.note(path)
     outbox.forget(path)
     outbox.forget(path)

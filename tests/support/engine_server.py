@@ -34,7 +34,7 @@ class Engine:
         temperature: by which it divides logits, 1 for an engine that is right.
         mood: of its completions: `well`, `500`, `503`, `hangs up`, `half an answer`, `silent`, `no json`, `too few
             answers`, `too few tokens`, `other tokens`, `nan`, `infinite`, `no logprob`, `clamped`, `null`,
-            `rank beyond`.
+            `rank beyond`, `rank excluded`.
         n_well: completions that are answered well before the mood begins.
         n_spoilt: completions that the mood lasts; for ever where None.
         asked: path and body of each request, with the header that holds its key.
@@ -109,14 +109,14 @@ def _spoilt(mood: str, answer: Answer) -> Answer:
     elif mood == "null":
         told[-1] = None
     else:
-        name, wrong = {
-            "nan": ("logprob", float("nan")),
-            "clamped": ("logprob", -9999.0),
-            "infinite": ("logprob", float("-inf")),
-            "no logprob": ("logprob", None),
-            "rank beyond": ("rank", 10**6),
+        told[-1][last] |= {
+            "nan": {"logprob": float("nan")},
+            "clamped": {"logprob": -9999.0},
+            "infinite": {"logprob": float("-inf")},
+            "no logprob": {"logprob": None},
+            "rank beyond": {"rank": 10**6},
+            "rank excluded": {"rank": 250, "logprob": -0.1},
         }[mood]
-        told[-1][last][name] = wrong
     return _json(200, value)
 
 

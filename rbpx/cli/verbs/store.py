@@ -49,6 +49,7 @@ def start(job: Job) -> None:
         MeasureError: the store cannot be written, `verify` verified faults, or `merge` could not take everything in.
     """
     from rbpx.store.index import refresh_index
+    from rbpx.store.inside import inside
     from rbpx.store.known_rows import INDEX
     from rbpx.store.remote import open_store, own_store
 
@@ -70,7 +71,7 @@ def start(job: Job) -> None:
         return
     if action == "rebuild" and not rest:
         store.prepare()
-        (store.root / INDEX).unlink(missing_ok=True)
+        inside(store.root, INDEX).unlink(missing_ok=True)
     elif action == "gc" and not rest:
         store.prepare()
         print(f"dropped {number_of(_collect_garbage(store), 'fit')} whose runs are gone", file=sys.stderr)
@@ -87,9 +88,6 @@ def _remove(store: "Store", name: str, request: "Request") -> None:
     from rbpx.store.imports import remove_source
 
     if name in store.run_ids():
-        folder = store.run_folder(name)
-        if folder.is_symlink():
-            raise RbpxError(f"{folder} is a link to {folder.readlink()}, which is left alone; delete the link itself")
         store.drop_run(name)
     elif not remove_source(store, name) and not _forget_failures(store, name):
         raise RbpxError(
@@ -114,12 +112,13 @@ def _forget_failures(store: "Store", name: str) -> int:
 
 def _collect_garbage(store: "Store") -> int:
     from rbpx.store.imports import imported_run_ids
+    from rbpx.store.integrity import left_beside
 
     whole = set(store.run_ids()) | imported_run_ids(store)
     gone = [fit["fit_id"] for fit in store.records("fits") if not whole.issuperset(fit["run_ids"])]
     for fit_id in gone:
         store.drop_record("fits", fit_id)
-    for path in store.left_beside():
+    for path in left_beside(store):
         store.remove(path)
     for fit in [fit for fit in store.records("rank_fits") if fit["run_id"] not in whole]:
         store.drop_record("rank_fits", f"{fit['run_id']}-{fit['ties']}-{fit['distribution']}")

@@ -62,7 +62,7 @@ def measure_by_engine(
             f"engine={engine.name} at {engine.root} is version {version}, not engine.version={engine.version}; start "
             "that one, or drop the key"
         )
-    described = describe_model(cell.model, cell.revision, store.root / "hashes.json", cell.pickled)
+    described = describe_model(cell.model, cell.revision, store.hashes, cell.pickled)
     check_size(cell, described.non_embedding_params)
     served = _served(server, engine, cell, described)
     protocol = resolve_described(cell, described)

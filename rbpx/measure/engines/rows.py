@@ -14,7 +14,7 @@ from rbpx.data.windows import Window
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.measure.engines.server import Server
 from rbpx.store import schema
-from rbpx.store.engine_rows import EngineToken, tokens_of_prompt
+from rbpx.store.engine_rows import EngineToken, exclusion, tokens_of_prompt
 
 __all__ = ["engine_columns"]
 
@@ -41,7 +41,8 @@ def engine_columns(
         advance: called with the number of tokens just scored.
 
     Raises:
-        MeasureError: the server fails, or tells other tokens, too few of them, or no probability of one.
+        MeasureError: the server fails, or tells other tokens, too few of them, no probability of one, or a rank that
+            its log-probability excludes.
     """
     tokens = list[EngineToken]()
     for batch in _batches([window for window in windows if window.n_scored], tokens_per_request):
@@ -82,4 +83,7 @@ def _scored(window: Window, answer: dict[str, Any], vocab_size: int) -> Iterator
             raise MeasureError(f"{place} has no probability of token {column}; its logits may not be finite")
         if token.ties is not None and token.ties >= vocab_size:
             raise MeasureError(f"{place} has the rank {token.ties + 1:,} of {vocab_size:,} tokens; another model?")
+        excluded = exclusion(token, vocab_size)
+        if excluded is not None:
+            raise MeasureError(f"{place}, token {column}: {excluded}; nothing was written")
         yield EngineToken(window.doc_id, window.start + column, ids[column], token.logprob, None, token.ties)

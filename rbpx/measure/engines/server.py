@@ -11,17 +11,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
+from secrets import token_hex
 from time import sleep
 from typing import Any, Final
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import Request
 
 from rbpx.config.engine import EngineConfig
 from rbpx.counts import number_of
 from rbpx.errors import MeasureError
+from rbpx.measure.engines.fetch import Answer, TooLongError, fetch
 
 KEY_VARIABLE: Final = "VLLM_API_KEY"  # by which vLLM's own tools know a server's key
 _SHORT_S: Final = 10.0  # for an answer that takes no computing
+_SHORT_BYTES: Final = 1 << 20  # of such an answer
+_TOKEN_BYTES: Final = 1 << 12  # of what is told of a token; vLLM takes about a hundred
 _VERSION: Final = re.compile(r"[\w.+!-]{1,100}", re.ASCII)
 _HEADER: Final = re.compile(r"[\x21-\x7e]+")  # what a key may be made of
 _WAITS_S: Final = (1.0, 4.0, 16.0)  # before a question is asked again
@@ -56,6 +59,7 @@ class Server:
         """Nothing is asked yet."""
         self._config = config
         self._answered = False  # once it has, what it refuses may pass
+        self._takes_salt = True
 
     def version(self) -> str:
         """The version of its engine.
@@ -63,7 +67,7 @@ class Server:
         Raises:
             MeasureError: the server does not answer, or with something else; of each method.
         """
-        answer = self._ask("/version", None, _SHORT_S)
+        answer = self._ask("/version")
         version = answer.get("version")
         if not isinstance(version, str) or not _VERSION.fullmatch(version):
             raise self._failed("does not say its version")
@@ -71,7 +75,7 @@ class Server:
 
     def models(self) -> list[ServedModel]:
         """The models that it serves."""
-        listed = self._ask("/v1/models", None, _SHORT_S).get("data")
+        listed = self._ask("/v1/models").get("data")
         models = [_model(each) for each in listed] if isinstance(listed, list) else [None]
         served = [model for model in models if model is not None]
         if len(served) < len(models):
@@ -88,7 +92,7 @@ class Server:
             "prompt_logprobs": 0,  # of the prompt's own tokens alone
             "return_token_ids": True,
         }
-        choices = self._ask("/v1/completions", asked, self._config.timeout_s).get("choices")
+        choices = self._completions(asked, sum(map(len, prompts))).get("choices")
         if not isinstance(choices, list) or len(choices) != len(prompts):
             n_answers = len(choices) if isinstance(choices, list) else 0
             raise self._failed(f"gives {number_of(n_answers, 'answer')} to {number_of(len(prompts), 'prompt')}")
@@ -97,20 +101,38 @@ class Server:
             raise self._failed("does not say which answer is of which prompt")
         return [by_index[at] for at in range(len(prompts))]
 
-    def _ask(self, path: str, body: object | None, timeout_s: float) -> dict[str, Any]:
+    def _completions(self, asked: dict[str, Any], n_tokens: int) -> dict[str, Any]:
+        """An answer for which nothing is taken from the server's cache of prefixes that an earlier request filled.
+
+        Where it does, log-probabilities have depended on the order of requests (vllm-project/vllm#42019). Blocks of the
+        cache are found by their tokens and a salt, so each request has a salt of its own.
+        """
+        limits = (self._config.timeout_s, _SHORT_BYTES + _TOKEN_BYTES * n_tokens)
+        if self._takes_salt:
+            try:
+                return self._ask("/v1/completions", asked | {"cache_salt": token_hex(16)}, *limits)
+            except MeasureError as problem:
+                if "cache_salt" not in str(problem):
+                    raise
+                self._takes_salt = False  # an engine of before 0.11 can be started so that it has none
+        return self._ask("/v1/completions", asked, *limits)
+
+    def _ask(
+        self, path: str, body: object | None = None, timeout_s: float = _SHORT_S, most_bytes: int = _SHORT_BYTES
+    ) -> dict[str, Any]:
         """The answer to a question, which is asked again while the server may only be busy or starting anew."""
         for wait_s in _WAITS_S:
             try:
-                return self._ask_once(path, body, timeout_s)
+                return self._ask_once(path, body, timeout_s, most_bytes)
             except _PassingError as problem:
                 if not self._answered:  # it was never there
                     raise
                 tries = f"up to {len(_WAITS_S)} times more within {sum(_WAITS_S):g} s"
                 _LOGGER.warning(f"{str(problem).removesuffix(f'; {_LOOK}')}; it is asked again, {tries}")
                 sleep(wait_s)
-        return self._ask_once(path, body, timeout_s)
+        return self._ask_once(path, body, timeout_s, most_bytes)
 
-    def _ask_once(self, path: str, body: object | None, timeout_s: float) -> dict[str, Any]:
+    def _ask_once(self, path: str, body: object | None, timeout_s: float, most_bytes: int) -> dict[str, Any]:
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
         key = os.environ.get(KEY_VARIABLE)
         if key and not _HEADER.fullmatch(key):  # the error of a header would show it
@@ -122,25 +144,26 @@ class Server:
         data = None if body is None else json.dumps(body).encode()
         request = Request(self._config.root + path, data, headers)
         try:
-            with urlopen(request, timeout=timeout_s) as response:
-                raw = response.read()
-        except HTTPError as problem:
-            with problem:
-                kind = _PassingError if problem.code in _PASSING else MeasureError
-                raise self._failed(f"answers {path} with {problem.code}: {_said(problem)}", kind=kind) from None
-        except TimeoutError:
-            raise self._failed(f"gave no answer to {path} in {timeout_s:g} s", "raise engine.timeout_s") from None
+            answered = fetch(request, timeout_s, most_bytes)
+        except TooLongError as problem:
+            raise self._failed(f"answers {path} with {problem}") from None
         except (OSError, HTTPException, UnicodeError) as problem:  # it refuses, hangs up, cannot be found, is no name
             reason = getattr(problem, "reason", problem)
             if isinstance(reason, TimeoutError):
-                raise self._failed(f"gave no answer to {path} in {timeout_s:g} s", "raise engine.timeout_s") from None
+                remedy = _LOOK if body is None else "raise engine.timeout_s"
+                raise self._failed(f"gave no whole answer to {path} in {timeout_s:g} s", remedy) from None
             raise self._failed(f"does not answer {path} ({_line(reason)})", kind=_PassingError) from None
+        if 300 <= answered.status < 400:
+            next_ = "give engine.url the server's own address"
+            raise self._failed(f"redirects {path} ({answered.status}), which is not followed", next_)
+        if answered.status >= 400:
+            kind = _PassingError if answered.status in _PASSING else MeasureError
+            raise self._failed(f"answers {path} with {answered.status}: {_said(answered)}", kind=kind)
         try:
-            answer = json.loads(raw)
+            answer = json.loads(answered.raw)
         except (ValueError, RecursionError):
-            raise self._failed(
-                f"answers {path} with what is no JSON: {_line(raw[:80].decode(errors='replace'))}"
-            ) from None
+            began = _line(answered.raw[:80].decode(errors="replace"))
+            raise self._failed(f"answers {path} with what is no JSON: {began}") from None
         if not isinstance(answer, dict):
             raise self._failed(f"answers {path} with no JSON object")
         self._answered = True
@@ -169,19 +192,16 @@ def _is_whole(values: Any, name: str) -> bool:
     return isinstance(values, dict) and type(values.get(name)) is int
 
 
-def _said(problem: HTTPError) -> str:
+def _said(answer: Answer) -> str:
     """The message of an error, {"error": {"message": ...}} in vLLM, else the beginning of what came."""
-    try:
-        raw = problem.read(4096).decode(errors="replace")
-    except (OSError, HTTPException):
-        return str(problem.reason)
+    raw = answer.raw.decode(errors="replace")
     try:
         told = json.loads(raw)
         error = told.get("error", told)
         message = error.get("message") if isinstance(error, dict) else error
     except (ValueError, AttributeError, RecursionError):
         message = raw
-    return _line(message or problem.reason)
+    return _line(message or answer.reason)
 
 
 def _line(problem: object) -> str:

@@ -1,0 +1,340 @@
+"""Servers that mean harm, or fail as no vLLM does: a key goes nowhere else, and an answer ends in bytes and in time."""
+
+import gzip
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rbpx.config.engine import EngineConfig
+from rbpx.errors import MeasureError
+from rbpx.measure.engines import fetch
+from rbpx.measure.engines.server import Server
+from rbpx.store.engine_rows import EngineToken, exclusion
+from tests.support.commands import here
+from tests.support.loopback import served
+from tests.support.stores import Family
+
+VERSION = json.dumps({"version": "0.32.0"}).encode()
+Say = Callable[[BaseHTTPRequestHandler], None]
+
+
+def speaking(say: Say, asked: list[tuple[str, dict[str, str]]] | None = None) -> type[BaseHTTPRequestHandler]:
+    """A server that answers everything by `say`, and notes what it is asked with which headers."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if asked is not None:
+                asked.append((self.path, dict(self.headers)))
+            self.close_connection = True
+            say(self)
+
+        do_POST = do_GET
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    return Handler
+
+
+def answering(status: int = 200, content: bytes = VERSION, **headers: str) -> Say:
+    def say(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        for name, value in {"Content_Length": str(len(content)), **headers}.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(content)
+
+    return say
+
+
+@pytest.mark.parametrize("status", [300, 301, 302, 303, 304, 305, 307, 308])
+@pytest.mark.parametrize("path", ["/version", "/v1/completions"])
+def test_a_redirect_is_not_followed_and_the_key_stays_at_home(
+    status: int, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VLLM_API_KEY", "secret")
+    elsewhere: list[tuple[str, dict[str, str]]] = []
+    with served(speaking(answering(), elsewhere)) as other:
+        asked: list[tuple[str, dict[str, str]]] = []
+        with served(speaking(answering(status, b"", Location=f"{other}{path}"), asked)) as url:
+            server = Server(EngineConfig(url=url))
+            with pytest.raises(MeasureError) as raised:
+                server.version() if path == "/version" else server.prompt_logprobs("m", [[1, 2]])
+    assert str(raised.value) == (
+        f"engine=vllm at {url} redirects {path} ({status}), which is not followed; give engine.url the server's own "
+        "address"
+    )
+    assert elsewhere == []
+    assert [headers["Authorization"] for _, headers in asked] == ["Bearer secret"]
+
+
+def test_measuring_by_a_server_that_redirects_fails_its_cell_and_sends_no_text(
+    family: Family, cwd: Path, tmp_path: Path
+) -> None:
+    elsewhere: list[tuple[str, dict[str, str]]] = []
+    with served(speaking(answering(), elsewhere)) as other, served(
+        speaking(answering(307, b"", Location=other))
+    ) as url:  # fmt: skip
+        words = ("engine=vllm", f"engine.url={url}/v1", "dtype=float32", "--store", tmp_path / "store")
+        answer = here("measure", *family.words("xs"), *words, cwd=cwd, check=1, env={"VLLM_API_KEY": "secret"})
+    assert "redirects /version (307), which is not followed" in answer.stderr
+    assert "secret" not in answer.stderr
+    assert elsewhere == []
+
+
+# ------------------------------------------------------------------------------------------------- bytes and seconds
+
+
+def dripping(handler: BaseHTTPRequestHandler) -> None:
+    """A byte of the body at a time, without end."""
+    handler.send_response(200)
+    handler.end_headers()
+    _drip(handler, b'{"version": "')
+
+
+def dripping_in_chunks(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("Transfer-Encoding", "chunked")
+    handler.end_headers()
+    _drip(handler, b"1\r\n", b"{", b"\r\n")
+
+
+def dripping_headers(handler: BaseHTTPRequestHandler) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Long: ")
+    _drip(handler, b"x")
+
+
+def dripping_error(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(500)
+    handler.end_headers()
+    _drip(handler, b"no")
+
+
+def going_on(handler: BaseHTTPRequestHandler) -> None:
+    """An interim answer after the other."""
+    _drip(handler, b"HTTP/1.1 100 Continue\r\n\r\n")
+
+
+def _drip(handler: BaseHTTPRequestHandler, *parts: bytes) -> None:
+    until = time.monotonic() + 3
+    while time.monotonic() < until:
+        for part in parts:
+            handler.wfile.write(part)
+            handler.wfile.flush()
+            time.sleep(0.02)
+
+
+@pytest.mark.parametrize("say", [dripping, dripping_in_chunks, dripping_headers, dripping_error, going_on])
+@pytest.mark.parametrize("path", ["/version", "/v1/completions"])
+def test_an_answer_that_drips_ends_when_its_time_is_over(say: Say, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte comes in time; it is the whole that takes too long."""
+    monkeypatch.setattr("rbpx.measure.engines.server.Server._ask.__defaults__", (None, 0.3, 1 << 20))
+    began = time.monotonic()
+    with served(speaking(say)) as url:
+        server = Server(EngineConfig(url=url, timeout_s=0.3))
+        with pytest.raises(MeasureError, match=f"gave no whole answer to {path} in 0.3 s") as raised:
+            server.version() if path == "/version" else server.prompt_logprobs("m", [[1, 2]])
+        took_s = time.monotonic() - began
+    assert took_s < 2
+    assert ("raise engine.timeout_s" in str(raised.value)) is (path != "/version")
+
+
+def endless(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.end_headers()
+    while True:  # until the other side hangs up
+        handler.wfile.write(b" " * (1 << 16))
+
+
+def endless_chunks(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("Transfer-Encoding", "chunked")
+    handler.end_headers()
+    while True:
+        handler.wfile.write(b"10000\r\n" + b" " * (1 << 16) + b"\r\n")
+
+
+@pytest.mark.parametrize(
+    "say", [endless, endless_chunks, answering(content=b" " * (1 << 21)), answering(Content_Length=str(10**18))]
+)
+def test_an_answer_without_end_is_cut_off(say: Say) -> None:
+    with served(speaking(say)) as url, pytest.raises(MeasureError) as raised:
+        Server(EngineConfig(url=url)).version()
+    told = str(raised.value)
+    assert "answers /version with more than 1,048,576 bytes" in told or "IncompleteRead" in told
+    assert len(told) < 300
+
+
+def test_an_answer_may_be_as_long_as_what_was_asked_for() -> None:
+    """4 KiB a token beside the first MiB."""
+    for n_bytes, status in ((2**20 + 3 * 4096, "is no JSON"), (2**20 + 3 * 4096 + 1, "more than 1,060,864 bytes")):
+        with served(speaking(answering(content=b"x" * n_bytes))) as url, pytest.raises(MeasureError, match=status):
+            Server(EngineConfig(url=url)).prompt_logprobs("m", [[1, 2], [3]])
+
+
+@pytest.mark.parametrize(
+    ("say", "told"),
+    [
+        (answering(Content_Length="5"), "with what is no JSON"),
+        (answering(Content_Length="500"), "does not answer /version (IncompleteRead"),
+        (answering(Content_Length="-1"), None),
+        (answering(content=gzip.compress(b" " * 10**7), Content_Encoding="gzip"), "with what is no JSON"),
+        (answering(content=b"[" * 10_000), "with what is no JSON"),
+        (answering(204, b""), "with what is no JSON"),
+    ],
+)
+def test_wrong_lengths_and_packed_answers_are_one_line(say: Say, told: str | None) -> None:
+    with served(speaking(say)) as url:
+        if told is None:
+            assert Server(EngineConfig(url=url)).version() == "0.32.0"
+            return
+        with pytest.raises(MeasureError) as raised:
+            Server(EngineConfig(url=url)).version()
+    assert told in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_what_is_left_behind_ends_with_its_next_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[Any] = []
+
+    class Watched(fetch.Thread):
+        def start(self) -> None:
+            threads.append(self)
+            super().start()
+
+    monkeypatch.setattr(fetch, "Thread", Watched)
+    with served(speaking(dripping)) as url:
+        with pytest.raises(MeasureError):
+            Server(EngineConfig(url=url, timeout_s=0.2)).prompt_logprobs("m", [[1]])
+        (thread,) = threads
+        thread.join(1.0)
+        assert not thread.is_alive()
+        assert thread.daemon
+
+
+# --------------------------------------------------------------------------------------------------- prefix caching
+
+
+def test_every_request_has_a_salt_of_its_own_and_the_same_when_it_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rbpx.measure.engines.server._WAITS_S", (0.0,))
+    bodies: list[Any] = []
+    with served(completing(bodies, [200, 503, 200])) as url:
+        server = Server(EngineConfig(url=url))
+        for _ in range(2):
+            server.prompt_logprobs("m", [[1]])
+    first, second, again = (body["cache_salt"] for body in bodies)
+    assert first != second == again
+    assert min(map(len, (first, second))) >= 32
+
+
+def test_a_server_that_knows_no_salt_is_asked_without_one() -> None:
+    bodies: list[Any] = []
+    with served(completing(bodies, [400, 200, 200])) as url:
+        server = Server(EngineConfig(url=url))
+        for _ in range(2):
+            server.prompt_logprobs("m", [[1]])
+    assert ["cache_salt" in body for body in bodies] == [True, False, False]
+
+
+def completing(bodies: list[Any], statuses: list[int]) -> type[BaseHTTPRequestHandler]:
+    """A server that answers completions with these statuses, one after the other."""
+    refusal = {"message": "Parameter 'cache_salt' is not supported with this instance of vLLM", "code": 400}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            status = statuses[len(bodies) - 1]
+            told = {"choices": [{"index": 0}]} if status == 200 else {"error": refusal}
+            answering(status, json.dumps(told).encode())(self)
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    return Handler
+
+
+# ---------------------------------------------------------------------------------------- ranks and log-probabilities
+
+
+def told_by(logits_V: npt.NDArray[np.float32]) -> Iterator[EngineToken]:
+    """What engines tell of each token of a vocabulary, by each definition, in float32 and rounded to bfloat16."""
+    logits = torch.from_numpy(logits_V)
+    for kept in (logits, logits.bfloat16().float()):
+        exact = kept.log_softmax(-1)
+        for logprobs in (exact, exact.bfloat16().float(), exact.half().float()):
+            for token in range(len(logits_V)):
+                for of in (logprobs, exact):  # what ranks are counted by
+                    greater, ties = int((of > of[token]).sum()), int((of == of[token]).sum()) - 1
+                    logprob = min(float(logprobs[token]), 0.0)
+                    for g, t in ((greater, ties), (None, greater + ties), (greater, None)):
+                        yield EngineToken(0, 1, token, logprob, g, t)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.floats(-40, 40, width=32) | st.sampled_from([0.0, 1.0, 7.125]), min_size=1, max_size=24),
+    st.integers(1, 40),
+)
+def test_no_softmax_excludes_its_own_ranks(values: list[float], copies: int) -> None:
+    logits = np.array(values * (copies if len(values) < 4 else 1), np.float32)
+    for token in told_by(logits):
+        assert exclusion(token, len(logits)) is None, token
+
+
+def test_large_vocabularies_of_real_shapes_exclude_nothing() -> None:
+    draw = np.random.default_rng(0)
+    for V in (50_257, 151_936):
+        logits = draw.normal(0, 4, V).astype(np.float32)
+        logits[draw.integers(0, V, V // 4)] = 2.5  # a quarter of them tied
+        exact = torch.from_numpy(logits).log_softmax(-1)
+        for logprobs in (exact, exact.bfloat16().float()):
+            values, place, counts = np.unique(-logprobs.numpy(), return_inverse=True, return_counts=True)
+            at_least = np.cumsum(counts)[place]
+            tokens = [*draw.integers(0, V, 500).tolist(), int(logits.argmax()), int(logits.argmin())]
+            for token in tokens:
+                told = EngineToken(0, 1, token, float(logprobs[token]), None, int(at_least[token]) - 1)
+                assert exclusion(told, V) is None
+            assert values.size
+
+
+@pytest.mark.parametrize("ranked", [2, 3, 7, 1000])
+def test_a_rank_whose_share_is_just_taken_passes_and_a_larger_probability_does_not(ranked: int) -> None:
+    """Of `ranked` tokens that are at least as probable, none has more than 1/ranked."""
+    at_bound = -math.log(ranked)
+    for greater, ties in ((None, ranked - 1), (ranked - 1, None), (0, ranked - 1), (ranked - 1, 0)):
+        for logprob, excluded in ((at_bound, False), (at_bound * 0.995, False), (at_bound * 0.98, True), (0.0, True)):
+            told = exclusion(EngineToken(0, 1, 5, logprob, greater, ties), 10**6)
+            assert (told is not None) is excluded, (greater, ties, logprob)
+    told = exclusion(EngineToken(0, 1, 5, -0.1, None, ranked - 1), 10**6)
+    assert told == (
+        f"rank {ranked:,} and logprob -0.1 exclude each other: none of {ranked:,} tokens that are as probable can have "
+        f"more than 1/{ranked:,}"
+    )
+
+
+def test_the_best_of_a_vocabulary_has_at_least_its_share() -> None:
+    V = 1000
+    for greater, ties in ((0, None), (None, 0), (0, 0), (0, 3)):
+        for logprob, excluded in ((-math.log(V), False), (-1.005 * math.log(V), False), (-1.02 * math.log(V), True)):
+            assert (exclusion(EngineToken(0, 1, 5, logprob, greater, ties), V) is not None) is excluded
+    for greater, ties in ((1, 0), (None, 1), (None, None)):
+        assert exclusion(EngineToken(0, 1, 5, -50.0, greater, ties), V) is None
+    assert exclusion(EngineToken(0, 1, 5, -8.0, 0, None), V) == (
+        "rank 1 and logprob -8 exclude each other: the best of 1,000 tokens has at least 1/1,000"
+    )
