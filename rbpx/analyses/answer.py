@@ -31,8 +31,8 @@ _LAW: Final = 3  # sizes of a law in S
 Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
 
-Answer = tuple[list[Any], list[Record]]
-"""Results of a question, and the rows of its fits."""
+Answer = list[tuple[Any, list[Record]]]
+"""Each result of a question with its rows."""
 
 Call = tuple[str, Group | Sequence[Group], Request]
 """What one question asks of one group, or across all."""
@@ -54,7 +54,7 @@ def open_filled(name: str) -> Store:
     return store
 
 
-def answer(name: str, grids: Sequence[Grid], required: bool = True) -> Answer:
+def answer(name: str, grids: Sequence[Grid], required: bool = True) -> tuple[list[Any], list[Record]]:
     """Ask one question about all grids as one, keep what was fitted, and bring the index up to date with it.
 
     Args:
@@ -63,7 +63,7 @@ def answer(name: str, grids: Sequence[Grid], required: bool = True) -> Answer:
         required: whether having no law at all is an error.
 
     Returns:
-        Its results, one or more for each group of runs, and their rows.
+        Its results, one or more for each group of runs, and the rows of all.
 
     Raises:
         RbpxError: the store is empty, nothing in it matches, or (`required`) no group has the sizes that a law needs.
@@ -74,7 +74,7 @@ def answer(name: str, grids: Sequence[Grid], required: bool = True) -> Answer:
         raise found
     for store in dict.fromkeys(request.store for request, _ in grids):
         refresh_index(open_store(store), required=False)
-    return found
+    return [result for result, _ in found], [row for _, rows in found for row in rows]
 
 
 def answer_all(names: Sequence[str], grids: Sequence[Grid], required: Container[str]) -> dict[str, Answer | RbpxError]:
@@ -134,8 +134,7 @@ def _turn(name: str, at: int, n_calls: int) -> tuple[float, bool]:
 def _asking(name: str, grids: Sequence[Grid], required: bool) -> Generator[list[Call], list[Any], Answer]:
     """One question: yields what it asks of each group, is sent what was found, and returns its answer."""
     question, module = analysis(name), part(name, "analysis")
-    results: list[Any] = []
-    rows: list[Record] = []
+    answered: Answer = []
     tokens_known = False
     for alike in _alike(grids) if question.across else [[grid] for grid in grids]:
         request = alike[0][0]
@@ -151,14 +150,13 @@ def _asking(name: str, grids: Sequence[Grid], required: bool) -> Generator[list[
             if isinstance(problem, RbpxError):
                 raise problem
         new_results = found[0] if question.across else found
-        rows += [row for result in new_results for row in module.keep(store, result)]
-        results += new_results
-    if not any(len(result.group.runs) >= question.sizes for result in results):
+        answered += [(result, module.keep(store, result)) for result in new_results]
+    if not any(len(result.group.runs) >= question.sizes for result, _ in answered):
         if required:
             raise RbpxError(no_groups(name, grids[0][0], tokens_known))
         if not question.small:
             logging.getLogger(__name__).warning(no_groups(name, grids[0][0], tokens_known))
-    return results, rows
+    return answered
 
 
 def _groups(connection: duckdb.DuckDBPyConnection, name: str, alike: Sequence[Grid]) -> list[Group]:
@@ -169,13 +167,9 @@ def _groups(connection: duckdb.DuckDBPyConnection, name: str, alike: Sequence[Gr
         if not selected:
             has_runs = _of_trainings(analysis(name), request) and select_runs(connection, request, cell_keys)
             raise RbpxError(no_tokens(name, request) if has_runs else no_runs(connection, request))
-        of_before = [_identity(group) for group in groups]
-        groups += [group for group in selected if _identity(group) not in of_before]
+        of_before = {group.key for group in groups}
+        groups += [group for group in selected if group.key not in of_before]
     return groups
-
-
-def _identity(group: Group) -> tuple[Any, ...]:
-    return group.names(), group.fixed_size, group.first.training_seed
 
 
 @contextmanager

@@ -1,6 +1,7 @@
-"""Laws, features, statuses and tie rules by the names that tables, plots and the report give them."""
+"""Laws, features, statuses, runs and tie rules by the names that tables, plots and the report give them."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from rbpx.laws.names import Method
 from rbpx.laws.quantity import quantity
@@ -63,3 +64,12 @@ def short_status(status: Status) -> str:
 def remedies(statuses: Iterable[Status]) -> list[str]:
     """A line for each status other than ok: what to do about it."""
     return [f"{status_name(status)}: {status.remedy}" for status in sorted(set(statuses) - {Status.ok})]
+
+
+def told_apart(names: Sequence[str], *more: Sequence[str]) -> list[str]:
+    """Names, each with as much of `more` as tells it from others of the same name."""
+    apart = list(names)
+    for words in more:
+        several = Counter(name for name, _ in set(zip(apart, words, strict=True)))
+        apart = [f"{name}, {word}" if several[name] > 1 else name for name, word in zip(apart, words, strict=True)]
+    return apart

@@ -52,6 +52,13 @@ class AlongGroup(TrainingGroup):
         """The size of all points; None along C."""
         return None if self.axis is Axis.C else self.runs[0].size
 
+    def names(self) -> dict[str, Any]:
+        """What all runs have in common, by column: along D and step also their size and its seed."""
+        first = self.runs[0]
+        of_size = {"size": first.size, "non_embedding_params": first.non_embedding_params}
+        of_size |= {"training_seed": first.training_seed}
+        return super().names() | {"axis": self.axis.value} | ({} if self.axis is Axis.C else of_size)
+
     @property
     def doubts(self) -> tuple[Status, ...]:
         """What is known to be wrong with the points before anything is fitted."""

@@ -1,7 +1,7 @@
 """Selection of runs by a request, in groups that may enter one fit; texts are never pooled."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -12,6 +12,7 @@ from rbpx.config.dataset import UNNAMED
 from rbpx.config.model import ModelConfig
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
+from rbpx.display.names import told_apart
 from rbpx.errors import RbpxError
 from rbpx.laws.names import IMPORTED, Axis
 from rbpx.status import Status
@@ -107,6 +108,10 @@ class Run:
             return self.protocol
         return None if self.window in (None, ProtocolConfig.window) else f"window {self.window}"
 
+    def names(self) -> dict[str, Any]:
+        """What tells the run from others of its group, by column."""
+        return {name: getattr(self, name) for name in ("size", "non_embedding_params", "revision", *_OF_TRAINING)}
+
     @property
     def run_id(self) -> str:
         """The id of a measured run."""
@@ -185,6 +190,11 @@ class Group:
         """The same without the text, for what stands over several texts."""
         return self._titled(self.first.family)
 
+    @property
+    def title_of_text(self) -> str:
+        """The same without the family, for what stands under several families."""
+        return Group._titled(self, self.first.dataset)
+
     def _titled(self, what: str) -> str:
         first = self.first
         choices = [first.reading, first.dtype if first.dtype != "float32" else None]
@@ -197,8 +207,21 @@ class Group:
         return named if self.is_measured else f"{named} ({first.source})"
 
     def names(self) -> dict[str, Any]:
-        """What all runs have in common, by column."""
+        """What all runs have in common, by column; no other group of one question has the same."""
         return {name: getattr(self.first, name) for name in ALIKE} | {"ties": self.ties.value}
+
+    @property
+    def key(self) -> Hashable:
+        """What the group is known by: results, rows and fits belong to it by nothing else."""
+        return tuple(self.names().items())
+
+
+def labels_of(runs: Sequence[Run]) -> list[str]:
+    """What runs are called beside each other: their sizes, with as much as tells those of one size apart."""
+    seeds = [f"seed {run.training_seed}" for run in runs]
+    places = [f"{run.axis.value} = {run.x:g}" for run in runs]
+    revisions = [f"revision {run.revision}" for run in runs]
+    return told_apart([run.size for run in runs], seeds, places, revisions, [f"model {run.model}" for run in runs])
 
 
 def select(

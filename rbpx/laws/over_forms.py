@@ -41,11 +41,11 @@ TAILS: Final = (0.5, (1 - LEVEL) / 2, (1 + LEVEL) / 2)  # of the median and both
 
 @dataclass(frozen=True)
 class Within:
-    """Median and 95 % interval; of `Averaged.within`, if a single form counted."""
+    """Median and 95 % interval, None where an end is beyond any float; of `Averaged.within`, if one form counted."""
 
     y: float
-    lo: float
-    hi: float
+    lo: float | None
+    hi: float | None
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Averaged:
     Attributes:
         S: the size.
         y: the median.
-        lo: lower end of the 95 % interval.
+        lo: lower end of the 95 % interval; None where an end is beyond any float.
         hi: upper end.
         weights: of each form; they sum to 1.
         correlated: weight of scatter that is correlated between neighbouring sizes, and so between replicates.
@@ -64,8 +64,8 @@ class Averaged:
 
     S: float
     y: float
-    lo: float
-    hi: float
+    lo: float | None
+    hi: float | None
     weights: dict[Shape, float]
     correlated: float
     within: dict[Shape, Within]
@@ -113,7 +113,8 @@ def predict_over_forms(S: ArrayLike, y: ArrayLike, targets: Sequence[float]) -> 
 def _answers(mixture: TMixture, y: ArrayLike) -> list[Within]:
     """The answer of a mixture at each target, with the sign of the y."""
     sign = -1.0 if np.asarray(y)[0] < 0 else 1.0
-    return [Within(middle, *sorted(ends)) for middle, *ends in (sign * _ends(mixture)[0]).tolist()]
+    values = (sign * _ends(mixture)[0]).tolist()
+    return [Within(y, *(sorted(ends) if np.all(np.isfinite(ends)) else (None, None))) for y, *ends in values]
 
 
 def fit_over_forms(S: ArrayLike, y: ArrayLike) -> FormFits | None:

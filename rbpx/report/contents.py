@@ -134,7 +134,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     store = open_store(request.store)
     n_failed = sum(1 for _ in store.records("failures"))
     if not any(store.records("cells")) and not store.import_files():
-        return _report(request.store, narrowed, n_failed, [], [], (), {})
+        return _report(request.store, narrowed, n_failed, [], (), {})
     names = list(dict.fromkeys(["fit", *_questions(across=False), *_questions(across=True)]))
     with (
         evidence_kept(),
@@ -149,7 +149,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
             parts = _parts(request, answers, reasons)
             of_gaps = _sections_across(request, answers, reasons)
     refresh_index(store, required=False)
-    return _report(request.store, narrowed, n_failed, answers["fit"][0], parts, of_gaps, answers)
+    return _report(request.store, narrowed, n_failed, parts, of_gaps, answers)
 
 
 def _questions(across: bool) -> list[str]:
@@ -162,10 +162,10 @@ def _questions(across: bool) -> list[str]:
 def _find_all(names: Sequence[str], grids: Sequence[Grid]) -> tuple[Answers, dict[str, str]]:
     """Results and kept fits of each question, and why some have none."""
     found = answer_all(names, grids, required=set(names) - {"fit"})
-    answers = {name: ([], []) if isinstance(each, RbpxError) else each for name, each in found.items()}
+    answers = {name: [] if isinstance(each, RbpxError) else each for name, each in found.items()}
     reasons = {name: str(each) for name, each in found.items() if isinstance(each, RbpxError)}
     without = found["fit"]
-    if isinstance(without, RbpxError) and not any(results for results, _ in answers.values()):
+    if isinstance(without, RbpxError) and not any(answers.values()):
         raise without
     return answers, reasons
 
@@ -174,15 +174,16 @@ def _report(
     store: str,
     narrowed: str,
     n_failed: int,
-    laws: Sequence[Laws],
     parts: Sequence[tuple[Group, Part]],
     of_gaps: tuple[Section, ...],
     answers: Answers,
 ) -> Report:
+    laws, k_laws = (_results(answers.get(name, [])) for name in ("fit", "klaw"))
+    regimes = list(answers.get("regimes", []))
     groups: list[Group] = [each.group for each in laws]
     if not groups:  # sizes with several numbers of tokens have no law in size
-        groups = [each.group for results, _ in answers.values() for each in results]
-        groups = list({group.title: group for group in groups}.values())
+        groups = [each.group for answer in answers.values() for each in _results(answer)]
+        groups = list({group.key: group for group in groups}.values())
     datasets = list(dict.fromkeys(group.first.dataset for group in groups))
     families = list(dict.fromkeys(group.first.family for group in groups))
     runs = {(run.run_ids, run.size, run.family): run for group in groups for run in group.runs}
@@ -201,8 +202,8 @@ def _report(
             if any(group.first.dataset == name for group, _ in parts)
         ),
         gaps=of_gaps,
-        overview=glance(laws, answers.get("regimes", ([], []))[0]),
-        paper=(table_1(answers.get("klaw", ([], []))[0]), table_2(laws)),
+        overview=glance(laws, [_taken(regimes, each.group)[0] for each in laws]),
+        paper=(table_1(k_laws), table_2(laws)),
         runs=runs_sheet(groups),
     )
 
@@ -220,16 +221,34 @@ def _slug(text: str) -> str:
 def _parts(request: Request, answers: Answers, reasons: dict[str, str]) -> list[tuple[Group, Part]]:
     names: list[str] = []
     calls = []
-    for laws in answers["fit"][0]:
+    of_groups = {name: list(answers[name]) for name in _questions(across=False)}
+    for laws in _results(answers["fit"]):
         name = _slug(laws.group.title)
         while name in names:
             name += "-"
         names.append(name)
-        own = {each: _of(laws.group, *answers[each]) for each in _questions(across=False)}
+        own = {each: _taken(answer, laws.group) for each, answer in of_groups.items()}
         calls.append((request, name, laws, own, reasons))
     with counted("report: sections", len(calls)) as advance:
         parts = in_processes(_part, calls, advance)
-    return [(laws.group, part) for laws, part in zip(answers["fit"][0], parts, strict=True)]
+    return [(laws.group, part) for (laws, _), part in zip(answers["fit"], parts, strict=True)]
+
+
+def _taken(answer: Answer, group: Group) -> Own:
+    """Take what a question says of a group out of its answer: the jobs of a sweep may look at the same runs in turn."""
+    for at, (result, rows) in enumerate(answer):
+        if (result.group.key, result.group.run_ids) == (group.key, group.run_ids):
+            del answer[at]
+            return result, _fit_ids(rows)
+    return None, []
+
+
+def _fit_ids(rows: Sequence[Record]) -> list[str]:
+    return [str(row["fit_id"]) for row in rows if row.get("fit_id") is not None]
+
+
+def _results(answer: Answer) -> list[Any]:
+    return [result for result, _ in answer]
 
 
 def _part(request: Request, name: str, laws: Laws, own: dict[str, Own], reasons: dict[str, str]) -> Part:
@@ -239,18 +258,6 @@ def _part(request: Request, name: str, laws: Laws, own: dict[str, Own], reasons:
     of_regimes, _ = own["regimes"]
     summary = part("fit", "section").sentences(laws)
     return Part(name, group.title, _about(group), facts(laws, of_regimes), tuple(summary), tuple(sections))
-
-
-def _of(group: Group, results: list[Any], records: list[Record]) -> Own:
-    names = group.names()
-    result = next((each for each in results if each.group.names() == names), None)
-    ids = [
-        str(record["fit_id"])
-        for record in records
-        if record.get("fit_id") is not None
-        and all(record[name] == value for name, value in names.items() if name in record)
-    ]
-    return result, ids
 
 
 def _section(
@@ -295,12 +302,12 @@ def _sections_across(request: Request, answers: Answers, reasons: dict[str, str]
     """What compares groups with each other: a section a family, or why there is none."""
     calls: list[tuple[Request, str, list[Any], list[str], str]] = []
     for name in _questions(across=True):
-        results, records = answers[name]
-        for family in dict.fromkeys(each.group.first.family for each in results):
-            own = [each for each in results if each.group.first.family == family]
-            ids = [str(record["fit_id"]) for record in records if record.get("fit_id") and _leads(record, family)]
-            calls.append((request, name, own, ids, ""))
-        if not results and not (analysis(name).trainings or analysis(name).tokens):
+        answer = answers[name]
+        for family in dict.fromkeys(each.group.first.family for each in _results(answer)):
+            of_family = [(each, rows) for each, rows in answer if each.group.first.family == family]
+            ids = _fit_ids([row for _, rows in of_family for row in rows])
+            calls.append((request, name, _results(of_family), ids, ""))
+        if not answer and not (analysis(name).trainings or analysis(name).tokens):
             calls.append((request, name, [], [], _sentence(reasons[name])))
     return tuple(in_processes(_section_across, calls))
 
@@ -310,11 +317,6 @@ def _section_across(request: Request, name: str, own: list[Any], ids: list[str],
         return _empty(name, reason)
     with connected(request) as connection:
         return _made(connection, name, own, ids)
-
-
-def _leads(record: Record, family: str) -> bool:
-    """Whether a fit is of this family, or of several of which it is the first."""
-    return str(record["family"]).split(" + ")[0] == family
 
 
 def _about(group: Group) -> str:

@@ -5,16 +5,18 @@ Source of tables 1 and 2: RBP paper (arXiv 2510.20387); slope = -alpha.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.headline import headline
 from rbpx.analyses.klaw.analysis import KLaws
 from rbpx.analyses.regimes.analysis import Regimes
 from rbpx.display.chart.sheet import Entry, Sheet, decimal, error, named, span, whole
+from rbpx.display.names import told_apart
 from rbpx.display.numbers import UNKNOWN, number, percent
 from rbpx.display.numbers import span as spanned
 from rbpx.groups.fits import Law
-from rbpx.groups.selection import Group
+from rbpx.groups.selection import Group, Run, labels_of
 from rbpx.status import Status
 
 __all__ = ["Fact", "facts", "glance", "runs_sheet", "table_1", "table_2"]
@@ -60,17 +62,17 @@ def _of_grid(regimes: Regimes) -> str:
     return "every k of the grid" if regimes.supported == last else f"of k up to {last:,}"
 
 
-def glance(laws: Sequence[Laws], regimes: Sequence[Regimes]) -> Sheet:
-    """The main laws, a row for each group."""
-    reach = {tuple(each.group.names().values()): each.supported for each in regimes}
+def glance(laws: Sequence[Laws], regimes: Sequence[Regimes | None]) -> Sheet:
+    """The main laws, a row for each group, with what is known of where they hold."""
+    titles = _told_apart([each.group for each in laws], [each.group.title for each in laws])
     rows = []
-    for each in laws:
+    for each, title, reach in zip(laws, titles, regimes, strict=True):
         group, (shares, entropy) = each.group, headline(each)
-        row: list[Entry] = [named(group.title), whole(len(group.runs))]
+        row: list[Entry] = [named(title), whole(len(group.runs))]
         for law in (shares, entropy):
             row += _alpha(law)
         row.append(error(None if shares is None else shares.fit.backtest_error))
-        rows.append([*row, whole(reach.get(tuple(group.names().values())))])
+        rows.append([*row, whole(None if reach is None else reach.supported)])
     columns = [("models and text", "group"), ("sizes", "n_sizes"), ("α, RBP", "alpha_rbp")]
     columns += [("95 %", "alpha_rbp_lo alpha_rbp_hi"), ("R²", "r2_rbp"), ("α, CE", "alpha_ce")]
     columns += [("95 % ", "alpha_ce_lo alpha_ce_hi"), ("R² ", "r2_ce"), ("backtest", "backtest_error")]
@@ -88,20 +90,24 @@ def _alpha(law: Law | None) -> list[Entry]:
 
 def table_1(results: Sequence[KLaws]) -> Sheet:
     """R2 and slope of -ln RBP_k against k, with a row for each model and a pair of columns for each text."""
-    texts = list(dict.fromkeys(_text(each.group) for each in results))
-    models = list(dict.fromkeys((each.group.first.family, law.run.size) for each in results for law in each.laws))
-    known = {
-        (each.group.first.family, law.run.size, _text(each.group)): law.fit for each in results for law in each.laws
-    }
+    texts = _told_apart([each.group for each in results], [each.group.title_of_text for each in results])
+    models: dict[str, dict[tuple[Any, ...], Run]] = {}
+    known = {}
+    for each, text in zip(results, texts, strict=True):
+        family = each.group.first.family
+        for law in each.laws:
+            models.setdefault(family, {}).setdefault(law.run.training, law.run)
+            known[family, law.run.training, text] = law.fit
     rows = []
-    for family, size in models:
-        row = [named(family), named(size)]
-        for text in texts:
-            fit = known.get((family, size, text))
-            row += [decimal(None if fit is None else fit.r2, 3), _slope(None if fit is None else fit.alpha)]
-        rows.append(row)
+    for family, of_family in models.items():
+        for training, label in zip(of_family, labels_of(list(of_family.values())), strict=True):
+            row = [named(family), named(label)]
+            for text in dict.fromkeys(texts):
+                fit = known.get((family, training, text))
+                row += [decimal(None if fit is None else fit.r2, 3), _slope(None if fit is None else fit.alpha)]
+            rows.append(row)
     columns = [("family", "family"), ("size", "size")]
-    columns += [pair for text in texts for pair in ((f"{text}: R²", f"{text}:r2"), (f"{text}: slope", f"{text}:slope"))]
+    columns += [pair for text in dict.fromkeys(texts) for pair in _pair(text)]
     return _spaced("table1", "Table 1: −ln RBP_k against k", columns, rows)
 
 
@@ -109,15 +115,16 @@ def table_2(results: Sequence[Laws]) -> Sheet:
     """R2 and slope of cross-entropy and -ln RBP_k against S: rows by text and quantity, pairs of columns by family."""
     fitted = [each for each in results if each.group.n_sizes >= 3]
     families = list(dict.fromkeys(each.group.first.family for each in fitted))
-    texts = list(dict.fromkeys(_text(each.group) for each in fitted))
+    groups = [each.group for each in fitted]
+    texts = _told_apart(groups, [group.title.removeprefix(f"{group.first.family} on ") for group in groups])
     known = {}
-    for each in fitted:
+    for each, text in zip(fitted, texts, strict=True):
         for law in each.laws:
             if law.law in ("rbp", "cross_entropy") and law.method is each.laws[0].method:
-                known[_text(each.group), law.k, each.group.first.family] = law.fit
+                known[text, law.k, each.group.first.family] = law.fit
     ks = sorted({k for _, k, _ in known if k is not None})
     rows = []
-    for text in texts:
+    for text in dict.fromkeys(texts):
         for k in (None, *ks):
             if not any((text, k, family) in known for family in families):
                 continue
@@ -126,11 +133,12 @@ def table_2(results: Sequence[Laws]) -> Sheet:
                 fit = known.get((text, k, family))
                 row += [decimal(None if fit is None else fit.r2, 3), _slope(None if fit is None else fit.alpha)]
             rows.append(row)
-    columns = [("text", "dataset"), ("quantity", "quantity")]
-    columns += [
-        p for family in families for p in ((f"{family}: R²", f"{family}:r2"), (f"{family}: slope", f"{family}:slope"))
-    ]
+    columns = [("text", "dataset"), ("quantity", "quantity"), *(pair for family in families for pair in _pair(family))]
     return _spaced("table2", "Table 2: cross-entropy and −ln RBP_k against S", columns, rows)
+
+
+def _pair(name: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (f"{name}: R²", f"{name}:r2"), (f"{name}: slope", f"{name}:slope")
 
 
 def _spaced(name: str, title: str, columns: list[tuple[str, str]], rows: list[list[Entry]]) -> Sheet:
@@ -142,9 +150,10 @@ def _slope(alpha: float | None) -> Entry:
     return decimal(None if alpha is None else -alpha, 3)
 
 
-def _text(group: Group) -> str:
-    """A text, with how it was read unless as usual, by which groups of one family differ."""
-    return group.title.removeprefix(f"{group.first.family} on ")
+def _told_apart(groups: Sequence[Group], names: Sequence[str]) -> list[str]:
+    """Names of groups, with what two of one name differ by where it is in no title: the text drawn, the tie rule."""
+    texts = [f"text {str(group.first.text_hash)[:8]}" for group in groups]
+    return told_apart(names, texts, [f"ties {group.ties.value}" for group in groups])
 
 
 def runs_sheet(groups: Sequence[Group]) -> Sheet:

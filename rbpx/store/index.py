@@ -55,7 +55,7 @@ def refresh_index(store: Store, required: bool = True) -> Path:
         with FileLock(inside(store.root, f".{INDEX}.lock")):
             # Listed under the lock, so that what another process added meanwhile is included; corrupt files are not.
             run_ids = sound_runs(store)
-            state = digest([store.state(), run_ids])
+            state = digest([store.state(), run_ids, *(columns.names for columns in relations.BY_RECORD.values())])
             with opened_index(store) as index:
                 is_built = known_state(index) == state
                 if not is_built:

@@ -109,7 +109,7 @@ def _ask(index: duckdb.DuckDBPyConnection | None, question: Callable[[duckdb.Duc
         return nothing
     try:
         return question(index)
-    except (duckdb.Error, pa.ArrowException, UnicodeDecodeError):
+    except (duckdb.Error, pa.ArrowException, KeyError, UnicodeDecodeError):  # KeyError: it lacks a column
         return nothing
 
 

@@ -163,6 +163,8 @@ FITS = pa.schema(
         ("source", pa.string()),
         ("family", pa.string()),
         ("size", pa.string()),
+        ("model", pa.string()),  # null, as is all that is not the same for all runs of a law
+        ("non_embedding_params", pa.float64()),
         ("dataset", pa.string()),
         ("dataset_b", pa.string()),
         ("text_hash", pa.string()),
@@ -173,6 +175,8 @@ FITS = pa.schema(
         ("bos", pa.string()),
         ("dtype", pa.string()),
         ("revision", pa.string()),
+        *TRAINING,
+        ("engine", pa.string()),
         ("k", pa.int32()),
         ("ties", pa.string()),
         ("method", pa.string()),

@@ -112,7 +112,7 @@ def _target(surface: Surface, request: Request) -> tuple[str, Floats]:
 
 def keep(store: Store, designs: Designs) -> list[Record]:
     """A row for each design, and one for each run to train next; nothing enters `fits`."""
-    names = {name: designs.group.names()[name] for name in ("source", "family", "dataset", "protocol", "dtype", "ties")}
+    names = designs.group.names()
     rows: list[Record] = []
     for each in designs.of:
         named = {**names, "law": each.trained.law, "k": each.trained.k, "form": each.fit.form}

@@ -118,7 +118,8 @@ def _rows(task: TaskSteps, steps: FeatureSteps) -> list[Record]:
     rows = []
     for each in steps.predictions:
         row: Record = {"kind": "prediction", "task": task.values.task, **names}
-        row |= {"feature": steps.values.name, "k": steps.values.k, "size": each.size, "S": each.S, "D": each.D}
+        row |= {"size": None} if each.run is None else each.run.names()
+        row |= {"feature": steps.values.name, "k": steps.values.k, "S": each.S, "D": each.D}
         row |= {"form": steps.form, "n_trainings": steps.n_trainings, "n_points": steps.n_points}
         row |= {"chance": task.values.chance, **constants}
         for name, value in (("step1", each.step1), ("step2", each.step2), ("chained", each.chained)):

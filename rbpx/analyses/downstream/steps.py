@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from rbpx.analyses.downstream.trainings import Split, Training, averaged, is_mixed, means, points
 from rbpx.config.request import Request
+from rbpx.groups.selection import Run
 from rbpx.groups.task_features import FeatureValues, TaskValues
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.form_fits import FormFits
@@ -42,7 +43,7 @@ class Predicted:
     """What both steps say of one model.
 
     Attributes:
-        size: its label; None for one that was not measured.
+        run: the last of its training; None for one that was not measured.
         S: its size.
         D: its training tokens; None where they are not known.
         step1: its feature by step 1.
@@ -53,7 +54,7 @@ class Predicted:
         reasons: every status that holds.
     """
 
-    size: str | None
+    run: Run | None
     S: float
     D: float | None
     step1: Estimate
@@ -62,6 +63,11 @@ class Predicted:
     chained: Estimate
     actual: Estimate
     reasons: tuple[Status, ...]
+
+    @property
+    def size(self) -> str | None:
+        """Its label."""
+        return None if self.run is None else self.run.size
 
     @property
     def status(self) -> Status:
@@ -160,8 +166,8 @@ def _predict(
         if together.ends is not None and together.ends[1] - together.ends[0] > (1 - (task.chance or 0.0)) / 2:
             reasons.append(Status.wide_interval)
     actual = _actual(success, task.n_items)
-    size = None if training is None else training.last.size
-    return Predicted(size, S, D, feature.y, own, step2, together, actual, in_order(reasons))
+    run = None if training is None else training.last
+    return Predicted(run, S, D, feature.y, own, step2, together, actual, in_order(reasons))
 
 
 def _actual(success: float, n_items: int | None) -> Estimate:

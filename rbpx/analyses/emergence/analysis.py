@@ -238,9 +238,8 @@ def _window_rows(group: Group, emergence: Emergence) -> list[Record]:
     rows = []
     for m, run in enumerate(group.runs):
         for at, n in enumerate(emergence.lengths):
-            row: Record = {"kind": "windows", "n": n, **group.names(), "size": run.size, "k": emergence.k}
-            row |= {"non_embedding_params": run.non_embedding_params, "p": float(emergence.measured_MN[m, at])}
-            row |= {"p_independent": float(emergence.independent_MN[m, at])}
+            row: Record = {"kind": "windows", "n": n, **group.names(), **run.names(), "k": emergence.k}
+            row |= {"p": float(emergence.measured_MN[m, at]), "p_independent": float(emergence.independent_MN[m, at])}
             if emergence.dependence:
                 depends = emergence.dependence[m]
                 row |= {"p_corrected": float(depends.corrected_N[at]), "n_effective": float(depends.effective_N[at])}

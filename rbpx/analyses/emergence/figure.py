@@ -53,9 +53,9 @@ def _figure(group: Group, result: Emergence) -> Figure | Undrawn:
 
 
 def _imported(group: Group, result: Emergence) -> str:
-    first = group.first
-    condition = f"source = '{first.source}' AND family = '{first.family}' AND dataset = '{first.dataset}'"
-    return f"SELECT size, k, n, rbp, run_id FROM observations WHERE {condition} AND k = {result.k} ORDER BY size, n"
+    of_group = ", ".join(f"'{run_id}'" for run_id in group.run_ids)
+    condition = f"run_id IN ({of_group}) AND k = {result.k}"
+    return f"SELECT size, k, n, rbp, run_id FROM observations WHERE {condition} ORDER BY size, n"
 
 
 def _points(group: Group, result: Emergence) -> list[dict[str, Any]]:

@@ -4,8 +4,8 @@ Source: RBP paper (arXiv 2510.20387), table 2 and section 5, which finds those o
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,6 +71,7 @@ class Pair:
         difference: that at k = 1 less that of cross-entropy.
         drift: change of alpha for each ln k, up to k = 100; value None below two k.
         classes: the same among the tokens that improve, and among the others; empty where tokens are unknown.
+        names: what its runs have in common, by column; empty where a file says no more than family and text.
     """
 
     family: str
@@ -80,6 +81,7 @@ class Pair:
     difference: Estimate
     drift: Estimate
     classes: tuple[OfTokens, ...] = ()
+    names: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +147,7 @@ def _pair(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
         _alpha(fit_power_law(one.S_N, one.y_N / loss.y_N, ratio_BN, backtests=False)),
         _drift([of_k[k] for k in ks if of_k[k].runs == one.runs]),
         _classes(connection, group, request) if group.is_measured and group.n_documents > 1 else (),
+        group.names(),
     )
 
 
@@ -258,7 +261,7 @@ def records(result: Exponents) -> list[Record]:
     """A row a pair of family and text, one for each kind of its tokens, and one for the means."""
     rows: list[Record] = []
     for pair in result.pairs:
-        names: dict[str, Any] = {"family": pair.family, "dataset": pair.dataset}
+        names: dict[str, Any] = {"family": pair.family, "dataset": pair.dataset, **pair.names}
         about: dict[str, Any] = {"alpha_cross_entropy": pair.alpha_cross_entropy}
         about |= {f"alpha_{k}": alpha for k, alpha in pair.alphas.items()}
         rows.append({"kind": "pair", **names, **about, **_ends(pair.difference, pair.drift)})

@@ -17,7 +17,7 @@ from rbpx.analyses.klaw.law import fit_k_law
 from rbpx.config.request import Request
 from rbpx.groups.fits import about_axis, of_one_document, record_of
 from rbpx.groups.points import weigh_group
-from rbpx.groups.selection import Group, Run
+from rbpx.groups.selection import Group, Run, labels_of
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import half_width
 from rbpx.laws.joint import JointLaw, fit_joint_law
@@ -57,9 +57,10 @@ class Exchange:
 
 @dataclass(frozen=True)
 class KLaw:
-    """The law in k of one run; `exchange` is None where the family has no law in S at k = 1."""
+    """The law in k of one run, and what the run is called; `exchange` is None without a law in S at k = 1."""
 
     run: Run
+    label: str
     fit: PowerLawFit
     exchange: Exchange | None
 
@@ -93,9 +94,9 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         y_NK = neg_ln(np.array([[run.observed[k, 1] for k in k_grid] for run in group.runs]))
         y_NBK = None
     laws = []
-    for at, run in enumerate(group.runs):
+    for at, (run, label) in enumerate(zip(group.runs, labels_of(group.runs), strict=True)):
         fit = of_one_document(group, fit_k_law(k_grid, y_NK[at], None if y_NBK is None else y_NBK[at], method))
-        laws.append(KLaw(run, fit, _exchange(group, k_grid, y_NK, y_NBK, at, fit)))
+        laws.append(KLaw(run, label, fit, _exchange(group, k_grid, y_NK, y_NBK, at, fit)))
     S = [run.x for run in group.runs if run.x is not None]
     return KLaws(group, tuple(k_grid), tuple(laws), fit_joint_law(S, k_grid, y_NK, y_NBK))
 
@@ -144,7 +145,7 @@ def keep(store: Store, laws: KLaws) -> list[Record]:
         params |= about_axis(laws.group)
         method = Method(law.fit.params["method"])
         records.append(
-            record_of(laws.group, "k_law", law.fit, law.run.run_ids, method, size=law.run.size, params=params)
+            record_of(laws.group, "k_law", law.fit, law.run.run_ids, method, params=params, **law.run.names())
         )
     if laws.joint is not None and laws.joint.alpha.alpha is not None:
         records.append(_joint_record(laws, laws.joint))

@@ -27,9 +27,9 @@ def figures(result: KLaws) -> list[Figure | Undrawn]:
             Undrawn("k", title, "No size has −ln RBP_k at three k of the grid; ask for more with k='[1,3,10,30,100]'.")
         ]
     chosen, group = spread(laws, MOST_SERIES), result.group
-    slopes = f"{chosen[0].run.size} with slope {-(chosen[0].fit.alpha or 0):.3f}"
+    slopes = f"{chosen[0].label} with slope {-(chosen[0].fit.alpha or 0):.3f}"
     if len(chosen) > 1:
-        slopes += f" to {chosen[-1].run.size} with slope {-(chosen[-1].fit.alpha or 0):.3f}"
+        slopes += f" to {chosen[-1].label} with slope {-(chosen[-1].fit.alpha or 0):.3f}"
     part = f" {len(chosen)} of {len(laws)} sizes are drawn; the table has all." if len(chosen) < len(laws) else ""
     return [
         Figure(
@@ -54,12 +54,12 @@ def figures(result: KLaws) -> list[Figure | Undrawn]:
 
 def _points(law: KLaw) -> list[dict[str, Any]]:
     pairs = zip(law.fit.params["S"], law.fit.params["y"], strict=True)  # the law's x is k here
-    return [{"size": law.run.size, "k": int(k), "y": float(y)} for k, y in pairs if y is not None]
+    return [{"size": law.label, "k": int(k), "y": float(y)} for k, y in pairs if y is not None]
 
 
 def _chart(laws: list[KLaw]) -> dict[str, Any]:
-    order = [law.run.size for law in laws]
-    lines = [{"size": law.run.size, "k": at["S"], "y": at["y"]} for law in laws for at in curve(law.fit, 2)]
+    order = [law.label for law in laws]
+    lines = [{"size": law.label, "k": at["S"], "y": at["y"]} for law in laws for at in curve(law.fit, 2)]
     x, y = logarithmic(alt.X, "k", "k"), logarithmic(alt.Y, "y", "−ln RBP_k")
     hue = colour("size", "size", order)
     points = alt.Chart(data([point for law in laws for point in _points(law)]))
@@ -74,7 +74,7 @@ def _chart(laws: list[KLaw]) -> dict[str, Any]:
 
 def _values(laws: list[KLaw]) -> Sheet:
     rows = [
-        [named(law.run.size), whole(law.run.non_embedding_params), whole(point["k"]), decimal(point["y"])]
+        [named(law.label), whole(law.run.non_embedding_params), whole(point["k"]), decimal(point["y"])]
         for law in laws
         for point in _points(law)
     ]

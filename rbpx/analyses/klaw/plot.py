@@ -16,5 +16,5 @@ def show(results: Sequence[KLaws]) -> None:
     for laws in results:
         chosen = spread(laws.laws, MOST)
         of_all = f", {len(chosen)} of its {len(laws.laws)} sizes" if len(chosen) < len(laws.laws) else ""
-        series = [law_series(law.run.size, law.fit, f"slope -{number(law.fit.alpha)}") for law in chosen]
+        series = [law_series(law.label, law.fit, f"slope -{number(law.fit.alpha)}") for law in chosen]
         print_plot(screen, f"{laws.group.title}{of_all}: -ln RBP_k against k", series, Axis("k"), Axis("-ln RBP_k"))

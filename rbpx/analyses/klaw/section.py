@@ -19,7 +19,7 @@ def section(result: KLaws, sources: Sources) -> Section:
         tuple(_sentences(result)),
         tuple(figures(result)),
         (_laws(result), *([] if result.joint is None else [_rivals(result.joint)])),
-        doubts_of((law.run.size, law.fit.status) for law in result.laws),
+        doubts_of((law.label, law.fit.status) for law in result.laws),
     )
 
 
@@ -30,10 +30,10 @@ def _sentences(result: KLaws) -> list[str]:
     worst = min(fitted, key=lambda law: law.fit.r2 or 0.0)
     last = fitted[-1]
     sentences = [
-        f"At fixed size −ln RBP_k falls with k too: for {last.run.size} as k^−α with α = "
+        f"At fixed size −ln RBP_k falls with k too: for {last.label} as k^−α with α = "
         f"{interval(last.fit.alpha, last.fit.alpha_lo, last.fit.alpha_hi)}; R² is {worst.fit.r2:.3f} or more for all."
     ]
-    bent = [law.run.size for law in fitted if Status.bends in law.fit.params["reasons"]]
+    bent = [law.label for law in fitted if Status.bends in law.fit.params["reasons"]]
     if bent:
         which = "every size" if len(bent) == len(fitted) else ", ".join(bent)
         sentences.append(
@@ -45,7 +45,7 @@ def _sentences(result: KLaws) -> list[str]:
         worth = exchanged.exchange
         until = f"to {rough(worth.hi)}" if worth.hi is not None else "and no size is known to be enough"
         sentences.append(
-            f"To do at k = 1 what {exchanged.run.size} does at k = {STEP}, a model must be {rough(worth.factor)} times "
+            f"To do at k = 1 what {exchanged.label} does at k = {STEP}, a model must be {rough(worth.factor)} times "
             f"larger (95 %: {rough(worth.lo)} {until})"
             + (f"; this is local, from k = 1 to {STEP} alone." if worth.is_local else ".")
         )
@@ -126,7 +126,7 @@ def _row(law: KLaw) -> list[Entry]:
         text = f"{rough(worth.lo)} to {rough(worth.hi)}" if worth.lo is not None else UNKNOWN
         ends = Entry(text, (worth.lo, worth.hi))
     return [
-        named(law.run.size),
+        named(law.label),
         whole(law.run.non_embedding_params),
         decimal(fit.alpha),
         span(fit.alpha_lo, fit.alpha_hi),

@@ -1,6 +1,6 @@
 """The law in k: fitted groups in; table 1 of the RBP paper and the exchange rate between k and size out."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -11,6 +11,7 @@ from rbpx.display.fit_cells import constant
 from rbpx.display.names import status_name
 from rbpx.display.numbers import UNKNOWN, number, rough, short, span, with_ends
 from rbpx.display.tables import console, grid, print_notes, put
+from rbpx.groups.selection import labels_of
 from rbpx.laws.interval import Estimate
 from rbpx.laws.joint import MIN_K, JointLaw, KForm
 from rbpx.laws.names import Axis
@@ -24,9 +25,9 @@ def show(results: Sequence[KLaws]) -> None:
         of_family = [laws for laws in of_sizes if laws.group.first.family == family]
         table = grid("Laws in k: -ln RBP_k = C · k^slope at fixed S", ["size", *("R2   slope" for _ in of_family)])
         table.add_row("", *(f"[bold]{escape(laws.group.title)}[/bold]" for laws in of_family))
-        sizes = dict.fromkeys(law.run.size for laws in of_family for law in laws.laws)
-        for size in sizes:
-            table.add_row(escape(size), *(_pair(laws, size) for laws in of_family))
+        models = {law.run.training: law.run for laws in of_family for law in laws.laws}
+        for training, label in zip(models, labels_of(list(models.values())), strict=True):
+            table.add_row(escape(label), *(_pair(laws, training) for laws in of_family))
         put(screen, table)
     axis = results[0].group.axis
     level = [in_axis(column, axis) for column in ("C", "95 % of C")]
@@ -103,8 +104,8 @@ _MORE = {
 }
 
 
-def _pair(laws: KLaws, size: str) -> str:
-    law = next((law for law in laws.laws if law.run.size == size), None)
+def _pair(laws: KLaws, training: Hashable) -> str:
+    law = next((law for law in laws.laws if law.run.training == training), None)
     if law is None or law.fit.alpha is None:
         return UNKNOWN
     return f"{number(law.fit.r2, 3)} {-law.fit.alpha:.3f}"
@@ -117,7 +118,7 @@ def _exchange_row(law: KLaw) -> list[str]:
         ends = f"{rough(exchange.lo)}..{rough(exchange.hi)}" if exchange.lo is not None else UNKNOWN
         worth = [short(exchange.factor), ends, f"-{exchange.rate:.2f}"]
     return [
-        escape(law.run.size),
+        escape(law.label if law.run.axis is Axis.S else law.run.size),  # elsewhere its place stands beside it
         f"{law.run.non_embedding_params:,}",
         *place(law.run),
         number(fit.alpha),

@@ -30,14 +30,19 @@ class Compared:
     Attributes:
         law: name of the quantity; bits_per_byte across tokenizers.
         k: None where it has none.
-        sizes: what the models of the variant are called, in order of x.
+        runs: the models of the variant, in order of x.
         laws: the answer under each choice of E.
     """
 
     law: str
     k: int | None
-    sizes: tuple[str, ...]
+    runs: tuple[Run, ...]
     laws: tuple[MultiplierLaw, ...]
+
+    @property
+    def sizes(self) -> list[str]:
+        """What these models are called."""
+        return [_model(run) for run in self.runs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +164,7 @@ def _worth(connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, r
         resampled = [points.y_BN for points in (one, other)]
         laws = tuple(fit_multiplier(x, y, resampled, offset) for offset in Offset)
         order = sorted(range(len(other.runs)), key=lambda at: other.S_N[at])
-        compared.append(Compared(other.law, other.k, tuple(_model(other.runs[at]) for at in order), laws))
+        compared.append(Compared(other.law, other.k, tuple(other.runs[at] for at in order), laws))
     names = tuple(_name(group.first.family, group.first.variant) for group in (base, variant))
     return Worth(base, variant, (names[0], names[1]), request.axis.value, tuple(compared), tuple(notes))
 
@@ -232,7 +237,10 @@ def keep(store: Store, worth: Worth) -> list[Record]:
     rows: list[Record] = []
     names: Record = {"base": worth.names[0], "variant": worth.names[1], "axis": worth.axis}
     names |= {"fixed_size": worth.variant.fixed_size, "revision": worth.variant.first.revision}
-    names |= {name: worth.group.names()[name] for name in ("dataset", "text_hash", "protocol", "window", "ties")}
+    names |= {
+        name: worth.group.names()[name]
+        for name in ("source", "dataset", "text_hash", "protocol", "window", "stride", "ties")
+    }
     for compared in worth.compared:
         for law in compared.laws:
             of: Record = {**names, "law": compared.law, "k": compared.k, "offset": law.offset.value}
@@ -244,9 +252,16 @@ def keep(store: Store, worth: Worth) -> list[Record]:
                 | {"alpha_base": alphas[0], "alpha_variant": alphas[1], "E_base": offsets[0], "E_variant": offsets[1]}
                 | {"residual_sd": law.residual_sd, "status": law.status.value}
             )
-            for size, at in zip(compared.sizes, law.at, strict=False):
+            for run, at in zip(compared.runs, law.at, strict=False):
                 value = at.value
-                row = {"kind": "at", **of, "size": size, "loss": at.loss, "x_base": at.x_base}
+                row = {
+                    "kind": "at",
+                    **of,
+                    "size": _model(run),
+                    "training_seed": run.training_seed,
+                    "loss": at.loss,
+                    "x_base": at.x_base,
+                }
                 row |= {"x_variant": at.x_variant, "multiplier": value.value, "multiplier_lo": value.lo}
                 rows.append(row | {"multiplier_hi": value.hi, "status": at.status.value})
     return rows

@@ -166,8 +166,9 @@ def keep(store: Store, foresights: Foresights | SurfaceForesights) -> list[Recor
         store.write_record("fits", record["fit_id"], record)
     rows: list[Record] = []
     for foresight in foresights.laws:
-        names = ("fit_id", "law", "source", "family", "dataset", "revision", "k", "ties")
-        named = {name: records[id(foresight.law)][name] for name in names} | {"method": foresight.method}
+        record = records[id(foresight.law)]
+        named = {"fit_id": record["fit_id"], "law": record["law"], **foresights.group.names(), "k": record["k"]}
+        named |= {"method": foresight.method}
         n = len(foresight.law.runs)
         for each in foresight.predictions:
             rows.append(_row("prediction", named, n, each.prediction, each.reasons) | {"weights": foresight.weights})

@@ -112,7 +112,7 @@ def keep_foreseen(store: Store, foresights: SurfaceForesights) -> list[Record]:
             record = surface_record(foresights.group, law.trained, form.fit, reasons, error, {})
             store.write_record("fits", record["fit_id"], record)
             records[form.fit.form] = record
-        rows += _rows(law, records)
+        rows += _rows(foresights.group, law, records)
         answers += _answers(law, records[law.best.fit.form])
     if foresights.registers is not None:
         register_answers(store, foresights.registers, foresights.group, answers)
@@ -131,16 +131,16 @@ def _answers(law: SurfaceForesight, fit: Record) -> list[Record]:
     return answers
 
 
-def _rows(law: SurfaceForesight, records: dict[str, Record]) -> list[Record]:
-    names = ("law", "source", "family", "dataset", "revision", "k", "ties")
-    named = {name: records[law.best.fit.form][name] for name in names}
+def _rows(group: TrainingGroup, law: SurfaceForesight, records: dict[str, Record]) -> list[Record]:
+    named = {"law": records[law.best.fit.form]["law"], **group.names(), "k": law.trained.k}
+    of_no_run = dict.fromkeys(group.first.names())
     rows = []
     for point in law.points:
         own = {COMBINED: point.over_forms.y, **point.over_forms.within}
         for method, y in own.items():
             is_answer = method == COMBINED
             of_form = law.best.fit.form if is_answer else method
-            row = {"kind": "prediction", "fit_id": records[of_form]["fit_id"], **named, "method": method}
+            row = {"kind": "prediction", "fit_id": records[of_form]["fit_id"], **of_no_run, **named, "method": method}
             row |= {"n_fitted": law.best.fit.n_points, "axis": point.over_forms.axis if is_answer else None}
             row |= {"S": point.S, "D": point.D, **_values(law, y), "beyond": point.beyond, "measured": None}
             row |= {"error": None, "held": None, "weights": point.over_forms.weights if is_answer else None}
@@ -148,7 +148,8 @@ def _rows(law: SurfaceForesight, records: dict[str, Record]) -> list[Record]:
             rows.append(row | {"status": point.status.value, "reasons": told})
     for form in law.forms:
         for test in form.held_out:
-            row = {"kind": "backtest", "fit_id": records[form.fit.form]["fit_id"], **named, "method": form.fit.form}
+            row = {"kind": "backtest", "fit_id": records[form.fit.form]["fit_id"]}
+            row |= {**named, **law.trained.members[test.at].names(), "method": form.fit.form}
             row |= {"n_fitted": None, "axis": test.axis.value, "S": test.S, "D": test.D, **_values(law, test.predicted)}
             row |= {"beyond": None, "measured": law.trained.sign * test.measured, "error": test.error}
             rows.append(row | {"held": test.is_inside, "weights": None, "status": None, "reasons": None})

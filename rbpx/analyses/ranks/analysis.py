@@ -240,7 +240,8 @@ def keep(store: Store, ranks: Ranks) -> list[Record]:
             more = {"size": each.run.size, "non_embedding_params": each.run.non_embedding_params}
             rows.append({"kind": "distribution", **ranks.group.names(), **more, **record})
     for closure in ranks.closures:
-        rows.append({"kind": "closure", **_write_closure(store, ranks.group, closure)})
+        record = _write_closure(store, ranks.group, closure)
+        rows.append({"kind": "closure", "distribution": closure.distribution, **record})
     for name, trend in ranks.trends.items():
         params = trend.params | {"equation": f"exp({name}) = C * S^(-alpha)", "distribution": PAPER}
         record = record_of(ranks.group, f"lognormal_{name}", trend, ranks.group.run_ids, Method.ols, params=params)

@@ -13,6 +13,7 @@ from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet, decimal, named, span, state, whole
 from rbpx.display.spread import spread
 from rbpx.groups.question import spelled
+from rbpx.groups.selection import labels_of
 from rbpx.laws.temperature import loss_at
 
 __all__ = ["figures"]
@@ -89,8 +90,10 @@ def _above(each: RunTemperature) -> list[tuple[float, float]]:
 
 
 def _loss_chart(runs: Sequence[RunTemperature]) -> dict[str, Any]:
-    order = [each.run.size for each in runs]
-    rows = [{"size": each.run.size, "T": T, "nats": nats} for each in runs for T, nats in _above(each)]
+    order = labels_of([each.run for each in runs])
+    rows = [
+        {"size": size, "T": T, "nats": nats} for size, each in zip(order, runs, strict=True) for T, nats in _above(each)
+    ]
     return spec_of(
         alt.Chart(data(rows))
         .mark_line()
@@ -126,6 +129,7 @@ def _values(title: str, result: Temperatures) -> Sheet:
 
 
 def _losses(runs: Sequence[RunTemperature]) -> Sheet:
-    rows = [[named(each.run.size), decimal(T), decimal(nats)] for each in runs for T, nats in _above(each)[::4]]
+    labelled = zip(labels_of([each.run for each in runs]), runs, strict=True)
+    rows = [[named(size), decimal(T), decimal(nats)] for size, each in labelled for T, nats in _above(each)[::4]]
     columns = [("size", "size"), ("T", "T"), ("nats above the least", "nats")]
     return Sheet.of("loss", "What another temperature costs: values", columns, rows)

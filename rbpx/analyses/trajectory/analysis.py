@@ -140,8 +140,7 @@ def _histories(
 def keep(store: Store, trajectories: Trajectories) -> list[Record]:
     """Write the laws to `fits`; return a row for each law, each point, each history and the ids of each."""
     group = trajectories.group
-    shared = ("source", "family", "dataset", "text_hash", "protocol", "dtype", "variant", "ties")
-    names = {name: group.names()[name] for name in shared}
+    names = group.names()
     rows: list[Record] = []
     for each in trajectories.laws:
         named = {**names, "size": each.name, "S": each.S, "law": each.law, "k": each.k}

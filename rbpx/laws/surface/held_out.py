@@ -42,6 +42,7 @@ class HeldOut:
         predicted: by the fit to the others, with the 95 % interval of a new run.
         measured: there.
         error: (predicted - measured) / measured.
+        at: the place of the point among all.
     """
 
     axis: Axis
@@ -50,6 +51,7 @@ class HeldOut:
     predicted: Estimate
     measured: float
     error: float
+    at: int
 
     @property
     def is_inside(self) -> bool | None:
@@ -180,7 +182,7 @@ def _rows(runs: Runs, out: Mapping[Axis, NDArray[np.bool_]], fits: Mapping[bytes
             S, D, y = float(runs.S_N[i]), float(runs.D_N[i]), float(runs.y_N[i])
             predicted = surface.predict(S, D, None if runs.U_N is None else float(runs.U_N[i]), new_run=True)
             error = math.nan if predicted.value is None else (predicted.value - y) / y
-            rows.append(HeldOut(axis, S, D, predicted, y, error))
+            rows.append(HeldOut(axis, S, D, predicted, y, error, i))
     return tuple(rows)
 
 
