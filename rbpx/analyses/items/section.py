@@ -62,7 +62,8 @@ def _scores(results: Sequence[GroupItems]) -> Sheet:
     columns = [("task", "dataset"), ("slice", "slice"), ("size", "size"), ("items", "n_items"), ("chance", "chance")]
     columns += [("accuracy", "acc"), ("+- stderr", "acc_stderr"), ("95 %", "acc_lo acc_hi")]
     columns += [("by characters", "acc_norm"), ("perplexity", "perplexity"), ("bits per byte", "bits_per_byte")]
-    return Sheet.of("scores", "Scores of items", columns, rows, "Intervals over items.")
+    note = "Intervals over items; stderr as lm-evaluation-harness gives it."
+    return Sheet.of("scores", "Scores of items", columns, rows, note)
 
 
 def _laws(items: GroupItems) -> list[Sheet]:

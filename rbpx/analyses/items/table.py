@@ -61,7 +61,7 @@ def _of_ties(results: Sequence[GroupItems]) -> str:
     scores = [each.scores for items in results for each in items.runs if each.part is None]
     chosen = sum(each.n_tied for each in scores if each.chance is not None)
     greedy = sum(each.n_tied for each in scores if each.chance is None)
-    said = f" Items with a choice as likely as the right one, of which the first counts: {chosen}." if chosen else ""
+    said = f" Right choices that tie with another, where the first counts: {chosen}." if chosen else ""
     return said + (f" {greedy} items are greedy but for a tie, which the lowest id would win." if greedy else "")
 
 
