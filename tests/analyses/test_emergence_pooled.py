@@ -221,3 +221,15 @@ def test_impossible_windows_are_refused_and_a_fit_fits_into_a_record() -> None:
     assert fit_pooled([1, 1, 2], [1], np.full((3, 1), 0.5)).status is Status.too_few_sizes
     fit = fit_pooled(S, LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
     assert json.loads(json.dumps(fit.params, allow_nan=False)) == fit.params
+
+
+def test_a_length_whose_shares_are_all_0_or_1_is_no_error() -> None:
+    drawn = draw(np.random.default_rng(3), 7, model_sd=0.0, resamples=20)
+    assert drawn.windows_MN is not None
+    never_or_always = np.array([0.0] * 6 + [1.0])
+    with_it = np.column_stack([drawn.p_MN, never_or_always])
+    resampled = np.concatenate([drawn.p_BMN, np.tile(never_or_always[:, None], (20, 1, 1))], axis=2)
+    windows = np.column_stack([drawn.windows_MN, np.full(7, 12.0)])
+    fit = fit_pooled(sizes(7), [*LENGTHS, 100], with_it, windows, resampled)
+    without = fit_pooled(sizes(7), LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
+    assert fit.alpha == pytest.approx(without.alpha, rel=0.02)  # twelve windows weigh little beside thousands

@@ -146,7 +146,8 @@ def _excess(cells: MeasuredShares) -> Floats:
     for at in range(len(cells.used)):
         of_C = cells.length_C == at
         independent = float((p_C * (1 - p_C) / cells.windows_C)[of_C].sum())
-        excess_C[of_C] = max(float(variance_C[of_C].sum()) / independent, 1.0)
+        if independent > 0:  # shares that are all 0 or 1 vary neither way
+            excess_C[of_C] = max(float(variance_C[of_C].sum()) / independent, 1.0)
     return excess_C
 
 
