@@ -30,6 +30,9 @@ _EXAMPLES = {
 }
 
 
+_OPTIONS = (*_GROUPS, "parallel", "experiment")  # groups of files
+
+
 _OF_MEASURING = ("engine", "parallel")  # groups of files that verbs which measure have
 
 
@@ -53,9 +56,12 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str], held: Se
     if missing:
         return _unknown_option(missing[1], missing[2], primary, held)
     if "Config group override must be a string" in text:
-        numbers = (re.fullmatch(r"\+?(\w+)=([^\"'].*)", each) for each in overrides)
-        name, value = next((each[1], each[2]) for each in numbers if each and each[1] in (*_GROUPS, "experiment"))
-        return f"{name}={value} was read as a number; quote it to keep it as typed: '{name}=\"{value}\"'"
+        groups = (re.fullmatch(rf"\+?({'|'.join(_OPTIONS)})=([^\"'].*)", each) for each in overrides)
+        for name, value in ((each[1], value) for each in groups if each for value in each[2].split(",")):
+            if value == "null":
+                return _null(name)
+            if re.fullmatch(r"[-+.\d].*|true|false|nan|inf", value, re.IGNORECASE):
+                return f"{name}={value} was read as a number; quote it to keep it as typed: '{name}=\"{value}\"'"
     if "Unexpected type for root: NoneType" in text:
         return _needs_group(overrides)
     inner = re.search(r"Key '([^']+)' not in 'ImportConfig'", f"{text} {problem.__cause__}")
@@ -84,7 +90,9 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str], held: Se
         if re.fullmatch(r"\[[^\]]*", value):
             return f"{typed} has no ] at its end; write {name}='{value}]'"
         return f"{typed} cannot be read; quote such characters: 'key=\"value\"'"
-    override = re.search(r"Error merging override ([^=\s]+)=(.*)", text)
+    override = re.search(r"Error merging override \+*([^=\s]+)=(.*)", text)
+    if override and override[2].startswith("null"):
+        return _null(override[1])
     whole = f"{problem.__cause__ or ''}\n{text}"
     wrong = re.search(r"Invalid value '(.*)', expected one of \[(.*)\]", whole)
     if override and wrong:
@@ -92,8 +100,8 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str], held: Se
         return f"{override[1]}={wrong[1]} is unknown; {hint}known: {wrong[2]}"
     kind = re.search(r"Value '([^']*)' .*could not be converted to (Integer|Float)", whole)
     if override and kind:
-        number, name = "whole number" if kind[2] == "Integer" else "number", override[1].lstrip("+")
-        return f"{name}={kind[1]} is not a {number}; give one in digits, as in {name}=100"
+        number = "whole number" if kind[2] == "Integer" else "number"
+        return f"{override[1]}={kind[1]} is not a {number}; give one in digits, as in {override[1]}=100"
     kind = re.search(r"Value '(.*)' is not a valid bool", whole)
     if override and kind:
         return f"{override[1]}={kind[1]} is neither true nor false; write {override[1]}=true"
@@ -101,6 +109,10 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str], held: Se
     kept = [part.strip() for whole in reversed(lines) for part in whole.split("\n") if part.strip()]
     line = "; ".join(dict.fromkeys(part for part in kept if not part.startswith(("object_type", "full_key"))))
     return f"{line.replace('Error merging override ', '')[:300]}; see python -m rbpx --help"
+
+
+def _null(key: str) -> str:
+    return f"{key}=null is no value; give one, or leave it out for its default"
 
 
 def _needs_group(overrides: Sequence[str]) -> str:

@@ -113,6 +113,8 @@ class Request:
         for name, value in vars(self).items():
             if value in ("", []) and name not in ("store", "imports", "analyses"):
                 raise RbpxError(f"{name}={value} is empty; give what is meant, or leave it out")
+            if value is None and name in ("size", "laws", "method", "form", "features"):
+                raise RbpxError(f"{name}=null is no value; give one, or leave it out for its default")
         for name in ("tokens_per_batch", "limit", "resamples", "least", "top", "smooth"):
             if getattr(self, name) < 1:
                 raise RbpxError(f"{name}={getattr(self, name)} is below 1; give a positive whole number")
@@ -289,8 +291,8 @@ class Request:
 
     def is_about(self, family: str) -> bool:
         """Whether a family is one of the two that are compared; any is where none are named."""
-        sides = [name.partition(":")[0] for name in (self.base, self.variant) if isinstance(name, str)]
-        return self.variant is None or family in sides
+        names = [name for name in (self.base, self.variant) if isinstance(name, str)]
+        return self.variant is None or family in (*names, *(name.partition(":")[0] for name in names))
 
     def methods(self) -> list[Method]:
         """The methods of fitting asked for, in order."""

@@ -40,16 +40,19 @@ class Side:
         if re.fullmatch(r"[0-9a-f]{16}", name):
             return cls(key, name, {"run_id": name})
         named = _NAME.fullmatch(name)
-        if named is None:
+        if named is None and "/" not in name:
             raise RbpxError(f"{key}={name} does not name a model; {_HOW}")
-        return cls(key, name, {column: value for column, value in named.groupdict().items() if value is not None})
+        wanted = {} if named is None else named.groupdict()
+        return cls(key, name, {column: value for column, value in wanted.items() if value is not None})
 
     def means(self, run: Run) -> bool:
-        """Whether a run is of this side."""
+        """Whether a run is of this side: called so as a whole, as a family or a size may have /, @ or : in its name."""
+        if self.name in (name_of(run), _full(run)):
+            return True
         others = {column: value for column, value in self.wanted.items() if column != "dtype"}
         dtype = self.wanted.get("dtype")
         of_dtype = dtype is None or run.dtype == dtype or (run.dtype or "").partition("-")[2] == dtype
-        return of_dtype and all(getattr(run, column) == value for column, value in others.items())
+        return bool(self.wanted) and of_dtype and all(getattr(run, column) == value for column, value in others.items())
 
     def one_of(self, runs: Iterable[Run]) -> Run | None:
         """The run of this side on one text; None where there is none.

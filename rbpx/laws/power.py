@@ -172,7 +172,7 @@ def signed_power_law(
     sign = -1 if len(signs) and signs[0] < 0 else 1
     resampled = _usable(term_resampled, len(S_N), sign)
     fit = yield from _fit(S_N, sign * term_N, resampled, Method(method), sign=sign, backtests=backtests)
-    return replace(fit, params={**fit.params, "y": _finite_or_none(term_N)})
+    return replace(fit, params={**fit.params, "y": finite_or_none(term_N)})
 
 
 def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
@@ -297,7 +297,7 @@ def _params(S_N: Floats, y_N: Floats, sign: int | None, method: Method) -> dict[
     return {
         "method": method.value,
         "S": S_N.tolist(),
-        "y": _finite_or_none(y_N),
+        "y": finite_or_none(y_N),
         "sign": sign,
         "equation": EQUATIONS[method],
         "source": SOURCE,
@@ -305,5 +305,6 @@ def _params(S_N: Floats, y_N: Floats, sign: int | None, method: Method) -> dict[
     }
 
 
-def _finite_or_none(values: Floats) -> list[float | None]:
+def finite_or_none(values: Floats) -> list[float | None]:
+    """Values as JSON takes them."""
     return [value if math.isfinite(value) else None for value in values.tolist()]

@@ -109,7 +109,8 @@ def derive(shares: Shares, places: Places) -> Floats:
     own_C = -_times(np.exp(ln_p_CQ + places.ln_ranks_Q), ln_p_CQ)
     cross_entropy = (np.exp(ln_weight_C) * own_C).sum(axis=-1)
     entropy = -_times(p_Q, ln_p_Q)
-    curve_K = -np.log(upto_Q[..., places.upto_K - 1])
+    with np.errstate(divide="ignore"):  # a share too small for a number
+        curve_K = -np.log(upto_Q[..., places.upto_K - 1])
     return np.concatenate([curve_K, entropy[..., None], cross_entropy[..., None]], axis=-1)
 
 

@@ -72,9 +72,11 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         task = TaskSteps(values, parts, steps, contest(values, parts, steps, request))
         by_family.setdefault((group.first.source, group.first.family), []).append(task)
     if groups and not by_family:
-        what = f"feature {' or '.join(request.chosen_features())}" if request.names_features else "items or accuracies"
+        what = (
+            f"a feature {' or '.join(request.chosen_features())}" if request.names_features else "items or accuracies"
+        )
         raise RbpxError(
-            f"none of the {len(groups)} groups in store={request.store} has a {what}; measure a task, such as "
+            f"no group of runs in store={request.store} has {what}; measure a task, such as "
             "python -m rbpx measure dataset=arc_easy size=all, or import a table with bits_per_byte and accuracy"
         )
     return [_of_family(tasks) for tasks in by_family.values()]

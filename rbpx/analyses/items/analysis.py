@@ -70,7 +70,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     of_items = [group for group in groups if group.first.protocol == HARNESS]
     if groups and not of_items:
         raise RbpxError(
-            f"none of the {len(groups)} groups in store={request.store} has items; measure some, such as "
+            f"no group of runs in store={request.store} has items; measure some, such as "
             "python -m rbpx measure dataset=lambada, or a text with protocol=harness"
         )
     return [_analyse(connection, group, request) for group in of_items]

@@ -1,13 +1,14 @@
 """What a change is worth (verb multiplier): two families on one text, each quantity under every choice of E."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import duckdb
 import numpy as np
 
+from rbpx.config.options import check_name
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.along import AlongGroup, best_of_budgets
@@ -72,7 +73,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     Raises:
         RbpxError: a side is not named, is not there or is several groups on one text, or they share no text.
     """
-    sides = [_side(key, name) for key, name in (("base", request.base), ("variant", request.variant))]
+    families = {group.first.family for group in groups}
+    sides = [_side(key, name, families) for key, name in (("base", request.base), ("variant", request.variant))]
     along_C = request.axis is Axis.C
     groups = [best_of_budgets(group) if along_C and isinstance(group, AlongGroup) else group for group in groups]
     worth = [_worth(connection, base, variant, request) for base, variant in _pairs(groups, sides)]
@@ -85,11 +87,12 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     return worth
 
 
-def _side(key: str, name: Any) -> tuple[str, str, str | None]:
-    """The family and the way of training that a side names."""
-    if not isinstance(name, str) or not name:
+def _side(key: str, name: Any, families: Container[str]) -> tuple[str, str, str | None]:
+    """The family and the way of training that a side names; a family may have a colon in its own name."""
+    check_name(key, name)
+    if not name:
         raise RbpxError(f"{key}= is missing; name two families: base=pythia variant=pythia-deduped")
-    family, _, trained = name.partition(":")
+    family, _, trained = (name, "", "") if name in families else name.partition(":")
     return key, family, trained or None
 
 

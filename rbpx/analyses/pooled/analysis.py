@@ -13,7 +13,7 @@ from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import ALIKE, Group
 from rbpx.laws.names import Method
 from rbpx.laws.pooled import PooledFit, fit_pooled
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power import PowerLawFit, finite_or_none
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 
@@ -123,7 +123,7 @@ def keep(store: Store, pooled: Pooled) -> list[Record]:
                 "loss": law.law,
                 "families": law.families,
                 "S": [points.S_N for points in law.points],
-                "y": [points.y_N.tolist() for points in law.points],
+                "y": [finite_or_none(points.y_N) for points in law.points],
                 "own_alpha": [[own.alpha, own.alpha_lo, own.alpha_hi] for own in law.own],
             }
             more: Record = {"k": law.k, "n": law.law, "family": " + ".join(law.families), "params": params}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rbpx.analyses.temperature.analysis import check_same
 from rbpx.config.request import Request
+from rbpx.counts import number_of
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.groups.selection import Run, select
 from rbpx.measure.results import Failure
@@ -88,7 +89,7 @@ def _measure(missing: list[Run], request: Request, store: Store) -> tuple[list[s
                 continue
             reopener.succeeded("temperature", names)
             run_ids.append(run.run_id)
-            progress.finish(f"{name}: {n_tokens:,} tokens at {n_tokens / wall_s:,.0f} tokens/s")
+            progress.finish(f"{name}: {number_of(n_tokens, 'token')} at {n_tokens / wall_s:,.0f} tokens/s")
     return run_ids, failures
 
 

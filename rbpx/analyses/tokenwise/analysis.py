@@ -7,6 +7,7 @@ Shapes: T tokens, Q sequences, N tokens of each, F features, u tokens of a fold.
 Source: arXiv 2306.11343, for the learner.
 """
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -126,8 +127,11 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     k_grid = request.k_grid(min(run.vocab_size or 0, smaller.vocab_size or 0), DEFAULT_K)
     parameters: dict[str, Any] = {"run_id": run.run_id, "smaller_run_id": smaller.run_id, "ties": group.ties.value}
     table = ask(connection, "token_features", **parameters)
-    tokens, rank_T = _tokens(table, group, request.seed), table["rank"].to_numpy()
     lengths = request.n_listed(DEFAULT_N)
+    if not table.num_rows:  # no document has a token with all features
+        too_short = tuple(Learner("outcomes", n, None, None, None, Status.too_short) for n in lengths)
+        return TokenwiseResult(group, run, smaller, tuple(Tokenwise(k, 0, math.nan, too_short) for k in k_grid))
+    tokens, rank_T = _tokens(table, group, request.seed), table["rank"].to_numpy()
     with side_by_side() as pool:
         by_k = tuple(_tokenwise(pool, tokens, k, rank_T <= k, lengths) for k in k_grid)
     return TokenwiseResult(group, run, smaller, by_k)
