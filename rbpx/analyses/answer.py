@@ -10,6 +10,7 @@ import duckdb
 
 from rbpx.analyses.missing import no_groups, no_runs, no_tokens
 from rbpx.analyses.registry import Analysis, analyses, analysis, part
+from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
 from rbpx.display.progress import counted
 from rbpx.errors import DamageError, RbpxError
@@ -226,6 +227,8 @@ def _selected(
                 f"axis={request.axis.value} is not a choice of this verb, which is about S; it is of: {verbs}"
             )
         return select_along(connection, request, cell_keys, choose=not question.across)
+    if question.raw and request.checkpoints is Checkpoints.last:
+        raise RbpxError("checkpoints=last keeps one point of each training, and this verb looks along them; drop it")
     if question.of_any_runs:
         return select_alike(connection, request, cell_keys)
     if _of_trainings(question, request):

@@ -179,7 +179,7 @@ def fit_record(group: Group, law: Law, resamples: int) -> Record:
 def about_axis(group: Group) -> dict[str, Any]:
     """What params say of a law that is not in S: S there are the places on the axis."""
     if group.axis is Axis.S:
-        return {}
+        return {"notes": group.notes} if group.notes else {}
     return {"axis": group.axis.value, "notes": group.notes, "revisions": [run.revision for run in group.runs]}
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.config.request import Request
+from rbpx.groups.checkpoints import tokens_of, training_of
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Run
-from rbpx.groups.trainings import TrainingGroup, tokens_of, training_of
+from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.names import IMPORTED
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status
