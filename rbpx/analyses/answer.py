@@ -16,6 +16,7 @@ from rbpx.display.progress import counted
 from rbpx.errors import DamageError, RbpxError
 from rbpx.groups.along import select_along
 from rbpx.groups.document_ranks import document_ranks_kept
+from rbpx.groups.documents import with_documents
 from rbpx.groups.enough_sizes import with_enough_sizes
 from rbpx.groups.processes import in_processes, several_processes
 from rbpx.groups.selection import Group, select, select_alike, select_runs
@@ -210,7 +211,10 @@ def _analyse(name: str, of: Group | Sequence[Group], request: Request) -> Any:
     """What a question says of one group, or across all, in any process; or the error that it ends with."""
     try:
         with connected(request) as connection:
-            return part(name, "analysis").analyse(connection, of, request)
+            looks_at_tokens = analysis(name).across and analysis(name).tokens  # or at items, and fits no law to a text
+            given = [of] if isinstance(of, Group) else of
+            groups = [with_documents(connection, group, tests_order=not looks_at_tokens) for group in given]
+            return part(name, "analysis").analyse(connection, groups[0] if isinstance(of, Group) else groups, request)
     except DamageError:
         raise
     except RbpxError as problem:

@@ -154,9 +154,16 @@ def _group(runs: Sequence[Run], request: Request) -> AlongGroup | None:
     kept = last_of_each(once) if request.checkpoints is Checkpoints.last else once
     if not kept:
         return None
-    counts = (len(once) - len(kept), len(runs) - len(known), len(known) - len(trained), len(trained) - len(once))
     ordered = sorted(kept, key=lambda run: (run.x or 0.0, *_size(run), str(run.revision)))
-    return AlongGroup(tuple(ordered), request.ties or rule_of(kept[0].protocol), *counts, axis=request.axis)
+    return AlongGroup(
+        tuple(ordered),
+        request.ties or rule_of(kept[0].protocol),
+        n_earlier=len(once) - len(kept),
+        n_unknown=len(runs) - len(known),
+        n_untrained=len(known) - len(trained),
+        n_same=len(trained) - len(once),
+        axis=request.axis,
+    )
 
 
 def best_of_budgets(group: AlongGroup, *others: Group) -> AlongGroup:

@@ -16,27 +16,15 @@ from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.groups.checkpoints import is_state, last_of_each
+from rbpx.groups.documents import Documents, Floats
 from rbpx.laws.names import IMPORTED, Axis
 from rbpx.status import Status
 from rbpx.store.queries import ask
 from rbpx.ties import Ties, rule_of
 
 ALIKE = (
-    *(
-        "source",
-        "family",
-        "dataset",
-        "text_hash",
-        "protocol",
-        "window",
-        "stride",
-        "padding",
-        "bos",
-        "dtype",
-        "revision",
-        "variant",
-        "engine",
-    ),
+    *("source", "family", "dataset", "text_hash", "protocol", "window", "stride", "padding", "bos", "dtype"),
+    *("revision", "variant", "engine"),
 )
 MEASURED = "measured"
 _OF_TRAINING = (*("training_seed", "model", "training_tokens", "training_flops", "training_step", "unique_tokens"),)
@@ -125,11 +113,13 @@ class Group:
 
     Attributes:
         n_earlier: runs that are left out because a later checkpoint of their training is among these.
+        documents: as they are resampled; None where each stands for itself.
     """
 
     runs: tuple[Run, ...]
     ties: Ties
     n_earlier: int = 0
+    documents: Documents | None = None
 
     @property
     def first(self) -> Run:
@@ -146,6 +136,16 @@ class Group:
     def n_documents(self) -> int:
         """Documents that were drawn, those without a token included; 0 where none are known."""
         return (self.first.n_documents or 0) + (self.first.n_skipped or 0)
+
+    @property
+    def n_resampled(self) -> int:
+        """What is resampled: documents, or the texts that several were cut from."""
+        return self.n_documents if self.documents is None else self.documents.n
+
+    def weights(self, request: Request) -> Floats:
+        """How often each document is drawn in each resample, [B, D]."""
+        documents = self.documents or Documents.alone(self.n_documents)
+        return documents.weights(request.resamples, request.seed)
 
     @property
     def n_sizes(self) -> int:
@@ -171,7 +171,7 @@ class Group:
     def notes(self) -> list[str]:
         """What was computed, left out or chosen to come to these runs, a line each."""
         earlier = f"Left out: {number_of(self.n_earlier, 'run')}; each is before the last checkpoint of its training."
-        return [earlier] if self.n_earlier else []
+        return [*([earlier] if self.n_earlier else []), *(self.documents.notes if self.documents else [])]
 
     @property
     def has_trainings(self) -> bool:

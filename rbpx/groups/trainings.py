@@ -155,5 +155,12 @@ def _group(runs: Sequence[Run], request: Request, needs_tokens: bool) -> Trainin
     kept = once if n_last is None else last_of_each(once, n_last)
     if not kept:
         return None
-    counts = (len(once) - len(kept), len(runs) - len(known), len(known) - len(trained), len(trained) - len(once))
-    return TrainingGroup(tuple(kept), request.ties or rule_of(kept[0].protocol), *counts, averaged=n_averaged)
+    return TrainingGroup(
+        tuple(kept),
+        request.ties or rule_of(kept[0].protocol),
+        n_earlier=len(once) - len(kept),
+        n_unknown=len(runs) - len(known),
+        n_untrained=len(known) - len(trained),
+        n_same=len(trained) - len(once),
+        averaged=n_averaged,
+    )
