@@ -46,6 +46,7 @@ class Status(StrEnum):
     mixed_checkpoints = "mixed_checkpoints"
     barely_determined = "barely_determined"
     one_document = "one_document"
+    dependent_documents = "dependent_documents"
     one_sided = "one_sided"
     power_law_limit = "power_law_limit"
     at_bound = "at_bound"
@@ -84,6 +85,7 @@ _REMEDY = {
     Status.at_limit: "The best parameter lies at the edge of its family, where a simpler family begins: read that one.",
     Status.no_variances: "Weights need documents to resample: measure more than one, or choose method=ols.",
     Status.one_document: "All tokens are from one document, so nothing is known about others: give more documents.",
+    Status.dependent_documents: "Neighbours in the source are alike, so the interval is too narrow: cut whole texts.",
     Status.not_known: "The quantity is not known for enough models: import or measure it.",
     Status.beyond_vocabulary: "k reaches the smallest vocabulary, where every token is a hit: choose a smaller k.",
     Status.never_crosses: "The share does not rise with size, so it reaches no level: choose a shorter window.",

@@ -10,11 +10,13 @@ import duckdb
 
 from rbpx.analyses.missing import no_groups, no_runs, no_tokens
 from rbpx.analyses.registry import Analysis, analyses, analysis, part
+from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
 from rbpx.display.progress import counted
 from rbpx.errors import DamageError, RbpxError
 from rbpx.groups.along import select_along
 from rbpx.groups.document_ranks import document_ranks_kept
+from rbpx.groups.documents import with_documents
 from rbpx.groups.enough_sizes import with_enough_sizes
 from rbpx.groups.processes import in_processes, several_processes
 from rbpx.groups.selection import Group, select, select_alike, select_runs
@@ -203,7 +205,10 @@ def _analyse(name: str, of: Group | Sequence[Group], request: Request) -> Any:
     """What a question says of one group, or across all, in any process; or the error that it ends with."""
     try:
         with connected(request) as connection:
-            return part(name, "analysis").analyse(connection, of, request)
+            looks_at_tokens = analysis(name).across and analysis(name).tokens  # or at items, and fits no law to a text
+            given = [of] if isinstance(of, Group) else of
+            groups = [with_documents(connection, group, tests_order=not looks_at_tokens) for group in given]
+            return part(name, "analysis").analyse(connection, groups[0] if isinstance(of, Group) else groups, request)
     except DamageError:
         raise
     except RbpxError as problem:
@@ -220,6 +225,8 @@ def _selected(
                 f"axis={request.axis.value} is not a choice of this verb, which is about S; it is of: {verbs}"
             )
         return select_along(connection, request, cell_keys, choose=not question.across)
+    if question.raw and request.checkpoints is Checkpoints.last:
+        raise RbpxError("checkpoints=last keeps one point of each training, and this verb looks along them; drop it")
     if question.of_any_runs:
         return select_alike(connection, request, cell_keys)
     if _of_trainings(question, request):

@@ -30,6 +30,7 @@ _SHORT_STATUSES = {
     Status.barely_determined: "barely",
     Status.collinear_design: "collinear",
     Status.mixed_checkpoints: "mixed",
+    Status.dependent_documents: "dependent",
 }
 
 

@@ -11,8 +11,9 @@ from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError
+from rbpx.groups.checkpoints import last_of_each
 from rbpx.groups.selection import ALIKE, Group, Run, select_runs
-from rbpx.groups.trainings import TrainingGroup, each_once, of_one_kind, training_of
+from rbpx.groups.trainings import TrainingGroup, each_once, of_one_kind
 from rbpx.laws.names import Axis
 from rbpx.status import Status
 from rbpx.ties import rule_of
@@ -82,11 +83,11 @@ class AlongGroup(TrainingGroup):
                 f"{self.n_mid} of {number_of(len(self.runs), 'point')} are before the end of their training; in the "
                 "middle of a schedule a loss lies above that of a finished run of as many tokens."
             )
+        lines += super().notes
         for n, why in (
             (self.n_same, "has the weights of another point and counts once with it"),
             (self.n_unknown, f"has no known {_NAMES[self.axis]}"),
             (self.n_untrained, "is untrained"),
-            (self.n_earlier, "is before the last checkpoint of its training"),
             (self.n_other, "is a raw checkpoint, whose rate has not decayed"),
         ):
             if n:
@@ -134,7 +135,8 @@ def select_along(
     if runs and not groups:
         raise RbpxError(
             f"no {'family' if axis is Axis.C else 'size'} has {_FEWEST} runs or checkpoints with known and different "
-            f"{_NAMES[axis]} ({number_of(len(runs), 'run')} in store={request.store} match); measure more "
+            f"{_NAMES[axis]} ({number_of(len(runs), 'run')} in store={request.store} match); "
+            f"{'drop checkpoints=last, ' if request.checkpoints is Checkpoints.last else ''}measure more "
             "(model.revision=all), say what is known (model.tokens=N), or import a table with a column "
             f"{axis}: python -m rbpx import FILE source=NAME"
         )
@@ -156,15 +158,19 @@ def _group(runs: Sequence[Run], request: Request) -> AlongGroup | None:
     known = [run for run in on_axis if run.x is not None]
     trained = [run for run in known if run.x]
     once = each_once(trained)
-    kept = once
-    if request.checkpoints is Checkpoints.last:
-        last = {training_of(run): run for run in sorted(kept, key=lambda run: run.x or 0.0)}
-        kept = list(last.values())
+    kept = last_of_each(once) if request.checkpoints is Checkpoints.last else once
     if not kept:
         return None
-    counts = (len(runs) - len(known), len(known) - len(trained), len(trained) - len(once), len(once) - len(kept))
     ordered = sorted(kept, key=lambda run: (run.x or 0.0, *_size(run), str(run.revision)))
-    return AlongGroup(tuple(ordered), request.ties or rule_of(kept[0].protocol), *counts, axis=request.axis)
+    return AlongGroup(
+        tuple(ordered),
+        request.ties or rule_of(kept[0].protocol),
+        n_earlier=len(once) - len(kept),
+        n_unknown=len(runs) - len(known),
+        n_untrained=len(known) - len(trained),
+        n_same=len(trained) - len(once),
+        axis=request.axis,
+    )
 
 
 def best_of_budgets(group: AlongGroup, *others: Group) -> AlongGroup:

@@ -98,7 +98,7 @@ class _Series:
         """The resamples whatever their sign."""
         if self.resampled is None or not self.resampled.n_left_out:
             return self.resampled
-        return Resampled.of(np.abs(self.resampled.y_BN))
+        return Resampled.of(np.abs(self.resampled.y_BN), self.resampled.n_documents)
 
     def law(self, method: Method) -> Searching[PowerLawFit]:
         """The law of all sizes."""
@@ -115,7 +115,8 @@ class _Series:
 def _series(points: Points) -> _Series:
     sign = -1 if _is_signed(points.law) and len(points.y_N) > 0 and points.y_N[0] < 0 else 1
     y_BN = None if points.doubt is Status.one_document else points.y_BN
-    return _Series(points, points.S_N, sign, None if y_BN is None else Resampled.of(sign * y_BN))
+    resampled = None if y_BN is None else Resampled.of(sign * y_BN, points.n_documents)
+    return _Series(points, points.S_N, sign, resampled)
 
 
 def _backtests(known: Sequence[_Series], method: Method) -> list[tuple[Backtest, ...]]:
@@ -146,11 +147,28 @@ def _judged(
 
 
 def doubted(group: Group, law: Law) -> Law:
-    """A law with the doubts about the runs of its group among its reasons."""
-    if not group.doubts:
-        return law
-    reasons = [*map(Status, law.fit.params.get("reasons", ())), law.fit.status, *group.doubts]
-    return replace(law, fit=with_reasons(law.fit, in_order(reasons)))
+    """A law with the doubts about the runs and the documents of its group among its reasons."""
+    return replace(law, fit=_with_more(of_dependent_documents(group, law.fit), group.doubts))
+
+
+def of_dependent_documents(group: Group, fit: PowerLawFit) -> PowerLawFit:
+    """A fit with a status that says where its documents depend on each other more than its interval allows for."""
+    return _with_more(fit, document_doubts(group, fit))
+
+
+def document_doubts(group: Group, fit: PowerLawFit) -> list[Status]:
+    """dependent_documents where the interval of alpha is too narrow for documents that depend on each other."""
+    sd = fit.params.get("alpha_text_sd")
+    if group.documents is None or sd is None or fit.alpha_lo is None or fit.alpha_hi is None:
+        return []
+    narrow = group.documents.leave_too_narrow((fit.alpha_hi - fit.alpha_lo) / 2, sd**2)
+    return [Status.dependent_documents] if narrow else []
+
+
+def _with_more(fit: PowerLawFit, reasons: Sequence[Status]) -> PowerLawFit:
+    if not reasons:
+        return fit
+    return with_reasons(fit, in_order([*map(Status, fit.params.get("reasons", ())), fit.status, *reasons]))
 
 
 def _is_signed(law: str) -> bool:
@@ -160,10 +178,9 @@ def _is_signed(law: str) -> bool:
 
 def of_one_document(group: Group, fit: PowerLawFit) -> PowerLawFit:
     """Remove the interval, with a status that says so, where a group has one document, which cannot be resampled."""
-    if group.n_documents != 1 or fit.alpha is None:
+    if group.n_resampled != 1 or fit.alpha is None:
         return fit
-    reasons = in_order([*map(Status, fit.params.get("reasons", ())), fit.status, Status.one_document])
-    return replace(with_reasons(fit, reasons), alpha_lo=None, alpha_hi=None)
+    return replace(_with_more(fit, [Status.one_document]), alpha_lo=None, alpha_hi=None)
 
 
 def fit_record(group: Group, law: Law, resamples: int) -> Record:
@@ -179,7 +196,7 @@ def fit_record(group: Group, law: Law, resamples: int) -> Record:
 def about_axis(group: Group) -> dict[str, Any]:
     """What params say of a law that is not in S: S there are the places on the axis."""
     if group.axis is Axis.S:
-        return {}
+        return {"notes": group.notes} if group.notes else {}
     return {"axis": group.axis.value, "notes": group.notes, "revisions": [run.revision for run in group.runs]}
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from rbpx.groups.checkpoints import tokens_of
 from rbpx.groups.selection import ALIKE, Run
-from rbpx.groups.trainings import tokens_of
 
 __all__ = ["BESIDE", "NAMES", "NEAR", "is_about", "is_of"]
 

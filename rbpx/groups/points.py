@@ -16,7 +16,6 @@ from rbpx.cores import n_cores
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence, Part, weigh
 from rbpx.groups.selection import Group, Run
-from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.names import IMPORTED, LAWS
 from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
@@ -37,6 +36,7 @@ class Points:
         y_N: its values: -ln RBP_k, or nats. Infinite where RBP_k is 0.
         y_BN: the same under resampled documents; None where there are none to resample.
         doubt: what is known to be wrong before anything is fitted.
+        n_documents: what was resampled, documents or the texts that several were cut from; None where that is unknown.
     """
 
     law: str
@@ -45,6 +45,7 @@ class Points:
     y_N: Floats
     y_BN: Floats | None
     doubt: Status | None = None
+    n_documents: int | None = None
 
     @property
     def S_N(self) -> list[float]:
@@ -62,7 +63,7 @@ def weigh_group(
     """The evidence of each run, their documents resampled, the same ones for every size; none for imported runs."""
     if not group.is_measured:
         return []
-    weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
+    weights_BD = group.weights(request)
     kept = _KEPT.get({})  # outside of `evidence_kept` an empty one that is discarded
     pending = []
     with side_by_side() as pool:
@@ -101,14 +102,15 @@ def size_points(
     """Every requested quantity, in the order of the laws; unknown ones carry a doubt."""
     if not group.is_measured:
         return _imported_points(group, request, laws)
-    doubt = Status.one_document if group.n_documents == 1 else None
+    doubt = Status.one_document if group.n_resampled == 1 else None
+    n_documents = group.n_resampled
     points = []
     for law in LAWS:
         if law == "rbp" and law in laws:
             for at, k in enumerate(k_grid):
                 y_N = neg_ln(np.array([e.measured["rbp"][at] for e in evidence]))
                 y_BN = neg_ln(np.column_stack([e.resampled["rbp"][:, at] for e in evidence]))
-                points.append(Points(law, k, group.runs, y_N, y_BN, doubt))
+                points.append(Points(law, k, group.runs, y_N, y_BN, doubt, n_documents))
             smallest = min(run.vocab_size or 0 for run in group.runs)
             points += [_unknown(group, k, Status.beyond_vocabulary) for k in request.k_beyond(smallest)]
         elif law in laws:
@@ -116,7 +118,7 @@ def size_points(
             y_BN = np.column_stack([e.resampled[law] for e in evidence])
             ranks = [e.paper.status for e in evidence if e.paper is not None and law.startswith("lognormal")]
             doubts = [status for status in ranks if status is not Status.ok]
-            points.append(Points(law, None, group.runs, y_N, y_BN, doubts[0] if doubts else doubt))
+            points.append(Points(law, None, group.runs, y_N, y_BN, doubts[0] if doubts else doubt, n_documents))
     return points
 
 

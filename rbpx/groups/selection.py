@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -10,31 +10,22 @@ import duckdb
 
 from rbpx.config.dataset import UNNAMED
 from rbpx.config.model import ModelConfig
+from rbpx.config.options import Checkpoints
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
+from rbpx.counts import number_of
 from rbpx.display.names import told_apart
 from rbpx.errors import RbpxError
+from rbpx.groups.checkpoints import is_state, last_of_each
+from rbpx.groups.documents import Documents, Floats
 from rbpx.laws.names import IMPORTED, Axis
 from rbpx.status import Status
 from rbpx.store.queries import ask
 from rbpx.ties import Ties, rule_of
 
 ALIKE = (
-    *(
-        "source",
-        "family",
-        "dataset",
-        "text_hash",
-        "protocol",
-        "window",
-        "stride",
-        "padding",
-        "bos",
-        "dtype",
-        "revision",
-        "variant",
-        "engine",
-    ),
+    *("source", "family", "dataset", "text_hash", "protocol", "window", "stride", "padding", "bos", "dtype"),
+    *("revision", "variant", "engine"),
 )
 MEASURED = "measured"
 _OF_TRAINING = (*("training_seed", "model", "training_tokens", "training_flops", "training_step", "unique_tokens"),)
@@ -124,15 +115,22 @@ class Group:
     """Runs that may enter one fit, in order of S: alike in source, text, protocol, dtype, revision and variant.
 
     There is one a size, or several that differ in their training_seed: replicates.
+
+    Attributes:
+        n_earlier: runs that are left out because a later checkpoint of their training is among these.
+        documents: as they are resampled; None where each stands for itself.
     """
 
     runs: tuple[Run, ...]
     ties: Ties
+    n_earlier: int = 0
+    documents: Documents | None = None
 
     @property
     def first(self) -> Run:
-        """A run that names what all have in common."""
-        return self.runs[0]
+        """A run that names what all have in common: without a revision where they differ in it."""
+        first = self.runs[0]
+        return first if len({run.revision for run in self.runs}) == 1 else replace(first, revision=None)
 
     @property
     def is_measured(self) -> bool:
@@ -143,6 +141,16 @@ class Group:
     def n_documents(self) -> int:
         """Documents that were drawn, those without a token included; 0 where none are known."""
         return (self.first.n_documents or 0) + (self.first.n_skipped or 0)
+
+    @property
+    def n_resampled(self) -> int:
+        """What is resampled: documents, or the texts that several were cut from."""
+        return self.n_documents if self.documents is None else self.documents.n
+
+    def weights(self, request: Request) -> Floats:
+        """How often each document is drawn in each resample, [B, D]."""
+        documents = self.documents or Documents.alone(self.n_documents)
+        return documents.weights(request.resamples, request.seed)
 
     @property
     def n_sizes(self) -> int:
@@ -167,7 +175,8 @@ class Group:
     @property
     def notes(self) -> list[str]:
         """What was computed, left out or chosen to come to these runs, a line each."""
-        return []
+        earlier = f"Left out: {number_of(self.n_earlier, 'run')}; each is before the last checkpoint of its training."
+        return [*([earlier] if self.n_earlier else []), *(self.documents.notes if self.documents else [])]
 
     @property
     def has_trainings(self) -> bool:
@@ -236,26 +245,38 @@ def select(
     groups = select_alike(connection, request, cell_keys)
     of_size = [group for group in groups if not group.has_trainings]
     if groups and not of_size:
-        raise RbpxError(f"{_no_law_of_size(groups[0])}")
+        raise RbpxError(_no_law_of_size(groups[0], request))
     for group in groups:
         if group.has_trainings and request.is_about(group.first.family):
-            logging.getLogger(__name__).warning(_no_law_of_size(group))
+            logging.getLogger(__name__).warning(_no_law_of_size(group, request))
     return [_checked(group) for group in of_size]
 
 
 def select_alike(
     connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
 ) -> list[Group]:
-    """All runs that a request selects, in groups of what is alike, for questions that fit no law to a group."""
-    runs = select_runs(connection, request, cell_keys)
-    return [Group(tuple(members), request.ties or rule_of(members[0].protocol)) for members in _grouped(runs)]
+    """All runs that a request selects, in groups of what is alike, for questions that fit no law to a group.
+
+    With `checkpoints=last` the states of a training are alike, and the last one stands for it.
+    """
+    takes_last = request.checkpoints is Checkpoints.last
+    groups = []
+    for members in _grouped(select_runs(connection, request, cell_keys), takes_last):
+        kept = last_of_each(members) if takes_last else members
+        groups.append(Group(tuple(kept), request.ties or rule_of(kept[0].protocol), len(members) - len(kept)))
+    return groups
 
 
-def _no_law_of_size(group: Group) -> str:
+def _no_law_of_size(group: Group, request: Request) -> str:
+    how = ""
+    if len(last_of_each(group.runs)) < len(group.runs):
+        how = ", or take the last checkpoint of each training: checkpoints=last"
+    elif request.checkpoints is Checkpoints.last and not any(run.model or run.training_step for run in group.runs):
+        how = "; checkpoints=last needs a column model or step, which says what is a checkpoint of what"
     return (
         f"{group.title}: models of one size were trained on different numbers of tokens, and a law in S takes one run "
         f"a size; fit size and tokens together: python -m rbpx surface family={group.first.family}, or along the "
-        f"tokens of each size: python -m rbpx fit axis=D family={group.first.family}"
+        f"tokens of each size: python -m rbpx fit axis=D family={group.first.family}{how}"
     )
 
 
@@ -322,11 +343,7 @@ def _measured(
 ) -> list[Run]:
     narrowed = {name: value for name, value in choices.items() if name not in ("sources", "quantise")}
     rows = ask(connection, "runs", **narrowed, cell_keys=cell_keys).to_pylist()
-    return [Run(run_ids=(row.pop("run_id"),), **_without(row, "cell_key")) for row in rows]
-
-
-def _without(row: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in row.items() if key != name}
+    return [Run((row["run_id"],), **{key: row[key] for key in row.keys() - {"run_id", "cell_key"}}) for row in rows]
 
 
 def _imported(
@@ -372,9 +389,10 @@ def _one(values: Iterable[float | None]) -> float | None:
     return known.pop() if len(known) == 1 else None
 
 
-def _grouped(runs: Iterable[Run]) -> list[list[Run]]:
+def _grouped(runs: Iterable[Run], states_are_alike: bool) -> list[list[Run]]:
     def alike(run: Run) -> tuple[str, ...]:
-        return tuple(str(getattr(run, name)) for name in ALIKE)
+        known = replace(run, revision=None) if states_are_alike and is_state(run.revision) else run
+        return tuple(str(getattr(known, name)) for name in ALIKE)
 
     ordered = sorted(runs, key=lambda r: (alike(r), r.non_embedding_params, r.training_seed or 0, r.size))
     return [list(members) for _, members in groupby(ordered, key=alike)]

@@ -1,5 +1,6 @@
 """The points that surfaces are fitted to: one quantity of a group of trainings, as `rbpx.laws.surface` takes it."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -9,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.config.request import Request
+from rbpx.groups.checkpoints import tokens_of, training_of
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Run
-from rbpx.groups.trainings import TrainingGroup, tokens_of, training_of
+from rbpx.groups.trainings import TrainingGroup
+from rbpx.laws.interval import Z, document_t, few_documents
 from rbpx.laws.names import IMPORTED
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status
@@ -84,9 +87,19 @@ def _trained(points: Points) -> Trained:
         sign * points.y_N,
         None if set(unique) == {None} else [np.nan if each is None else float(each) for each in unique],
         _numbered([training_of(run) for run in members]),
-        None if points.y_BN is None or points.doubt is Status.one_document else sign * points.y_BN,
+        None if points.y_BN is None or points.doubt is Status.one_document else _as_few(sign * points.y_BN, points),
     )
     return Trained(points.law, points.k, members, runs, sign, points.doubt)
+
+
+def _as_few(y_BN: Floats, points: Points) -> Floats:
+    """Resamples as far from their mean as intervals over so many documents reach, in normal standard deviations."""
+    reach = math.sqrt(few_documents(points.n_documents)) * document_t(points.n_documents) / Z
+    with np.errstate(divide="ignore", invalid="ignore"):  # those that are not positive are left out by the search
+        ln_y_BN = np.log(y_BN)
+        usable_B = np.isfinite(ln_y_BN).all(axis=1)
+        mean_N = ln_y_BN[usable_B].mean(axis=0) if usable_B.any() else np.zeros(ln_y_BN.shape[1])
+        return np.asarray(np.exp(mean_N + reach * (ln_y_BN - mean_N)))
 
 
 def _numbered(trainings: list[tuple[Any, ...]]) -> list[int]:

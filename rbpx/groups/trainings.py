@@ -1,6 +1,5 @@
 """Selection of all trainings of a family on a text, whatever their size and tokens: what a surface is fitted to."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -11,10 +10,11 @@ import duckdb
 from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
 from rbpx.config.training import is_raw
+from rbpx.groups.checkpoints import last_of_each, tokens_of, training_of
 from rbpx.groups.selection import ALIKE, Group, Run, select_runs
 from rbpx.ties import rule_of
 
-__all__ = ["TrainingGroup", "each_once", "of_one_kind", "select_trainings", "tokens_of", "training_of"]
+__all__ = ["TrainingGroup", "each_once", "of_one_kind", "select_trainings"]
 
 _SHARED = tuple(name for name in ALIKE if name != "revision")
 
@@ -27,7 +27,6 @@ class TrainingGroup(Group):
         n_unknown: runs that are left out because neither their training tokens nor their FLOPs are known.
         n_untrained: runs that are left out because they have seen no token.
         n_same: runs that are left out because their weights are those of another.
-        n_earlier: points that are left out because a later checkpoint of their training is among them.
         n_other: runs beside these on the same text that are left out: raw checkpoints beside finished models, or
             finished models beside the checkpoints of a trajectory.
         averaged: how many of the last checkpoints of each training stand for it, by their mean; None where each
@@ -37,15 +36,8 @@ class TrainingGroup(Group):
     n_unknown: int = 0
     n_untrained: int = 0
     n_same: int = 0
-    n_earlier: int = 0
     n_other: int = 0
     averaged: int | None = None
-
-    @property
-    def first(self) -> Run:
-        """A run that names what all have in common: without a revision where they differ in it."""
-        first = self.runs[0]
-        return first if len({run.revision for run in self.runs}) == 1 else replace(first, revision=None)
 
     @property
     def trainings(self) -> list[tuple[Any, ...]]:
@@ -70,26 +62,6 @@ class TrainingGroup(Group):
 
 
 G = TypeVar("G", bound=TrainingGroup)
-
-
-def tokens_of(run: Run) -> float | None:
-    """D: as known, else C / (6 S) where FLOPs are; None where neither is."""
-    if run.training_tokens is not None:
-        return float(run.training_tokens)
-    return None if run.training_flops is None else run.training_flops / (6 * run.non_embedding_params)
-
-
-def training_of(run: Run) -> tuple[Any, ...]:
-    """What the checkpoints of one training have in common, and no two trainings have.
-
-    A revision `stepN`, or `raw-D` as `rbpx train` names them, is a state of a training, any other one a model of its
-    own. Of imported rows without a model and a step nothing says which belong together, so each is a training.
-    """
-    of_size = (run.model, run.size, run.non_embedding_params, run.training_seed)
-    if run.source != "measured" and run.model is None and run.training_step is None:
-        return (*of_size, run.training_tokens, run.training_flops, run.revision)
-    is_state = run.revision is None or re.fullmatch(r"step\d+|main|raw-.*", run.revision) is not None
-    return (*of_size, None if is_state else run.revision)
 
 
 def select_trainings(
@@ -180,17 +152,15 @@ def _group(runs: Sequence[Run], request: Request, needs_tokens: bool) -> Trainin
     once = [run for run in trained if id(run) in kept_once]
     n_averaged = request.last if needs_tokens else None
     n_last = n_averaged or (1 if request.checkpoints is Checkpoints.last else None)
-    kept = once if n_last is None else _last(once, n_last)
+    kept = once if n_last is None else last_of_each(once, n_last)
     if not kept:
         return None
-    counts = (len(runs) - len(known), len(known) - len(trained), len(trained) - len(once), len(once) - len(kept))
-    return TrainingGroup(tuple(kept), request.ties or rule_of(kept[0].protocol), *counts, averaged=n_averaged)
-
-
-def _last(runs: Sequence[Run], n_last: int) -> list[Run]:
-    """The runs with the most tokens of each training, at most so many of each, in order."""
-    by_training: dict[tuple[Any, ...], list[Run]] = {}
-    for run in sorted(runs, key=lambda run: tokens_of(run) or 0.0):
-        by_training.setdefault(training_of(run), []).append(run)
-    kept = {id(run) for members in by_training.values() for run in members[-n_last:]}
-    return [run for run in runs if id(run) in kept]
+    return TrainingGroup(
+        tuple(kept),
+        request.ties or rule_of(kept[0].protocol),
+        n_earlier=len(once) - len(kept),
+        n_unknown=len(runs) - len(known),
+        n_untrained=len(known) - len(trained),
+        n_same=len(trained) - len(once),
+        averaged=n_averaged,
+    )

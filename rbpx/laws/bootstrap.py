@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from rbpx.laws.interval import LEVEL, Estimate, around, half_width, student_t
+from rbpx.laws.interval import Estimate, around, document_t, few_documents, half_width
 
 __all__ = [
     "MIN_RESAMPLES",
@@ -29,19 +29,21 @@ Floats = NDArray[np.float64]
 
 MIN_RESAMPLES: Final = 20  # with fewer that can be used there is no interval
 MOST_LEFT_OUT: Final = 0.05  # of the resamples: with more of them unusable the rest are a selection, not a sample
-_TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 
 class Recipe(StrEnum):
     """How resamples of a number become an interval. `normal` is the default; docs/explanation/uncertainty.md says why.
 
-    `normal` is value - bias +- Z sd, the bias being the mean of the resamples minus the value. The number that belongs
+    In each t is Student's of D - 1, and the variance of the resamples counts D / (D - 1) times, as resamples of D
+    documents spread too little. Quantiles q are as far out as t sqrt(D / (D - 1)) is in a normal distribution: 2.5 %
+    and 97.5 % for many documents; for a few they are the least and the greatest resample, which may be too near.
+
+    `normal` is value - bias +- t sd, the bias being the mean of the resamples minus the value. The number that belongs
     to it is value - bias, its centre, so that is the number of the estimate; the value itself may lie outside.
-    `uncentred` is value +- Z sd, for a number whose resamples lean by their linearisation and not by its bias.
+    `uncentred` is value +- t sd, for a number whose resamples lean by their linearisation and not by its bias.
     `basic` is from 2 value - q(97.5 %) to 2 value - q(2.5 %), for a difference whose resamples are skewed.
     `percentile` is from q(2.5 %) to q(97.5 %), each the value of a resample, for numbers that are ranks or ratios.
-    `expanded` is percentile with quantiles as far out as Student's t of D - 1 says, times sqrt(D / (D - 1)), for
-    differences over few documents.
+    `expanded` is the same between resamples, for differences.
     """
 
     normal = "normal"
@@ -129,16 +131,14 @@ def estimate(value: float, resampled_B: Floats, n_documents: int, recipe: Recipe
 def _ends(value: float, usable_B: Floats, n_documents: int, recipe: Recipe) -> tuple[float, float]:
     if recipe in (Recipe.normal, Recipe.uncentred):
         bias = float(usable_B.mean()) - value if recipe is Recipe.normal else 0.0
-        return around(value - bias, half_width(shared=float(usable_B.var(ddof=1))))
+        variance = few_documents(n_documents) * float(usable_B.var(ddof=1))
+        return around(value - bias, half_width(shared=variance, n_documents=n_documents))
+    tail = float(ndtr(-math.sqrt(few_documents(n_documents)) * document_t(n_documents)))
     if recipe is Recipe.percentile:
-        lo, hi = np.quantile(usable_B, _TAILS, method="inverted_cdf")
-        return lo, hi
-    if recipe is Recipe.basic:
-        hi, lo = 2 * value - np.quantile(usable_B, _TAILS)
-        return lo, hi
-    tail = float(ndtr(-math.sqrt(n_documents / (n_documents - 1)) * student_t(n_documents - 1)))
-    lo, hi = np.quantile(usable_B, [tail, 1 - tail])
-    return lo, hi
+        lo, hi = np.quantile(usable_B, [tail, 1 - tail], method="inverted_cdf")
+    else:
+        lo, hi = np.quantile(usable_B, [tail, 1 - tail])
+    return (2 * value - hi, 2 * value - lo) if recipe is Recipe.basic else (lo, hi)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,20 +147,22 @@ class Moments:
 
     Attributes:
         bias_P: mean over the resamples minus the fit.
-        covariance_PP: over the resamples.
+        covariance_PP: over the documents.
     """
 
     bias_P: Floats
     covariance_PP: Floats
 
 
-def moments(theta_P: Floats, theta_BP: Floats) -> Moments | None:
+def moments(theta_P: Floats, theta_BP: Floats, n_documents: int | None = None) -> Moments | None:
     """Bias and covariance of fitted parameters over resamples; None below 20 of them.
 
     Args:
         theta_P: of the fit.
         theta_BP: of the refits, finite.
+        n_documents: that were resampled; None where the resamples allow for their number, or it is not known.
     """
     if len(theta_BP) < MIN_RESAMPLES:
         return None
-    return Moments(theta_BP.mean(axis=0) - theta_P, np.atleast_2d(np.cov(theta_BP, rowvar=False)))
+    covariance_PP = few_documents(n_documents) * np.atleast_2d(np.cov(theta_BP, rowvar=False))
+    return Moments(theta_BP.mean(axis=0) - theta_P, covariance_PP)

@@ -3,7 +3,7 @@
 Shapes: N sizes, B resamples of the documents.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +79,8 @@ def _spread(regression: Regression, method: Method, x_N: Floats, resampled: Resa
     ended_B = np.isfinite(theta_BP).all(axis=1)
     text = moments(regression.theta_P, theta_BP[ended_B])
     if not ended_B.all():
-        resampled = Resampled.of_logarithms(resampled.ln_y_BN[ended_B])
+        ended = Resampled.of_logarithms(resampled.ln_y_BN[ended_B])
+        resampled = replace(ended, n_documents=resampled.n_documents)
     return uncertainty(regression, (text, resampled), x_N)
 
 

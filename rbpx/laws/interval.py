@@ -16,6 +16,8 @@ __all__ = [
     "Estimate",
     "Z",
     "around",
+    "document_t",
+    "few_documents",
     "from_influence",
     "from_stderr",
     "half_width",
@@ -63,18 +65,39 @@ def student_t(dof: float) -> float:
     return float(stdtrit(dof, (1 + LEVEL) / 2)) if dof > 0 else math.inf
 
 
+def document_t(n_documents: int | None) -> float:
+    """The quantile of an interval over documents: Student's t of n - 1; normal where they are not counted (None).
+
+    It is normal for a single one too, which does not vary: whoever asks says that it has no interval.
+    """
+    return Z if n_documents is None or n_documents < 2 else student_t(n_documents - 1)
+
+
+def few_documents(n_documents: int | None) -> float:
+    """How many times the variance over resamples of n documents counts: n / (n - 1); once where `document_t` is Z."""
+    return 1.0 if n_documents is None or n_documents < 2 else n_documents / (n_documents - 1)
+
+
 def scatter_reach(scatter: float, dof: float, own: float = 0.0) -> float:
     """How far to either side points that scatter may lie: max(t scatter, Z own), arguments as in `half_width`."""
     return max(student_t(dof) * scatter if scatter > 0 else 0.0, Z * own)
 
 
-def half_width(shared: float = 0.0, scatter: float = 0.0, dof: float = 0, own: float = 0.0, unit: float = 1.0) -> float:
-    """Half of an interval over documents and models: sqrt(max(t scatter, Z own)^2 unit + Z^2 shared).
+def half_width(
+    shared: float = 0.0,
+    scatter: float = 0.0,
+    dof: float = 0,
+    own: float = 0.0,
+    unit: float = 1.0,
+    n_documents: int | None = None,
+) -> float:
+    """Half of an interval over documents and models: sqrt(max(t scatter, Z own)^2 unit + t_D^2 shared).
 
-    The variance over documents is known from many resamples, so the normal quantile serves it. That of the models is
-    estimated from the scatter of a few sizes about their law, which takes Student's t. The scatter also includes such
-    noise of the documents as differs between the sizes (`own`); that part is known whatever the scatter happens to be,
-    so sizes that lie close to the law by luck narrow no interval.
+    Each variance has Student's t of its own: that of the models is estimated from the scatter of a few sizes about
+    their law, that over documents from D of them, D - 1 degrees of freedom, however many resamples are drawn. So added,
+    the interval holds its level or a little more, whatever the share of each. The scatter also includes such noise of
+    the documents as differs between the sizes (`own`); that part is known whatever the scatter happens to be, so sizes
+    that lie close to the law by luck narrow no interval.
 
     Args:
         shared: variance over documents that the scatter of the sizes does not show.
@@ -82,8 +105,13 @@ def half_width(shared: float = 0.0, scatter: float = 0.0, dof: float = 0, own: f
         dof: its degrees of freedom; needed where `scatter` is above 0.
         own: the part of `scatter` that the documents explain, a standard deviation.
         unit: variance of the number if the sizes scattered by 1.
+        n_documents: D; None where they are not counted.
+
+    Source:
+        S. K. Banerjee, Approximate Confidence Interval for Linear Functions of Means of k Populations when the
+        Population Variances are not Equal, Sankhya 22 (1960).
     """
-    return math.sqrt(scatter_reach(scatter, dof, own) ** 2 * unit + Z**2 * shared)
+    return math.sqrt(scatter_reach(scatter, dof, own) ** 2 * unit + document_t(n_documents) ** 2 * shared)
 
 
 def around(centre: float, half: float) -> tuple[float, float]:
@@ -108,14 +136,16 @@ def from_stderr(value: float | None, stderr: float | None, dof: float | None = N
 
 
 def from_influence(value: float, influence_D: NDArray[Any]) -> Estimate:
-    """A number with a normal interval over documents from how far each document moves it, without any resample.
+    """A number with an interval over documents from how far each document moves it, without any resample.
 
     What resampling tends to for a smooth function of sums over documents: its variance is D / (D - 1) times the sum of
-    the squared influences (the delta method, or infinitesimal jackknife). One document has no interval.
+    the squared influences (the delta method, or infinitesimal jackknife); Student's t of D - 1. One document has no
+    interval.
 
     Args:
         value: the number.
         influence_D: change of the number if a document counted for a little more, over that little; sums to 0.
     """
     D = len(influence_D)
-    return from_stderr(value, math.sqrt(D / (D - 1) * float(influence_D @ influence_D)) if D > 1 else None)
+    stderr = math.sqrt(few_documents(D) * float(influence_D @ influence_D)) if D > 1 else None
+    return from_stderr(value, stderr, D - 1)

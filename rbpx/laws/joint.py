@@ -26,6 +26,7 @@ from scipy.special import stdtrit
 from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.interval import LEVEL, Estimate, student_t
 from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.resampled import Resampled
 from rbpx.laws.uncertainty import Uncertainty
 
 __all__ = ["FormInK", "JointLaw", "KForm", "fit_joint_law"]
@@ -105,7 +106,9 @@ class JointLaw:
         return self.range == (self.k_grid[0], self.k_grid[-1])
 
 
-def fit_joint_law(S: Sequence[float], k_grid: Sequence[int], y_NK: Floats, y_NBK: Floats | None) -> JointLaw | None:
+def fit_joint_law(
+    S: Sequence[float], k_grid: Sequence[int], y_NK: Floats, y_NBK: Floats | None, n_documents: int | None = None
+) -> JointLaw | None:
     """Fit one law to all k, find the range over which it is not rejected, and compare the forms over that range.
 
     Args:
@@ -113,6 +116,7 @@ def fit_joint_law(S: Sequence[float], k_grid: Sequence[int], y_NK: Floats, y_NBK
         k_grid: increasing.
         y_NK: -ln RBP_k.
         y_NBK: under resamples of the documents, the same for all sizes and k; None where they are unknown.
+        n_documents: that were resampled; None where they are not counted.
 
     Returns:
         The law; None below 3 different sizes or 3 values of k, or where a share is 0 or 1.
@@ -128,13 +132,13 @@ def fit_joint_law(S: Sequence[float], k_grid: Sequence[int], y_NK: Floats, y_NBK
     ranges.sort(key=lambda ends: (x_K[ends[0]] - x_K[ends[1] - 1], ends))  # the widest first
     found: tuple[int, int] | None = None
     for begin, end in ranges:
-        contrasts = _contrasts(S, x_K, ln_y_NK, ln_y_NBK, slice(begin, end))
+        contrasts = _contrasts(S, x_K, ln_y_NK, ln_y_NBK, n_documents, slice(begin, end))
         if not any(_rejects(each, S) for each in contrasts[1:]):
             found = (begin, end)
             break
     begin, end = found or (0, len(x_K))
     at = slice(begin, end)
-    level, drift, bend = _fits(S, x_K, ln_y_NK, ln_y_NBK, at)
+    level, drift, bend = _fits(S, x_K, ln_y_NK, ln_y_NBK, n_documents, at)
     kappa = _level_of(drift)
     slope = _slope_of(drift)
     ln_C = _ln_C(level, kappa, x_K[at])
@@ -159,7 +163,7 @@ def _ln_C(level: PowerLawFit, kappa: Estimate, x_K: Floats) -> float | None:
 
 
 def _fits(
-    S: Sequence[float], x_K: Floats, ln_y_NK: Floats, ln_y_NBK: Floats | None, at: slice
+    S: Sequence[float], x_K: Floats, ln_y_NK: Floats, ln_y_NBK: Floats | None, n_documents: int | None, at: slice
 ) -> tuple[PowerLawFit, PowerLawFit, PowerLawFit | None]:
     """Level, exponent in k and bend of each size, each on a line in ln S: a power law of its exponential."""
     about_K = x_K[at] - x_K[at].mean()
@@ -170,15 +174,17 @@ def _fits(
         rows.append(np.linalg.pinv(design_KP)[2])
     fits = []
     for row_K in rows:
-        z_BN = None if ln_y_NBK is None else np.exp((ln_y_NBK[:, :, at] @ row_K).T)
-        fits.append(fit_power_law(S, np.exp(ln_y_NK[:, at] @ row_K), z_BN, backtests=False))
+        resampled = None
+        if ln_y_NBK is not None:
+            resampled = Resampled.of_logarithms((ln_y_NBK[:, :, at] @ row_K).T, n_documents)
+        fits.append(fit_power_law(S, np.exp(ln_y_NK[:, at] @ row_K), resampled, backtests=False))
     return fits[0], fits[1], fits[2] if len(fits) == 3 else None
 
 
 def _contrasts(
-    S: Sequence[float], x_K: Floats, ln_y_NK: Floats, ln_y_NBK: Floats | None, at: slice
+    S: Sequence[float], x_K: Floats, ln_y_NK: Floats, ln_y_NBK: Floats | None, n_documents: int | None, at: slice
 ) -> tuple[PowerLawFit, Estimate, Estimate]:
-    level, drift, bend = _fits(S, x_K, ln_y_NK, ln_y_NBK, at)
+    level, drift, bend = _fits(S, x_K, ln_y_NK, ln_y_NBK, n_documents, at)
     return level, _slope_of(drift), Estimate(None, None, None) if bend is None else _level_of(bend)
 
 

@@ -52,9 +52,10 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | Resampl
     value = 0.0 if straight else float(of_q_N @ y_N)
     left_N = np.zeros(len(x_N)) if straight else y_N - J_NP @ (L_PN @ y_N)
     dof, unit = len(x_N) - 3, float(of_q_N @ of_q_N)
-    text, explained = 0.0, 0.0
+    text, explained, n_documents = 0.0, 0.0, None
     if ln_y_BN is not None:
         resampled = ln_y_BN if isinstance(ln_y_BN, Resampled) else Resampled.of_logarithms(ln_y_BN)
+        n_documents = resampled.n_documents
         if resampled.suffices:
             value -= float(of_q_N @ (resampled.mean_N - y_N))
             text = float(resampled.covariance_of(of_q_N[None])[0, 0])
@@ -64,7 +65,7 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | Resampl
         return Estimate(value, None, None)
     scatter = float(np.sqrt(left_N @ left_N / dof))
     shared = max(text - explained * unit, 0.0)
-    return Estimate(value, *around(value, half_width(shared, scatter, dof, explained**0.5, unit)))
+    return Estimate(value, *around(value, half_width(shared, scatter, dof, explained**0.5, unit, n_documents)))
 
 
 def runs_p(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> float | None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.interval import Z, half_width, student_t
+from rbpx.laws.interval import Z, document_t, few_documents, half_width, student_t
 from rbpx.laws.passing import Slopes
 from rbpx.laws.uncertainty import as_plain, with_arrays
 
@@ -35,6 +35,7 @@ class Scatter:
         variance: tau^2; None where there are no more sizes than the law has to itself.
         ratio: squares of the sizes about the law, over what the sequences let one expect.
         dof: number of sizes minus 2.
+        n_documents: that were resampled; None for independent sequences, or where documents are not counted.
     """
 
     sequences_PP: Floats
@@ -43,6 +44,7 @@ class Scatter:
     variance: float | None
     ratio: float
     dof: int
+    n_documents: int | None = None
 
     def half_width(self, gradient_P: Floats) -> float:
         """Half of the 95 % interval over sequences (or documents) and models of a function of the parameters."""
@@ -50,9 +52,10 @@ class Scatter:
             float(gradient_P @ known_PP @ gradient_P) for known_PP in (self.sequences_PP, self.apart_PP, self.spread_PP)
         )
         if self.variance is None:
-            return half_width(sequences)
+            return half_width(sequences, n_documents=self.n_documents)
         scatter = math.sqrt(min(self.ratio, 1.0) * apart + self.variance * spread)
-        return half_width(max(sequences - apart, 0.0), scatter, self.dof, own=math.sqrt(apart))
+        shared = max(sequences - apart, 0.0)
+        return half_width(shared, scatter, self.dof, own=math.sqrt(apart), n_documents=self.n_documents)
 
     def variance_of(self, gradient_P: Floats) -> float:
         """Variance over sequences (or documents) and models of a function of the parameters."""
@@ -61,13 +64,14 @@ class Scatter:
 
     def region_PP(self) -> Floats:
         """The matrix whose quadratic form in a gradient is the squared `half_width` or a little more, for Fieller."""
+        t_D = document_t(self.n_documents)
         if self.variance is None:
-            return Z**2 * self.sequences_PP
+            return t_D**2 * self.sequences_PP
         t = student_t(self.dof)
         values, vectors = np.linalg.eigh(self.sequences_PP - self.apart_PP)
         shared_PP = (vectors * np.maximum(values, 0.0)) @ vectors.T
         of_apart = max(t**2 * min(self.ratio, 1.0), Z**2)
-        return np.asarray(of_apart * self.apart_PP + t**2 * self.variance * self.spread_PP + Z**2 * shared_PP)
+        return np.asarray(of_apart * self.apart_PP + t**2 * self.variance * self.spread_PP + t_D**2 * shared_PP)
 
     def record(self) -> dict[str, Any]:
         """As plain values, from which `recall` restores it."""
@@ -79,7 +83,13 @@ class Scatter:
         return cls(**with_arrays(record, ("sequences_PP", "apart_PP", "spread_PP")))
 
 
-def model_scatter(x_C: Floats, at: Slopes, fisher_PP: Floats, resampled: tuple[Slopes, Floats] | None) -> Scatter:
+def model_scatter(
+    x_C: Floats,
+    at: Slopes,
+    fisher_PP: Floats,
+    resampled: tuple[Slopes, Floats] | None,
+    n_documents: int | None = None,
+) -> Scatter:
     """Noise of the sequences and variance of the models about the law, by moments.
 
     Args:
@@ -88,6 +98,7 @@ def model_scatter(x_C: Floats, at: Slopes, fisher_PP: Floats, resampled: tuple[S
         fisher_PP: inverse of Fisher's information, 0 for a parameter at its bound.
         resampled: slopes at the same law with the counts of resampled documents, and the covariance of the refits to
             them; None if sequences are independent.
+        n_documents: that were resampled; None where they are not counted.
     """
     _, size_C = np.unique(x_C, return_inverse=True)
     of_CM = np.eye(size_C.max() + 1)[size_C]
@@ -98,17 +109,18 @@ def model_scatter(x_C: Floats, at: Slopes, fisher_PP: Floats, resampled: tuple[S
     moves_PM = fisher_PP @ cross_MP.T
     left_MM = np.diag(weight_M) - cross_MP @ moves_PM  # covariance of the scores that the law leaves to the sizes
     spread_PP, dof = moves_PM @ moves_PM.T, int(known_M.sum()) - 2
-    sequences_PP = fisher_PP if resampled is None else resampled[1]
+    sequences_PP = fisher_PP if resampled is None else few_documents(n_documents) * resampled[1]
     if dof < 1:
-        return Scatter(sequences_PP, fisher_PP, spread_PP, None, 0.0, 0)
+        return Scatter(sequences_PP, fisher_PP, spread_PP, None, 0.0, 0, n_documents)
     score_M = (at.error_BC[0] * by_mu_C) @ of_CM
     independent = expected = float((np.diag(left_MM)[known_M] / weight_M[known_M]).sum())
     if resampled is not None:
         change_BM = (resampled[0].error_BC * by_mu_C) @ of_CM - score_M - resampled[0].score_BP @ moves_PM
-        expected = float((change_BM[:, known_M] ** 2 / weight_M[known_M]).sum(axis=1).mean())
+        squares = float((change_BM[:, known_M] ** 2 / weight_M[known_M]).sum(axis=1).mean())
+        expected = few_documents(n_documents) * squares
     observed = float((score_M[known_M] ** 2 / weight_M[known_M]).sum())
     by_models = float((left_MM[:, known_M] ** 2 / weight_M[known_M]).sum())
     apart_PP = fisher_PP * (expected / independent)
     variance = max((observed - expected) / by_models, 0.0)
     ratio = observed / expected if expected > 0 else 1.0  # documents that are all alike scatter nothing
-    return Scatter(sequences_PP, apart_PP, spread_PP, variance, ratio, dof)
+    return Scatter(sequences_PP, apart_PP, spread_PP, variance, ratio, dof, n_documents)

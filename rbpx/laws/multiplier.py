@@ -140,6 +140,7 @@ def fit_multiplier(
     y: Sequence[ArrayLike],
     y_resampled: Sequence[ArrayLike | None] | None = None,
     offset: Offset = Offset.shared,
+    n_documents: int | None = None,
 ) -> MultiplierLaw:
     """Fit both laws together by least squares of ln y and compare what they need for the same loss.
 
@@ -148,6 +149,7 @@ def fit_multiplier(
         y: their losses, positive.
         y_resampled: the same under B resamples of the documents, drawn alike for both, shape [B, N] each.
         offset: what the two share.
+        n_documents: that were resampled; None where they are not counted.
 
     Returns:
         The laws and multipliers. Intervals are over models (Student's t of the scatter about both laws) and documents.
@@ -163,7 +165,7 @@ def fit_multiplier(
         return _without(offset, Status.too_few_sizes)
     if any(np.any(~(each > 0) | ~np.isfinite(each)) for each in values):
         return _without(offset, Status.not_positive)
-    points = stack(sizes, values, y_resampled)
+    points = stack(sizes, values, y_resampled, n_documents)
     laws = _fit(points, offset)
     if min(laws.of(side)[1] for side in (_BASE, _VARIANT)) <= 0:
         return _without(offset, Status.no_trend)
@@ -235,7 +237,16 @@ def _uncertainty(laws: _Laws) -> Uncertainty | None:
         left_BM = left_BM - left_BM @ L_PM.T @ J_MP.T
         explained = float((left_BM**2).sum(axis=1).mean()) / dof
     scatter = float(residual_M @ residual_M / dof) ** 0.5
-    return Uncertainty(text_PP, bias_P, L_PM @ L_PM.T, scatter, explained**0.5, dof, points.change_BM is not None)
+    return Uncertainty(
+        text_PP,
+        bias_P,
+        L_PM @ L_PM.T,
+        scatter,
+        explained**0.5,
+        dof,
+        points.change_BM is not None,
+        n_documents=points.n_documents,
+    )
 
 
 def _compared(laws: _Laws, uncertainty: Uncertainty | None) -> MultiplierLaw:

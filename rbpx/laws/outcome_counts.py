@@ -3,7 +3,7 @@
 Shapes: C cells, each one size and one N; B resamples of the documents.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -39,6 +39,7 @@ class Outcomes:
         trials_BC: all sequences, under the same.
         r_C: mean correlation of two hits of a sequence, where it was measured.
         r_BC: the same under the resamples.
+        n_documents: documents (or tasks) that were resampled; None where they are not counted.
     """
 
     S_C: Floats
@@ -49,6 +50,7 @@ class Outcomes:
     trials_BC: Floats | None = None
     r_C: Floats | None = None
     r_BC: Floats | None = None
+    n_documents: int | None = None
 
 
 def doubt_of(one: Outcomes, correction: Correction) -> Status | None:
@@ -95,8 +97,9 @@ def checked(outcomes: Outcomes) -> Outcomes:
     Raises:
         ValueError: if shapes disagree, a size or N is impossible, or more passed than there are.
     """
-    arrays = {name: None if v is None else np.asarray(v, dtype=np.float64) for name, v in vars(outcomes).items()}
-    one = Outcomes(**arrays)  # type: ignore[arg-type]
+    counted = {name: v for name, v in vars(outcomes).items() if name != "n_documents"}
+    arrays = {name: None if v is None else np.asarray(v, dtype=np.float64) for name, v in counted.items()}
+    one = replace(outcomes, **arrays)  # type: ignore[arg-type]
     shapes = {v.shape[-1:] for v in arrays.values() if v is not None}
     if len(shapes) != 1 or one.S_C.ndim != 1 or (one.passed_BC is None) != (one.trials_BC is None):
         raise ValueError(f"outcomes have shapes {[None if v is None else v.shape for v in arrays.values()]}")

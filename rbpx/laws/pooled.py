@@ -98,6 +98,7 @@ def fit_pooled(
     y: Sequence[ArrayLike],
     y_resampled: Sequence[ArrayLike | None] | None = None,
     method: Method = Method.ols,
+    n_documents: int | None = None,
 ) -> PooledFit:
     """Fit ln y = ln(E + C_f S^(-alpha)) to the points of several families by least squares.
 
@@ -109,6 +110,7 @@ def fit_pooled(
         y: the quantity of each, positive.
         y_resampled: the same under B resamples, the same documents for all families, shape [B, N_f] each.
         method: `ols` or `offset`.
+        n_documents: that were resampled; None where they are not counted.
 
     Returns:
         The fit. Its status is too_few_sizes where a family has fewer than 3 different sizes (4 different ones in all
@@ -132,7 +134,7 @@ def fit_pooled(
         return _without_numbers(method, len(sizes), Status.not_positive)
     if all(np.all(each == each[0]) for each in values):
         return _without_numbers(method, len(sizes), Status.no_variation)
-    points = stack(sizes, values, y_resampled)
+    points = stack(sizes, values, y_resampled, n_documents)
     law = fit_line(points) if method is Method.ols else fit_offset(points)
     if not law.converged:
         return _without_numbers(method, len(sizes), Status.not_converged)

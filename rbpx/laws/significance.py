@@ -42,7 +42,8 @@ def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
         half_p = math.exp(ln_p) / 2
         t = -float(stdtrit(about.dof, half_p)) if about.scatter > 0 else 0.0
         z = -float(ndtri(half_p))
-        return distance - math.sqrt(max(t * about.scatter, z * about.text_scatter) ** 2 * unit + z**2 * shared)
+        t_D = z if about.n_documents is None else -float(stdtrit(about.n_documents - 1, half_p))
+        return distance - math.sqrt(max(t * about.scatter, z * about.text_scatter) ** 2 * unit + t_D**2 * shared)
 
     if left(math.log(_SMALLEST)) >= 0:
         return 0.0 if distance > 0 else 1.0

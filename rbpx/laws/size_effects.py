@@ -34,6 +34,7 @@ class SharedError:
         explained: the part of it that the documents explain, a standard deviation.
         shared: variance over documents that no residual shows.
         unit: variance of the combination if the points scattered independently by 1.
+        n_documents: that were resampled; None where they are not counted.
     """
 
     scatter: float
@@ -41,11 +42,12 @@ class SharedError:
     explained: float
     shared: float
     unit: float
+    n_documents: int | None = None
 
     @property
     def half_width(self) -> float:
         """Half of the 95 % interval."""
-        return half_width(self.shared, self.scatter, self.dof, self.explained)
+        return half_width(self.shared, self.scatter, self.dof, self.explained, n_documents=self.n_documents)
 
     @property
     def variance_of_one(self) -> float:
@@ -102,7 +104,8 @@ def shared_error(points: Stacked, jacobian_MP: Floats, residual_M: Floats, at: i
         text = float((change_BM @ influence_M).var(ddof=1))
         explained = max(float(np.einsum("bm,mn,bn->b", change_BM, form_MM, change_BM).mean()), 0.0)
     shared = max(text - explained, 0.0)
-    return SharedError(variance**0.5, dof, explained**0.5, shared, float(influence_M @ influence_M))
+    unit = float(influence_M @ influence_M)
+    return SharedError(variance**0.5, dof, explained**0.5, shared, unit, points.n_documents)
 
 
 def _variance_form(rest_MM: Floats, same_MM: Floats, influence_M: Floats) -> Floats:

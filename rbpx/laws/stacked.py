@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.bootstrap import MIN_RESAMPLES
+from rbpx.laws.resampled import Resampled
 
 __all__ = ["Stacked", "stack", "stack_one"]
 
@@ -28,6 +28,7 @@ class Stacked:
         family_M: 0 .. F-1.
         size_M: number of the size; equal where S is.
         change_BM: change of ln y under resampled documents, drawn alike for all families; None where that is not known.
+        n_documents: that were resampled; None where they are not counted.
     """
 
     x_M: Floats
@@ -36,6 +37,7 @@ class Stacked:
     family_M: Whole
     size_M: Whole
     change_BM: Floats | None
+    n_documents: int | None = None
 
     @property
     def n_families(self) -> int:
@@ -73,7 +75,10 @@ def stack_one(ln_S_M: ArrayLike, ln_y_M: ArrayLike, change_BM: Floats | None = N
 
 
 def stack(
-    S_F: Sequence[ArrayLike], y_F: Sequence[ArrayLike], y_resampled_F: Sequence[ArrayLike | None] | None = None
+    S_F: Sequence[ArrayLike],
+    y_F: Sequence[ArrayLike],
+    y_resampled_F: Sequence[ArrayLike | None] | None = None,
+    n_documents: int | None = None,
 ) -> Stacked:
     """Put families one after the other.
 
@@ -82,6 +87,7 @@ def stack(
         y_F: its values, shape [N_f], positive.
         y_resampled_F: its values under B resamples of the same documents for all families, shape [B, N_f]; those of
             one family alone say nothing. Rows with a value that is not positive and finite are left out.
+        n_documents: that were resampled; None where they are not counted.
 
     Raises:
         ValueError: numbers of families, sizes or values disagree.
@@ -94,14 +100,17 @@ def stack(
     size_M = np.unique(ln_S_M, return_inverse=True)[1].astype(np.int64)
     ln_S_ref = float(ln_S_M.mean())
     ln_y_M = np.log(y_M)
-    return Stacked(ln_S_M - ln_S_ref, ln_S_ref, ln_y_M, family_M, size_M, _changes(ln_y_M, y_resampled_F))
+    change_BM = _changes(ln_y_M, y_resampled_F, n_documents)
+    return Stacked(ln_S_M - ln_S_ref, ln_S_ref, ln_y_M, family_M, size_M, change_BM, n_documents)
 
 
-def _changes(ln_y_M: Floats, y_resampled_F: Sequence[ArrayLike | None] | None) -> Floats | None:
+def _changes(
+    ln_y_M: Floats, y_resampled_F: Sequence[ArrayLike | None] | None, n_documents: int | None
+) -> Floats | None:
     drawn = [None if y is None else np.asarray(y, np.float64) for y in y_resampled_F or [None]]
     known = [y_BN for y_BN in drawn if y_BN is not None]
     if len(known) < len(drawn) or len({len(y_BN) for y_BN in known}) > 1:
         return None
     y_BM = np.concatenate(known, axis=1)
-    y_BM = y_BM[(np.isfinite(y_BM) & (y_BM > 0)).all(axis=1)]
-    return np.log(y_BM) - ln_y_M if len(y_BM) >= MIN_RESAMPLES else None
+    resampled = Resampled.of(y_BM, n_documents)
+    return resampled.ln_y_BN - ln_y_M if resampled.suffices else None

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.bootstrap import Moments
-from rbpx.laws.interval import Z, around, half_width, reaching, scatter_reach
+from rbpx.laws.interval import around, document_t, half_width, reaching, scatter_reach
 from rbpx.laws.regression import Regression
 from rbpx.laws.resampled import Resampled
 from rbpx.laws.size_effects import shared_error
@@ -42,7 +42,7 @@ class Uncertainty:
     """Variances of the parameters of one fit.
 
     Attributes:
-        text_PP: covariance over resamples of the documents; zeros where there are no documents.
+        text_PP: covariance over documents; zeros where there are none.
         bias_P: mean over resamples minus the fit.
         spread_PP: covariance of the parameters for points that scatter about the law with variance 1 in ln y (times
             their own variance, in a weighted fit).
@@ -51,6 +51,7 @@ class Uncertainty:
         dof: degrees of freedom of the scatter; no whole number where sizes were trained more than once.
         knows_text: whether documents were resampled.
         point: variance of a new point in units of scatter^2; in a weighted fit the mean over the points.
+        n_documents: whose resamples say so; None where they are not counted, as in fits of earlier versions.
     """
 
     text_PP: Floats
@@ -61,6 +62,7 @@ class Uncertainty:
     dof: float
     knows_text: bool
     point: float = 1.0
+    n_documents: int | None = None
 
     def record(self) -> dict[str, Any]:
         """As plain values, from which `recall` restores it."""
@@ -86,13 +88,13 @@ class Uncertainty:
         return reaching(value, around(value - float(gradient_P @ self.bias_P), self.half_width(gradient_P, new_model)))
 
     def half_width(self, gradient_P: Floats, new_model: bool = False) -> float:
-        """Half of the interval's width: Student's t for the scatter of the sizes, 1.96 for the noise they share."""
+        """Half of the interval's width: Student's t for the scatter of the sizes, and for the noise they share."""
         unit, shared = self._parts(gradient_P, new_model)
-        return half_width(shared, self.scatter, self.dof, self.text_scatter, unit)
+        return half_width(shared, self.scatter, self.dof, self.text_scatter, unit, self.n_documents)
 
     def shared_half_width(self, gradient_P: Floats) -> float:
         """Half of the width of an interval from the noise shared by all sizes alone."""
-        return Z * math.sqrt(self._parts(gradient_P)[1])
+        return document_t(self.n_documents) * math.sqrt(self._parts(gradient_P)[1])
 
     def _parts(self, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
         unit = float(gradient_P @ self.spread_PP @ gradient_P) + self.point * new_model
@@ -105,12 +107,14 @@ class Uncertainty:
         shared_PP = self.text_PP - self.text_scatter**2 * self.spread_PP
         values, vectors = np.linalg.eigh(shared_PP)
         shared_PP = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return np.asarray(reach**2 * self.spread_PP + Z**2 * shared_PP)
+        return np.asarray(reach**2 * self.spread_PP + document_t(self.n_documents) ** 2 * shared_PP)
 
     def text_interval(self, value: float, gradient_P: Floats) -> tuple[float, float]:
-        """As `interval`, for the same models on other documents: the recipe `normal` of `rbpx.laws.bootstrap`."""
-        ends = around(value - float(gradient_P @ self.bias_P), Z * math.sqrt(self.variances(gradient_P)[0]))
-        return reaching(value, ends)
+        """As `interval`, for the same models on other documents."""
+        _, shared = self._parts(gradient_P)
+        own = max(self.variances(gradient_P)[0] - shared, 0.0)
+        half = half_width(shared, own=math.sqrt(own), n_documents=self.n_documents)
+        return reaching(value, around(value - float(gradient_P @ self.bias_P), half))
 
     def variances(self, gradient_P: Floats) -> tuple[float, float]:
         """Variance from the text and variance from the models; the latter is 0 where it comes out negative."""
@@ -151,6 +155,7 @@ def uncertainty(
     total = float(w_N @ regression.residual_N**2) / dof
     text_PP, bias_P, explained = np.zeros((len(theta_P),) * 2), np.zeros(len(theta_P)), 0.0
     text, resampled = (None, None) if refits is None else refits
+    n_documents = None if resampled is None else resampled.n_documents
     if resampled is not None and text is not None:
         text_PP, bias_P = text.covariance_PP, text.bias_P
         explained = float(w_N @ resampled.mean_squares_of(np.eye(len(J_NP)) - J_NP @ L_PN)) / dof
@@ -170,5 +175,7 @@ def uncertainty(
             error.dof,
             text is not None,
             point,
+            n_documents,
         )
-    return Uncertainty(text_PP, bias_P, spread_PP, total**0.5, explained**0.5, dof, text is not None, point)
+    scatters = total**0.5, explained**0.5, dof
+    return Uncertainty(text_PP, bias_P, spread_PP, *scatters, text is not None, point, n_documents)

@@ -3,12 +3,15 @@
 import csv
 import io
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
+from scipy.stats import t as student_t
 
 from rbpx.laws.bootstrap import document_weights
 from tests.support.commands import here
@@ -135,8 +138,10 @@ def test_documents_are_drawn_together_on_both_sides(ways: Path, found: Rows) -> 
         tokens = tokens_of(ways, way)["m"]
         hits_D = np.bincount(tokens["doc_id"], rank_by_hand(tokens, ties) <= 10, N_DOCUMENTS)
         sides.append((weights_BD @ hits_D) / (weights_BD @ np.bincount(tokens["doc_id"], minlength=N_DOCUMENTS)))
-    # t of Student with 7 degrees of freedom, 2.3646, times sqrt(8 / 7): the normal quantile of 0.574 %
-    ends = np.quantile(sides[1] - sides[0], [0.00574, 0.99426])
+    n = len(np.unique(tokens["doc_id"]))  # one of the documents is a single token, which is not scored
+    assert n == N_DOCUMENTS - 1
+    far = norm.cdf(-math.sqrt(n / (n - 1)) * student_t.ppf(0.975, n - 1))
+    ends = np.quantile(sides[1] - sides[0], [far, 1 - far])
     row = one(found, WITH_BOS, "mid", "rbp", 10)
     assert (row["lo"], row["hi"]) == pytest.approx(tuple(ends), abs=1e-5)
     assert row["lo"] < row["value"] < row["hi"]

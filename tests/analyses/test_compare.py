@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import t as student_t
 
 from rbpx.analyses.compare.kinds import kind_of, part_of
 from rbpx.analyses.compare.meeting import Tokens, meet
@@ -92,7 +93,7 @@ def test_the_whole_is_the_two_runs_and_their_difference(measured: Measured, cwd:
     change = [((a["logprob"] - b["logprob"].astype(float))[a["doc_id"] == d]).sum() / math.log(2) for d in D]
     size = [a["n_bytes"][a["doc_id"] == d].sum() for d in D]
     residual = [c - whole["change"] * n for c, n in zip(change, size, strict=True)]
-    half = 1.959964 * math.sqrt(len(D) / (len(D) - 1) * sum(r * r for r in residual)) / n_bytes
+    half = student_t.ppf(0.975, len(D) - 1) * math.sqrt(len(D) / (len(D) - 1) * sum(r * r for r in residual)) / n_bytes
     assert [whole["change_lo"], whole["change_hi"]] == pytest.approx(
         [whole["change"] - half, whole["change"] + half], rel=1e-6
     )

@@ -205,3 +205,109 @@ def test_a_report_of_imported_trainings_has_their_surface_and_what_happens_along
     (listed,) = (tmp_path / "figures").glob("*.md")
     for said in ("the runs; dots: the best of each budget", "with a parabola in ln S; rings: minima", "95 % band"):
         assert said in listed.read_text()
+
+
+TAKE_THE_LAST = [
+    "fit",
+    "fit axis=C",
+    "predict S=1e7",
+    "predict S=1e7 D=1e9 resamples=20",
+    "surface resamples=20",
+    "design next=2 resamples=20",
+    "multiplier base=base variant=other",
+    "multiplier base=base variant=other axis=C",
+]
+
+
+@pytest.fixture(scope="module")
+def all_and_last(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two families of imported trainings with three checkpoints each, and the same without all but the last of each."""
+    root, cwd = tmp_path_factory.mktemp("last"), tmp_path_factory.mktemp("cwd")
+    rng = np.random.default_rng(8)
+    lines = []
+    for family, shift in (("base", 1.0), ("other", 1.3)):
+        for S, ratio in ((10_000, 20), (40_000, 90), (160_000, 30), (640_000, 10), (2_560_000, 50)):
+            for step in (1, 2, 3):
+                D = S * ratio * step // 3
+                y = TRUTH.level(S * shift, D) * (1.3 - 0.1 * step) * math.exp(rng.normal(0, 0.003))
+                lines.append(f"{family},{family}-{S},{S},{D},{step},{y}")
+    for name, kept in (("all", lines), ("last", lines[2::3])):
+        (root / f"{name}.csv").write_text("\n".join(["family,model,S,D,step,loss_nats", *kept]))
+        here("import", root / f"{name}.csv", "source=them", "dataset=t", "--store", root / name, cwd=cwd, check=0)
+    return root / "all", root / "last"
+
+
+@pytest.mark.parametrize("question", TAKE_THE_LAST)
+def test_the_last_checkpoints_say_what_a_store_of_these_alone_says(
+    all_and_last: tuple[Path, Path], cwd: Path, question: str
+) -> None:
+    verb, *words = question.split()
+    told, alone = (
+        [
+            {name: value for name, value in row.items() if isinstance(value, float | str)}
+            for row in rows(store, cwd, verb, *words, *more)
+        ]
+        for store, more in zip(all_and_last, (["checkpoints=last"], []), strict=True)
+    )
+    for row in (*told, *alone):
+        for name in ("fit_id", "created_at", "forecast_id", "points_hash"):
+            row.pop(name, None)
+    assert told == alone
+    assert any(isinstance(value, float) for row in told for value in row.values())
+
+
+def test_earlier_checkpoints_that_are_left_out_are_counted(all_and_last: tuple[Path, Path], cwd: Path) -> None:
+    every, last = all_and_last
+    for words in (("fit",), ("predict", "S=1e7")):
+        said = "base on t (them): Left out: 10 runs; each is before the last checkpoint of its training."
+        assert said in ask(every, cwd, *words, "family=base", "checkpoints=last").stdout
+        assert "Left out" not in ask(last, cwd, *words, "family=base", "checkpoints=last").stdout
+    (row,) = rows(every, cwd, "fit", "family=base", "checkpoints=last")
+    assert row["params"]["notes"] == ["Left out: 10 runs; each is before the last checkpoint of its training."]
+
+
+def test_a_law_in_size_of_several_checkpoints_names_the_key_that_takes_the_last(
+    all_and_last: tuple[Path, Path], cwd: Path
+) -> None:
+    refused = ask(all_and_last[0], cwd, "predict", "S=1e7", "family=base", check=2).stderr
+    assert refused.rstrip().endswith("or take the last checkpoint of each training: checkpoints=last")
+    assert "drop checkpoints=last" in ask(all_and_last[0], cwd, "fit", "axis=D", "checkpoints=last", check=2).stderr
+
+
+def test_what_looks_along_checkpoints_refuses_the_last_alone(all_and_last: tuple[Path, Path], cwd: Path) -> None:
+    refused = ask(all_and_last[0], cwd, "trajectory", "checkpoints=last", check=2).stderr
+    assert (
+        refused == "rbpx: checkpoints=last keeps one point of each training, and this verb looks along them; drop it\n"
+    )
+
+
+def test_where_nothing_says_which_rows_are_of_one_training_the_last_are_not_known(tmp_path: Path, cwd: Path) -> None:
+    lines = [f"{S},{D},{TRUTH.level(S, D)}" for S in (10_000, 40_000, 160_000) for D in (10**6, 10**7)]
+    (tmp_path / "runs.csv").write_text("\n".join(["S,D,loss_nats", *lines]))
+    words = ("source=them", "family=f", "dataset=t", "--store", tmp_path / "store")
+    here("import", tmp_path / "runs.csv", *words, cwd=cwd, check=0)
+    refused = ask(tmp_path / "store", cwd, "fit", "checkpoints=last", check=2).stderr
+    assert "checkpoints=last needs a column model or step" in refused
+
+
+def test_last_states_of_measured_trainings_stand_for_their_sizes_whatever_their_revisions(
+    tmp_path: Path, cwd: Path
+) -> None:
+    pairs = [(10_000, 10**6), (40_000, 3 * 10**6), (160_000, 9 * 10**6)]
+    write_surface(tmp_path / "ends", TRUTH, 1, pairs=pairs, states=True, n_documents=5, n_tokens=40)
+    states = [*pairs, (40_000, 10**6), (160_000, 10**6), (160_000, 3 * 10**6)]
+    write_surface(tmp_path / "all", TRUTH, 1, pairs=states, states=True, n_documents=5, n_tokens=40)
+    (row,) = rows(tmp_path / "all", cwd, "fit", "laws=[cross_entropy]", "checkpoints=last")
+    by_size = json.loads(
+        ask(
+            tmp_path / "ends",
+            cwd,
+            "sql",
+            "SELECT non_embedding_params S, cross_entropy_nats y FROM runs",
+            "--format",
+            "json",
+        ).stdout
+    )
+    x, y = np.log([[each["S"], each["y"]] for each in sorted(by_size, key=lambda each: each["S"])]).T
+    assert row["alpha"] == pytest.approx(-np.polyfit(x, y, 1)[0])
+    assert (row["n_points"], row["revision"]) == (3, None)

@@ -80,20 +80,24 @@ def test_influences_of_documents_cover_a_share_of_tokens_about_95_times_of_100()
     assert 180 <= covered <= 199
 
 
-def test_the_recipes_equal_their_definitions() -> None:
+@pytest.mark.parametrize("n_documents", [9, 10**7])
+def test_the_recipes_equal_their_definitions(n_documents: int) -> None:
     resampled_B, value = np.random.default_rng(6).gamma(2.0, size=999), 1.7
     mean, sd = resampled_B.mean(), resampled_B.std(ddof=1)
-    q = np.quantile(resampled_B, [0.025, 0.975])
-    far = norm.cdf(-math.sqrt(9 / 8) * student_t.ppf(0.975, 8))
+    t = math.sqrt(9 / 8) * student_t.ppf(0.975, 8) if n_documents == 9 else 1.959964
+    q = np.quantile(resampled_B, [norm.cdf(-t), norm.cdf(t)])
+    at = [math.ceil(999 * share) - 1 for share in (norm.cdf(-t), norm.cdf(t))]
+    assert at == ([7, 991] if n_documents == 9 else [24, 974])
     expected = {
-        Recipe.normal: (2 * value - mean - 1.959964 * sd, 2 * value - mean + 1.959964 * sd),
-        Recipe.uncentred: (value - 1.959964 * sd, value + 1.959964 * sd),
+        Recipe.normal: (2 * value - mean - t * sd, 2 * value - mean + t * sd),
+        Recipe.uncentred: (value - t * sd, value + t * sd),
         Recipe.basic: (2 * value - q[1], 2 * value - q[0]),
-        Recipe.percentile: (np.sort(resampled_B)[24], np.sort(resampled_B)[974]),
-        Recipe.expanded: tuple(np.quantile(resampled_B, [far, 1 - far])),
+        Recipe.percentile: tuple(np.sort(resampled_B)[at]),
+        Recipe.expanded: tuple(q),
     }
     for recipe in Recipe:
-        assert estimate(value, resampled_B, 9, recipe).ends == pytest.approx(expected[recipe], rel=1e-6), recipe
+        ends = estimate(value, resampled_B, n_documents, recipe).ends
+        assert ends == pytest.approx(expected[recipe], rel=1e-6), recipe
     # The number beside an interval is one that it is about: corrected where the interval is.
     assert estimate(value, resampled_B, 9).value == pytest.approx(2 * value - mean)
     for recipe in set(Recipe) - {Recipe.normal}:
@@ -117,6 +121,8 @@ def test_scatter_and_documents_add_up_and_luck_narrows_nothing() -> None:
     )
     assert half_width(0.04, 0.0, 5, own=0.2) == pytest.approx(1.959964 * math.sqrt(0.04 + 0.04), rel=1e-6)
     assert half_width(0.04) == pytest.approx(1.959964 * 0.2, rel=1e-6)
+    few = math.sqrt((t * 0.3) ** 2 * 4 + student_t.ppf(0.975, 2) ** 2 * 0.04)
+    assert half_width(0.04, 0.3, 5, unit=4.0, n_documents=3) == pytest.approx(few)
 
 
 def test_moments_are_the_bias_and_covariance_of_refits_and_need_20() -> None:
@@ -125,4 +131,7 @@ def test_moments_are_the_bias_and_covariance_of_refits_and_need_20() -> None:
     assert of is not None
     assert of.bias_P == pytest.approx(theta_BP.mean(axis=0) - [1, 2])
     assert of.covariance_PP == pytest.approx(np.cov(theta_BP.T))
+    of_few = moments(np.array([1.0, 2.0]), theta_BP, 3)
+    assert of_few is not None
+    assert of_few.covariance_PP == pytest.approx(np.cov(theta_BP.T) * 3 / 2)
     assert moments(np.array([1.0, 2.0]), theta_BP[:19]) is None

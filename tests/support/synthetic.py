@@ -44,12 +44,17 @@ def write_store(
     cut: int = 0,
     token_DT: Any = None,
     family: str = "drawn",
+    sources: Sequence[str] | None = None,
+    of_text: Sequence[int] | None = None,
 ) -> Store:
-    """A store with one run a size; tokens at positions after `cut` are drawn from `late` where there is one."""
+    """A store with one run a size; tokens at positions after `cut` are drawn from `late` where there is one.
+
+    Documents have the names `sources` in their source, by default their numbers; those of one text share their luck.
+    """
     rng = np.random.default_rng(seed)
     store = Store(root)
     store.prepare()
-    z_D1 = rng.normal(size=(n_documents, 1))
+    z_D1 = rng.normal(size=(n_documents, 1))[slice(None) if of_text is None else list(of_text)]
     for S in truth.S:
         luck_DT = np.sqrt(truth.shared) * z_D1 + np.sqrt(1 - truth.shared) * rng.normal(size=(n_documents, n_tokens))
         u_DT = norm.cdf(luck_DT)
@@ -58,7 +63,7 @@ def write_store(
             rank_DT[:, cut:] = _ranks(late, S, u_DT, rng)[:, cut:]
         token_ids = np.zeros_like(rank_DT) if token_DT is None else token_DT
         run_id = f"{dataset}{S:014d}" if family == "drawn" else digest([family, dataset, S])
-        _write_run(store, run_id, S, rank_DT, token_ids, dataset, family)
+        _write_run(store, run_id, S, rank_DT, token_ids, dataset, family, sources=sources)
     return store
 
 
@@ -129,6 +134,7 @@ def _write_run(
     dataset: str,
     family: str,
     training: dict[str, Any] | None = None,
+    sources: Sequence[str] | None = None,
 ) -> None:
     n_documents, n_tokens = rank_DT.shape
     n = rank_DT.size
@@ -155,7 +161,7 @@ def _write_run(
     documents = {
         "run_id": [run_id] * n_documents,
         "doc_id": np.arange(n_documents),
-        "source_id": [str(d) for d in range(n_documents)],
+        "source_id": [str(d) for d in range(n_documents)] if sources is None else list(sources),
         "n_bytes": np.full(n_documents, 4 * n_tokens),
         "n_tokens": np.full(n_documents, n_tokens + 1),
         "n_scored": np.full(n_documents, n_tokens),

@@ -6,7 +6,7 @@ Shapes: B resamples.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final
 
@@ -103,14 +103,14 @@ def _compare(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], req
     others = sorted((group for group in groups if group is not first), key=lambda group: len(_apart(first, group)))
     k_grid = request.k_grid(min(run.vocab_size or 0 for group in groups for run in group.runs), DEFAULT_K)
     rule_asked_for = request.ties or rule_of(first.first.protocol)
-    reference = Group(first.runs, rule_asked_for)
+    reference = replace(first, ties=rule_asked_for)
     evidence = weigh_group(connection, reference, request, k_grid, _LAWS)
     ways = []
     for group in [first, *others]:
         for rule in [rule_asked_for, *(other for other in Ties if other is not rule_asked_for)]:
             if group is first and rule is rule_asked_for:
                 continue
-            way = Group(group.runs, rule)
+            way = replace(group, ties=rule)
             way_evidence = weigh_group(connection, way, request, k_grid, _LAWS)
             ways += _way(reference, evidence, way, way_evidence, request, k_grid)
     return Choices(reference, _reference(reference, evidence, request, k_grid), tuple(ways), tuple(k_grid))
@@ -133,7 +133,7 @@ def _reference(group: Group, evidence: Sequence[Evidence], request: Request, k_g
     values: dict[Key, Estimate] = {}
     for (law, k), at in _places(k_grid).items():
         resampled_B = largest.resampled[law].T[at].T
-        values[law, k] = estimate(float(largest.measured[law][at]), resampled_B, group.n_documents, Recipe.expanded)
+        values[law, k] = estimate(float(largest.measured[law][at]), resampled_B, group.n_resampled, Recipe.expanded)
     points = size_points(group, evidence, request, k_grid, _LAWS) if group.n_sizes >= 3 else []
     laws = {(each.law, each.k): fit_points(each, Method.ols).fit for each in points if each.k in (None, *k_grid)}
     return Reference(group.runs[-1], values, laws)
@@ -160,10 +160,10 @@ def _way(
     sides = []
     for group, measured in ((reference, evidence), (way, way_evidence)):
         kept = [at for at, run in enumerate(group.runs) if run.training in both]
-        sides.append((Group(tuple(group.runs[at] for at in kept), group.ties), [measured[at] for at in kept]))
+        sides.append((replace(group, runs=tuple(group.runs[at] for at in kept)), [measured[at] for at in kept]))
     (one, before), (other, after) = sides
     shifts = {
-        (law, k): shift_run(before[-1], after[-1], law, way.n_documents, *at)
+        (law, k): shift_run(before[-1], after[-1], law, way.n_resampled, *at)
         for (law, k), at in _places(k_grid).items()
     }
     laws: dict[Key, LawShift] = {}

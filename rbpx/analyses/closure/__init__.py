@@ -19,5 +19,6 @@ A form is a file of rbpx/laws/rank_forms; a new file is a new row.""",
         "k",
         "ties",
         "resamples",
+        "checkpoints",
     ),
 )

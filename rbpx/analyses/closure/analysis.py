@@ -23,9 +23,11 @@ from rbpx.groups.fits import fit_points
 from rbpx.groups.points import size_points, weigh_group
 from rbpx.groups.selection import Group
 from rbpx.groups.standing import largest_standing
-from rbpx.laws.bootstrap import Recipe, document_weights, estimate
+from rbpx.laws.bootstrap import Recipe, estimate
+from rbpx.laws.interval import few_documents
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.resampled import Resampled
 from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
@@ -77,8 +79,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     reach = largest_standing(laws)
     V = max(run.vocab_size or 0 for run in group.runs)
     weights_BD = None
-    if group.n_documents > 1:
-        weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
+    if group.n_resampled > 1:
+        weights_BD = group.weights(request)
     with np.errstate(divide="ignore"):  # a share of 1 has no logarithm, and its k is left out
         ln_y_NY = np.log(_quantities(evidence, group))
     sizes = MeasuredSizes(
@@ -88,6 +90,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         ln_sd_NY=_spread(evidence, group),
         V=V,
         weights_BD=weights_BD,
+        n_resampled=group.n_resampled,
     )
     scored_Y = [reach is not None and k <= reach for k in k_grid] + [True, True]
     forms, residuals, separate = judge_forms(sizes, k_grid, scored_Y)
@@ -100,7 +103,7 @@ def _quantities(evidence: Sequence[Evidence], group: Group) -> Floats:
     """-ln RBP_k, H(P) less the bias of counting, and cross-entropy of each size, [N, Y]."""
     rows = []
     for each in evidence:
-        plug_in, D = float(each.measured["error_entropy"]), group.n_documents
+        plug_in, D = float(each.measured["error_entropy"]), group.n_resampled
         corrected = estimate(plug_in, each.resampled["error_entropy"], D, Recipe.normal).value or plug_in
         rows.append([*neg_ln(each.measured["rbp"]), corrected, float(each.measured["cross_entropy"])])
     return np.array(rows)
@@ -113,8 +116,11 @@ def _spread(evidence: Sequence[Evidence], group: Group) -> Floats:
         names = ("error_entropy", "cross_entropy")
         y_BY = np.column_stack([neg_ln(each.resampled["rbp"]), *(each.resampled[name] for name in names)])
         usable = [column[np.isfinite(column) & (column > 0)] for column in y_BY.T]
-        enough = group.n_documents > 1
-        rows.append([float(np.log(c).std(ddof=1)) if enough and len(c) > 1 else 0.0 for c in usable])
+        if group.n_resampled == 1:
+            rows.append([0.0] * len(usable))
+            continue
+        wider = math.sqrt(few_documents(group.n_resampled))
+        rows.append([wider * float(np.log(c).std(ddof=1)) if len(c) > 1 else 0.0 for c in usable])
     return np.array(rows)
 
 
@@ -126,10 +132,11 @@ def _exponents(
         return None
     at = k_grid.index(1)
     ratio_N = np.array([neg_ln(e.measured["rbp"])[at] / float(e.measured["cross_entropy"]) for e in evidence])
-    ratio_BN = None
-    if group.n_documents > 1:
+    resampled = None
+    if group.n_resampled > 1:
         ratio_BN = np.column_stack([neg_ln(e.resampled["rbp"])[:, at] / e.resampled["cross_entropy"] for e in evidence])
-    return fit_power_law(sizes.S_N, ratio_N, ratio_BN)
+        resampled = Resampled.of(ratio_BN, group.n_resampled)
+    return fit_power_law(sizes.S_N, ratio_N, resampled)
 
 
 def keep(store: Store, closures: Closures) -> list[Record]:

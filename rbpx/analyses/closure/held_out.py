@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from rbpx.analyses.closure.results import Ends, FormResult, Held, Line, Residual
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.closure import FormFit, fit_form, scatter_half_width
-from rbpx.laws.interval import Z, half_width
+from rbpx.laws.interval import document_t, half_width
 from rbpx.laws.line import line
 from rbpx.laws.rank_form import Places, RankForm, mixed, places_of, rank_forms
 from rbpx.status import Status
@@ -41,6 +41,7 @@ class Measured:
         ln_sd_NY: its standard deviation over documents.
         V: the largest vocabulary.
         weights_BD: how often each document is drawn in each resample; None for a single document.
+        n_resampled: documents, or texts that several were cut from.
     """
 
     S_N: Floats
@@ -49,6 +50,7 @@ class Measured:
     ln_sd_NY: Floats
     V: int
     weights_BD: Floats | None
+    n_resampled: int
 
 
 def judge_forms(
@@ -139,7 +141,7 @@ def _held(
         scatter, dof, unit = scatter_half_width(ratio_NY[:, at], sizes.S_N[smaller], S_new)
         # few misses are noise of their own at the new size, which the scatter of the smaller ones need not show
         half = half_width(scatter=scatter, dof=dof, own=float(sd_Y[at]) / math.sqrt(unit), unit=unit)
-        reach, own_reach = math.exp(half), math.exp(Z * float(sd_Y[at]))
+        reach, own_reach = math.exp(half), math.exp(document_t(sizes.n_resampled) * float(sd_Y[at]))
         held.append(
             Held(
                 quantity,
@@ -219,7 +221,7 @@ def _compared(
         if sizes.weights_BD is not None:
             with np.errstate(invalid="ignore"):  # a resample that draws no token has no mean, and is left out
                 lost_B = (sizes.weights_BD @ lost_D) / (sizes.weights_BD @ tokens_D)
-            ends = estimate(value, lost_B, n_documents, Recipe.uncentred)
+            ends = estimate(value, lost_B, sizes.n_resampled, Recipe.uncentred)
             behind = (value, ends.lo, ends.hi)
         compared.append(FormResult(**{**vars(result), "behind": behind}))
     return compared
@@ -260,7 +262,7 @@ def _residuals(sizes: Measured, own: FormFit, places: Places) -> tuple[Residual,
         if sizes.weights_BD is not None and ratio is not None:
             with np.errstate(invalid="ignore"):
                 ratio_B = (sizes.weights_BD @ seen_D) / (sizes.weights_BD @ tokens_D) / share
-            ends = estimate(ratio, ratio_B, n_documents, Recipe.uncentred)
+            ends = estimate(ratio, ratio_B, sizes.n_resampled, Recipe.uncentred)
             lo, hi = ends.lo, ends.hi
         residuals.append(Residual(begin, end - 1, int(seen_D.sum()), ratio, lo, hi))
     return tuple(residuals)

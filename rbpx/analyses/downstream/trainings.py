@@ -14,9 +14,9 @@ import numpy.typing as npt
 from rbpx.config.request import Request
 from rbpx.config.suggest import did_you_mean
 from rbpx.errors import RbpxError
+from rbpx.groups.checkpoints import tokens_of, training_of
 from rbpx.groups.selection import Run
 from rbpx.groups.task_features import TaskValues
-from rbpx.groups.trainings import tokens_of, training_of
 from rbpx.store.observations import written
 
 __all__ = ["Split", "Training", "averaged", "averages", "is_mixed", "means", "points", "split"]

@@ -24,14 +24,13 @@ from rbpx.analyses.emergence.hit_windows import Windows, count_windows, streaks,
 from rbpx.analyses.emergence.law import JointFit, fit_joint, fit_windows
 from rbpx.analyses.emergence.pooled import PooledFit, fit_pooled
 from rbpx.config.request import Request
-from rbpx.groups.fits import of_one_document, record_of
+from rbpx.groups.fits import of_dependent_documents, of_one_document, record_of
 from rbpx.groups.selection import Group, Run
 from rbpx.groups.text_ranks import text_ranks
-from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.names import MLE, Method
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.trend import judged, names_of, trend_doubts
-from rbpx.status import Status, first_of
+from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store
 
 Floats = npt.NDArray[np.float64]
@@ -108,7 +107,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         return Emergences(group, tuple(_imported(group, request)))
     lengths = request.n_listed(DEFAULT_N)
     k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
-    weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
+    weights_BD = group.weights(request)
     counted = [_count(connection, group, run, k_grid, lengths) for run in group.runs]
     by_k = [_measured(group, k, lengths, weights_BD, [of_run[at] for of_run in counted]) for at, k in enumerate(k_grid)]
     return Emergences(group, tuple(by_k))
@@ -125,7 +124,7 @@ def _measured(group: Group, k: int, lengths: Sequence[int], weights_BD: Any, cou
         resampled.append(window_share(windows, weights_BD))
         dependence.append(depends)
         rbp.append(share)
-    p_BMN = None if group.n_documents == 1 else np.stack(resampled, axis=1)
+    p_BMN = None if group.n_resampled == 1 else np.stack(resampled, axis=1)
     return _emergence(group, k, lengths, np.array(shares), np.array(rbp), np.array(totals), p_BMN, dependence)
 
 
@@ -171,21 +170,23 @@ def _emergence(
     p_BMN: Floats | None,
     dependence: Sequence[Dependence],
 ) -> Emergence:
-    S = [run.x for run in group.runs if run.x is not None]
+    S, n_documents = [run.x for run in group.runs if run.x is not None], group.n_resampled
     extrapolated = {n: Extrapolation(S, p_MN[:, at], LEVELS) for at, n in enumerate(lengths)}
     laws = []
     for at, n in enumerate(lengths):
         p_BM = None if p_BMN is None else p_BMN[:, :, at]
-        fit = judged(of_one_document(group, fit_windows(S, p_MN[:, at], p_BM)))
-        covariance = None if p_BM is None else line_covariance(S, p_BM)
+        fit = judged(of_one_document(group, fit_windows(S, p_MN[:, at], p_BM, n_documents)))
+        fit = of_dependent_documents(group, fit)
+        covariance = None if p_BM is None else line_covariance(S, p_BM, n_documents)
         alone = [windows_crossing(fit, level, covariance) for level in LEVELS]
         laws.append(WindowLaw(n, fit, tuple(extrapolated[n].of(crossing, fit.status) for crossing in alone)))
-    pooled = fit_pooled(S, lengths, p_MN, windows_MN, p_BMN)
-    joint = fit_joint(S, lengths, p_MN, p_BMN)
-    if group.n_documents == 1:
+    pooled = fit_pooled(S, lengths, p_MN, windows_MN, p_BMN, n_documents)
+    joint = fit_joint(S, lengths, p_MN, p_BMN, n_documents)
+    if group.n_resampled == 1:
         pooled = pooled if pooled.alpha is None else replace(pooled, **_unknown_interval(pooled.params))
         one: dict[str, Any] = {"C_lo": None, "C_hi": None} | _unknown_interval(joint.params)
         joint = joint if joint.alpha is None else replace(joint, **one)
+    pooled = _of_dependent_documents(group, pooled)
     joint = _judged_joint(joint, pooled)
     pooled_crossings = {
         n: tuple(extrapolated[n].of(pooled_crossing(pooled, n, level), pooled.status) for level in LEVELS)
@@ -198,6 +199,17 @@ def _emergence(
     return Emergence(k, tuple(lengths), p_MN, independent_MN, tuple(dependence), *more)
 
 
+def _of_dependent_documents(group: Group, pooled: PooledFit) -> PooledFit:
+    """The pooled law with a status where its documents depend on each other more than its interval allows for."""
+    if group.documents is None or pooled.alpha_lo is None or pooled.alpha_hi is None:
+        return pooled
+    variance = pooled.params["uncertainty"]["sequences_PP"][-1][-1]
+    if not group.documents.leave_too_narrow((pooled.alpha_hi - pooled.alpha_lo) / 2, variance):
+        return pooled
+    reasons = in_order([*pooled.reasons, Status.dependent_documents])
+    return replace(pooled, status=first_of(reasons), params=pooled.params | {"reasons": names_of(reasons)})
+
+
 def _judged_joint(joint: JointFit, pooled: PooledFit) -> JointFit:
     """The joint law bends where its exponent does, or where its constants do not grow as N."""
     if joint.alpha is None:
@@ -205,6 +217,7 @@ def _judged_joint(joint: JointFit, pooled: PooledFit) -> JointFit:
     reasons: list[Status] = [] if joint.status is Status.ok else [joint.status]
     reasons += trend_doubts(joint.alpha, joint.alpha_lo, joint.alpha_hi)
     reasons += [Status.bends] if pooled.bent or pooled.dependent else []
+    reasons += [status for status in pooled.reasons if status is Status.dependent_documents]
     return replace(joint, status=first_of(reasons), params=joint.params | {"reasons": names_of(reasons)})
 
 

@@ -15,7 +15,7 @@ from rbpx.analyses.emergence.pooled import PooledFit
 from rbpx.laws.bootstrap import moments
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.fieller import fieller
-from rbpx.laws.interval import student_t
+from rbpx.laws.interval import document_t, student_t
 from rbpx.laws.line import line
 from rbpx.laws.model_scatter import Scatter
 from rbpx.laws.over_forms import COMBINED
@@ -101,7 +101,8 @@ def windows_crossing(fit: PowerLawFit, share: float, document_covariance: ArrayL
     ln_S_ref, n = math.log(params["S_ref"]), fit.n_points
     spread = float(np.sum((np.log(params["S"]) - ln_S_ref) ** 2))
     covariance = np.diag([fit.alpha_stderr**2 * spread / n, fit.alpha_stderr**2])
-    region = _added(covariance, document_covariance) * student_t(n - 2) ** 2
+    n_documents = (params["uncertainty"] or {}).get("n_documents")
+    region = _added(covariance, document_covariance) * _widest_t(n - 2, n_documents) ** 2
     return _cross(share, fit, params["ln_C_ref"], region)
 
 
@@ -158,16 +159,22 @@ def joint_crossing(fit: JointFit, N: int, share: float, *, documents: bool = Fal
     added = fit.params.get("document_covariance") if documents else None
     if documents and added is None:
         raise ValueError("the fit has no resamples of the documents, or too few of them can be used")
-    region = _added(covariance, added) * student_t(fit.n_sizes - 2) ** 2
+    region = _added(covariance, added) * _widest_t(fit.n_sizes - 2, fit.params.get("n_documents")) ** 2
     return _cross(share, fit, fit.params["ln_C_ref"] + math.log(N), region)
 
 
-def line_covariance(S: ArrayLike, p_resampled: ArrayLike) -> NDArray[np.float64] | None:
+def _widest_t(dof: int, n_documents: int | None) -> float:
+    """Student's t for the sum of two variances: the greater of those that each would take."""
+    return max(student_t(dof), document_t(n_documents))
+
+
+def line_covariance(S: ArrayLike, p_resampled: ArrayLike, n_documents: int | None = None) -> NDArray[np.float64] | None:
     """Covariance of (ln_C_ref, alpha) of `fit_windows` over resamples of the documents.
 
     Args:
         S: sizes, shape [M].
         p_resampled: shares of windows of hits, shape [B, M]; rows with a share of 0, 1 or NaN are left out.
+        n_documents: that were resampled; None where they are not counted.
 
     Returns:
         Shape [2, 2], or None if fewer than 20 rows are left.
@@ -179,7 +186,7 @@ def line_covariance(S: ArrayLike, p_resampled: ArrayLike) -> NDArray[np.float64]
     if y_BM.ndim != 2 or y_BM.shape[1:] != x_M.shape:
         raise ValueError(f"p_resampled has shape {y_BM.shape}, expected [B, {len(x_M)}]")
     ln_y_BM = np.log(y_BM[np.all((y_BM > 0) & np.isfinite(y_BM), axis=1)])
-    documents = moments(np.zeros(2), line(x_M, ln_y_BM))
+    documents = moments(np.zeros(2), line(x_M, ln_y_BM), n_documents)
     return None if documents is None else documents.covariance_PP
 
 

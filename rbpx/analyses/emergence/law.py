@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.bootstrap import moments
 from rbpx.laws.exponential import exp_or_none
-from rbpx.laws.interval import around, half_width
+from rbpx.laws.interval import around, few_documents, half_width
 from rbpx.laws.line import line
 from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.resampled import Resampled
 from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 
@@ -49,7 +50,7 @@ class JointFit:
     without.
 
     params contains what reproduces the fit: S, lengths, p, S_ref, ln_C_ref, ln_C_ref_stderr, and with documents
-    n_resamples, n_resamples_left_out and document_covariance, of (ln_C_ref, alpha).
+    n_documents, n_resamples, n_resamples_left_out and document_covariance, of (ln_C_ref, alpha).
     """
 
     C: float | None
@@ -69,13 +70,16 @@ class JointFit:
     params: dict[str, Any]
 
 
-def fit_windows(S: ArrayLike, p: ArrayLike, p_resampled: ArrayLike | None = None) -> PowerLawFit:
+def fit_windows(
+    S: ArrayLike, p: ArrayLike, p_resampled: ArrayLike | None = None, n_documents: int | None = None
+) -> PowerLawFit:
     """Fit -ln p_N = C_N * S^(-alpha_N) at one window length N, as figure 7 of the paper does.
 
     Args:
         S: non-embedding parameters, shape [M].
         p: measured share of windows of hits at each size, shape [M].
         p_resampled: the same under B resamples of the documents, shape [B, M].
+        n_documents: that were resampled; None where they are not counted.
 
     Returns:
         The fit of `fit_power_law`, C_N in nats and with N in it; not_positive if a p is 0, 1 or NaN.
@@ -86,10 +90,17 @@ def fit_windows(S: ArrayLike, p: ArrayLike, p_resampled: ArrayLike | None = None
     Source:
         RBP paper (arXiv 2510.20387), eq. 8 and figure 7.
     """
-    return fit_power_law(S, neg_ln(p), None if p_resampled is None else neg_ln(p_resampled))
+    resampled = None if p_resampled is None else Resampled.of(neg_ln(p_resampled), n_documents)
+    return fit_power_law(S, neg_ln(p), resampled)
 
 
-def fit_joint(S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: ArrayLike | None = None) -> JointFit:
+def fit_joint(
+    S: ArrayLike,
+    lengths: Sequence[int],
+    p_MN: ArrayLike,
+    p_BMN: ArrayLike | None = None,
+    n_documents: int | None = None,
+) -> JointFit:
     """Fit -ln p_N = C * N * S^(-alpha) to all sizes and window lengths with 0 < p < 1, each point counting the same.
 
     Args:
@@ -98,11 +109,12 @@ def fit_joint(S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: Arra
         p_MN: measured shares of windows of hits, shape [M, N]; may be 0, 1 or NaN.
         p_BMN: the same under B resamples of the documents, shape [B, M, N]. A resample in which a point that was
             fitted is 0, 1 or NaN is left out and counted. No interval if fewer than 20 are left.
+        n_documents: that were resampled; None where they are not counted.
 
     Returns:
         The fit. Its status is too_few_sizes below 3 sizes, not_positive if fewer than 3 sizes have a point,
         no_variation if all points have the same p. Intervals are Student's t for the scatter of the sizes, and with
-        resamples also normal for what the documents add that all sizes share, as in `fit_power_law`.
+        resamples also for what the documents add that all sizes share, as in `fit_power_law`.
 
     Raises:
         ValueError: if shapes disagree, sizes or lengths are impossible or repeat, or a p is not a share.
@@ -147,9 +159,11 @@ def fit_joint(S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: Arra
         y_BP = y_BP[np.all((y_BP > 0) & np.isfinite(y_BP), axis=1)]
         params |= {"n_resamples": len(y_BMN), "n_resamples_left_out": len(y_BMN) - len(y_BP)}
         z_BP = np.log(y_BP) - ln_N_P
-        documents = moments(line_2, line(x_P, z_BP))
+        documents = moments(line_2, line(x_P, z_BP), n_documents)
         if documents is not None:
-            document_22, own = documents.covariance_PP, _own(z_BP, x_P, m_P) / (n_sizes - 2)
+            document_22 = documents.covariance_PP
+            own = few_documents(n_documents) * _own(z_BP, x_P, m_P) / (n_sizes - 2)
+            params |= {"n_documents": n_documents}
             params |= {"interval": "documents and models", "document_covariance": document_22.tolist()}
 
     def ends(of_2: Floats) -> tuple[float, float] | None:
@@ -158,7 +172,7 @@ def fit_joint(S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: Arra
             return None
         unit = float(of_2 @ unit_22 @ of_2)
         shared = max(float(of_2 @ document_22 @ of_2) - own * unit, 0.0)
-        half = half_width(shared, math.sqrt(variance), n_sizes - 2, math.sqrt(own), unit)
+        half = half_width(shared, math.sqrt(variance), n_sizes - 2, math.sqrt(own), unit, n_documents)
         return around(float(of_2 @ line_2), half)
 
     # alpha, and ln C at S = 1, which is ln C_ref + alpha ln S_ref

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from rbpx.laws.interval import LEVEL, Estimate, around, half_width, student_t
+from rbpx.laws.interval import LEVEL, Estimate, around, few_documents, half_width, student_t
 
 __all__ = ["Cells", "Contrast", "curvature", "drift", "exponents", "growth", "significant"]
 
@@ -43,6 +43,7 @@ class Cells:
         residual_C: measured minus fitted, (p - p_fitted) / (d p / d ln(-ln p)), which exists for a share of 0 too.
         weight_C: one over the variance that each value is taken to have.
         change_BC: change of the values under each resample of the documents; None without documents.
+        n_documents: that were resampled; None where they are not counted.
     """
 
     x_C: Floats
@@ -52,6 +53,7 @@ class Cells:
     residual_C: Floats
     weight_C: Floats
     change_BC: Floats | None
+    n_documents: int | None
 
     @property
     def lengths_CN(self) -> Floats:
@@ -177,7 +179,7 @@ def _half_width(cells: Cells, J_CP: Floats, of_C: Floats) -> tuple[float, float]
     scatter = scale * float(np.sum((left_MC @ cells.residual_C) ** 2))
     if cells.change_BC is None:
         return half_width(scatter=math.sqrt(scatter), dof=dof), dof
-    centred_BC = cells.change_BC - cells.change_BC.mean(axis=0)
+    centred_BC = math.sqrt(few_documents(cells.n_documents)) * (cells.change_BC - cells.change_BC.mean(axis=0))
     own = scale * float(np.mean(np.sum((centred_BC @ left_MC.T) ** 2, axis=1)))
     shared = max(float(np.var(centred_BC @ of_C, ddof=1)) - own, 0.0)
-    return half_width(shared, math.sqrt(scatter), dof, math.sqrt(own)), dof
+    return half_width(shared, math.sqrt(scatter), dof, math.sqrt(own), n_documents=cells.n_documents), dof

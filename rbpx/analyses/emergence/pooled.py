@@ -93,6 +93,7 @@ def fit_pooled(
     p_MN: ArrayLike,
     windows_MN: ArrayLike | None = None,
     p_BMN: ArrayLike | None = None,
+    n_documents: int | None = None,
 ) -> PooledFit:
     """Fit p_N = exp(-C_N S^-alpha) by quasi-likelihood: counts that vary more than independent windows do.
 
@@ -110,6 +111,7 @@ def fit_pooled(
             and 1 say nothing and are left out.
         p_BMN: the shares under B resamples of the documents, shape [B, M, N]. A resample in which a share that was
             fitted is NaN is left out.
+        n_documents: that were resampled; None where they are not counted.
 
     Returns:
         The fit. Its status is too_few_sizes below 3 sizes, not_positive where every window length has only windows of
@@ -120,7 +122,7 @@ def fit_pooled(
     Raises:
         ValueError: if shapes disagree, or a value is impossible.
     """
-    cells = measured_shares(S, lengths, p_MN, windows_MN, p_BMN)
+    cells = measured_shares(S, lengths, p_MN, windows_MN, p_BMN, n_documents)
     params: dict[str, Any] = {"equation": EQUATION, "source": SOURCE, "method": "mle", "interval": None}
     params |= {"S": cells.S_M.tolist(), "lengths": list(lengths), "p": _plain(cells.p_MN), "reasons": []}
     params |= {"windows": None if cells.windows_MN is None else _plain(cells.windows_MN)}
@@ -186,7 +188,8 @@ def _scatter(cells: MeasuredShares, at: Slopes, theta_P: Floats, fisher_PP: Floa
         return model_scatter(cells.x_C, at, fisher_PP, (at, np.zeros_like(fisher_PP)))
     again = slopes(np.repeat(theta_P[None], len(cells.p_BC), axis=0), tally_of(cells, cells.p_BC, count_C))
     refits_BP = again.score_BP @ fisher_PP
-    return model_scatter(cells.x_C, at, fisher_PP, (again, np.cov(refits_BP, rowvar=False)))
+    resampled = again, np.cov(refits_BP, rowvar=False)
+    return model_scatter(cells.x_C, at, fisher_PP, resampled, cells.n_documents)
 
 
 def _constants(theta_P: Floats, scatter: Scatter | None, ln_S_ref: float, used: Sequence[int]) -> dict[int, Estimate]:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.analyses.emergence.misfit import Cells
 from rbpx.laws.bootstrap import MIN_RESAMPLES
+from rbpx.laws.interval import few_documents
 from rbpx.laws.passing import Tally, climb
 
 __all__ = ["MeasuredShares", "measured_shares", "points_of", "search", "tally_of"]
@@ -42,6 +43,7 @@ class MeasuredShares:
     p_C: Floats
     windows_C: Floats | None
     p_BC: Floats | None
+    n_documents: int | None
 
     @property
     def x_C(self) -> Floats:
@@ -51,7 +53,12 @@ class MeasuredShares:
 
 
 def measured_shares(
-    S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, windows_MN: ArrayLike | None, p_BMN: ArrayLike | None
+    S: ArrayLike,
+    lengths: Sequence[int],
+    p_MN: ArrayLike,
+    windows_MN: ArrayLike | None,
+    p_BMN: ArrayLike | None,
+    n_documents: int | None,
 ) -> MeasuredShares:
     """The shares that can be fitted; arguments as in `rbpx.analyses.emergence.pooled.fit_pooled`.
 
@@ -88,7 +95,8 @@ def measured_shares(
         p_BC = p_BC if len(p_BC) >= MIN_RESAMPLES else None
     windows_C = None if total_MN is None else total_MN[size_C, n_C]
     length_C = np.searchsorted(used, n_C)
-    return MeasuredShares(S_M, p_MN, total_MN, used, size_C, length_C, p_MN[size_C, n_C], windows_C, p_BC)
+    p_C = p_MN[size_C, n_C]
+    return MeasuredShares(S_M, p_MN, total_MN, used, size_C, length_C, p_C, windows_C, p_BC, n_documents)
 
 
 def tally_of(cells: MeasuredShares, p_BC: Floats, count_C: Floats) -> Tally:
@@ -140,7 +148,7 @@ def _excess(cells: MeasuredShares) -> Floats:
     excess_C = np.zeros(len(p_C)) if cells.windows_C is None else np.ones(len(p_C))
     if cells.p_BC is None:
         return excess_C
-    variance_C = cells.p_BC.var(axis=0, ddof=1)
+    variance_C = few_documents(cells.n_documents) * cells.p_BC.var(axis=0, ddof=1)
     if cells.windows_C is None:
         return np.asarray(variance_C / (p_C * np.log(p_C)) ** 2)
     for at in range(len(cells.used)):
@@ -180,4 +188,5 @@ def points_of(cells: MeasuredShares, theta_P: Floats, tau2: float, of_documents_
     resampled_BC = None if cells.p_BC is None else (cells.p_BC - cells.p_C) / change_C
     fitted_C = theta_P[cells.length_C] - theta_P[-1] * cells.x_C
     residual_C = (cells.p_C - p_C) / change_C
-    return Cells(cells.x_C, cells.length_C, cells.size_C, fitted_C, residual_C, weight_C, resampled_BC)
+    of_documents = resampled_BC, cells.n_documents
+    return Cells(cells.x_C, cells.length_C, cells.size_C, fitted_C, residual_C, weight_C, *of_documents)

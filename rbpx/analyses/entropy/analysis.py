@@ -97,7 +97,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     points = {each.law: each for each in size_points(group, evidence, request, (), {"cross_entropy", *TERMS})}
     corrected = [_corrected(connection, group, run) for run in group.runs]
     runs = tuple(
-        _terms(run, of, fixed, group.n_documents)
+        _terms(run, of, fixed, group.n_resampled)
         for run, of, fixed in zip(group.runs, evidence, corrected, strict=True)
     )
     laws = tuple(

@@ -19,11 +19,11 @@ from rbpx.errors import RbpxError
 from rbpx.files.rows import read_table
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Group
-from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.interval import Estimate, student_t
 from rbpx.laws.joint import fit_joint_law
 from rbpx.laws.line import line
 from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.resampled import Resampled
 from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 from rbpx.store.queries import ask
@@ -137,16 +137,16 @@ def _pair(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
     one, ks = of_k[1], [k for k in sorted(of_k) if k <= UP_TO]
     if one.runs != loss.runs:
         return None
-    ratio_BN = None if one.y_BN is None or loss.y_BN is None else one.y_BN / loss.y_BN
+    ratio = None if one.y_BN is None or loss.y_BN is None else Resampled.of(one.y_BN / loss.y_BN, one.n_documents)
     alphas = {k: float(line(np.log(p.S_N), np.log(p.y_N))[1]) for k, p in of_k.items()}
     return Pair(
         group.first.family,
         group.first.dataset,
         float(line(np.log(loss.S_N), np.log(loss.y_N))[1]),
         alphas,
-        _alpha(fit_power_law(one.S_N, one.y_N / loss.y_N, ratio_BN, backtests=False)),
+        _alpha(fit_power_law(one.S_N, one.y_N / loss.y_N, ratio, backtests=False)),
         _drift([of_k[k] for k in ks if of_k[k].runs == one.runs]),
-        _classes(connection, group, request) if group.is_measured and group.n_documents > 1 else (),
+        _classes(connection, group, request) if group.is_measured and group.n_resampled > 1 else (),
         group.names(),
     )
 
@@ -170,7 +170,8 @@ def _drift(points: Sequence[Points]) -> Estimate:
         return Estimate(-float(line(np.log(ks), alphas)[1]), None, None)
     resampled = [p.y_BN for p in points if p.y_BN is not None]
     y_NBK = np.stack(resampled, axis=-1).transpose(1, 0, 2) if len(resampled) == len(points) else None
-    joint = fit_joint_law(points[0].S_N, ks, np.column_stack([p.y_N for p in points]), y_NBK)
+    y_NK, n_documents = np.column_stack([p.y_N for p in points]), points[0].n_documents
+    joint = fit_joint_law(points[0].S_N, ks, y_NK, y_NBK, n_documents)
     return Estimate(None, None, None) if joint is None else joint.drift
 
 
@@ -183,7 +184,7 @@ def _classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Reque
     if not named or len(named) == len(rows):
         return ()
     sums_23ND = _class_sums(connection, group, named)
-    weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
+    weights_BD = group.weights(request)
     S = [run.non_embedding_params for run in group.runs]
     classes = []
     for name, by_document in zip(("improving", "others"), sums_23ND, strict=True):
@@ -192,7 +193,7 @@ def _classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Reque
         with np.errstate(divide="ignore", invalid="ignore"):  # a resample without such a token is left out
             ratio_BN = neg_ln(np.clip(hits_BN / n_BN, 0.0, 1.0)) / (nats_BN / n_BN)
             ratio_N, loss_N = neg_ln(hits_N / n_N) / (nats_N / n_N), nats_N / n_N
-        fit = fit_power_law(S, ratio_N, ratio_BN, backtests=False)
+        fit = fit_power_law(S, ratio_N, Resampled.of(ratio_BN, group.n_resampled), backtests=False)
         loss = fit_power_law(S, loss_N, backtests=False)
         classes.append(OfTokens(name, float(n_N[0]), loss.alpha, fit.alpha, fit.alpha_lo, fit.alpha_hi))
     total = sum(each.share for each in classes)

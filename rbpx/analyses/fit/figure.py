@@ -20,6 +20,7 @@ from rbpx.display.chart.sheet import Sheet, decimal, named, place, place_column,
 from rbpx.display.spread import spread
 from rbpx.groups.fits import Law
 from rbpx.groups.question import spelled
+from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.names import Axis, Method
 
 __all__ = ["figures"]
@@ -92,7 +93,7 @@ def _points(result: Laws, law: Law) -> list[dict[str, Any]]:
 
 def _interval(result: Laws, law: Law, at: int) -> tuple[float | None, float | None]:
     """95 % interval of one point over documents; None where no documents were resampled."""
-    if not result.evidence or result.group.n_documents < 2:
+    if not result.evidence or result.group.n_resampled < 2:
         return None, None
     resampled = result.evidence[at].resampled
     if law.k is None:
@@ -101,10 +102,8 @@ def _interval(result: Laws, law: Law, at: int) -> tuple[float | None, float | No
         with np.errstate(divide="ignore"):  # a resample without a hit is infinite, and left out
             y_B = -np.log(resampled["rbp"][:, result.k_grid.index(law.k)])
     y_B = y_B[np.isfinite(y_B) & (y_B > 0)]
-    if len(y_B) < 2:
-        return None, None
-    lo, hi = np.quantile(y_B, [0.025, 0.975])
-    return float(lo), float(hi)
+    within = estimate(float(law.fit.params["y"][at] or 0.0), y_B, result.group.n_resampled, Recipe.expanded)
+    return within.lo, within.hi
 
 
 def _says(title: str, laws: Sequence[Law]) -> str:

@@ -14,7 +14,7 @@ from rbpx.analyses.gaps.law import EQUATION, Gap, fit_gap, settle
 from rbpx.analyses.gaps.slices import SlicePoints, slice_points
 from rbpx.config.request import Request
 from rbpx.groups.along import best_in_both
-from rbpx.groups.fits import record_of
+from rbpx.groups.fits import document_doubts, record_of
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import ALIKE, Group
 from rbpx.laws.names import Axis, Method
@@ -83,10 +83,11 @@ def _adjusted(results: Sequence[Gaps]) -> list[Gaps]:
     adjusted = iter(holm(tests))
     settled = []
     for gaps in results:
-        of_losses = [
-            replace(each, gap=settle(each.gap, None if each.gap.p is None else next(adjusted), each.doubts))
-            for each in gaps.gaps
-        ]
+        of_losses = []
+        for each in gaps.gaps:
+            p = None if each.gap.p is None else next(adjusted)
+            depend = [doubt for group in (gaps.group, gaps.other) for doubt in document_doubts(group, each.gap.fit)]
+            of_losses.append(replace(each, gap=settle(each.gap, p, [*each.doubts, *depend])))
         settled.append(replace(gaps, gaps=tuple(of_losses)))
     return settled
 
@@ -109,7 +110,8 @@ def _loss_gaps(one: _ByLaw, other: _ByLaw) -> tuple[LossGap, ...]:
         if Status.one_document in doubts:
             gap = _without_intervals(fit_gap(a.S_N, a.y_N, b.y_N))
         else:
-            gap = fit_gap(a.S_N, a.y_N, b.y_N, a.y_BN, b.y_BN)
+            counted = [each.n_documents for each in (a, b) if each.n_documents is not None]
+            gap = fit_gap(a.S_N, a.y_N, b.y_N, a.y_BN, b.y_BN, min(counted, default=None))
         gaps.append(LossGap(a.law, a.k, gap, tuple(doubts)))
     return tuple(gaps)
 

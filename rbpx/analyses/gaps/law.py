@@ -20,6 +20,7 @@ from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.fieller import fieller
 from rbpx.laws.form import Form
 from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.resampled import Resampled
 from rbpx.laws.significance import ALPHA, p_of_zero
 from rbpx.laws.trend import with_reasons
 from rbpx.laws.uncertainty import Uncertainty
@@ -153,6 +154,7 @@ def fit_gap(
     loss_b: ArrayLike,
     a_resampled: ArrayLike | None = None,
     b_resampled: ArrayLike | None = None,
+    n_documents: int | None = None,
 ) -> Gap:
     """Fit the ratio of two losses by least squares of its logarithm on ln S.
 
@@ -164,28 +166,30 @@ def fit_gap(
         loss_b: on the second.
         a_resampled: of the first, under resampled documents, shape [B, N].
         b_resampled: of the second; its documents are drawn independently of the first's.
+        n_documents: that were resampled, of the text with fewer; None where they are not counted.
 
     Raises:
         ValueError: as in `fit_power_law`.
     """
     a_N, b_N = np.asarray(loss_a, dtype=np.float64), np.asarray(loss_b, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):  # a loss of 0 or infinity has no ratio; the fit says so
-        ratio_N, ratio_BN = a_N / b_N, None
+        ratio_N, resampled = a_N / b_N, None
         if a_resampled is not None and b_resampled is not None:
             ratio_BN = np.asarray(a_resampled, dtype=np.float64) / np.asarray(b_resampled, dtype=np.float64)
-        fit = fit_power_law(S, ratio_N, ratio_BN)
+            resampled = Resampled.of(ratio_BN, n_documents)
+        fit = fit_power_law(S, ratio_N, resampled)
         swapped = fit.params.get("ln_C_ref", 0.0) < 0
         if swapped:
-            fit = fit_power_law(S, 1 / ratio_N, None if ratio_BN is None else 1 / ratio_BN)
+            resampled = None if resampled is None else Resampled.of(1 / resampled.y_BN, n_documents)
+            fit = fit_power_law(S, 1 / ratio_N, resampled)
     if fit.alpha is None or fit.r2 is None:
         return Gap(swapped, fit)
     params = fit.params
     ln_G, S_ref = params["ln_C_ref"], params["S_ref"]
-    ln_ratio_BN = _usable(ratio_BN, swapped)
     S_N, ln_ratio_N = np.asarray(params["S"], np.float64), np.log(np.asarray(params["y"], np.float64))
     sides = (b_N, a_N, b_resampled, a_resampled) if swapped else (a_N, b_N, a_resampled, b_resampled)
-    bent = curvature(S_N, ln_ratio_N, ln_ratio_BN)
-    offset = _offset(S_N, *sides)
+    bent = curvature(S_N, ln_ratio_N, resampled)
+    offset = _offset(S_N, *sides, n_documents)
     lo = hi = p = None
     closed: _Closing = (None, None, None)
     if params["uncertainty"] is not None:
@@ -215,17 +219,9 @@ def fit_gap(
     return settle(gap, p)
 
 
-def _usable(ratio_BN: Floats | None, swapped: bool) -> Floats | None:
-    """Logarithms of the resampled ratios that are positive and finite; None where there are none."""
-    if ratio_BN is None:
-        return None
-    usable_BN = ratio_BN[np.all((ratio_BN > 0) & np.isfinite(ratio_BN), axis=1)]
-    if len(usable_BN) == 0:
-        return None
-    return -np.log(usable_BN) if swapped else np.log(usable_BN)
-
-
-def _offset(S_N: Floats, a_N: Floats, b_N: Floats, a_resampled: Any, b_resampled: Any) -> OffsetRatio | None:
+def _offset(
+    S_N: Floats, a_N: Floats, b_N: Floats, a_resampled: Any, b_resampled: Any, n_documents: int | None
+) -> OffsetRatio | None:
     """The ratio with offsets; resamples in which a loss is not positive and finite are left out."""
     if a_resampled is None or b_resampled is None:
         return offset_ratio(S_N, a_N, b_N)
@@ -233,7 +229,8 @@ def _offset(S_N: Floats, a_N: Floats, b_N: Floats, a_resampled: Any, b_resampled
     usable_B = np.all((a_BN > 0) & np.isfinite(a_BN) & (b_BN > 0) & np.isfinite(b_BN), axis=1)
     if usable_B.sum() < MIN_RESAMPLES:
         return offset_ratio(S_N, a_N, b_N)
-    return offset_ratio(S_N, a_N, b_N, a_BN[usable_B], b_BN[usable_B])
+    drawn = (Resampled.of(y_BN[usable_B], n_documents) for y_BN in (a_BN, b_BN))
+    return offset_ratio(S_N, a_N, b_N, *drawn)
 
 
 def _over_forms(straight: _Closing, offset: OffsetRatio | None, bends: bool) -> _Closing:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rbpx.laws.bootstrap import moments
 from rbpx.laws.form import NEGLIGIBLE, Form
-from rbpx.laws.interval import Z, student_t
+from rbpx.laws.interval import document_t, student_t
 from rbpx.laws.names import Method
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.regression import Regression
@@ -52,13 +52,13 @@ class Curvature:
     turns: bool
 
 
-def curvature(S_N: Floats, ln_ratio_N: Floats, ln_ratio_BN: Floats | None) -> Curvature | None:
+def curvature(S_N: Floats, ln_ratio_N: Floats, resampled: Resampled | None) -> Curvature | None:
     """Test whether ln(L_A / L_B) is a straight line in ln S, against a parabola; None below 4 sizes.
 
     Args:
         S_N: sizes.
         ln_ratio_N: logarithms of the ratios.
-        ln_ratio_BN: the same under resampled documents, finite.
+        resampled: the ratios under resampled documents.
     """
     if len(np.unique(S_N)) < 4:
         return None
@@ -72,8 +72,8 @@ def curvature(S_N: Floats, ln_ratio_N: Floats, ln_ratio_BN: Floats | None) -> Cu
     residual_N, nothing_P = ln_ratio_N - J_NP @ theta_P, np.zeros(3)
     parabola = Regression(theta_P, J_NP, np.ones(len(x_N)), residual_N, None, False, True, nothing_P, ())
     refits = None
-    if ln_ratio_BN is not None:
-        refits = (moments(theta_P, ln_ratio_BN @ L_PN.T), Resampled.of_logarithms(ln_ratio_BN))
+    if resampled is not None:
+        refits = (moments(theta_P, resampled.ln_y_BN @ L_PN.T), resampled)
     about = uncertainty(parabola, refits)
     of_bend_P = np.array([0.0, 0.0, 1.0])
     slopes = [_slope(theta_P, float(x), about) for x in (x_N.min(), x_N.max())]
@@ -163,7 +163,7 @@ def form_of(*sides: tuple[float | None, float | None, float]) -> Form:
 
 
 def offset_ratio(
-    S_N: Floats, a_N: Floats, b_N: Floats, a_BN: Floats | None = None, b_BN: Floats | None = None
+    S_N: Floats, a_N: Floats, b_N: Floats, a_drawn: Resampled | None = None, b_drawn: Resampled | None = None
 ) -> OffsetRatio | None:
     """The ratio of two losses with an irreducible part each, and where it is 1.
 
@@ -175,19 +175,22 @@ def offset_ratio(
     Returns:
         The ratio; None below 4 sizes or where one of the fits does not converge.
     """
-    a, b = (_side(S_N, y_N, y_BN) for y_N, y_BN in ((a_N, a_BN), (b_N, b_BN)))
+    a, b = (_side(S_N, y_N, drawn) for y_N, drawn in ((a_N, a_drawn), (b_N, b_drawn)))
     if a is None or b is None:
         return None
-    changes = None if a_BN is None or b_BN is None else (np.log(a_BN / a_N), np.log(b_BN / b_N))
-    closed = _closed(S_N, a, b, changes)
+    changes, n_documents = None, None
+    if a_drawn is not None and b_drawn is not None:
+        changes = a_drawn.ln_y_BN - np.log(a_N), b_drawn.ln_y_BN - np.log(b_N)
+        n_documents = a_drawn.n_documents
+    closed = _closed(S_N, a, b, changes, n_documents)
     form = form_of((*a.ends, a.least), (*b.ends, b.least))
     return OffsetRatio(form, float(a.theta_P[2]), *a.ends, float(b.theta_P[2]), *b.ends, *closed)
 
 
-def _side(S_N: Floats, y_N: Floats, y_BN: Floats | None) -> _Side | None:
-    if y_BN is None:  # one text is in many pairs
+def _side(S_N: Floats, y_N: Floats, drawn: Resampled | None) -> _Side | None:
+    if drawn is None:  # one text is in many pairs
         return _side_of(tuple(S_N.tolist()), tuple(y_N.tolist()))
-    return _fitted(S_N, y_N, y_BN)
+    return _fitted(S_N, y_N, drawn)
 
 
 @lru_cache(maxsize=1024)
@@ -195,8 +198,8 @@ def _side_of(S: tuple[float, ...], y: tuple[float, ...]) -> _Side | None:
     return _fitted(np.array(S), np.array(y), None)
 
 
-def _fitted(S_N: Floats, y_N: Floats, y_BN: Floats | None) -> _Side | None:
-    fit = fit_power_law(S_N, y_N, y_BN, Method.offset, backtests=False)
+def _fitted(S_N: Floats, y_N: Floats, drawn: Resampled | None) -> _Side | None:
+    fit = fit_power_law(S_N, y_N, drawn, Method.offset, backtests=False)
     if fit.alpha is None or fit.r2 is None:
         return None
     theta_P = np.array([fit.params["ln_C_ref"], fit.alpha, fit.params["E"]])
@@ -209,7 +212,7 @@ def _fitted(S_N: Floats, y_N: Floats, y_BN: Floats | None) -> _Side | None:
 
 
 def _closed(
-    S_N: Floats, a: _Side, b: _Side, changes: tuple[Floats, Floats] | None
+    S_N: Floats, a: _Side, b: _Side, changes: tuple[Floats, Floats] | None, n_documents: int | None
 ) -> tuple[float | None, float | None, float | None]:
     """Where both laws meet, and both ends of the sizes around it at which they may."""
     ln_S_ref, n = float(np.log(S_N).mean()), len(S_N)
@@ -222,7 +225,8 @@ def _closed(
     variance_G = student_t(n - 3) ** 2 * np.einsum("gni,ij,gnj->g", by_GN2, noise_22, by_GN2)
     if changes is not None:
         moved_BG = changes[0] @ by_a_GN.T - changes[1] @ by_b_GN.T
-        gap_G, variance_G = gap_G - moved_BG.mean(axis=0), variance_G + Z**2 * moved_BG.var(axis=0, ddof=1)
+        gap_G = gap_G - moved_BG.mean(axis=0)
+        variance_G = variance_G + document_t(n_documents) ** 2 * moved_BG.var(axis=0, ddof=1)
     crossings = np.flatnonzero(np.diff(np.sign(gap_G)) != 0)
     if len(crossings) == 0:
         return None, None, None

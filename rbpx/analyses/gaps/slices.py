@@ -19,7 +19,6 @@ from rbpx.errors import RbpxError
 from rbpx.groups.evidence import weigh
 from rbpx.groups.points import Points, size_points
 from rbpx.groups.selection import Group
-from rbpx.laws.bootstrap import document_weights
 from rbpx.status import Status
 from rbpx.store.bounded import SqlLimits
 from rbpx.store.queries import ask, ask_where
@@ -92,7 +91,7 @@ def slice_points(
             f"slices={request.slices} cuts the tokens of {group.title} into one slice, and a gap needs two; give "
             "conditions: slices='{early: \"position < 8\"}'"
         )
-    weights_BD = document_weights(group.n_documents, request.resamples, request.seed)
+    weights_BD = group.weights(request)
     return [_points(group, request, part, tables, weights_BD, k_grid, laws) for part, tables in occupied.items()]
 
 
@@ -128,7 +127,7 @@ def _points(
     request: Request,
     part: Slice,
     tables: Sequence[pa.Table],
-    weights_BD: npt.NDArray[np.int64],
+    weights_BD: npt.NDArray[np.float64],
     k_grid: Sequence[int],
     laws: Collection[str],
 ) -> SlicePoints:
@@ -141,7 +140,8 @@ def _points(
     if len({_identity(table) for table in tables}) > 1:
         doubt = Status.different_tokens
     points = size_points(group, evidence, request, k_grid, laws)
-    points = [each if each.doubt is not None else replace(each, doubt=doubt) for each in points]
+    drawn = min(group.n_resampled, n_documents)
+    points = [replace(each, doubt=each.doubt or doubt, n_documents=drawn) for each in points]
     return SlicePoints(part, int(tables[-1]["n_tokens"].to_numpy().sum()), n_documents, tuple(points))
 
 

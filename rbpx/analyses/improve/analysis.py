@@ -108,7 +108,7 @@ class Improvement:
 
     def of_trend(self, trend: Trend) -> list[TokenImprovement]:
         """Those with this trend; by the sign of the slope alone where the text is one document, without intervals."""
-        if self.group.n_documents > 1:
+        if self.group.n_resampled > 1:
             return [token for token in self.tokens if token.trend is trend]
         sign = {Trend.improves: -1, Trend.worsens: 1}.get(trend, 0)
         return [t for t in self.tokens if sign * t.slope > 0 and sign * t.fall_nats < 0]

@@ -69,7 +69,7 @@ def emergence_of_items(
         measured = correction is Correction.measured
         outcomes = Outcomes(
             S_C, N_C, passed_BC[0], trials_BC[0], passed_BC[1:], trials_BC[1:],
-            r_BC[0] if measured else None, r_BC[1:] if measured else None,
+            r_BC[0] if measured else None, r_BC[1:] if measured else None, len(n_I),
         )  # fmt: skip
         fits[correction] = _judged(fit_outcomes(outcomes, correction))
     return EmergenceOfItems(k, tuple(lengths.tolist()), fits)

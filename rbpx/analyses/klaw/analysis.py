@@ -15,15 +15,16 @@ import numpy.typing as npt
 
 from rbpx.analyses.klaw.law import fit_k_law
 from rbpx.config.request import Request
-from rbpx.groups.fits import about_axis, of_one_document, record_of
+from rbpx.groups.fits import about_axis, of_dependent_documents, of_one_document, record_of
 from rbpx.groups.points import weigh_group
 from rbpx.groups.selection import Group, Run, labels_of
 from rbpx.laws.exponential import exp_or_none
-from rbpx.laws.interval import half_width
+from rbpx.laws.interval import few_documents, half_width
 from rbpx.laws.joint import JointLaw, fit_joint_law
 from rbpx.laws.line import line
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.resampled import Resampled
 from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
@@ -85,7 +86,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), PAPER_K)
         evidence = weigh_group(connection, group, request, k_grid, ())
         y_NK = neg_ln(np.array([e.measured["rbp"] for e in evidence]))
-        one = group.n_documents == 1
+        one = group.n_resampled == 1
         y_NBK = None if one else neg_ln(np.stack([e.resampled["rbp"] for e in evidence]))
     else:
         ks = request.k_listed(PAPER_K) if request.k != "log" else range(1, 2**31)
@@ -93,12 +94,14 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         k_grid = sorted(shared & set(ks)) if request.k != "log" else sorted(shared)
         y_NK = neg_ln(np.array([[run.observed[k, 1] for k in k_grid] for run in group.runs]))
         y_NBK = None
-    laws = []
+    laws, n_documents = [], group.n_resampled if group.is_measured else None
     for at, (run, label) in enumerate(zip(group.runs, labels_of(group.runs), strict=True)):
-        fit = of_one_document(group, fit_k_law(k_grid, y_NK[at], None if y_NBK is None else y_NBK[at], method))
+        y_BK = None if y_NBK is None else y_NBK[at]
+        fit = of_one_document(group, fit_k_law(k_grid, y_NK[at], y_BK, method, n_documents))
+        fit = of_dependent_documents(group, fit)
         laws.append(KLaw(run, label, fit, _exchange(group, k_grid, y_NK, y_NBK, at, fit)))
     S = [run.x for run in group.runs if run.x is not None]
-    return KLaws(group, tuple(k_grid), tuple(laws), fit_joint_law(S, k_grid, y_NK, y_NBK))
+    return KLaws(group, tuple(k_grid), tuple(laws), fit_joint_law(S, k_grid, y_NK, y_NBK, n_documents))
 
 
 def _exchange(
@@ -109,7 +112,8 @@ def _exchange(
         return None
     sizes, first = [run.x for run in group.runs if run.x is not None], k_grid.index(1)
     y_BN = None if y_NBK is None else y_NBK[:, :, first].T
-    of_S = fit_power_law(sizes, y_NK[:, first], y_BN)
+    resampled = None if y_BN is None else Resampled.of(y_BN, group.n_resampled)
+    of_S = fit_power_law(sizes, y_NK[:, first], resampled)
     if of_S.alpha is None or of_S.alpha <= 0:
         return None
     is_local = Status.bends in of_k.params["reasons"]
@@ -125,9 +129,10 @@ def _exchange(
         if is_local and len(ends) == 2:
             alpha_k_B = line(_LN_STEP, ln_y_BK[:, ends])[:, 1]
         alpha_S_B = line(np.log(sizes), np.log(y_BN[usable_B]))[:, 1]
-        text = float(np.var(alpha_k_B / alpha_S_B, ddof=1))
+        text = few_documents(group.n_resampled) * float(np.var(alpha_k_B / alpha_S_B, ddof=1))
     models_sd = rate / of_S.alpha * of_S.params["alpha_models_sd"]
-    half = half_width(shared=text, scatter=models_sd, dof=of_S.params["uncertainty"]["dof"])
+    about = of_S.params["uncertainty"]
+    half = half_width(shared=text, scatter=models_sd, dof=about["dof"], n_documents=about["n_documents"])
     falls = of_S.alpha_lo is not None and of_S.alpha_lo > 0
     factor, lo = exp_or_none(rate * _LN_STEP[1]), exp_or_none(max(rate - half, 0.0) * _LN_STEP[1])
     if factor is None or lo is None:  # no size is so large
@@ -159,6 +164,7 @@ def _joint_record(laws: KLaws, joint: JointLaw) -> Record:
     fit = of_one_document(
         laws.group, replace(joint.alpha, C=joint.C, status=Status.ok if joint.holds else Status.bends)
     )
+    fit = of_dependent_documents(laws.group, fit)
     params = {name: value for name, value in fit.params.items() if name not in ("C_lo", "C_hi")}
     params |= {
         "equation": "y = C * k^(-kappa) * S^(-alpha)",

@@ -16,11 +16,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.exponential import exp_or_none
-from rbpx.laws.interval import Estimate, Z, around, student_t
+from rbpx.laws.interval import Estimate, around, document_t, half_width, student_t
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.resampled import Resampled
 from rbpx.laws.trend import names_of, trend_doubts
 from rbpx.status import Status, first_of
 
@@ -31,7 +31,13 @@ Floats = NDArray[np.float64]
 SOURCE: Final = "RBP paper, arXiv 2510.20387, appendix B, table 1"
 
 
-def fit_k_law(k_grid: Sequence[int], y_K: Floats, y_BK: Floats | None, method: Method = Method.ols) -> PowerLawFit:
+def fit_k_law(
+    k_grid: Sequence[int],
+    y_K: Floats,
+    y_BK: Floats | None,
+    method: Method = Method.ols,
+    n_documents: int | None = None,
+) -> PowerLawFit:
     """Fit -ln RBP_k = C k^(-alpha) at one size; the interval holds the documents, at all k together.
 
     Args:
@@ -39,6 +45,7 @@ def fit_k_law(k_grid: Sequence[int], y_K: Floats, y_BK: Floats | None, method: M
         y_K: -ln RBP_k.
         y_BK: the same under resamples of the documents, the same documents at every k; None where they are unknown.
         method: how ln y is regressed on ln k.
+        n_documents: that were resampled; None where they are not counted.
 
     Returns:
         The fit of `fit_power_law`, with k in the place of S. alpha_stderr, alpha_lo and alpha_hi are of what the same
@@ -50,25 +57,23 @@ def fit_k_law(k_grid: Sequence[int], y_K: Floats, y_BK: Floats | None, method: M
     Raises:
         ValueError: as in `fit_power_law`.
     """
-    fit = fit_power_law(k_grid, y_K, y_BK, method)
+    resampled = None if y_BK is None else Resampled.of(y_BK, n_documents)
+    fit = fit_power_law(k_grid, y_K, resampled, method)
     if fit.alpha is None or fit.params["uncertainty"] is None:
         return replace(fit, params=fit.params | {"reasons": names_of([fit.status])})
-    known_BK = _usable(y_BK)
-    sd_P, kind = _standard_deviations(fit, k_grid, known_BK)
+    sd_P, kind = _standard_deviations(fit, k_grid, resampled is not None and resampled.suffices)
     params: dict[str, Any] = fit.params | {"interval": kind, "limited_by": None if kind is None else "text"}
-    alpha_lo, alpha_hi = (
-        (None, None) if kind is None else around(fit.alpha, float(sd_P[1]) * _reach(kind, len(y_K) - 2))
-    )
+    reach = document_t(n_documents) if kind == "documents" else student_t(len(y_K) - 2)
+    alpha_lo, alpha_hi = (None, None) if kind is None else around(fit.alpha, float(sd_P[1]) * reach)
     if kind is None:
         params |= dict.fromkeys(("C_lo", "C_hi", "E_lo", "E_hi"))
     else:
-        reach = _reach(kind, len(y_K) - 2)
         ln_C = params["ln_C_ref"] + fit.alpha * math.log(params["S_ref"])
         params["C_lo"], params["C_hi"] = map(exp_or_none, around(ln_C, sd_P[2] * reach))
         if params["E"] is not None:
             lo, hi = around(params["E"], sd_P[3] * reach)
             params["E_lo"], params["E_hi"] = max(lo, 0.0), hi
-    curvature = curvature_of(k_grid, y_K, y_BK)
+    curvature = curvature_of(k_grid, y_K, resampled)
     residual_K = np.array(fit.params["residuals_ln"])
     params["residual_autocorrelation"] = _autocorrelation(residual_K)
     params["curvature"] = None if curvature is None else vars(curvature)
@@ -88,7 +93,7 @@ def fit_k_law(k_grid: Sequence[int], y_K: Floats, y_BK: Floats | None, method: M
     )
 
 
-def curvature_of(k_grid: Sequence[int], y_K: Floats, y_BK: Floats | None) -> Estimate | None:
+def curvature_of(k_grid: Sequence[int], y_K: Floats, resampled: Resampled | None) -> Estimate | None:
     """The coefficient of the square of ln k in ln y, by least squares, with its interval; None below 4 ranks."""
     x_K = np.log(np.asarray(k_grid, dtype=np.float64))
     if len(x_K) < 4:
@@ -96,10 +101,10 @@ def curvature_of(k_grid: Sequence[int], y_K: Floats, y_BK: Floats | None) -> Est
     J_KP = np.column_stack([np.ones(len(x_K)), x_K - x_K.mean(), (x_K - x_K.mean()) ** 2])
     of_K = np.linalg.pinv(J_KP)[2]
     value = float(of_K @ np.log(y_K))
-    known_BK = _usable(y_BK)
-    if known_BK is not None:
-        return Estimate(value, *around(value, Z * float(np.std(known_BK @ of_K, ddof=1))))
-    if y_BK is not None:
+    if resampled is not None and resampled.suffices:
+        shared = float(resampled.covariance_of(of_K[None])[0, 0])
+        return Estimate(value, *around(value, half_width(shared, n_documents=resampled.n_documents)))
+    if resampled is not None:
         return Estimate(value, None, None)
     covariance_KK, dof = _scaled(y_K, J_KP)
     half = student_t(dof) * math.sqrt(float(of_K @ covariance_KK @ of_K)) if dof > 0 else math.inf
@@ -118,18 +123,10 @@ def nested_covariance(y_K: Floats) -> Floats:
     return np.asarray((1 - larger_KK) / (larger_KK * y_K[:, None] * y_K))
 
 
-def _usable(y_BK: Floats | None) -> Floats | None:
-    """Logarithms of the resamples that are positive and finite; None where fewer than 20 are."""
-    if y_BK is None:
-        return None
-    usable_B = np.all((y_BK > 0) & np.isfinite(y_BK), axis=1)
-    return np.log(y_BK[usable_B]) if usable_B.sum() >= MIN_RESAMPLES else None
-
-
-def _standard_deviations(fit: PowerLawFit, k_grid: Sequence[int], known_BK: Floats | None) -> tuple[Floats, str | None]:
+def _standard_deviations(fit: PowerLawFit, k_grid: Sequence[int], knows_text: bool) -> tuple[Floats, str | None]:
     """Standard deviations of ln C at k_ref, alpha, ln C at k = 1 and E (where there is one), and what they are of."""
     n, ln_ref = 3 if fit.params["E"] is not None else 2, math.log(fit.params["S_ref"])
-    if known_BK is not None:
+    if knows_text:
         covariance_PP = np.array(fit.params["uncertainty"]["text_PP"])
         kind = "documents"
     elif fit.params["uncertainty"]["knows_text"] or fit.params["interval"] is None:
@@ -157,10 +154,6 @@ def _scaled(y_K: Floats, J_KP: Floats) -> tuple[Floats, int]:
     theta_P = np.linalg.solve(J_KP.T @ inverse_KK @ J_KP, J_KP.T @ inverse_KK @ z_K)
     left_K = z_K - J_KP @ theta_P
     return covariance_KK * float(left_K @ inverse_KK @ left_K) / dof, dof
-
-
-def _reach(kind: str, dof: int) -> float:
-    return Z if kind == "documents" else student_t(dof)
 
 
 def _autocorrelation(residual_K: Floats) -> float | None:

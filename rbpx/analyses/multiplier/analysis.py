@@ -165,7 +165,7 @@ def _worth(connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, r
     for one, other in pairs:
         x, y = ([points.S_N for points in (one, other)], [points.y_N for points in (one, other)])
         resampled = [points.y_BN for points in (one, other)]
-        laws = tuple(fit_multiplier(x, y, resampled, offset) for offset in Offset)
+        laws = tuple(fit_multiplier(x, y, resampled, offset, one.n_documents) for offset in Offset)
         order = sorted(range(len(other.runs)), key=lambda at: other.S_N[at])
         compared.append(Compared(other.law, other.k, tuple(other.runs[at] for at in order), laws))
     names = tuple(_name(group.first.family, group.first.variant) for group in (base, variant))
@@ -205,8 +205,10 @@ def _points(
 def _features(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Points]:
     """What predicts success on the items of a task, of its targets and right choices alone; nothing for a text."""
     values = task_values(connection, group, request)
-    features = () if values is None else values.features
-    return [Points(each.name, each.k, group.runs, each.x_R, each.x_BR) for each in features]
+    if values is None:
+        return []
+    of_items = None, values.n_items  # no doubt, and how many were resampled
+    return [Points(each.name, each.k, group.runs, each.x_R, each.x_BR, *of_items) for each in values.features]
 
 
 def _bytes_per_token(connection: duckdb.DuckDBPyConnection, group: Group) -> tuple[set[str], dict[str, float | None]]:

@@ -20,13 +20,14 @@ from rbpx.analyses.outcomes.trials import Trial, read_trials
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.files.rows import read_table
-from rbpx.groups.fits import of_one_document
+from rbpx.groups.fits import of_dependent_documents, of_one_document
 from rbpx.groups.selection import Group
 from rbpx.groups.text_ranks import text_ranks
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.line import line
 from rbpx.laws.outcomes import OutcomeFit
 from rbpx.laws.power import fit_power_law
+from rbpx.laws.resampled import Resampled
 from rbpx.laws.shares import neg_ln
 from rbpx.laws.trend import judged
 from rbpx.status import Status
@@ -41,9 +42,7 @@ DEFAULT_N: Final = (1, 2, 5, 10, 20, 50)
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> OutcomesResult:
     """Cut, count, and fit at each k, a measured group."""
     k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
-    weights_BD = (
-        None if group.n_documents == 1 else document_weights(group.n_documents, request.resamples, request.seed)
-    )
+    weights_BD = None if group.n_resampled == 1 else group.weights(request)
     lengths = request.n_listed(DEFAULT_N)
     counts_4KMLD = _count(connection, group, k_grid, sorted({1, *lengths}))
     laws = tuple(_measured(counts_4KMLD[:, at], group, k, lengths, weights_BD) for at, k in enumerate(k_grid))
@@ -60,15 +59,18 @@ def _measured(counts_4MLD: Floats, group: Group, k: int, lengths: Sequence[int],
     if total_4BML is not None:
         with np.errstate(invalid="ignore"):  # a resample without a token has no share, and is left out
             y_BM = neg_ln(total_4BML[2, :, :, 0] / total_4BML[0, :, :, 0])
-    law = judged(of_one_document(group, fit_power_law(S, neg_ln(rbp_M), y_BM)))
+    n_documents = group.n_resampled
+    resampled = None if y_BM is None else Resampled.of(y_BM, n_documents)
+    law = of_dependent_documents(group, judged(of_one_document(group, fit_power_law(S, neg_ln(rbp_M), resampled))))
     at = [counted.index(length) for length in lengths]
     r_ML = _correlation(total_4ML[:, :, at], lengths)
     r_BML = None if total_4BML is None else _correlation(total_4BML[..., at], lengths)
-    fits = recover(S, lengths, total_4ML[:, :, at], None if total_4BML is None else total_4BML[..., at], (r_ML, r_BML))
-    if group.n_documents == 1:
+    drawn_4BML = None if total_4BML is None else total_4BML[..., at]
+    fits = recover(S, lengths, total_4ML[:, :, at], drawn_4BML, (r_ML, r_BML), n_documents)
+    if n_documents == 1:
         fits = {key: _of_one_document(fit) for key, fit in fits.items()}
     names = tuple(run.size for run in group.runs)
-    tokens = Tokens(rbp_M, law, r_ML, group.n_documents, None if y_BM is None else _exponents(S, y_BM))
+    tokens = Tokens(rbp_M, law, r_ML, n_documents, None if y_BM is None else _exponents(S, y_BM))
     return OutcomeLaws(k, names, tuple(S), tuple(lengths), total_4ML[0][:, at], total_4ML[1][:, at], fits, tokens)
 
 
@@ -162,6 +164,6 @@ def _laws_of_trials(trials: Sequence[Trial], k: int | None, request: Request) ->
     total_2BML = None
     if any(one.group is not None for one in trials) and len(groups) > 1:
         total_2BML = _resampled(counts_2MLD, document_weights(len(groups), request.resamples, request.seed))
-    fits = recover(S, lengths, total_2ML, total_2BML, None)
+    fits = recover(S, lengths, total_2ML, total_2BML, None, len(groups))
     sizes = tuple(names[each] for each in S)
     return OutcomeLaws(k, sizes, tuple(S), tuple(lengths), total_2ML[0], total_2ML[1], fits, None)

@@ -91,6 +91,7 @@ def recover(
     total_4ML: Floats,
     total_4BML: Floats | None,
     correlation: tuple[Floats, Floats | None] | None,
+    n_documents: int,
 ) -> dict[tuple[int | None, Correction], OutcomeFit]:
     """Fit each length separately and all at once; cells are ordered by size."""
     fits = {}
@@ -100,13 +101,14 @@ def recover(
         optional: dict[str, Any] = {}
         if total_4BML is not None:
             optional |= {name: _cells(total_4BML[c], at) for c, name in enumerate(("trials_BC", "passed_BC"))}
+            optional |= {"n_documents": n_documents}
         if correlation is not None:
             optional |= {"r_C": _cells(correlation[0], at)}
             optional |= {} if correlation[1] is None else {"r_BC": _cells(correlation[1], at)}
         N_ML = np.broadcast_to(np.asarray(lengths, dtype=np.float64), total_4ML[0].shape)
         S_ML = np.broadcast_to(np.asarray(S, dtype=np.float64)[:, None], total_4ML[0].shape)
-        of_C = [_cells(each, at) for each in (S_ML, N_ML, total_4ML[1], total_4ML[0])]
-        outcomes = Outcomes(*of_C, **optional)
+        S_C, N_C, passed_C, trials_C = (_cells(each, at) for each in (S_ML, N_ML, total_4ML[1], total_4ML[0]))
+        outcomes = Outcomes(S_C, N_C, passed_C, trials_C, **optional)
         fits[n, Correction.none] = fit_outcomes(outcomes)
         if correlation is not None and n != 1:
             fits[n, Correction.measured] = fit_outcomes(outcomes, Correction.measured)

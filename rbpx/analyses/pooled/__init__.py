@@ -24,7 +24,7 @@ together. Kept in `fits` as law pooled, the quantity in params.loss.""",
     title="One exponent for several families",
     sizes=3,
     across=True,
-    keys=("k", "ties", "resamples", "laws"),
+    keys=("k", "ties", "resamples", "laws", "checkpoints"),
     lacking="no two families in store={store} were measured on one text alike at 3 sizes each; measure another family "
     "on it, or import one: python -m rbpx import FILE source=NAME ties=RULE family=NAME dataset=TEXT",
 )

@@ -104,7 +104,8 @@ def _law(law: str, k: int | None, points: Sequence[Points]) -> PooledLaw:
     # The documents of one text are drawn alike for all families, so their resamples belong together.
     resampled = None if lone else [each.y_BN for each in points]
     sizes, values = [each.S_N for each in points], [each.y_N for each in points]
-    fits = tuple(fit_pooled(sizes, values, resampled, method) for method in _METHODS)
+    n_documents = points[0].n_documents
+    fits = tuple(fit_pooled(sizes, values, resampled, method, n_documents) for method in _METHODS)
     return PooledLaw(law, k, tuple(points), own, tuple(map(_of_one_document, fits)) if lone else fits)
 
 

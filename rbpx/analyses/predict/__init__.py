@@ -29,6 +29,7 @@ one family on one text, and only for models that nobody has measured on it. `for
         "k",
         "S",
         "D",
+        "checkpoints",
         "last",
         "ties",
         "resamples",

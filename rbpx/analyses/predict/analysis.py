@@ -15,7 +15,7 @@ import numpy as np
 from rbpx.analyses.predict.register import check, register_answers, targets_of
 from rbpx.analyses.predict.surface import SurfaceForesights, foresee, keep_foreseen
 from rbpx.config.request import Request
-from rbpx.groups.fits import Law, fit_points, fit_record
+from rbpx.groups.fits import Law, doubted, fit_points, fit_record
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Group
 from rbpx.groups.trainings import TrainingGroup
@@ -113,15 +113,15 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     evidence = weigh_group(connection, group, request, k_grid, chosen)
     points = size_points(group, evidence, request, k_grid, chosen)
     targets = targets_of(group, request)
-    foreseen = [_foresee(series, request.methods(), targets) for series in points]
+    foreseen = [_foresee(group, series, request.methods(), targets) for series in points]
     foreseen.sort(key=lambda of_law: (of_law[0].mean_error is None, of_law[0].mean_error))
     laws = tuple(each for of_law in foreseen for each in of_law)
     return Foresights(group, laws, tuple(targets), request.resamples, request.register)
 
 
-def _foresee(points: Points, methods: Sequence[Method], targets: list[float]) -> list[Foresight]:
+def _foresee(group: Group, points: Points, methods: Sequence[Method], targets: list[float]) -> list[Foresight]:
     """Of one law the combined answer, those of the methods, and those of the other forms."""
-    laws = [fit_points(points, method) for method in methods]
+    laws = [doubted(group, fit_points(points, method)) for method in methods]
     return [*_over_forms(laws[0], targets), *(_by_method(law, targets) for law in laws)]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rbpx.analyses.predict.analysis import Foreseen, Foresight, Foresights
 from rbpx.analyses.predict.surface import SurfaceForesights
 from rbpx.analyses.predict.surface_table import show_points
+from rbpx.display.along import print_group_notes
 from rbpx.display.names import law_name, status_name
 from rbpx.display.numbers import UNKNOWN, number, percent, short, span
 from rbpx.display.tables import console, grid, print_notes, put
@@ -36,6 +37,7 @@ def _show_of_size(results: Sequence[Foresights]) -> None:
         "smallest. Inside: how many of the 95 % intervals contained the measured value.",
         (each.status for of in results for foresight in of.laws for each in foresight.predictions),
     )
+    print_group_notes(screen, [foresights.group for foresights in results])
 
 
 def _print_backtest(foresights: Foresights) -> None:

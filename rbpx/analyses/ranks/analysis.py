@@ -20,11 +20,11 @@ from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import of_one_document, record_of, write_rank_fit
 from rbpx.groups.points import weigh_group
 from rbpx.groups.selection import Group, Run
-from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.derived import derived_approximation
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.rank_fit import RankFit
+from rbpx.laws.resampled import Resampled
 from rbpx.laws.shares import neg_ln
 from rbpx.laws.uncertainty import Uncertainty
 from rbpx.status import Status
@@ -128,13 +128,14 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     """Fit all distributions to each run, then laws in S to what they derive."""
     k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
     weights_BD = None
-    if group.n_documents > 1:
-        weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
+    if group.n_resampled > 1:
+        weights_BD = group.weights(request)
     evidence = weigh_group(connection, group, request, k_grid, ("error_entropy",))
     counts = [document_ranks(connection, run.run_id, group.ties) for run in group.runs]
     # One after another: most of it are steps so small that two threads would wait for the interpreter's lock in turns.
     rivals = [
-        compare(of_run, weights_BD, k_grid, run.vocab_size or 0) for run, of_run in zip(group.runs, counts, strict=True)
+        compare(of_run, weights_BD, k_grid, run.vocab_size or 0, group.n_resampled)
+        for run, of_run in zip(group.runs, counts, strict=True)
     ]
     runs = tuple(
         RunRanks(
@@ -179,7 +180,7 @@ def _closures(
     for quantity, k, at in [*quantities, ("cross_entropy", None, len(k_grid)), ("error_entropy", None, len(k_grid))]:
         y_N = np.array([_quantity(e.measured, quantity, at) for e in evidence])
         y_BN = (
-            np.column_stack([_quantity(e.resampled, quantity, at) for e in evidence]) if group.n_documents > 1 else None
+            np.column_stack([_quantity(e.resampled, quantity, at) for e in evidence]) if group.n_resampled > 1 else None
         )
         derived_BN = None if derived_BNK is None or y_BN is None else derived_BNK[:, :, at]
         with np.errstate(divide="ignore", invalid="ignore"):  # -ln RBP of 0 or 1 has no ratio; the fit says so
@@ -192,13 +193,17 @@ def _closures(
                 name,
                 quantity,
                 k,
-                of_one_document(group, fit_power_law(S, y_N, y_BN)),
-                of_one_document(group, fit_power_law(S, derived_NK[:, at], derived_BN)),
-                of_one_document(group, fit_power_law(S, ratio_N, ratio_BN)),
+                of_one_document(group, fit_power_law(S, y_N, _drawn(group, y_BN))),
+                of_one_document(group, fit_power_law(S, derived_NK[:, at], _drawn(group, derived_BN))),
+                of_one_document(group, fit_power_law(S, ratio_N, _drawn(group, ratio_BN))),
                 by_paper,
             )
         )
     return closures
+
+
+def _drawn(group: Group, y_BN: Floats | None) -> Resampled | None:
+    return None if y_BN is None else Resampled.of(y_BN, group.n_resampled)
 
 
 def _quantity(curves: dict[str, Floats], quantity: str, at: int) -> Any:
@@ -227,7 +232,7 @@ def _trends(runs: Sequence[RunRanks], group: Group) -> dict[str, PowerLawFit]:
         if all(each is not None for each in resampled):
             y_BN = np.exp(np.column_stack([each[:, at] for each in resampled if each is not None]))
         y_N = np.exp([float(rival.fit.params[name] or 0.0) for rival in fits])
-        trends[name] = of_one_document(group, fit_power_law(S, y_N, y_BN))
+        trends[name] = of_one_document(group, fit_power_law(S, y_N, _drawn(group, y_BN)))
     return trends
 
 

@@ -69,7 +69,9 @@ class Rival:
         return intervals
 
 
-def compare(counts: pa.Table, weights_BD: Floats | None, k_grid: Sequence[int], V: int) -> list[Rival]:
+def compare(
+    counts: pa.Table, weights_BD: Floats | None, k_grid: Sequence[int], V: int, n_resampled: int | None = None
+) -> list[Rival]:
     """Fit `lognormal_paper` and every distribution over 1..V to one run.
 
     Args:
@@ -77,6 +79,7 @@ def compare(counts: pa.Table, weights_BD: Floats | None, k_grid: Sequence[int], 
         weights_BD: how often each document is drawn in each resample; None where there is only one document.
         k_grid: the k of the curves.
         V: width of the vocabulary.
+        n_resampled: documents, or texts that several were cut from; None for all documents.
     """
     rank_R, column = distinct_ranks(counts["rank"].to_numpy())
     doc, tokens = counts["doc_id"].to_numpy(), counts["n_tokens"].to_numpy().astype(np.float64)
@@ -96,14 +99,15 @@ def compare(counts: pa.Table, weights_BD: Floats | None, k_grid: Sequence[int], 
     sums_DC = np.asarray(tokens_DR @ np.hstack(list(summed.values())))
     sums_D = _split(sums_DC, summed)
     sums_B = None if weights_BD is None else _split(weights_BD @ sums_DC, summed)
-    rivals = [_paper(paper, sums_B, n_documents, k_grid, V)]
+    n_resampled = n_documents if n_resampled is None else n_resampled
+    rivals = [_paper(paper, sums_B, n_resampled, k_grid, V)]
     for fit in fits:
         curve = curves.get(fit.distribution)
         if curve is None:
             rivals.append(Rival(fit, None, None))
             continue
         curve_B = None if sums_B is None else curve.curve + sums_B[fit.distribution] @ curve.slopes
-        rivals.append(Rival(fit, curve.curve, curve_B, behind=_behind(fit.distribution, sums_D, sums_B)))
+        rivals.append(Rival(fit, curve.curve, curve_B, behind=_behind(fit.distribution, sums_D, sums_B, n_resampled)))
     return rivals
 
 
@@ -143,7 +147,9 @@ def _curve(beta_B: Floats, gamma_B: Floats, k_grid: Sequence[int], V: int) -> Fl
     return np.column_stack([-np.log(rbp_BK), derived.cross_entropy_nats])
 
 
-def _behind(name: str, sums_D: dict[str, Floats], sums_B: dict[str, Floats] | None) -> tuple[float, Interval | None]:
+def _behind(
+    name: str, sums_D: dict[str, Floats], sums_B: dict[str, Floats] | None, n_resampled: int
+) -> tuple[float, Interval | None]:
     """Mean loss per token against the best, and its interval over documents."""
     lost_D, tokens_D = sums_D[f"{name}_behind"], sums_D[_TOKENS]
     value = float(lost_D.sum() / tokens_D.sum())
@@ -151,4 +157,4 @@ def _behind(name: str, sums_D: dict[str, Floats], sums_B: dict[str, Floats] | No
         return value, None
     with np.errstate(invalid="ignore"):  # a resample that draws no token has no mean, and is left out
         lost_B = (sums_B[f"{name}_behind"] / sums_B[_TOKENS])[:, 0]
-    return value, estimate(value, lost_B, len(lost_D), Recipe.uncentred).ends
+    return value, estimate(value, lost_B, n_resampled, Recipe.uncentred).ends

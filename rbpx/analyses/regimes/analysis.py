@@ -16,6 +16,7 @@ from rbpx.groups.fits import Law, doubted, fit_points, fit_record
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.selection import Group
 from rbpx.groups.standing import stands, supported
+from rbpx.laws.resampled import Resampled
 from rbpx.store.store import Record, Store
 
 
@@ -74,7 +75,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         law = doubted(group, fit_points(series, method))
         regimes.append(_regime(series, law))
     noise = None
-    if group.is_measured and group.n_documents > 1:
+    if group.is_measured and group.n_resampled > 1:
         S = [run.x for run in group.runs if run.x is not None]
         measured = [_at_k(series, regime) for series, regime in zip(points, regimes, strict=True)]
         noise = noise_model(S, group.runs[-1].n_tokens or 0, measured)
@@ -91,8 +92,7 @@ def _at_k(points: Points, regime: Regime) -> AtK:
     with np.errstate(divide="ignore", invalid="ignore"):  # no miss has no logarithm, and is left out
         ln_y_N = np.log(points.y_N)
         if points.y_BN is not None:
-            ln_y_BN = np.log(points.y_BN)
-            ln_y_BN = ln_y_BN[np.isfinite(ln_y_BN).all(axis=1)]
+            ln_y_BN = Resampled.of(points.y_BN, points.n_documents).ln_y_BN
     about = fit.params.get("uncertainty")
     models = 0.0 if about is None else max(about["scatter"] ** 2 - about["text_scatter"] ** 2, 0.0) ** 0.5
     return AtK(regime.k, ln_y_N, ln_y_BN, fit.alpha, fit.r2, models, regime.stands)
@@ -107,9 +107,8 @@ def _regime(points: Points, law: Law) -> Regime:
         n_misses = round(largest.n_tokens * (1 - share))
         binomial_sd = math.sqrt((1 - share) / (share * largest.n_tokens)) / y
     if points.y_BN is not None and points.doubt is None:
-        column = points.y_BN[:, -1]
-        usable = column[np.isfinite(column) & (column > 0)]
-        document_sd = float(np.log(usable).std(ddof=1)) if len(usable) > 1 else None
+        usable_B = Resampled.of(points.y_BN[:, -1:], points.n_documents).ln_y_BN
+        document_sd = float(usable_B.std(ddof=1)) if len(usable_B) > 1 else None
     fit = law.fit
     if fit.alpha is not None:
         signal = fit.alpha * math.log(max(points.S_N) / min(points.S_N))

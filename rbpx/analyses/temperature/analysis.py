@@ -22,7 +22,7 @@ from rbpx.groups.points import Points
 from rbpx.groups.selection import Group, Run
 from rbpx.groups.shifts import Shift, shift, shift_law
 from rbpx.groups.temperatures import Curves, loss_curves
-from rbpx.laws.bootstrap import Recipe, document_weights, estimate
+from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit
@@ -84,28 +84,31 @@ class Temperatures:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Temperatures:
     """Find T* of each run whose losses the store holds, and fit the laws at T = 1 and at T*."""
-    weights_BD = document_weights(group.n_documents, request.resamples, request.seed).astype(np.float64)
+    weights_BD = group.weights(request)
     measured: list[tuple[RunTemperature, Floats, Floats]] = []
     for run in group.runs:
         curves = loss_curves(connection, run.run_id, group.n_documents)
         if curves is not None:
-            measured.append(_temperature(run, curves, weights_BD))
+            measured.append(_temperature(run, curves, weights_BD, group.n_resampled))
     runs = tuple(each for each, _, _ in measured)
     if not runs:
         return Temperatures(group, (), None, None, None, request.resamples)
-    doubt = Status.one_document if group.n_documents == 1 else None
-    raw = _points("cross_entropy", runs, [each.at_one for each in runs], [one_B for _, one_B, _ in measured], doubt)
+    doubt = Status.one_document if group.n_resampled == 1 else None
+    n = group.n_resampled
+    raw = _points("cross_entropy", runs, [each.at_one for each in runs], [one_B for _, one_B, _ in measured], doubt, n)
     limits = Status.at_limit if any(each.status is not Status.ok for each in runs) else doubt
-    best = _points(LAW, runs, [each.at_best for each in runs], [best_B for _, _, best_B in measured], limits)
+    best = _points(LAW, runs, [each.at_best for each in runs], [best_B for _, _, best_B in measured], limits, n)
     laws = fit_all([raw, best], Method.ols)
     difference = shift_law(group, raw, best).difference if len(runs) >= 3 else None
     return Temperatures(group, runs, laws[0], laws[1], difference, request.resamples)
 
 
-def _temperature(run: Run, curves: Curves, weights_BD: Floats) -> tuple[RunTemperature, Floats, Floats]:
+def _temperature(
+    run: Run, curves: Curves, weights_BD: Floats, n_resampled: int
+) -> tuple[RunTemperature, Floats, Floats]:
     """A run, and cross-entropy at T = 1 and at T* of each resample."""
-    n_documents, beta_J = len(curves.n_D), curves.beta_J
-    loss_13J = curves.resampled(np.ones((1, n_documents)))
+    beta_J = curves.beta_J
+    loss_13J = curves.resampled(np.ones((1, len(curves.n_D))))
     loss_B3J = curves.resampled(weights_BD)
     beta, best = (float(value[0]) for value in minimum(loss_13J, beta_J))
     beta_B, best_B = minimum(loss_B3J, beta_J)
@@ -114,10 +117,10 @@ def _temperature(run: Run, curves: Curves, weights_BD: Floats) -> tuple[RunTempe
     inside = beta_J[0] < beta < beta_J[-1]
     found = RunTemperature(
         run,
-        estimate(1 / beta, 1 / beta_B, n_documents, Recipe.uncentred) if inside else Estimate(None, None, None),
-        shift(raw, best, raw_B, best_B, n_documents),
-        estimate(raw, raw_B, n_documents, Recipe.uncentred),
-        estimate(best, best_B, n_documents, Recipe.uncentred),
+        estimate(1 / beta, 1 / beta_B, n_resampled, Recipe.uncentred) if inside else Estimate(None, None, None),
+        shift(raw, best, raw_B, best_B, n_resampled),
+        estimate(raw, raw_B, n_resampled, Recipe.uncentred),
+        estimate(best, best_B, n_resampled, Recipe.uncentred),
         beta_J,
         loss_13J[0],
         Status.ok if inside else Status.at_limit,
@@ -131,9 +134,10 @@ def _points(
     values: Sequence[Estimate],
     resampled: Sequence[Floats],
     doubt: Status | None,
+    n_documents: int | None,
 ) -> Points:
     y_N = np.array([each.value for each in values], dtype=np.float64)
-    return Points(law, None, tuple(each.run for each in runs), y_N, np.column_stack(resampled), doubt)
+    return Points(law, None, tuple(each.run for each in runs), y_N, np.column_stack(resampled), doubt, n_documents)
 
 
 def check_same(run_id: str, again: pa.Table, facts: Record) -> None:

@@ -9,10 +9,11 @@ import numpy as np
 
 from rbpx.analyses.trajectory.tokens import TokenHistories, token_histories
 from rbpx.config.request import Request
+from rbpx.groups.checkpoints import tokens_of
 from rbpx.groups.fits import record_of
 from rbpx.groups.selection import Run
 from rbpx.groups.surface_points import Trained, trained_quantities
-from rbpx.groups.trainings import TrainingGroup, tokens_of
+from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.names import Method
 from rbpx.laws.trajectory.warm_up import AfterWarmUp, fit_after_warm_up
 from rbpx.status import Status

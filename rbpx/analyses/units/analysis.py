@@ -13,7 +13,6 @@ from rbpx.analyses.units.conversion import Units, express
 from rbpx.config.request import Request
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.selection import Group, Run
-from rbpx.laws.bootstrap import document_weights
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
@@ -36,14 +35,14 @@ class GroupUnits:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> GroupUnits:
     """Express each run of a measured group, its documents resampled, the same ones for every size."""
-    weights_BD = document_weights(group.n_documents, request.resamples, request.seed)
+    weights_BD = group.weights(request)
     runs = []
     for run in group.runs:
         counts = document_ranks(connection, run.run_id, group.ties)
         covered = ask(connection, "document_bytes", run_id=run.run_id)
         bytes_D = np.full(group.n_documents, np.nan)
         bytes_D[covered["doc_id"].to_numpy()] = covered["n_bytes_scored"].to_numpy(zero_copy_only=False)
-        runs.append(RunUnits(run, express(counts, bytes_D, weights_BD, run.vocab_size or 0)))
+        runs.append(RunUnits(run, express(counts, bytes_D, weights_BD, run.vocab_size or 0, group.n_resampled)))
     return GroupUnits(group, tuple(runs))
 
 

@@ -44,7 +44,9 @@ class Units:
     rbp: dict[float, Estimate]
 
 
-def express(counts: pa.Table, bytes_D: Floats, weights_BD: npt.NDArray[np.int64], vocab_size: int) -> Units:
+def express(
+    counts: pa.Table, bytes_D: Floats, weights_BD: npt.NDArray[Any], vocab_size: int, n_resampled: int | None = None
+) -> Units:
     """Express what one run says in units that other tokenizers share.
 
     Args:
@@ -52,8 +54,10 @@ def express(counts: pa.Table, bytes_D: Floats, weights_BD: npt.NDArray[np.int64]
         bytes_D: bytes that the scored tokens of each document stand for, shape [D]; NaN where that is not known.
         weights_BD: how often each document is drawn in each resample, shape [B, D].
         vocab_size: V of this model, its own.
+        n_resampled: documents, or texts that several were cut from; None for all documents.
     """
     D = len(bytes_D)
+    n_resampled = D if n_resampled is None else n_resampled
     doc, rank, tokens, logprob = (counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))
     tokens_D, nats_D = _sum(doc, tokens, D), -_sum(doc, logprob, D)
     hits_SD = [_sum(doc, tokens * (rank <= share * vocab_size), D) for share in SHARES]
@@ -61,9 +65,9 @@ def express(counts: pa.Table, bytes_D: Floats, weights_BD: npt.NDArray[np.int64]
     def ratio(above_D: Floats, below_D: Floats) -> Estimate:
         with np.errstate(invalid="ignore"):  # a resample may draw no token
             resampled_B = (weights_BD @ above_D) / (weights_BD @ below_D)
-            return estimate(above_D.sum() / below_D.sum(), resampled_B, D, Recipe.percentile)
+            return estimate(above_D.sum() / below_D.sum(), resampled_B, n_resampled, Recipe.percentile)
 
-    quantiles = _rank_quantiles(doc, rank, tokens, weights_BD)
+    quantiles = _rank_quantiles(doc, rank, tokens, weights_BD, n_resampled)
     has_k = [share * vocab_size >= 1 for share in SHARES]
     unknown = Estimate(None, None, None)
     return Units(
@@ -80,12 +84,14 @@ def _sum(doc: Any, of: Any, n_documents: int) -> Floats:
     return np.bincount(doc, of, n_documents).astype(np.float64)
 
 
-def _rank_quantiles(doc: Any, rank: Any, tokens: Any, weights_BD: npt.NDArray[np.int64]) -> dict[int, Estimate]:
+def _rank_quantiles(
+    doc: Any, rank: Any, tokens: Any, weights_BD: npt.NDArray[Any], n_resampled: int
+) -> dict[int, Estimate]:
     D = weights_BD.shape[1]
     rank_R, column = np.unique(rank, return_inverse=True)
     tokens_DR = csr_array((tokens.astype(np.float64), (doc, column)), (D, len(rank_R)))
 
-    def quantiles(weights: npt.NDArray[np.int64]) -> Floats:
+    def quantiles(weights: npt.NDArray[Any]) -> Floats:
         """Shape [B, percents]; NaN for a resample without a token. Whole numbers, so nothing is rounded."""
         reached_BR = np.asarray((tokens_DR.T @ weights.T.astype(np.float64)).T).cumsum(axis=1)
         n_B1 = reached_BR[:, -1:]
@@ -96,7 +102,8 @@ def _rank_quantiles(doc: Any, rank: Any, tokens: Any, weights_BD: npt.NDArray[np
     blocks = [quantiles(weights_BD[begin : begin + rows]) for begin in range(0, len(weights_BD), rows)]
     measured, resampled = quantiles(np.ones((1, D), np.int64))[0], np.concatenate(blocks)
     return {
-        percent: estimate(measured[at], resampled[:, at], D, Recipe.percentile) for at, percent in enumerate(PERCENTS)
+        percent: estimate(measured[at], resampled[:, at], n_resampled, Recipe.percentile)
+        for at, percent in enumerate(PERCENTS)
     }
 
 

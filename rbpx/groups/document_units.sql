@@ -1,0 +1,9 @@
+-- The documents of one run, and the text that each was cut from or made of: its name in the source without ":LINE".
+-- $run_id VARCHAR.
+-- returns: doc_id, source_id (its number where it has no name), text, has_tokens (whether a token of it was scored)
+SELECT
+    doc_id, coalesce(source_id, doc_id::VARCHAR) AS source_id, n_scored > 0 AS has_tokens,
+    coalesce(regexp_replace(source_id, ':[0-9]+$', ''), doc_id::VARCHAR) AS "text"
+FROM documents
+WHERE run_id = $run_id
+ORDER BY doc_id
