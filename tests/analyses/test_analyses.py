@@ -102,6 +102,14 @@ def test_the_law_in_k_is_the_line_through_counted_shares(drawn: Path, cwd: Path)
         assert row["alpha"] == pytest.approx(-slope, rel=1e-9)
 
 
+def test_too_few_resamples_for_an_interval_leave_what_a_larger_k_is_worth(drawn: Path, cwd: Path) -> None:
+    few, many = (rows(drawn, cwd, "klaw", f"resamples={n}")[:-1] for n in (10, 200))
+    for row, other in zip(few, many, strict=True):
+        factor = other["params"]["exchange"]["factor"]
+        assert row["params"]["exchange"] | {"lo": None, "hi": None} == row["params"]["exchange"]
+        assert row["params"]["exchange"]["factor"] == pytest.approx(factor, rel=1e-9)
+
+
 def test_the_law_stands_at_every_k_where_it_was_put_and_ends_where_misses_are_few(drawn: Path, cwd: Path) -> None:
     found = rows(drawn, cwd, "regimes", "resamples=200")
     ks = [row["k"] for row in found]

@@ -118,6 +118,13 @@ def test_there_is_no_prediction_without_three_sizes_of_one_sign() -> None:
     assert average_forms([1e6, 1e7, 1e8], [2, math.nan, 1], [1e9]) is None
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_interval_that_no_float_can_hold_is_not_known(sign: int) -> None:
+    (answer,) = average_forms([1e3, 1e4, 1e5], [sign * y for y in (0.05, 0.001, 20.0)], [1e30])  # type: ignore[misc]
+    assert (answer.lo, answer.hi) == (None, None)
+    assert math.isfinite(answer.y)
+
+
 def test_a_size_that_was_measured_and_its_near_neighbours_can_be_predicted() -> None:
     close = [1e6, 1.01e6, 1.02e6, 1e8, 1e9]
     answers = average_forms(close, [4, 4.02, 3.99, 2, 1.5], [1.01e6, 1.015e6, 1e3])

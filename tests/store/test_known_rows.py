@@ -80,7 +80,7 @@ def test_what_is_corrupt_is_never_known_and_said_each_time(store: Store) -> None
         assert len(rows(store)) == 3
 
 
-@pytest.mark.parametrize("harm", ["deleted", "cut short", "of an earlier version"])
+@pytest.mark.parametrize("harm", ["deleted", "cut short", "of an earlier version", "of fewer columns"])
 def test_an_index_that_says_nothing_of_its_records_knows_none(harm: str, store: Store) -> None:
     index = store.root / INDEX
     if harm == "deleted":
@@ -88,10 +88,25 @@ def test_an_index_that_says_nothing_of_its_records_knows_none(harm: str, store: 
     elif harm == "cut short":
         index.write_bytes(index.read_bytes()[:9000])
     else:
+        earlier = "DROP TABLE index_records" if harm == "of an earlier version" else "ALTER TABLE rank_fits DROP status"
         with duckdb.connect(str(index)) as connection:
-            connection.execute("DROP TABLE index_records")
+            connection.execute(earlier)
     assert known(store) == []
     assert len(rows(store)) == 4
+
+
+def test_an_index_of_a_version_with_fewer_columns_is_made_anew(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    fewer = schema.RANK_FITS.remove(schema.RANK_FITS.get_field_index("status"))
+    with monkeypatch.context() as earlier:
+        earlier.setitem(relations.BY_RECORD, "rank_fits", fewer)
+        (store.root / INDEX).unlink()
+        refresh_index(store)
+    refresh_index(store)
+    with opened_index(store) as index:
+        assert index is not None
+        assert index.execute("SELECT count(*) FROM rank_fits WHERE status IS NULL").fetchall() == [
+            (len(DISTRIBUTIONS),)
+        ]
 
 
 # ---------------------------------------------------------------------------------------------------------------- runs

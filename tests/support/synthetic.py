@@ -102,6 +102,8 @@ def write_surface(
     pairs: Sequence[tuple[int, int]] | None = None,
     states: bool = False,
     variant: str | None = None,
+    training_seed: int | None = None,
+    dataset: str = "synthetic",
 ) -> Store:
     """A store with a run for each size and number of tokens, or for each of some pairs of them.
 
@@ -119,9 +121,10 @@ def write_surface(
         revision = f"step{D // 1000}" if states else f"{D}"
         facts = {"training_tokens": D, "revision": revision, "variant": variant, "size": str(S)}
         facts |= {"training_step": D // 1000} if states else {}
-        run_id = digest([family, variant, S, D])
+        facts |= {"training_seed": training_seed}
+        run_id = digest([family, variant, S, D, *([training_seed, dataset] if training_seed is not None else [])])
         token_DT = np.tile(np.arange(n_tokens) % 3, (n_documents, 1))
-        _write_run(store, run_id, S, rank_DT, token_DT, "synthetic", family, facts)
+        _write_run(store, run_id, S, rank_DT, token_DT, dataset, family, facts)
     return store
 
 

@@ -161,8 +161,7 @@ def keep(store: Store, entropies: Entropies) -> list[Record]:
 
 
 def _row(each: RunTerms) -> Record:
-    row: Record = {"run_id": each.run.run_id, "size": each.run.size}
-    row |= {"non_embedding_params": each.run.non_embedding_params, "cross_entropy_nats": each.cross_entropy_nats}
+    row: Record = {"run_id": each.run.run_id, **each.run.names(), "cross_entropy_nats": each.cross_entropy_nats}
     for name in TERMS:
         share = each.corrected_shares[name]
         row |= {f"{name}_nats": each.terms[name], f"{name}_share": each.shares[name]}

@@ -119,8 +119,8 @@ def keep(store: Store, items: GroupItems) -> list[Record]:
     rows = []
     for each in items.runs:
         run = each.run
-        row: Record = {**items.group.names(), "size": run.size, "run_id": run.run_id}
-        row |= {"non_embedding_params": run.non_embedding_params, "slice": each.part, "n_items": each.scores.n_items}
+        row: Record = {**items.group.names(), **run.names(), "run_id": run.run_id}
+        row |= {"slice": each.part, "n_items": each.scores.n_items}
         rows.append({"kind": "items", **row, **_flat(asdict(each.scores))})
         rows += [{"kind": "exact_match", **row, **_flat(asdict(match))} for match in each.matches]
     for law in items.emergence:

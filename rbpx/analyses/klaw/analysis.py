@@ -121,6 +121,9 @@ def _exchange(
     if is_local and len(ends) == 2:
         alpha_k = float(line(_LN_STEP, np.log(y_NK[at, ends]))[1])
     rate = alpha_k / of_S.alpha
+    if "alpha_models_sd" not in of_S.params:  # too few resamples for an interval
+        factor = exp_or_none(rate * _LN_STEP[1])
+        return None if factor is None else Exchange(rate, factor, None, None, is_local)
     text = 0.0
     if y_NBK is not None and y_BN is not None:
         usable_B = np.isfinite(np.log(y_NBK[at])).all(axis=1) & np.isfinite(np.log(y_BN)).all(axis=1)

@@ -242,8 +242,7 @@ def keep(store: Store, ranks: Ranks) -> list[Record]:
     for each in ranks.runs:
         for rival in each.rivals:
             record = write_rank_fit(store, each.run, ranks.group.ties, rival.fit, _implied(rival, each, ranks))
-            more = {"size": each.run.size, "non_embedding_params": each.run.non_embedding_params}
-            rows.append({"kind": "distribution", **ranks.group.names(), **more, **record})
+            rows.append({"kind": "distribution", **ranks.group.names(), **each.run.names(), **record})
     for closure in ranks.closures:
         record = _write_closure(store, ranks.group, closure)
         rows.append({"kind": "closure", "distribution": closure.distribution, **record})

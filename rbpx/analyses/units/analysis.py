@@ -51,8 +51,7 @@ def keep(store: Store, units: GroupUnits) -> list[Record]:
     rows = []
     for each in units.runs:
         run = each.run
-        row: Record = {**units.group.names(), "size": run.size, "run_id": run.run_id}
-        row |= {"non_embedding_params": run.non_embedding_params, "vocab_size": run.vocab_size}
+        row: Record = {**units.group.names(), **run.names(), "run_id": run.run_id, "vocab_size": run.vocab_size}
         for name, estimate in _named(each.units):
             row |= {name: estimate["value"], f"{name}_lo": estimate["lo"], f"{name}_hi": estimate["hi"]}
         rows.append(row)
