@@ -255,6 +255,7 @@ def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
 
 def _question(request: Request) -> Request:
     """A request without what narrows it."""
+    request = replace(request, variant=None) if request.base is None else request
     return replace(request, model=None, dataset=None, protocol=None, family=None, source=None, size="all")
 
 

@@ -12,8 +12,8 @@ from rbpx.counts import number_of
 from rbpx.store.remote import open_store
 from rbpx.ties import Ties
 
-_IMPORTED = ("source", "ties", "family", "dataset", "size", "revision")
-_NAMES = ("source", "family", "dataset", "size", "revision")
+_IMPORTED = ("source", "ties", "family", "dataset", "size", "revision", "variant")
+_NAMES = ("source", "family", "dataset", "size", "revision", "variant")
 _KEYS = {"revision": "model.revision"}  # of those whose key has another name
 
 
@@ -24,7 +24,7 @@ def _asks_for(ties: Ties | None) -> str:
 def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
     """Why a request matches nothing; imported observations have one tie rule, measured ones have all."""
     query = """
-        SELECT DISTINCT source, ties, family, dataset, size, revision
+        SELECT DISTINCT source, ties, family, dataset, size, revision, variant
         FROM observations WHERE source <> 'measured' ORDER BY ALL"""
     named: dict[str, Any] = {
         "source": request.source,
@@ -32,6 +32,7 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
         "dataset": None if request.dataset is None else request.dataset.name,
         "size": None if request.size == "all" else request.size,
         "revision": _revisions(request),
+        "variant": None if request.variants() is None else request.variant,
     }
     others = [
         (row[0], row[1])
@@ -65,8 +66,8 @@ def _revisions(request: Request) -> Any:
 def _not_there(connection: duckdb.DuckDBPyConnection, named: Mapping[str, Any]) -> str | None:
     """The first value that is asked for and nothing in the store has, with those that there are."""
     query = """
-        SELECT DISTINCT source, family, dataset, size, revision FROM observations WHERE source <> 'measured'
-        UNION SELECT DISTINCT 'measured', family, dataset, size, revision FROM runs ORDER BY ALL"""
+        SELECT DISTINCT source, family, dataset, size, revision, variant FROM observations WHERE source <> 'measured'
+        UNION SELECT DISTINCT 'measured', family, dataset, size, revision, variant FROM runs ORDER BY ALL"""
     rows = connection.sql(query).fetchall()
     for at, name in enumerate(_NAMES):
         present = list(dict.fromkeys(row[at] for row in rows if row[at] is not None))

@@ -30,6 +30,7 @@ class Keys(TypedDict, total=False):
         protocol: how documents were read.
         family: narrows to families by name, also those without a file of their own.
         source: whose observations: "measured", or the name that they were imported under.
+        variant: narrows to models that were trained so, one or several.
         k: one, several, or "log".
         n: lengths of windows and sequences, tokens.
         S: sizes to predict, non-embedding parameters.
@@ -78,6 +79,7 @@ class Keys(TypedDict, total=False):
     protocol: str | Sequence[str]
     family: str | Sequence[str]
     source: str
+    variant: str | Sequence[str]
     k: int | Sequence[int] | Literal["log"]
     n: int | Sequence[int]
     S: float | Sequence[float]

@@ -127,7 +127,7 @@ next=N            names N runs to train next; flops=C is what they may cost in a
     "method": """\
 method=ols        weighted, offset, robust, a list or all: how laws are fitted""",
     "source": """\
-family=, source=  narrow a question to families and to a source of observations (measured, or as imported)""",
+family=, source=, variant=  narrow a question to families, a source (measured, or as imported), ways of training""",
     "store": """\
 store=DIR         folder of the store (--store DIR), or s3://BUCKET/PATH; default $RBPX_STORE or store/""",
     "plot": """\
@@ -271,6 +271,9 @@ family=, dataset= of the models, of the text; unless a column says it
 protocol=, dtype=, revision=, variant=  if they are known
 columns={...}     {our name: their name}, for columns of other names: {S: params, D: tokens, loss_nats: loss}
 texts={...}       {text: {quantity: column}}, where several texts stand side by side in columns
+runs={...}        {quantity: {column: S}}, where each run has a column; {S: 60M, column: NAME, variant: x,
+                  tokens_per_step: 4M} in place of S says more of a run
+where=SQL         a condition on the columns of the file: only rows for which it is true come in
 engine=, engine_version=, family=, size=, S=, dataset=, vocab_size=, dtype=  of `import tokens FILE`
 --dry-run         says what would come in, by text and quantity, and writes nothing (dry_run=true)
 store=DIR         folder of the store (--store DIR), default $RBPX_STORE or store/"""

@@ -30,7 +30,7 @@ from rbpx.config.compose import (
     with_groups,
 )
 from rbpx.config.options import Format
-from rbpx.config.overrides import quoted, store_of
+from rbpx.config.overrides import quoted, store_of, with_condition
 from rbpx.config.places import folder
 from rbpx.config.request import Request
 from rbpx.config.trust import check_overrides_trusted
@@ -55,6 +55,7 @@ def launch(line: CommandLine) -> list[Outcome]:
         check_overrides_trusted(overrides)
     if primary == "import":  # there they are names, not files of conf/, where Hydra would look for them
         overrides = [re.sub(r"^(dataset|protocol|engine)=", r"plain.\1=", override) for override in overrides]
+        overrides = [with_condition(override) for override in overrides]
     overrides = with_groups(primary, overrides)
     held = _held(primary, overrides)
     if not any(re.search(r"^-|^\W*experiment=|hydra", override) for override in overrides):

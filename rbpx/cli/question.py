@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rbpx.config.request import Request
     from rbpx.measure.results import Measured
 
-_NARROWS = ("model", "dataset", "protocol", "family", "source")
+_NARROWS = ("model", "dataset", "protocol", "family", "source", "variant")
 
 
 def start(job: Job) -> Any:
@@ -61,6 +61,13 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
 def _named(line: "CommandLine", request: "Request") -> "Request":
     """The request with the words of the command line as the keys that they stand for."""
     keys = analysis(line.verb).words
+    if not line.words:
+        given = [key for key in keys if getattr(request, key) is not None]
+        if given and len(given) < len(keys):
+            (missing,) = set(keys) - set(given)
+            raise RbpxError(
+                f"{missing}= is missing; {line.verb} compares two: {' '.join(f'{key}=...' for key in keys)}"
+            )
     if not keys or not line.words:
         return request
     if len(line.words) != len(keys):

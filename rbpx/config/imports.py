@@ -6,6 +6,8 @@ from typing import Any
 
 from rbpx.config.options import Format, check_name
 from rbpx.errors import RbpxError
+from rbpx.files.numbers import large_number
+from rbpx.files.wide_runs import WideRun, read_wide_runs
 from rbpx.ties import Ties
 
 
@@ -25,6 +27,8 @@ class ImportConfig:
         variant: of rows that name none.
         columns: field -> column of the file, where the column's name does not make it clear.
         texts: text -> field -> column, where several texts stand side by side in the columns of one file.
+        runs: quantity -> run -> S, or what is known of the run, where each run has a column of its own.
+        where: a condition of SQL on the file's own columns, which chooses rows.
     """
 
     file: str | None = None
@@ -38,6 +42,8 @@ class ImportConfig:
     variant: Any = None
     columns: Any = None  # a dict; Hydra adds no keys to one that is typed
     texts: Any = None  # as columns
+    runs: Any = None  # as columns
+    where: Any = None
 
     def __post_init__(self) -> None:
         """Refuse an import without a valid source.
@@ -61,12 +67,24 @@ class ImportConfig:
                 _check_choice(f"texts: {text}", fields, how)
             if self.dataset is not None:
                 raise RbpxError(f"dataset={self.dataset} and texts= both name texts; leave one of them out")
+        if self.where is not None and (not isinstance(self.where, str) or not self.where.strip()):
+            raise RbpxError(f"where={self.where} is no condition; write one of SQL, as in where='loss < 5'")
+        if self.wide_runs() and self.texts is not None:
+            raise RbpxError("texts= and runs= both say what stands side by side; import one text at a time")
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", self.source):
             raise RbpxError(
                 f"source={self.source} is not a valid name; give letters, digits, '.', '_' and '-', at most 64"
             )
         if self.source.lower() == "measured":
             raise RbpxError("source=measured is reserved for what rbpx measured itself; name whose results these are")
+
+    def wide_runs(self) -> dict[str, WideRun]:
+        """The runs that have a column each, by name.
+
+        Raises:
+            RbpxError: what is said of them is not valid.
+        """
+        return read_wide_runs(self.runs)
 
 
 def _check_choice(where: str, choice: Any, how: str) -> None:
@@ -94,7 +112,7 @@ class ImportRequest(ImportConfig):
     engine: Any = "${plain.engine}"  # this and what follows: of `import tokens`; size and S of `import samples` too
     engine_version: Any = None
     size: Any = None
-    S: int | None = None
+    S: Any = None
     vocab_size: int | None = None
 
     def __post_init__(self) -> None:
@@ -107,4 +125,11 @@ class ImportRequest(ImportConfig):
             check_name(name, getattr(self, name))
         if self.source is None:
             self.source = self.engine
+        if self.S is not None:
+            exact = large_number(self.S)
+            if exact is None or exact != exact.to_integral_value() or not 0 < exact < 2**63:
+                raise RbpxError(
+                    f"S={self.S} is not a number of parameters; give those without embeddings, as S=6.5B or S=6.5e9"
+                )
+            self.S = int(exact)
         super().__post_init__()

@@ -147,8 +147,9 @@ class Request:
         self.chosen_laws()
         self.methods()
         self.conditions()
-        for family in [] if self.family is None else _as_list(self.family):
-            check_name("family", family)
+        for key in ("family", "variant"):
+            for name in _as_list(getattr(self, key)):
+                check_name(key, name)
         check_name("source", self.source)
         for k in [] if self.k in (None, "log") else _as_list(self.k):
             if isinstance(k, bool) or not isinstance(k, int) or k < 1:
@@ -289,10 +290,14 @@ class Request:
         """The families that an analysis is restricted to by name; None means all."""
         return None if self.family is None else list(dict.fromkeys(_as_list(self.family)))
 
+    def variants(self) -> list[str] | None:
+        """The variants that a question is narrowed to; None means all, as where one is compared with a base."""
+        return None if self.variant is None or self.base is not None else list(dict.fromkeys(_as_list(self.variant)))
+
     def is_about(self, family: str) -> bool:
         """Whether a family is one of the two that are compared; any is where none are named."""
         names = [name for name in (self.base, self.variant) if isinstance(name, str)]
-        return self.variant is None or family in (*names, *(name.partition(":")[0] for name in names))
+        return self.base is None or family in (*names, *(name.partition(":")[0] for name in names))
 
     def methods(self) -> list[Method]:
         """The methods of fitting asked for, in order."""

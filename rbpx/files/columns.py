@@ -46,12 +46,26 @@ TRIAL_FIELDS = ("size", "model", "non_embedding_params", "n", "passed", "trials"
 OBSERVATION_FIELDS = tuple(field for field in ALIASES if field not in ("passed", "trials", "group"))
 QUANTITIES: Final = ("cross_entropy_nats", "loss_bits", "bits_per_byte", "accuracy")  # beside RBP_k
 _OF_TEXTS: Final = (*QUANTITIES, *(f"{name}_stderr" for name in QUANTITIES), "rbp", "k", "n", "n_tokens")
+_OF_RUNS: Final = (*_OF_TEXTS, "non_embedding_params", "total_params", "model", "size")
 _OF_WINDOWS = ("p_all_n_in_topk", "p_nk")
 _WIDE = re.compile(r"rbp_([1-9]\d*)")  # rbp_10 holds RBP_10
 _BITS = {"bit", "bits", "bpb", "bpc", "bpt"}
 _OF_ENTROPY = {"ce", "crossentropy", "entropy", "loss", "nll", "per", "surprisal"}
 _OF_NO_UNIT = {"loss", "losses", "nll", "perplexity", "ppl", "train_loss", "val_loss", "valid_loss", "validation_loss"}
 _EXAMPLE = "texts='{c4: {loss_nats: COLUMN}, hellaswag: {accuracy: COLUMN}}'"
+
+
+class ColumnsError(RbpxError):
+    """Columns that will not do.
+
+    Attributes:
+        lines: what is wrong, all of it.
+    """
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        """All of it in one line, too."""
+        super().__init__("; ".join(lines))
+        self.lines = tuple(lines)
 
 
 @dataclass(frozen=True)
@@ -63,12 +77,25 @@ class Columns:
         wide: k -> column of RBP_k; empty where `named` has rbp.
         ignored: columns that are not recognised.
         texts: text -> the columns that are of it alone, where several texts stand side by side.
+        runs: run -> the columns that are of it alone, where several runs do.
     """
 
     named: dict[str, str]
     wide: dict[int, str]
     ignored: tuple[str, ...]
     texts: dict[str, "Columns"] = field(default_factory=dict)
+    runs: dict[str, "Columns"] = field(default_factory=dict)
+
+    def shown(self, field: str, text: str | None = None, run: str | None = None) -> str:
+        """The column in which a user knows a field, of one text or run; the field where there is none."""
+        for of in (self.texts.get(text or ""), self.runs.get(run or ""), self):
+            named = {} if of is None else of.named
+            if field in named:
+                return named[field]
+            in_bits = named.get(field.replace("cross_entropy_nats", "loss_bits"))
+            if in_bits is not None:
+                return f"{in_bits} in nats"
+        return next(iter(self.wide.values()), field) if field == "rbp" else field
 
     @property
     def has_rbp(self) -> bool:
@@ -77,10 +104,10 @@ class Columns:
 
     @property
     def mapping(self) -> dict[str, str]:
-        """Field, or rbp_K, or TEXT: FIELD, -> column, for provenance."""
+        """Field, or rbp_K, or TEXT: FIELD, or RUN: FIELD, -> column, for provenance."""
         own = self.named | {f"rbp_{k}": column for k, column in self.wide.items()}
-        of_texts = ({f"{name}: {key}": column for key, column in of.mapping.items()} for name, of in self.texts.items())
-        return {key: column for mapping in (own, *of_texts) for key, column in mapping.items()}
+        apart = [*self.texts.items(), *self.runs.items()]
+        return own | {f"{name}: {key}": column for name, of in apart for key, column in of.mapping.items()}
 
 
 def named_columns(columns: Sequence[str], fields: Sequence[str]) -> dict[str, str]:
@@ -95,6 +122,7 @@ def match_columns(
     chosen: Mapping[str, str],
     file: str,
     texts: Mapping[str, Mapping[str, str]] | None = None,
+    runs: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Columns:
     """Which field each column of a file of observations holds: as the user chose, otherwise by its name.
 
@@ -103,45 +131,54 @@ def match_columns(
         chosen: field, by any of its names, or rbp_K -> column.
         file: the file, for errors.
         texts: text -> such choices for what was measured on it, where texts stand in columns.
+        runs: run -> the same, where runs do.
 
     Raises:
-        RbpxError: a choice of a field or column that does not exist, a loss without its unit, no quantity at all, or
+        ColumnsError: a choice of a field or column that does not exist, a loss without its unit, no quantity at all, or
             RBP both in one column and in a column for each k.
     """
     by_name = {_plain(column): column for column in columns}
     named, wide = _chosen(by_name, chosen, f"columns: {file}", OBSERVATION_FIELDS)
-    of_texts = {
-        text: Columns(*_chosen(by_name, fields, f"texts: {text}: {file}", _OF_TEXTS), ())
-        for text, fields in (texts or {}).items()
-    }
+    of_texts, of_runs = (
+        {
+            name: Columns(*_chosen(by_name, of, f"{key}: {name}: {file}", fields), ())
+            for name, of in (each or {}).items()
+        }
+        for key, each, fields in (("texts", texts, _OF_TEXTS), ("runs", runs, QUANTITIES))
+    )
+    apart, own = ("runs", _OF_RUNS) if of_runs else ("texts", _OF_TEXTS) if of_texts else ("", ())
     used = {*named.values(), *wide.values()}
-    for of_text in of_texts.values():
-        used |= set(of_text.mapping.values())
+    for of in (*of_texts.values(), *of_runs.values()):
+        used |= set(of.mapping.values())
     free = {name: column for name, column in by_name.items() if column not in used}
-    fields = [name for name in OBSERVATION_FIELDS if not of_texts or name not in _OF_TEXTS]
+    fields = [name for name in OBSERVATION_FIELDS if name not in own]
     for name, column in named_columns(list(free.values()), fields).items():
         if name not in named and not (name == "rbp" and wide):
             named[name] = free.pop(_plain(column))
-    if "rbp" not in chosen and not of_texts:
+    if "rbp" not in chosen and not apart:
         wide |= {int(_plain(c)[4:]): free.pop(name) for name, c in list(free.items()) if _WIDE.fullmatch(name)}
+    problems = []
     for text, of_text in of_texts.items():
-        _check(of_text.named, of_text.wide, columns, {}, f"texts: {text}: {file}")
-    if of_texts:
-        doubled = next(
-            (name for name in ("dataset", "text_hash", *_OF_TEXTS) if name in named), "rbp" if wide else None
-        )
+        problems += _problems(of_text.named, of_text.wide, columns, {}, f"texts: {text}: {file}")
+    if apart:
+        in_texts = ("dataset", "text_hash") if of_texts else ()
+        doubled = next((name for name in (*in_texts, *own) if name in named), "rbp" if wide else None)
         if doubled is not None:
-            raise RbpxError(f"texts: {file} would have its {doubled} twice; name it in texts= or in columns=, not both")
+            problems.append(
+                f"{apart}: {file} would have its {doubled} twice; name it in {apart}= or columns=, not both"
+            )
     else:
         if "rbp" not in named and not wide:
             free |= {_plain(named[name]): named.pop(name) for name in ("k", "n", "ties") if name in named}
-        _check(named, wide, columns, free, file)
-    if "non_embedding_params" not in named:
-        raise RbpxError(
+        problems += _problems(named, wide, columns, free, file)
+    if "non_embedding_params" not in named and not of_runs:
+        problems.append(
             f"{file} has no column S, the parameters without embeddings, nor non_embedding_params; it has: "
             f"{', '.join(columns)}; name it with columns='{{S: NAME}}'"
         )
-    return Columns(named, dict(sorted(wide.items())), tuple(free.values()), of_texts)
+    if problems:
+        raise ColumnsError(problems)
+    return Columns(named, dict(sorted(wide.items())), tuple(free.values()), of_texts, of_runs)
 
 
 def _chosen(
@@ -182,43 +219,45 @@ def _units(column: str) -> str:
     )
 
 
-def _check(
+def _problems(
     named: Mapping[str, str], wide: Mapping[int, str], columns: Sequence[str], free: Mapping[str, str], file: str
-) -> None:
+) -> list[str]:
+    """What is wrong with the quantities of a file, the first that is."""
     entropy = named.get("cross_entropy_nats")
     candidates = [entropy] if entropy is not None else [] if set(QUANTITIES) & set(named) else list(free.values())
     bits = next((column for column in candidates if _in_bits(column)), None)
     if bits is not None:
-        raise RbpxError(
+        return [
             f"{file}: column {bits!r} is in bits; say of what: columns='{{loss_bits: {bits}}}' for bits a token, "
             f"bits_per_byte for bits a byte, or convert to nats (times ln 2 = 0.693147) and rename it"
-        )
+        ]
     if not {*QUANTITIES, "rbp"} & set(named) and not wide:
         unit = next((column for column in free.values() if _plain(column) in _OF_NO_UNIT), None)
         if unit is not None:
-            raise RbpxError(f"{file}: column {unit!r} does not say its unit; {_units(unit)}")
-        raise RbpxError(
+            return [f"{file}: column {unit!r} does not say its unit; {_units(unit)}"]
+        return [
             f"{file} has no column rbp, nor rbp_1, rbp_10, ..., nor loss_nats, loss_bits, bits_per_byte or accuracy; "
             f"it has: {', '.join(columns)}; name it with columns='{{rbp: NAME}}', or {_EXAMPLE}"
-        )
+        ]
     if "cross_entropy_nats" in named and "loss_bits" in named:
-        raise RbpxError(
+        return [
             f"{file} has the loss in nats, {named['cross_entropy_nats']!r}, and in bits, {named['loss_bits']!r}; "
             "leave one out"
-        )
+        ]
     if wide and ("rbp" in named or "k" in named):
         other = named.get("rbp", named.get("k"))
-        raise RbpxError(
+        return [
             f"{file} has both {next(iter(wide.values()))!r}, RBP at one k, and {other!r}; "
             f"leave one out, or choose with columns='{{rbp: NAME, k: NAME}}'"
-        )
+        ]
     if "rbp" in named and "k" not in named:
-        raise RbpxError(f"{file} has no column k; it has: {', '.join(columns)}; name it with columns='{{k: NAME}}'")
+        return [f"{file} has no column k; it has: {', '.join(columns)}; name it with columns='{{k: NAME}}'"]
     if _plain(named.get("rbp", "")) in _OF_WINDOWS and "n" not in named:
-        raise RbpxError(
+        return [
             f"{file}: column {named['rbp']!r} is a share of windows, but no column n gives their length; add it or "
             "name it with columns='{n: NAME}'"
-        )
+        ]
+    return []
 
 
 def _in_bits(column: str) -> bool:

@@ -8,6 +8,10 @@ from typing import Any, Protocol
 from rbpx.errors import RbpxError
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?", re.ASCII)
+_SCALED = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)) ?([kmbt])", re.ASCII | re.IGNORECASE)
+_POWERS = {"k": 3, "m": 6, "b": 9, "t": 12}
+_NO_VALUE = {"nan", "na", "n/a", "#n/a", "null", "none"}  # as tables write it, in any case
 _LONGEST = 100  # characters of a cell in an error
 _SHORT = reprlib.Repr()  # of the beginning of what is nested, however deep that is
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = _LONGEST
@@ -27,6 +31,18 @@ def number(value: Any) -> Decimal | None:
         return None
     text = str(value).strip()
     return Decimal(text) if _NUMBER.fullmatch(text) else None
+
+
+def large_number(value: Any) -> Decimal | None:
+    """A number as `number` reads it, or as people write large ones: 1.2B, 60M, 10k, 2T, 1,000; None for anything else.
+
+    A comma stands before three digits and nowhere else, and not beside a letter: 1,5 and 1,234B have two readings.
+    """
+    text = value.strip() if isinstance(value, str) else ""
+    scaled = _SCALED.fullmatch(text)
+    if scaled:
+        return Decimal(scaled[1]).scaleb(_POWERS[scaled[2].lower()])
+    return number(text.replace(",", "") if _GROUPED.fullmatch(text) else value)
 
 
 def whole_number(row: Placed, field: str, value: Any, meaning: str, *, least: int = 1, most: int = 2**63 - 1) -> int:
@@ -52,6 +68,13 @@ def whole_number(row: Placed, field: str, value: Any, meaning: str, *, least: in
 def is_empty(value: Any) -> bool:
     """Whether a cell is empty."""
     return value is None or (isinstance(value, str) and not value.strip())
+
+
+def is_no_value(value: Any) -> bool:
+    """Whether a cell says that there is no number: NaN, NA, null and the like."""
+    if isinstance(value, str):
+        return value.strip().lstrip("+-").lower() in _NO_VALUE
+    return isinstance(value, float) and value != value
 
 
 def as_written(value: Any) -> str:

@@ -12,7 +12,7 @@ from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.groups.checkpoints import last_of_each
-from rbpx.groups.selection import ALIKE, Group, Run, select_runs
+from rbpx.groups.selection import ALIKE, MEASURED, Group, Run, select_runs
 from rbpx.groups.trainings import TrainingGroup, each_once, of_one_kind
 from rbpx.laws.names import Axis
 from rbpx.status import Status
@@ -35,17 +35,19 @@ class AlongGroup(TrainingGroup):
         axis: what the laws are in.
         n_beaten: runs that are left out because one of at most as much compute has a lower loss.
         n_short: sizes that are left out because fewer than 3 of their points are known.
+        model: the training, where others of its size have laws of their own.
     """
 
     axis: Axis = Axis.D
     n_beaten: int = 0
     n_short: int = 0
+    model: str | None = None
 
     def _titled(self, what: str) -> str:
         if self.axis is Axis.C:
             return super()._titled(what)
         seed = self.runs[0].training_seed
-        size = f"{self.runs[0].size}{'' if seed is None else f', seed {seed}'}"
+        size = f"{self.model or self.fixed_size}{'' if seed is None else f', seed {seed}'}"
         return super()._titled(what.replace(self.first.family, f"{self.first.family} {size}", 1))
 
     @property
@@ -54,10 +56,10 @@ class AlongGroup(TrainingGroup):
         return None if self.axis is Axis.C else self.runs[0].size
 
     def names(self) -> dict[str, Any]:
-        """What all runs have in common, by column: along D and step also their size and its seed."""
+        """What all runs have in common, by column: along D and step also their size, its seed and `model`."""
         first = self.runs[0]
         of_size = {"size": first.size, "non_embedding_params": first.non_embedding_params}
-        of_size |= {"training_seed": first.training_seed}
+        of_size |= {"training_seed": first.training_seed, "model": self.model}
         return super().names() | {"axis": self.axis.value} | ({} if self.axis is Axis.C else of_size)
 
     @property
@@ -127,11 +129,12 @@ def select_along(
     n_short = 0
     for _, members in _grouped(runs, lambda run: [str(getattr(run, name)) for name in _SHARED]):
         of_sizes = [members] if axis is Axis.C else [of for _, of in _grouped(members, _size)]
-        here = [group for of in of_sizes if (group := _group(of, request)) is not None]
-        chosen = [best_of_budgets(group) if axis is Axis.C and choose else group for group in here]
+        here = [_laws(of, request) for of in of_sizes]
+        chosen = [best_of_budgets(group) if axis is Axis.C and choose else group for of in here for group in of]
         long = [group for group in chosen if group.n_sizes >= _FEWEST]
-        n_short += len(of_sizes) - len(long)
-        groups += [replace(group, n_short=len(of_sizes) - len(long)) if axis is not Axis.C else group for group in long]
+        n_left_out = sum(max(len(of), 1) for of in here) - len(long)
+        n_short += n_left_out
+        groups += [replace(group, n_short=n_left_out) if axis is not Axis.C else group for group in long]
     if runs and not groups:
         raise RbpxError(
             f"no {'family' if axis is Axis.C else 'size'} has {_FEWEST} runs or checkpoints with known and different "
@@ -150,6 +153,23 @@ def _grouped(runs: Iterable[Run], key: Callable[[Run], Any]) -> Iterable[tuple[A
 
 def _size(run: Run) -> tuple[float, str, int]:
     return run.non_embedding_params, run.size, -1 if run.training_seed is None else run.training_seed
+
+
+def _laws(runs: Sequence[Run], request: Request) -> list[AlongGroup]:
+    """The runs of one group; of one size, those of each of its trainings where these are known by name and not alike.
+
+    Final models that differ in their tokens are points of one law, whatever each is called. Where a training has
+    points enough for a law of its own, or two have as many tokens, each has its own.
+    """
+    whole = _group(runs, request)
+    named = {run.model for run in runs if run.source != MEASURED}
+    if whole is None or request.axis is Axis.C or len(named) < 2:
+        return [] if whole is None else [whole]
+    places = [list(of) for _, of in _grouped(whole.runs, lambda run: str(run.model))]
+    if whole.n_sizes == len(whole.runs) and all(len(of) < _FEWEST for of in places):
+        return [whole]
+    each = [_group([run for run in runs if run.model == model], request) for model in sorted(named, key=str)]
+    return [replace(group, model=group.runs[0].model) for group in each if group is not None]
 
 
 def _group(runs: Sequence[Run], request: Request) -> AlongGroup | None:

@@ -204,7 +204,12 @@ def record_of(group: Group, law: str, fit: PowerLawFit, run_ids: Sequence[str], 
     """A row of `fits` for any law; `more` are its own columns (k, size, params), and `n`, which enters its id only."""
     names = group.names()
     shared = [names[name] for name in ("ties", "source", "family", "dataset", "revision")]
-    apart = [more.get("k"), more.get("size"), more.pop("n", None), *filter(None, [names["variant"]])]
+    apart = [
+        more.get("k"),
+        more.get("size"),
+        more.pop("n", None),
+        *filter(None, [names["variant"], names.get("model")]),
+    ]
     apart += [] if group.axis is Axis.S else [group.axis.value]
     values: Record = {
         **names,

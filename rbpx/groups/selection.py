@@ -296,7 +296,8 @@ def select_runs(
     return runs
 
 
-_NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions", "quantise")
+_OF_RUNS = ("quantise", "variants")  # what the runs are asked, and not the SQL that finds them
+_NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions", *_OF_RUNS)
 
 
 def choices(request: Request) -> dict[str, list[str] | None]:
@@ -317,6 +318,7 @@ def choices(request: Request) -> dict[str, list[str] | None]:
         "protocols": None if protocol is None else [protocol.name],
         "revisions": None if model is None else _revisions(model),
         "quantise": None if model is None or model.quantise is None else [model.quantise.value],
+        "variants": request.variants(),
     }
 
 
@@ -331,17 +333,19 @@ def _narrowed(
     connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
 ) -> list[Run]:
     """Measured and imported runs that fit the choices."""
-    sources = choices["sources"]
+    sources, quantise, variants = (choices[name] for name in ("sources", *_OF_RUNS))
     runs = _measured(connection, choices, None) if sources is None or MEASURED in sources else []
-    if choices["quantise"] is not None:
-        return [run for run in runs if (run.dtype or "").partition("-")[2] in choices["quantise"]]
-    return runs + _imported(connection, choices, ties)
+    if quantise is not None:
+        runs = [run for run in runs if (run.dtype or "").partition("-")[2] in quantise]
+    else:
+        runs += _imported(connection, choices, ties)
+    return runs if variants is None else [run for run in runs if run.variant in variants]
 
 
 def _measured(
     connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], cell_keys: list[str] | None
 ) -> list[Run]:
-    narrowed = {name: value for name, value in choices.items() if name not in ("sources", "quantise")}
+    narrowed = {name: value for name, value in choices.items() if name not in ("sources", *_OF_RUNS)}
     rows = ask(connection, "runs", **narrowed, cell_keys=cell_keys).to_pylist()
     return [Run((row["run_id"],), **{key: row[key] for key in row.keys() - {"run_id", "cell_key"}}) for row in rows]
 
@@ -349,7 +353,7 @@ def _measured(
 def _imported(
     connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
 ) -> list[Run]:
-    choices = {name: value for name, value in choices.items() if name != "quantise"}
+    choices = {name: value for name, value in choices.items() if name not in _OF_RUNS}
     rows = ask(connection, "imported", **choices, ties=None if ties is None else ties.value).to_pylist()
 
     def model(row: dict[str, Any]) -> tuple[str, ...]:
@@ -403,11 +407,13 @@ def _checked(group: Group) -> Group:
         of_size = list(members)
         seeds = [run.training_seed for run in of_size]
         if len(seeds) > 1 and (None in seeds or len(set(seeds)) < len(seeds)):
-            first, second = (run.size for run in of_size[:2])
+            sizes = [run.size for run in of_size[:2]]
+            first, second = sizes if len(set(sizes)) == 2 else (run.model or run.size for run in of_size[:2])
             raise RbpxError(
                 f"family {group.first.family} has two models with S = {S:,} on {group.first.dataset}, {first} and "
                 f"{second}; if they are trainings of one size, give each a training_seed (model.seed='[0,1,...]', or "
-                "in the family's file; nothing is measured anew), else choose one of them with size='[...]'"
+                "in the family's file; nothing is measured anew), else choose one of them with size='[...]', or with "
+                "where= as they are imported"
             )
     return group
 

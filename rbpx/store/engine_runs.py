@@ -58,9 +58,6 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
             "family=NAME size=7b S=6500000000 dataset=NAME vocab_size=32000 dtype=bfloat16"
         )
     assert request.vocab_size is not None
-    assert request.S is not None
-    if not 0 < request.S < 2**63:
-        raise RbpxError(f"S={request.S} is not a number of parameters; give those without embeddings, as S=6500000000")
     if not 1 <= request.vocab_size <= _LARGEST:
         raise RbpxError(
             f"vocab_size={request.vocab_size} is not from 1 to {_LARGEST:,}; give the rows of the model's head"

@@ -20,8 +20,8 @@ def preview(read: pa.Table, new: pa.Table) -> list[dict[str, Any]]:
         new: those of them that are not in the store.
 
     Returns:
-        family, dataset, quantity, rows, new, models (each size once), runs (each of its checkpoints too), and the least
-        and largest S, D (tokens), C (FLOPs) and step, null where unknown.
+        family, dataset, quantity, rows, new, models (each training of a size once), runs (each of its checkpoints too),
+        and the least and largest S, D (tokens), C (FLOPs) and step, null where unknown.
     """
     rows, is_new = [], np.isin(read["row"].to_numpy(), new["row"].to_numpy())
     for name in ("rbp", *QUANTITIES):
@@ -38,7 +38,7 @@ def preview(read: pa.Table, new: pa.Table) -> list[dict[str, Any]]:
 def _row(of: pa.Table, name: str, n_new: int) -> dict[str, Any]:
     row: dict[str, Any] = {"family": of["family"][0].as_py(), "dataset": of["dataset"][0].as_py(), "quantity": name}
     row |= {"rows": of.num_rows, "new": n_new}
-    row |= {"models": len(np.unique(codes(of, ("family", "size")))), "runs": len(np.unique(codes(of, MODEL)))}
+    row |= {"models": len(np.unique(codes(of, ("family", "size", "model")))), "runs": len(np.unique(codes(of, MODEL)))}
     for label, column in _RANGES.items():
         ends = pc.min_max(of[column]).as_py()
         row |= {f"{label}_min": ends["min"], f"{label}_max": ends["max"]}

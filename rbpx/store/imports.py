@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +16,20 @@ from rbpx.config.imports import ImportConfig, ImportRequest
 from rbpx.config.protocol import HARNESS
 from rbpx.errors import RbpxError, reason
 from rbpx.files.column_table import Column, ColumnTable, read_columns
-from rbpx.files.columns import Columns, match_columns
+from rbpx.files.columns import Columns, ColumnsError, match_columns
 from rbpx.files.entries import plain_file
 from rbpx.files.long_table import is_long, long_columns, widened
 from rbpx.files.row_digest import digest_of_rows
-from rbpx.store.contradictions import codes, not_stored
+from rbpx.store.chosen_rows import named_in, rows_where
+from rbpx.store.contradictions import Judged, codes, not_stored, sized
 from rbpx.store.harness_samples import Scored, is_of_harness, read_samples
 from rbpx.store.heartbeat import read_heartbeats
+from rbpx.store.import_faults import refuse
 from rbpx.store.import_preview import preview
 from rbpx.store.inside import inside
 from rbpx.store.integrity import TABLE_MIB, file_fault, is_copy, read_whole, sound_files, trust
 from rbpx.store.observation_ids import run_ids
-from rbpx.store.observations import FIELDS, ROW, read_observations, with_all_fields
+from rbpx.store.observations import FIELDS, ROW, Reading, read_observations, with_all_fields
 from rbpx.store.schema import OBSERVATIONS
 from rbpx.store.store import Record, Store, now
 
@@ -45,7 +47,12 @@ class Imported:
         n_k: as that.
         n_new: how many of them were not in the store before.
         ignored: columns of the file that were not recognised.
-        n_left_out: rows that say nothing of any text, where texts stand side by side.
+        n_left_out: rows without a value.
+        n_not_chosen: rows that do not meet `where`.
+        n_repeated: rows that say what an earlier one of the file says.
+        n_missing: losses and accuracies that are empty or NaN, in other rows.
+        rounded: column -> counts in it that were rounded to whole numbers.
+        steps: the first and the last row, where rows count as steps.
         preview: what it brings, by text and quantity; empty unless it was asked for.
     """
 
@@ -56,6 +63,11 @@ class Imported:
     n_new: int
     ignored: tuple[str, ...]
     n_left_out: int = 0
+    n_not_chosen: int = 0
+    n_repeated: int = 0
+    n_missing: int = 0
+    rounded: dict[str, int] = field(default_factory=dict)
+    steps: tuple[int, int] | None = None
     preview: tuple[Record, ...] = ()
 
 
@@ -105,39 +117,83 @@ def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Im
 
 
 def _import_table(store: Store, table: ColumnTable, path: Path, config: ImportConfig, dry_run: bool) -> Imported:
+    n_rows, has_one_a_row = table.n_rows, bool(_long(list(table.columns), config))
+    table = table if config.where is None else rows_where(table, config.where)
     columns, table = _matched(table, path, config)
-    read = read_observations(table, columns, config)
+    reading, told = read_observations(table, columns, config), list[Record]()
+    # Where there is no store yet, before a folder is made for it.
+    judged = None if store.root.exists() else _judged(reading, _NOTHING, table, columns)
     if dry_run:
-        stored = observations_of(store, str(config.source)) if store.root.exists() else _NOTHING
-        new = not_stored(read, stored, table.place)
-        return _imported(read, new, columns, table, tuple(preview(read, new)))
-    # Before a folder is made for it.
-    new = None if store.root.exists() else not_stored(read, _NOTHING, table.place)
-    store.prepare()
-    with FileLock(inside(store.root, ".imports.lock")):  # two imports at once must not contradict each other
-        stored = observations_of(store, str(config.source))
-        if new is None or stored.num_rows:
-            new = not_stored(read, stored, table.place)
-        if new.num_rows:
-            origin = {
-                "source": config.source,
-                "file": path.name,
-                "sha256": table.sha256,
-                "imported_at": now(),
-                "columns": columns.mapping,
-            }
-            _write(store, new, origin)
-    return _imported(read, new, columns, table)
+        judged = judged or _judged(reading, observations_of(store, str(config.source)), table, columns)
+        told = preview(judged.read, judged.new)
+    else:
+        store.prepare()
+        with FileLock(inside(store.root, ".imports.lock")):  # two imports at once must not contradict each other
+            stored = observations_of(store, str(config.source))
+            if judged is None or stored.num_rows:
+                judged = _judged(reading, stored, table, columns)
+            if judged.new.num_rows:
+                _write(store, judged.new, _origin(table, columns, config))
+    kinds, read = (("family", "size", "model"), ("dataset",)), judged.read
+    n_models, n_datasets = (len(np.unique(codes(read, names))) for names in kinds)
+    return Imported(
+        n=read.num_rows,
+        n_models=n_models,
+        n_datasets=n_datasets,
+        n_k=pc.count_distinct(read["k"]).as_py(),
+        n_new=judged.new.num_rows,
+        ignored=tuple(name for name in columns.ignored if name not in named_in(config.where or "", columns.ignored)),
+        n_left_out=reading.n_empty,
+        n_not_chosen=n_rows - table.n_rows,
+        n_repeated=judged.n_repeated,
+        n_missing=0 if has_one_a_row else reading.n_missing,
+        rounded=reading.rounded,
+        steps=reading.steps,
+        preview=tuple(told),
+    )
+
+
+def _judged(reading: Reading, stored: pa.Table, table: ColumnTable, columns: Columns) -> Judged:
+    """What is new of a file, with the sizes that it does not name.
+
+    Raises:
+        RbpxError: it has faults, no row with a value, or contradicts the store.
+    """
+    judged = not_stored(sized(reading.observations, stored), stored, table.short_place, columns.shown)
+    faults = reading.faults + judged.faults
+    refuse(faults.lines(table.place), len(faults), table.path)
+    if not reading.observations.num_rows:
+        raise RbpxError(f"{table.path}: of its rows, {table.n_rows:,} in all, none has a value; each is empty or NaN")
+    return judged
+
+
+def _origin(table: ColumnTable, columns: Columns, config: ImportConfig) -> Record:
+    """Where observations come from."""
+    origin = {
+        "source": config.source,
+        "file": table.path.name,
+        "sha256": table.sha256,
+        "imported_at": now(),
+        "columns": columns.mapping,
+    }
+    more = {"where": config.where, "runs": config.runs}
+    return origin | {name: value for name, value in more.items() if value is not None}
 
 
 def _matched(table: ColumnTable, path: Path, config: ImportConfig) -> tuple[Columns, ColumnTable]:
     """What the columns are, of a table that has one for each quantity."""
     chosen = dict(config.columns or {})
-    named = long_columns(list(table.columns), chosen)
-    if is_long(named):
+    named = _long(list(table.columns), config)
+    if named:
         table = widened(table, named)
         chosen = {name: column for name, column in chosen.items() if name not in named}
     return _columns(list(table.columns), chosen, path, config), table
+
+
+def _long(names: Sequence[str], config: ImportConfig) -> dict[str, str]:
+    """The columns of a table whose rows name what their value is; none where it is another."""
+    named = long_columns(list(names), dict(config.columns or {}))
+    return named if is_long(named) and not config.runs else {}
 
 
 def _check_header(names: Sequence[str], path: Path, config: ImportConfig) -> None:
@@ -146,26 +202,31 @@ def _check_header(names: Sequence[str], path: Path, config: ImportConfig) -> Non
         raise RbpxError(
             f"{path} has the samples of lm-evaluation-harness; type python -m rbpx import samples FILE source=NAME"
         )
-    chosen = dict(config.columns or {})
-    if not is_long(long_columns(list(names), chosen)):
-        _columns(names, chosen, path, config)
+    if not _long(names, config):
+        _columns(names, dict(config.columns or {}), path, config)
 
 
 def _columns(names: Sequence[str], chosen: dict[str, str], path: Path, config: ImportConfig) -> Columns:
-    columns = match_columns(names, chosen, str(path), config.texts)
-    if columns.has_rbp and config.ties is None and "ties" not in columns.named:
-        raise RbpxError(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
+    """What the columns are.
+
+    Raises:
+        RbpxError: some will not do, or what every row needs is neither among them nor given.
+    """
+    lines, columns = list[str](), None
+    runs = {name: run.columns for name, run in config.wide_runs().items()}
+    try:
+        columns = match_columns(names, chosen, str(path), config.texts, runs)
+    except ColumnsError as problem:
+        lines += problem.lines
+    if columns is not None and columns.has_rbp and config.ties is None and "ties" not in columns.named:
+        lines.append(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
+    found = {name.strip().lower() for name in (*names, *chosen)}
+    for name, is_given in (("family", config.family), ("dataset", config.dataset or config.texts)):
+        if not is_given and name not in found:
+            lines.append(f"{path}: the {name} is missing; add a column {name}, or give {name}=NAME")
+    refuse(lines, len(lines), path)
+    assert columns is not None
     return columns
-
-
-def _imported(
-    read: pa.Table, new: pa.Table, columns: Columns, table: ColumnTable, contents: tuple[Record, ...] = ()
-) -> Imported:
-    kinds = (("family", "size"), ("dataset",))
-    n_models, n_datasets = (len(np.unique(codes(read, names))) for names in kinds)
-    n_k, n_rows = pc.count_distinct(read["k"]).as_py(), pc.count_distinct(read["row"]).as_py()
-    left_out = table.n_rows - n_rows
-    return Imported(read.num_rows, n_models, n_datasets, n_k, new.num_rows, columns.ignored, left_out, contents)
 
 
 def adopt(store: Store, path: Path) -> int:
@@ -179,10 +240,14 @@ def adopt(store: Store, path: Path) -> int:
     with FileLock(inside(store.root, ".imports.lock")):
         read = with_all_fields(read_whole(path))
         read = read.append_column(ROW, pa.array(np.arange(read.num_rows)))
-        new = not_stored(read, observations_of(store, origin["source"]), lambda row: f"{path.name}, row {row + 1}")
-        if new.num_rows:
-            _write(store, new, origin)
-    return int(new.num_rows)
+        judged = not_stored(read, observations_of(store, origin["source"]), lambda row: f"row {row + 1}")
+        faults = judged.faults.lines(lambda row: f"{path.name}, row {row + 1}")
+        if faults:
+            more = f" (and {len(judged.faults) - 1:,} more)" if len(judged.faults) > 1 else ""
+            raise RbpxError(f"{faults[0]}{more}")
+        if judged.new.num_rows:
+            _write(store, judged.new, origin)
+    return int(judged.new.num_rows)
 
 
 def _write(store: Store, new: pa.Table, origin: Record) -> None:

@@ -120,6 +120,11 @@ def _fill(connection: duckdb.DuckDBPyConnection, store: Store, with_fits: bool) 
     if not connection.sql("FROM runs WHERE protocol = $protocol LIMIT 1", params={"protocol": HARNESS}).fetchall():
         # Without items all tokens are true; not to ask saves a fifth of the time to count them.
         connection.execute("CREATE OR REPLACE VIEW true_tokens AS FROM tokens")
+    _lock(connection)
+
+
+def _lock(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let no statement reach a file, an extension or a setting any more."""
     connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
     connection.execute("SET python_enable_replacements = false; SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
@@ -158,18 +163,48 @@ def ask_where(
     """
 
     def choose() -> pa.Table:
-        relation = connection.from_arrow(rows)
-        chosen = relation.filter(condition)
-        (kind,) = relation.project(f"({condition}\n)").types
-        if kind != "BOOLEAN":
-            raise RbpxError(f"it is {kind}, not true or false")
+        chosen, _ = _meeting(connection, rows, condition)
         answer = chosen.query("chosen", read_sql(name))
         assert answer is not None, f"{name}.sql is not a SELECT"
         return answer.to_arrow_table()
 
+    return _of_condition(connection, choose, limits)
+
+
+def meets(rows: pa.Table, condition: str, limits: SqlLimits) -> pa.ChunkedArray:
+    """Whether each row of a table meets a user's condition, which can reach nothing else; null where that is unknown.
+
+    Raises:
+        RbpxError: as in `ask_where`.
+    """
+    connection = duckdb.connect(":memory:")
+    spill = limit(connection, limits)
+    try:
+        _lock(connection)
+        truths: pa.Table = _of_condition(
+            connection, lambda: _meeting(connection, rows, condition)[1].to_arrow_table(), limits
+        )
+        return truths.column(0)
+    finally:
+        close(connection, spill)
+
+
+def _meeting(
+    connection: duckdb.DuckDBPyConnection, rows: pa.Table, condition: str
+) -> tuple[duckdb.DuckDBPyRelation, duckdb.DuckDBPyRelation]:
+    """The rows that meet a condition, and of each row whether it does."""
+    relation = connection.from_arrow(rows)
+    chosen, truths = relation.filter(condition), relation.project(f"({condition}\n)")
+    (kind,) = truths.types
+    if kind != "BOOLEAN":
+        raise RbpxError(f"it is {kind}, not true or false")
+    return chosen, truths
+
+
+def _of_condition(connection: duckdb.DuckDBPyConnection, do: Callable[[], pa.Table], limits: SqlLimits) -> pa.Table:
     with Bounded(connection, limits) as bounded, _reading(bounded):
         try:
-            return bounded.call(choose)
+            return bounded.call(do)
         except duckdb.Error as problem:
             raise _unread(problem) or _beyond(problem, limits) or RbpxError(_one_line(problem)) from None
 

@@ -27,9 +27,10 @@ from rbpx.data.corpus import read_file
 from rbpx.errors import RbpxError
 from rbpx.files.column_table import read_columns
 from rbpx.files.columns import match_columns
-from rbpx.store.contradictions import not_stored
+from rbpx.store.contradictions import not_stored, sized
 from rbpx.store.engine_rows import read_engine_rows
 from rbpx.store.harness_samples import read_samples
+from rbpx.store.import_faults import refuse
 from rbpx.store.observation_ids import run_ids
 from rbpx.store.observations import read_observations
 from rbpx.ties import Ties
@@ -97,9 +98,12 @@ def import_as_far_as_the_store(path: Path) -> pa.Table:
     """The observations of a file with the run of each."""
     table = read_columns(path)
     config = ImportConfig(source="them", ties=Ties.mid, family=None)
-    read = read_observations(table, match_columns(list(table.columns), {}, str(path)), config)
-    new = not_stored(read, read.slice(0, 0), table.place)
-    return new.append_column("run_id", run_ids(new))
+    reading = read_observations(table, match_columns(list(table.columns), {}, str(path)), config)
+    stored = reading.observations.slice(0, 0)
+    judged = not_stored(sized(reading.observations, stored), stored, table.short_place)
+    faults = reading.faults + judged.faults
+    refuse(faults.lines(table.place), len(faults), path)
+    return judged.new.append_column("run_id", run_ids(judged.new))
 
 
 def configuration(content: bytes) -> None:

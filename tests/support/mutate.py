@@ -30,7 +30,7 @@ _FUZZ = "tests/project/test_fuzz_store.py"
 _RECORDS = [_FUZZ, "tests/files/test_sealed_properties.py", "tests/store/test_names.py", "tests/store/test_damage.py"]
 _LIMITS = "tests/store/test_sql_limits.py"
 _BUCKET = ["tests/store/test_remote.py", "tests/store/test_bucket.py", "-k", "not eight_machines and not dies"]
-_IMPORT = ["tests/store/test_import_quantities.py", "tests/store/test_import.py"]
+_IMPORT = [f"tests/store/test_import{name}.py" for name in ("_quantities", "_as_written", "_wide", "_sizes", "")]
 # Module -> the tests that are meant to notice a mistake in it, those that take least first.
 ROOMS = {
     "ranks/definition": _RANKS,
@@ -69,6 +69,10 @@ ROOMS = {
     "config/plain": ["tests/config/test_plain_requests.py"],
     "store/observations": _IMPORT,
     "store/imports": _IMPORT,
+    "store/import_cells": _IMPORT,
+    "store/import_faults": _IMPORT,
+    "store/chosen_rows": _IMPORT,
+    "files/wide_runs": _IMPORT,
 }
 # (module, the line with the mistake in it, stripped) -> why no test can notice it
 _SIZE = "the size of a part moves no number"

@@ -11,7 +11,7 @@ from rbpx.analyses.trajectory.tokens import TokenHistories, token_histories
 from rbpx.config.request import Request
 from rbpx.groups.checkpoints import tokens_of
 from rbpx.groups.fits import record_of
-from rbpx.groups.selection import Run
+from rbpx.groups.selection import MEASURED, Run
 from rbpx.groups.surface_points import Trained, trained_quantities
 from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.names import Method
@@ -88,8 +88,11 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
 
 def _name(run: Run) -> str:
     """A size; the model of imported runs, whose trainings of one size may differ; with the seed where there is one."""
-    name = run.model if run.source != "measured" and run.model is not None else run.size
-    return name if run.training_seed is None else f"{name}, seed {run.training_seed}"
+    return f"{run.size if run.source == MEASURED else run.model or run.size}{_seed(run)}"
+
+
+def _seed(run: Run) -> str:
+    return "" if run.training_seed is None else f", seed {run.training_seed}"
 
 
 def _by_size(runs: Iterable[Run]) -> dict[str, list[Run]]:
@@ -144,7 +147,13 @@ def keep(store: Store, trajectories: Trajectories) -> list[Record]:
     names = group.names()
     rows: list[Record] = []
     for each in trajectories.laws:
-        named = {**names, "size": each.name, "S": each.S, "law": each.law, "k": each.k}
+        run = each.runs[0]
+        of_run = {
+            "size": f"{run.size}{_seed(run)}",
+            "model": None if run.source == MEASURED else run.model,
+            "S": each.S,
+        }
+        named = {**names, **of_run, "law": each.law, "k": each.k}
         rows.append({"kind": "law", **named, **_law_row(store, group, each)})
         rows += [{"kind": "point", **named, "D": D, "y": each.sign * y} for D, y in zip(each.D, each.y, strict=True)]
     for tokens in trajectories.histories:

@@ -111,10 +111,12 @@ def _print_store(store: Store, requests: Sequence[Request]) -> bool:
     if imports:
         shown = grid("imported", ["source", "family", "dataset", "file", "sizes", "k", "observations"], left=4)
         for one in imports:
-            names = (one["source"], ", ".join(one["family"]), ", ".join(one["dataset"]), one["file"])
+            file = f"{one['file']}, where {one['where']}" if "where" in one else one["file"]
+            names = (one["source"], ", ".join(one["family"]), ", ".join(one["dataset"]), file)
             counts = (len(one["size"]), len(one["k"]), one["n_observations"])
             shown.add_row(*map(escape, names), *(f"{count:,}" for count in counts))
-        _fold(shown, 2)
+        for column in (2, 3) if any("where" in one for one in imports) else (2,):
+            _fold(shown, column)
         put(screen, shown)
     cells_table = of_store(runs, failed, heartbeats)
     if cells_table is not None:

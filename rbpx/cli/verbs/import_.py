@@ -21,12 +21,13 @@ VERB = Verb(
     summary="bring other people's results into `observations`",
     help="""\
 Reads RBP_k, shares of windows of n hits, losses and accuracies from CSV, JSON, JSONL or Parquet: one row per model,
-text and k, columns rbp_1, rbp_10, ..., a column for each text and quantity (texts=), or rows with a quantity and
-its value. Columns are recognised by name: model, S (any positive number), D (tokens), C (FLOPs), step,
-unique_tokens, training_seed, variant, dataset, k, rbp, n, n_tokens, loss_nats and loss_bits (a token),
-bits_per_byte, accuracy, NAME_stderr; columns='{rbp: their_name}' maps others. The unit of a loss is stated, never
-assumed. Every row is checked; an invalid one is reported with its line, and then nothing is imported. --dry-run
-says what would come in. Analyses select imported rows with source=NAME and the tie rule they came with.
+text and k, columns rbp_1, rbp_10, ..., a column for each text and quantity (texts=) or for each run (runs=), or rows
+with a quantity and its value. Columns are recognised by name: model, S (any positive number), D (tokens), C (FLOPs),
+step, unique_tokens, training_seed, variant, dataset, k, rbp, n, n_tokens, loss_nats and loss_bits (a token),
+bits_per_byte, accuracy, NAME_stderr; columns='{rbp: their_name}' maps others. Counts may be written 1.2B, 60M, 3e9 or
+1,000. The unit of a loss is stated, never assumed. Losses and accuracies that are empty or NaN, and rows that repeat
+others, are left out and counted. Everything else that is wrong is listed by its line, and then nothing is imported.
+--dry-run says what would come in. Analyses select imported rows with source=NAME and the tie rule they came with.
 
 `import tokens FILE` brings rows of another engine into `tokens` as a run: doc_id, position, token_id, logprob, and rank
 (ties= is its rule) or greater and ties; or what vLLM and SGLang return for the logprobs of prompts.
@@ -35,6 +36,8 @@ columns='{accuracy: acc_norm}') and bits per byte of the right targets, as one o
     examples=(
         "python -m rbpx import FILE.csv source=NAME ties=optimistic family=gpt2 dataset=wikipedia",
         "python -m rbpx import FILE.csv source=NAME family=mine dataset=c4 columns='{S: params, D: tokens}' --dry-run",
+        "python -m rbpx import STEPS.csv source=ME family=mine dataset=c4 runs='{loss_nats: {one: 60M, other: 1.2B}}'",
+        "python -m rbpx import FILE.csv source=NAME family=mine dataset=c4 where='NOT outlier AND step >= 1000'",
         "python -m rbpx fit source=NAME ties=optimistic",
         "python -m rbpx import samples samples_arc_easy_TIME.jsonl source=NAME family=mine size=7b S=6500000000",
         "python -m rbpx import tokens FILE.jsonl engine=vllm engine_version=0.11.0 family=mine size=7b S=6.5e9 ...",
@@ -51,6 +54,12 @@ def start(job: Job) -> None:
     from rbpx.store.remote import own_store
 
     request = job.request
+    if job.words[:1] in (("tokens",), ("samples",)):
+        given = next((key for key in ("where", "runs") if getattr(request, key) is not None), None)
+        if given is not None:
+            raise RbpxError(
+                f"{given}= is of import FILE, and import {job.words[0]} takes all that its file has; drop it"
+            )
     if job.words[:1] == ("tokens",):
         _import_tokens(job.words[1:], request)
         return
@@ -153,11 +162,22 @@ def _preview(imported: "Imported", request: "ImportRequest", file: str) -> None:
 
 
 def _say_left_out(imported: "Imported", file: str) -> None:
-    if imported.ignored:
-        print(f"ignored columns of {file}: {', '.join(imported.ignored)}", file=sys.stderr)
-    if imported.n_left_out:
-        rows = number_of(imported.n_left_out, "row")
-        print(f"left out {rows} of {file} without a value for any of the texts", file=sys.stderr)
+    """Say what of a file does not come in as it is written."""
+    lines = [f"ignored columns of {file}: {', '.join(imported.ignored)}"] if imported.ignored else []
+    for n, noun, why in (
+        (imported.n_not_chosen, "row", "that where= does not choose"),
+        (imported.n_left_out, "row", "without a value, empty or NaN"),
+        (imported.n_repeated, "row", "that an earlier row says already"),
+        (imported.n_missing, "value", "that are empty or NaN"),
+    ):
+        lines += [f"left out {number_of(n, noun)} of {file} {why}"] if n else []
+    counts = ", ".join(f"{n:,} of {column}" for column, n in imported.rounded.items())
+    if imported.steps is not None:
+        first, last = imported.steps
+        lines.append(f"took rows {first:,} to {last:,} of {file} as steps, since no column says step, D or C")
+    lines += [f"rounded counts of {file} to whole numbers: {counts}"] if counts else []
+    for line in lines:
+        print(line, file=sys.stderr)
 
 
 def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: str) -> None:

@@ -1,0 +1,248 @@
+"""A run has its own name and the size S; earlier imports keep their sizes and ids; a variant can be picked."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.commands import Answer, here
+from tests.support.places import SHARED
+from tests.support.stores import snapshot
+
+COLUMNS = "columns={S: params, D: tokens, loss_nats: loss, model: run_name}"
+VARIANT = f"{COLUMNS[:-1]}, variant: optimizer}}"
+TOKENS = (1e9, 3e9, 9e9, 27e9)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A place for a store that is not there yet."""
+    return tmp_path / "store"
+
+
+def bring(file: Path, store: Path, cwd: Path, *words: str, check: int | None = 0) -> Answer:
+    told = ("source=me", "family=lab", "dataset=c4")
+    return here("import", file, *told, *words, "--store", store, cwd=cwd, check=check)
+
+
+def asked(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(here(*words, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
+    return rows
+
+
+def trainings(path: Path, *, name: str) -> Path:
+    """Two optimizers at two sizes; the second needs half of the tokens. Each row names its run as `name` has it."""
+    rows = ["run_name,optimizer,params,tokens,loss"]
+    for optimizer, worth in (("adamw", 1), ("muon", 2)):
+        for S in (60_000_000, 240_000_000):
+            for at, D in enumerate(TOKENS):
+                run = name.format(optimizer=optimizer, S=S, at=at)
+                rows.append(f"{run},{optimizer},{S},{D:.0f},{20 * S**-0.05 * (worth * D) ** -0.06!r}")
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+NAMES = {"its checkpoints": "{optimizer}-{S}", "runs of their own": "{optimizer}-{S}-{at}"}
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_the_size_of_a_named_run_is_S_and_its_name_the_model(name: str, store: Path, cwd: Path, tmp_path: Path) -> None:
+    bring(trainings(tmp_path / "runs.csv", name=name), store, cwd, VARIANT)
+    query = "SELECT DISTINCT size, model, non_embedding_params AS S FROM observations"
+    for row in asked(store, cwd, "sql", query):
+        assert row["size"] == f"{row['S']:.0f}"
+        assert row["size"] in row["model"]
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_tokens_of_two_variants_are_compared_at_each_size_whatever_runs_are_called(
+    name: str, store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    bring(trainings(tmp_path / "runs.csv", name=name), store, cwd, VARIANT)
+    rows = asked(store, cwd, "multiplier", "base=lab:adamw", "variant=lab:muon", "axis=D", "laws=cross_entropy")
+    overall = {
+        row["fixed_size"]: row["multiplier"] for row in rows if row["kind"] == "overall" and row["offset"] == "none"
+    }
+    assert overall == pytest.approx({"60000000": 2, "240000000": 2}, rel=1e-6)
+    laws = asked(store, cwd, "fit", "axis=D", "laws=cross_entropy")
+    sizes = [(law["size"], law["n_points"], law["params"]["sizes"]) for law in laws]
+    assert sizes == [(size, 4, [size] * 4) for size in ("60000000", "240000000")] * 2
+    assert [law["alpha"] for law in laws] == pytest.approx([0.06] * 4, rel=1e-9)
+    one = asked(store, cwd, "fit", "axis=D", "laws=cross_entropy", 'size="240000000"', "variant=muon")
+    assert [law["fit_id"] for law in one] == [laws[3]["fit_id"]]
+
+
+def test_a_variant_narrows_a_surface_and_whatever_else_is_asked(store: Path, cwd: Path, tmp_path: Path) -> None:
+    bring(trainings(tmp_path / "runs.csv", name=NAMES["its checkpoints"]), store, cwd, VARIANT)
+    words = ("laws=cross_entropy", "resamples=1")
+    both = {row["params"]["variant"]: row["fit_id"] for row in asked(store, cwd, "surface", *words)}
+    assert both.keys() == {"adamw", "muon"}
+    for variant, fit_id in both.items():
+        (row,) = asked(store, cwd, "surface", f"variant={variant}", *words)
+        assert (row["params"]["variant"], row["fit_id"], row["n_points"]) == (variant, fit_id, 8)
+    listed = asked(store, cwd, "surface", "variant=[muon,adamw]", *words)
+    swept = asked(store, cwd, "surface", "-m", "variant=muon,adamw", *words)
+    assert {row["fit_id"] for row in listed} == {row["fit_id"] for row in swept} == set(both.values())
+    for verb in (("fit", "axis=D"), ("trajectory",)):
+        kinds = {row.get("variant", "muon") or "muon" for row in asked(store, cwd, *verb, "variant=muon", *words)}
+        assert kinds == {"muon"}, verb
+
+
+@pytest.mark.parametrize("verb", ["surface", "design", "fit"])
+def test_a_variant_that_is_not_there_is_refused_with_those_that_are(
+    verb: str, store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    bring(trainings(tmp_path / "runs.csv", name=NAMES["its checkpoints"]), store, cwd, VARIANT)
+    (line,) = here(verb, "variant=moun", "--store", store, cwd=cwd, check=2).stderr.splitlines()
+    assert "variant=moun is not in the store; did you mean muon? it holds adamw, muon" in line
+    (line,) = here(verb, "variant=2", "--store", store, cwd=cwd, check=2).stderr.splitlines()
+    assert "variant=2 was read as a number" in line
+
+
+def test_trainings_of_one_size_have_a_law_each_along_their_checkpoints_and_one_through_their_ends(
+    store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    """Checkpoints of three schedules at one size share tokens; their ends are the points of one law in D."""
+    ends = {"short": 4_000, "middle": 8_000, "long": 16_000}
+    rows = ["run_name,params,tokens,loss"]
+    for run, end in ends.items():
+        rows += [f"{run},1000,{D},{5 * D**-0.2 + (D < end) / 10!r}" for D in range(1_000, end + 1, 1_000)]
+    (tmp_path / "runs.csv").write_text("\n".join(rows) + "\n")
+    bring(tmp_path / "runs.csv", store, cwd, COLUMNS)
+    each = asked(store, cwd, "fit", "axis=D", "laws=cross_entropy")
+    assert {law["model"]: law["n_points"] for law in each} == {"short": 4, "middle": 8, "long": 16}
+    assert {law["size"] for law in each} == {"1000"}
+    assert len({law["fit_id"] for law in each}) == 3
+    (last,) = asked(store, cwd, "fit", "axis=D", "checkpoints=last", "laws=cross_entropy")
+    assert (last["size"], last["n_points"], last["params"]["S"]) == ("1000", 3, list(ends.values()))
+    assert last["alpha"] == pytest.approx(0.2, rel=1e-9)
+    refused = here("predict", "S=2000", "--store", store, cwd=cwd, check=2).stderr
+    assert "models of one size were trained on different numbers of tokens" in refused
+
+
+def test_two_runs_of_one_size_that_nothing_tells_apart_are_named(store: Path, cwd: Path, tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("model,S,loss_nats\na,10,3\nb,10,2.9\nc,20,2\nd,30,1\n")
+    bring(tmp_path / "runs.csv", store, cwd, "revision=x")
+    (line,) = here("fit", "--store", store, cwd=cwd, check=2).stderr.splitlines()
+    assert "two models with S = 10 on c4, a and b;" in line
+
+
+@pytest.mark.parametrize(("header", "cell"), [("run_name", "a"), ("run_name,size", "a,one")])
+def test_a_run_with_two_S_is_refused(header: str, cell: str, store: Path, cwd: Path, tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text(f"{header},params,tokens,loss\n{cell},10,1000,3\n{cell},11,2000,2.9\n")
+    (line,) = bring(tmp_path / "runs.csv", store, cwd, COLUMNS, check=2).stderr.splitlines()
+    assert f"line 3: params of lab {cell.rpartition(',')[2]} is 11, but 10 in line 2; " in line
+    assert not store.exists()
+
+
+# ------------------------------------------------------------------------------------------ imports of earlier versions
+
+BEFORE = [  # rows that version 0.2 made of LONG without its last line, and the ids that it gave them
+    ("adamw-60m", "lab/adamw-60m", 6e7, 1000, 4.1, "42ffdee1d6e306c0"),
+    ("adamw-60m", "lab/adamw-60m", 6e7, 2000, 3.9, "dfc4f0c97b1b0deb"),
+    ("muon-60m", "lab/muon-60m", 6e7, 1500, 3.8, "fcf5db31dfe92542"),
+    ("120000000", None, 1.2e8, 1000, 3.7, "8ce9591a3b41866d"),
+]
+FILE = "them-47f5f6d62f510108.parquet"
+LONG = [
+    "run_name,params,tokens,loss",
+    *("lab/adamw-60m,60000000,1000,4.1", "lab/adamw-60m,60000000,2000,3.9", "lab/muon-60m,60000000,1500,3.8"),
+    *(",120000000,1000,3.7", "lab/adamw-60m,60000000,4000,3.7"),
+]
+COLUMNS_BEFORE = {  # of its files
+    **dict.fromkeys(
+        "source family size model revision dataset text_hash protocol dtype ties variant run_id".split(), pa.string()
+    ),
+    **dict.fromkeys(("k", "n"), pa.int32()),
+    **dict.fromkeys("n_tokens training_tokens training_step unique_tokens training_seed".split(), pa.int64()),
+    **dict.fromkeys("non_embedding_params rbp training_flops".split(), pa.float64()),
+    **dict.fromkeys(
+        "cross_entropy_nats cross_entropy_nats_stderr bits_per_byte bits_per_byte_stderr".split(), pa.float64()
+    ),
+    **dict.fromkeys("accuracy accuracy_stderr".split(), pa.float64()),
+}
+
+
+@pytest.fixture
+def old_store(store: Path) -> Path:
+    """A store with one import of version 0.2, whose sizes are the names of its runs."""
+    rows = [
+        {"source": "them", "family": "lab", "size": size, "model": model, "dataset": "c4", "run_id": run_id}
+        | {"non_embedding_params": S, "training_tokens": D, "cross_entropy_nats": loss}
+        for size, model, S, D, loss, run_id in BEFORE
+    ]
+    origin = {"source": "them", "file": "runs.csv", "sha256": "ee97", "imported_at": "2026-11-23T07:21:07.813532"}
+    schema = pa.schema(COLUMNS_BEFORE, {b"rbpx.import": json.dumps(origin | {"columns": {}})})
+    (store / "imports").mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), store / "imports" / FILE)
+    return store
+
+
+def observations(store: Path, cwd: Path) -> list[tuple[Any, ...]]:
+    """What the store holds, in an order of its tokens and losses."""
+    columns = "size, model, non_embedding_params, training_tokens, cross_entropy_nats, run_id"
+    rows = asked(
+        store, cwd, "sql", f"SELECT {columns} FROM observations ORDER BY non_embedding_params, model, training_tokens"
+    )
+    return [tuple(row.values()) for row in rows]
+
+
+def test_what_an_earlier_version_imported_is_read_as_it_was(old_store: Path, cwd: Path) -> None:
+    before = snapshot(old_store / "imports")
+    assert observations(old_store, cwd) == BEFORE
+    (shown,) = [asked(old_store, cwd, "status")]
+    assert [(row["file"], row["sha256"], row["n_observations"]) for row in shown] == [("runs.csv", "ee97", 4)]
+    assert snapshot(old_store / "imports") == before
+
+
+def test_the_same_file_brings_nothing_new_to_it_and_a_longer_one_what_is_longer(
+    old_store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    file, told = tmp_path / "runs.csv", ("source=them", "family=lab", "dataset=c4", COLUMNS)
+    file.write_text("\n".join(LONG[:-1]) + "\n")
+    assert "nothing new" in here("import", file, *told, "--store", old_store, cwd=cwd, check=0).stderr
+    assert observations(old_store, cwd) == BEFORE
+    file.write_text("\n".join(LONG) + "\n")
+    assert (
+        "(4 of them were there already)" in here("import", file, *told, "--store", old_store, cwd=cwd, check=0).stderr
+    )
+    (new,) = [row for row in observations(old_store, cwd) if row not in BEFORE]
+    assert new[:5] == ("adamw-60m", "lab/adamw-60m", 6e7, 4000, 3.7)
+    laws = asked(old_store, cwd, "fit", "axis=D", "laws=cross_entropy")
+    assert [(law["size"], law["n_points"]) for law in laws] == [("adamw-60m", 3)]
+
+
+def test_a_file_that_names_its_sizes_has_the_ids_that_it_always_had(store: Path, cwd: Path, tmp_path: Path) -> None:
+    with (tmp_path / "runs.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["size", "model", "S", "D", "loss_nats", "run_id"])
+        table.writerows(BEFORE)
+    told = ("source=them", "family=lab", "dataset=c4")
+    here("import", tmp_path / "runs.csv", *told, "--store", store, cwd=cwd, check=0)
+    assert observations(store, cwd) == BEFORE
+    assert [path.name for path in (store / "imports").iterdir()] == [FILE]
+
+
+# ------------------------------------------------------------------------------------------------------ published runs
+
+
+def test_published_checkpoints_of_named_runs_have_a_law_a_size(store: Path, cwd: Path) -> None:
+    path = SHARED / "reference" / "gemstones_checkpoints.csv"
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not beside the project")
+    words = ("source=gemstones", "family=gemstones", "dataset=dolma", "columns={S: params, D: tokens, model: run}")
+    here("import", path, *words, "--store", store, cwd=cwd, check=0)
+    with path.open() as lines:
+        rows = list(csv.DictReader(lines))
+    laws = asked(store, cwd, "fit", "axis=D", "laws=cross_entropy", "resamples=1")
+    points = {
+        S: np.log([(float(row["tokens"]), float(row["loss_nats"])) for row in rows if row["params"] == S]).T
+        for S in {row["params"] for row in rows}
+    }
+    slopes = {S: -float(np.polyfit(*of, 1)[0]) for S, of in points.items()}
+    assert {law["size"]: law["alpha"] for law in laws} == pytest.approx(slopes, rel=1e-6)
