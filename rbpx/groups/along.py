@@ -12,7 +12,8 @@ from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.groups.checkpoints import last_of_each
-from rbpx.groups.selection import ALIKE, MEASURED, Group, Run, select_runs
+from rbpx.groups.group import ALIKE, MEASURED, Group, Run
+from rbpx.groups.selection import select_runs
 from rbpx.groups.trainings import TrainingGroup, each_once, of_one_kind
 from rbpx.laws.names import Axis
 from rbpx.status import Status

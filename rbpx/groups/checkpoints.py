@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rbpx.groups.selection import Run
+    from rbpx.groups.group import Run
 
 __all__ = ["is_state", "last_of_each", "tokens_of", "training_of"]
 

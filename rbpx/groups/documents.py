@@ -25,7 +25,7 @@ from rbpx.laws.serial import neighbours_p, variance_factor
 from rbpx.store.queries import ask
 
 if TYPE_CHECKING:
-    from rbpx.groups.selection import Group
+    from rbpx.groups.group import Group
 
 __all__ = ["Documents", "Floats", "with_documents"]
 

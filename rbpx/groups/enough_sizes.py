@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from rbpx.counts import number_of
-from rbpx.groups.selection import ALIKE, Group
+from rbpx.groups.group import ALIKE, Group
 
 
 def with_enough_sizes(groups: Sequence[Group], least: int) -> list[Group]:

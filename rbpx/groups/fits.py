@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.files.digest import digest
+from rbpx.groups.group import Group, Run
 from rbpx.groups.points import Points
-from rbpx.groups.selection import Group, Run
 from rbpx.laws.backtest import Backtest, backtest, whole_sizes
 from rbpx.laws.form import FormVerdict, compare_forms_of
 from rbpx.laws.names import Axis, Method

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from rbpx.groups.checkpoints import tokens_of
-from rbpx.groups.selection import ALIKE, Run
+from rbpx.groups.group import ALIKE, Run
 
 __all__ = ["BESIDE", "NAMES", "NEAR", "is_about", "is_of"]
 

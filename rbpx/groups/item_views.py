@@ -18,8 +18,8 @@ from rbpx.config.request import Request
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.groups.group import Run
 from rbpx.groups.item_answers import Answers
-from rbpx.groups.selection import Run
 from rbpx.store.queries import ask
 from rbpx.store.remote import open_store
 

@@ -15,7 +15,7 @@ from rbpx.config.request import Request
 from rbpx.cores import n_cores
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence, Part, weigh
-from rbpx.groups.selection import Group, Run
+from rbpx.groups.group import Group, Run
 from rbpx.laws.names import IMPORTED, LAWS
 from rbpx.laws.shares import neg_ln
 from rbpx.status import Status

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import fit_points, of_one_document
+from rbpx.groups.group import Group
 from rbpx.groups.points import Points
-from rbpx.groups.selection import Group
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rbpx.errors import RbpxError
-from rbpx.groups.selection import Group, Run
+from rbpx.groups.group import Group, Run
 
 _NAME = re.compile(r"(?P<family>[^/@:]+)/(?P<size>[^@:]+)(?:@(?P<revision>[^:]+))?(?::(?P<dtype>.+))?")
 _HOW = "give FAMILY/SIZE, with @REVISION and :DTYPE where needed, or a run_id: a=ladder/25k b=ladder/200k"

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from rbpx.config.request import Request
 from rbpx.groups.checkpoints import tokens_of, training_of
+from rbpx.groups.group import Run
 from rbpx.groups.points import Points, size_points, weigh_group
-from rbpx.groups.selection import Run
 from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.interval import Z, document_t, few_documents
 from rbpx.laws.names import IMPORTED

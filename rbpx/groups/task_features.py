@@ -18,8 +18,8 @@ from rbpx.config.protocol import HARNESS
 from rbpx.config.request import Request
 from rbpx.config.step_keys import chance_of
 from rbpx.errors import RbpxError
+from rbpx.groups.group import Group, Run
 from rbpx.groups.item_answers import Answers, item_answers
-from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.shares import neg_ln
 

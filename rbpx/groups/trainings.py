@@ -11,7 +11,8 @@ from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
 from rbpx.config.training import is_raw
 from rbpx.groups.checkpoints import last_of_each, tokens_of, training_of
-from rbpx.groups.selection import ALIKE, Group, Run, select_runs
+from rbpx.groups.group import ALIKE, Group, Run
+from rbpx.groups.selection import select_runs
 from rbpx.ties import rule_of
 
 __all__ = ["TrainingGroup", "each_once", "of_one_kind", "select_trainings"]

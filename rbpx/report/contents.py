@@ -18,9 +18,9 @@ from rbpx.display.progress import counted, share_of
 from rbpx.display.section import Section, Sources
 from rbpx.errors import RbpxError
 from rbpx.groups.document_ranks import document_ranks_kept
+from rbpx.groups.group import Group
 from rbpx.groups.points import evidence_kept
 from rbpx.groups.processes import in_processes
-from rbpx.groups.selection import Group
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
 from rbpx.store.index import refresh_index
 from rbpx.store.queries import connected_once

@@ -16,7 +16,7 @@ from rbpx.display.names import told_apart
 from rbpx.display.numbers import UNKNOWN, number, percent
 from rbpx.display.numbers import span as spanned
 from rbpx.groups.fits import Law
-from rbpx.groups.selection import Group, Run, labels_of
+from rbpx.groups.group import Group, Run, labels_of
 from rbpx.status import Status
 
 __all__ = ["Fact", "facts", "glance", "runs_sheet", "table_1", "table_2"]

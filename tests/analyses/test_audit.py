@@ -18,7 +18,7 @@ from rbpx.analyses.audit.analysis import analyse
 from rbpx.analyses.audit.rank_changes import SAME_NATS, Moves, count_moves
 from rbpx.config.request import Request
 from rbpx.files.sealed import read_sealed, write_sealed
-from rbpx.groups.selection import Group, Run
+from rbpx.groups.group import Group, Run
 from rbpx.groups.shifts import shift
 from rbpx.store.queries import ask_beside, connect
 from rbpx.store.store import Store

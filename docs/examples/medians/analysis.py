@@ -6,7 +6,7 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.groups.fits import record_of
-from rbpx.groups.selection import Group
+from rbpx.groups.group import Group
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.store.queries import ask

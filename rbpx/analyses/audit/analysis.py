@@ -17,8 +17,8 @@ from rbpx.config.options import Dtype
 from rbpx.config.request import Request
 from rbpx.errors import MeasureError
 from rbpx.groups.evidence import Evidence, weigh
+from rbpx.groups.group import Group, Run
 from rbpx.groups.points import size_points
-from rbpx.groups.selection import Group, Run
 from rbpx.groups.shifts import LawShift, Shift, shift_law, shift_run
 from rbpx.laws.bootstrap import document_weights
 from rbpx.store.queries import ask_beside

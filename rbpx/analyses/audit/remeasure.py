@@ -22,7 +22,8 @@ from rbpx.config.placement import Split
 from rbpx.config.request import Request
 from rbpx.display.progress import GridProgress
 from rbpx.errors import RbpxError
-from rbpx.groups.selection import Group, Run, select
+from rbpx.groups.group import Group, Run
+from rbpx.groups.selection import select
 from rbpx.measure.again import Reopener, RunNames
 from rbpx.measure.cell import device_names, versions
 from rbpx.measure.distributed import ProcessGroup, init_process_group

@@ -16,8 +16,8 @@ from rbpx.config.options import Dtype
 from rbpx.config.request import Request
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import fit_points
+from rbpx.groups.group import ALIKE, Group, Run
 from rbpx.groups.points import size_points, weigh_group
-from rbpx.groups.selection import ALIKE, Group, Run
 from rbpx.groups.shifts import LawShift, Shift, shift_law, shift_run
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate

@@ -20,8 +20,8 @@ from rbpx.config.request import Request
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import fit_points
+from rbpx.groups.group import Group
 from rbpx.groups.points import size_points, weigh_group
-from rbpx.groups.selection import Group
 from rbpx.groups.standing import largest_standing
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import few_documents

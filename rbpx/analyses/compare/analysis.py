@@ -17,7 +17,7 @@ from rbpx.analyses.compare.meeting import Stretches, Tokens, meet
 from rbpx.analyses.compare.telling import SPAN, telling_spans
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.groups.selection import Group, Run
+from rbpx.groups.group import Group, Run
 from rbpx.groups.side import Side, name_of, runs_by_text
 from rbpx.laws.interval import Estimate
 from rbpx.store.bounded import SqlLimits

@@ -13,7 +13,7 @@ from rbpx.analyses.downstream.steps import FeatureSteps, fit_steps
 from rbpx.analyses.downstream.trainings import Split, split
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.groups.selection import Group
+from rbpx.groups.group import Group
 from rbpx.groups.task_features import TaskValues, task_values
 from rbpx.store.store import Record, Store
 

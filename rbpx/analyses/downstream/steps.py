@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from rbpx.analyses.downstream.trainings import Split, Training, averaged, is_mixed, means, points
 from rbpx.config.request import Request
-from rbpx.groups.selection import Run
+from rbpx.groups.group import Run
 from rbpx.groups.task_features import FeatureValues, TaskValues
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.form_fits import FormFits

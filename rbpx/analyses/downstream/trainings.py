@@ -15,7 +15,7 @@ from rbpx.config.request import Request
 from rbpx.config.suggest import did_you_mean
 from rbpx.errors import RbpxError
 from rbpx.groups.checkpoints import tokens_of, training_of
-from rbpx.groups.selection import Run
+from rbpx.groups.group import Run
 from rbpx.groups.task_features import TaskValues
 from rbpx.store.observations import written
 

@@ -25,7 +25,7 @@ from rbpx.analyses.emergence.law import JointFit, fit_joint, fit_windows
 from rbpx.analyses.emergence.pooled import PooledFit, fit_pooled
 from rbpx.config.request import Request
 from rbpx.groups.fits import of_dependent_documents, of_one_document, record_of
-from rbpx.groups.selection import Group, Run
+from rbpx.groups.group import Group, Run
 from rbpx.groups.text_ranks import text_ranks
 from rbpx.laws.names import MLE, Method
 from rbpx.laws.power import PowerLawFit

@@ -14,8 +14,8 @@ from rbpx.display.chart.drawing import PLACE_TITLES, colour, curve, data, logari
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet, magnitude, named, place, place_column, whole
 from rbpx.display.spread import spread
+from rbpx.groups.group import Group
 from rbpx.groups.question import spelled
-from rbpx.groups.selection import Group
 from rbpx.laws.names import Axis
 
 __all__ = ["figures"]

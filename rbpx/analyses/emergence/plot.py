@@ -12,7 +12,7 @@ from rbpx.display.plot.canvas import Series
 from rbpx.display.plot.terminal import MOST, law_curve, print_plot
 from rbpx.display.spread import spread
 from rbpx.display.tables import console
-from rbpx.groups.selection import Group
+from rbpx.groups.group import Group
 from rbpx.status import Status
 
 

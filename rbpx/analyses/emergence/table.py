@@ -12,7 +12,7 @@ from rbpx.display.fit_cells import constant, sizes_of
 from rbpx.display.names import status_name
 from rbpx.display.numbers import UNKNOWN, magnitude_span, number, percent, short, span
 from rbpx.display.tables import console, grid, print_notes, put
-from rbpx.groups.selection import Group
+from rbpx.groups.group import Group
 from rbpx.laws.names import Axis
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status

@@ -16,8 +16,8 @@ from rbpx.config.request import Request
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import Law, doubted, fit_all, fit_points, fit_record
+from rbpx.groups.group import Group, Run
 from rbpx.groups.points import Points, size_points, weigh_group
-from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method

@@ -17,8 +17,8 @@ from rbpx.analyses.exponents.over_pairs import mean_over
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.files.rows import read_table
+from rbpx.groups.group import Group
 from rbpx.groups.points import Points, size_points, weigh_group
-from rbpx.groups.selection import Group
 from rbpx.laws.interval import Estimate, student_t
 from rbpx.laws.joint import fit_joint_law
 from rbpx.laws.line import line

@@ -12,8 +12,8 @@ import numpy as np
 from rbpx.config.request import Request
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import Law, doubted, fit_all, fit_record, write_rank_fit
+from rbpx.groups.group import Group
 from rbpx.groups.points import size_points, weigh_group
-from rbpx.groups.selection import Group
 from rbpx.store.store import Record, Store
 
 

@@ -15,7 +15,7 @@ from rbpx.display.numbers import UNKNOWN, number, percent, span
 from rbpx.display.spread import spread
 from rbpx.display.tables import console, grid, put
 from rbpx.groups.fits import Law
-from rbpx.groups.selection import Group, Run
+from rbpx.groups.group import Group, Run
 from rbpx.laws.names import IMPORTED, Axis, Method
 from rbpx.laws.verdict import SIGNIFICANT
 from rbpx.status import Status

@@ -12,8 +12,9 @@ from rbpx.analyses.forecasts import ANALYSIS
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.forecasts import is_of
+from rbpx.groups.group import Group, Run
 from rbpx.groups.points import size_points, weigh_group
-from rbpx.groups.selection import Group, Run, family_name
+from rbpx.groups.selection import family_name
 from rbpx.laws.forecast import Score, coverage, score
 from rbpx.laws.interval import Estimate
 from rbpx.store.queries import ask

@@ -15,8 +15,8 @@ from rbpx.analyses.gaps.slices import SlicePoints, slice_points
 from rbpx.config.request import Request
 from rbpx.groups.along import best_in_both
 from rbpx.groups.fits import document_doubts, record_of
+from rbpx.groups.group import ALIKE, Group
 from rbpx.groups.points import Points, size_points, weigh_group
-from rbpx.groups.selection import ALIKE, Group
 from rbpx.laws.names import Axis, Method
 from rbpx.laws.significance import holm
 from rbpx.status import Status

@@ -17,8 +17,8 @@ import pyarrow as pa
 from rbpx.config.request import ITEM_SLICES, Request
 from rbpx.errors import RbpxError
 from rbpx.groups.evidence import weigh
+from rbpx.groups.group import Group
 from rbpx.groups.points import Points, size_points
-from rbpx.groups.selection import Group
 from rbpx.status import Status
 from rbpx.store.bounded import SqlLimits
 from rbpx.store.queries import ask, ask_where

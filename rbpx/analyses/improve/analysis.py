@@ -12,7 +12,7 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.groups.selection import Group
+from rbpx.groups.group import Group
 from rbpx.laws.interval import from_stderr
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store

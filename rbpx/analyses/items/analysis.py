@@ -12,9 +12,9 @@ from rbpx.analyses.items.scores import Scores, score
 from rbpx.config.protocol import HARNESS
 from rbpx.config.request import ITEM_SLICES, Request
 from rbpx.errors import RbpxError
+from rbpx.groups.group import Group, Run
 from rbpx.groups.item_answers import Answers, item_answers
 from rbpx.groups.item_views import ItemView, documents_of_items, item_views, telling_items
-from rbpx.groups.selection import Group, Run
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.interval import Estimate
 from rbpx.store.store import Record, Store

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from rbpx.groups.group import Group
 from rbpx.groups.item_answers import Answers
-from rbpx.groups.selection import Group
 from rbpx.laws.outcome_counts import Correction, Outcomes
 from rbpx.laws.outcomes import OutcomeFit, fit_outcomes
 from rbpx.status import Status, first_of, in_order

@@ -12,8 +12,8 @@ from rbpx.config.options import check_name
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.along import AlongGroup, best_of_budgets
+from rbpx.groups.group import Group, Run
 from rbpx.groups.points import Points, size_points, weigh_group
-from rbpx.groups.selection import Group, Run
 from rbpx.groups.task_features import task_values
 from rbpx.laws.multiplier import MultiplierLaw, Offset, fit_multiplier
 from rbpx.laws.names import Axis

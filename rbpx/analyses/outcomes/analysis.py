@@ -21,7 +21,7 @@ from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.files.rows import read_table
 from rbpx.groups.fits import of_dependent_documents, of_one_document
-from rbpx.groups.selection import Group
+from rbpx.groups.group import Group
 from rbpx.groups.text_ranks import text_ranks
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.line import line

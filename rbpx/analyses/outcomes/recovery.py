@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.groups.fits import record_of
-from rbpx.groups.selection import Group
+from rbpx.groups.group import Group
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import MLE

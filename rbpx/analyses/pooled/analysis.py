@@ -9,8 +9,8 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.groups.fits import fit_points, record_of
+from rbpx.groups.group import ALIKE, Group
 from rbpx.groups.points import Points, size_points, weigh_group
-from rbpx.groups.selection import ALIKE, Group
 from rbpx.laws.names import Method
 from rbpx.laws.pooled import PooledFit, fit_pooled
 from rbpx.laws.power import PowerLawFit, finite_or_none

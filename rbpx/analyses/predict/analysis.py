@@ -16,8 +16,8 @@ from rbpx.analyses.predict.register import check, register_answers, targets_of
 from rbpx.analyses.predict.surface import SurfaceForesights, foresee, keep_foreseen
 from rbpx.config.request import Request
 from rbpx.groups.fits import Law, doubted, fit_points, fit_record
+from rbpx.groups.group import Group
 from rbpx.groups.points import Points, size_points, weigh_group
-from rbpx.groups.selection import Group
 from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.backtest import Backtest, backtest_over_forms
 from rbpx.laws.names import Method

@@ -12,7 +12,8 @@ from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.groups.forecasts import BESIDE, NAMES, is_about
-from rbpx.groups.selection import Group, select_runs
+from rbpx.groups.group import Group
+from rbpx.groups.selection import select_runs
 from rbpx.store.forecasts import refuse_known, register
 from rbpx.store.remote import own_store
 from rbpx.store.store import Record, Store

@@ -18,8 +18,8 @@ from rbpx.config.request import Request
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import of_one_document, record_of, write_rank_fit
+from rbpx.groups.group import Group, Run
 from rbpx.groups.points import weigh_group
-from rbpx.groups.selection import Group, Run
 from rbpx.laws.derived import derived_approximation
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law

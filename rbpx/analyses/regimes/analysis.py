@@ -13,8 +13,8 @@ import numpy as np
 from rbpx.analyses.regimes.noise import AtK, NoiseModel, Predicted, noise_model, predict_noise
 from rbpx.config.request import Request
 from rbpx.groups.fits import Law, doubted, fit_points, fit_record
+from rbpx.groups.group import Group
 from rbpx.groups.points import Points, size_points, weigh_group
-from rbpx.groups.selection import Group
 from rbpx.groups.standing import stands, supported
 from rbpx.laws.resampled import Resampled
 from rbpx.store.store import Record, Store

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.fits import Law, fit_all, fit_record
+from rbpx.groups.group import Group, Run
 from rbpx.groups.points import Points
-from rbpx.groups.selection import Group, Run
 from rbpx.groups.shifts import Shift, shift, shift_law
 from rbpx.groups.temperatures import Curves, loss_curves
 from rbpx.laws.bootstrap import Recipe, estimate

@@ -13,7 +13,8 @@ from rbpx.analyses.temperature.analysis import check_same
 from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.groups.selection import Run, select
+from rbpx.groups.group import Run
+from rbpx.groups.selection import select
 from rbpx.measure.results import Failure
 from rbpx.store.queries import connect
 from rbpx.store.remote import open_store, own_store

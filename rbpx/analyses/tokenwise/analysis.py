@@ -23,8 +23,8 @@ from rbpx.analyses.tokenwise.derivatives import Block, blocks_of
 from rbpx.analyses.tokenwise.judgement import Judgement, judge
 from rbpx.analyses.tokenwise.law import hit_chance, learn_blocks, ln_hit_chance, unbiased_risk
 from rbpx.config.request import Request
+from rbpx.groups.group import Group, Run
 from rbpx.groups.points import side_by_side
-from rbpx.groups.selection import Group, Run
 from rbpx.status import Status
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store

@@ -11,7 +11,7 @@ from rbpx.analyses.trajectory.tokens import TokenHistories, token_histories
 from rbpx.config.request import Request
 from rbpx.groups.checkpoints import tokens_of
 from rbpx.groups.fits import record_of
-from rbpx.groups.selection import MEASURED, Run
+from rbpx.groups.group import MEASURED, Run
 from rbpx.groups.surface_points import Trained, trained_quantities
 from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.names import Method

@@ -10,7 +10,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.groups.selection import Run
+from rbpx.groups.group import Run
 from rbpx.laws.trajectory.histories import History, histories, settled
 from rbpx.store.queries import ask
 from rbpx.ties import Ties

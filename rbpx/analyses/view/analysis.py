@@ -10,9 +10,9 @@ import duckdb
 from rbpx.config.protocol import HARNESS
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
+from rbpx.groups.group import Group, Run
 from rbpx.groups.item_answers import Answers, item_answers
 from rbpx.groups.item_views import ItemView, documents_of_items, item_views, telling_items
-from rbpx.groups.selection import Group, Run
 from rbpx.groups.side import Side, name_of, runs_by_text
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store

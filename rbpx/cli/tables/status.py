@@ -14,7 +14,8 @@ from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.display.records import print_records
 from rbpx.display.tables import console, grid, put
-from rbpx.groups.selection import MEASURED, choices
+from rbpx.groups.group import MEASURED
+from rbpx.groups.selection import choices
 from rbpx.store import relations
 from rbpx.store.cell_states import CellState, State
 from rbpx.store.heartbeat import read_heartbeats
