@@ -196,7 +196,7 @@ class _Reader:
     def check_flops(self, fields: dict[str, pa.Array]) -> None:
         """Refuse FLOPs that are neither about 6 S D nor, where all parameters are known, about 6 of those times D."""
         S, D, C, total = (
-            pc.cast(fields[name], pa.float64()).to_numpy(zero_copy_only=False)
+            pc.cast(fields[name], pa.float64(), safe=False).to_numpy(zero_copy_only=False)
             for name in ("non_embedding_params", "training_tokens", "training_flops", "total_params")
         )
         apart = np.ones(len(S), bool)

@@ -93,6 +93,12 @@ def test_counts_that_are_not_whole_are_rounded_and_that_is_said_once(
     assert [D for (D,) in found(store, cwd, "training_tokens")] == [2 * 10**9, 4630828457, 7000000000, 7000000002]
 
 
+def test_a_count_beyond_what_a_float_holds_keeps_its_last_digit(store: Path, cwd: Path, tmp_path: Path) -> None:
+    rows = [{"run": "a", "params": "60M", "tokens": "9,007,199,254,740,993", "loss": "3"}]
+    bring(write_table(tmp_path / "a.csv", rows), store, cwd)
+    assert found(store, cwd, "training_tokens") == [(2**53 + 1,)]
+
+
 @pytest.mark.parametrize(
     ("field", "cell"), [("D", "1.5"), ("D", "999.5"), ("k", "1500.5"), ("seed", "1500.5")]
 )  # billions; a rank; a name
