@@ -1,6 +1,7 @@
 """`python -m rbpx`: from the words of a command line to an exit status."""
 
 import atexit
+import errno
 import os
 import sys
 
@@ -20,28 +21,9 @@ share_cores()
 def main(argv: list[str]) -> int:
     """Do what was typed. Returns 0 done, 1 something failed while running, 2 the request is wrong."""
     try:
-        line = parse(argv)
-        if line.version:
-            print(f"rbpx {__version__}")
-            return 0
-        if line.help:
-            from rbpx.cli.help import help_text
-
-            print(help_text(line.verb if line.verb in argv else None))
-            return 0
-        from rbpx.cli.launch import launch
-        from rbpx.cli.messages import messages_on_stderr
-        from rbpx.store.remote import opened_once
-
-        with messages_on_stderr(), opened_once():
-            outcomes = launch(line)
-            if outcomes:
-                from rbpx.cli.finish import finish
-
-                return finish(line, outcomes)
-        if line.sweeps:
-            raise RbpxError("the sweep has no jobs; check its lists and globs with --cfg job for one of them")
-        return 0  # --cfg, --info and completion print, and run no job
+        status = _do(argv)
+        sys.stdout.flush()  # where it cannot be written, that is known here
+        return status
     except RbpxError as problem:
         print(f"rbpx: {visible_line(str(problem))}", file=sys.stderr)
         return 1 if isinstance(problem, MeasureError) else 2
@@ -61,14 +43,50 @@ def main(argv: list[str]) -> int:
 
         close_output()
         return 0
+    except OSError as problem:
+        if problem.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise
+        from rbpx.cli.launch import close_output
+
+        close_output()
+        print(f"rbpx: the output cannot be written: {problem.strerror}; run the same line again", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("rbpx: stopped; what was finished is kept, and the same command continues", file=sys.stderr)
         return 130
 
 
+def _do(argv: list[str]) -> int:
+    line = parse(argv)
+    if line.version:
+        print(f"rbpx {__version__}")
+        return 0
+    if line.help:
+        from rbpx.cli.help import help_text
+
+        print(help_text(line.verb if line.verb in argv else None))
+        return 0
+    from rbpx.cli.launch import launch
+    from rbpx.cli.messages import messages_on_stderr
+    from rbpx.store.remote import opened_once
+
+    with messages_on_stderr(), opened_once():
+        outcomes = launch(line)
+        if outcomes:
+            from rbpx.cli.finish import finish
+
+            return finish(line, outcomes)
+    if line.sweeps:
+        raise RbpxError("the sweep has no jobs; check its lists and globs with --cfg job for one of them")
+    return 0  # --cfg, --info and completion print, and run no job
+
+
 def cli() -> None:
     """The console script."""
     import_lean()
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started this
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
     statuses: list[int] = []
     if not atexit._ncallbacks():  # what a profiler, say, has registered before would be called later, so never
         atexit.register(_end, statuses)

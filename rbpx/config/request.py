@@ -118,6 +118,8 @@ class Request:
         for name in ("tokens_per_batch", "limit", "resamples", "least", "top", "smooth"):
             if getattr(self, name) < 1:
                 raise RbpxError(f"{name}={getattr(self, name)} is below 1; give a positive whole number")
+        if self.seed < 0:
+            raise RbpxError(f"seed={self.seed} is below 0; give a whole number from 0")
         for name, unit in (("sql_timeout_s", "seconds"), ("sql_memory_mib", "MiB")):
             limit = getattr(self, name)
             if limit is not None and not 0 < limit < math.inf:
@@ -274,7 +276,7 @@ class Request:
         sizes = _as_list(self.size)
         for size in sizes:
             check_name("size", size)
-        return None if sizes == ["all"] else list(dict.fromkeys(sizes))
+        return None if "all" in sizes else list(dict.fromkeys(sizes))
 
     def part(self) -> Shard | None:
         """The part of the grid that is asked for; None means all of it."""

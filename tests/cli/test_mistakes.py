@@ -66,6 +66,7 @@ MISTAKES = {
     "fit k=[]": r"k=\[\] is empty",
     "fit -m laws=[]": r"laws=\[\] is empty",
     "fit output=": "output= is empty",
+    "fit seed=-1": "seed=-1 is below 0",
     "fit limit=null": "limit=null is no value",
     "fit laws=null": "laws=null is no value",
     "measure parallel=null": "parallel=null is no value",

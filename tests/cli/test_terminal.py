@@ -132,6 +132,22 @@ def test_a_reader_that_has_seen_enough_is_no_failure(store: Path, cwd: Path) -> 
     assert (process.returncode, told) == (0, b"")
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
+@pytest.mark.parametrize("words", [["--version"], ["status"]], ids=str)
+def test_an_output_that_takes_no_more_is_one_line(words: list[str], store: Path, cwd: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        command, env = [sys.executable, "-m", "rbpx", *words], environment(store, {})
+        done = subprocess.run(command, cwd=cwd, env=env, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "rbpx: the output cannot be written: No space left on device; run the same line again\n"
+
+
+def test_an_output_that_was_closed_is_no_failure(store: Path, cwd: Path) -> None:
+    command = ["sh", "-c", '"$@" >&-', "sh", sys.executable, "-m", "rbpx", "status"]
+    done = subprocess.run(command, cwd=cwd, env=environment(store, {}), stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 # ------------------------------------------------------------------------------------------------------ for programs
 
 SHORT = {"tokenwise": ("n=[5]",), "outcomes": ("n=[2]",), "emergence": ("n=[1,2]",), "gaps": ("slices=position",)}
