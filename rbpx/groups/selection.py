@@ -12,7 +12,6 @@ from rbpx.config.dataset import UNNAMED
 from rbpx.config.model import ModelConfig
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
-from rbpx.display.names import told_apart
 from rbpx.errors import RbpxError
 from rbpx.laws.names import IMPORTED, Axis
 from rbpx.status import Status
@@ -214,14 +213,6 @@ class Group:
     def key(self) -> Hashable:
         """What the group is known by: results, rows and fits belong to it by nothing else."""
         return tuple(self.names().items())
-
-
-def labels_of(runs: Sequence[Run]) -> list[str]:
-    """What runs are called beside each other: their sizes, with as much as tells those of one size apart."""
-    seeds = [f"seed {run.training_seed}" for run in runs]
-    places = [f"{run.axis.value} = {run.x:g}" for run in runs]
-    revisions = [f"revision {run.revision}" for run in runs]
-    return told_apart([run.size for run in runs], seeds, places, revisions, [f"model {run.model}" for run in runs])
 
 
 def select(

@@ -16,8 +16,9 @@ import numpy.typing as npt
 from rbpx.analyses.klaw.law import fit_k_law
 from rbpx.config.request import Request
 from rbpx.groups.fits import about_axis, of_one_document, record_of
+from rbpx.groups.labels import labels_of
 from rbpx.groups.points import weigh_group
-from rbpx.groups.selection import Group, Run, labels_of
+from rbpx.groups.selection import Group, Run
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import half_width
 from rbpx.laws.joint import JointLaw, fit_joint_law

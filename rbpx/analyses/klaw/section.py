@@ -47,8 +47,7 @@ def _sentences(result: KLaws) -> list[str]:
         ends = "no interval" if worth.lo is None else f"95 %: {rough(worth.lo)} {until}"
         sentences.append(
             f"To do at k = 1 what {exchanged.label} does at k = {STEP}, a model must be {rough(worth.factor)} times "
-            f"larger ({ends})"
-            + (f"; this is local, from k = 1 to {STEP} alone." if worth.is_local else ".")
+            f"larger ({ends})" + (f"; this is local, from k = 1 to {STEP} alone." if worth.is_local else ".")
         )
     return [*sentences, *_of_joint(result.joint)]
 

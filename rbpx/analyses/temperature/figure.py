@@ -12,8 +12,8 @@ from rbpx.display.chart.drawing import S_TITLE, colour, dash, data, linear, loga
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet, decimal, named, span, state, whole
 from rbpx.display.spread import spread
+from rbpx.groups.labels import labels_of
 from rbpx.groups.question import spelled
-from rbpx.groups.selection import labels_of
 from rbpx.laws.temperature import loss_at
 
 __all__ = ["figures"]
