@@ -307,7 +307,7 @@ def test_imported_losses_without_a_share_have_a_report_and_no_regimes(
     store = store_of(tmp_path / "store", texts={"prose": TEXTS["prose"]}, n=10) if beside_shares else tmp_path / "store"
     here("import", losses, "source=them", "family=toy", "--store", store, cwd=place, check=0)
     page = report(store, tmp_path / "page.html", place, "laws=[rbp,cross_entropy]")
-    assert "RBP_k is not known at any k of the grid" in words_of(page)
+    assert "RBPk is not known at any k of the grid" in words_of(page)
     (row,) = [row for row in read(page).tables["glance"] if row["group"] == "toy on c4 (them)"]
     assert float(row["alpha_ce"]) == pytest.approx(0.1)
     assert row["supported_k"] == ""
