@@ -1,7 +1,6 @@
-"""Laws, features, statuses, runs and tie rules by the names that tables, plots and the report give them."""
+"""Laws, features, statuses and tie rules by the names that tables, plots and the report give them."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from rbpx.laws.names import Method
 from rbpx.laws.quantity import quantity
@@ -65,12 +64,3 @@ def short_status(status: Status) -> str:
 def remedies(statuses: Iterable[Status]) -> list[str]:
     """A line for each status other than ok: what to do about it."""
     return [f"{status_name(status)}: {status.remedy}" for status in sorted(set(statuses) - {Status.ok})]
-
-
-def told_apart(names: Sequence[str], *more: Sequence[str]) -> list[str]:
-    """Names, each with as much of `more` as tells it from others of the same name."""
-    apart = list(names)
-    for words in more:
-        several = Counter(name for name, _ in set(zip(apart, words, strict=True)))
-        apart = [f"{name}, {word}" if several[name] > 1 else name for name, word in zip(apart, words, strict=True)]
-    return apart

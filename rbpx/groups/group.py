@@ -1,13 +1,12 @@
 """Runs and groups of them: one model on one text, and those that may enter one fit, with what they are known by."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
 from rbpx.counts import number_of
-from rbpx.display.names import told_apart
 from rbpx.groups.documents import Documents, Floats
 from rbpx.laws.names import Axis
 from rbpx.status import Status
@@ -213,11 +212,3 @@ class Group:
     def key(self) -> Hashable:
         """What the group is known by: results, rows and fits belong to it by nothing else."""
         return tuple(self.names().items())
-
-
-def labels_of(runs: Sequence[Run]) -> list[str]:
-    """What runs are called beside each other: their sizes, with as much as tells those of one size apart."""
-    seeds = [f"seed {run.training_seed}" for run in runs]
-    places = [f"{run.axis.value} = {run.x:g}" for run in runs]
-    revisions = [f"revision {run.revision}" for run in runs]
-    return told_apart([run.size for run in runs], seeds, places, revisions, [f"model {run.model}" for run in runs])

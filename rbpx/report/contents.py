@@ -19,6 +19,7 @@ from rbpx.display.section import Section, Sources
 from rbpx.errors import RbpxError
 from rbpx.groups.document_ranks import document_ranks_kept
 from rbpx.groups.group import Group
+from rbpx.groups.labels import titles_of
 from rbpx.groups.points import evidence_kept
 from rbpx.groups.processes import in_processes
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
@@ -222,16 +223,17 @@ def _parts(request: Request, answers: Answers, reasons: dict[str, str]) -> list[
     names: list[str] = []
     calls = []
     of_groups = {name: list(answers[name]) for name in _questions(across=False)}
-    for laws in _results(answers["fit"]):
-        name = _slug(laws.group.title)
+    of_fit = _results(answers["fit"])
+    for laws, title in zip(of_fit, titles_of([each.group for each in of_fit]), strict=True):
+        name = _slug(title)
         while name in names:
             name += "-"
         names.append(name)
         own = {each: _taken(answer, laws.group) for each, answer in of_groups.items()}
-        calls.append((request, name, laws, own, reasons))
+        calls.append((request, name, title, laws, own, reasons))
     with counted("report: sections", len(calls)) as advance:
         parts = in_processes(_part, calls, advance)
-    return [(laws.group, part) for (laws, _), part in zip(answers["fit"], parts, strict=True)]
+    return [(laws.group, part) for laws, part in zip(of_fit, parts, strict=True)]
 
 
 def _taken(answer: Answer, group: Group) -> Own:
@@ -251,13 +253,13 @@ def _results(answer: Answer) -> list[Any]:
     return [result for result, _ in answer]
 
 
-def _part(request: Request, name: str, laws: Laws, own: dict[str, Own], reasons: dict[str, str]) -> Part:
+def _part(request: Request, name: str, title: str, laws: Laws, own: dict[str, Own], reasons: dict[str, str]) -> Part:
     group = laws.group
     with connected(request) as connection:
         sections = [_section(connection, each, of_each, group, reasons) for each, of_each in own.items()]
     of_regimes, _ = own["regimes"]
     summary = part("fit", "section").sentences(laws)
-    return Part(name, group.title, _about(group), facts(laws, of_regimes), tuple(summary), tuple(sections))
+    return Part(name, title, _about(group), facts(laws, of_regimes), tuple(summary), tuple(sections))
 
 
 def _section(

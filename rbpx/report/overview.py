@@ -12,11 +12,11 @@ from rbpx.analyses.fit.headline import headline
 from rbpx.analyses.klaw.analysis import KLaws
 from rbpx.analyses.regimes.analysis import Regimes
 from rbpx.display.chart.sheet import Entry, Sheet, decimal, error, named, span, whole
-from rbpx.display.names import told_apart
 from rbpx.display.numbers import UNKNOWN, number, percent
 from rbpx.display.numbers import span as spanned
 from rbpx.groups.fits import Law
-from rbpx.groups.group import Group, Run, labels_of
+from rbpx.groups.group import Group, Run
+from rbpx.groups.labels import labels_of, titles_of
 from rbpx.status import Status
 
 __all__ = ["Fact", "facts", "glance", "runs_sheet", "table_1", "table_2"]
@@ -51,7 +51,7 @@ def facts(laws: Laws, regimes: Regimes | None) -> tuple[Fact, ...]:
         runs = laws.group.runs
         beside = f"of −ln RBP_{first.k} at {runs[-1].size},\npredicted from {len(runs) - 1} smaller sizes"
         entries.append(Fact("error of the prediction", percent(first.fit.backtest_error), beside))
-    if regimes is not None:
+    if regimes is not None and regimes.regimes:
         reach = UNKNOWN if regimes.supported is None else f"k ≤ {regimes.supported:,}"
         entries.append(Fact("the law holds at", reach, _of_grid(regimes)))
     return tuple(entries)
@@ -64,7 +64,7 @@ def _of_grid(regimes: Regimes) -> str:
 
 def glance(laws: Sequence[Laws], regimes: Sequence[Regimes | None]) -> Sheet:
     """The main laws, a row for each group, with what is known of where they hold."""
-    titles = _told_apart([each.group for each in laws], [each.group.title for each in laws])
+    titles = titles_of([each.group for each in laws])
     rows = []
     for each, title, reach in zip(laws, titles, regimes, strict=True):
         group, (shares, entropy) = each.group, headline(each)
@@ -90,7 +90,7 @@ def _alpha(law: Law | None) -> list[Entry]:
 
 def table_1(results: Sequence[KLaws]) -> Sheet:
     """R2 and slope of -ln RBP_k against k, with a row for each model and a pair of columns for each text."""
-    texts = _told_apart([each.group for each in results], [each.group.title_of_text for each in results])
+    texts = titles_of([each.group for each in results], [each.group.title_of_text for each in results])
     models: dict[str, dict[tuple[Any, ...], Run]] = {}
     known = {}
     for each, text in zip(results, texts, strict=True):
@@ -116,7 +116,7 @@ def table_2(results: Sequence[Laws]) -> Sheet:
     fitted = [each for each in results if each.group.n_sizes >= 3]
     families = list(dict.fromkeys(each.group.first.family for each in fitted))
     groups = [each.group for each in fitted]
-    texts = _told_apart(groups, [group.title.removeprefix(f"{group.first.family} on ") for group in groups])
+    texts = titles_of(groups, [group.title.removeprefix(f"{group.first.family} on ") for group in groups])
     known = {}
     for each, text in zip(fitted, texts, strict=True):
         for law in each.laws:
@@ -148,12 +148,6 @@ def _spaced(name: str, title: str, columns: list[tuple[str, str]], rows: list[li
 
 def _slope(alpha: float | None) -> Entry:
     return decimal(None if alpha is None else -alpha, 3)
-
-
-def _told_apart(groups: Sequence[Group], names: Sequence[str]) -> list[str]:
-    """Names of groups, with what two of one name differ by where it is in no title: the text drawn, the tie rule."""
-    texts = [f"text {str(group.first.text_hash)[:8]}" for group in groups]
-    return told_apart(names, texts, [f"ties {group.ties.value}" for group in groups])
 
 
 def runs_sheet(groups: Sequence[Group]) -> Sheet:

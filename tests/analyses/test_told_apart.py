@@ -144,3 +144,20 @@ def test_the_jobs_of_a_sweep_have_each_its_own_numbers_in_a_report(together: Pat
     tables = read(output.read_text(encoding="utf-8")).tables
     found = [table[0]["k"] for name, table in tables.items() if "regimes-alpha-values" in name]
     assert found == ["1", "1", "10", "10"]
+
+
+def test_two_drawn_texts_of_one_name_stand_apart_in_a_report(tmp_path: Path, place: Path) -> None:
+    alphas = {"a" * 16: 0.1, "b" * 16: 0.2}
+    lines = ["S,dataset,text_hash,loss_nats"]
+    lines += [f"{S:g},c4,{text},{6 * S**-alpha!r}" for text, alpha in alphas.items() for S in (1e6, 1e7, 1e8, 1e9)]
+    file, store = tmp_path / "runs.csv", tmp_path / "store"
+    file.write_text("\n".join(lines) + "\n")
+    here("import", file, "source=them", "family=toy", "--store", store, cwd=place, check=0)
+    tables = read(report(store, tmp_path / "page.html", place)).tables
+    named = [f"c4 (them), text {text[:8]}" for text in alphas]
+    assert {row["group"]: float(row["alpha_ce"]) for row in tables["glance"]} == pytest.approx(
+        {f"toy on {name}": alpha for name, alpha in zip(named, alphas.values(), strict=True)}
+    )
+    assert {row["dataset"]: float(row["toy:slope"]) for row in tables["paper-table2"]} == pytest.approx(
+        {name: -alpha for name, alpha in zip(named, alphas.values(), strict=True)}
+    )

@@ -20,7 +20,7 @@ from rbpx.display.chart.colours import DASHES, GROUNDS, INKS, MOST_SERIES, SERIE
 from rbpx.display.chart.figure import Figure
 from rbpx.report.contents import gather
 from tests.support.commands import here, start
-from tests.support.reports import FAST, SIZES, read, report, store_of, words_of
+from tests.support.reports import FAST, SIZES, TEXTS, read, report, store_of, words_of
 from tests.support.synthetic import Truth
 
 BRIEF = ("laws=rbp", "k=1")  # where the laws are not what is looked at
@@ -294,6 +294,27 @@ def test_imported_results_have_figures_where_they_can(place: Path, tmp_path: Pat
     name = "theirs-on-prose-them-laws-rbp"
     kept = {(row["size"], row["k"]): row["rbp"] for row in asked(tmp_path / "store", place, page.figures[name].sql)}
     assert kept[str(SIZES[0]), 10] == pytest.approx(float(np.exp(-3 * SIZES[0] ** -0.1 * 10**-0.3)), rel=1e-6)
+
+
+@pytest.mark.parametrize("beside_shares", [False, True])
+def test_imported_losses_without_a_share_have_a_report_and_no_regimes(
+    beside_shares: bool, tmp_path: Path, place: Path
+) -> None:
+    """The section of a group whose RBP_k is known at no k ended in a traceback, and so did the whole page."""
+    losses = tmp_path / "losses.csv"
+    rows = [f"{S},{text},{6 * S**-0.1!r}\n" for text in ("c4", "wiki") for S in SIZES]
+    losses.write_text("S,dataset,loss_nats\n" + "".join(rows))
+    store = store_of(tmp_path / "store", texts={"prose": TEXTS["prose"]}, n=10) if beside_shares else tmp_path / "store"
+    here("import", losses, "source=them", "family=toy", "--store", store, cwd=place, check=0)
+    page = report(store, tmp_path / "page.html", place, "laws=[rbp,cross_entropy]")
+    assert "RBPk is not known at any k of the grid" in words_of(page)
+    (row,) = [row for row in read(page).tables["glance"] if row["group"] == "toy on c4 (them)"]
+    assert float(row["alpha_ce"]) == pytest.approx(0.1)
+    assert row["supported_k"] == ""
+    shown = here("regimes", FAST, "--plot", "--store", store, cwd=place, check=0).stdout
+    assert "toy on c4 (them): RBP_k is not known at any k of this grid." in shown
+    found = json.loads(here("regimes", FAST, "--store", store, "--format", "json", cwd=place, check=0).stdout)
+    assert {row["source"] for row in found} == ({"measured"} if beside_shares else set())
 
 
 # ------------------------------------------------------------------------------------------------- where it goes

@@ -10,6 +10,7 @@ from rbpx.display.chart.drawing import PLACE_TITLES
 from rbpx.display.names import law_name
 from rbpx.errors import RbpxError
 from rbpx.groups.fits import Law
+from rbpx.groups.labels import titles_of
 from rbpx.laws.names import Method
 from rbpx.laws.prediction import along
 
@@ -25,8 +26,10 @@ def draw(results: Sequence[Laws]) -> alt.LayerChart:
     Raises:
         RbpxError: no law has a point to draw.
     """
-    points = [row for laws in results for law in laws.laws for row in _points(laws, law)]
-    curves = [row for laws in results for law in laws.laws for row in _curve(laws, law)]
+    titles = titles_of([laws.group for laws in results])
+    of_each = [(_names(on, law), law) for on, laws in zip(titles, results, strict=True) for law in laws.laws]
+    points = [names | row for names, law in of_each for row in _points(law)]
+    curves = [names | row for names, law in of_each for row in _curve(law)]
     if not points:
         raise RbpxError("no points to draw: every quantity is 0 or unknown; see the column status")
     x = alt.X("S:Q", scale=alt.Scale(type="log", nice=False, padding=12), title=PLACE_TITLES[results[0].group.axis])
@@ -45,24 +48,24 @@ def draw(results: Sequence[Laws]) -> alt.LayerChart:
     return alt.LayerChart(layer=[band, base.mark_line(strokeWidth=1.5).encode(x, y, law, on), marks])
 
 
-def _names(laws: Laws, law: Law) -> dict[str, Any]:
+def _names(on: str, law: Law) -> dict[str, Any]:
     negated = " (negated)" if law.fit.params["sign"] == -1 else ""
     method = "" if law.method is Method.ols else f", {law.method}"
-    return {"on": laws.group.title, "law": f"{law_name(law.law, law.k)}{negated}{method}"}
+    return {"on": on, "law": f"{law_name(law.law, law.k)}{negated}{method}"}
 
 
-def _points(laws: Laws, law: Law) -> Iterator[dict[str, Any]]:
+def _points(law: Law) -> Iterator[dict[str, Any]]:
     """What was measured; 0 and unknown values have no place on a logarithmic axis."""
     for run, y in zip(law.runs, law.fit.params["y"], strict=True):
         if y:
-            yield _names(laws, law) | {"S": run.x, "size": run.size, "y": abs(y)}
+            yield {"S": run.x, "size": run.size, "y": abs(y)}
 
 
-def _curve(laws: Laws, law: Law) -> Iterator[dict[str, Any]]:
+def _curve(law: Law) -> Iterator[dict[str, Any]]:
     """The law between the smallest and the largest size, with its band where it has one."""
     if law.fit.alpha is None or law.fit.params.get("ln_C_ref") is None:
         return
     for point in along(law.fit, _STEPS):
         ends = sorted(abs(end) for end in (point.lo, point.hi) if end is not None)
         band = dict(zip(("lo", "hi"), ends, strict=False)) if len(ends) == 2 else {}
-        yield _names(laws, law) | {"S": point.S, "y": abs(point.y)} | band
+        yield {"S": point.S, "y": abs(point.y)} | band

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from rbpx.analyses.klaw.law import fit_k_law
 from rbpx.config.request import Request
 from rbpx.groups.fits import about_axis, of_dependent_documents, of_one_document, record_of
-from rbpx.groups.group import Group, Run, labels_of
+from rbpx.groups.group import Group, Run
+from rbpx.groups.labels import labels_of
 from rbpx.groups.points import weigh_group
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import few_documents, half_width

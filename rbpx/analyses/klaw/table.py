@@ -11,7 +11,7 @@ from rbpx.display.fit_cells import constant
 from rbpx.display.names import status_name
 from rbpx.display.numbers import UNKNOWN, number, rough, short, span, with_ends
 from rbpx.display.tables import console, grid, print_notes, put
-from rbpx.groups.group import labels_of
+from rbpx.groups.labels import labels_of
 from rbpx.laws.interval import Estimate
 from rbpx.laws.joint import MIN_K, JointLaw, KForm
 from rbpx.laws.names import Axis

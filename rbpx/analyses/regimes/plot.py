@@ -15,6 +15,8 @@ def show(results: Sequence[Regimes]) -> None:
     """Plot each group: alpha with its interval, marked by whether the law holds, then R2."""
     screen = console()
     for regimes in results:
+        if not regimes.regimes:
+            continue
         fits = [regime.law.fit for regime in regimes.regimes]
         k_N = np.array([regime.k for regime in regimes.regimes], dtype=np.float64)
         stands_N = np.array([regime.stands for regime in regimes.regimes], dtype=bool)

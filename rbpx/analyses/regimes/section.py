@@ -21,6 +21,8 @@ def section(result: Regimes, sources: Sources) -> Section:
 
 
 def _sentences(result: Regimes) -> list[str]:
+    if not result.regimes:
+        return ["RBP_k is not known at any k of the grid."]
     holds = ", ".join(f"{regime.k:,}" for regime in result.regimes if regime.stands)
     if result.supported is None:
         first = result.regimes[0]

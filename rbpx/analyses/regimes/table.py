@@ -18,6 +18,9 @@ def show(results: Sequence[Regimes]) -> None:
     columns += ["misses", "signal", "binomial", "text", "R2 by noise", "95 % of it", "tokens", "law"]
     spare = ("R2 by noise", "95 % of it", "tokens", "C", "95 % of C", "backtest", "95 % of R2", "sizes", "over S")
     for regimes in results:
+        if not regimes.regimes:
+            screen.print(f"{regimes.group.title}: RBP_k is not known at any k of this grid.", soft_wrap=True)
+            continue
         axis = regimes.group.axis
         named, less = ([in_axis(column, axis) for column in each] for each in (columns, spare))
         heading = in_axis("-ln RBP_k = C · S^-alpha over k", axis)

@@ -12,7 +12,7 @@ from rbpx.display.chart.drawing import S_TITLE, colour, dash, data, linear, loga
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet, decimal, named, span, state, whole
 from rbpx.display.spread import spread
-from rbpx.groups.group import labels_of
+from rbpx.groups.labels import labels_of
 from rbpx.groups.question import spelled
 from rbpx.laws.temperature import loss_at
 
