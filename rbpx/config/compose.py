@@ -123,8 +123,9 @@ def check_overrides(primary: str, overrides: Sequence[str]) -> None:
         RbpxError: dataset.split, subset or revision stands beside dataset.path, or a key is deleted, which a request
             then has all the same.
     """
+    undone = () if primary == "train" else ("experiment",)  # a training has one unless it is deleted
     for override in overrides:
-        if override.startswith("~") and override[1:].partition("=")[0] in (*known_keys(primary), "experiment"):
+        if override.startswith("~") and override[1:].partition("=")[0] in (*known_keys(primary), *undone):
             raise RbpxError(undeletable(override))
     reads_file = any(re.match(r"\+?dataset\.path=(?!null$)", override) for override in overrides)
     hubs = [override for override in overrides if re.match(r"\+?dataset\.(split|subset|revision)=(?!null$)", override)]
