@@ -16,15 +16,16 @@ from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.interval import Z, document_t, few_documents
 from rbpx.laws.names import IMPORTED
-from rbpx.laws.surface.runs import Runs
+from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.status import Status
 
-__all__ = ["DEFAULT_K", "MOST_RESAMPLES", "Trained", "flops_with_head", "trained_quantities"]
+__all__ = ["DEFAULT_K", "MOST_RESAMPLES", "Trained", "flops_as_stated", "flops_with_head", "trained_quantities"]
 
 Floats = npt.NDArray[np.float64]
 
 DEFAULT_K: Final = (1, 10, 100)
 _DEFAULT_LAWS: Final = ("rbp", "cross_entropy", "error_entropy", *IMPORTED)
+_SAME: Final = 0.01  # of C: FLOPs that a source states to two digits
 MOST_RESAMPLES: Final = 200  # of the runs; intervals of surfaces hold the truth at their rate with so many
 
 
@@ -47,6 +48,17 @@ class Trained:
     runs: Runs
     sign: int
     doubt: Status | None
+
+    @property
+    def C_N(self) -> Floats:
+        """Training FLOPs of each point, as its source states them, else 6 S D."""
+        stated_N = np.array([run.training_flops for run in self.members], np.float64)
+        return np.where(np.isnan(stated_N), six_S(self.runs.S_N) * self.runs.D_N, stated_N)
+
+    @property
+    def n_stated(self) -> int:
+        """Points whose source states their FLOPs."""
+        return sum(run.training_flops is not None for run in self.members)
 
 
 def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[Trained]:
@@ -127,3 +139,19 @@ def flops_with_head(members: tuple[Run, ...]) -> Callable[[Floats], Floats] | No
         return np.asarray(6.0 * (S + np.exp(np.interp(ln_S, ln_S_M, ln_beside_M) + slope * outside)))
 
     return flops
+
+
+def flops_as_stated(trained: Trained) -> Callable[[Floats], Floats] | None:
+    """FLOPs of a token as the sources of the points state them, else 6 S; None where none states any.
+
+    Where all parameters are known and the FLOPs are 6 N D, that is `flops_with_head`; elsewhere their ratio to 6 S D is
+    a power of S between two sizes, and the same beyond them.
+    """
+    if trained.n_stated == 0:
+        return None
+    runs, C_N, with_head = trained.runs, trained.C_N, flops_with_head(trained.members)
+    if with_head is not None and np.allclose(C_N, with_head(runs.S_N) * runs.D_N, rtol=_SAME):
+        return with_head
+    ln_S_M, size_N = np.unique(np.log(runs.S_N), return_inverse=True)
+    ln_ratio_M = np.bincount(size_N, np.log(C_N / (six_S(runs.S_N) * runs.D_N))) / np.bincount(size_N)
+    return lambda S: np.asarray(six_S(S) * np.exp(np.interp(np.log(S), ln_S_M, ln_ratio_M)))

@@ -35,9 +35,7 @@ def drawn(laws: Sequence[SurfaceLaw], most: int) -> list[SurfaceLaw]:
 
 
 def _budgets(law: SurfaceLaw) -> tuple[Budget, ...]:
-    """Those of IsoFLOP curves: where the head counts, of C = 6 N D."""
-    isoflop = law.isoflop_with_head if law.head_counts else law.isoflop
-    return () if isoflop is None else isoflop.budgets
+    return () if law.pictured is None else law.pictured.budgets
 
 
 def isoflop_rows(law: SurfaceLaw) -> tuple[Rows, Rows, Rows]:
@@ -94,10 +92,10 @@ def contour_rows(law: SurfaceLaw, form: FormFit) -> Rows:
     return rows
 
 
-def optimum_rows(law: SurfaceLaw, form: FormFit) -> tuple[Rows, Rows]:
-    """The best S and D along C with their bands, and the minima of IsoFLOP parabolas; none for collinear runs."""
-    surface, runs = form.fit.surface, law.trained.runs
-    if surface is None or not form.optima:
+def optimum_rows(law: SurfaceLaw) -> tuple[Rows, Rows]:
+    """The best S and D along C with their bands, and the minima of IsoFLOP parabolas; none where no form says it."""
+    surface, runs = None if law.optimal is None else law.optimal.fit.surface, law.trained.runs
+    if surface is None:
         return [], []
     flops = law.flops_per_token
     C_N = flops(runs.S_N) * runs.D_N

@@ -10,7 +10,7 @@ import altair as alt
 
 from rbpx.analyses.surface.curves import contour_rows, drawn, isoflop_rows, optimum_rows, run_rows
 from rbpx.analyses.surface.law import SurfaceLaw, Surfaces
-from rbpx.analyses.surface.words import design_says, optimum_says
+from rbpx.analyses.surface.words import compute, design_says, optimum_says
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.drawing import S_TITLE, colour, dash, data, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
@@ -66,7 +66,7 @@ def _contours(result: Surfaces, law: SurfaceLaw, name: str, ids: Sequence[str]) 
         x=x, y=y, tooltip=tips(size="size", S="S|.3~s", D="D|.3~s", y="y|.4~g")
     )  # fmt: skip
     layers = [base.mark_line().encode(color=hue, strokeDash=line)] if lines else []
-    optimum = [row for row in optimum_rows(law, law.best)[0] if _inside(row, runs)]
+    optimum = [row for row in optimum_rows(law)[0] if _inside(row, runs)]
     if optimum:
         path = alt.Chart(data(optimum)).encode(x=x, y=y)
         layers.append(path.mark_line(strokeDash=[1, 4], strokeWidth=3, color="gray"))
@@ -81,6 +81,8 @@ def _contours(result: Surfaces, law: SurfaceLaw, name: str, ids: Sequence[str]) 
 
 
 def _compute(law: SurfaceLaw) -> str:
+    if law.trained.n_stated:
+        return f"C as {compute(law)}"
     return "C = 6 N D, N all parameters" if law.head_counts else "C = 6 S D"
 
 
@@ -122,9 +124,11 @@ def _isoflop(result: Surfaces, law: SurfaceLaw, name: str, ids: Sequence[str]) -
 
 def _optimum(result: Surfaces, law: SurfaceLaw, name: str, ids: Sequence[str]) -> Figure | Undrawn:
     title = f"The best size of a budget: {_title(result, law)}"
-    line, minima = optimum_rows(law, law.best)
+    line, minima = optimum_rows(law)
     if not line:
-        return Undrawn(name, title, "The surface has no optimum: size and tokens vary together, or a term is 0.")
+        return Undrawn(
+            name, title, "No surface has an optimum: size and tokens vary together, or a constant has no value."
+        )
     x, y = logarithmic(alt.X, "C", _C_TITLE, "~e"), logarithmic(alt.Y, "S", "best S", "~s")
     tooltip = tips(way="by", C="C|.3~g", S="best S|.3~s", D="best D|.3~s", lo="95 % from|.3~s", hi="to|.3~s")
     base = alt.Chart(data(line)).encode(x=x)
@@ -143,6 +147,8 @@ def _optimum(result: Surfaces, law: SurfaceLaw, name: str, ids: Sequence[str]) -
     ]
     columns = [("by", "way"), ("C", "C"), ("best S", "S"), ("95 %", "lo hi"), ("best D", "D")]
     sheet = Sheet.of(name, f"{title}: values", columns, rows)
-    says = optimum_says(law, law.best) or f"the best size goes from {line[0]['S']:.3g} to {line[-1]['S']:.3g}"
+    says = (
+        law.optimal and optimum_says(law, law.optimal)
+    ) or f"the best size goes from {line[0]['S']:.3g} to {line[-1]['S']:.3g}"
     caption = f"Line and 95 % band: by the surface, for {_compute(law)}; squares: minima of the IsoFLOP parabolas."
     return _figure(result, name, title, (f"{says}.", caption), spec_of(alt.layer(*layers), 300), sheet, ids)

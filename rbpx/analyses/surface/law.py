@@ -9,21 +9,23 @@ import numpy.typing as npt
 
 from rbpx.config.request import Request
 from rbpx.groups.surface_fits import doubts_of_points
-from rbpx.groups.surface_points import Trained, flops_with_head
+from rbpx.groups.surface_points import Trained, flops_as_stated, flops_with_head
 from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.interval import Estimate
 from rbpx.laws.surface.fit import SurfaceFit
 from rbpx.laws.surface.held_out import Compared, compare_each, mean_error
-from rbpx.laws.surface.isoflop import Envelope, IsoFlop, envelope, isoflop, reached_budgets
+from rbpx.laws.surface.isoflop import Chosen, Envelope, IsoFlop, envelope, isoflop, lined_up, reached_budgets
 from rbpx.laws.surface.optimum import Optimum, optima, split
 from rbpx.laws.surface.residuals import AgainstAxis, against_axes
-from rbpx.laws.surface.runs import six_S
+from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.status import Status, first_of
 
 __all__ = ["FormFit", "SurfaceLaw", "Surfaces", "surface_laws"]
 
 Floats = npt.NDArray[np.float64]
 
+_NONE: Final = Estimate(None, None, None)
+_UNUSABLE: Final = {Status.collinear_design, Status.not_identified}
 _SMALL: Final = 1.1  # of S: models with more parameters than that in all have a head that counts
 
 
@@ -34,8 +36,10 @@ class FormFit:
     Attributes:
         compared: its fit, and its predictions of the largest runs.
         reasons: every status that holds.
-        optima: the best of each budget for C = 6 S D; empty where the design cannot tell size from tokens.
+        optima: the best of each budget for C = 6 S D; empty where the design cannot tell size from tokens, without
+            numbers where no point depends on a constant.
         with_head: the same where all parameters count, for C = 6 N D; empty where they are not known.
+        as_stated: the same for C as sources state it; empty where none does.
         split: exponents of the best S and D in C; None where the form has none.
         against: what is left along each axis.
     """
@@ -44,6 +48,7 @@ class FormFit:
     reasons: tuple[Status, ...]
     optima: tuple[Optimum, ...]
     with_head: tuple[Optimum, ...]
+    as_stated: tuple[Optimum, ...]
     split: tuple[Estimate, Estimate] | None
     against: tuple[AgainstAxis, ...]
 
@@ -58,6 +63,16 @@ class FormFit:
         return first_of(self.reasons)
 
     @property
+    def shown(self) -> tuple[Optimum, ...]:
+        """The best of each budget, C as sources state it where any does."""
+        return self.as_stated or self.optima
+
+    @property
+    def has_optimum(self) -> bool:
+        """Whether its status lets it say what is best: size is told from tokens, and every constant has a value."""
+        return self.fit.surface is not None and not _UNUSABLE & set(self.reasons)
+
+    @property
     def held_out_error(self) -> float | None:
         """Mean of |error| at the largest S, D and C, each predicted from the others."""
         return mean_error(self.compared.held_out)
@@ -70,9 +85,11 @@ class SurfaceLaw:
     Attributes:
         trained: its points.
         forms: those asked for, in order.
-        isoflop: the best of each budget by a parabola; None where a value is not positive.
+        isoflop: the best of each budget by a parabola, C as sources state it, else 6 S D; None where a value is not
+            positive.
         isoflop_with_head: the same along budgets C = 6 N D, N all parameters; None where they are not known.
-        envelope: the best size of those trained; None as before.
+        envelope: the best size of those trained, C as in `isoflop`; None as before.
+        chosen: why these budgets.
     """
 
     trained: Trained
@@ -80,6 +97,7 @@ class SurfaceLaw:
     isoflop: IsoFlop | None
     isoflop_with_head: IsoFlop | None
     envelope: Envelope | None
+    chosen: Chosen
 
     @property
     def head_counts(self) -> bool:
@@ -89,15 +107,30 @@ class SurfaceLaw:
 
     @property
     def flops_per_token(self) -> Callable[[Floats], Floats]:
-        """Training FLOPs of a token at a size, as the pictures count them."""
+        """Training FLOPs of a token at a size, as the pictures count them: stated, else with a head that counts."""
         with_head = flops_with_head(self.trained.members) if self.head_counts else None
-        return six_S if with_head is None else with_head
+        return flops_as_stated(self.trained) or with_head or six_S
+
+    @property
+    def pictured(self) -> IsoFlop | None:
+        """The IsoFLOP curves along such compute."""
+        return self.isoflop_with_head if self.head_counts and not self.trained.n_stated else self.isoflop
 
     @property
     def best(self) -> FormFit:
         """The form with the least AIC; the first one where none has any."""
-        known = [each for each in self.forms if each.fit.aic is not None]
-        return min(known, key=lambda each: each.fit.aic or 0.0) if known else self.forms[0]
+        return _least_aic(self.forms)
+
+    @property
+    def optimal(self) -> FormFit | None:
+        """The same of the forms whose status lets them say what is best; None where it lets none."""
+        usable = [each for each in self.forms if each.has_optimum]
+        return _least_aic(usable) if usable else None
+
+
+def _least_aic(forms: Sequence[FormFit]) -> FormFit:
+    known = [each for each in forms if each.fit.aic is not None]
+    return min(known, key=lambda each: each.fit.aic or 0.0) if known else forms[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,32 +153,48 @@ def surface_laws(
 
 
 def _law(trained: Trained, compared: Sequence[Compared], group: TrainingGroup, request: Request) -> SurfaceLaw:
-    runs = trained.runs
+    runs, C_N = trained.runs, trained.C_N
     is_positive = len(runs.y_N) > 0 and bool((runs.y_N > 0).all())
-    reached = reached_budgets(runs) if is_positive else ()
-    asked = request.flops_of_budgets()
-    largest = float((6 * runs.S_N * runs.D_N).max()) if len(runs.S_N) else 1.0
-    budgets = asked or [*reached, 10 * largest]
+    asked = tuple(request.flops_of_budgets())
+    chosen, reached = _budgets(runs, asked, C_N) if is_positive else (Chosen.asked, asked)
+    largest = float(C_N.max()) if len(C_N) else 1.0
+    budgets = asked or (*reached, 10 * largest)
     forms = tuple(_form(each, trained, group, budgets, request.unique_tokens) for each in compared)
     if not is_positive:
-        return SurfaceLaw(trained, forms, None, None, None)
-    with_head = flops_with_head(trained.members)
+        return SurfaceLaw(trained, forms, None, None, None, chosen)
+    with_head, stated = flops_with_head(trained.members), flops_as_stated(trained) or six_S
     counted = None
     if with_head is not None:
-        counted = isoflop(runs, asked or reached_budgets(runs, flops_per_token=with_head), with_head)
-    return SurfaceLaw(trained, forms, isoflop(runs, asked or reached), counted, envelope(runs))
+        of_head_N = runs.D_N * with_head(runs.S_N)
+        counted = isoflop(runs, _budgets(runs, asked, of_head_N)[1], with_head, of_head_N)
+    return SurfaceLaw(trained, forms, isoflop(runs, reached, stated, C_N), counted, envelope(runs, C_N=C_N), chosen)
 
 
-def _form(compared: Compared, trained: Trained, group: TrainingGroup, budgets: list[float], U: float | None) -> FormFit:
+def _budgets(runs: Runs, asked: tuple[float, ...], C_N: Floats) -> tuple[Chosen, tuple[float, ...]]:
+    if asked:
+        return Chosen.asked, asked
+    together = lined_up(runs, C_N)
+    return (Chosen.lined_up, together) if together else (Chosen.evenly_spaced, reached_budgets(runs, C_N=C_N))
+
+
+def _form(
+    compared: Compared, trained: Trained, group: TrainingGroup, budgets: Sequence[float], U: float | None
+) -> FormFit:
     fit = compared.fit
     reasons = doubts_of_points(group, trained, fit)
     if fit.surface is None:
-        return FormFit(compared, reasons, (), (), None, ())
+        return FormFit(compared, reasons, (), (), (), None, ())
     against = against_axes(fit.surface, trained.runs)
-    if fit.design is not None and fit.design.is_collinear:
-        return FormFit(compared, reasons, (), (), None, against)
-    with_head = flops_with_head(trained.members)
-    best = tuple(optima(fit.surface, budgets, U=U))
-    counted = () if with_head is None else tuple(optima(fit.surface, budgets, with_head, U))
-    has_split = {"alpha", "beta"} <= fit.constants.keys()
-    return FormFit(compared, reasons, best, counted, split(fit.surface) if has_split else None, against)
+    if Status.collinear_design in reasons:
+        return FormFit(compared, reasons, (), (), (), None, against)
+
+    def best(flops_per_token: Callable[[Floats], Floats] | None) -> tuple[Optimum, ...]:
+        if flops_per_token is None:
+            return ()
+        if Status.not_identified in reasons:
+            return tuple(Optimum(C, _NONE, _NONE, _NONE) for C in budgets)
+        return tuple(optima(fit.surface, budgets, flops_per_token, U))
+
+    is_split = {"alpha", "beta"} <= fit.constants.keys() and Status.not_identified not in reasons
+    by = best(six_S), best(flops_with_head(trained.members)), best(flops_as_stated(trained))
+    return FormFit(compared, reasons, *by, split(fit.surface) if is_split else None, against)

@@ -60,7 +60,7 @@ def _isoflop(law: SurfaceLaw) -> list[Series]:
 
 
 def _optimum(law: SurfaceLaw) -> list[Series]:
-    line, minima = optimum_rows(law, law.best)
+    line, minima = optimum_rows(law)
     if not line:
         return []
     some = line[:: max(1, len(line) // 6)]

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Final
 
 from rbpx.analyses.surface.law import FormFit, SurfaceLaw, Surfaces
+from rbpx.analyses.surface.words import compute
 from rbpx.groups.surface_fits import listed, surface_record
 from rbpx.laws.interval import Estimate
 from rbpx.laws.surface.isoflop import AlongC, IsoFlop
@@ -27,9 +28,10 @@ def record_of_form(surfaces: Surfaces, law: SurfaceLaw, form: FormFit) -> Record
         ],
         "optima": _optima(form.optima),
         "optima_with_head": _optima(form.with_head),
+        "optima_as_stated": _optima(form.as_stated),
         "exponents_of_optimum": None if form.split is None else dict(zip("ab", map(listed, form.split), strict=True)),
-        "isoflop": _isoflop(law.isoflop),
-        "isoflop_with_head": _isoflop(law.isoflop_with_head),
+        "isoflop": _isoflop(law, law.isoflop, compute(law)),
+        "isoflop_with_head": _isoflop(law, law.isoflop_with_head, "6 N D"),
         "envelope": _envelope(law),
         "held_out": [
             {**asdict(test), "predicted": listed(test.predicted), "held": test.is_inside}
@@ -52,8 +54,9 @@ def row_of_form(record: Record, law: SurfaceLaw, form: FormFit) -> Record:
         "reasons": [reason.value for reason in form.reasons],
         "optima": _optima(form.optima),
         "optima_with_head": _optima(form.with_head),
-        "isoflop": _isoflop(law.isoflop),
-        "isoflop_with_head": _isoflop(law.isoflop_with_head),
+        "optima_as_stated": _optima(form.as_stated),
+        "isoflop": _isoflop(law, law.isoflop, compute(law)),
+        "isoflop_with_head": _isoflop(law, law.isoflop_with_head, "6 N D"),
         "envelope": _envelope(law),
     }
     return record | own
@@ -67,7 +70,7 @@ def _optima(optima: Sequence[Optimum]) -> list[Record]:
     return [{"C": each.C, **_ends("S", each.S), **_ends("D", each.D), **_ends("y", each.y)} for each in optima]
 
 
-def _isoflop(isoflop: IsoFlop | None) -> Record | None:
+def _isoflop(law: SurfaceLaw, isoflop: IsoFlop | None, compute: str) -> Record | None:
     if isoflop is None:
         return None
     budgets = [
@@ -82,7 +85,7 @@ def _isoflop(isoflop: IsoFlop | None) -> Record | None:
         }
         for each in isoflop.budgets
     ]
-    return {"budgets": budgets, "law": _along(isoflop.law)}
+    return {"budgets": budgets, "law": _along(isoflop.law), "C": compute, "chosen": law.chosen.value}
 
 
 def _envelope(law: SurfaceLaw) -> Record | None:

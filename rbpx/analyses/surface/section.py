@@ -4,7 +4,17 @@ from collections.abc import Sequence
 
 from rbpx.analyses.surface.figure import figures
 from rbpx.analyses.surface.law import SurfaceLaw, Surfaces
-from rbpx.analyses.surface.words import about, compared, design_says, exponents_of, left, optimum_says
+from rbpx.analyses.surface.words import (
+    about,
+    compared,
+    computes,
+    design_says,
+    exponents_of,
+    isoflop_says,
+    left,
+    optimum_says,
+    without_optimum,
+)
 from rbpx.display.chart.sheet import Entry, Sheet, decimal, error, magnitude, magnitudes, named, span, state, whole
 from rbpx.display.names import law_title
 from rbpx.display.section import Section, Sources, doubts_of
@@ -41,9 +51,10 @@ def _sentences(surfaces: Surfaces) -> list[str]:
     said = [f"{surfaces.group.title}: {about(surfaces.group)}"]
     for law in surfaces.laws:
         together = design_says(law.best.fit.design, law.trained.runs.S_N.tolist(), law.trained.runs.D_N.tolist())
-        rest, forms, best = left(law.best), compared(law), optimum_says(law, law.best)
+        best = None if law.optimal is None else optimum_says(law, law.optimal)
         name = _name(surfaces, law)
-        said += [f"{name}: {each}." for each in (together, rest, forms) if each is not None]
+        found = (together, left(law.best), compared(law), without_optimum(law), isoflop_says(law))
+        said += [f"{name}: {each}." for each in found if each is not None]
         said += [] if best is None else [f"{best}."]
     return said
 
@@ -72,12 +83,22 @@ def _optima(results: Sequence[Surfaces]) -> Sheet:
     rows: list[list[Entry]] = []
     for surfaces in results:
         for law in surfaces.laws:
-            for best in law.best.optima:
+            if law.optimal is None:
+                continue
+            for best in law.optimal.shown:
                 S, D = best.S, best.D
                 ratio = None if S.value is None or D.value is None else D.value / S.value
-                of = [named(_name(surfaces, law)), magnitude(best.C)]
+                of = [named(_name(surfaces, law)), named(law.optimal.fit.form), magnitude(best.C)]
                 values = [magnitude(S.value), magnitudes(S.lo, S.hi), magnitude(D.value), magnitudes(D.lo, D.hi)]
                 rows.append([*of, *values, magnitude(ratio), decimal(best.y.value)])
-    columns = [("quantity", "law"), ("C", "C"), ("best S", "S"), ("95 %", "S_lo S_hi"), ("best D", "D")]
+    columns = [
+        ("quantity", "law"),
+        ("form", "form"),
+        ("C", "C"),
+        ("best S", "S"),
+        ("95 %", "S_lo S_hi"),
+        ("best D", "D"),
+    ]
     columns += [("95 %", "D_lo D_hi"), ("D/S", "ratio"), ("y", "y")]
-    return Sheet.of("optima", "The best of a budget, C = 6 S D", columns, rows)
+    title = f"The best of a budget, {computes(law for surfaces in results for law in surfaces.laws)}"
+    return Sheet.of("optima", title, columns, rows)

@@ -3,7 +3,16 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.surface.law import FormFit, SurfaceLaw, Surfaces
-from rbpx.analyses.surface.words import about, compared, design_says, exponents_of, left
+from rbpx.analyses.surface.words import (
+    about,
+    compared,
+    computes,
+    design_says,
+    exponents_of,
+    isoflop_says,
+    left,
+    without_optimum,
+)
 from rbpx.display.names import law_name, status_name
 from rbpx.display.numbers import UNKNOWN, magnitude_span, number, percent, rough, short, significant, span
 from rbpx.display.tables import console, grid, print_notes, put
@@ -106,14 +115,14 @@ def _print_optima(surfaces: Surfaces) -> None:
         "N total",
     ]
     spare = ("IsoFLOP S", "y", "95 % of D", "N total", "95 % of IsoFLOP")
-    title = f"{surfaces.group.title}: the best of a budget, C = 6 S D"
+    title = f"{surfaces.group.title}: the best of a budget, {computes(laws)}"
     table = grid(title, columns, spare=spare)
     for law in laws:
-        form = law.best if law.best.optima else next(each for each in law.forms if each.optima)
+        form = law.optimal or next(each for each in law.forms if each.optima)
         of_isoflop = {} if law.isoflop is None else {each.C: each for each in law.isoflop.budgets}
-        heads: Sequence[Optimum | None] = form.with_head or [None] * len(form.optima)
+        heads: Sequence[Optimum | None] = form.with_head or [None] * len(form.shown)
         rows = []
-        for best, head in zip(form.optima, heads, strict=True):
+        for best, head in zip(form.shown, heads, strict=True):
             flop = of_isoflop.get(best.C)
             S, D = best.S.value, best.D.value
             rows.append(
@@ -133,9 +142,10 @@ def _print_optima(surfaces: Surfaces) -> None:
         table.add_part(f"{law_name(law.trained.law, law.trained.k)}, {form.fit.form}", rows)
     put(console(), table)
     for law in laws:
-        line = _beside(law)
-        if line:
-            console().print(line, markup=False, soft_wrap=True)
+        for line in (_beside(law), isoflop_says(law), without_optimum(law)):
+            if line is not None:
+                name = law_name(law.trained.law, law.trained.k)
+                console().print(f"{name}: {line}.", markup=False, soft_wrap=True)
     notes = "IsoFLOP S: minimum of a parabola in ln S through the runs of the budget. N total: best S where all "
     console().print(f"{notes}parameters count, C = 6 N D.\n", markup=False, soft_wrap=True)
 
@@ -143,15 +153,14 @@ def _print_optima(surfaces: Surfaces) -> None:
 def _beside(law: SurfaceLaw) -> str | None:
     """The exponents of the best S in C by each way there is."""
     said = []
-    form = law.best
-    if form.split is not None and form.split[0].value is not None:
-        said.append(f"surface {_exponent(form.split[0])}")
+    split = None if law.optimal is None else law.optimal.split
+    if split is not None and split[0].value is not None:
+        said.append(f"surface {_exponent(split[0])}")
     if law.isoflop is not None and law.isoflop.law is not None:
         said.append(f"IsoFLOP {_exponent(law.isoflop.law.a)}")
     if law.envelope is not None and law.envelope.law is not None:
         said.append(f"envelope {_exponent(law.envelope.law.a)}")
-    name = law_name(law.trained.law, law.trained.k)
-    return f"{name}: best S as C^a, a by {', '.join(said)}." if said else None
+    return f"best S as C^a, a by {', '.join(said)}" if said else None
 
 
 def _exponent(a: Estimate) -> str:

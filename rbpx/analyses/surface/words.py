@@ -1,6 +1,6 @@
 """Surfaces in words, for the terminal and the report."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rbpx.analyses.surface.law import FormFit, SurfaceLaw
 from rbpx.config.training import is_raw
@@ -11,8 +11,21 @@ from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.interval import Estimate
 from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.fit import FORMS
+from rbpx.laws.surface.isoflop import Chosen
+from rbpx.status import Status
 
-__all__ = ["about", "compared", "design_says", "exponents_of", "left", "optimum_says"]
+__all__ = [
+    "about",
+    "compared",
+    "compute",
+    "computes",
+    "design_says",
+    "exponents_of",
+    "isoflop_says",
+    "left",
+    "optimum_says",
+    "without_optimum",
+]
 
 
 def about(group: TrainingGroup) -> str:
@@ -107,7 +120,51 @@ def optimum_says(law: SurfaceLaw, form: FormFit) -> str | None:
     a = form.split[0]
     ends = "" if a.ends is None else f" (95 %: {number(a.lo, 3)} to {number(a.hi, 3)})"
     said = f"{law_title(law.trained.law, law.trained.k)}: the best size grows as C to the {number(a.value, 3)}{ends}"
-    best = next((each for each in form.optima if each.S.value is not None and each.D.value is not None), None)
+    best = next((each for each in form.shown if each.S.value is not None and each.D.value is not None), None)
     if best is not None and best.S.value and best.D.value:
         said += f"; at C = {short(best.C)} it has {short(best.D.value / best.S.value)} tokens for a parameter"
     return said
+
+
+def compute(law: SurfaceLaw) -> str:
+    """What C is: as sources state it, 6 S D, or either."""
+    n, all_of_them = law.trained.n_stated, len(law.trained.members)
+    if n == 0:
+        return "6 S D"
+    return "stated" if n == all_of_them else f"stated for {n} of {number_of(all_of_them, 'point')}, else 6 S D"
+
+
+def computes(laws: Iterable[SurfaceLaw]) -> str:
+    """What C is in a table of several quantities."""
+    stated = {compute(law) != "6 S D" for law in laws}
+    return "C = 6 S D" if stated <= {False} else "C as stated" if stated == {True} else "C as stated, else 6 S D"
+
+
+def without_optimum(law: SurfaceLaw) -> str | None:
+    """Why a form has no say in the best of a budget; None where all have, or size is not told from tokens at all."""
+    barred = [each for each in law.forms if Status.not_identified in each.reasons and each.optima]
+    if not barred:
+        return None
+    named = "; ".join(
+        f"{each.fit.form} ({', '.join(name for name, of in each.fit.constants.items() if of.value is None)})"
+        for each in barred
+    )
+    return f"no best of a budget by a form with constants that are not identified: {named}"
+
+
+def isoflop_says(law: SurfaceLaw) -> str | None:
+    """Which budgets IsoFLOP looked at, why at these, and how many have a minimum; None where values have no law."""
+    if law.isoflop is None:
+        return None
+    budgets = law.isoflop.budgets
+    if not budgets:
+        return "IsoFLOP: 4 sizes reach no budget together"
+    why = {
+        Chosen.asked: "asked for",
+        Chosen.lined_up: "all at which runs line up",
+        Chosen.evenly_spaced: "evenly spaced, as runs line up at none: budgets= asks for others",
+    }
+    return (
+        f"IsoFLOP: a minimum at {law.isoflop.n_found} of {number_of(len(budgets), 'budget')} ({why[law.chosen]}), "
+        f"C {'=' if compute(law) == '6 S D' else 'as'} {compute(law)}"
+    )

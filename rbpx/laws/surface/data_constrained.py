@@ -4,7 +4,8 @@
     N' = U_N + U_N R_N (1 - exp(-(S / U_N - 1) / R_N))         U_N = min(S, (U G)^(beta / alpha) G)
     G  = (alpha A / (beta B))^(1 / (alpha + beta))
 
-theta is that of chinchilla, then 1 / R_D and 1 / R_N: at 0 a repeated token is worth a new one, and N' = S.
+theta is that of chinchilla, then 1 / (1 + R_D) and 1 / (1 + R_N): at 0 a repeated token is worth a new one and N' = S,
+near 1 it is worth nothing and N' = U_N.
 """
 
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.surface.chinchilla import Chinchilla
+from rbpx.laws.surface.linear_start import non_negative
 from rbpx.laws.surface.runs import Coordinates
 
 __all__ = ["DataConstrained"]
@@ -22,7 +24,10 @@ __all__ = ["DataConstrained"]
 Floats = NDArray[np.float64]
 
 _MOST_EXCESS: Final = 300.0  # of ln(S / U_N): no surface of runs has it, but a search may pass by, and squares it
-_DECAYS: Final = (0.02, 0.1, 0.5)  # of 1 / R_D and 1 / R_N, where searches start
+_LEAST_R: Final = 1e-4  # at 0 the law has a kink where S = U_N; here N' is the lesser of both to a ten-thousandth
+_EXPONENTS: Final = (0.1, 0.2, 0.35, 0.55, 0.9)
+_CALLED: Final = (0.02, 0.25, 0.5, 0.75, 0.98)  # quantiles of S, for the size that is called for
+_SHARES: Final = (0.02, 0.1, 0.3, 0.6, 0.98)  # 1 / (1 + R)
 
 
 @dataclass(frozen=True)
@@ -37,23 +42,23 @@ class DataConstrained(Chinchilla):
 
     @property
     def lower_P(self) -> Floats:
-        """All constants are at least 0, and so are 1 / R_D and 1 / R_N."""
+        """All constants are at least 0, and R_D and R_N may be infinite."""
         return np.zeros(7)
 
     @property
     def upper_P(self) -> Floats:
-        """As `Form.upper_P`; 1 / R has none."""
-        return np.append(super().upper_P, [np.inf, np.inf])
+        """As `Form.upper_P`; R_D and R_N are at least `_LEAST_R`."""
+        return np.append(super().upper_P, np.full(2, 1 / (1 + _LEAST_R)))
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
         """As `Form.evaluate`."""
-        inner_BP, q_D_B1, q_N_B1 = theta_BP[:, :5], theta_BP[:, 5:6], theta_BP[:, 6:7]
-        u_N = x.d_N if x.u_N is None else x.u_N
-        gain_BN, _, gain_by_q_BN = _worth(np.exp(x.d_N - u_N) - 1, q_D_B1)
+        inner_BP, v_D_B1, v_N_B1 = theta_BP[:, :5], theta_BP[:, 5:6], theta_BP[:, 6:7]
+        u_N = _unique(x)
+        gain_BN, _, gain_by_v_BN = _worth(np.exp(x.d_N - u_N) - 1, v_D_B1)
         d_BN = u_N + np.log1p(gain_BN)
         ln_called_BN, called_by_BPN = self._called_for(x, inner_BP, u_N)
-        excess_BN = np.exp(np.clip(x.s_N - ln_called_BN, 0.0, _MOST_EXCESS)) - 1
-        more_BN, more_by_t_BN, more_by_q_BN = _worth(excess_BN, q_N_B1)
+        excess_BN = _excess(x.s_N, ln_called_BN)
+        more_BN, more_by_t_BN, more_by_v_BN = _worth(excess_BN, v_N_B1)
         s_BN = np.minimum(ln_called_BN, x.s_N) + np.log1p(more_BN)
         # d ln N' / d ln U_N = 1 - (S / U_N) h' / (1 + h), which is 0 where S is not beyond U_N.
         s_by_called_BN = 1 - (1 + excess_BN) * more_by_t_BN / (1 + more_BN)
@@ -65,8 +70,8 @@ class DataConstrained(Chinchilla):
         J_BPN[:, 0], J_BPN[:, 1], J_BPN[:, 2] = of_s_BN / law_BN, of_d_BN / law_BN, 1 / law_BN
         J_BPN[:, 3], J_BPN[:, 4] = -s_BN * inner_BP[:, :1] * J_BPN[:, 0], -d_BN * inner_BP[:, 1:2] * J_BPN[:, 1]
         J_BPN[:, :5] += (by_s_BN * s_by_called_BN)[:, None] * called_by_BPN
-        J_BPN[:, 5] = by_d_BN * gain_by_q_BN / (1 + gain_BN)
-        J_BPN[:, 6] = by_s_BN * more_by_q_BN / (1 + more_BN)
+        J_BPN[:, 5] = by_d_BN * gain_by_v_BN / (1 + gain_BN)
+        J_BPN[:, 6] = by_s_BN * more_by_v_BN / (1 + more_BN)
         return np.log(law_BN), J_BPN
 
     def bend(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
@@ -74,28 +79,48 @@ class DataConstrained(Chinchilla):
         return super(Chinchilla, self).bend(x, theta_BP, J_BPN, pull_BN)
 
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
-        """Those of chinchilla, each with several decays."""
-        inner_BP = super().starts(x, ln_y_N)
-        decays = [(q_D, q_N) for q_D in _DECAYS for q_N in _DECAYS]
-        return np.concatenate([np.column_stack([inner_BP, np.tile(pair, (len(inner_BP), 1))]) for pair in decays])
+        """The best B and E for each choice of exponents, R_D, R_N and U_N at the mean of ln U, the best of all first.
+
+        U_N says what A / B is, so y is linear in B and E. Without repeats there is no more to it than chinchilla.
+        """
+        if not _repeats(x):
+            inner_BP = super().starts(x, ln_y_N)
+            return np.hstack([inner_BP, np.zeros((len(inner_BP), 2))])
+        s_N, d_N, u_N = x.s_N, x.d_N, _unique(x)
+        choices = np.meshgrid(_EXPONENTS, _EXPONENTS, np.quantile(s_N, _CALLED), _SHARES, _SHARES)
+        alpha_B1, beta_B1, called_B1, v_D_B1, v_N_B1 = (each.reshape(-1, 1) for each in choices)
+        ln_called_BN = called_B1 + beta_B1 / alpha_B1 * (u_N - u_N.mean())
+        d_BN = u_N + np.log1p(_worth(np.exp(d_N - u_N) - 1, v_D_B1)[0])
+        s_BN = np.minimum(ln_called_BN, s_N) + np.log1p(_worth(_excess(s_N, ln_called_BN), v_N_B1)[0])
+        # The last parameter that is called for is worth as much compute as the last token: alpha A U_N^-alpha =
+        # beta B U^-beta.
+        A_of_B_B1 = beta_B1 / alpha_B1 * np.exp(alpha_B1 * called_B1 - beta_B1 * u_N.mean())
+        falling_BN = A_of_B_B1 * np.exp(-alpha_B1 * s_BN) + np.exp(-beta_B1 * d_BN)
+        both_B2 = non_negative(np.stack([falling_BN, np.ones_like(falling_BN)], axis=1), np.exp(ln_y_N))
+        B_B1, E_B1 = both_B2[:, :1], both_B2[:, 1:]
+        misfit_B = np.abs(np.log(B_B1 * falling_BN + E_B1) - ln_y_N).sum(axis=1)
+        theta_BP = np.hstack([A_of_B_B1 * B_B1, B_B1, E_B1, alpha_B1, beta_B1, v_D_B1, v_N_B1])
+        return theta_BP[np.argsort(misfit_B)]
 
     def constants(self, x: Coordinates, theta_BP: Floats) -> dict[str, Floats]:
         """As `Form.constants`; R_D and R_N are infinite where what is repeated is worth as much as what is new."""
         with np.errstate(divide="ignore"):
-            return {**super().constants(x, theta_BP[:, :5]), "R_D": 1 / theta_BP[:, 5], "R_N": 1 / theta_BP[:, 6]}
+            R_BR = (1 - theta_BP[:, 5:]) / theta_BP[:, 5:]
+        return {**super().constants(x, theta_BP[:, :5]), "R_D": R_BR[:, 0], "R_N": R_BR[:, 1]}
 
     def theta(self, x: Coordinates, constants: Mapping[str, float | None]) -> Floats:
         """As `Form.theta`; an R of None is infinite."""
-        decays = [0.0 if R is None else 1 / R for R in (constants["R_D"], constants["R_N"])]
-        return np.append(super().theta(x, constants), decays)
+        shares = [0.0 if R is None else 1 / (1 + max(R, _LEAST_R)) for R in (constants["R_D"], constants["R_N"])]
+        return np.append(super().theta(x, constants), shares)
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
         """As `Form.unidentified`: R_D and R_N where no token was repeated, R_N where no model is beyond U_N."""
         inner = super().unidentified(x, theta_P[:5])
-        if x.u_N is None or not np.any(x.d_N > x.u_N + 1e-6):
+        if not _repeats(x):
             return (*inner, "R_D", "R_N")
-        beyond_N = x.s_N > self._called_for(x, theta_P[None, :5], x.u_N)[0][0]
-        return inner if np.any(beyond_N) else (*inner, "R_N")
+        beyond_N = x.s_N > self._called_for(x, theta_P[None, :5], _unique(x))[0][0]
+        without_D = ("R_D",) if theta_P[1] * theta_P[4] == 0 else ()
+        return (*inner, *without_D, *(() if np.any(beyond_N) else ("R_N",)))
 
     def _called_for(self, x: Coordinates, inner_BP: Floats, u_N: Floats) -> tuple[Floats, Floats]:
         """Ln(U_N / S_ref), what the unique tokens call for, [B, N], and its derivatives [B, 5, N].
@@ -122,12 +147,26 @@ class DataConstrained(Chinchilla):
         return np.where(known_B[:, None], called_BN, np.inf), np.where(known_B[:, None, None], by_BPN, 0.0)
 
 
-def _worth(t: Floats, q_B1: Floats) -> tuple[Floats, Floats, Floats]:
-    """What t repetitions are worth, h = (1 - exp(-t q)) / q, which is t at q = 0; its derivatives by t and by q."""
+def _unique(x: Coordinates) -> Floats:
+    return x.d_N if x.u_N is None else x.u_N
+
+
+def _repeats(x: Coordinates) -> bool:
+    return bool(np.any(x.d_N > _unique(x) + 1e-6))
+
+
+def _excess(s_N: Floats, ln_called_BN: Floats) -> Floats:
+    """S / U_N - 1, 0 where S is not beyond U_N."""
+    return np.asarray(np.exp(np.clip(s_N - ln_called_BN, 0.0, _MOST_EXCESS)) - 1)
+
+
+def _worth(t: Floats, v_B1: Floats) -> tuple[Floats, Floats, Floats]:
+    """What t repetitions are worth, h = R (1 - exp(-t / R)), and its derivatives by t and by v = 1 / (1 + R) < 1."""
+    q_B1 = v_B1 / (1 - v_B1)  # 1 / R
     z = t * q_B1
     decay = np.exp(-z)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        h = np.where(z > 0, -np.expm1(-z) / q_B1, t)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        h = np.where(v_B1 > 0, -np.expm1(-z) / q_B1, t)
         # Below 1e-4 the difference of nearly equal numbers loses digits, and two terms of the series are exact to 1e-9.
-        by_q = np.where(z > 1e-4, (z * decay + np.expm1(-z)) / q_B1**2, -(t**2) * (0.5 - z / 3))
-    return h, decay, by_q
+        by_v = np.where(z > 1e-4, (z * decay + np.expm1(-z)) / v_B1**2, -((t / (1 - v_B1)) ** 2) * (0.5 - z / 3))
+    return h, decay, by_v

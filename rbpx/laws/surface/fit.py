@@ -21,7 +21,7 @@ from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.form import Form
 from rbpx.laws.surface.kaplan import Kaplan
 from rbpx.laws.surface.names import DELTA, Objective
-from rbpx.laws.surface.objective import ln_likelihood
+from rbpx.laws.surface.objective import ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.search import Search
 from rbpx.laws.surface.solve import RESAMPLE
@@ -34,11 +34,15 @@ Floats = NDArray[np.float64]
 
 FORMS: Final[dict[str, type[Form]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
 
-_MOST_STARTS: Final = 49  # those with the least objective
-_FEW_STEPS: Final = 8  # after which the best are searched to the end
+_MOST_STARTS: Final = 196
+_FEW_POINTS: Final = 400  # of thousands, enough to say which starts are worth more steps
+_FEW_STEPS: Final = 20  # of each start
 _FINALISTS: Final = 16
-_SAME: Final = 1e-4  # of an objective: starts that are so close are on the same way
+_MANY_STEPS: Final = 300  # of each finalist; the best is searched to the end
+_SAME: Final = 1e-4  # of an objective: searches that are so close are on the same way, or have one end
 _MOST_STEPS: Final = 2000
+_MOST_WAYS: Final = 8  # for a resample
+_WORSE: Final = 1.3  # times the objective: from a worse end a resample is not searched
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,10 +155,11 @@ def fitting(
     equation = kind(y_ref)
     ln_y_N = np.log(runs.y_N / y_ref)
     unit = 1.0 if objective is Objective.log_huber else y_ref
-    theta_P, total, converged = yield from _search(equation, runs, objective, delta / unit, ln_y_N, fixed_P)
+    end_WP, total, converged = yield from _search(equation, runs, objective, delta / unit, ln_y_N, fixed_P)
     if not converged:
         return without(Status.not_converged)
-    theta_BP = yield from _refit(equation, runs, objective, delta / unit, ln_y_N, theta_P, fixed_P, n_resamples, seed)
+    theta_P = end_WP[0]
+    theta_BP = yield from _refit(equation, runs, objective, delta / unit, ln_y_N, end_WP, fixed_P, n_resamples, seed)
     ln_fit_1N, J_1PN = equation.evaluate(runs.x, theta_P[None])
     surface = Surface(equation, runs.x, theta_P, theta_BP, runs.n_groups, n_free, ln_fit_1N[0] - ln_y_N)
     unidentified = equation.unidentified(runs.x, theta_P)
@@ -201,23 +206,32 @@ def surface_of(form: str, constants: Mapping[str, float | None], runs: Runs) -> 
 def _search(
     form: Form, runs: Runs, objective: Objective, delta: float, ln_y_N: Floats, fixed_P: NDArray[np.bool_]
 ) -> Searching[tuple[Floats, float, bool]]:
-    """The best of many starts: all for a few steps, the best of them to the end."""
-    start_BP = form.starts(runs.x, ln_y_N)
+    """The ends that many starts lead to, [W, P], the best first.
+
+    Beside them the objective of the best, and whether nothing more is to be gained there.
+    """
+    few = np.sort(np.random.default_rng(0).permutation(len(ln_y_N))[:_FEW_POINTS])
+    x, ln_y_1F = runs.x.only(few), ln_y_N[None, few]
+    start_BP = form.starts(x, ln_y_1F[0])[:_MOST_STARTS]
     start_BP[:, fixed_P] = 0.0
     start_BP = np.unique(start_BP, axis=0)
-    one_1N = np.ones((1, len(ln_y_N)))
     with np.errstate(all="ignore"):  # a start from which a form cannot be computed is left out
-        ln_fit_BN, J_BPN = form.evaluate(runs.x, start_BP)
-    misfit_B = np.abs(ln_fit_BN - ln_y_N).sum(axis=1) + 0 * J_BPN.sum(axis=(1, 2))
-    start_BP = start_BP[np.argsort(misfit_B)[: min(_MOST_STARTS, int(np.isfinite(misfit_B).sum()))]]
-    first = yield Search(form, runs.x, objective, delta, ln_y_N[None], one_1N, start_BP, fixed_P, _FEW_STEPS)
-    order_B = np.argsort(first.total_B)
-    total_B = first.total_B[order_B]
-    order_B = order_B[np.append(True, total_B[1:] > total_B[:-1] * (1 + _SAME))]
-    best_BP = first.theta_BP[order_B[:_FINALISTS]]
-    last = yield Search(form, runs.x, objective, delta, ln_y_N[None], one_1N, best_BP, fixed_P, _MOST_STEPS)
-    best = int(np.argmin(last.total_B))
-    return last.theta_BP[best], float(last.total_B[best]), bool(last.converged_B[best])
+        ln_fit_BF, J_BPF = form.evaluate(x, start_BP)
+    start_BP = start_BP[np.isfinite(ln_fit_BF).all(axis=1) & np.isfinite(J_BPF).all(axis=(1, 2))]
+    first = yield Search(form, x, objective, delta, ln_y_1F, np.ones((1, len(few))), start_BP, fixed_P, _FEW_STEPS)
+    at = form, runs.x, objective, delta, ln_y_N[None], np.ones((1, len(ln_y_N)))
+    finalist_BP = first.theta_BP[_different(first.total_B)[:_FINALISTS]]
+    second = yield Search(*at, finalist_BP, fixed_P, _MANY_STEPS)
+    end_WP = second.theta_BP[_different(second.total_B)]
+    last = yield Search(*at, end_WP[:1], fixed_P, _MOST_STEPS)
+    return np.vstack([last.theta_BP, end_WP[1:]]), float(last.total_B[0]), bool(last.converged_B[0])
+
+
+def _different(total_B: Floats) -> NDArray[np.int64]:
+    """Where the least objective is, then the next that is worse than the one before it, and so on."""
+    order_B = np.argsort(total_B)
+    ordered_B = total_B[order_B]
+    return order_B[np.append(True, ordered_B[1:] > ordered_B[:-1] * (1 + _SAME))]
 
 
 def _refit(
@@ -226,26 +240,37 @@ def _refit(
     objective: Objective,
     delta: float,
     ln_y_N: Floats,
-    theta_P: Floats,
+    end_WP: Floats,
     fixed_P: NDArray[np.bool_],
     n_resamples: int,
     seed: int,
 ) -> Searching[Floats]:
-    """Theta of each resample of the runs, [B, P]; NaN where one has too little in it, or no end was found."""
-    theta_BP = np.full((n_resamples, len(theta_P)), np.nan)
+    """Theta of each resample of the runs, [B, P]; NaN where one has too little in it, or no end was found.
+
+    An objective with several minima may have another least one for each resample, so each is searched from all ends
+    of the fit that are nearly its best.
+    """
+    theta_BP = np.full((n_resamples, end_WP.shape[1]), np.nan)
     if n_resamples == 0 or runs.n_groups < 2:
         return theta_BP
     weight_BN = run_weights(runs.n_groups, n_resamples, seed)[:, runs.group_N]
-    ln_y_BN, usable_B = ln_y_N[None], np.full(n_resamples, True)
+    ln_y_BN = np.broadcast_to(ln_y_N, weight_BN.shape)
+    usable_B = np.full(n_resamples, True)
     if runs.y_BN is not None:
         drawn_B = np.random.default_rng(seed).integers(len(runs.y_BN), size=n_resamples)
         with np.errstate(divide="ignore", invalid="ignore"):
             ln_y_BN = np.log(runs.y_BN[drawn_B] / form.y_ref)
         usable_B = np.asarray(np.isfinite(ln_y_BN).all(axis=1))
-        ln_y_BN = ln_y_BN[usable_B]
-    start_BP = np.tile(theta_P, (int(usable_B.sum()), 1))
-    found = yield Search(form, runs.x, objective, delta, ln_y_BN, weight_BN[usable_B], start_BP, fixed_P, end=RESAMPLE)
-    theta_BP[usable_B] = np.where(found.converged_B[:, None], found.theta_BP, np.nan)
+        ln_y_BN, weight_BN = ln_y_BN[usable_B], weight_BN[usable_B]
+    ln_fit_WN = form.evaluate(runs.x, end_WP[:_MOST_WAYS])[0]
+    at_BW = np.stack(
+        [(loss(objective, delta, ln_fit_N, ln_y_BN).value_BN * weight_BN).sum(axis=1) for ln_fit_N in ln_fit_WN], axis=1
+    )
+    resample_F, end_F = np.nonzero(at_BW <= _WORSE * at_BW.min(axis=1, keepdims=True))
+    at = form, runs.x, objective, delta, ln_y_BN[resample_F], weight_BN[resample_F], end_WP[end_F], fixed_P
+    found = yield Search(*at, end=RESAMPLE)
+    best_B = np.lexsort((found.total_B, resample_F))[np.searchsorted(resample_F, np.arange(len(at_BW)))]
+    theta_BP[usable_B] = np.where(found.converged_B[best_B, None], found.theta_BP[best_B], np.nan)
     return theta_BP
 
 
@@ -256,10 +281,10 @@ def _of_constant(surface: Surface, name: str, has_none: bool) -> Estimate:
         return Estimate(None, None, None)
     with np.errstate(all="ignore"):
         if name in surface.form.reciprocal:
-            inverse = surface.estimate(1 / value, 1 / value_B)
-            # Half an interval about 1 / R may reach below 0: then R has no upper end.
-            ends = (inverse.value, inverse.hi, inverse.lo)
-            return Estimate(*(None if each is None or each <= 0 else 1 / each for each in ends))
+            share = surface.estimate(1 / (1 + value), 1 / (1 + value_B))
+            # Half an interval about 1 / (1 + R) may reach below 0: then R has no upper end.
+            ends = (share.value, share.hi, share.lo)
+            return Estimate(*(None if each is None or each <= 0 else max(1 / each - 1, 0.0) for each in ends))
         if name in surface.form.logarithmic and value > 0:
             return exponential(surface.estimate(math.log(value), np.log(value_B)))
     linear = surface.estimate(value, value_B)

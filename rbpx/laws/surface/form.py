@@ -52,7 +52,7 @@ class Form(ABC):
 
     @abstractmethod
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
-        """Where searches start, [B, P]."""
+        """Where searches start, [B, P]; where there are hundreds, the most promising first."""
 
     @abstractmethod
     def constants(self, x: Coordinates, theta_BP: Floats) -> dict[str, Floats]:

@@ -1,11 +1,12 @@
 """The optimum without a form: a parabola through the runs of each budget, and the lower envelope of all runs.
 
-Where budgets do not line up, each size is interpolated in ln D. Shapes: N points, M sizes of one budget.
+Where budgets do not line up, each size is interpolated in ln C. Shapes: N points, M sizes of one budget.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 import numpy as np
@@ -18,13 +19,13 @@ from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.surface.surface import exponential
 from rbpx.status import Status
 
-__all__ = ["AlongC", "Budget", "Envelope", "IsoFlop", "envelope", "isoflop", "reached_budgets"]
+__all__ = ["AlongC", "Budget", "Chosen", "Envelope", "IsoFlop", "envelope", "isoflop", "lined_up", "reached_budgets"]
 
 Floats = NDArray[np.float64]
 Curves = dict[float, tuple[Floats, Floats]]
 
 _LEAST_SIZES: Final = 4
-_SAME: Final = 0.01  # of ln D: a run that is so close to a budget is of it
+_SAME: Final = 0.01  # of ln C: a run that is so close to a budget is of it
 _BUDGETS: Final = 30  # of an envelope, evenly spaced in ln C
 
 
@@ -37,7 +38,7 @@ class Budget:
         S: size at the minimum of the parabola of ln y in ln S, with a 95 % interval by Fieller; None without one.
         D: tokens there.
         y: ln y of the parabola there, exponentiated.
-        sizes: whose runs, or neighbours in ln D, are at this budget.
+        sizes: whose runs, or neighbours in ln C, are at this budget.
         y_of_sizes: y of each.
         n_interpolated: how many of them lie between two runs.
         status: ok, too_few_sizes (below 4), not_straddled (the minimum is not between the sizes, or the parabola opens
@@ -71,12 +72,25 @@ class AlongC:
     n_budgets: int
 
 
+class Chosen(StrEnum):
+    """Why IsoFLOP looks at these budgets: they were asked for, runs line up at them, or runs line up at none."""
+
+    asked = "asked"
+    lined_up = "lined_up"
+    evenly_spaced = "evenly_spaced"
+
+
 @dataclass(frozen=True)
 class IsoFlop:
     """The optimum of each budget, and the law through those that have one; None below 3 of them."""
 
     budgets: tuple[Budget, ...]
     law: AlongC | None
+
+    @property
+    def n_found(self) -> int:
+        """How many budgets have a minimum."""
+        return sum(each.S.value is not None for each in self.budgets)
 
 
 @dataclass(frozen=True)
@@ -98,27 +112,44 @@ class Envelope:
     law: AlongC | None
 
 
-def isoflop(runs: Runs, budgets: Sequence[float], flops_per_token: Callable[[Floats], Floats] = six_S) -> IsoFlop:
+def isoflop(
+    runs: Runs,
+    budgets: Sequence[float],
+    flops_per_token: Callable[[Floats], Floats] = six_S,
+    C_N: Floats | None = None,
+) -> IsoFlop:
     """Fit a parabola of ln y in ln S to each budget, and a power law to the minima.
 
     Args:
-        runs: of positive y; of points with the same S and D the mean of ln y is taken.
+        runs: of positive y; of points with the same S and C the mean of ln y is taken.
         budgets: training FLOPs.
-        flops_per_token: of a size.
+        flops_per_token: of a size, for D at a minimum.
+        C_N: training FLOPs of each point; None for tokens times `flops_per_token`.
     """
-    curves = _curves(runs, np.ones(len(runs.y_N)))
+    curves = _curves(runs, _ln_C(runs, flops_per_token, C_N), np.ones(len(runs.y_N)))
     found = tuple(_budget(curves, C, flops_per_token) for C in budgets)
     usable = [each for each in found if each.status is Status.ok and each.S.value is not None]
     ln_C, ln_S = np.log([each.C for each in usable]), np.log([each.S.value or math.nan for each in usable])
     return IsoFlop(found, _law(ln_C, ln_S) if len(usable) >= 3 else None)
 
 
-def reached_budgets(runs: Runs, n: int = 5, flops_per_token: Callable[[Floats], Floats] = six_S) -> tuple[float, ...]:
-    """At most n budgets, evenly spaced in ln C, that at least 4 sizes reach: those to ask `isoflop` for by default."""
-    ln_C_N = np.log(runs.D_N * flops_per_token(runs.S_N))
+def lined_up(runs: Runs, C_N: Floats | None = None) -> tuple[float, ...]:
+    """Every budget at which at least 2 sizes have runs, within 1 %; none where most runs are at no such budget."""
+    ln_C_N = _ln_C(runs, six_S, C_N)
+    order_N = np.argsort(ln_C_N)
+    together = np.split(order_N, np.flatnonzero(np.diff(ln_C_N[order_N]) > _SAME) + 1)
+    budgets = [of for of in together if np.ptp(ln_C_N[of]) <= _SAME and len(np.unique(runs.S_N[of])) > 1]
+    if 2 * sum(map(len, budgets)) < len(ln_C_N):
+        return ()
+    return tuple(math.exp(float(np.median(ln_C_N[of]))) for of in budgets)
+
+
+def reached_budgets(runs: Runs, n: int = 5, C_N: Floats | None = None) -> tuple[float, ...]:
+    """At most n budgets, evenly spaced in ln C, that at least 4 sizes reach: those to ask for where none line up."""
+    ln_C_N = _ln_C(runs, six_S, C_N)
     # Runs of one budget are at their own C; between budgets that line up, few sizes have runs to both sides.
     ln_C_G = np.unique(np.concatenate([ln_C_N, np.linspace(ln_C_N.min(), ln_C_N.max(), 10 * _BUDGETS)]))
-    ln_y_MG, _ = _at_budgets(_curves(runs, np.ones(len(runs.y_N))), ln_C_G, flops_per_token)
+    ln_y_MG, _ = _at_budgets(_curves(runs, ln_C_N, np.ones(len(runs.y_N))), ln_C_G)
     usable_G = ln_C_G[np.isfinite(ln_y_MG).sum(axis=0) >= _LEAST_SIZES]
     if len(usable_G) == 0:
         return ()
@@ -127,23 +158,21 @@ def reached_budgets(runs: Runs, n: int = 5, flops_per_token: Callable[[Floats], 
     return tuple(math.exp(each) for each in sorted(nearest))
 
 
-def envelope(
-    runs: Runs, flops_per_token: Callable[[Floats], Floats] = six_S, n_resamples: int = 200, seed: int = 0
-) -> Envelope:
+def envelope(runs: Runs, n_resamples: int = 200, seed: int = 0, C_N: Floats | None = None) -> Envelope:
     """The lower envelope over sizes, each interpolated between its own runs, and a power law of the best size in C.
 
     Args:
         runs: as in `isoflop`.
-        flops_per_token: of a size.
         n_resamples: resamples of the runs, at least 1.
         seed: of the resamples.
+        C_N: training FLOPs of each point; None for 6 S D.
 
     Source:
         arXiv 2203.15556, approach 1.
     """
-    ln_C_N = np.log(runs.D_N * flops_per_token(runs.S_N))
+    ln_C_N = _ln_C(runs, six_S, C_N)
     ln_C_G = np.linspace(ln_C_N.min(), ln_C_N.max(), _BUDGETS)
-    at_G, ln_S_G, ln_y_G = _best(_curves(runs, np.ones(len(runs.y_N))), ln_C_G, flops_per_token)
+    at_G, ln_S_G, ln_y_G = _best(_curves(runs, ln_C_N, np.ones(len(runs.y_N))), ln_C_G)
     law = None
     if len(np.unique(ln_S_G)) >= 3:
         middle = float(at_G.mean())
@@ -151,7 +180,7 @@ def envelope(
         count_BG = document_weights(runs.n_groups, n_resamples, seed)
         of_B2 = np.full((len(count_BG), 2), np.nan)
         for b, weight_N in enumerate(count_BG[:, runs.group_N]):
-            again_G, ln_S_again_G, _ = _best(_curves(runs, weight_N), ln_C_G, flops_per_token)
+            again_G, ln_S_again_G, _ = _best(_curves(runs, ln_C_N, weight_N), ln_C_G)
             if len(np.unique(ln_S_again_G)) >= 3:
                 of_B2[b] = _slope_and_level(again_G, ln_S_again_G, middle)
         a, S_ref = (_over_runs(float(value[i]), of_B2[:, i], runs.n_groups) for i in range(2))
@@ -167,43 +196,46 @@ def _over_runs(value: float, resampled_B: Floats, n_runs: int) -> Estimate:
     return Estimate(value, *((None, None) if ends is None else reaching(value, ends)))
 
 
-def _curves(runs: Runs, weight_N: Floats) -> Curves:
-    """Of each size, by ln S: ln D in increasing order and ln y there, weighted means where runs coincide."""
+def _ln_C(runs: Runs, flops_per_token: Callable[[Floats], Floats], C_N: Floats | None) -> Floats:
+    return np.asarray(np.log(runs.D_N * flops_per_token(runs.S_N) if C_N is None else C_N))
+
+
+def _curves(runs: Runs, ln_C_N: Floats, weight_N: Floats) -> Curves:
+    """Of each size, by ln S: ln C in increasing order and ln y there, weighted means where runs coincide."""
     curves = {}
     for S in np.unique(runs.S_N):
         of_size_N = (runs.S_N == S) & (weight_N > 0)
-        ln_D, place = np.unique(np.log(runs.D_N[of_size_N]), return_inverse=True)
+        ln_C, place = np.unique(ln_C_N[of_size_N], return_inverse=True)
         weight, ln_y = weight_N[of_size_N], np.log(runs.y_N[of_size_N])
-        if len(ln_D):
-            curves[math.log(S)] = (ln_D, np.bincount(place, weight * ln_y) / np.bincount(place, weight))
+        if len(ln_C):
+            curves[math.log(S)] = (ln_C, np.bincount(place, weight * ln_y) / np.bincount(place, weight))
     return curves
 
 
-def _at_budgets(curves: Curves, ln_C_G: Floats, flops_per_token: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+def _at_budgets(curves: Curves, ln_C_G: Floats) -> tuple[Floats, Floats]:
     """Of each size and budget, [M, G]: ln y, NaN where the runs of a size do not reach it; the distance to a run."""
-    ln_S_M = np.array(list(curves))
-    at_MG = ln_C_G - np.log(flops_per_token(np.exp(ln_S_M)))[:, None]
-    ln_y_MG, away_MG = np.full(at_MG.shape, np.nan), np.empty(at_MG.shape)
-    for (ln_D, ln_y), at_G, ln_y_G, away_G in zip(curves.values(), at_MG, ln_y_MG, away_MG, strict=True):
-        apart = np.abs(ln_D[:, None] - at_G)
+    shape = len(curves), len(ln_C_G)
+    ln_y_MG, away_MG = np.full(shape, np.nan), np.empty(shape)
+    for (ln_C, ln_y), ln_y_G, away_G in zip(curves.values(), ln_y_MG, away_MG, strict=True):
+        apart = np.abs(ln_C[:, None] - ln_C_G)
         nearest_G = np.argmin(apart, axis=0)
         away_G[:] = apart.min(axis=0)
-        inside_G = (ln_D[0] < at_G) & (at_G < ln_D[-1])
+        inside_G = (ln_C[0] < ln_C_G) & (ln_C_G < ln_C[-1])
         ln_y_G[away_G <= _SAME] = ln_y[nearest_G[away_G <= _SAME]]
-        ln_y_G[inside_G] = np.interp(at_G[inside_G], ln_D, ln_y)
+        ln_y_G[inside_G] = np.interp(ln_C_G[inside_G], ln_C, ln_y)
     return ln_y_MG, away_MG
 
 
-def _best(curves: Curves, ln_C_G: Floats, flops_per_token: Callable[[Floats], Floats]) -> tuple[Floats, Floats, Floats]:
+def _best(curves: Curves, ln_C_G: Floats) -> tuple[Floats, Floats, Floats]:
     """The budgets that two sizes reach, ln S of the best size of each, and its ln y."""
-    ln_y_MG = _at_budgets(curves, ln_C_G, flops_per_token)[0]
+    ln_y_MG = _at_budgets(curves, ln_C_G)[0]
     reached_G = np.isfinite(ln_y_MG).sum(axis=0) >= 2
     low_MG = np.where(np.isfinite(ln_y_MG), ln_y_MG, np.inf)[:, reached_G]
     return ln_C_G[reached_G], np.array(list(curves))[np.argmin(low_MG, axis=0)], low_MG.min(axis=0)
 
 
 def _budget(curves: Curves, C: float, flops_per_token: Callable[[Floats], Floats]) -> Budget:
-    of_all_M, away_M = (each_M1[:, 0] for each_M1 in _at_budgets(curves, np.log([C]), flops_per_token))
+    of_all_M, away_M = (each_M1[:, 0] for each_M1 in _at_budgets(curves, np.log([C])))
     there_M = np.isfinite(of_all_M)
     ln_S_M, ln_y_M = np.array(list(curves))[there_M], of_all_M[there_M]
     sizes, values = tuple(np.exp(ln_S_M).tolist()), tuple(np.exp(ln_y_M).tolist())

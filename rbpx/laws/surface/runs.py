@@ -51,6 +51,11 @@ class Coordinates:
             self.ln_D_ref,
         )
 
+    def only(self, keep_N: NDArray[Any]) -> "Coordinates":
+        """Some of the points about the same reference, by a mask or their indices."""
+        u_N = None if self.u_N is None else self.u_N[keep_N]
+        return Coordinates(self.s_N[keep_N], self.d_N[keep_N], u_N, self.ln_S_ref, self.ln_D_ref)
+
 
 @dataclass(frozen=True, eq=False)
 class Runs:

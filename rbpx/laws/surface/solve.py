@@ -39,6 +39,8 @@ class End:
 POINT: Final = End(1e-9, 1e-12, 30)
 # A ten-millionth of the objective of 20 points is a few thousandths of a standard deviation of a constant.
 RESAMPLE: Final = End(1e-7, 1e-7, 10)
+_MOST_LEFT: Final = 1e-4  # of an objective: a search whose steps gain nothing, but promise more, is stuck
+_STUCK: Final = 30  # steps in a row that gain nothing, after which a search is given up
 _SLIGHT: Final = 0.1  # of an objective: the side of a valley, and not another one
 _ROUNDING: Final = 1e-25  # of an objective: points lie on the surface
 # Of an objective for each point: y is the surface's to a millionth, which is closer than any y is known. A search that
@@ -108,14 +110,16 @@ def minimise(
         ln_fit_BN, straight_B = np.where(better_B[:, None], new_fit_BN, ln_fit_BN), ~again_B
         standstill_B = np.where(now_B <= unmeasured_B, 0.5, end.standstill)
         idle_B = np.where(now_B - new_B > standstill_B * now_B, 0, idle_B + 1)
-        done_B = (left_to_gain_B <= end.left * now_B) | (now_B <= _ROUNDING) | (idle_B > end.most_idle)
+        near_B = (left_to_gain_B <= _MOST_LEFT * now_B) | (now_B <= unmeasured_B)
+        done_B = (left_to_gain_B <= end.left * now_B) | (now_B <= _ROUNDING) | (near_B & (idle_B > end.most_idle))
+        done_B |= idle_B > _STUCK
         now_BP, now_B = np.where(better_B[:, None], new_BP, now_BP), np.where(better_B, new_B, now_B)
         J_BPN = np.where(better_B[:, None, None], new_J_BPN, J_BPN)
         losses = Loss(*(np.where(better_B[:, None], getattr(new_losses, n), getattr(losses, n)) for n in _PARTS))
         damping_B = np.clip(np.where(better_B, damping_B / 4, np.where(again_B, damping_B, damping_B * 4)), 1e-7, 1e7)
         if done_B.any():
             ended_B = left_B[done_B]
-            theta_BP[ended_B], total_B[ended_B], converged_B[ended_B] = now_BP[done_B], now_B[done_B], True
+            theta_BP[ended_B], total_B[ended_B], converged_B[ended_B] = now_BP[done_B], now_B[done_B], near_B[done_B]
             rest_B = ~done_B
             left_B, now_BP, now_B = left_B[rest_B], now_BP[rest_B], now_B[rest_B]
             damping_B, idle_B, unmeasured_B = damping_B[rest_B], idle_B[rest_B], unmeasured_B[rest_B]
