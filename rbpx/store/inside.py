@@ -16,6 +16,7 @@ from rbpx.files.entries import age_s
 
 KINDS: Final = ("cells", "fits", "rank_fits", "failures", "forecasts")  # a JSON file each
 TABLES: Final = ("vocab", "imports", "samples", "temperatures", "best")  # a Parquet file each
+TABLES_OF_RUN: Final = ("tokens.parquet", "rank_counts.parquet", "documents.parquet")
 FOLDERS: Final = ("runs", *KINDS, *TABLES)
 ANSWERS: Final = "answers"
 RUNNING: Final = "running"
@@ -32,7 +33,7 @@ _NAMES: Final = {  # of what rbpx makes in a folder, the first being the store's
     "samples": re.compile(rf"{_PLAIN}|\.{_KEY}\.lock"),  # with any ending in stores of early versions
     ANSWERS: re.compile(rf"{_KEY}\.json"),
 }
-_OF_A_RUN: Final = re.compile(r"manifest\.json|(tokens|rank_counts|documents)\.parquet")
+_OF_A_RUN: Final = re.compile("|".join(map(re.escape, ("manifest.json", *TABLES_OF_RUN))))
 _HARMLESS: Final = {
     *("@eadir", "__macosx", "$recycle.bin", "system volume information", "lost+found"),
     *("thumbs.db", "desktop.ini"),

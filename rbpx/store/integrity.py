@@ -27,10 +27,10 @@ from rbpx.errors import DamageError, RbpxError
 from rbpx.files.digest import digest, read_cache, write_cache
 from rbpx.files.entries import NoFileError, plain_file, stamp
 from rbpx.files.sealed import read_sealed
-from rbpx.store.inside import inside
+from rbpx.store.inside import TABLES_OF_RUN, inside, is_plain
 from rbpx.store.ledger import missing
 from rbpx.store.messages import warn_damage
-from rbpx.store.names import COPY_OF, copied_folders, copy_of_run, file_misnamed
+from rbpx.store.names import COPY_OF, copied_folders, copy_of_run, file_misnamed, named_tables
 from rbpx.store.record_values import value_fault
 from rbpx.store.schema import FORMAT
 from rbpx.store.store import BESIDE, MANIFEST, RUN_TABLES, Record, Store
@@ -115,7 +115,7 @@ def lost_vocabularies(store: Store) -> dict[str, str]:
     for run_id in store.run_ids():
         with contextlib.suppress(OSError, ValueError):  # of a corrupt run, which is reported as such
             tokenizer_hash = store.manifest(run_id).get("tokenizer_hash")
-            if tokenizer_hash is not None and not store.has_vocab(tokenizer_hash):
+            if isinstance(tokenizer_hash, str) and not store.has_vocab(tokenizer_hash):
                 lost.setdefault(tokenizer_hash, run_id)
     return lost
 
@@ -197,9 +197,7 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
     _refuse_newer(store, run_id, facts)
     if not _PROMISED <= facts.keys():
         return f"manifest.json does not say {min(_PROMISED - facts.keys())}"
-    wrong = value_fault("runs", facts)
-    if wrong is None and not isinstance(facts["files"], dict):
-        wrong = "its files is not an object"
+    wrong = value_fault("runs", facts) or _names_fault(facts)
     if wrong is not None:
         return f"manifest.json is not one of a run: {wrong}"
     for path in tables:
@@ -216,6 +214,17 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
         if sha256 != promised:
             return f"{path.name} has changed since it was written (its sha256 is not the manifest's)"
     return None
+
+
+def _names_fault(facts: Record) -> str | None:
+    """What is wrong with the names in a manifest, on which others act."""
+    try:
+        lacking = set(TABLES_OF_RUN) - named_tables(facts).keys()
+    except ValueError as problem:
+        return str(problem)
+    if lacking:
+        return f"its files lacks {min(lacking)}"
+    return None if is_plain(facts["tokenizer_hash"]) else "its tokenizer_hash is not a valid name"
 
 
 def file_fault(path: Path, content: Path | None = None) -> str | None:

@@ -32,6 +32,7 @@ from rbpx.store.bucket import Bucket, Entry, GoneError, endpoint_of
 from rbpx.store.inside import KINDS, RUNNING, TABLES, inside, is_ours, whole_run
 from rbpx.store.integrity import file_fault
 from rbpx.store.lazy_files import fetched_when_opened
+from rbpx.store.names import named_tables
 from rbpx.store.outbox import Outbox, name_of_table, place_manifest
 from rbpx.store.store import BESIDE, MANIFEST, RUN_TABLES, Record, Store
 
@@ -180,7 +181,7 @@ class Mirror(Store):
             name = f"{path.parent.name}/{path.name}"
             return name if name in self._listed else None
         with suppress(OSError, ValueError, KeyError, TypeError):
-            sha256 = read_sealed(path.parent / MANIFEST)["files"][path.name]
+            sha256 = named_tables(read_sealed(path.parent / MANIFEST))[path.name]
             run = f"runs/{path.parent.name}"
             if f"{run}/{MANIFEST}" not in self._listed:  # sent or brought since it was listed
                 self._listed |= self._bucket.below(run)
@@ -236,7 +237,7 @@ class Mirror(Store):
         """What is wrong with the copy of a table, if anything."""
         if path.parent.name in _LAZY:
             return file_fault(path, copy) if path.suffix == ".parquet" else None
-        if sha256 == read_sealed(path.parent / MANIFEST)["files"][path.name]:
+        if sha256 == named_tables(read_sealed(path.parent / MANIFEST))[path.name]:
             return None
         return f"its {copy.stat().st_size:,} bytes are not those of its manifest"
 

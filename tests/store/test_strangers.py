@@ -1,0 +1,124 @@
+"""Stores that somebody else prepared: what a record names and holds is checked before anything acts on it."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.store.bucket import Bucket
+from rbpx.store.names import named_tables
+from rbpx.store.outbox import Outbox
+from rbpx.store.store import Store
+from tests.support.commands import here
+from tests.support.object_storage import BUCKET, storage
+from tests.support.objects import Objects
+from tests.support.synthetic import Truth, write_store
+
+SHA256 = "0123456789abcdef" * 4
+TABLES = ("tokens.parquet", "rank_counts.parquet", "documents.parquet")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return write_store(tmp_path / "theirs", Truth(S=(1_000, 10_000)), seed=1, n_documents=3, n_tokens=20)
+
+
+def change_manifest(store: Store, run_id: str, **values: Any) -> None:
+    """Make a run say something else of itself, sealed as rbpx seals."""
+    path = store.run_folder(run_id) / "manifest.json"
+    write_sealed(path, read_sealed(path) | values, in_lines=True)
+
+
+# ------------------------------------------------------------------------------------------------ what a manifest names
+
+
+@pytest.mark.parametrize(
+    "name", ["SECRET", "../../secret.pem", "../VICTIM/tokens.parquet", "notes.parquet", "", "a\nb"]
+)
+def test_a_run_that_names_another_file_is_left_out_everywhere(
+    name: str, store: Store, cwd: Path, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret.pem"
+    secret.write_text("a private key")
+    run_id, other = store.run_ids()
+    name = str(secret) if name == "SECRET" else name
+    files = store.manifest(run_id)["files"]
+    change_manifest(store, run_id, files=files | {name: hashlib.sha256(b"a private key").hexdigest()})
+    at = ("--store", store.root)
+    told = "manifest.json is not one of a run: its files names "
+    assert f"run {run_id}" in here("status", *at, cwd=cwd, check=0).stderr
+    assert told in here("store", "verify", *at, cwd=cwd, check=1).stdout
+    merged = here("store", "merge", store.root, "--store", tmp_path / "mine", cwd=cwd, check=1)
+    assert f"kept out: run {run_id}: it is corrupt: {told}" in merged.stderr
+    assert "Traceback" not in merged.stderr
+    assert Store(tmp_path / "mine").run_ids() == [other]
+    answer = here("sql", "SELECT run_id FROM runs", "--format", "csv", *at, cwd=cwd, check=0)
+    assert answer.stdout.split() == ["run_id", other]
+    here("store", "rm", run_id, *at, cwd=cwd, check=0)
+    assert secret.read_text() == "a private key"
+
+
+def test_no_file_of_the_user_is_pushed(store: Store, cwd: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "id_rsa.pem"
+    secret.write_text("a private key")
+    run_id, other = store.run_ids()
+    files = store.manifest(run_id)["files"] | {str(secret): hashlib.sha256(b"a private key").hexdigest()}
+    change_manifest(store, run_id, files=files)
+    with storage() as server:
+        env = server.environment(tmp_path / "here")
+        pushed = here("store", "push", f"s3://{BUCKET}/mine", "--store", store.root, cwd=cwd, env=env, check=1)
+        keys = server.keys("mine")
+    assert f"kept out: run {run_id}: it is corrupt: manifest.json is not one of a run" in pushed.stderr
+    assert not [key for key in keys if "rsa" in key or key.startswith(f"runs/{run_id}")]
+    assert [key for key in keys if key.startswith(f"runs/{other}/manifest.json")]
+
+
+@pytest.mark.parametrize("name", ["SECRET", "../VICTIM/tokens.parquet"])
+def test_a_run_in_the_outbox_that_names_another_file_is_not_sent_and_its_note_stays(
+    name: str, store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = tmp_path / "secret.parquet"
+    secret.write_text("a private key")
+    run_id, _ = store.run_ids()
+    theirs = (store.run_folder(run_id) / "manifest.json").read_bytes()
+    change_manifest(
+        store, run_id, files=store.manifest(run_id)["files"] | {str(secret) if name == "SECRET" else name: SHA256}
+    )
+    bucket = Objects()
+    bucket.held = {f"runs/VICTIM/tokens-{SHA256[:16]}.parquet": b"theirs", f"runs/{run_id}/manifest.json": theirs}
+    before = dict(bucket.held)
+    outbox = Outbox(store.root, cast(Bucket, bucket))
+    outbox.note(store.run_folder(run_id))
+    outbox.send_all()
+    assert (bucket.held, bucket.done) == (before, [])
+    assert outbox.names() == {f"runs/{run_id}", f"runs/{run_id}/manifest.json"}
+    assert f"run {run_id} in {store.root} is not sent: manifest.json is not one of a run" in caplog.text
+
+
+def test_the_tables_of_a_manifest_are_those_of_the_format_by_64_digits() -> None:
+    whole = dict.fromkeys(TABLES, SHA256)
+    assert named_tables({"files": whole}) == whole
+    for sha256 in (SHA256[1:], SHA256 + "0", SHA256.upper(), f"../../{SHA256[6:]}", None, 5, [SHA256], b""):
+        with pytest.raises(ValueError, match=r"its files gives no SHA-256 of tokens\.parquet"):
+            named_tables({"files": whole | {"tokens.parquet": sha256}})
+    for name in ("manifest.json", "Tokens.parquet", "tokens.parquet ", "tokens", "/etc/passwd", "y" * 5000):
+        with pytest.raises(ValueError, match="which is no table of a run") as raised:
+            named_tables({"files": whole | {name: SHA256}})
+        assert len(str(raised.value)) < 300
+    for files in ([], 5, None, "x"):
+        with pytest.raises(ValueError, match="its files is not an object"):
+            named_tables({"files": files})
+
+
+def test_a_run_that_lacks_a_table_or_leads_elsewhere_by_its_tokenizer_is_left_out(store: Store, cwd: Path) -> None:
+    run_id, other = store.run_ids()
+    less = {name: sha256 for name, sha256 in store.manifest(run_id)["files"].items() if name != "tokens.parquet"}
+    change_manifest(store, run_id, files=less)
+    change_manifest(store, other, tokenizer_hash="../../secret")
+    answer = here("store", "verify", "--format", "json", "--store", store.root, cwd=cwd, check=1)
+    faults = {row["name"]: row["fault"] for row in json.loads(answer.stdout) if row["kind"] == "run"}
+    assert faults[run_id] == "manifest.json is not one of a run: its files lacks tokens.parquet"
+    assert faults[other] == "manifest.json is not one of a run: its tokenizer_hash is not a valid name"
