@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rbpx.errors import DamageError, MeasureError, RbpxError
-from rbpx.files.entries import NoFileError, plain_file
 from rbpx.files.sealed import read_sealed
 from rbpx.store.imports import adopt, imported_run_ids
-from rbpx.store.integrity import TABLE_MIB, file_fault, run_fault
+from rbpx.store.integrity import file_fault, run_fault
 from rbpx.store.names import record_fault
 from rbpx.store.store import BESIDE, MANIFEST, RUN_TABLES, Record, Store
 
@@ -114,9 +113,8 @@ def _bring_file(store: Store, other: Store, path: Path, kind: str, merged: Merge
         merged.already_here[kind] += 1
         return
     try:
-        here = plain_file(other.fetch(path), TABLE_MIB)
-        fault = file_fault(here) if here.suffix == ".parquet" else None
-    except (DamageError, NoFileError) as problem:
+        fault = file_fault(other.fetch(path))
+    except DamageError as problem:
         fault = str(problem)
     if fault is not None:
         merged.skipped.append(f"{kind}/{path.name}: it is corrupt: {fault}")

@@ -11,7 +11,6 @@ import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
 from rbpx.counts import number_of
 from rbpx.errors import MeasureError
@@ -20,10 +19,10 @@ from rbpx.files.sealed import read_sealed
 from rbpx.store.bucket import Bucket
 from rbpx.store.inside import TABLES, UNSENT, inside, is_ours, whole_run
 from rbpx.store.names import named_tables
+from rbpx.store.object_names import name_of_table
 from rbpx.store.store import MANIFEST
 
 _LOGGER = logging.getLogger(__name__)
-_HASHED: Final = 16  # digits of a sha256 in a name
 
 
 class Outbox:
@@ -142,11 +141,6 @@ def _parts(folder: Path, manifest: object) -> dict[str, Path]:
         ValueError: its manifest names something else.
     """
     return {name_of_table(folder / name, sha256): folder / name for name, sha256 in named_tables(manifest).items()}
-
-
-def name_of_table(path: Path, sha256: str) -> str:
-    """The name in the bucket of a table with these contents."""
-    return f"runs/{path.parent.name}/{path.stem}-{sha256[:_HASHED]}{path.suffix}"
 
 
 def place_manifest(folder: Path, manifest: bytes) -> None:

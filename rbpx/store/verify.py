@@ -35,6 +35,7 @@ _AGAIN = {
     "temperatures": "ask temperature again",
     "best": "measure with best=5 again",
     "import": "import the file again",
+    "sample": "measure on that dataset again",
 }
 
 _MADE_AGAIN = {"forecasts": "rbpx store merge OTHER from a store that has it"}  # the model may have come meanwhile
@@ -45,8 +46,8 @@ class Fault:
     """Something wrong in a store.
 
     Attributes:
-        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `forecast`, `vocab`, `temperatures`, `best`, `import` or
-            `folder`.
+        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `forecast`, `vocab`, `temperatures`, `best`, `import`,
+            `sample` or `folder`.
         name: of the run, the record or the file.
         fault: what is wrong.
         remedy: what to do.
@@ -67,7 +68,7 @@ class Verified:
         n_runs: runs checked.
         n_cells: requests checked.
         n_records: fits, rank_fits, failures and forecasts checked.
-        n_files: vocabularies, temperatures and imports checked.
+        n_files: vocabularies, temperatures, imports and samples checked.
         n_bytes: read and hashed, of all runs.
         n_tokens: rows of `tokens` in sound runs.
         n_orphaned: sound runs that no cell names; the command that measured them links them again.
@@ -124,7 +125,7 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
         n_runs=len(run_ids),
         n_cells=len(store.record_files("cells")),
         n_records=sum(len(store.record_files(kind)) for kind in KINDS if kind != "cells"),
-        n_files=len([*store.vocab_files(), *store.import_files(), *store.all_beside()]),
+        n_files=len([*store.vocab_files(), *store.import_files(), *store.all_beside(), *store.sample_files()]),
         n_bytes=n_bytes,
         n_tokens=n_tokens,
         n_orphaned=len(set(run_ids) - broken - named_by_cells),
@@ -217,6 +218,7 @@ def _file_faults(store: Store) -> list[Fault]:
         ),
         ("best", store.beside_files("best"), partial(_best_fault, store), _AGAIN["best"]),
         ("import", store.import_files(), _import_fault, _AGAIN["import"]),
+        ("sample", store.sample_files(), lambda path: None, _AGAIN["sample"]),
     )
     faults = []
     for kind, paths, fault_of, again in kinds:

@@ -9,7 +9,8 @@ import pytest
 from rbpx.errors import MeasureError
 from rbpx.store.bucket import Bucket
 from rbpx.store.inside import KINDS
-from rbpx.store.outbox import Outbox, name_of_table
+from rbpx.store.object_names import name_of_table
+from rbpx.store.outbox import Outbox
 from tests.support.objects import Objects
 
 

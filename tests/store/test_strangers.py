@@ -2,6 +2,10 @@
 
 import hashlib
 import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +16,7 @@ from rbpx.store.bucket import Bucket
 from rbpx.store.names import named_tables
 from rbpx.store.outbox import Outbox
 from rbpx.store.store import Store
+from tests.support import fuzz_store
 from tests.support.commands import here
 from tests.support.object_storage import BUCKET, storage
 from tests.support.objects import Objects
@@ -122,3 +127,95 @@ def test_a_run_that_lacks_a_table_or_leads_elsewhere_by_its_tokenizer_is_left_ou
     faults = {row["name"]: row["fault"] for row in json.loads(answer.stdout) if row["kind"] == "run"}
     assert faults[run_id] == "manifest.json is not one of a run: its files lacks tokens.parquet"
     assert faults[other] == "manifest.json is not one of a run: its tokenizer_hash is not a valid name"
+
+
+# ------------------------------------------------------------------------------------- where a file is due, and none is
+
+
+@pytest.fixture
+def alarm() -> Iterator[None]:
+    """What waits for a pipe would wait for ever."""
+
+    def ring(*_: object) -> None:
+        raise AssertionError("it waits")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+STRANGE = {
+    "pipe": os.mkfifo,
+    "folder": os.mkdir,
+    "link to a device": lambda path: os.symlink("/dev/zero", path),
+    "circle": lambda path: os.symlink(path, path),
+    "far too long": lambda path: path.open("wb").truncate(2**40),
+}
+CACHES = ["answers/*", "rbpx.duckdb", ".checked.json", "hashes.json"]  # made again, or refused when they are written
+SQL = ["runs/*/tokens.parquet", "cells/*", "vocab/*", "imports/*", "temperatures/*", "rbpx.duckdb"]
+PLACES = [
+    "runs/*/manifest.json", "runs/*/tokens.parquet", "cells/*", "fits/*", "rank_fits/*", "failures/*", "forecasts/*",
+    "vocab/*", "imports/*", "samples/*", "temperatures/*", "running/*", *CACHES,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kinds", [["pipe"], ["folder", "link to a device", "circle", "far too long"]])
+@pytest.mark.usefixtures("alarm")
+def test_what_is_no_file_where_one_is_due_is_named_and_holds_nothing_up(
+    kinds: list[str], cwd: Path, tmp_path: Path
+) -> None:
+    whole = fuzz_store.sound()[0].root
+    for number, place in enumerate(PLACES):
+        kind = kinds[number % len(kinds)]
+        store, target = tmp_path / f"store{number}", tmp_path / f"new{number}"
+        shutil.copytree(whole, store)
+        path = min(store.glob(place), default=store / place)
+        path.unlink(missing_ok=True)
+        STRANGE[kind](path)
+        lines = [["status"], ["store", "verify"], ["sql", "SELECT count(*) FROM tokens"]][: 3 if place in SQL else 2]
+        answers = [here(*words, "--store", store, cwd=cwd) for words in lines]
+        merged = here("store", "merge", store, "--store", target, cwd=cwd)
+        assert "Traceback" not in "".join(answer.stderr for answer in (*answers, merged))
+        assert not any(each.is_symlink() or each.stat().st_size > 2**22 for each in target.rglob("*"))
+        assert path.is_symlink() or path.exists(), "what is not ours stays"
+        if place not in CACHES:
+            name = path.parent.name if place.startswith("runs/") else path.stem
+            said = answers[0].stderr if place == "running/*" else answers[1].stdout + answers[1].stderr
+            assert name in said, (place, kind)
+            assert name in merged.stderr or place == "running/*", (place, kind, merged.stderr)
+
+
+def test_samples_are_merged_as_what_they_were_drawn_as(store: Store, cwd: Path, tmp_path: Path) -> None:
+    whole = min((fuzz_store.sound()[0].root / "samples").iterdir())
+    (store.root / "samples").mkdir()
+    key = tmp_path / "id_rsa"
+    key.write_text("a private key")
+    shutil.copy(whole, store.root / "samples" / whole.name)
+    shutil.copy(whole, store.root / "samples" / f"{'0' * 16}.parquet")
+    shutil.copy(next(store.root.glob("vocab/*")), store.root / "samples" / f"{'1' * 16}.parquet")
+    (store.root / "samples" / f"{'2' * 16}.parquet").symlink_to(key)
+    (store.root / "samples" / "key").symlink_to(key)
+    (store.root / "samples" / "folder").mkdir()
+    merged = here("store", "merge", store.root, "--store", tmp_path / "mine", cwd=cwd, check=1)
+    assert [path.name for path in (tmp_path / "mine" / "samples").iterdir()] == [whole.name]
+    for name, told in (
+        ("0" * 16 + ".parquet", f"it is a copy of samples/{whole.name}"),
+        ("1" * 16 + ".parquet", "it does not say what was asked for"),
+        ("2" * 16 + ".parquet", "a link, not a file"),
+        ("key", "a link, not a file"),
+        ("folder", "a folder, not a file"),
+    ):
+        assert f"kept out: samples/{name}: it is corrupt: {told}" in merged.stderr, merged.stderr
+
+
+def test_a_manifest_of_150_mib_is_not_read(store: Store, cwd: Path, tmp_path: Path) -> None:
+    run_id, other = store.run_ids()
+    change_manifest(store, run_id, config={"padding": "x" * (17 * 2**20)})
+    merged = here("store", "merge", store.root, "--store", tmp_path / "mine", cwd=cwd, check=1)
+    assert (
+        f"run {run_id}: it is corrupt: manifest.json is corrupt (17 MiB long, where 16 MiB are the most)"
+        in merged.stderr
+    )
+    assert Store(tmp_path / "mine").run_ids() == [other]

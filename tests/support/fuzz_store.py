@@ -100,9 +100,10 @@ def sound() -> tuple[Store, Rows, tempfile.TemporaryDirectory[str]]:
     beat |= {"since": now(), "cell": 1, "cells": 2, "n_tokens": 10, "tokens_done": 5, "tokens_per_s": None}
     atomic_write_text(store.root / RUNNING / f"{'b' * 16}.json", json.dumps(beat))
     drawn = {"doc_id": [0, 1], "source_id": ["0", "1"], "text": ["one", "two"]}
-    facts = {b"rbpx": json.dumps({"request": {}, "commit": "c" * 40, "at": now()})}
+    request = sample_request(_HUB, 3, 0)
+    facts = {b"rbpx": json.dumps({"request": request, "commit": "c" * 40, "at": now()})}
     store.write_sample(
-        store.sample_file(digest(sample_request(_HUB, 3, 0))).stem,
+        store.sample_file(digest(request)).stem,
         pa.table(drawn, schema=SAMPLE).replace_schema_metadata(facts),
     )
     (store.root / "rbpx.duckdb").touch()
