@@ -197,7 +197,7 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
     _refuse_newer(store, run_id, facts)
     if not _PROMISED <= facts.keys():
         return f"manifest.json does not say {min(_PROMISED - facts.keys())}"
-    wrong = value_fault("runs", facts) or _names_fault(facts)
+    wrong = value_fault("runs", facts) or _sense_fault(facts)
     if wrong is not None:
         return f"manifest.json is not one of a run: {wrong}"
     for path in tables:
@@ -216,15 +216,20 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
     return None
 
 
-def _names_fault(facts: Record) -> str | None:
-    """What is wrong with the names in a manifest, on which others act."""
+def _sense_fault(facts: Record) -> str | None:
+    """What is wrong with the names in a manifest, on which others act, and with the numbers that no table shows."""
     try:
         lacking = set(TABLES_OF_RUN) - named_tables(facts).keys()
     except ValueError as problem:
         return str(problem)
     if lacking:
         return f"its files lacks {min(lacking)}"
-    return None if is_plain(facts["tokenizer_hash"]) else "its tokenizer_hash is not a valid name"
+    if not is_plain(facts["tokenizer_hash"]):
+        return "its tokenizer_hash is not a valid name"
+    S, total = facts.get("non_embedding_params"), facts.get("total_params")
+    if S is not None and not 0 < S <= (S if total is None else total):
+        return f"its non_embedding_params is {S:,}, of {'unknown' if total is None else f'{total:,}'} parameters in all"
+    return None
 
 
 def file_fault(path: Path, content: Path | None = None) -> str | None:

@@ -12,6 +12,7 @@ from rbpx.store.imports import adopt, imported_run_ids
 from rbpx.store.integrity import file_fault, run_fault
 from rbpx.store.names import record_fault
 from rbpx.store.store import BESIDE, MANIFEST, RUN_TABLES, Record, Store
+from rbpx.store.verify import sums_fault
 
 
 class _CorruptCopy(Exception):
@@ -80,6 +81,8 @@ def _bring_run(store: Store, other: Store, run_id: str, merged: Merged) -> None:
         for path in (other.run_folder(run_id) / MANIFEST, *(other.part(run_id, table) for table in RUN_TABLES)):
             shutil.copyfile(path, folder / path.name)
         fault = run_fault(store, run_id, folder)
+        if fault is None:  # a seal is no secret: what it says of its rows is held against them
+            fault = sums_fault(read_sealed(folder / MANIFEST), lambda table: folder / f"{table}.parquet")
         if fault is not None:
             raise _CorruptCopy(fault)
 

@@ -1,6 +1,6 @@
 """Verifies a whole store: finds all that is not as it was written or does not add up, with what to do about it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from rbpx.store.relations import BY_FILE
 from rbpx.store.store import RUN_TABLES, Record, Store
 
 _RELATIVE = 1e-6  # logprob is kept in float32
+_BYTES = ("n_bytes", "n_bytes_scored")
 _AGAIN = {
     "vocab": "measure that tokenizer's runs again",
     "temperatures": "ask temperature again",
@@ -103,7 +104,7 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
         fault = run_fault(store, run_id)
         if fault is None:
             facts = store.manifest(run_id)
-            fault = _sums_fault(store, run_id, facts)
+            fault = sums_fault(facts, partial(store.part, run_id))
             n_tokens += 0 if fault else facts["n_tokens"]
         if fault is not None:
             broken.add(run_id)
@@ -133,14 +134,19 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
     )
 
 
-def _sums_fault(store: Store, run_id: str, facts: Record) -> str | None:
-    """How the rows of a run differ from its manifest; None where they do not."""
+def sums_fault(facts: Record, part: Callable[[str], Path]) -> str | None:
+    """How the rows of a run differ from its manifest; None where they do not.
+
+    Args:
+        facts: of the manifest.
+        part: the name of a table -> its file.
+    """
     try:
         with duckdb.connect(":memory:") as connection:
             for table in RUN_TABLES:
-                rows = read_whole(store.part(run_id, table))
-                connection.register(table, _with_all_columns(rows, BY_FILE[table]))
-            (n,) = ask(connection, "run_counts", run_id=run_id).to_pylist()
+                connection.register(table, _with_all_columns(read_whole(part(table)), BY_FILE[table]))
+            limits = {"vocab_size": facts["vocab_size"], "relative": _RELATIVE}
+            (n,) = ask(connection, "run_counts", run_id=facts["run_id"], **limits).to_pylist()
     except (*UNREADABLE, duckdb.Error, DamageError) as problem:  # sealed so: not by rbpx
         return f"its tables are not those of a run ({first_line(problem)})"
     promised = facts["n_tokens"]
@@ -155,12 +161,24 @@ def _sums_fault(store: Store, run_id: str, facts: Record) -> str | None:
         "documents": (n["n_documents"], facts["n_documents"] + facts["n_skipped"]),
         "documents with scored tokens": (n["n_scored_documents"], facts["n_documents"]),
     }
-    for what, (counted, expected) in sums.items():
-        if (counted or 0) != expected:
-            return f"{counted or 0:,} {what}, expected {expected:,}"
+    beyond = {
+        f"tokens that no vocabulary of {facts['vocab_size']:,} has, or without a log-probability": (n["n_beyond"], 0),
+        "ranks whose log-probabilities rank_counts adds up otherwise": (n["n_sums_apart"], 0),
+        **{f"{name} in documents": (n[name], facts[name]) for name in _BYTES if None not in (n[name], facts.get(name))},
+    }
+    apart = _first_apart(sums)
+    if apart is not None:
+        return apart
     mean = facts["cross_entropy_nats"]
     if promised and abs(n["cross_entropy_nats"] - mean) > _RELATIVE * abs(mean):
         return f"its tokens have a cross-entropy of {n['cross_entropy_nats']:.9g} nats, its manifest says {mean:.9g}"
+    return _first_apart(beyond)
+
+
+def _first_apart(sums: Mapping[str, tuple[int | None, int]]) -> str | None:
+    for what, (counted, expected) in sums.items():
+        if (counted or 0) != expected:
+            return f"{counted or 0:,} {what}, expected {expected:,}"
     return None
 
 

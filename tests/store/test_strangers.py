@@ -5,10 +5,12 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rbpx.files.sealed import read_sealed, write_sealed
@@ -219,3 +221,77 @@ def test_a_manifest_of_150_mib_is_not_read(store: Store, cwd: Path, tmp_path: Pa
         in merged.stderr
     )
     assert Store(tmp_path / "mine").run_ids() == [other]
+
+
+# ----------------------------------------------------------------------------------------- what a manifest says of rows
+
+
+def forged(store: Store, run_id: str, table: str, change: Callable[[pa.Table], pa.Table]) -> None:
+    """Give a run other rows, with the SHA-256 that they have."""
+    path = store.run_folder(run_id) / f"{table}.parquet"
+    pq.write_table(change(pq.read_table(path)), path, write_page_checksum=True)
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    change_manifest(store, run_id, files=store.manifest(run_id)["files"] | {path.name: sha256})
+
+
+def with_column(name: str, change: Callable[[Any], Any]) -> Callable[[pa.Table], pa.Table]:
+    def changed(table: pa.Table) -> pa.Table:
+        at = table.column_names.index(name)
+        values = [change(value) for value in table[name].to_pylist()]
+        return table.set_column(at, name, pa.array(values, table.schema.field(name).type))
+
+    return changed
+
+
+LIES: dict[str, tuple[Callable[[Store, str], None], str]] = {
+    "n_tokens": (lambda s, r: change_manifest(s, r, n_tokens=10**9), "60 rows of tokens, expected 1,000,000,000"),
+    "n_bytes": (lambda s, r: change_manifest(s, r, n_bytes=7), "n_bytes in documents, expected 7"),
+    "cross-entropy": (lambda s, r: change_manifest(s, r, cross_entropy_nats=0.5), "its manifest says 0.5"),
+    "S": (lambda s, r: change_manifest(s, r, non_embedding_params=0), "its non_embedding_params is 0, of "),
+    "S beyond all": (
+        lambda s, r: change_manifest(s, r, non_embedding_params=10**15, total_params=10**6),
+        "its non_embedding_params is 1,000,000,000,000,000, of 1,000,000 parameters in all",
+    ),
+    "vocabulary": (lambda s, r: change_manifest(s, r, vocab_size=3), "tokens that no vocabulary of 3 has"),
+    "ranks": (
+        lambda s, r: forged(s, r, "rank_counts", with_column("greater", lambda g: g + 1)),
+        "ranks that rank_counts counts otherwise",
+    ),
+    "sums": (
+        lambda s, r: forged(s, r, "rank_counts", with_column("sum_logprob", lambda x: x / 2)),
+        "ranks whose log-probabilities rank_counts adds up otherwise",
+    ),
+    "another run's ranks": (
+        lambda s, r: forged(s, r, "rank_counts", with_column("run_id", lambda _: s.run_ids()[1])),
+        "rows of another run",
+    ),
+    "another run's tokens": (
+        lambda s, r: forged(s, r, "tokens", lambda _: pq.read_table(s.part(s.run_ids()[1], "tokens"))),
+        "rows of tokens, expected",
+    ),
+    "an id beyond": (
+        lambda s, r: forged(s, r, "tokens", with_column("token_id", lambda _: 2**31 - 1)),
+        "60 tokens that no vocabulary of",
+    ),
+    "no tables": (
+        lambda s, r: forged(s, r, "documents", lambda t: t.select(["run_id"])),
+        "0 scored tokens in documents, expected 60",
+    ),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_run_that_lies_of_its_rows_is_not_merged_though_its_hashes_are_right(
+    lie: str, store: Store, cwd: Path, tmp_path: Path
+) -> None:
+    run_id, other = store.run_ids()
+    tell, told = LIES[lie]
+    tell(store, run_id)
+    for words in (["store", "pull", store.root, "--store", tmp_path / "mine"],
+                  ["store", "push", tmp_path / "pushed", "--store", store.root]):  # fmt: skip
+        merged = here(*words, cwd=cwd, check=1)
+        (line,) = [line for line in merged.stderr.splitlines() if line.startswith("kept out: run")]
+        assert line.startswith(f"kept out: run {run_id}: it is corrupt: ")
+        assert told in line
+    assert Store(tmp_path / "mine").run_ids() == Store(tmp_path / "pushed").run_ids() == [other]
+    assert told in here("store", "verify", "--store", store.root, cwd=cwd, check=1).stdout
