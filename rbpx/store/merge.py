@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rbpx.errors import DamageError, MeasureError, RbpxError
 from rbpx.files.sealed import read_sealed
+from rbpx.store.forecasts import backdated
 from rbpx.store.imports import adopt, imported_run_ids
 from rbpx.store.integrity import file_fault, run_fault
 from rbpx.store.names import record_fault
@@ -159,7 +160,11 @@ def _bring_records(store: Store, other: Store, merged: Merged) -> None:
         if (failure["family"], failure["size"], failure["dataset"]) not in answered:
             _bring_record(store, "failures", name, failure, merged)
     for name, forecast in _records(other, "forecasts", merged):
-        _bring_record(store, "forecasts", name, forecast, merged)
+        early = backdated(store, forecast)
+        if early is None:
+            _bring_record(store, "forecasts", name, forecast, merged)
+        else:
+            merged.skipped.append(f"forecasts/{name}.json: {early}")
 
 
 def _records(other: Store, kind: str, merged: Merged) -> Iterator[tuple[str, Record]]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from rbpx.errors import DamageError, RbpxError, first_line
 from rbpx.files.sealed import read_sealed
-from rbpx.store.forecasts import forecast_id, lost_before
+from rbpx.store.forecasts import backdated, forecast_id, lost_before
 from rbpx.store.imports import imported_run_ids, provenance
 from rbpx.store.inside import KINDS
 from rbpx.store.integrity import (
@@ -222,6 +222,10 @@ def _record_faults(store: Store, kind: str, record: Record) -> Iterator[Fault]:
     for before in lost_before(store, record) if kind == "forecasts" else ():
         fault = f"it was registered after {before}, which is gone or has changed"
         yield Fault("forecast", forecast_id(record), fault, _MADE_AGAIN["forecasts"])
+    early = backdated(store, record) if kind == "forecasts" else None
+    if early is not None:
+        remedy = f"remove forecasts/{forecast_id(record)}.json, or ask whoever wrote it"
+        yield Fault("forecast", forecast_id(record), early, remedy)
 
 
 def _file_faults(store: Store) -> list[Fault]:
