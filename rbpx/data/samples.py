@@ -23,6 +23,7 @@ from rbpx.errors import RbpxError, reason
 from rbpx.files.digest import digest
 from rbpx.store.inside import inside
 from rbpx.store.integrity import read_whole
+from rbpx.store.names import SAMPLE_FACTS
 from rbpx.store.store import Record, Store, now
 
 SAMPLE = pa.schema([("doc_id", pa.int32()), ("source_id", pa.string()), ("text", pa.large_string())])
@@ -39,7 +40,6 @@ _OF_PARTS: Final = pa.schema(
         ("description", pa.string()),
     ]
 )
-_FACTS = b"rbpx"
 
 Begin = Callable[[str], Tell]  # what is loaded -> a function to report progress to
 
@@ -112,7 +112,7 @@ def _draw_once(
             raise RbpxError(_empty(dataset, str(dataset.hub)))
         table = _table(drawn_sample.documents)
         facts = {"request": request, "commit": drawn_sample.commit, "at": now()}
-        store.write_sample(path.stem, table.replace_schema_metadata({_FACTS: json.dumps(facts)}))
+        store.write_sample(path.stem, table.replace_schema_metadata({SAMPLE_FACTS: json.dumps(facts)}))
 
 
 def _table(documents: list[Document]) -> pa.Table:
@@ -130,7 +130,7 @@ def _document(row: Record) -> Document:
 def _read(path: Path) -> Sample:
     try:
         table = read_whole(path)
-        commit = json.loads((table.schema.metadata or {})[_FACTS])["commit"]
+        commit = json.loads((table.schema.metadata or {})[SAMPLE_FACTS])["commit"]
         documents = _documents(table)
         if [document.doc_id for document in documents] != list(range(len(documents))) or not documents:
             raise ValueError("its documents are not numbered from 0")

@@ -9,11 +9,16 @@ from typing import Final
 from rbpx.errors import RbpxError
 
 MIB: Final = 2**20
-_OTHERS: Final = ((S_ISLNK, "a link"), (S_ISDIR, "a folder"), (S_ISFIFO, "a pipe"))
 
 
 class NoFileError(ValueError):
     """Where a file is due lies something else, or one that is too large to be it."""
+
+
+def kind_of(mode: int) -> str:
+    """What lies at a path, by its mode."""
+    kinds = ((S_ISREG, "a file"), (S_ISLNK, "a link"), (S_ISDIR, "a folder"), (S_ISFIFO, "a pipe"))
+    return next((word for is_it, word in kinds if is_it(mode)), "a device")
 
 
 def plain_file(path: Path, most_mib: int) -> Path:
@@ -25,7 +30,7 @@ def plain_file(path: Path, most_mib: int) -> Path:
     """
     found = os.lstat(path)
     if not S_ISREG(found.st_mode):
-        raise NoFileError(f"{next((word for is_it, word in _OTHERS if is_it(found.st_mode)), 'a device')}, not a file")
+        raise NoFileError(f"{kind_of(found.st_mode)}, not a file")
     if found.st_size > most_mib * MIB:
         raise NoFileError(f"{found.st_size / MIB:,.0f} MiB long, where {most_mib:,} MiB are the most")
     return path

@@ -7,17 +7,21 @@ Whoever notes an id when it is printed can hold the last one to its word too.
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
 
 from filelock import FileLock
 
 from rbpx.errors import RbpxError
 from rbpx.store.inside import inside
+from rbpx.store.ledger import since
 from rbpx.store.names import own_name
 from rbpx.store.store import Record, Store, now
 
-__all__ = ["forecast_id", "lost_before", "register", "rows_of"]
+__all__ = ["backdated", "forecast_id", "lost_before", "register", "rows_of"]
 
 _KIND = "forecasts"
+_CLOCKS = timedelta(days=1)  # by which those of two machines, or of two zones, may differ
 
 
 def forecast_id(record: Record) -> str:
@@ -25,10 +29,29 @@ def forecast_id(record: Record) -> str:
     return str(own_name(_KIND, record))
 
 
-def rows_of(record: Record) -> list[Record]:
+def rows_of(store: Store, record: Record) -> list[Record]:
     """A row of the relation `forecasts` for each prediction of a record."""
     shared = {name: value for name, value in record.items() if name != "predictions"}
-    return [{**shared, **each, "forecast_id": forecast_id(record)} for each in record["predictions"]]
+    own = {"forecast_id": forecast_id(record), "seen_at": since(store.record_file(_KIND, forecast_id(record)))}
+    return [{**shared, **each, **own} for each in record["predictions"]]
+
+
+def backdated(store: Store, record: Record) -> str | None:
+    """How a record says that it was registered before a run that it rests on was measured; None where it does not.
+
+    Whoever writes a record chooses its time; but for clocks that differ, it cannot be earlier than those of its runs.
+    """
+    registered = datetime.fromisoformat(record["registered_at"])
+    for run_id in sorted({each for one in record["predictions"] for each in one.get("run_ids") or ()}):
+        if not store.has_run(run_id):
+            continue
+        with suppress(OSError, ValueError, TypeError, KeyError):  # a run that is corrupt is reported as such
+            measured = datetime.fromisoformat(store.manifest(run_id)["started_at"])
+            if measured - registered > _CLOCKS:
+                return (
+                    f"it says {registered:%Y-%m-%d}, and rests on run {run_id}, which was measured {measured:%Y-%m-%d}"
+                )
+    return None
 
 
 def register(store: Store, name: str, facts: Record, predictions: Sequence[Record]) -> str:

@@ -8,14 +8,16 @@ import os
 import re
 import shutil
 from pathlib import Path
+from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Final
 
 from rbpx.errors import RbpxError
 from rbpx.files.atomic import is_temporary
-from rbpx.files.entries import age_s
+from rbpx.files.entries import age_s, kind_of
 
 KINDS: Final = ("cells", "fits", "rank_fits", "failures", "forecasts")  # a JSON file each
 TABLES: Final = ("vocab", "imports", "samples", "temperatures", "best")  # a Parquet file each
+TABLES_OF_RUN: Final = ("tokens.parquet", "rank_counts.parquet", "documents.parquet")
 FOLDERS: Final = ("runs", *KINDS, *TABLES)
 ANSWERS: Final = "answers"
 RUNNING: Final = "running"
@@ -32,7 +34,7 @@ _NAMES: Final = {  # of what rbpx makes in a folder, the first being the store's
     "samples": re.compile(rf"{_PLAIN}|\.{_KEY}\.lock"),  # with any ending in stores of early versions
     ANSWERS: re.compile(rf"{_KEY}\.json"),
 }
-_OF_A_RUN: Final = re.compile(r"manifest\.json|(tokens|rank_counts|documents)\.parquet")
+_OF_A_RUN: Final = re.compile("|".join(map(re.escape, ("manifest.json", *TABLES_OF_RUN))))
 _HARMLESS: Final = {
     *("@eadir", "__macosx", "$recycle.bin", "system volume information", "lost+found"),
     *("thumbs.db", "desktop.ini"),
@@ -68,7 +70,7 @@ def check_folders(root: Path) -> None:
         RbpxError: with what is there, and what to do.
     """
     for name in (*FOLDERS, ANSWERS, RUNNING, *_OF_KINDS, *(f"{name}/{kind}" for name in _OF_KINDS for kind in FOLDERS)):
-        _refuse_link(root, name)
+        _refuse_stranger(root, name)
     for name in FOLDERS:  # without the others all can be read
         if os.path.exists(root / name) and not os.path.isdir(root / name):
             raise RbpxError(f"{root / name} is a file where a store has a folder; move it elsewhere")
@@ -89,8 +91,8 @@ def inside(root: Path, path: Path | str) -> Path:
     if not is_ours("/".join(folders), name):
         raise RbpxError(f"{str(whole)!r} is no file of a store and is left alone; move it out of store={root}")
     for depth in range(1, len(folders) + 1):
-        _refuse_link(root, "/".join(folders[:depth]))
-    _refuse_link(root, "/".join([*folders, name]), "delete the link itself")
+        _refuse_stranger(root, "/".join(folders[:depth]))
+    _refuse_stranger(root, "/".join([*folders, name]), "delete the link itself")
     return whole
 
 
@@ -120,7 +122,14 @@ def clear_unfinished(root: Path) -> None:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else inside(root, path).unlink(missing_ok=True)
 
 
-def _refuse_link(root: Path, name: str, next_: str = "put the folder in its place, or delete the link") -> None:
+def _refuse_stranger(root: Path, name: str, next_: str = "put the folder in its place, or delete the link") -> None:
+    """Refuse a link, a pipe or a device."""
     path = f"{root}/{name}"
-    if os.path.islink(path):  # a tenth of the time that Path takes
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if S_ISLNK(mode):
         raise RbpxError(f"{path} is a link to {os.readlink(path)}, which is left alone; {next_}")
+    if not S_ISREG(mode) and not S_ISDIR(mode):
+        raise RbpxError(f"{path} is {kind_of(mode)}, which is left alone; delete it")

@@ -27,10 +27,10 @@ from rbpx.errors import DamageError, RbpxError, reason
 from rbpx.files.digest import digest, read_cache, write_cache
 from rbpx.files.entries import NoFileError, plain_file, stamp
 from rbpx.files.sealed import read_sealed
-from rbpx.store.inside import inside
+from rbpx.store.inside import TABLES_OF_RUN, inside, is_plain
 from rbpx.store.ledger import missing
 from rbpx.store.messages import warn_damage
-from rbpx.store.names import COPY_OF, copied_folders, copy_of_run, file_misnamed
+from rbpx.store.names import COPY_OF, copied_folders, copy_of_run, file_misnamed, named_tables
 from rbpx.store.record_values import value_fault
 from rbpx.store.schema import FORMAT
 from rbpx.store.store import BESIDE, MANIFEST, RUN_TABLES, Record, Store
@@ -115,7 +115,7 @@ def lost_vocabularies(store: Store) -> dict[str, str]:
     for run_id in store.run_ids():
         with contextlib.suppress(OSError, ValueError):  # of a corrupt run, which is reported as such
             tokenizer_hash = store.manifest(run_id).get("tokenizer_hash")
-            if tokenizer_hash is not None and not store.has_vocab(tokenizer_hash):
+            if isinstance(tokenizer_hash, str) and not store.has_vocab(tokenizer_hash):
                 lost.setdefault(tokenizer_hash, run_id)
     return lost
 
@@ -197,9 +197,7 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
     _refuse_newer(store, run_id, facts)
     if not _PROMISED <= facts.keys():
         return f"manifest.json does not say {min(_PROMISED - facts.keys())}"
-    wrong = value_fault("runs", facts)
-    if wrong is None and not isinstance(facts["files"], dict):
-        wrong = "its files is not an object"
+    wrong = value_fault("runs", facts) or _sense_fault(facts)
     if wrong is not None:
         return f"manifest.json is not one of a run: {wrong}"
     for path in tables:
@@ -218,8 +216,24 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
     return None
 
 
+def _sense_fault(facts: Record) -> str | None:
+    """What is wrong with the names in a manifest, on which others act, and with the numbers that no table shows."""
+    try:
+        lacking = set(TABLES_OF_RUN) - named_tables(facts).keys()
+    except ValueError as problem:
+        return str(problem)
+    if lacking:
+        return f"its files lacks {min(lacking)}"
+    if not is_plain(facts["tokenizer_hash"]):
+        return "its tokenizer_hash is not a valid name"
+    S, total = facts.get("non_embedding_params"), facts.get("total_params")
+    if S is not None and not 0 < S <= (S if total is None else total):
+        return f"its non_embedding_params is {S:,}, of {'unknown' if total is None else f'{total:,}'} parameters in all"
+    return None
+
+
 def file_fault(path: Path, content: Path | None = None) -> str | None:
-    """What is wrong with a file of vocabularies, temperatures or imports, None if nothing is.
+    """What is wrong with a file that is of no run, None if nothing is.
 
     It has no manifest; what can be checked are the checksums of its pages, and that its rows are those of its name.
 
@@ -228,6 +242,9 @@ def file_fault(path: Path, content: Path | None = None) -> str | None:
         content: the file that is read.
     """
     try:
+        if path.suffix != ".parquet":  # a sample of an early version
+            plain_file(content or path, TABLE_MIB)
+            return None
         return file_misnamed(path, read_whole(content or path))
     except UNREADABLE as problem:
         return _line(problem)

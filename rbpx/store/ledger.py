@@ -10,6 +10,7 @@ its own.
 
 import contextlib
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +38,15 @@ def enter_all(paths: Iterable[Path]) -> None:
 def has(path: Path) -> bool:
     """Whether a file was noted."""
     return _entry(path).exists()
+
+
+def since(path: Path) -> str | None:
+    """When a file was noted, in UTC as all times of the store; None where it was not."""
+    try:
+        noted = _entry(path).lstat().st_mtime
+    except OSError:
+        return None
+    return datetime.fromtimestamp(noted, UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
 
 
 def remove(path: Path) -> None:

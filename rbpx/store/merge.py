@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rbpx.errors import DamageError, MeasureError, RbpxError
-from rbpx.files.entries import NoFileError, plain_file
 from rbpx.files.sealed import read_sealed
+from rbpx.store.forecasts import backdated
 from rbpx.store.imports import adopt, imported_run_ids
-from rbpx.store.integrity import TABLE_MIB, file_fault, run_fault
+from rbpx.store.integrity import file_fault, run_fault
 from rbpx.store.names import record_fault
 from rbpx.store.store import BESIDE, MANIFEST, RUN_TABLES, Record, Store
+from rbpx.store.verify import sums_fault
 
 
 class _CorruptCopy(Exception):
@@ -81,6 +82,8 @@ def _bring_run(store: Store, other: Store, run_id: str, merged: Merged) -> None:
         for path in (other.run_folder(run_id) / MANIFEST, *(other.part(run_id, table) for table in RUN_TABLES)):
             shutil.copyfile(path, folder / path.name)
         fault = run_fault(store, run_id, folder)
+        if fault is None:  # a seal is no secret: what it says of its rows is held against them
+            fault = sums_fault(read_sealed(folder / MANIFEST), lambda table: folder / f"{table}.parquet")
         if fault is not None:
             raise _CorruptCopy(fault)
 
@@ -114,9 +117,8 @@ def _bring_file(store: Store, other: Store, path: Path, kind: str, merged: Merge
         merged.already_here[kind] += 1
         return
     try:
-        here = plain_file(other.fetch(path), TABLE_MIB)
-        fault = file_fault(here) if here.suffix == ".parquet" else None
-    except (DamageError, NoFileError) as problem:
+        fault = file_fault(other.fetch(path))
+    except DamageError as problem:
         fault = str(problem)
     if fault is not None:
         merged.skipped.append(f"{kind}/{path.name}: it is corrupt: {fault}")
@@ -158,7 +160,11 @@ def _bring_records(store: Store, other: Store, merged: Merged) -> None:
         if (failure["family"], failure["size"], failure["dataset"]) not in answered:
             _bring_record(store, "failures", name, failure, merged)
     for name, forecast in _records(other, "forecasts", merged):
-        _bring_record(store, "forecasts", name, forecast, merged)
+        early = backdated(store, forecast)
+        if early is None:
+            _bring_record(store, "forecasts", name, forecast, merged)
+        else:
+            merged.skipped.append(f"forecasts/{name}.json: {early}")
 
 
 def _records(other: Store, kind: str, merged: Merged) -> Iterator[tuple[str, Record]]:

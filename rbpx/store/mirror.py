@@ -11,7 +11,6 @@ not name is removed. A run whose manifest is not there is not there.
 import hashlib
 import logging
 import os
-import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,19 +25,21 @@ from rbpx.errors import DamageError, MeasureError, RbpxError
 from rbpx.files.atomic import atomic_remove, atomic_write
 from rbpx.files.cache import cache_folder
 from rbpx.files.digest import digest, read_cache, write_cache
+from rbpx.files.entries import MIB
 from rbpx.files.sealed import read_sealed
 from rbpx.store import ledger
 from rbpx.store.bucket import Bucket, Entry, GoneError, endpoint_of
 from rbpx.store.inside import KINDS, RUNNING, TABLES, inside, is_ours, whole_run
 from rbpx.store.integrity import file_fault
 from rbpx.store.lazy_files import fetched_when_opened
-from rbpx.store.outbox import Outbox, name_of_table, place_manifest
-from rbpx.store.store import BESIDE, MANIFEST, RUN_TABLES, Record, Store
+from rbpx.store.messages import warn_damage
+from rbpx.store.names import named_tables
+from rbpx.store.object_names import LAZY, is_brought, is_of_run, most_mib, name_of_table
+from rbpx.store.outbox import Outbox, place_manifest
+from rbpx.store.store import MANIFEST, RUN_TABLES, Record, Store
 
 _LOGGER = logging.getLogger(__name__)
 _OURS: Final = ("fits", "rank_fits")  # that questions computed here are not removed, nor sent where others write
-_LAZY: Final = (*BESIDE, "samples")  # tables that are brought when they are read
-_OF_RUN: Final = re.compile(r"runs/[^./][^/]*/(manifest\.json|(tokens|rank_counts|documents)(-[0-9a-f]{16})?\.parquet)")
 _TAGS: Final = ".tags.json"  # of what was brought, by path
 _THREADS: Final = 16
 _BEAT_S: Final = 30.0  # between heartbeats that are sent
@@ -85,7 +86,12 @@ class Mirror(Store):
                 hint = f"; what was read before is in {self.root}" if here else ""
                 raise type(problem)(f"{problem}{hint}") from None
             tags: dict[str, Any] = read_cache(self.root / _TAGS)
-            wanted = {path: entry for path, entry in self._listed.items() if _is_brought(path)}
+            wanted = {path: entry for path, entry in self._listed.items() if is_brought(path)}
+            for path in [path for path, entry in wanted.items() if entry.n_bytes > most_mib(path) * MIB]:
+                length = f"{wanted.pop(path).n_bytes / MIB:,.0f} MiB long, where {most_mib(path):,} MiB are the most"
+                warn_damage(
+                    _LOGGER, self.root, f"{path} in store={self.name} is {length}, and left out; remove that object"
+                )
             known = {} if again else tags
             new = [
                 path
@@ -152,7 +158,7 @@ class Mirror(Store):
 
     def _files(self, kind: str, ending: str) -> list[Path]:
         paths = super()._files(kind, ending)
-        if kind not in _LAZY:
+        if kind not in LAZY:
             return paths
         there = {self.root / path for path in self._listed if path.startswith(f"{kind}/") and path.endswith(ending)}
         return sorted(there.union(paths))
@@ -176,11 +182,11 @@ class Mirror(Store):
 
     def _object_of(self, path: Path) -> str | None:
         """The object that holds a table: named by its contents, or, in a folder that was copied there, as here."""
-        if path.parent.name in _LAZY:
+        if path.parent.name in LAZY:
             name = f"{path.parent.name}/{path.name}"
             return name if name in self._listed else None
         with suppress(OSError, ValueError, KeyError, TypeError):
-            sha256 = read_sealed(path.parent / MANIFEST)["files"][path.name]
+            sha256 = named_tables(read_sealed(path.parent / MANIFEST))[path.name]
             run = f"runs/{path.parent.name}"
             if f"{run}/{MANIFEST}" not in self._listed:  # sent or brought since it was listed
                 self._listed |= self._bucket.below(run)
@@ -216,7 +222,7 @@ class Mirror(Store):
                 if fault is not None:
                     raise self._corrupt_table(path, fault)
             _corrupt.pop(path, None)
-            if path.parent.name in _LAZY:
+            if path.parent.name in LAZY:
                 with FileLock(inside(self.root, ".refresh.lock")):
                     write_cache(inside(self.root, _TAGS), read_cache(self.root / _TAGS) | {name: listed.tag})
         except GoneError:
@@ -234,9 +240,9 @@ class Mirror(Store):
 
     def _fault_of(self, path: Path, copy: Path, sha256: str) -> str | None:
         """What is wrong with the copy of a table, if anything."""
-        if path.parent.name in _LAZY:
-            return file_fault(path, copy) if path.suffix == ".parquet" else None
-        if sha256 == read_sealed(path.parent / MANIFEST)["files"][path.name]:
+        if path.parent.name in LAZY:
+            return file_fault(path, copy)
+        if sha256 == named_tables(read_sealed(path.parent / MANIFEST))[path.name]:
             return None
         return f"its {copy.stat().st_size:,} bytes are not those of its manifest"
 
@@ -270,7 +276,7 @@ class Mirror(Store):
 
     def _orphans(self) -> Iterator[str]:
         for path in self._listed:
-            if _is_of_run(path) and not path.endswith(MANIFEST) and path not in self._named_by(path.split("/")[1]):
+            if is_of_run(path) and not path.endswith(MANIFEST) and path not in self._named_by(path.split("/")[1]):
                 yield path
 
     def _named_by(self, run_id: str) -> list[str | None]:
@@ -358,7 +364,7 @@ class Mirror(Store):
         """Remove a run in the bucket, its manifest first, then here."""
         whole_run(self.root, self.run_folder(run_id))
         below = sorted(
-            filter(_is_of_run, self._bucket.below(f"runs/{run_id}")), key=lambda path: not path.endswith(MANIFEST)
+            filter(is_of_run, self._bucket.below(f"runs/{run_id}")), key=lambda path: not path.endswith(MANIFEST)
         )
         self._outbox.forget(self.run_folder(run_id))
         self._bucket.remove(below)
@@ -378,18 +384,3 @@ class Mirror(Store):
             self._beaten = 0.0
             with suppress(RbpxError):
                 self._bucket.remove([f"{RUNNING}/{path.name}"])
-
-
-def _is_of_run(path: str) -> bool:
-    """Whether an object is one that a run has in a bucket, by its name."""
-    return _OF_RUN.fullmatch(path) is not None
-
-
-def _is_brought(path: str) -> bool:
-    """Whether an object is kept on this machine from the start: records, vocabularies and imports."""
-    kind, *rest = path.split("/")
-    if any(part.startswith(".") for part in rest):
-        return False
-    if kind == "runs":
-        return len(rest) == 2 and rest[1] == MANIFEST
-    return len(rest) == 1 and kind not in _LAZY and kind in (*KINDS, *TABLES, RUNNING) and is_ours(kind, rest[0])

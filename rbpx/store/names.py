@@ -9,13 +9,16 @@ from typing import Any, Final
 import pyarrow as pa
 
 from rbpx.files.digest import digest
+from rbpx.files.numbers import quoted
 from rbpx.files.row_digest import digest_of_rows
-from rbpx.store.inside import FOLDERS, is_harmless, is_plain
+from rbpx.store.inside import FOLDERS, TABLES_OF_RUN, is_harmless, is_plain
 from rbpx.store.record_values import value_fault
 
 COPY_OF: Final = "it is a copy of "  # how a fault begins whose cure is to remove the file, and nothing else
 _KIND: Final = re.compile(rf"(?<![a-z_])({'|'.join(FOLDERS)})(?![a-z_])")
 _KEY: Final = re.compile(r"[0-9a-f]{16}")
+SAMPLE_FACTS: Final = b"rbpx"  # in the metadata of a sample: its request, the commit of the hub and the time
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _FORECAST: Final = re.compile(rf".+-{_KEY.pattern}")
 
 
@@ -62,7 +65,7 @@ def misnamed(path: Path, record: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def file_misnamed(path: Path, table: pa.Table) -> str | None:
-    """What is wrong with a file of `vocab`, `imports` or beside runs whose rows are not those of its name."""
+    """What is wrong with a Parquet file that is no table of a run, and whose rows are not those of its name."""
     kind = path.parent.name
     if kind == "imports":
         own = "-".join(sorted(map(str, table["source"].unique().to_pylist()))) + f"-{digest_of_rows(table)}"
@@ -71,11 +74,42 @@ def file_misnamed(path: Path, table: pa.Table) -> str | None:
         column, what = ("tokenizer_hash", "tokenizer") if kind == "vocab" else ("run_id", "run")
         own = "-".join(map(str, table[column].unique().to_pylist()))
         wrong = f"it is of another {what} than its name says"
+    elif kind == "samples":
+        own, wrong = digest(_request_of(table)), "it is not the sample that its name stands for"
     else:
         return None
     if own == path.stem:
         return None
     return f"{COPY_OF}{kind}/{own}.parquet" if own and path.with_name(f"{own}.parquet").is_file() else wrong
+
+
+def _request_of(table: pa.Table) -> Any:
+    """What was asked of a hub for the documents of a sample.
+
+    Raises:
+        ValueError: it does not say.
+    """
+    try:
+        return json.loads((table.schema.metadata or {})[SAMPLE_FACTS])["request"]
+    except (LookupError, TypeError, RecursionError):
+        raise ValueError("it does not say what was asked for") from None
+
+
+def named_tables(manifest: object) -> dict[str, str]:
+    """The tables that a manifest names: file -> SHA-256. Whatever acts on these names takes them from here.
+
+    Raises:
+        ValueError: it names something else, in words.
+    """
+    files = manifest.get("files") if isinstance(manifest, dict) else None
+    if not isinstance(files, dict):
+        raise ValueError("its files is not an object")
+    for name, sha256 in files.items():
+        if name not in TABLES_OF_RUN:
+            raise ValueError(f"its files names {quoted(name)}, which is no table of a run")
+        if not isinstance(sha256, str) or _SHA256.fullmatch(sha256) is None:
+            raise ValueError(f"its files gives no SHA-256 of {name}")
+    return files
 
 
 def copied_folders(root: Path) -> Iterator[tuple[Path, str]]:

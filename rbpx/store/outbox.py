@@ -7,19 +7,22 @@ manifest names, and the note here by which the next command sends the rest.
 """
 
 import json
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
 
 from rbpx.counts import number_of
 from rbpx.errors import MeasureError
 from rbpx.files.atomic import atomic_remove, atomic_write
+from rbpx.files.sealed import read_sealed
 from rbpx.store.bucket import Bucket
 from rbpx.store.inside import TABLES, UNSENT, inside, is_ours, whole_run
+from rbpx.store.names import named_tables
+from rbpx.store.object_names import name_of_table
 from rbpx.store.store import MANIFEST
 
-_HASHED: Final = 16  # digits of a sha256 in a name
+_LOGGER = logging.getLogger(__name__)
 
 
 class Outbox:
@@ -76,7 +79,8 @@ class Outbox:
         if not path.exists():  # a process was killed before it was written, or it was removed again
             pass
         elif kind == "runs":
-            self._send_run(path)
+            if not self._send_run(path):
+                return
         elif kind in TABLES or kind == "forecasts":  # named by what they contain, or by their run
             self._bucket.put_new(name, path)
         elif kind == "cells":
@@ -85,18 +89,25 @@ class Outbox:
             self._bucket.put(name, path)
         self.forget(path)
 
-    def _send_run(self, folder: Path) -> None:
+    def _send_run(self, folder: Path) -> bool:
+        """Send a run, unless its manifest names what is no table of a run; returns whether that was done."""
         manifest, name = (folder / MANIFEST).read_bytes(), f"runs/{folder.name}/{MANIFEST}"
-        parts = _parts(folder, json.loads(manifest))
+        try:
+            parts = _parts(folder, read_sealed(folder / MANIFEST))
+        except ValueError as problem:
+            reason = f"manifest.json is not one of a run: {problem}"
+            _LOGGER.warning(f"run {folder.name} in {self._root} is not sent: {reason}; rbpx store rm {folder.name}")
+            return False
         self._send_parts(parts)
         if not self._bucket.put_new(name, manifest):
             theirs = self._bucket.get(name)
             if theirs != manifest:  # another machine was faster; its run stays
                 place_manifest(folder, theirs)
-                with suppress(ValueError, LookupError, TypeError, AttributeError):  # none of ours
+                with suppress(ValueError, RecursionError):  # it names no tables: none of ours is taken away
                     self._bucket.remove(sorted(parts.keys() - _parts(folder, json.loads(theirs)).keys()))
-                return
+                return True
         self._send_parts(parts)  # those that `store rm` of another machine removed meanwhile
+        return True
 
     def _send_parts(self, parts: Mapping[str, Path]) -> None:
         for name, path in parts.items():
@@ -114,7 +125,7 @@ class Outbox:
         if self._bucket.put_new(name, path):
             return
         theirs = self._bucket.get(name)
-        with suppress(ValueError, KeyError):
+        with suppress(ValueError, LookupError, TypeError, RecursionError):  # theirs is no record: ours stands
             if json.loads(theirs)["run_id"] != json.loads(path.read_bytes())["run_id"]:
                 with atomic_write(inside(self._root, path)) as temporary:
                     temporary.write_bytes(theirs)
@@ -123,14 +134,13 @@ class Outbox:
             self._bucket.put(name, path)
 
 
-def _parts(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Path]:
-    """The tables of a run: name in the bucket -> file here."""
-    return {name_of_table(folder / name, sha256): folder / name for name, sha256 in manifest["files"].items()}
+def _parts(folder: Path, manifest: object) -> dict[str, Path]:
+    """The tables of a run: name in the bucket -> file here.
 
-
-def name_of_table(path: Path, sha256: str) -> str:
-    """The name in the bucket of a table with these contents."""
-    return f"runs/{path.parent.name}/{path.stem}-{sha256[:_HASHED]}{path.suffix}"
+    Raises:
+        ValueError: its manifest names something else.
+    """
+    return {name_of_table(folder / name, sha256): folder / name for name, sha256 in named_tables(manifest).items()}
 
 
 def place_manifest(folder: Path, manifest: bytes) -> None:

@@ -87,7 +87,7 @@ def table(store: Store, relation: str, run_ids: Sequence[str] | None = None) -> 
         with opened_index(store) as index:
             return record_tables(store, stamps_of_runs(store, _sound(store, run_ids)), index)[relation]
     if relation == "forecasts":
-        return _table([row for record in store.records(relation) for row in rows_of(record)], schema.FORECASTS)
+        return _table([row for record in store.records(relation) for row in rows_of(store, record)], schema.FORECASTS)
     return _table(list(store.records(relation)), BY_RECORD[relation])
 
 

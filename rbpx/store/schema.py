@@ -230,6 +230,7 @@ FORECASTS = pa.schema(  # a row for each prediction of a record
         ("forecast_id", pa.string()),
         ("name", pa.string()),
         ("registered_at", pa.timestamp("us")),
+        ("seen_at", pa.timestamp("us")),  # not of the record: when the store first had it, null where that is not known
         ("source", pa.string()),
         ("family", pa.string()),
         ("dataset", pa.string()),

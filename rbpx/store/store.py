@@ -226,7 +226,7 @@ class Store:
 
     def has_vocab(self, tokenizer_hash: str) -> bool:
         """Whether the texts of a tokenizer's ids are in the store."""
-        return (self.root / "vocab" / f"{tokenizer_hash}.parquet").is_file()
+        return is_plain(tokenizer_hash) and (self.root / "vocab" / f"{tokenizer_hash}.parquet").is_file()
 
     def write_vocab(self, tokenizer_hash: str, table: pa.Table) -> None:
         """Write the texts of a tokenizer's ids, once."""

@@ -1,6 +1,6 @@
 """Verifies a whole store: finds all that is not as it was written or does not add up, with what to do about it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from rbpx.errors import DamageError, RbpxError, first_line
 from rbpx.files.sealed import read_sealed
-from rbpx.store.forecasts import forecast_id, lost_before
+from rbpx.store.forecasts import backdated, forecast_id, lost_before
 from rbpx.store.imports import imported_run_ids, provenance
 from rbpx.store.inside import KINDS
 from rbpx.store.integrity import (
@@ -30,11 +30,13 @@ from rbpx.store.relations import BY_FILE
 from rbpx.store.store import RUN_TABLES, Record, Store
 
 _RELATIVE = 1e-6  # logprob is kept in float32
+_BYTES = ("n_bytes", "n_bytes_scored")
 _AGAIN = {
     "vocab": "measure that tokenizer's runs again",
     "temperatures": "ask temperature again",
     "best": "measure with best=5 again",
     "import": "import the file again",
+    "sample": "measure on that dataset again",
 }
 
 _MADE_AGAIN = {"forecasts": "rbpx store merge OTHER from a store that has it"}  # the model may have come meanwhile
@@ -45,8 +47,8 @@ class Fault:
     """Something wrong in a store.
 
     Attributes:
-        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `forecast`, `vocab`, `temperatures`, `best`, `import` or
-            `folder`.
+        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `forecast`, `vocab`, `temperatures`, `best`, `import`,
+            `sample` or `folder`.
         name: of the run, the record or the file.
         fault: what is wrong.
         remedy: what to do.
@@ -67,7 +69,7 @@ class Verified:
         n_runs: runs checked.
         n_cells: requests checked.
         n_records: fits, rank_fits, failures and forecasts checked.
-        n_files: vocabularies, temperatures and imports checked.
+        n_files: vocabularies, temperatures, imports and samples checked.
         n_bytes: read and hashed, of all runs.
         n_tokens: rows of `tokens` in sound runs.
         n_orphaned: sound runs that no cell names; the command that measured them links them again.
@@ -102,7 +104,7 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
         fault = run_fault(store, run_id)
         if fault is None:
             facts = store.manifest(run_id)
-            fault = _sums_fault(store, run_id, facts)
+            fault = sums_fault(facts, partial(store.part, run_id))
             n_tokens += 0 if fault else facts["n_tokens"]
         if fault is not None:
             broken.add(run_id)
@@ -124,7 +126,7 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
         n_runs=len(run_ids),
         n_cells=len(store.record_files("cells")),
         n_records=sum(len(store.record_files(kind)) for kind in KINDS if kind != "cells"),
-        n_files=len([*store.vocab_files(), *store.import_files(), *store.all_beside()]),
+        n_files=len([*store.vocab_files(), *store.import_files(), *store.all_beside(), *store.sample_files()]),
         n_bytes=n_bytes,
         n_tokens=n_tokens,
         n_orphaned=len(set(run_ids) - broken - named_by_cells),
@@ -132,14 +134,19 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
     )
 
 
-def _sums_fault(store: Store, run_id: str, facts: Record) -> str | None:
-    """How the rows of a run differ from its manifest; None where they do not."""
+def sums_fault(facts: Record, part: Callable[[str], Path]) -> str | None:
+    """How the rows of a run differ from its manifest; None where they do not.
+
+    Args:
+        facts: of the manifest.
+        part: the name of a table -> its file.
+    """
     try:
         with duckdb.connect(":memory:") as connection:
             for table in RUN_TABLES:
-                rows = read_whole(store.part(run_id, table))
-                connection.register(table, _with_all_columns(rows, BY_FILE[table]))
-            (n,) = ask(connection, "run_counts", run_id=run_id).to_pylist()
+                connection.register(table, _with_all_columns(read_whole(part(table)), BY_FILE[table]))
+            limits = {"vocab_size": facts["vocab_size"], "relative": _RELATIVE}
+            (n,) = ask(connection, "run_counts", run_id=facts["run_id"], **limits).to_pylist()
     except (*UNREADABLE, duckdb.Error, DamageError) as problem:  # sealed so: not by rbpx
         return f"its tables are not those of a run ({first_line(problem)})"
     promised = facts["n_tokens"]
@@ -154,12 +161,24 @@ def _sums_fault(store: Store, run_id: str, facts: Record) -> str | None:
         "documents": (n["n_documents"], facts["n_documents"] + facts["n_skipped"]),
         "documents with scored tokens": (n["n_scored_documents"], facts["n_documents"]),
     }
-    for what, (counted, expected) in sums.items():
-        if (counted or 0) != expected:
-            return f"{counted or 0:,} {what}, expected {expected:,}"
+    beyond = {
+        f"tokens that no vocabulary of {facts['vocab_size']:,} has, or without a log-probability": (n["n_beyond"], 0),
+        "ranks whose log-probabilities rank_counts adds up otherwise": (n["n_sums_apart"], 0),
+        **{f"{name} in documents": (n[name], facts[name]) for name in _BYTES if None not in (n[name], facts.get(name))},
+    }
+    apart = _first_apart(sums)
+    if apart is not None:
+        return apart
     mean = facts["cross_entropy_nats"]
     if promised and abs(n["cross_entropy_nats"] - mean) > _RELATIVE * abs(mean):
         return f"its tokens have a cross-entropy of {n['cross_entropy_nats']:.9g} nats, its manifest says {mean:.9g}"
+    return _first_apart(beyond)
+
+
+def _first_apart(sums: Mapping[str, tuple[int | None, int]]) -> str | None:
+    for what, (counted, expected) in sums.items():
+        if (counted or 0) != expected:
+            return f"{counted or 0:,} {what}, expected {expected:,}"
     return None
 
 
@@ -203,6 +222,10 @@ def _record_faults(store: Store, kind: str, record: Record) -> Iterator[Fault]:
     for before in lost_before(store, record) if kind == "forecasts" else ():
         fault = f"it was registered after {before}, which is gone or has changed"
         yield Fault("forecast", forecast_id(record), fault, _MADE_AGAIN["forecasts"])
+    early = backdated(store, record) if kind == "forecasts" else None
+    if early is not None:
+        remedy = f"remove forecasts/{forecast_id(record)}.json, or ask whoever wrote it"
+        yield Fault("forecast", forecast_id(record), early, remedy)
 
 
 def _file_faults(store: Store) -> list[Fault]:
@@ -217,6 +240,7 @@ def _file_faults(store: Store) -> list[Fault]:
         ),
         ("best", store.beside_files("best"), partial(_best_fault, store), _AGAIN["best"]),
         ("import", store.import_files(), _import_fault, _AGAIN["import"]),
+        ("sample", store.sample_files(), lambda path: None, _AGAIN["sample"]),
     )
     faults = []
     for kind, paths, fault_of, again in kinds:

@@ -2,7 +2,9 @@
 
 import json
 import math
+import os
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.store.names import own_name
 from rbpx.store.store import Store
 from rbpx.store.verify import verify
 from tests.store.test_damage import faults, flipped, run_of
@@ -117,6 +120,54 @@ def test_a_model_that_was_there_before_does_not_count(store: Path, tmp_path: Pat
         assert {row["outcome"] for row in rows} <= outcomes
         assert whole["n_scored"] == (0 if outcomes == {"too_late"} else 3)
         assert {row["measured"] is None for row in rows} == {False}
+
+
+def backdate(store: Path, day: str) -> str:
+    """Let the forecast of a store say that it was registered on another day, under the name that it then has."""
+    path = file_of(store)
+    record = read_sealed(path) | {"registered_at": f"{day}T12:00:00"}
+    path.unlink()
+    (store / "written" / "forecasts" / path.name).unlink()
+    name = str(own_name("forecasts", record))
+    Store(store).write_record("forecasts", name, record)
+    return name
+
+
+def test_a_forecast_that_is_older_than_its_runs_is_none(store: Path, tmp_path: Path, cwd: Path) -> None:
+    """The model is of 2020, the runs that the forecast rests on are of today, and it says that it is of 2019."""
+    came = write_store(tmp_path / "came", Truth(S=(100_000_000,)), seed=4, n_documents=10, n_tokens=30)
+    manifest = came.run_folder(came.run_ids()[0]) / "manifest.json"
+    write_sealed(manifest, read_sealed(manifest) | {"started_at": "2020-01-01T00:00:00"})
+    whole = Path(shutil.copytree(store, tmp_path / "whole"))
+    for path in (whole / "forecasts", whole / "written" / "forecasts"):
+        shutil.rmtree(path)
+    name = backdate(store, "2019-05-01")
+    (fault,) = faults(store, cwd)
+    assert (fault["kind"], fault["name"]) == ("forecast", name)
+    assert "it says 2019-05-01, and rests on run synthetic" in fault["fault"]
+    merged = here("store", "merge", store, "--store", whole, cwd=cwd, check=1)
+    assert f"kept out: forecasts/{name}.json: it says 2019-05-01, and rests on run" in merged.stderr
+    here("store", "merge", came.root, "--store", store, cwd=cwd, check=0)
+    *rows, told = forecasts(store, cwd)
+    assert {row["outcome"] for row in rows} == {"too_late"}
+    assert told["n_scored"] == 0
+
+
+def test_since_when_a_forecast_is_here_stands_beside_the_time_that_it_says_itself(store: Path, cwd: Path) -> None:
+    rows = forecasts(store, cwd)[:-1]
+    assert all(abs(_day(row["seen_at"]) - _day(row["registered_at"])) <= 1 for row in rows)
+    assert "by its own word" not in here("forecasts", "--store", store, cwd=cwd, check=0).stdout
+    (entry,) = (store / "written" / "forecasts").iterdir()
+    later = entry.stat().st_mtime + 3 * 24 * 3600
+    os.utime(entry, (later, later))
+    day = datetime.fromtimestamp(later, UTC)
+    assert all(row["seen_at"][:16] == f"{day:%Y-%m-%dT%H:%M}" for row in forecasts(store, cwd)[:-1])
+    printed = " ".join(here("forecasts", "--store", store, cwd=cwd, check=0).stdout.split())
+    assert f"by its own word, here since {day:%Y-%m-%d}" in printed
+
+
+def _day(time: str) -> int:
+    return datetime.fromisoformat(time).toordinal()
 
 
 @pytest.mark.parametrize(

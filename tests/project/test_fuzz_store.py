@@ -17,9 +17,9 @@ from tests.support import fuzz, fuzz_store
 TARGETS = [
     *(f"record {kind}" for kind in fuzz_store.RECORDS),
     *(f"table {kind}" for kind in fuzz_store.TABLES),
-    *("heartbeat", "answer", "ledger", "sample", "index"),
+    *("heartbeat", "answer", "ledger", "sample", "index", "push"),
 ]
-FEW = {"record": 6, "table": 1, "heartbeat": 20, "answer": 15, "ledger": 1, "sample": 15, "index": 1}
+FEW = {"record": 6, "table": 1, "heartbeat": 20, "answer": 15, "ledger": 1, "sample": 15, "index": 1, "push": 15}
 MANY = {
     "record": 2_000,
     "table": 1_000,
@@ -28,6 +28,7 @@ MANY = {
     "ledger": 500,
     "sample": 5_000,
     "index": 300,
+    "push": 5_000,
 }
 
 
@@ -41,6 +42,8 @@ def target_of(name: str, whole: bool) -> tuple[fuzz_store.Target, list[bytes], s
         return fuzz_store.index, fuzz_store.indexes(), st.binary(max_size=40)
     if what == "table":
         return partial(fuzz_store.table, kind), fuzz_store.tables_of(kind), fuzz_store.changed_table(kind)
+    if what == "push":
+        return fuzz_store.push, fuzz_store.files_of("runs"), fuzz_store.changed_record("runs")
     kind = kind or f"{what}s"
     record = partial(fuzz_store.record, kind, whole=whole)
     run = {"heartbeat": fuzz_store.heartbeat, "answer": fuzz_store.answer}.get(what, record)

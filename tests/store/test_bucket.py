@@ -17,9 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.files.digest import digest
 from rbpx.store import schema
 from rbpx.store.forecasts import register
 from rbpx.store.merge import merge
+from rbpx.store.names import SAMPLE_FACTS
 from rbpx.store.queries import connect
 from rbpx.store.remote import open_store, own_store
 from rbpx.store.store import Store
@@ -144,7 +146,9 @@ def test_tables_beside_runs_are_fetched_when_they_are_read(
     own = write_store(tmp_path / "own", SMALL, seed=1, n_documents=6, n_tokens=20)
     for run_id in own.run_ids():
         _write_beside(own, run_id, loss=1.0)
-    own.write_sample("drawn", pa.table({"text": ["a", "b"]}))
+    drawn = digest({"hub": "ORG/drawn"})
+    facts = {SAMPLE_FACTS: json.dumps({"request": {"hub": "ORG/drawn"}})}
+    own.write_sample(drawn, pa.table({"text": ["a", "b"]}).replace_schema_metadata(facts))
     _copy(own_store(url), own)
 
     def asked(kind: str) -> int:
@@ -159,7 +163,7 @@ def test_tables_beside_runs_are_fetched_when_they_are_read(
     loss = "SELECT sum(sum_loss_nats) FROM temperatures"
     assert _first(store, f"{loss} WHERE run_id = '{one}'") == 1.0
     assert [asked(kind) for kind in ("temperatures", "best", "samples")] == [1, 0, 0]
-    assert pq.read_table(store.fetch(store.sample_file("drawn"))).to_pylist() == [{"text": "a"}, {"text": "b"}]
+    assert pq.read_table(store.fetch(store.sample_file(drawn))).to_pylist() == [{"text": "a"}, {"text": "b"}]
     best = "SELECT count(*), count(DISTINCT run_id) FROM best"
     assert _first(store, best) == _first(own, best) == 2 * 6 * 20
     server.asked.clear()
@@ -176,7 +180,7 @@ def test_tables_beside_runs_are_fetched_when_they_are_read(
     pulled = Store(tmp_path / "pulled")
     merge(pulled, open_store(url))
     assert (_first(pulled, loss), _first(pulled, best)) == (4.0, 240)
-    assert pulled.sample_file("drawn").is_file()
+    assert pulled.sample_file(drawn).is_file()
 
     at("third")
     third.remove(third.beside_file("temperatures", other))
@@ -445,6 +449,21 @@ def test_a_mirror_with_a_link_in_it_is_left_alone(
         answer = here(*words, f"store={url}", cwd=cwd, check=2)
         assert f"{mirror / 'cells'} is a link to {theirs}, which is left alone" in answer.stderr
     assert {path.name: path.read_bytes() for path in theirs.iterdir()} == before
+
+
+def test_an_object_that_is_far_too_long_is_left_out_and_named(
+    server: Storage, at: Machine, url: str, drawn: Store, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _copy(own_store(url), drawn)
+    for kind in ("cells", "running"):
+        name = f"{prefix(url)}/{kind}/0123456789abcdef.json"
+        server.client.put_object(Bucket=BUCKET, Key=name, Body=b" " * (17 * 2**20))
+    server.asked.clear()
+    answer = here("sql", "SELECT count(*) FROM runs", "--format", "csv", f"store={url}", cwd=cwd, check=0)
+    assert answer.stdout.splitlines()[-1] == "2"
+    told = f"0123456789abcdef.json in store={url} is 17 MiB long, where 16 MiB are the most, and left out"
+    assert all(f"{kind}/{told}" in answer.stderr for kind in ("cells", "running"))
+    assert not server.asked_for("GET", "/0123456789abcdef.json")
 
 
 # ------------------------------------------------------------------------------------------------------------- errors

@@ -2,50 +2,16 @@
 
 import json
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from rbpx.errors import MeasureError
-from rbpx.store.bucket import Bucket, Entry
+from rbpx.store.bucket import Bucket
 from rbpx.store.inside import KINDS
-from rbpx.store.outbox import Outbox, name_of_table
-
-
-class Objects:
-    """A bucket in memory: what is in it, and what was done to it, in order."""
-
-    def __init__(self) -> None:
-        self.held: dict[str, bytes] = {}
-        self.done: list[tuple[str, str]] = []
-        self.answers_left = 10**6
-
-    def _ask(self, what: str, name: str) -> None:
-        self.answers_left -= 1
-        if self.answers_left < 0:
-            raise MeasureError("it does not answer")
-        self.done.append((what, name))
-
-    def put_new(self, name: str, content: bytes | Path) -> bool:
-        self._ask("put_new", name)
-        is_new = name not in self.held
-        self.held.setdefault(name, content if isinstance(content, bytes) else content.read_bytes())
-        return is_new
-
-    def put(self, name: str, content: Path) -> None:
-        self._ask("put", name)
-        self.held[name] = content.read_bytes()
-
-    def get(self, name: str) -> bytes:
-        return self.held[name]
-
-    def entry(self, name: str) -> Entry | None:
-        return Entry(len(self.held[name]), "", cast(Any, None)) if name in self.held else None
-
-    def remove(self, names: list[str]) -> None:
-        for name in names:
-            self._ask("remove", name)
-            del self.held[name]
+from rbpx.store.object_names import name_of_table
+from rbpx.store.outbox import Outbox
+from tests.support.objects import Objects
 
 
 @pytest.fixture
@@ -165,7 +131,7 @@ def test_a_request_that_another_run_answered_meanwhile_keeps_that_answer(
     assert ours.read_bytes() == bucket.held["cells/a.json"] == b'{"run_id": "theirs"}'
 
 
-@pytest.mark.parametrize("theirs", [b'{"run_id": "ours"}', b"{", b"{}"])
+@pytest.mark.parametrize("theirs", [b'{"run_id": "ours"}', b"{", b"{}", b"[]", b"5", b"[" * 100_000])
 def test_a_request_of_the_same_run_or_none_is_replaced(
     theirs: bytes, outbox: Outbox, bucket: Objects, tmp_path: Path
 ) -> None:

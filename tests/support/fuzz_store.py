@@ -9,12 +9,13 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import pyarrow as pa
@@ -32,6 +33,7 @@ from rbpx.files.digest import digest
 from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store import relations, schema
 from rbpx.store.answers import KeptAnswer
+from rbpx.store.bucket import Bucket
 from rbpx.store.cell_states import cell_states
 from rbpx.store.forecasts import register
 from rbpx.store.heartbeat import read_heartbeats
@@ -41,12 +43,15 @@ from rbpx.store.inside import KINDS, RUNNING, is_ours
 from rbpx.store.integrity import doubt
 from rbpx.store.merge import merge
 from rbpx.store.messages import collected_messages
+from rbpx.store.outbox import Outbox
 from rbpx.store.queries import RELATIONS, ask_user, connect
 from rbpx.store.store import Store, now
 from rbpx.store.verify import verify
 from rbpx.ties import Ties
+from tests.support.objects import Objects
 from tests.support.synthetic import Truth, write_store
 
+SECRET = b"a private key"
 ANSWER = {"text": "alpha is 0.1", "messages": []}
 _CELL = {name: None for name in Cell.__dataclass_fields__} | {
     "family": "drawn", "size": "1000", "model": "drawn-1000", "dataset": "synthetic", "protocol": "paper",
@@ -95,9 +100,10 @@ def sound() -> tuple[Store, Rows, tempfile.TemporaryDirectory[str]]:
     beat |= {"since": now(), "cell": 1, "cells": 2, "n_tokens": 10, "tokens_done": 5, "tokens_per_s": None}
     atomic_write_text(store.root / RUNNING / f"{'b' * 16}.json", json.dumps(beat))
     drawn = {"doc_id": [0, 1], "source_id": ["0", "1"], "text": ["one", "two"]}
-    facts = {b"rbpx": json.dumps({"request": {}, "commit": "c" * 40, "at": now()})}
+    request = sample_request(_HUB, 3, 0)
+    facts = {b"rbpx": json.dumps({"request": request, "commit": "c" * 40, "at": now()})}
     store.write_sample(
-        store.sample_file(digest(sample_request(_HUB, 3, 0))).stem,
+        store.sample_file(digest(request)).stem,
         pa.table(drawn, schema=SAMPLE).replace_schema_metadata(facts),
     )
     (store.root / "rbpx.duckdb").touch()
@@ -305,6 +311,24 @@ def index(content: bytes) -> None:
                 assert n == len(expected[name]), name
 
 
+def push(content: bytes) -> None:
+    """A manifest of a run that is sent to a bucket: its own tables go there, and nothing else of this machine."""
+    store, *_ = sound()
+    path, bucket = _path(store, "runs"), Objects()
+    (store.root.parent / "secret.pem").write_bytes(SECRET)
+    victims = {f"runs/VICTIM/tokens-{hashlib.sha256(SECRET).hexdigest()[:16]}.parquet": b"theirs"}
+    with tempfile.TemporaryDirectory() as folder, collected_messages() as lines:
+        run = Path(shutil.copytree(path.parent, Path(folder).resolve() / "runs" / path.parent.name))
+        (run / "manifest.json").write_bytes(content)
+        bucket.held |= victims | {f"runs/{run.name}/manifest.json": path.read_bytes()}  # another machine was faster
+        Outbox(run.parent.parent, cast(Bucket, bucket)).send(run)
+    _said(*lines)
+    own = {each.read_bytes() for each in path.parent.iterdir()}
+    assert {bytes for name, bytes in bucket.held.items() if name not in victims} <= own
+    assert victims.items() <= bucket.held.items()
+    assert all(name.startswith(f"runs/{run.name}/") for _, name in bucket.done)
+
+
 # ------------------------------------------------------------------------------------------------------------- corpora
 
 _STRANGE: list[Any] = [
@@ -352,7 +376,34 @@ def files_of(kind: str) -> list[bytes]:
     unsealed = {name: value for name, value in json.loads(whole).items() if name != "seal"}
     deep = b'{"params": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     others = [b"", b"[]", b"{}", b"null", deep, b'{"a": NaN}', b'{"a": 1e999}', b'{"a": ' + b"9" * 5000 + b"}"]
-    return [whole, json.dumps(unsealed).encode(), whole[: len(whole) // 2], *others]
+    named = [_sealed(unsealed | {"files": files}) for files in hostile_files(unsealed)] if kind == "runs" else []
+    return [whole, json.dumps(unsealed).encode(), whole[: len(whole) // 2], *others, *named]
+
+
+def hostile_files(manifest: dict[str, Any]) -> list[Any]:
+    """What a manifest may name in the place of its tables."""
+    own, sha256 = manifest["files"], hashlib.sha256(SECRET).hexdigest()
+    outside = str(sound()[0].root.parent / "secret.pem")
+    names = (
+        outside,
+        "../../../secret.pem",
+        "../VICTIM/tokens.parquet",
+        "manifest.json",
+        "",
+        ".",
+        "notes.parquet",
+        "a\nb",
+    )
+    less = {name: own[name] for name in own if name != "tokens.parquet"}
+    wrong = ["", "0" * 63, "0" * 65, "../../" + "0" * 58, "O" * 64, None, 5, [sha256]]
+    return [
+        *(own | {name: sha256} for name in names),
+        *(own | {"tokens.parquet": each} for each in wrong),
+        less,
+        {},
+        [],
+        5,
+    ]
 
 
 @st.composite

@@ -87,7 +87,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     if not rows:
         raise RbpxError(ANALYSIS.lacking.format(store=request.store))
     runs = [run for group in groups for run in group.runs]
-    times = _times(connection, runs)
+    times = _times(connection, [*(run_id for run in runs for run_id in run.run_ids), *_rested_on(rows)])
     measured: dict[Any, dict[_Quantity, float]] = {}
     forecasts = []
     for row in rows:
@@ -108,8 +108,11 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     return [Forecasts(groups[0], tuple(forecasts), held, len(set(models)))]
 
 
-def _times(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run]) -> dict[str, datetime]:
-    run_ids = [run_id for run in runs for run_id in run.run_ids]
+def _rested_on(rows: Sequence[Record]) -> list[str]:
+    return [run_id for row in rows for run_id in row["run_ids"] or ()]
+
+
+def _times(connection: duckdb.DuckDBPyConnection, run_ids: Sequence[str]) -> dict[str, datetime]:
     return {row["run_id"]: row["started_at"] for row in ask(connection, "run_times", run_ids=run_ids).to_pylist()}
 
 
@@ -125,7 +128,9 @@ def _measured(
 
 
 def _scored(row: Record, run: Run, measured: float | None, times: dict[str, datetime]) -> Forecast:
-    if any(run_id in times and times[run_id] < row["registered_at"] for run_id in run.run_ids):
+    # A time that a record says of itself proves little; it is no earlier than the runs that it rests on.
+    registered = max([row["registered_at"], *(times[run_id] for run_id in _rested_on([row]) if run_id in times)])
+    if any(run_id in times and times[run_id] < registered for run_id in run.run_ids):
         return Forecast(row, run, measured, None, Outcome.too_late)
     result = None if measured is None else score(row["y"], row["lo"], row["hi"], measured)
     if result is None:

@@ -1,12 +1,14 @@
 """Forecasts on a terminal: what was predicted, what came, and how often the intervals held."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from rbpx.analyses.forecasts.analysis import Forecast, Forecasts, Outcome
 from rbpx.counts import number_of
 from rbpx.display.names import law_name
 from rbpx.display.numbers import UNKNOWN, number, percent, short, span
 from rbpx.display.tables import console, grid, put
+from rbpx.store.store import Record
 
 _WORDS = {
     Outcome.waiting: "waits",
@@ -27,7 +29,7 @@ def show(results: Sequence[Forecasts]) -> None:
         for forecast_id in ids:
             own = [forecast for forecast in each.forecasts if forecast.said["forecast_id"] == forecast_id]
             said = own[0].said
-            heading = f"{forecast_id}, {said['registered_at']:%Y-%m-%d %H:%M}: {said['family']} on {said['dataset']}"
+            heading = f"{forecast_id}, {_when(said)}: {said['family']} on {said['dataset']}"
             table.add_part(heading, [_row(forecast) for forecast in own])
         put(screen, table)
         screen.print(_coverage(each), soft_wrap=True)
@@ -36,6 +38,13 @@ def show(results: Sequence[Forecasts]) -> None:
         "forecast was registered, so it does not count. The id stands for all that was predicted.",
         soft_wrap=True,
     )
+
+
+def _when(said: Record) -> str:
+    """When a forecast says that it was registered, and since when it is here where that is a day later or more."""
+    registered, seen = said["registered_at"], said["seen_at"]
+    is_old = seen is None or seen - registered < timedelta(days=1)
+    return f"{registered:%Y-%m-%d %H:%M}" + ("" if is_old else f" by its own word, here since {seen:%Y-%m-%d}")
 
 
 def _row(forecast: Forecast) -> list[str]:
