@@ -125,10 +125,13 @@ def _exchange(
             alpha_k_B = line(_LN_STEP, ln_y_BK[:, ends])[:, 1]
         alpha_S_B = line(np.log(sizes), np.log(y_BN[usable_B]))[:, 1]
         text = float(np.var(alpha_k_B / alpha_S_B, ddof=1))
+    factor = exp_or_none(rate * _LN_STEP[1])
+    if factor is not None and of_S.params["uncertainty"] is None:  # there are too few resamples for an interval
+        return Exchange(rate, factor, None, None, is_local)
     models_sd = rate / of_S.alpha * of_S.params["alpha_models_sd"]
     half = half_width(shared=text, scatter=models_sd, dof=of_S.params["uncertainty"]["dof"])
     falls = of_S.alpha_lo is not None and of_S.alpha_lo > 0
-    factor, lo = exp_or_none(rate * _LN_STEP[1]), exp_or_none(max(rate - half, 0.0) * _LN_STEP[1])
+    lo = exp_or_none(max(rate - half, 0.0) * _LN_STEP[1])
     if factor is None or lo is None:  # no size is so large
         return None
     return Exchange(rate, factor, lo, exp_or_none((rate + half) * _LN_STEP[1]) if falls else None, is_local)

@@ -44,10 +44,10 @@ def _sentences(result: KLaws) -> list[str]:
     if exchanged is not None and exchanged.exchange is not None:
         worth = exchanged.exchange
         until = f"to {rough(worth.hi)}" if worth.hi is not None else "and no size is known to be enough"
+        ends = "" if worth.lo is None else f" (95 %: {rough(worth.lo)} {until})"
         sentences.append(
             f"To do at k = 1 what {exchanged.run.size} does at k = {STEP}, a model must be {rough(worth.factor)} times "
-            f"larger (95 %: {rough(worth.lo)} {until})"
-            + (f"; this is local, from k = 1 to {STEP} alone." if worth.is_local else ".")
+            f"larger{ends}" + (f"; this is local, from k = 1 to {STEP} alone." if worth.is_local else ".")
         )
     return [*sentences, *_of_joint(result.joint)]
 
