@@ -142,7 +142,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
         document_ranks_kept(),
         connected_once(),
         asked_in_processes(names, request),
-        counted("report: %", 100) as advance,
+        counted("report, %", 100) as advance,
     ):
         with share_of(advance, 100 - _SECTIONS):
             answers, reasons = _find_all(names, grids)

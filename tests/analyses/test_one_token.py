@@ -1,5 +1,6 @@
-"""Every question about a store of single tokens: an answer with its doubts, or one line; no traceback, no warning."""
+"""Every question about single tokens, or with few resamples: an answer with its doubts, or one line; no traceback."""
 
+import json
 import warnings
 from pathlib import Path
 
@@ -40,3 +41,16 @@ def test_single_tokens_end_in_no_traceback(question: str, store: Path, cwd: Path
     assert all(line.startswith("rbpx: ") for line in lines)
     assert (answer.stdout != "") == (answer.returncode == 0)
     assert len(lines) == 1 or answer.returncode == 0
+
+
+def test_too_few_resamples_leave_a_law_in_k_its_numbers_without_intervals(cwd: Path, tmp_path: Path) -> None:
+    store = write_store(tmp_path / "store", Truth(), seed=1, n_documents=20).root
+    exchanges = {}
+    for resamples in (9, 25):
+        words = ("klaw", "k=[1,10,100]", f"resamples={resamples}", "--format", "json", "--store", store)
+        rows = json.loads(here(*words, cwd=cwd, check=0).stdout)
+        exchanges[resamples] = [row["params"]["exchange"] for row in rows if row["size"] is not None]
+    for few, enough in zip(exchanges[9], exchanges[25], strict=True):
+        assert (few["rate"], few["factor"]) == (enough["rate"], enough["factor"])
+        assert (few["lo"], few["hi"]) == (None, None)
+        assert enough["lo"] < enough["factor"]
