@@ -100,8 +100,8 @@ def _main(line: CommandLine, primary: str, overrides: list[str], held: Sequence[
     except Exception as problem:  # a job that was killed: each launcher has a name of its own for it
         if not alone or is_ours(problem):
             raise
-        line = f"a job of {launcher} ended without an answer ({reason(problem, 160)}); its log: {sweep}"
-        lost = [Outcome(error=line, status=1)]
+        told = f"a job of {launcher} ended without an answer ({reason(problem, 160)}); its log: {sweep}"
+        lost = [Outcome(error=told, status=1)]
     finally:
         outcomes += sweep_folder.collect(sweep)
         if not lost:
