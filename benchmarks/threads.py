@@ -6,7 +6,7 @@ sleeps the other, and as two jobs side by side. The settings take turns. Tokens 
 says: of a cell, without imports and loading; of two jobs, of one of them.
 
     python benchmarks/threads.py
-    python benchmarks/threads.py --rounds 1 --documents 4
+    python benchmarks/threads.py --rounds 1 --documents 4 --settings rbpx spinning --beside none
 """
 
 import argparse
@@ -25,12 +25,11 @@ from rich.table import Table
 
 PROJECT = Path(__file__).resolve().parent.parent
 SETTINGS = {
-    "as rbpx sets it": {},
-    "spinning (libgomp's default)": {"GOMP_SPINCOUNT": "300000"},
-    "GOMP_SPINCOUNT=1000": {"GOMP_SPINCOUNT": "1000"},
-    "GOMP_SPINCOUNT=0": {"GOMP_SPINCOUNT": "0"},
-    "OMP_WAIT_POLICY=passive": {"OMP_WAIT_POLICY": "passive"},
-    "OMP_NUM_THREADS=1": {"OMP_NUM_THREADS": "1"},
+    "rbpx": {},  # GOMP_SPINCOUNT=1000
+    "spinning": {"GOMP_SPINCOUNT": "300000"},  # what libgomp does by itself
+    "no-spin": {"GOMP_SPINCOUNT": "0"},
+    "passive": {"OMP_WAIT_POLICY": "passive"},
+    "one-thread": {"OMP_NUM_THREADS": "1"},
 }
 WAKING = """
 import time
@@ -41,10 +40,10 @@ while True:
     time.sleep(0.005)
 """
 NEIGHBOURS = {
-    "quiet": [],
-    "a neighbour that computes": ["while True: pass"],
-    "one that wakes and sleeps": [WAKING],
-    "two jobs": [],
+    "none": [],
+    "computes": ["while True: pass"],
+    "wakes": [WAKING],
+    "another-job": [],
 }
 SIZES = "25k,200k,3.2m"
 SAID = re.compile(r"\] (\S+ \S+) on \S+: [\d,]+ tokens at ([\d,]+) tokens/s")
@@ -103,20 +102,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--documents", type=int, default=40)
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS))
+    parser.add_argument("--beside", nargs="+", choices=NEIGHBOURS, default=list(NEIGHBOURS))
     asked = parser.parse_args()
     console = Console(width=120)
     with tempfile.TemporaryDirectory() as folder:
         lines = commands(build_pythia(Path(folder) / "pythia-14m"), asked.documents)
-        for name, programs in NEIGHBOURS.items():
-            found: dict[str, dict[str, list[float]]] = {setting: {} for setting in SETTINGS}
-            with neighbours(programs):
+        for name in asked.beside:
+            found: dict[str, dict[str, list[float]]] = {setting: {} for setting in asked.settings}
+            n_jobs = 2 if name == "another-job" else 1
+            with neighbours(NEIGHBOURS[name]):
                 for _ in range(asked.rounds):
-                    for setting, variables in SETTINGS.items():
+                    for setting in asked.settings:
                         for line in lines:
-                            for model, speed in measure(line, variables, 2 if name == "two jobs" else 1).items():
+                            for model, speed in measure(line, SETTINGS[setting], n_jobs).items():
                                 found[setting].setdefault(model, []).append(speed)
             models = list(next(iter(found.values())))
-            table = Table("tokens/s, median", *models, title=name)
+            table = Table("tokens/s, median", *models, title=f"beside: {name}")
             for setting, speeds in found.items():
                 table.add_row(setting, *(f"{median(speeds[model]):,.0f}" for model in models))
             console.print(table)
