@@ -86,7 +86,7 @@ def cli() -> None:
     import_lean()
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+            setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))
     statuses: list[int] = []
     if not atexit._ncallbacks():  # what a profiler, say, has registered before would be called later, so never
         atexit.register(_end, statuses)

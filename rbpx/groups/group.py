@@ -2,15 +2,17 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
 from rbpx.counts import number_of
-from rbpx.groups.documents import Documents, Floats
 from rbpx.laws.names import Axis
 from rbpx.status import Status
 from rbpx.ties import Ties
+
+if TYPE_CHECKING:
+    from rbpx.groups.documents import Documents, Floats
 
 ALIKE = (
     *("source", "family", "dataset", "text_hash", "protocol", "window", "stride", "padding", "bos", "dtype"),
@@ -113,7 +115,7 @@ class Group:
     runs: tuple[Run, ...]
     ties: Ties
     n_earlier: int = 0
-    documents: Documents | None = None
+    documents: "Documents | None" = None
 
     @property
     def first(self) -> Run:
@@ -136,8 +138,12 @@ class Group:
         """What is resampled: documents, or the texts that several were cut from."""
         return self.n_documents if self.documents is None else self.documents.n
 
-    def weights(self, request: Request) -> Floats:
+    def weights(self, request: Request) -> "Floats":
         """How often each document is drawn in each resample, [B, D]."""
+        from rbpx.groups.documents import (
+            Documents,
+        )  # with the statistics of resampling, which a status needs not wait for
+
         documents = self.documents or Documents.alone(self.n_documents)
         return documents.weights(request.resamples, request.seed)
 

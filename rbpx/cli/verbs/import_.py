@@ -36,7 +36,7 @@ columns='{accuracy: acc_norm}') and bits per byte of the right targets, as one o
     examples=(
         "python -m rbpx import FILE.csv source=NAME ties=optimistic family=gpt2 dataset=wikipedia",
         "python -m rbpx import FILE.csv source=NAME family=mine dataset=c4 columns='{S: params, D: tokens}' --dry-run",
-        "python -m rbpx import STEPS.csv source=ME family=mine dataset=c4 runs='{loss_nats: {one: 60M, other: 1.2B}}'",
+        "python -m rbpx import STEPS.csv source=NAME family=mine dataset=c4 runs='{loss_nats: {a: 60M, b: 1.2B}}'",
         "python -m rbpx import FILE.csv source=NAME family=mine dataset=c4 where='NOT outlier AND step >= 1000'",
         "python -m rbpx fit source=NAME ties=optimistic",
         "python -m rbpx import samples samples_arc_easy_TIME.jsonl source=NAME family=mine size=7b S=6500000000",

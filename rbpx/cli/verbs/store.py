@@ -91,8 +91,8 @@ def _remove(store: "Store", name: str, request: "Request") -> None:
         store.drop_run(name)
     elif not remove_source(store, name) and not _forget_failures(store, name):
         raise RbpxError(
-            f"{name} is neither a run_id nor an imported source in store={request.store}, nor a family or dataset of "
-            "which something failed; see rbpx status"
+            f"{name} is neither a run_id nor an imported source, and nothing of that name has failed, "
+            f"in store={request.store}; see rbpx status"
         )
     _collect_garbage(store)
 
