@@ -16,7 +16,7 @@ import pyarrow.csv as pa_csv
 
 from rbpx.errors import RbpxError
 from rbpx.files.parquet import parquet_batches
-from rbpx.files.rows import READING, check_names, check_table, csv_rows, format_of, read_rows, unreadable
+from rbpx.files.rows import READING, check_names, check_size, check_table, csv_rows, format_of, read_rows, unreadable
 from rbpx.files.unpacked import Bounds, Lines, read_bytes, unpacked
 
 _BLOCK: Final = 50_000  # rows that are turned into columns at once
@@ -90,6 +90,7 @@ def read_columns(path: Path, check: Callable[[Sequence[str]], object] = lambda n
         check(names)
 
     check_table(path)
+    check_size(path)
     try:
         sha256, names, columns, lines = _read(path, format_of(path), Bounds(), check_all)
     except READING as problem:

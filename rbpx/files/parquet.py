@@ -31,6 +31,8 @@ def parquet_batches(content: bytes, path: Path, bounds: Bounds) -> tuple[pa.Sche
     groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
     if sum(group.total_byte_size for group in groups) > bounds.file_mib * MIB:
         raise bounds.file_too_large(path)
+    n_values = sum(group.column(at).num_values for group in groups for at in range(group.num_columns))
+    bounds.check_values(max(n_values, file.metadata.num_rows), path)  # there may be rows without columns
     return schema, _batches(file, path, bounds)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError, reason
 from rbpx.files.parquet import parquet_records
-from rbpx.files.unpacked import Bounds, Lines, read_bytes, unpacked
+from rbpx.files.unpacked import MIB, Bounds, Lines, read_bytes, unpacked
 
 FORMATS = (".csv", ".parquet", ".json", ".jsonl")
 
@@ -74,6 +74,7 @@ def read_table(path: Path) -> Rows:
         RbpxError: it is missing, is not what its suffix says, has no rows, or two columns differ only in case.
     """
     check_table(path)
+    check_size(path)
     table = read_rows(path)
     check_names(table.columns, path)
     stripped = [(row, {name: _stripped(value) for name, value in row.values.items()}) for row in table.rows]
@@ -100,6 +101,28 @@ def check_table(path: Path) -> None:
             f"{path} has {f'the suffix {path.suffix.lower()!r}' if path.suffix else 'no suffix'}; "
             f"known: {', '.join(FORMATS)}, each also with .gz; rename the file"
         )
+
+
+def check_size(path: Path) -> None:
+    """Refuse a table of more values than are read, before it is read; Parquet says of itself how many it holds.
+
+    Raises:
+        RbpxError: it holds more, or cannot be unpacked.
+    """
+    bounds, suffix = Bounds(), format_of(path)
+    if suffix == ".parquet":
+        return
+    try:
+        with unpacked(path, bounds) as file:
+            part = file.read(MIB)
+            n_columns = part.partition(b"\n")[0].count(b",") + 1
+            mark, n_each, n_values = (b"\n", n_columns, -n_columns) if suffix == ".csv" else (b'":', 1, 0)
+            while part:
+                n_values += n_each * part.count(mark)
+                bounds.check_values(n_values, path)
+                part = file.read(MIB)
+    except READING as problem:
+        raise RbpxError(unreadable(path, problem)) from None
 
 
 def check_names(columns: Sequence[str], path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from rbpx.errors import RbpxError
 
 MIB: Final = 2**20
+_VALUE: Final = 64  # bytes that a value takes in memory, however little it takes in its file
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class Bounds:
 
     Attributes:
         row_mib: of one row, or of one text, MiB: 2^20 characters each.
-        file_mib: of a packed file (.gz, Parquet) once it is unpacked, MiB.
+        file_mib: of a packed file (.gz, Parquet) once it is unpacked, MiB; each value of a Parquet file, and of a table
+            of values in any format, counts 64 bytes.
         advice: what to do about a larger row or file that is meant, with {key} for what bounds it.
     """
 
@@ -41,6 +43,18 @@ class Bounds:
         return RbpxError(
             f"{path} holds more than {self.file_mib:,} MiB once it is unpacked; {self.advice.format(key='file_mib')}"
         )
+
+    def check_values(self, n_values: int, path: Path) -> None:
+        """Refuse a file of so many values, rows times columns, where they are more than it may hold.
+
+        Raises:
+            RbpxError: they are.
+        """
+        most = self.file_mib * MIB // _VALUE
+        if n_values > most:
+            raise RbpxError(
+                f"{path} holds more than {most:,} values (rows times columns); {self.advice.format(key='file_mib')}"
+            )
 
 
 class _Watched(io.RawIOBase):

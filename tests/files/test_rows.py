@@ -17,11 +17,15 @@ from hypothesis import strategies as st
 
 from rbpx.analyses.outcomes.trials import read_trials
 from rbpx.errors import RbpxError
+from rbpx.files import column_table
 from rbpx.files import rows as home
+from rbpx.files.column_table import read_columns
 from rbpx.files.columns import ALIASES, OBSERVATION_FIELDS, TRIAL_FIELDS
 from rbpx.files.numbers import number, whole_number
 from rbpx.files.output import rows_of, write_csv
 from rbpx.files.rows import FORMATS, Row, format_of, read_rows, read_table
+from rbpx.files.unpacked import MIB, Bounds
+from tests.support.commands import here
 
 PACKAGE = Path(home.__file__).parents[1]
 RECORDS = [{"model": " a ", "n": "1", "note": 'x, "y"\nz'}, {"model": "b", "n": "2", "note": ""}]
@@ -43,6 +47,44 @@ def write(path: Path, records: list[dict[str, Any]]) -> Path:
     if path.suffix == ".gz":
         path.write_bytes(gzip.compress(path.read_bytes()))
     return path
+
+
+@pytest.mark.parametrize("read", [read_table, read_columns])
+@pytest.mark.parametrize("name", [f"a{suffix}{packed}" for suffix in FORMATS for packed in ("", ".gz")])
+def test_a_table_of_too_many_values_is_refused_before_it_is_read(
+    name: str, read: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of a few KiB can hold millions of rows."""
+    most = MIB // 64
+    for module in (home, column_table):
+        monkeypatch.setattr(module, "Bounds", lambda: Bounds(file_mib=1))
+    path = write(tmp_path / name, [{"model": "a", "n": "1", "k": "7"}] * (most // 3))
+    assert len(read(path).columns) == 3
+    write(path, [{"model": "a", "n": "1", "k": "7"}] * (most // 3 + 1))
+    for module in (home, column_table):
+        for reader in ("read_bytes", "csv_rows", "Lines") if format_of(path) != ".parquet" else ():
+            monkeypatch.setattr(module, reader, None)  # nothing may call them
+    with pytest.raises(
+        RbpxError, match=r"holds more than 16,384 values \(rows times columns\); check the file, or split"
+    ):
+        read(path)
+
+
+def test_thirty_million_rows_in_half_a_mib_are_refused_in_a_line(
+    tmp_path: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", None)  # nothing may call it
+    path, rows = tmp_path / "a.parquet", 1_000_000
+    part = pa.table({"S": [1e6] * rows, "loss_nats": [3.5] * rows}).append_column("dataset", pa.array(["c4"] * rows))
+    with pq.ParquetWriter(path, part.schema) as file:
+        for _ in range(30):
+            file.write_table(part)
+    assert path.stat().st_size < MIB
+    answer = here("import", path, "source=them", "family=toy", "--store", tmp_path / "store", cwd=cwd, check=2)
+    assert answer.stderr.strip().splitlines() == [
+        f"rbpx: {path} holds more than 16,777,216 values (rows times columns); check the file, or split it"
+    ]
+    assert not (tmp_path / "store").exists()
 
 
 @pytest.mark.parametrize("name", [f"a{suffix}{packed}" for suffix in FORMATS for packed in ("", ".gz")])
