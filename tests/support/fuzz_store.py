@@ -58,6 +58,7 @@ _CELL = {name: None for name in Cell.__dataclass_fields__} | {
     "window": 512, "whole": False, "padding": "counted", "bos": "tokenizer", "dtype": "float32", "seed": 0,
     "deterministic": False,
 }  # fmt: skip
+_SECOND_HAND = ("cell", "fit", "rank_fit", "vocab")  # what names, or is named by, something that was kept out
 OF_RUNS = ("tokens", "rank_counts", "documents")
 _HUB = DatasetConfig(name="drawn", kind="hub", hub="ORG/drawn")
 Rows = dict[str, list[str]]
@@ -190,6 +191,8 @@ def _merged(store: Store) -> None:
         except RbpxError as problem:
             skipped = [str(problem)]
         _said(*skipped)
+        here = verify(other).faults if other.root.is_dir() else []
+        assert not [fault for fault in here if fault.kind not in _SECOND_HAND], here
 
 
 # ------------------------------------------------------------------------------------------------------------- targets
@@ -291,8 +294,10 @@ def sample(content: bytes) -> None:
             drawn = sample_here(_HUB, 3, 0, store)
         except RbpxError as problem:
             _said(str(problem))
-            return
-    assert drawn is not None
+            drawn = None
+        _merged(store)
+    if drawn is None:
+        return
     assert [d.doc_id for d in drawn.documents] == list(range(len(drawn.documents)))
     assert drawn.documents
     assert all(isinstance(d.text, str) for d in drawn.documents)
