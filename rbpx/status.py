@@ -85,7 +85,7 @@ _REMEDY = {
     Status.at_limit: "The best parameter lies at the edge of its family, where a simpler family begins: read that one.",
     Status.no_variances: "Weights need documents to resample: measure more than one, or choose method=ols.",
     Status.one_document: "All tokens are from one document, so nothing is known about others: give more documents.",
-    Status.dependent_documents: "Neighbours in the source are alike, so the interval is too narrow: cut whole texts.",
+    Status.dependent_documents: "The interval is too narrow, as neighbouring documents are alike: chunk whole texts.",
     Status.not_known: "The quantity is not known for enough models: import or measure it.",
     Status.beyond_vocabulary: "k reaches the smallest vocabulary, where every token is a hit: choose a smaller k.",
     Status.never_crosses: "The share does not rise with size, so it reaches no level: choose a shorter window.",
