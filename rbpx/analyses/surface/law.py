@@ -184,7 +184,8 @@ def _form(
     reasons = doubts_of_points(group, trained, fit)
     if fit.surface is None:
         return FormFit(compared, reasons, (), (), (), None, ())
-    against = against_axes(fit.surface, trained.runs)
+    surface = fit.surface
+    against = against_axes(surface, trained.runs)
     if Status.collinear_design in reasons:
         return FormFit(compared, reasons, (), (), (), None, against)
 
@@ -193,8 +194,8 @@ def _form(
             return ()
         if Status.not_identified in reasons:
             return tuple(Optimum(C, _NONE, _NONE, _NONE) for C in budgets)
-        return tuple(optima(fit.surface, budgets, flops_per_token, U))
+        return tuple(optima(surface, budgets, flops_per_token, U))
 
     is_split = {"alpha", "beta"} <= fit.constants.keys() and Status.not_identified not in reasons
     by = best(six_S), best(flops_with_head(trained.members)), best(flops_as_stated(trained))
-    return FormFit(compared, reasons, *by, split(fit.surface) if is_split else None, against)
+    return FormFit(compared, reasons, *by, split(surface) if is_split else None, against)

@@ -231,7 +231,7 @@ def _different(total_B: Floats) -> NDArray[np.int64]:
     """Where the least objective is, then the next that is worse than the one before it, and so on."""
     order_B = np.argsort(total_B)
     ordered_B = total_B[order_B]
-    return order_B[np.append(True, ordered_B[1:] > ordered_B[:-1] * (1 + _SAME))]
+    return np.asarray(order_B[np.append(True, ordered_B[1:] > ordered_B[:-1] * (1 + _SAME))])
 
 
 def _refit(
