@@ -117,6 +117,9 @@ def power(x: Floats, y: Floats) -> Curve:
     return lambda at: math.exp(level - fall * (math.log(at) - ln_x.mean()))
 
 
+_STEEPEST: Final = 20.0  # |b|: a step between two sizes, which no points tell from a steeper one
+
+
 def success(feature: Floats, measured: Floats, chance: float) -> Curve:
     """The curve chance + (1 - chance) exp(-A f^b), fitted to measured successes.
 
@@ -135,14 +138,21 @@ def success(feature: Floats, measured: Floats, chance: float) -> Curve:
     level, ahead = start(centre), start(centre * math.e)
     parameters = Parameters()
     parameters.add("ln_A", value=math.log(level) if math.isfinite(level) else 0.0)
-    parameters.add("b", value=math.log(ahead / level) if math.isfinite(level) else 1.0)
+    b = math.log(ahead / level) if math.isfinite(level) else 1.0
+    parameters.add("b", value=min(max(b, -_STEEPEST), _STEEPEST), min=-_STEEPEST, max=_STEEPEST)
 
     def curve(of: Any, f: Any) -> Any:
         return chance + (1 - chance) * np.exp(-np.exp(of["ln_A"] + of["b"] * np.log(f / centre)))
 
+    # To the end of what doubles tell: where the library stops by itself depends on the processor.
+    ends: dict[str, Any] = {"jac": "3-point", "ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15, "max_nfev": 10_000}
     with np.errstate(invalid="ignore"):  # of standard errors, which nobody asks for
         fit = minimize(
-            lambda of: curve(of.valuesdict(), feature) - measured, parameters, method="least_squares", calc_covar=False
+            lambda of: curve(of.valuesdict(), feature) - measured,
+            parameters,
+            method="least_squares",
+            calc_covar=False,
+            **ends,
         )
     best = fit.params.valuesdict()
     return lambda f: float(curve(best, f))
