@@ -24,6 +24,9 @@ from rbpx.laws.surface.names import DELTA, Objective
 from rbpx.ties import OFFICIAL, Ties
 
 LARGEST_S = 1e30
+LARGEST_COUNT = 2**31 - 1  # a k, a document or a token in the columns of the store
+MOST_RESAMPLES = 100_000  # their weights take 0.8 GB for 1,000 documents
+LONGEST_WINDOW = 1_000_000  # tokens in a row
 ITEM_SLICES = ("category", "domain")  # of the items of a task
 SLICES = ("position", "frequency", *ITEM_SLICES)
 SEED = 42
@@ -115,15 +118,11 @@ class Request:
                 raise RbpxError(f"{name}={value} is empty; give what is meant, or leave it out")
             if value is None and name in ("size", "laws", "method", "form", "features"):
                 raise RbpxError(f"{name}=null is no value; give one, or leave it out for its default")
-        for name in ("tokens_per_batch", "limit", "resamples", "least", "top", "smooth"):
-            if getattr(self, name) < 1:
-                raise RbpxError(f"{name}={getattr(self, name)} is below 1; give a positive whole number")
-        if self.seed < 0:
-            raise RbpxError(f"seed={self.seed} is below 0; give a whole number from 0")
-        for name, unit in (("sql_timeout_s", "seconds"), ("sql_memory_mib", "MiB")):
-            limit = getattr(self, name)
-            if limit is not None and not 0 < limit < math.inf:
-                raise RbpxError(f"{name}={limit} is not a positive number of {unit}; give one, or leave it out")
+        self._check_counts()
+        if self.sql_timeout_s is not None and not 0 < self.sql_timeout_s < math.inf:
+            raise RbpxError(
+                f"sql_timeout_s={self.sql_timeout_s} is not a positive number of seconds; give one, or leave it out"
+            )
         if self.best not in (0, N_BEST):
             raise RbpxError(
                 f"best={self.best} is not kept; give best={N_BEST} for the five best tokens, or leave it out"
@@ -154,16 +153,31 @@ class Request:
                 check_name(key, name)
         check_name("source", self.source)
         for k in [] if self.k in (None, "log") else _as_list(self.k):
-            if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-                raise RbpxError(f"k={k} is not a valid rank; give whole numbers from 1, as in k='[1,10,100]', or k=log")
+            if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= LARGEST_COUNT:
+                raise RbpxError(
+                    f"k={k} is not a valid rank; give whole numbers from 1 to {LARGEST_COUNT:,}, as in k='[1,10,100]', "
+                    "or k=log"
+                )
         for n in [] if self.n is None else _as_list(self.n):
-            if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-                raise RbpxError(f"n={n} is not a valid window length; give whole numbers from 1, as in n='[1,5,10]'")
+            if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= LONGEST_WINDOW:
+                raise RbpxError(
+                    f"n={n} is not a valid window length; give whole numbers from 1 to {LONGEST_WINDOW:,}, as in "
+                    "n='[1,5,10]'"
+                )
         for S in self.targets():
             if not 0 < S <= LARGEST_S:
                 raise RbpxError(
                     f"S={S} is not a valid size; give non-embedding parameters up to 1e30, as in S='[1e9,1e10]'"
                 )
+
+    def _check_counts(self) -> None:
+        """Refuse counts that nothing can be made of, and those that no machine has the memory or the time for."""
+        most = dict.fromkeys(("tokens_per_batch", "limit", "least", "top", "smooth", "last"), LARGEST_COUNT)
+        most |= {"sql_memory_mib": LARGEST_COUNT, "resamples": MOST_RESAMPLES, "next": 1_000, "seed": 2**63 - 1}
+        for name, largest in most.items():
+            count, smallest = getattr(self, name), 0 if name == "seed" else 1
+            if count is not None and not smallest <= count <= largest:
+                raise RbpxError(f"{name}={count} is not a whole number from {smallest} to {largest:,}")
 
     def _check_official(self) -> None:
         if self.protocol is None or self.protocol.name != OFFICIAL or self.model is None:
@@ -207,8 +221,6 @@ class Request:
         positive_numbers("delta", self.delta, "where Huber's loss turns linear, as in delta=0.001")
         positive_numbers("warm_up", self.warm_up, "training tokens, as in warm_up=1e9")
         positive_numbers("flops", self.flops, "training FLOPs, as in flops=1e20")
-        positive_numbers("next", self.next, "how many runs to name, as in next=5")
-        positive_numbers("last", self.last, "how many checkpoints of each training to average, as in last=5")
         positive_numbers("unique_tokens", self.unique_tokens, "the tokens that there are, as in unique_tokens=1e9")
         tokens = self.tokens_to_predict()
         if tokens:

@@ -2,9 +2,11 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from rbpx.errors import RbpxError
+
+_MOST: Final = 100_000  # parts of a grid
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,10 @@ def read_shard(value: Any) -> Shard | None:
         return None
     written = re.fullmatch(r"(?:(\d+)/)?(\d+)", "" if isinstance(value, bool) else str(value))
     shard = None if written is None else Shard(None if written[1] is None else int(written[1]), int(written[2]))
-    if shard is None or shard.n_shards < 1 or (shard.number is not None and not 1 <= shard.number <= shard.n_shards):
-        raise RbpxError(f"shard={value} is not a part of a grid; the third of 16 is shard=3/16")
+    if (
+        shard is None
+        or not 1 <= shard.n_shards <= _MOST
+        or (shard.number is not None and not 1 <= shard.number <= shard.n_shards)
+    ):
+        raise RbpxError(f"shard={value} is not a part of a grid of at most {_MOST:,}; the third of 16 is shard=3/16")
     return shard

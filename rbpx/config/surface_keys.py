@@ -1,14 +1,15 @@
 """What a surface in size and tokens is asked for: values of keys in, checked lists out."""
 
-import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from rbpx.config.known_names import checked_names
 from rbpx.errors import RbpxError
 from rbpx.laws.surface.names import FORM_NAMES
 
 __all__ = ["checked_forms", "pairs", "positive_numbers"]
+
+_LARGEST: Final = 1e60  # of tokens, or of FLOPs
 
 
 def checked_forms(value: Any) -> list[str]:
@@ -30,12 +31,12 @@ def positive_numbers(key: str, value: Any, what: str) -> list[float]:
         what: the rest of the advice, as in "training FLOPs, as in budgets='[1e18,1e20]'".
 
     Raises:
-        RbpxError: one of them is not a positive, finite number.
+        RbpxError: one of them is not positive, or larger than anything that is trained.
     """
     numbers = []
     for each in [] if value is None else value if isinstance(value, list) else [value]:
-        if isinstance(each, bool) or not isinstance(each, int | float) or not 0 < each < math.inf:
-            raise RbpxError(f"{key}={each} is not a positive number; give {what}")
+        if isinstance(each, bool) or not isinstance(each, int | float) or not 0 < each <= _LARGEST:
+            raise RbpxError(f"{key}={each} is not a positive number up to {_LARGEST:g}; give {what}")
         numbers.append(float(each))
     return numbers
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rbpx.errors import RbpxError
@@ -265,6 +265,7 @@ def test_a_file_in_the_place_of_a_folder_is_one_line(tmp_path: Path, cwd: Path) 
 PARTS = st.sampled_from(["..", ".", "runs", "cells", "written", "x", KEY, f"{KEY}.json", "manifest.json", "link", ""])
 
 
+@settings(deadline=None)
 @given(st.lists(PARTS, min_size=1, max_size=5).map("/".join))
 def test_whatever_is_asked_for_lies_inside_or_is_refused(path: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

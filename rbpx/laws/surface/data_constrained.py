@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 _MOST_EXCESS: Final = 300.0  # of ln(S / U_N): no surface of runs has it, but a search may pass by, and squares it
 _LEAST_R: Final = 1e-4  # at 0 the law has a kink where S = U_N; here N' is the lesser of both to a ten-thousandth
-_EXPONENTS: Final = (0.1, 0.2, 0.35, 0.55, 0.9)
+_EXPONENTS: Final = (0.1, 0.2, 0.35, 0.55, 0.9, 1.6, 4.0)
 _CALLED: Final = (0.02, 0.25, 0.5, 0.75, 0.98)  # quantiles of S, for the size that is called for
 _SHARES: Final = (0.02, 0.1, 0.3, 0.6, 0.98)  # 1 / (1 + R)
 
@@ -38,7 +38,7 @@ class DataConstrained(Chinchilla):
     equation = "y = E + A N'^-alpha + B D'^-beta"
     source = "arXiv 2305.16264, eqs. 5, 6 and 11"
     names: ClassVar[tuple[str, ...]] = (*Chinchilla.names, "R_D", "R_N")
-    reciprocal = ("R_D", "R_N")
+    saturating = ("R_D", "R_N")
 
     @property
     def lower_P(self) -> Floats:

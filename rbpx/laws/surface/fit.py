@@ -111,7 +111,7 @@ def fit_surface(
         The fit. Without numbers its status is not_positive (a y is not positive and finite), too_few_sizes (no more
         points than constants), no_variation (all y are equal) or not_converged. With numbers: not_identified where
         a constant has no value (R_D and R_N where no token was repeated), collinear_design (`Design`), at_bound,
-        barely_determined (the interval of an exponent is open, or as wide as the exponent).
+        barely_determined (the interval of an exponent, of R_D or of R_N is open, or as wide as the constant).
 
     Raises:
         ValueError: if delta is not positive.
@@ -168,7 +168,11 @@ def fitting(
     constants = {name: _of_constant(surface, name, name in unidentified) for name in kind.names}
     reasons = {
         Status.barely_determined: n_resamples > 0
-        and any(map(_is_open, (constants[name] for name in kind.exponents if name not in unidentified))),
+        and any(
+            _is_open(constants[name], name in kind.saturating)
+            for name in (*kind.exponents, *kind.saturating)
+            if name not in unidentified
+        ),
         Status.not_identified: bool(unidentified),
         Status.collinear_design: design.is_collinear,
         Status.at_bound: bool(at_bound),
@@ -247,8 +251,8 @@ def _refit(
 ) -> Searching[Floats]:
     """Theta of each resample of the runs, [B, P]; NaN where one has too little in it, or no end was found.
 
-    An objective with several minima may have another least one for each resample, so each is searched from all ends
-    of the fit that are nearly its best.
+    An objective with several minima may have another least one for each resample, so each is searched from the fit and
+    from all other ends that are nearly its best.
     """
     theta_BP = np.full((n_resamples, end_WP.shape[1]), np.nan)
     if n_resamples == 0 or runs.n_groups < 2:
@@ -266,7 +270,9 @@ def _refit(
     at_BW = np.stack(
         [(loss(objective, delta, ln_fit_N, ln_y_BN).value_BN * weight_BN).sum(axis=1) for ln_fit_N in ln_fit_WN], axis=1
     )
-    resample_F, end_F = np.nonzero(at_BW <= _WORSE * at_BW.min(axis=1, keepdims=True))
+    resample_F, end_F = np.nonzero(
+        (at_BW <= _WORSE * at_BW.min(axis=1, keepdims=True)) | (np.arange(at_BW.shape[1]) == 0)
+    )
     at = form, runs.x, objective, delta, ln_y_BN[resample_F], weight_BN[resample_F], end_WP[end_F], fixed_P
     found = yield Search(*at, end=RESAMPLE)
     best_B = np.lexsort((found.total_B, resample_F))[np.searchsorted(resample_F, np.arange(len(at_BW)))]
@@ -275,12 +281,12 @@ def _refit(
 
 
 def _of_constant(surface: Surface, name: str, has_none: bool) -> Estimate:
-    """A constant with its interval: in its logarithm, or its reciprocal, where that is what the points determine."""
+    """A constant with its interval: in its logarithm, or in 1 / (1 + R), where that is what the points determine."""
     value, value_B = surface.constants()[name]
     if has_none or not math.isfinite(value):
         return Estimate(None, None, None)
     with np.errstate(all="ignore"):
-        if name in surface.form.reciprocal:
+        if name in surface.form.saturating:
             share = surface.estimate(1 / (1 + value), 1 / (1 + value_B))
             # Half an interval about 1 / (1 + R) may reach below 0: then R has no upper end.
             ends = (share.value, share.hi, share.lo)
@@ -291,6 +297,8 @@ def _of_constant(surface: Surface, name: str, has_none: bool) -> Estimate:
     return Estimate(value, None if linear.lo is None else max(linear.lo, 0.0), linear.hi)
 
 
-def _is_open(exponent: Estimate) -> bool:
-    """Whether an exponent has no interval, or one at least as wide as itself."""
-    return exponent.value is None or exponent.ends is None or exponent.ends[1] - exponent.ends[0] >= exponent.value
+def _is_open(constant: Estimate, is_saturating: bool) -> bool:
+    """Whether a constant has no interval, or one at least as wide as itself; an R below 1, one at least 1 wide."""
+    if constant.value is None or constant.ends is None:
+        return True
+    return constant.ends[1] - constant.ends[0] >= max(constant.value, 1.0 if is_saturating else 0.0)

@@ -39,7 +39,7 @@ class Form(ABC):
     names: ClassVar[tuple[str, ...]]  # of its constants, as sources print them
     exponents: ClassVar[tuple[str, ...]]  # those of S and D
     logarithmic: ClassVar[tuple[str, ...]]  # those whose logarithm has a symmetric interval
-    reciprocal: ClassVar[tuple[str, ...]] = ()  # those whose reciprocal has one
+    saturating: ClassVar[tuple[str, ...]] = ()  # those of which 1 / (1 + R) has one
 
     @property
     @abstractmethod

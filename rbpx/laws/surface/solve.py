@@ -39,8 +39,8 @@ class End:
 POINT: Final = End(1e-9, 1e-12, 30)
 # A ten-millionth of the objective of 20 points is a few thousandths of a standard deviation of a constant.
 RESAMPLE: Final = End(1e-7, 1e-7, 10)
-_MOST_LEFT: Final = 1e-4  # of an objective: a search whose steps gain nothing, but promise more, is stuck
-_STUCK: Final = 30  # steps in a row that gain nothing, after which a search is given up
+_MOST_LEFT: Final = 1e-4  # of an objective: a search that ends where a step promises more has not converged
+_STUCK: Final = 30  # steps in a row that gain nothing though they promise more: the search is given up
 _SLIGHT: Final = 0.1  # of an objective: the side of a valley, and not another one
 _ROUNDING: Final = 1e-25  # of an objective: points lie on the surface
 # Of an objective for each point: y is the surface's to a millionth, which is closer than any y is known. A search that
@@ -55,7 +55,7 @@ class Found:
     Attributes:
         theta_BP: the numbers of each.
         total_B: the objective there, the weighted sum of losses.
-        converged_B: whether nothing more is to be gained there.
+        converged_B: whether next to nothing more is to be gained there.
     """
 
     theta_BP: Floats
@@ -96,7 +96,7 @@ def minimise(
     delta_B1 = np.broadcast_to(delta, (B, 1))
     now_BP, unmeasured_B = start_BP.copy(), _UNMEASURED * weight_BN.sum(axis=1)
     ln_fit_BN, losses, J_BPN, now_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, now_BP)
-    bent_BN, straight_B = np.zeros(ln_fit_BN.shape), np.full(B, True)
+    bent_BN, straight_B, near_B = np.zeros(ln_fit_BN.shape), np.full(B, True), np.zeros(B, dtype=bool)
     for _ in range(most_steps):
         new_BP, left_to_gain_B = step(form, x, losses, J_BPN, weight_BN, now_BP, damping_B, fixed_P, bent_BN)
         new_fit_BN, new_losses, new_J_BPN, new_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, new_BP)
@@ -111,8 +111,8 @@ def minimise(
         standstill_B = np.where(now_B <= unmeasured_B, 0.5, end.standstill)
         idle_B = np.where(now_B - new_B > standstill_B * now_B, 0, idle_B + 1)
         near_B = (left_to_gain_B <= _MOST_LEFT * now_B) | (now_B <= unmeasured_B)
-        done_B = (left_to_gain_B <= end.left * now_B) | (now_B <= _ROUNDING) | (near_B & (idle_B > end.most_idle))
-        done_B |= idle_B > _STUCK
+        done_B = (left_to_gain_B <= end.left * now_B) | (now_B <= _ROUNDING)
+        done_B |= idle_B > np.where(near_B, end.most_idle, _STUCK)
         now_BP, now_B = np.where(better_B[:, None], new_BP, now_BP), np.where(better_B, new_B, now_B)
         J_BPN = np.where(better_B[:, None, None], new_J_BPN, J_BPN)
         losses = Loss(*(np.where(better_B[:, None], getattr(new_losses, n), getattr(losses, n)) for n in _PARTS))
@@ -121,14 +121,14 @@ def minimise(
             ended_B = left_B[done_B]
             theta_BP[ended_B], total_B[ended_B], converged_B[ended_B] = now_BP[done_B], now_B[done_B], near_B[done_B]
             rest_B = ~done_B
-            left_B, now_BP, now_B = left_B[rest_B], now_BP[rest_B], now_B[rest_B]
+            left_B, now_BP, now_B, near_B = left_B[rest_B], now_BP[rest_B], now_B[rest_B], near_B[rest_B]
             damping_B, idle_B, unmeasured_B = damping_B[rest_B], idle_B[rest_B], unmeasured_B[rest_B]
             delta_B1, ln_y_BN, weight_BN, J_BPN = delta_B1[rest_B], ln_y_BN[rest_B], weight_BN[rest_B], J_BPN[rest_B]
             losses = Loss(*(getattr(losses, n)[rest_B] for n in _PARTS))
             bent_BN, straight_B, ln_fit_BN = bent_BN[rest_B], straight_B[rest_B], ln_fit_BN[rest_B]
         if len(left_B) == 0:
             break
-    theta_BP[left_B], total_B[left_B] = now_BP, now_B
+    theta_BP[left_B], total_B[left_B], converged_B[left_B] = now_BP, now_B, near_B
     return Found(theta_BP, total_B, converged_B)
 
 

@@ -1,0 +1,98 @@
+"""Fits of trainings on repeated text: the least there is, resamples that find theirs, and R_D and R_N that say so."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from rbpx.laws.bootstrap import run_weights
+from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.names import Objective
+from rbpx.laws.surface.runs import Runs
+from rbpx.status import Status
+from tests.support import repeats
+
+FORM = "data_constrained"
+LN_Y = Objective.log_huber
+DESIGNS = {"few sizes": repeats.few_sizes(), "grid": repeats.grid()}
+NEAR = 1.001  # times the least objective that scipy knows
+
+
+def fitted(runs: Runs, n_resamples: int = 0) -> SurfaceFit:
+    return fit_surface(runs, FORM, n_resamples=n_resamples)
+
+
+def resample(fit: SurfaceFit, b: int) -> Mapping[str, float]:
+    """The constants of one resample."""
+    assert fit.surface is not None
+    return {name: float(value_B[b]) for name, (_, value_B) in fit.surface.constants().items()}
+
+
+@pytest.mark.parametrize("truth", repeats.TRUTHS)
+def test_derivatives_are_those_of_differences_wherever_the_search_goes(truth: str) -> None:
+    runs = repeats.draw(repeats.TRUTHS[truth], DESIGNS["grid"], seed=1)
+    fit = fitted(runs)
+    assert fit.surface is not None
+    form, x = fit.surface.form, runs.x
+    rng = np.random.default_rng(0)
+    theta_BP = np.abs(fit.surface.theta_P * (1 + 0.05 * rng.standard_normal((20, 7))))
+    theta_BP[:, 5:] = rng.uniform(0.01, 0.99, (20, 2))
+    J_BPN = form.evaluate(x, theta_BP)[1]
+    for p in range(7):
+        step_P = 1e-6 * np.eye(7)[p]
+        up_BN, down_BN = (form.evaluate(x, theta_BP + way * step_P)[0] for way in (1, -1))
+        assert J_BPN[:, p] == pytest.approx((up_BN - down_BN) / 2e-6, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("truth", repeats.TRUTHS)
+def test_no_search_by_scipy_finds_less(truth: str, design: str) -> None:
+    runs = repeats.draw(repeats.TRUTHS[truth], DESIGNS[design], seed=0)
+    found = fitted(runs).objective
+    assert found is not None
+    assert found <= NEAR * repeats.least_by_scipy(runs, n_starts=12)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", list(Objective))
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("truth", repeats.TRUTHS)
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_no_search_from_many_starts_finds_less(truth: str, design: str, kind: Objective, seed: int) -> None:
+    runs = repeats.draw(repeats.TRUTHS[truth], DESIGNS[design], seed)
+    found = fit_surface(runs, FORM, kind, n_resamples=0).objective
+    assert found is not None
+    assert found <= NEAR * repeats.least_by_scipy(runs, kind)
+
+
+def test_resamples_of_runs_find_the_least_of_their_own() -> None:
+    runs = repeats.draw(repeats.NO_EXCESS, DESIGNS["few sizes"], seed=0)
+    fit = fitted(runs, 20)
+    counts = run_weights(runs.n_groups, 20, 0)[:, runs.group_N]
+    for b in range(4):
+        found = repeats.plain_objective(resample(fit, b), runs, LN_Y, fit.delta, counts[b])
+        assert float(found) <= 1.01 * repeats.least_by_scipy(runs, weight_N=counts[b], n_starts=12)
+
+
+@pytest.mark.slow
+def test_thousands_of_checkpoints_leave_R_as_open_as_their_24_runs_do() -> None:
+    runs = repeats.draw(repeats.NO_EXCESS, DESIGNS["few sizes"], seed=0, n_checkpoints=4_855)
+    fit = fitted(runs, 20)
+    assert (fit.n_points, fit.n_runs) == (4_855, 24)
+    R_D = np.array([resample(fit, b)["R_D"] for b in range(20)])
+    counts = run_weights(24, 20, 0)[:, runs.group_N]
+    assert np.log(R_D).std() > 0.05
+    of = repeats.plain_objective(resample(fit, 0), runs, LN_Y, fit.delta, counts[0])
+    of_fit = repeats.plain_objective({n: e.value for n, e in fit.constants.items()}, runs, LN_Y, fit.delta, counts[0])
+    assert float(of) < float(of_fit)
+    assert fit.constants["R_D"].ends is not None
+    lo, hi = fit.constants["R_D"].ends
+    assert hi - lo > 2 * np.quantile(R_D, 0.75) - 2 * np.quantile(R_D, 0.25)
+
+
+def test_repeats_that_are_worth_nothing_or_as_much_as_new_text_are_no_closed_interval() -> None:
+    for truth in ("all repeats", "all excess"):
+        fit = fitted(repeats.draw(repeats.TRUTHS[truth], DESIGNS["grid"], seed=0), 40)
+        name = "R_D" if truth == "all repeats" else "R_N"
+        assert Status.barely_determined in fit.reasons
+        assert fit.constants[name].hi is None
