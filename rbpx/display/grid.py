@@ -1,7 +1,8 @@
 """A table for a terminal: columns that a narrow one does without, and parts of rows that each have a heading."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Final
 
 from rich import box
@@ -14,6 +15,7 @@ from rich.table import Column, Table
 from rbpx.display.visible import visible
 
 UNKNOWN: Final = "–"
+_BETWEEN: Final = 2  # columns
 _HEADING: Final = "heading"  # what the style of a part's first row carries beside its look
 
 
@@ -56,17 +58,23 @@ def fitting(screen: Console, table: Grid) -> Grid:
     Raises:
         ValueError: a name in `spare` is not the heading of exactly one column.
     """
-    headings = [column.header for column in table.columns]
+    times = Counter(column.header for column in table.columns)
     for name in table.spare:
-        if headings.count(name) != 1:
-            raise ValueError(f"{name!r} is the heading of {headings.count(name)} columns of {headings}")
-    empty = [column.header for column in table.columns if set(column.cells) <= {UNKNOWN, ""}]
-    width_of = {column.header: _column_width(screen, column) for column in table.columns}
-    for n in range(len(table.spare), 0, -1):
-        left_out = [*table.spare[n:], *(name for name in table.spare[:n] if name in empty)]
-        if _table_width([width_of[name] for name in headings if name not in left_out]) <= screen.width:
-            return _without(table, left_out)
-    return _without(table, table.spare)
+        if times[name] != 1:
+            raise ValueError(f"{name!r} is the heading of {times[name]} columns of {list(times)}")
+    left_out = set(table.spare)
+    spare = {column.header: column for column in table.columns if column.header in left_out}
+    room = screen.width - _table_width(
+        [_column_width(screen, column) for column in table.columns if column.header not in spare]
+    )
+    for name in table.spare:
+        if set(spare[name].cells) <= {UNKNOWN, ""}:
+            continue
+        room -= _BETWEEN + _column_width(screen, spare[name])
+        if room < 0:
+            break
+        left_out.remove(name)
+    return _without(table, left_out)
 
 
 def width(screen: Console, table: Table) -> int:
@@ -76,7 +84,7 @@ def width(screen: Console, table: Table) -> int:
 
 def _table_width(widths: Sequence[int]) -> int:
     """A blank at both edges, two between columns."""
-    return 2 + sum(widths) + 2 * (len(widths) - 1)
+    return 2 + sum(widths) + _BETWEEN * (len(widths) - 1)
 
 
 def _column_width(screen: Console, column: Column) -> int:
@@ -94,7 +102,7 @@ def _cell_width(screen: Console, cell: RenderableType) -> int:
     return screen.measure(cell).maximum
 
 
-def _without(table: Grid, left_out: Sequence[str]) -> Grid:
+def _without(table: Grid, left_out: Set[str]) -> Grid:
     if not left_out:
         return table
     fewer = Grid(table.line)

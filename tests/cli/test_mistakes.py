@@ -68,7 +68,7 @@ MISTAKES = {
     "fit output=": "output= is empty",
     "fit seed=-1": "seed=-1 is not a whole number from 0",
     "fit resamples=1000000000": "resamples=1000000000 is not a whole number from 1 to 100,000",
-    "fit k=99999999999999999999": "k=99999999999999999999 is not a valid rank; give whole numbers from 1 to 2,147,483,647",
+    "fit k=99999999999999999999": "is not a valid rank; give whole numbers from 1 to 2,147,483,647, as in",
     "emergence n=3000000000": "n=3000000000 is not a valid window length; give whole numbers from 1 to 1,000,000",
     "surface budgets=1e300": "budgets=1e\\+300 is not a positive number up to 1e\\+60",
     "design next=1000000": "next=1000000 is not a whole number from 1 to 1,000",

@@ -51,6 +51,25 @@ def test_what_is_left_keeps_its_rows_sections_and_shape() -> None:
     assert width(Console(width=80), narrow) < 80 < width(Console(width=80), table)
 
 
+def test_of_twice_as_many_spare_columns_twice_as_much_is_looked_at() -> None:
+    class Counted(str):
+        looked_at = 0
+
+        def __hash__(self) -> int:
+            Counted.looked_at += 1
+            return super().__hash__()
+
+    def looks(n: int) -> int:
+        names = [Counted(f"column {at}") for at in range(n)]
+        table = grid("", ["kept", *names], spare=names)
+        table.add_row("1", *("2" for _ in names))
+        Counted.looked_at = 0
+        fitting(Console(width=80), table)
+        return Counted.looked_at
+
+    assert looks(200) < 2.5 * looks(100)
+
+
 def test_a_spare_column_needs_a_heading_of_its_own() -> None:
     table = grid("", ["name", "95 %", "95 %"], spare=("95 %",))
     with pytest.raises(ValueError, match="heading of 2 columns"):
