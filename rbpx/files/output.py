@@ -62,11 +62,8 @@ def output_file(output: str) -> Iterator[Path]:
 def opened(output: str | None) -> Iterator[TextIO]:
     """A file to write text to, or stdout if `output` is None."""
     if output is None:
-        try:
-            yield sys.stdout
-            sys.stdout.flush()
-        except BrokenPipeError:  # `| head` has read enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        yield sys.stdout
+        sys.stdout.flush()  # where it cannot be written, that is known before anything is kept
         return
     with output_file(output) as path, path.open("w", encoding="utf-8", newline="") as file:
         yield file

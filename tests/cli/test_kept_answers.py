@@ -1,6 +1,7 @@
 """Answers that are kept in the store: printed again to the last bit, computed anew when what they depend on changes."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -104,6 +105,22 @@ def test_a_run_that_comes_is_a_new_answer(measured: Measured, tmp_path: Path, co
     here("measure", *measured.family.words("l"), "--store", store, cwd=tmp_path, check=0)
     assert ask(store, "fit")[0] != before
     assert computed == ["fit", "fit", "fit"]
+
+
+def without_times(printed: str) -> str:
+    return re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+", "", printed)
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "table"])
+def test_an_answer_of_which_only_the_head_was_read_is_not_kept(form: str, store: Path) -> None:
+    line = [sys.executable, "-m", "rbpx", "fit", *LAWS, RESAMPLES, "--format", form, "--store", str(store)]
+    env = command_environment({"COLUMNS": "80"})
+    with subprocess.Popen(line, cwd=store.parent, env=env, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+    assert process.returncode == 0
+    again, fresh = (ask(store, "fit", "--format", form, *words)[0] for words in ([], ["fresh=true"]))
+    assert without_times(again) == without_times(fresh)
 
 
 def test_fresh_computes_in_any_case(store: Path, computed: list[str]) -> None:
