@@ -113,13 +113,14 @@ def without_times(printed: str) -> str:
 
 @pytest.mark.parametrize("form", ["json", "csv", "table"])
 def test_an_answer_of_which_only_the_head_was_read_is_not_kept(form: str, store: Path) -> None:
-    line = [sys.executable, "-m", "rbpx", "fit", *LAWS, RESAMPLES, "--format", form, "--store", str(store)]
+    many = f"k={list(range(1, 41))}".replace(" ", "")  # more than a buffer holds
+    line = [sys.executable, "-m", "rbpx", "fit", *LAWS, many, RESAMPLES, "--format", form, "--store", str(store)]
     env = command_environment({"COLUMNS": "80"})
     with subprocess.Popen(line, cwd=store.parent, env=env, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.close()
     assert process.returncode == 0
-    again, fresh = (ask(store, "fit", "--format", form, *words)[0] for words in ([], ["fresh=true"]))
+    again, fresh = (ask(store, "fit", many, "--format", form, *words)[0] for words in ([], ["fresh=true"]))
     assert without_times(again) == without_times(fresh)
 
 
