@@ -11,7 +11,7 @@ import pytest
 
 from rbpx.analyses import perform
 from rbpx.files.sealed import read_sealed, write_sealed
-from tests.support.commands import command_environment, here, rbpx
+from tests.support.commands import command_environment, here, rbpx, start
 from tests.support.places import PROJECT
 from tests.support.stores import RESAMPLES, Measured
 
@@ -114,13 +114,12 @@ def without_times(printed: str) -> str:
 @pytest.mark.parametrize("form", ["json", "csv", "table"])
 def test_an_answer_of_which_only_the_head_was_read_is_not_kept(form: str, store: Path) -> None:
     many = f"k={list(range(1, 41))}".replace(" ", "")  # more than a buffer holds
-    line = [sys.executable, "-m", "rbpx", "fit", *LAWS, many, RESAMPLES, "--format", form, "--store", str(store)]
-    env = command_environment({"COLUMNS": "80"})
-    with subprocess.Popen(line, cwd=store.parent, env=env, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.close()
-    assert process.returncode == 0
-    again, fresh = (ask(store, "fit", many, "--format", form, *words)[0] for words in ([], ["fresh=true"]))
+    line = ["fit", *LAWS, many, RESAMPLES, "--format", form, "--store", str(store)]
+    process = start(*line, cwd=store.parent)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait() == 0
+    again, fresh = (rbpx(*line, *words, cwd=store.parent, check=0).stdout for words in ([], ["fresh=true"]))
     assert without_times(again) == without_times(fresh)
 
 
