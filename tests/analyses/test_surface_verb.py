@@ -234,6 +234,63 @@ def test_runs_without_known_tokens_are_a_wrong_request(tmp_path: Path, cwd: Path
     assert refused.stderr.count("\n") == 1
 
 
+BUDGETS = [1e18 * 10 ** (each / 2) for each in range(7)]
+BEST = {C: 1e8 * (C / 1e19) ** 0.3 for C in BUDGETS}
+
+
+@pytest.fixture(scope="module")
+def stated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Seven budgets of FLOPs as a source states them: C / (6 S D) is .926 for the smallest size, more for others."""
+    sizes = np.geomspace(1e7, 1e9, 6)
+    points = [
+        (S, round(C / (6 * S) / (0.926 + 0.03 * n)), C, math.exp(1 - 0.05 * math.log(C) + 0.02 * off**2))
+        for C in BUDGETS
+        for n, S in enumerate(sizes)
+        for off in [math.log(S / BEST[C])]
+    ]
+    folder = tmp_path_factory.mktemp("stated")
+    file = written(folder / "runs.csv", ["S", "D", "training_flops", "loss_nats"], points)
+    here(
+        "import",
+        file,
+        "source=t",
+        "family=f",
+        "dataset=t",
+        "--store",
+        folder / "store",
+        cwd=folder,
+        check=0,
+        writes=True,
+    )
+    return folder / "store"
+
+
+def test_isoflop_takes_every_budget_and_the_flops_that_are_stated(stated: Path, cwd: Path) -> None:
+    (row,) = rows(stated, cwd, "surface", "resamples=20")
+    found = {each["C"]: each for each in row["params"]["isoflop"]["budgets"]}
+    assert list(found) == pytest.approx(BUDGETS)
+    assert [each["S"] for each in found.values()] == pytest.approx(list(BEST.values()))
+    assert {(each["n_sizes"], each["n_interpolated"]) for each in found.values()} == {(6, 0)}
+    for each in found.values():
+        place = np.log(each["S"] / 1e7) / np.log(100) * 5  # between the sizes, whose FLOPs a token are known
+        assert each["C"] / (6 * each["S"] * each["D"]) == pytest.approx(0.926 + 0.03 * place, rel=2e-3)
+    shown = " ".join(ask(stated, cwd, "surface", "resamples=20").stdout.split())
+    assert "IsoFLOP: a minimum at 7 of 7 budgets (all at which runs line up), C as stated." in shown
+
+
+def test_no_best_of_a_budget_comes_from_a_form_that_is_not_identified(stated: Path, cwd: Path) -> None:
+    words = ("form=all", "resamples=20", "budgets=[1e19,1e22]")
+    found = {row["form"]: row for row in rows(stated, cwd, "surface", *words)}
+    assert "not_identified" in found["data_constrained"]["reasons"]
+    for name, row in found.items():
+        for by in ("optima", "optima_as_stated"):
+            assert all((best["S"] is None) == (name == "data_constrained") for best in row["params"][by]), (name, by)
+    shown = ask(stated, cwd, "surface", *words).stdout
+    best_of_a_budget = shown[shown.index("the best of a budget") :]
+    assert "cross-entropy, chinchilla" in best_of_a_budget
+    assert "no best of a budget by a form with constants that are not identified: data_constrained" in shown
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
