@@ -100,8 +100,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         chosen = _chosen(members, request)
         if chosen:
             views.append(_view(connection, chosen, request))
-    if not views:
-        named = " and ".join(f"{side.key}={side.name}" for side in _sides(request))
+    named = " and ".join(f"{side.key}={side.name}" for side in _sides(request))
+    if named and not views:
         raise RbpxError(f"{named} name no model that was measured on the texts asked about; see python -m rbpx status")
     return views
 
