@@ -68,6 +68,11 @@ def is_refusal(problem: OSError) -> bool:
     return problem.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
+def is_full(problem: OSError) -> bool:
+    """Whether writing failed because there is no room, on the disk or in this user's share of it."""
+    return problem.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
 def is_temporary(name: str, of: str | None = None) -> bool:
     """Whether a name is one that `atomic_write` gives to what is written; only that for the name `of`, if given."""
     found = _TEMPORARY.fullmatch(name)

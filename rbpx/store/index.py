@@ -1,5 +1,6 @@
 """The index `rbpx.duckdb` over a store: rebuilt from its files under a lock and never the only copy of anything."""
 
+import errno
 import logging
 import os
 import re
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock
 
 from rbpx.errors import MeasureError
-from rbpx.files.atomic import atomic_write, is_refusal, leftovers
+from rbpx.files.atomic import atomic_write, is_full, is_refusal, leftovers
 from rbpx.files.digest import digest
 from rbpx.store import ledger, relations
 from rbpx.store.inside import KINDS, inside
@@ -38,8 +39,8 @@ def refresh_index(store: Store, required: bool = True) -> Path:
 
     Args:
         store: the store.
-        required: whether a store that is read-only is an error. Questions are answered from the files, so for them its
-            index stays as it is.
+        required: whether a store that is read-only, or a full disk, is an error. Questions are answered from the files,
+            so for them its index stays as it is.
 
     Raises:
         MeasureError: the index cannot be written.
@@ -63,10 +64,12 @@ def refresh_index(store: Store, required: bool = True) -> Path:
             if not is_built:
                 _enter_all(store)
     except OSError as problem:
-        if not required and is_refusal(problem):
+        if not required and (is_refusal(problem) or is_full(problem)):
             return path
         raise _unwritten(path, problem.strerror or str(problem)) from None
     except duckdb.Error as problem:
+        if not required and os.strerror(errno.ENOSPC) in str(problem):
+            return path
         unwritten = re.search(r"Could not write file .*?: (.+)", str(problem))
         if unwritten is None and not isinstance(problem, duckdb.IOException):
             raise

@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.files.atomic import atomic_remove, atomic_write, is_refusal
+from rbpx.files.atomic import atomic_remove, atomic_write, is_full, is_refusal
 from rbpx.files.entries import NoFileError, folder_at, names_in, stamp
 from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store import ledger
@@ -56,7 +56,6 @@ BESIDE = ("temperatures", "best")  # measured of a run on request, and kept besi
 # Computed from runs, hundreds at once, and recomputed by the same command: waiting for the disk after each would take
 # longer than the fits (10 ms a record). After a crash of the machine the seal shows which of them were lost.
 _COMPUTED = ("fits", "rank_fits")
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def now() -> str:
@@ -286,17 +285,18 @@ class Store:
     def write_record(self, kind: str, name: str, record: Record) -> None:
         """Write one record of one of `KINDS`; a record of the same name is replaced.
 
-        What is computed from runs is only logged as not kept where the store is read-only: it can be computed again.
+        What is computed from runs is only logged as not kept where the store is read-only or the disk is full: the same
+        question computes it again.
 
         Raises:
-            MeasureError: the disk is full, or fails.
+            MeasureError: the disk fails, or is full and the record is not computed.
             RbpxError: the store is read-only, and the record is not computed.
         """
         path = self.record_file(kind, name)
         try:
             write_sealed(inside(self.root, path), record, durable=kind not in _COMPUTED)
         except OSError as problem:
-            if kind not in _COMPUTED or not is_refusal(problem):
+            if kind not in _COMPUTED or not (is_refusal(problem) or is_full(problem)):
                 raise self.unwritten(problem) from None
             _LOGGER.warning(f"store={self.name} cannot be written: {problem.strerror}; the answer is not kept in it")
             return
@@ -396,4 +396,4 @@ def _next(problem: OSError) -> str:
     """What to do where something could not be written."""
     if is_refusal(problem):
         return "name another folder with --store DIR"
-    return f"{'make room and ' if problem.errno in _FULL else ''}run the same line again"
+    return f"{'make room and ' if is_full(problem) else ''}run the same line again"

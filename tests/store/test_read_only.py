@@ -1,5 +1,6 @@
-"""A store that cannot be written answers every question, keeps nothing, and says so in one line."""
+"""A store that is read-only, or on a full disk, answers every question, keeps nothing, and says so in one line."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -39,6 +40,41 @@ def read_only(untouched: Measured, tmp_path: Path) -> Iterator[Path]:
         yield mount
     finally:
         subprocess.run(["umount", mount], check=True)
+
+
+@pytest.fixture
+def full(untouched: Measured, tmp_path: Path) -> Iterator[Path]:
+    """A store on a disk without room for another byte."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", disk], capture_output=True).returncode:
+        pytest.skip("no right to mount a disk that can be filled")
+    try:
+        store = Path(shutil.copytree(untouched.store, disk / "store", ignore=shutil.ignore_patterns("answers")))
+        with contextlib.suppress(OSError), (disk / "filled").open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        yield store
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_on_a_full_disk_every_question_is_answered(full: Path, family: Family, cwd: Path) -> None:
+    for words in QUESTIONS:
+        words = [words[0], *(family.words() if words[0] == "run" else []), *words[1:]]
+        answer = here(*words, "k=[2]", "--store", full, cwd=cwd, check=0)
+        assert "mine on file" in answer.stdout
+        (line,) = answer.stderr.splitlines()
+        assert line == f"rbpx: store={full} cannot be written: No space left on device; the answer is not kept in it"
+    for words in SILENT:
+        answer = here(*words, "--store", full, cwd=cwd, check=0)
+        assert answer.stdout
+        assert answer.stderr == ""
+
+
+def test_what_cannot_be_computed_again_is_refused_on_a_full_disk(full: Path, cwd: Path) -> None:
+    answer = here("predict", "S=1e8", "register=mine", "resamples=20", "k=1", "--store", full, cwd=cwd, check=1)
+    assert answer.stderr.splitlines()[-1].endswith("No space left on device; make room and run the same line again")
 
 
 def test_every_question_is_answered_and_nothing_kept(
@@ -89,10 +125,10 @@ def test_what_changes_a_store_is_refused_in_one_line(words: list[str], read_only
 
 
 @pytest.mark.parametrize("number", ["EROFS", "EACCES", "EPERM", "ENOSPC", "EIO"])
-def test_only_a_refusal_is_taken_as_read_only(
+def test_only_a_disk_that_fails_hinders_an_answer(
     number: str, own_store: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An immutable folder refuses with EPERM; a full disk and one that fails have lines of their own."""
+    """An immutable folder refuses with EPERM, and a full disk hinders no answer; one that fails does."""
     import errno
 
     from rbpx.store import store
@@ -103,10 +139,11 @@ def test_only_a_refusal_is_taken_as_read_only(
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(store, "write_sealed", refuse)
-    refused = number in ("EROFS", "EACCES", "EPERM")
-    answer = here("fit", "resamples=20", "laws=[rbp]", "k=10", "--store", own_store, cwd=cwd, check=0 if refused else 1)
+    answered = number != "EIO"
+    answer = here(
+        "fit", "resamples=20", "laws=[rbp]", "k=10", "--store", own_store, cwd=cwd, check=0 if answered else 1
+    )
     (line,) = answer.stderr.splitlines()
     assert os.strerror(code) in line
-    assert ("not kept" in line) == refused
-    assert ("make room" in line) == (number == "ENOSPC")
-    assert bool(answer.stdout) == refused
+    assert ("not kept" in line) == answered
+    assert bool(answer.stdout) == answered
