@@ -177,7 +177,7 @@ class Request:
         for name, largest in most.items():
             count, smallest = getattr(self, name), 0 if name == "seed" else 1
             if count is not None and not smallest <= count <= largest:
-                raise RbpxError(f"{name}={count} is not a whole number from {smallest} to {largest:,}")
+                raise RbpxError(f"{name}={count} is not a whole number from {smallest} to {largest:,}; give one")
 
     def _check_official(self) -> None:
         if self.protocol is None or self.protocol.name != OFFICIAL or self.model is None:

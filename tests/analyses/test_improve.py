@@ -224,8 +224,8 @@ def test_a_token_without_text_is_shown_by_its_id() -> None:
     [
         ("k=[1,10]", "k=[1, 10]", "as in k=1"),
         ("k=log", "k=log", "as in k=1"),
-        ("least=0", "least=0", "give a positive whole number"),
-        ("top=0", "top=0", "give a positive whole number"),
+        ("least=0", "least=0", "is not a whole number from 1"),
+        ("top=0", "top=0", "is not a whole number from 1"),
     ],
 )
 def test_a_wrong_choice_is_one_line(wrong: str, value: str, remedy: str, measured: Measured, cwd: Path) -> None:

@@ -65,7 +65,7 @@ def test_yaml_that_omegaconf_may_read_in_another_way_is_left_to_it(text: str, tm
 
 
 def test_a_refused_value_is_refused_in_the_words_of_the_request() -> None:
-    with pytest.raises(RbpxError, match="limit=0 is below 1"):
+    with pytest.raises(RbpxError, match="limit=0 is not a whole number from 1"):
         plain_request("analyse", ["limit=0"])
 
 
