@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-from filelock import FileLock
 
 from rbpx.config.dataset import DatasetConfig
 from rbpx.config.options import Chunk, Draw
@@ -21,8 +20,8 @@ from rbpx.data.items import Part
 from rbpx.data.parquet_parts import Tell
 from rbpx.errors import RbpxError, reason
 from rbpx.files.digest import digest
-from rbpx.store.inside import inside
 from rbpx.store.integrity import read_whole
+from rbpx.store.locked import locked
 from rbpx.store.names import SAMPLE_FACTS
 from rbpx.store.store import Record, Store, now
 
@@ -104,7 +103,7 @@ def _draw_once(
     """Draw from the hub and write it to the store; other processes with the same request wait for the first."""
     store.prepare()
     path.parent.mkdir(exist_ok=True)
-    with FileLock(inside(store.root, path.with_name(f".{path.stem}.lock"))):
+    with locked(store.root, f"samples/.{path.stem}.lock"):
         if path.is_file():
             return
         drawn_sample = read_hub(dataset, limit, seed, begin(f"{dataset.name} from the hub: {dataset.hub}"))

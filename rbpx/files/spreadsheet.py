@@ -1,12 +1,14 @@
 """Cells of CSV, written for spreadsheets where that was asked for: none of them is taken for a formula."""
 
 import json
+import re
 from contextvars import ContextVar
 from typing import Any, Final
 
 _for_spreadsheets: Final = ContextVar("for_spreadsheets", default=False)
-# What spreadsheets take for a formula; signs of full width too.
-_RUN: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+# What spreadsheets take for a formula, signs of full width too: at the beginning, and after what ends a cell or a row
+# where the separator is another, since a quote that is not the first of a cell keeps nothing together there.
+_RUN: Final = re.compile(r"(^|[;\t\r\n])(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
 
 
 def write_for_spreadsheets(on: bool) -> None:
@@ -18,5 +20,6 @@ def csv_cell(value: Any) -> Any:
     """A value as a cell of CSV: what is nested as JSON; for spreadsheets, text that they would run behind a quote."""
     if isinstance(value, dict | list):
         return json.dumps(value, default=str)
-    run = _for_spreadsheets.get() and isinstance(value, str) and value.startswith(_RUN)
-    return f"'{value}" if run else value
+    if _for_spreadsheets.get() and isinstance(value, str):
+        return _RUN.sub(r"\1'", value)
+    return value

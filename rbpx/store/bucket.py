@@ -1,5 +1,6 @@
 """Objects under a URL of object storage: list, read in parts, write once, remove; each failure is one clear line."""
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -41,6 +42,14 @@ class GoneError(MeasureError):
     """An object that is not in the bucket."""
 
 
+class StrangeNameError(RbpxError):
+    """A listing holds an object whose name the library refuses, and all that is listed with it."""
+
+
+class ShortError(MeasureError):
+    """An object of which another number of bytes came than it has."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """An object as a listing describes it.
@@ -73,17 +82,14 @@ class Bucket:
         self.url = url.rstrip("/")
         self._store = _connect(self.url)
 
-    def entries(self) -> dict[str, Entry]:
-        """All objects by their path.
+    def below(self, folder: str | None) -> dict[str, Entry]:
+        """The objects in a folder, or all, by their path, that of the folder included.
 
         Raises:
+            StrangeNameError: one of them has a name that the library refuses.
             RbpxError: there is no such bucket, or no access to it.
             MeasureError: it does not answer.
         """
-        return self.below(None)
-
-    def below(self, folder: str | None) -> dict[str, Entry]:
-        """The objects in a folder by their path, that of the folder included."""
         import obstore
 
         def read() -> dict[str, Entry]:
@@ -101,16 +107,32 @@ class Bucket:
         except GoneError:
             return None
 
-    def get(self, path: str) -> bytes:
-        """The bytes of a small object.
+    def get(self, path: str, n_bytes: int | None = None) -> bytes:
+        """The bytes of a small object, as many as it has: what comes short is asked for again.
+
+        Args:
+            path: the object.
+            n_bytes: how long a listing says that it is; None to ask.
 
         Raises:
             GoneError: it does not exist.
+            ShortError: it came with another length each time.
             MeasureError: the storage does not answer.
         """
         import obstore
 
-        return self._ask("read", lambda: bytes(obstore.get(self._store, path).bytes()))
+        for _ in range(_TRIES):
+            content = self._ask("read", lambda: bytes(obstore.get(self._store, path).bytes()))
+            if len(content) == n_bytes:
+                return content
+            there = self.entry(path)  # a listing may lag behind
+            if there is None:
+                raise GoneError(f"store={self.url}: {path} is gone")
+            n_bytes = there.n_bytes
+            if len(content) == n_bytes:
+                return content
+        came = f"{path} came with {len(content):,} of {n_bytes:,} bytes"
+        raise ShortError(f"store={self.url} cannot be read ({came}); run the same line again when it answers")
 
     def parts(self, path: str, n_bytes: int) -> Iterator[bytes]:
         """The bytes of a large object, a part at a time."""
@@ -121,30 +143,57 @@ class Bucket:
             read = partial(obstore.get_range, self._store, path, start=start, length=length)
             yield bytes(self._ask("read", read))
 
+    def has_copy(self, path: str, file: Path) -> bool:
+        """Whether an object is a file: by its length and tag, read where the tag is another than S3 would give.
+
+        Other clouds have tags that say nothing of contents: there only lengths are compared.
+        """
+        there = self.entry(path)
+        if there is None or there.n_bytes != file.stat().st_size:
+            return False
+        if _tag_of(file, there.tag) in (None, there.tag.strip('"')):
+            return True
+        with file.open("rb") as here:
+            return all(part == here.read(len(part)) for part in self.parts(path, there.n_bytes))
+
     def put_new(self, path: str, content: bytes | Path) -> bool:
         """Write an object unless there is one of that name; returns whether there was none.
 
         A large file is sent in parts, which storage puts together when all are there. That cannot be conditional, so
         its name has to say what it contains.
         """
-        import obstore
-
         if isinstance(content, Path) and content.stat().st_size > _PART_BYTES:
             if self.entry(path) is not None:
                 return False
-            self._ask("written", lambda: obstore.put(self._store, path, content, chunk_size=_PART_BYTES))
+            self.put(path, content)
             return True
         try:
-            self._ask("written", lambda: obstore.put(self._store, path, content, mode="create"))
+            self._write(path, content, mode="create")
         except FileExistsError:
             return False
         return True
 
     def put(self, path: str, content: bytes | Path) -> None:
-        """Write an object, or replace the one of that name."""
+        """Write an object, or replace the one of that name.
+
+        Raises:
+            MeasureError: the storage does not answer, or does not keep what it says it has.
+        """
+        self._write(path, content, chunk_size=_PART_BYTES)
+
+    def _write(self, path: str, content: bytes | Path, **how: Any) -> None:
+        """Write an object, and look whether it is there: an answer is not yet a copy."""
         import obstore
 
-        self._ask("written", lambda: obstore.put(self._store, path, content, chunk_size=_PART_BYTES))
+        n_bytes = len(content) if isinstance(content, bytes) else content.stat().st_size
+        for _ in range(_TRIES):
+            self._ask("written", lambda: obstore.put(self._store, path, content, **how))
+            there = self.entry(path)
+            if there is not None and (there.n_bytes == n_bytes or sum(map(len, self.parts(path, n_bytes))) == n_bytes):
+                return
+        kept = "none" if there is None else f"{there.n_bytes:,}"
+        problem = f"of the {n_bytes:,} bytes of {path} that it took, it has {kept}"
+        raise MeasureError(f"store={self.url} cannot be written ({problem}); run the same line again")
 
     def remove(self, paths: Iterable[str]) -> None:
         """Remove objects, those of them that exist, in order."""
@@ -178,6 +227,9 @@ class Bucket:
             return RbpxError(f"{name}: there is no bucket {self.url.split('/')[2]}; make it first, or check its name")
         if "169.254.169.254" in said or ("metadata" in said and "credential" in said.lower()):
             return _no_credentials(self.url)
+        strange = re.search(r'invalid path: .*?[Pp]ath "(.*?)"', said, re.DOTALL)
+        if strange is not None:
+            return StrangeNameError(f"{name} holds an object with a name that no store has, {strange[1]!r}; remove it")
         code = re.search(r"<Code>(\w+)</Code>", said)
         status = re.search(r"status code: (\d{3}[\w ]*)", said)
         words = ", ".join(found[1].strip() for found in (status, code) if found) or _reason(said)
@@ -234,6 +286,19 @@ def _profile(url: str) -> dict[str, Any]:
             "AWS_SECRET_ACCESS_KEY"
         ) from None
     return {"credential_provider": Boto3CredentialProvider()}
+
+
+def _tag_of(path: Path, like: str) -> str | None:
+    """The tag that S3 gives a file, an MD5 of it or of those of its parts; None where a tag is none of these."""
+    in_parts = re.fullmatch(r'"?[0-9a-f]{32}(-\d+)?"?', like)
+    if in_parts is None:
+        return None
+    with path.open("rb") as file:
+        parts = [hashlib.md5(part, usedforsecurity=False) for part in iter(partial(file.read, _PART_BYTES), b"")]
+    if in_parts[1] is None:
+        return " ".join(part.hexdigest() for part in parts)
+    whole = hashlib.md5(b"".join(part.digest() for part in parts), usedforsecurity=False)
+    return f"{whole.hexdigest()}-{len(parts)}"
 
 
 def endpoint_of(url: str) -> str | None:

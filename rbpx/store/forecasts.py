@@ -10,11 +10,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from filelock import FileLock
-
 from rbpx.errors import RbpxError
-from rbpx.store.inside import inside
 from rbpx.store.ledger import since
+from rbpx.store.locked import locked
 from rbpx.store.names import own_name
 from rbpx.store.store import Record, Store, now
 
@@ -67,7 +65,7 @@ def register(store: Store, name: str, facts: Record, predictions: Sequence[Recor
         RbpxError: the store has a forecast of that name, or cannot be written.
     """
     store.prepare()
-    with FileLock(inside(store.root, ".forecasts.lock")):
+    with locked(store.root, ".forecasts.lock"):
         known = list(store.records(_KIND))
         refuse_known(name, known)
         followed = {before for record in known for before in record["follows"]}

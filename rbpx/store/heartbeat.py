@@ -6,6 +6,7 @@ modification time shows that the process is alive, even while a model loads or a
 
 import json
 import logging
+import math
 import os
 import platform
 import threading
@@ -130,7 +131,7 @@ def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
             line = f"{RUNNING}/{path.name} in store={store.name} is not a heartbeat and left out; remove that file"
             warn_damage(_LOGGER, store.root, line)
             continue
-        alive = time.time() - written < _SILENT_S and _may_live(facts)
+        alive = abs(time.time() - written) < _SILENT_S and _may_live(facts)  # two clocks may differ, but not by more
         heartbeats[facts["cell_key"]] = LastHeartbeat(facts, alive)
     return heartbeats
 
@@ -142,7 +143,11 @@ def _is_heartbeat(facts: object) -> bool:
     texts = all(isinstance(facts.get(name), str) for name in ("cell_key", "family", "size", "dataset", "host"))
     counts = all(_is_count(facts.get(name)) for name in ("pid", "tokens_done"))
     maybe = all(name in facts and _is_count(facts[name] or 0) for name in ("n_tokens", "tokens_per_s"))
-    return texts and counts and maybe and is_time(facts.get("since"))
+    return texts and counts and maybe and is_time(facts.get("since")) and facts["tokens_done"] <= _most_done(facts)
+
+
+def _most_done(facts: Record) -> float:
+    return math.inf if facts["n_tokens"] is None else float(facts["n_tokens"])
 
 
 def _is_count(value: object) -> bool:

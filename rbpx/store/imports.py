@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from filelock import FileLock
 
 from rbpx.config.imports import ImportConfig, ImportRequest
 from rbpx.config.protocol import HARNESS
@@ -26,8 +25,8 @@ from rbpx.store.harness_samples import Scored, is_of_harness, read_samples
 from rbpx.store.heartbeat import read_heartbeats
 from rbpx.store.import_faults import refuse
 from rbpx.store.import_preview import preview
-from rbpx.store.inside import inside
 from rbpx.store.integrity import TABLE_MIB, file_fault, is_copy, read_whole, sound_files, trust
+from rbpx.store.locked import locked
 from rbpx.store.observation_ids import run_ids
 from rbpx.store.observations import FIELDS, ROW, Reading, read_observations, with_all_fields
 from rbpx.store.schema import OBSERVATIONS
@@ -128,7 +127,7 @@ def _import_table(store: Store, table: ColumnTable, path: Path, config: ImportCo
         told = preview(judged.read, judged.new)
     else:
         store.prepare()
-        with FileLock(inside(store.root, ".imports.lock")):  # two imports at once must not contradict each other
+        with locked(store.root, ".imports.lock"):  # two imports at once must not contradict each other
             stored = observations_of(store, str(config.source))
             if judged is None or stored.num_rows:
                 judged = _judged(reading, stored, table, columns)
@@ -237,7 +236,7 @@ def adopt(store: Store, path: Path) -> int:
         MeasureError: the store cannot be written.
     """
     origin = provenance(path)
-    with FileLock(inside(store.root, ".imports.lock")):
+    with locked(store.root, ".imports.lock"):
         read = with_all_fields(read_whole(path))
         read = read.append_column(ROW, pa.array(np.arange(read.num_rows)))
         judged = not_stored(read, observations_of(store, origin["source"]), lambda row: f"row {row + 1}")
@@ -314,7 +313,7 @@ def provenance_of(store: Store, run_id: str) -> Record | None:
 
 def remove_source(store: Store, source: str) -> int:
     """Remove all that was imported from a source; returns the number of imports removed."""
-    with FileLock(inside(store.root, ".imports.lock")):
+    with locked(store.root, ".imports.lock"):
         paths = [path for path in sound_files(store, store.import_files()) if provenance(path)["source"] == source]
         for path in paths:
             store.remove(path)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import duckdb
 import pyarrow.parquet as pq
-from filelock import FileLock
 
 from rbpx.errors import MeasureError
 from rbpx.files.atomic import atomic_write, is_full, is_refusal, leftovers
 from rbpx.files.digest import digest
+from rbpx.files.entries import stamp
 from rbpx.store import ledger, relations
 from rbpx.store.inside import KINDS, inside
 from rbpx.store.integrity import sound_files, sound_runs
@@ -28,9 +28,11 @@ from rbpx.store.known_rows import (
     write_columns,
     write_stamps,
 )
+from rbpx.store.locked import HeldError, locked
 from rbpx.store.queries import read_sql
 from rbpx.store.store import Store
 
+_LOGGER = logging.getLogger(__name__)
 _STORAGE = "v1.0.0"  # DuckDB 1.x clients open it too
 
 
@@ -53,16 +55,19 @@ def refresh_index(store: Store, required: bool = True) -> Path:
         return path
     try:
         store.root.mkdir(parents=True, exist_ok=True)
-        with FileLock(inside(store.root, f".{INDEX}.lock")):
+        with locked(store.root, f".{INDEX}.lock", waits=required):
             # Listed under the lock, so that what another process added meanwhile is included; corrupt files are not.
             run_ids = sound_runs(store)
-            state = digest([store.state(), run_ids, *(columns.names for columns in relations.BY_RECORD.values())])
+            state = digest([_state(store), run_ids, *(columns.names for columns in relations.BY_RECORD.values())])
             with opened_index(store) as index:
                 is_built = known_state(index) == state
                 if not is_built:
                     _rebuild(store, path, state, run_ids, index)
             if not is_built:
                 _enter_all(store)
+    except HeldError as problem:
+        _LOGGER.warning(f"{problem}; answered from the files, without the index")
+        return path
     except OSError as problem:
         if not required and (is_refusal(problem) or is_full(problem)):
             return path
@@ -75,6 +80,20 @@ def refresh_index(store: Store, required: bool = True) -> Path:
             raise
         raise _unwritten(path, unwritten[1] if unwritten else str(problem)) from None
     return path
+
+
+def _state(store: Store) -> str:
+    """A digest of the store's contents; it changes when anything is added, replaced or removed."""
+    beside = [*store.vocab_files(), *store.import_files(), *store.all_beside()]
+    records = [path for kind in KINDS for path in store.record_files(kind)]
+    return digest(
+        [
+            str(store.root),
+            store.run_ids(),
+            [path.as_posix() for path in beside],
+            [[path.name, stamp(path)] for path in records],
+        ]
+    )
 
 
 def _enter_all(store: Store) -> None:

@@ -25,7 +25,7 @@ WRITTEN: Final = "written"
 UNSENT: Final = "unsent"
 _OF_KINDS: Final = (WRITTEN, UNSENT)  # with a folder in it for each kind, and a note for each file
 _KEY: Final = "[0-9a-f]{16}"
-_PLAIN: Final = r"[^./\\\0][^/\\\0]*"
+_PLAIN: Final = r"[^./\\\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]*"
 _NAMES: Final = {  # of what rbpx makes in a folder, the first being the store's own
     "": re.compile(r"rbpx\.duckdb|hashes\.json|\.(checked|tags)\.json|\.[\w.]+\.lock|\.scratch\.\w+\.tmp"),
     **dict.fromkeys((*KINDS, RUNNING), re.compile(rf"{_PLAIN}\.json")),

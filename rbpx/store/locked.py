@@ -10,6 +10,8 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
+from rbpx.store.inside import inside
+
 __all__ = ["HeldError", "locked"]
 
 _LOGGER = logging.getLogger(__name__)
@@ -21,29 +23,31 @@ class HeldError(Exception):
 
 
 @contextmanager
-def locked(path: Path, waits: bool = True) -> Iterator[None]:
+def locked(root: Path, name: str, waits: bool = True) -> Iterator[None]:
     """Hold a lock, of which the file says who holds it.
 
     Args:
-        path: the file.
+        root: the folder of the store.
+        name: the file in it.
         waits: whether to wait for as long as another process holds it, which is logged.
 
     Raises:
         HeldError: it is held, and not waited for.
+        RbpxError: something else lies there.
         OSError: the file cannot be written.
     """
-    lock = FileLock(path)
+    lock = FileLock(inside(root, name))
     try:
         lock.acquire(timeout=_SILENT_S)
     except Timeout:
-        held = f"{path} is held by {_holder(path)}"
+        held = f"{root / name} is held by {_holder(root / name)}"
         if not waits:
             raise HeldError(held) from None
         _LOGGER.warning(f"{held}; waiting for it")
         lock.acquire()
     try:
         with suppress(OSError):  # a full disk: then the file does not say it
-            path.write_text(f"process {os.getpid()} on {platform.node()}", encoding="utf-8")
+            inside(root, name).write_text(f"process {os.getpid()} on {platform.node()}", encoding="utf-8")
         yield
     finally:
         lock.release()

@@ -25,8 +25,8 @@ class Merged:
     """What one store copied from another.
 
     Attributes:
-        copied: kind -> how many: runs, cells, fits, rank_fits, failures, forecasts, vocab, samples,
-            temperatures, best, observations.
+        copied: kind -> how many: runs, mended runs (damaged here before), cells, fits, rank_fits, failures, forecasts,
+            vocab, samples, temperatures, best, observations.
         already_here: kind -> how many were in this store before.
         skipped: a line for each thing that was not copied, and why.
     """
@@ -66,16 +66,19 @@ def merge(store: Store, other: Store, advance: Callable[[], None] = lambda: None
 
 
 def _bring_run(store: Store, other: Store, run_id: str, merged: Merged) -> None:
-    """Copy a run completely or not at all; one that is already here stays as it is."""
+    """Copy a run completely or not at all; one that is already here stays as it is, unless a table of it is damaged."""
+    kind = "runs"
     if store.has_run(run_id):
-        if _same_files(store, other, run_id):
-            merged.already_here["runs"] += 1
-        else:
+        if not _same_files(store, other, run_id):
             merged.skipped.append(
                 f"run {run_id}: it is here with other bytes, which stay; to take the other one: "
                 f"rbpx store rm {run_id}, then merge again"
             )
-        return
+            return
+        if run_fault(store, run_id) is None and not store.is_damaged(run_id, other.run_folder(run_id)):
+            merged.already_here["runs"] += 1
+            return
+        kind = "mended runs"
 
     def copy(folder: Path) -> None:
         folder.mkdir()
@@ -86,6 +89,8 @@ def _bring_run(store: Store, other: Store, run_id: str, merged: Merged) -> None:
             fault = sums_fault(read_sealed(folder / MANIFEST), lambda table: folder / f"{table}.parquet")
         if fault is not None:
             raise _CorruptCopy(fault)
+        if kind != "runs":
+            store.clear_run(run_id)
 
     fault = run_fault(other, run_id)
     if fault is None:
@@ -99,7 +104,7 @@ def _bring_run(store: Store, other: Store, run_id: str, merged: Merged) -> None:
     for each in (store, other):
         each.drop_copies(run_id)
     if fault is None:
-        merged.copied["runs"] += 1
+        merged.copied[kind] += 1
     else:
         merged.skipped.append(f"run {run_id}: it is corrupt: {fault}")
 

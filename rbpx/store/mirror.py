@@ -18,23 +18,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
-from filelock import FileLock
-
 from rbpx.counts import number_of
 from rbpx.errors import DamageError, MeasureError, RbpxError
 from rbpx.files.atomic import atomic_remove, atomic_write
 from rbpx.files.cache import cache_folder
 from rbpx.files.digest import digest, read_cache, write_cache
-from rbpx.files.entries import MIB
 from rbpx.files.sealed import read_sealed
 from rbpx.store import ledger
-from rbpx.store.bucket import Bucket, Entry, GoneError, endpoint_of
+from rbpx.store.bucket import Bucket, Entry, GoneError, ShortError, endpoint_of
 from rbpx.store.inside import KINDS, RUNNING, TABLES, inside, is_ours, whole_run
-from rbpx.store.integrity import file_fault
+from rbpx.store.integrity import file_fault, run_fault
 from rbpx.store.lazy_files import fetched_when_opened
+from rbpx.store.listing import list_objects, of_fair_length
+from rbpx.store.locked import locked
 from rbpx.store.messages import warn_damage
 from rbpx.store.names import named_tables
-from rbpx.store.object_names import LAZY, is_brought, is_of_run, most_mib, name_of_table
+from rbpx.store.object_names import LAZY, is_of_run, name_of_table
 from rbpx.store.outbox import Outbox, place_manifest
 from rbpx.store.store import MANIFEST, RUN_TABLES, Record, Store
 
@@ -78,20 +77,15 @@ class Mirror(Store):
     def refresh(self, again: bool = False) -> None:
         """Bring the records that are new in the bucket, or all of them `again`, and remove what is gone there."""
         self.root.mkdir(parents=True, exist_ok=True)
-        with FileLock(inside(self.root, ".refresh.lock")):
+        with locked(self.root, ".refresh.lock"):
             here, unsent = self._mirrored(), self._outbox.names()  # before listing: what comes meanwhile is not gone
             try:
-                self._listed = self._bucket.entries()
+                self._listed = list_objects(self._bucket, self.root)
             except MeasureError as problem:
                 hint = f"; what was read before is in {self.root}" if here else ""
                 raise type(problem)(f"{problem}{hint}") from None
             tags: dict[str, Any] = read_cache(self.root / _TAGS)
-            wanted = {path: entry for path, entry in self._listed.items() if is_brought(path)}
-            for path in [path for path, entry in wanted.items() if entry.n_bytes > most_mib(path) * MIB]:
-                length = f"{wanted.pop(path).n_bytes / MIB:,.0f} MiB long, where {most_mib(path):,} MiB are the most"
-                warn_damage(
-                    _LOGGER, self.root, f"{path} in store={self.name} is {length}, and left out; remove that object"
-                )
+            wanted = of_fair_length(self._listed, self._bucket, self.root)
             known = {} if again else tags
             new = [
                 path
@@ -125,10 +119,13 @@ class Mirror(Store):
         return beside | {f"runs/{run_id}/{MANIFEST}" for run_id in self.run_ids()}
 
     def _bring(self, path: str) -> bool | None:
-        """Copy one object here; whether it was other than here, None where it is gone by now."""
+        """Copy one object here; whether it was other than here; None where it is gone or does not come whole."""
         try:
-            content = self._bucket.get(path)
+            content = self._bucket.get(path, self._listed[path].n_bytes)
         except GoneError:  # removed by another machine since it was listed
+            return None
+        except ShortError as problem:
+            warn_damage(_LOGGER, self.root, f"{problem}; {path} is left out")
             return None
         final = self.root / path
         is_news = not (final.is_file() and final.read_bytes() == content)
@@ -223,7 +220,7 @@ class Mirror(Store):
                     raise self._corrupt_table(path, fault)
             _corrupt.pop(path, None)
             if path.parent.name in LAZY:
-                with FileLock(inside(self.root, ".refresh.lock")):
+                with locked(self.root, ".refresh.lock"):
                     write_cache(inside(self.root, _TAGS), read_cache(self.root / _TAGS) | {name: listed.tag})
         except GoneError:
             raise self._corrupt_table(path, "it is gone") from None
@@ -361,14 +358,30 @@ class Mirror(Store):
         super().remove(path)
 
     def drop_run(self, run_id: str) -> None:
-        """Remove a run in the bucket, its manifest first, then here."""
-        whole_run(self.root, self.run_folder(run_id))
-        below = sorted(
-            filter(is_of_run, self._bucket.below(f"runs/{run_id}")), key=lambda path: not path.endswith(MANIFEST)
-        )
-        self._outbox.forget(self.run_folder(run_id))
-        self._bucket.remove(below)
+        """Remove a run in the bucket and here.
+
+        Raises:
+            RbpxError: it is sound there, and only the copy here was not; that copy is as it is there then.
+        """
+        folder = whole_run(self.root, self.run_folder(run_id))
+        if not self._outbox.is_as_there(folder) and run_fault(self, run_id) is None:
+            mended = f"{folder} was another than in {self.name}, where the run is sound, and is as there now"
+            raise RbpxError(f"{mended}; to remove the run all the same, run the same line again")
+        self._outbox.forget(folder)
         super().drop_run(run_id)
+
+    def clear_run(self, run_id: str) -> None:
+        """Remove the files of a run in the bucket, its manifest first, then here."""
+        self._outbox.remove_there(run_id)
+        super().clear_run(run_id)
+
+    def is_damaged(self, run_id: str, sound: Path) -> bool:
+        """Whether a table in the bucket is gone, or is not the one in a sound folder."""
+        for path in (sound / f"{table}.parquet" for table in RUN_TABLES):
+            name = self._object_of(self.run_folder(run_id) / path.name)
+            if name is None or (path.is_file() and not self._bucket.has_copy(name, path)):
+                return True
+        return False
 
     def send_heartbeat(self, path: Path) -> None:
         """Send a heartbeat now and then; that it could not be sent is no failure of what is measured."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from rbpx.files.sealed import RECORD_MIB
-from rbpx.store.inside import KINDS, RUNNING, TABLES, is_ours
+from rbpx.store.inside import KINDS, RUNNING, TABLES, is_ours, is_plain
 
 LAZY: Final = ("temperatures", "best", "samples")  # tables that are brought when they are read
 _BROUGHT_MIB: Final = 1024  # of a vocabulary or an import
@@ -28,7 +28,7 @@ def is_of_run(name: str) -> bool:
 def is_brought(name: str) -> bool:
     """Whether an object is kept on this machine from the start: records, vocabularies and imports."""
     kind, *rest = name.split("/")
-    if any(part.startswith(".") for part in rest):
+    if not all(map(is_plain, rest)):
         return False
     if kind == "runs":
         return len(rest) == 2 and is_of_run(name) and rest[1] == "manifest.json"

