@@ -102,15 +102,32 @@ def test_a_dead_process_and_a_silent_one_are_stopped_and_another_host_is_believe
     store = Store(tmp_path)
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    cases = {"dead": {"pid": gone.pid}, "elsewhere": {"pid": gone.pid, "host": "another"}, "silent": {}}
+    there = {"pid": gone.pid, "host": "another"}
+    cases = {"dead": {"pid": gone.pid}, "elsewhere": there, "silent": {}, "of the future": there}
     alive = {}
     for name, changed in cases.items():
         path = rewritten(store, **changed)
-        if name == "silent":
-            os.utime(path, (time.time() - 600, time.time() - 600))
+        if name in ("silent", "of the future"):
+            written = time.time() + (600 if name == "of the future" else -600)
+            os.utime(path, (written, written))
         (found,) = read_heartbeats(store).values()
         alive[name] = found.alive
-    assert alive == {"dead": False, "elsewhere": True, "silent": False}
+    assert alive == {"dead": False, "elsewhere": True, "silent": False, "of the future": False}
+
+
+@pytest.mark.parametrize("name", [*NAMES, "host", "pid", "since", "n_tokens", "tokens_done", "tokens_per_s"])
+def test_a_mark_that_lacks_a_word_breaks_no_status(name: str, own_store: Path, cwd: Path) -> None:
+    path = rewritten(Store(own_store), n_tokens=1000, tokens_done=250, tokens_per_s=50.0)
+    path.write_text(json.dumps({key: value for key, value in json.loads(path.read_text()).items() if key != name}))
+    answer = here("status", "--store", own_store, cwd=cwd, check=0)
+    assert ("running/" in answer.stderr) != ("running: mine xl" in answer.stdout)
+
+
+def test_a_mark_of_more_tokens_than_there_are_is_none(own_store: Path, cwd: Path) -> None:
+    rewritten(Store(own_store), n_tokens=1000, tokens_done=1e12, tokens_per_s=50.0)
+    answer = here("status", "--store", own_store, cwd=cwd, check=0)
+    assert "is not a heartbeat and left out; remove that file" in answer.stderr
+    assert "%" not in answer.stdout
 
 
 def test_a_mark_that_cannot_be_written_stops_no_measurement(family: Family, cwd: Path, tmp_path: Path) -> None:
