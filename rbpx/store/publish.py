@@ -1,7 +1,10 @@
 """Publishes a store as a dataset of a hub: Parquet by relation, with a card, readable by `datasets` and by DuckDB."""
 
+import html
+import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +25,7 @@ __all__ = ["Published", "publish"]
 
 _PLACE: Final = re.compile(r"hf://datasets/([\w.-]+/[\w.-]+)/?")
 _WHOLE: Final = ("observations", "runs", "fits", "vocab")  # a file each; the others have one for each run
+_ABSOLUTE: Final = re.compile(r"(?:file:/|~?/|[A-Za-z]:[/\\]).*?([^/\\]*)[/\\]*", re.DOTALL)
 _CARD: Final = Path(__file__).with_name("card.md")
 
 
@@ -82,10 +86,32 @@ def _write_whole(store: Store, folder: Path) -> dict[str, pa.Table]:
     """Write the relations that are small, and return them."""
     with connect(store) as connection:
         tables = {name: connection.sql(f"FROM {name}").to_arrow_table() for name in _WHOLE}
+    tables = {name: table if name == "vocab" else _without_folders(table) for name, table in tables.items()}
     for name, table in tables.items():
         if table.num_rows:
             _write(table, folder / f"{name}.parquet")
     return {name: table for name, table in tables.items() if table.num_rows}
+
+
+def _without_folders(table: pa.Table) -> pa.Table:
+    """A relation in which a path of this machine is the name of its file alone."""
+    for place, column in enumerate(table.schema):
+        if pa.types.is_string(column.type):
+            texts = [None if text is None else _without_folder(text) for text in table[column.name].to_pylist()]
+            table = table.set_column(place, column, pa.array(texts, column.type))
+    return table
+
+
+def _without_folder(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_folder(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_without_folder(each) for each in value]
+    if isinstance(value, str) and value.startswith("{"):
+        with suppress(ValueError, RecursionError):  # a name may begin so, too
+            return json.dumps(_without_folder(json.loads(value)))
+    path = _ABSOLUTE.fullmatch(value) if isinstance(value, str) else None
+    return value if path is None else path[1]
 
 
 def _write(table: pa.Table, path: Path) -> None:
@@ -109,7 +135,8 @@ def _card(repo: str, tables: Mapping[str, pa.Table]) -> str:
     sizes: dict[tuple[str, str, str], dict[str, None]] = {}
     for row in sorted(runs.to_pylist(), key=lambda row: row["non_embedding_params"]):
         sizes.setdefault((row["family"], row["dataset"], row["protocol"]), {})[row["size"]] = None
-    grid = [f"| {' | '.join(names)} | {', '.join(of)} |" for names, of in sorted(sizes.items())]
+    rows = [(*names, ", ".join(of)) for names, of in sorted(sizes.items())]
+    grid = [f"| {' | '.join(html.escape(cell).replace('|', '&#124;') for cell in row)} |" for row in rows]
     text = _CARD.read_text(encoding="utf-8")
     values = {
         "repo": repo,

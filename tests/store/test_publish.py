@@ -1,18 +1,21 @@
 """A store as a dataset of a hub, read from there as others would."""
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
+from rbpx.store.publish import _without_folders
 from tests.support.commands import here
 from tests.support.dataset_hub import DatasetHub, serving
-from tests.support.stores import Measured, manifests, run_folders
+from tests.support.stores import Family, Measured, manifests, run_folders
 
 PLACE = "hf://datasets/us/ours"
 
@@ -85,6 +88,45 @@ def test_datasets_loads_a_relation_by_the_card(hub: DatasetHub, measured: Measur
 
     rows = load_dataset(str(tmp_path / "copy"), "tokens", split="train", cache_dir=str(tmp_path / "cache"))
     assert len(rows) == sum(facts["n_tokens"] for facts in manifests(measured.store).values())
+
+
+def test_neither_paths_of_this_machine_nor_html_are_published(
+    hub: DatasetHub, family: Family, cwd: Path, tmp_path: Path
+) -> None:
+    text = tmp_path / "secret folder" / "mine.txt"
+    text.parent.mkdir()
+    text.write_text("A text that is long enough to be scored.\n" * 20)
+    words = [*family.words("xs"), f"dataset.path='{text}'", "model.family='<img src=x>|y'"]
+    here("measure", *words, "store=s", cwd=tmp_path, check=0, writes=True)
+    here("store", "publish", PLACE, "store=s", cwd=tmp_path, check=0)
+    files = _published(hub)
+    card = files["README.md"].decode()
+    assert "<img" not in card
+    assert "| &lt;img src=x&gt;&#124;y | " in card
+    for name in ("runs.parquet", "observations.parquet"):
+        printed = str(pq.read_table(io.BytesIO(files[name])).to_pylist())
+        assert str(tmp_path) not in printed
+        assert "secret folder" not in printed
+    config = json.loads(pq.read_table(io.BytesIO(files["runs.parquet"]))["config"][0].as_py())
+    assert config["dataset"]["path"] == "mine.txt"
+
+
+@pytest.mark.parametrize(
+    ("text", "published"),
+    [
+        ("/home/me/model", "model"),
+        ("~/a b/", "a b"),
+        ("C:\\me\\x", "x"),
+        ("file:///a/b.txt", "b.txt"),
+        ("org/model", "org/model"),
+        ("a /b", "a /b"),
+        ('{"path": ["/a/b", 1, null]}', '{"path": ["b", 1, null]}'),
+        ("{/x", "{/x"),
+    ],
+)
+def test_of_a_path_of_this_machine_the_name_is_published(text: str, published: str) -> None:
+    table = _without_folders(pa.table({"text": pa.array([text, None]), "n": [1, 2]}))
+    assert table.to_pylist() == [{"text": published, "n": 1}, {"text": None, "n": 2}]
 
 
 def test_a_run_that_is_gone_goes_from_the_hub_too(hub: DatasetHub, own_store: Path, cwd: Path) -> None:
