@@ -17,9 +17,10 @@ from tests.support import fuzz, fuzz_store
 TARGETS = [
     *(f"record {kind}" for kind in fuzz_store.RECORDS),
     *(f"table {kind}" for kind in fuzz_store.TABLES),
-    *("heartbeat", "answer", "ledger", "sample", "index", "push"),
+    *("heartbeat", "answer", "ledger", "sample", "index", "push", "pull", "publish"),
 ]
-FEW = {"record": 6, "table": 1, "heartbeat": 20, "answer": 15, "ledger": 1, "sample": 15, "index": 1, "push": 15}
+FEW = {"record": 6, "table": 1, "heartbeat": 20, "answer": 15, "ledger": 1, "sample": 15, "index": 1}
+FEW |= {"push": 15, "pull": 4, "publish": 4}
 MANY = {
     "record": 2_000,
     "table": 1_000,
@@ -29,6 +30,8 @@ MANY = {
     "sample": 5_000,
     "index": 300,
     "push": 5_000,
+    "pull": 1_000,
+    "publish": 1_000,
 }
 
 
@@ -42,12 +45,13 @@ def target_of(name: str, whole: bool) -> tuple[fuzz_store.Target, list[bytes], s
         return fuzz_store.index, fuzz_store.indexes(), st.binary(max_size=40)
     if what == "table":
         return partial(fuzz_store.table, kind), fuzz_store.tables_of(kind), fuzz_store.changed_table(kind)
-    if what == "push":
-        return fuzz_store.push, fuzz_store.files_of("runs"), fuzz_store.changed_record("runs")
+    if what in ("push", "pull", "publish"):
+        run = {"push": fuzz_store.push, "pull": fuzz_store.pull, "publish": fuzz_store.published}[what]
+        return run, fuzz_store.files_of("runs"), fuzz_store.changed_record("runs")
     kind = kind or f"{what}s"
     record = partial(fuzz_store.record, kind, whole=whole)
-    run = {"heartbeat": fuzz_store.heartbeat, "answer": fuzz_store.answer}.get(what, record)
-    return run, fuzz_store.files_of(kind), fuzz_store.changed_record(kind)
+    alone = {"heartbeat": fuzz_store.heartbeat, "answer": fuzz_store.answer}.get(what, record)
+    return alone, fuzz_store.files_of(kind), fuzz_store.changed_record(kind)
 
 
 def drive(name: str, n_examples: int, whole: bool) -> None:

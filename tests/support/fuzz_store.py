@@ -9,13 +9,15 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import patch
 
 import duckdb
 import pyarrow as pa
@@ -31,7 +33,7 @@ from rbpx.errors import DamageError, RbpxError
 from rbpx.files.atomic import atomic_write_text
 from rbpx.files.digest import digest
 from rbpx.files.sealed import read_sealed, write_sealed
-from rbpx.store import relations, schema
+from rbpx.store import mirror, publish, relations, schema
 from rbpx.store.answers import KeptAnswer
 from rbpx.store.bucket import Bucket
 from rbpx.store.cell_states import cell_states
@@ -332,6 +334,53 @@ def push(content: bytes) -> None:
     assert {bytes for name, bytes in bucket.held.items() if name not in victims} <= own
     assert victims.items() <= bucket.held.items()
     assert all(name.startswith(f"runs/{run.name}/") for _, name in bucket.done)
+
+
+def pull(content: bytes) -> None:
+    """A manifest of a run in a bucket: what is pulled from there is sound, and no run that is there is spoilt."""
+    store, *_ = sound()
+    manifest, bucket = _path(store, "runs"), Objects()
+    for path in store.root.rglob("*"):
+        if path.is_file() and is_ours(path.parent.relative_to(store.root).as_posix(), path.name):
+            bucket.held[path.relative_to(store.root).as_posix()] = path.read_bytes()
+    bucket.held[manifest.relative_to(store.root).as_posix()] = content
+    before = dict(bucket.held)
+    with tempfile.TemporaryDirectory() as cache, collected_messages() as lines:
+        instead = {"Bucket": lambda url: bucket, "cache_folder": lambda: Path(cache), "endpoint_of": lambda url: None}
+        with ExitStack() as patched:
+            for name, value in instead.items():
+                patched.enter_context(patch.object(mirror, name, value))
+            try:
+                there = mirror.Mirror(bucket.url, writes=False)
+            except RbpxError as problem:
+                _said(str(problem))
+            else:
+                _merged(there)
+    _said(*lines)
+    assert bucket.held == before
+
+
+def published(content: bytes) -> None:
+    """A manifest of a store that is published: no file of this machine, and no path of it, is sent."""
+    store, *_ = sound()
+    path = _path(store, "runs")
+    (store.root.parent / "secret.pem").write_bytes(SECRET)
+    sent: dict[str, bytes] = {}
+
+    def send(folder: Path, repo: str) -> None:
+        sent.update({each.relative_to(folder).as_posix(): each.read_bytes() for each in folder.rglob("*.*")})
+
+    with _instead(path, content), patch.object(publish, "_send", send), collected_messages() as lines:
+        try:
+            publish.publish(store, "hf://datasets/us/ours")
+        except RbpxError as problem:
+            _said(str(problem))
+    _said(*lines)
+    names = re.compile(
+        r"README\.md|(observations|runs|fits|vocab)\.parquet|(tokens|rank_counts|documents)/\w+\.parquet"
+    )
+    assert all(names.fullmatch(name) for name in sent), sent.keys()
+    assert not [name for name, each in sent.items() if SECRET in each or str(store.root.parent).encode() in each]
 
 
 # ------------------------------------------------------------------------------------------------------------- corpora
