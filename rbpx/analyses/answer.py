@@ -1,7 +1,7 @@
 """One question to the store: requests in, its results and the rows of its fits out; the same way for every question."""
 
 import logging
-from collections.abc import Container, Generator, Iterator, Sequence
+from collections.abc import Callable, Container, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Final
@@ -80,7 +80,12 @@ def answer(name: str, grids: Sequence[Grid], required: bool = True) -> tuple[lis
     return [result for result, _ in found], [row for _, rows in found for row in rows]
 
 
-def answer_all(names: Sequence[str], grids: Sequence[Grid], required: Container[str]) -> dict[str, Answer | RbpxError]:
+def answer_all(
+    names: Sequence[str],
+    grids: Sequence[Grid],
+    required: Container[str],
+    is_asked: Callable[[Group], bool] = lambda group: True,
+) -> dict[str, Answer | RbpxError]:
     """Ask several questions as `answer` does, but for the index; each has its answer, or the error that it ended with.
 
     What a process has counted of a group serves all questions about it, so all those about one group come in a row.
@@ -89,11 +94,12 @@ def answer_all(names: Sequence[str], grids: Sequence[Grid], required: Container[
         names: the questions.
         grids: what to look at.
         required: the questions for which having no law at all is an error.
+        is_asked: which of the groups that the grids choose are looked at.
 
     Raises:
         DamageError: a file of the store cannot be read.
     """
-    asking = {name: _asking(name, grids, name in required) for name in names}
+    asking = {name: _asking(name, grids, name in required, is_asked) for name in names}
     found: dict[str, Answer | RbpxError] = {}
     calls: dict[str, list[Call]] = {}
 
@@ -134,7 +140,9 @@ def _turn(name: str, at: int, n_calls: int) -> tuple[float, bool]:
     return 0.5 if across else at / n_calls, not across
 
 
-def _asking(name: str, grids: Sequence[Grid], required: bool) -> Generator[list[Call], list[Any], Answer]:
+def _asking(
+    name: str, grids: Sequence[Grid], required: bool, is_asked: Callable[[Group], bool]
+) -> Generator[list[Call], list[Any], Answer]:
     """One question: yields what it asks of each group, is sent what was found, and returns its answer."""
     question, module = analysis(name), part(name, "analysis")
     answered: Answer = []
@@ -145,7 +153,7 @@ def _asking(name: str, grids: Sequence[Grid], required: bool) -> Generator[list[
         with connected(request) as connection:
             groups = _groups(connection, name, alike)
             tokens_known = tokens_known or any(group.is_measured for group in groups)
-            groups = [group for group in groups if _suits(question, group)]
+            groups = [group for group in groups if _suits(question, group) and is_asked(group)]
             if hasattr(module, "check"):
                 module.check(connection, store, groups, request)
         found = yield [(name, of, request) for of in ([groups] if question.across else groups)]
@@ -160,6 +168,20 @@ def _asking(name: str, grids: Sequence[Grid], required: bool) -> Generator[list[
         if not question.small:
             logging.getLogger(__name__).warning(no_groups(name, grids[0][0], tokens_known))
     return answered
+
+
+def groups_of(name: str, grids: Sequence[Grid]) -> list[Group]:
+    """The groups of runs that a question would look at.
+
+    Raises:
+        RbpxError: as in `answer`.
+    """
+    groups = []
+    for grid in grids:
+        open_filled(grid[0].store)
+        with connected(grid[0]) as connection:
+            groups += [group for group in _groups(connection, name, [grid]) if _suits(analysis(name), group)]
+    return groups
 
 
 def _groups(connection: duckdb.DuckDBPyConnection, name: str, alike: Sequence[Grid]) -> list[Group]:

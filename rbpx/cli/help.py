@@ -134,6 +134,8 @@ store=DIR         folder of the store (--store DIR), or s3://BUCKET/PATH; defaul
 plot=true         small plots under the tables (--plot): fit, klaw, regimes, emergence, gaps""",
     "format": """\
 format=table      or csv, json (--format F); report: html, md, tex, svg, pdf""",
+    "group": """\
+group=NAME        of many groups those with sections of their own: one, a list or all, as the report's table has it""",
     "fresh": """\
 fresh=true        compute again what was asked before of the same runs; without it, it is printed from the store""",
     "spreadsheet": """\

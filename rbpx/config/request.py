@@ -63,6 +63,7 @@ class Request:
     doc: int | None = None
     base: Any = None
     variant: Any = None
+    group: Any = None
     a: Any = None
     b: Any = None
     register: Any = None
@@ -119,10 +120,7 @@ class Request:
             if value is None and name in ("size", "laws", "method", "form", "features"):
                 raise RbpxError(f"{name}=null is no value; give one, or leave it out for its default")
         self._check_counts()
-        if self.sql_timeout_s is not None and not 0 < self.sql_timeout_s < math.inf:
-            raise RbpxError(
-                f"sql_timeout_s={self.sql_timeout_s} is not a positive number of seconds; give one, or leave it out"
-            )
+        positive_numbers("sql_timeout_s", self.sql_timeout_s, "seconds, or leave it out")
         if self.best not in (0, N_BEST):
             raise RbpxError(
                 f"best={self.best} is not kept; give best={N_BEST} for the five best tokens, or leave it out"
@@ -148,7 +146,7 @@ class Request:
         self.chosen_laws()
         self.methods()
         self.conditions()
-        for key in ("family", "variant"):
+        for key in ("family", "variant", "group"):
             for name in _as_list(getattr(self, key)):
                 check_name(key, name)
         check_name("source", self.source)

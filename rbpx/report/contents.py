@@ -7,12 +7,13 @@ from typing import Any, Final
 
 import duckdb
 
-from rbpx.analyses.answer import Answer, Grid, answer_all, asked_in_processes, connected
+from rbpx.analyses.answer import Answer, Grid, answer_all, asked_in_processes, connected, groups_of
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.registry import analyses, analysis, has, part
 from rbpx.config.request import Request
+from rbpx.config.suggest import did_you_mean
 from rbpx.counts import number_of
-from rbpx.display.chart.figure import Undrawn
+from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet
 from rbpx.display.progress import counted, share_of
 from rbpx.display.section import Section, Sources
@@ -22,6 +23,7 @@ from rbpx.groups.group import Group
 from rbpx.groups.labels import titles_of
 from rbpx.groups.points import evidence_kept
 from rbpx.groups.processes import in_processes
+from rbpx.report.across import figures_across
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
 from rbpx.store.index import refresh_index
 from rbpx.store.queries import connected_once
@@ -32,6 +34,8 @@ from rbpx.version import __version__
 __all__ = ["Chapter", "Part", "Report", "gather"]
 
 _SECTIONS: Final = 10  # % of the time of a report
+_OF_ALL: Final = ("fit", "regimes", "klaw")  # what the tables of all groups are made of
+_MANY: Final = 12  # groups: of more, nobody reads the sections of all
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +88,7 @@ class Report:
         n_failed: cells of the store that could not be measured.
         chapters: by text.
         gaps: between texts and families, a section a family; or why there are none.
+        across: figures of all groups, where only those asked for have sections; else none.
         overview: all laws at a glance.
         paper: tables 1 and 2 in the shape of the paper's; without rows where nothing of them is known.
         runs: where the numbers come from.
@@ -99,6 +104,7 @@ class Report:
     n_failed: int
     chapters: tuple[Chapter, ...]
     gaps: tuple[Section, ...]
+    across: tuple[Figure | Undrawn, ...]
     overview: Sheet
     paper: tuple[Sheet, Sheet]
     runs: Sheet
@@ -106,7 +112,12 @@ class Report:
     @property
     def has_contents(self) -> bool:
         """Whether there is anything to report: groups with a law in size, or what looks across them."""
-        return bool(self.parts or self.gaps)
+        return bool(self.parts or self.gaps or self.across)
+
+    @property
+    def example(self) -> str:
+        """What `group=` calls the first group of the table."""
+        return _slug(self.overview.rows[0][0].text)
 
     @property
     def parts(self) -> list[Part]:
@@ -136,7 +147,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     n_failed = sum(1 for _ in store.records("failures"))
     if not any(store.records("cells")) and not store.import_files():
         return _report(request.store, narrowed, n_failed, [], (), {})
-    names = list(dict.fromkeys(["fit", *_questions(across=False), *_questions(across=True)]))
+    names = list(dict.fromkeys([*_OF_ALL, *_questions(across=False), *_questions(across=True)]))
     with (
         evidence_kept(),
         document_ranks_kept(),
@@ -144,13 +155,37 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
         asked_in_processes(names, request),
         counted("report, %", 100) as advance,
     ):
+        asked = _asked(grids)
         with share_of(advance, 100 - _SECTIONS):
-            answers, reasons = _find_all(names, grids)
+            answers, reasons = _find_all(names if asked is None else _OF_ALL, grids)
+            if asked is not None:  # of all groups what stands in a table, and the sections of some
+                more, why_not = _find_all([name for name in names if name not in _OF_ALL], grids, asked)
+                answers, reasons = answers | more, reasons | why_not
         with share_of(advance, _SECTIONS):
-            parts = _parts(request, answers, reasons)
-            of_gaps = _sections_across(request, answers, reasons)
+            parts = _parts(request, answers, reasons, asked)
+            of_gaps = _sections_across(request, answers, reasons) if asked is None or asked else ()
+            across = figures_across(answers["fit"]) if asked is not None else ()
     refresh_index(store, required=False)
-    return _report(request.store, narrowed, n_failed, parts, of_gaps, answers)
+    return _report(request.store, narrowed, n_failed, parts, of_gaps, answers, across)
+
+
+def _asked(grids: Sequence[Grid]) -> list[Group] | None:
+    """The groups that have sections of their own; None for all.
+
+    Raises:
+        RbpxError: there is no group of that name.
+    """
+    groups, named = groups_of("fit", grids), grids[0][0].group
+    if named is None:
+        return None if len(groups) <= _MANY else []
+    by_slug = dict(zip(slugs_of(groups), groups, strict=True))
+    names = [name if name in by_slug else _slug(name) for name in ([named] if isinstance(named, str) else named)]
+    for name in names:
+        if name not in (*by_slug, "all"):
+            known = f"{', '.join(list(by_slug)[:3])}{', ...' if len(by_slug) > 3 else ''} or all"
+            meant = did_you_mean(name, by_slug)
+            raise RbpxError(f"group={name} is none of {number_of(len(by_slug), 'group')}; {meant}known: {known}")
+    return None if "all" in names else [by_slug[name] for name in names]
 
 
 def _questions(across: bool) -> list[str]:
@@ -160,15 +195,24 @@ def _questions(across: bool) -> list[str]:
     ]
 
 
-def _find_all(names: Sequence[str], grids: Sequence[Grid]) -> tuple[Answers, dict[str, str]]:
-    """Results and kept fits of each question, and why some have none."""
-    found = answer_all(names, grids, required=set(names) - {"fit"})
+def _find_all(
+    names: Sequence[str], grids: Sequence[Grid], asked: Sequence[Group] | None = None
+) -> tuple[Answers, dict[str, str]]:
+    """Results and kept fits of each question about the families and texts asked for, and why some have none."""
+    if asked == []:
+        return {name: [] for name in names}, {}
+    texts = None if asked is None else {_text_of(group) for group in asked}
+    found = answer_all(names, grids, set(names) - {"fit"}, lambda group: texts is None or _text_of(group) in texts)
     answers = {name: [] if isinstance(each, RbpxError) else each for name, each in found.items()}
     reasons = {name: str(each) for name, each in found.items() if isinstance(each, RbpxError)}
-    without = found["fit"]
+    without = found.get("fit")
     if isinstance(without, RbpxError) and not any(answers.values()):
         raise without
     return answers, reasons
+
+
+def _text_of(group: Group) -> tuple[str, str]:
+    return group.first.family, group.first.dataset
 
 
 def _report(
@@ -178,6 +222,7 @@ def _report(
     parts: Sequence[tuple[Group, Part]],
     of_gaps: tuple[Section, ...],
     answers: Answers,
+    across: tuple[Figure | Undrawn, ...] = (),
 ) -> Report:
     laws, k_laws = (_results(answers.get(name, [])) for name in ("fit", "klaw"))
     regimes = list(answers.get("regimes", []))
@@ -203,6 +248,7 @@ def _report(
             if any(group.first.dataset == name for group, _ in parts)
         ),
         gaps=of_gaps,
+        across=across,
         overview=glance(laws, [_taken(regimes, each.group)[0] for each in laws]),
         paper=(table_1(k_laws), table_2(laws)),
         runs=runs_sheet(groups),
@@ -215,25 +261,34 @@ def _listed(names: Sequence[str]) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
+def slugs_of(groups: Sequence[Group]) -> list[str]:
+    """The titles of groups in plain characters, each its own: what `group=` takes, and anchors of a page."""
+    slugs: list[str] = []
+    for title in titles_of(groups):
+        slug = _slug(title)
+        while slug in slugs:
+            slug += "-"
+        slugs.append(slug)
+    return slugs
+
+
 def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-")
 
 
-def _parts(request: Request, answers: Answers, reasons: dict[str, str]) -> list[tuple[Group, Part]]:
-    names: list[str] = []
-    calls = []
+def _parts(
+    request: Request, answers: Answers, reasons: dict[str, str], asked: Sequence[Group] | None
+) -> list[tuple[Group, Part]]:
     of_groups = {name: list(answers[name]) for name in _questions(across=False)}
-    of_fit = _results(answers["fit"])
-    for laws, title in zip(of_fit, titles_of([each.group for each in of_fit]), strict=True):
-        name = _slug(title)
-        while name in names:
-            name += "-"
-        names.append(name)
-        own = {each: _taken(answer, laws.group) for each, answer in of_groups.items()}
-        calls.append((request, name, title, laws, own, reasons))
+    groups = [each.group for each in _results(answers["fit"])]
+    calls = [
+        (request, name, title, laws, {each: _taken(answer, laws.group) for each, answer in of_groups.items()}, reasons)
+        for laws, name, title in zip(_results(answers["fit"]), slugs_of(groups), titles_of(groups), strict=True)
+        if asked is None or any(laws.group.key == group.key for group in asked)
+    ]
     with counted("report: sections", len(calls)) as advance:
         parts = in_processes(_part, calls, advance)
-    return [(laws.group, part) for laws, part in zip(of_fit, parts, strict=True)]
+    return [(call[3].group, part) for call, part in zip(calls, parts, strict=True)]
 
 
 def _taken(answer: Answer, group: Group) -> Own:

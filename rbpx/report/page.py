@@ -71,7 +71,9 @@ def _figures(report: Report) -> dict[str, Figure]:
     """The figures that are drawn, by their anchors in the page."""
     sections = [(f"{part.name}-{section.name}", section) for part in report.parts for section in part.sections]
     sections += [(f"gaps-{at}", section) for at, section in enumerate(report.gaps, 1)]
-    return {f"{a}-{each.name}": each for a, section in sections for each in section.figures if isinstance(each, Figure)}
+    named = [(f"{a}-{each.name}", each) for a, section in sections for each in section.figures]
+    named += [(each.name, each) for each in report.across]
+    return {name: each for name, each in named if isinstance(each, Figure)}
 
 
 def _packed(value: Any) -> str:

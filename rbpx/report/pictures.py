@@ -35,6 +35,7 @@ def write_pictures(report: Report, form: str, folder: Path, index: str) -> int:
         for figure in section.figures
     ]
     named += [(f"{s.name}-{s.title}-{figure.name}", s.title, figure) for s in report.gaps for figure in s.figures]
+    named += [(figure.name, report.title, figure) for figure in report.across]
     lines = [f"<!-- rbpx report {report.version} -->", f"# Figures: {report.title}", "", f"{report.made_at} UTC", ""]
     drawn = 0
     try:

@@ -22,15 +22,17 @@ def markdown(report: Report) -> str:
             "This store holds no runs yet: `python -m rbpx -m model=ladder dataset=pydoc,stdlib` measures some.",
             "",
         ]
-    if len(report.parts) > 1:
+    if len(report.overview.rows) > 1:
         lines += _table(report.overview, 2)
+    if report.across:
+        lines += [f"Sections of one group, with - for blanks: `python -m rbpx report group={report.example}`.", ""]
     for chapter in report.chapters:
         lines += [f"## {_md(chapter.title)}", ""]
         for part in chapter.parts:
             lines += [f"### {_md(part.title)}", "", _md(part.about), ""]
             for section in part.sections:
                 lines += _section(section)
-    if report.has_contents:
+    if report.gaps:
         lines += ["## Across texts and families", ""]
         for section in report.gaps:
             lines += _section(section)
