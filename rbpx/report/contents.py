@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -175,7 +176,9 @@ def _asked(grids: Sequence[Grid]) -> list[Group] | None:
     Raises:
         RbpxError: there is no group of that name.
     """
-    groups, named = groups_of("fit", grids), grids[0][0].group
+    groups, named = list[Group](), grids[0][0].group
+    with suppress(RbpxError):  # what has no law in size has no groups; its questions say why
+        groups = groups_of("fit", grids)
     if named is None:
         return None if len(groups) <= _MANY else []
     by_slug = dict(zip(slugs_of(groups), groups, strict=True))

@@ -16,6 +16,7 @@ PACKAGE = Path(atomic.__file__).parents[1]
 HOME = PACKAGE / "files" / "atomic.py"
 # Folders of a process' own, which nobody else reads while they are written.
 WORKING_FOLDERS = {"models/pickles.py", "store/publish.py"}
+LOCKS = {"store/locked.py"}  # a lock is the file itself: another one in its place would be another lock
 
 
 class Stop(Exception):
@@ -201,7 +202,7 @@ def test_nothing_else_in_the_package_renames_synchronises_or_writes_in_place(sea
     places = [
         f"{path.relative_to(PACKAGE)}:{line}"
         for path in modules()
-        if path.relative_to(PACKAGE).as_posix() not in WORKING_FOLDERS
+        if path.relative_to(PACKAGE).as_posix() not in WORKING_FOLDERS | LOCKS
         for line in search(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert places == []
