@@ -13,7 +13,7 @@ INSTALL := $(PIP) install --no-compile -c constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo studies docs census gallery tutorial test long check format types imports soak mutate clean
+.PHONY: help install demo studies docs census gallery golden tutorial test long check format types imports soak mutate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -53,6 +53,9 @@ tutorial: $(TOOLS) ## run what README, tutorials and notebook show again, on a c
 
 gallery: $(TOOLS) ## draw every picture of README and documentation again, from a copy of that store and the studies
 	$(BIN)/python docs/pictures.py
+
+golden: $(TOOLS) ## write what every question says of four stores anew, after a difference that is a mend
+	$(BIN)/python -m tests.support.golden
 
 census: $(TOOLS) ## which architectures of transformers are measured: docs/reference/architectures.csv, in twenty minutes
 	rm -f docs/reference/architectures.csv

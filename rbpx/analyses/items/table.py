@@ -18,7 +18,7 @@ def show(results: Sequence[GroupItems]) -> None:
             f"{items.group.title}: {'texts' if is_text else 'items'}",
             _columns(is_text),
             2,
-            () if is_text else ("acc_bytes", "perplexity"),
+            () if is_text else ("chance", "bits/byte", "p", "acc_norm", "95 % ", "acc_bytes", "perplexity"),
         )
         for each in items.runs:
             table.add_row(*_names(each), *(_of_text(each) if is_text else _of_items(each)))
@@ -26,7 +26,7 @@ def show(results: Sequence[GroupItems]) -> None:
         if is_text:
             continue
         columns = ["size", "slice", "k", "RBP_k", "exact match", "95 %", "independent", "correlation", "correlated"]
-        table = grid(f"{items.group.title}: exact match at k", columns, 2, ("RBP_k",))
+        table = grid(f"{items.group.title}: exact match at k", columns, 2, ("correlation", "RBP_k"))
         for each in items.runs:
             for match in each.matches:
                 table.add_row(
@@ -69,7 +69,7 @@ def _print_laws(items: GroupItems) -> None:
     if not items.emergence:
         return
     columns = ["k", "hits", "alpha", "95 % interval", "correlation", "95 %", "AIC", "status"]
-    table = grid(f"{items.group.title}: the law of emergence on items", columns, 2)
+    table = grid(f"{items.group.title}: the law of emergence on items", columns, 2, ("AIC",))
     table.columns[-1].justify = "left"
     for law in items.emergence:
         for correction, fit in law.fits.items():
@@ -98,7 +98,7 @@ def _columns(is_text: bool) -> list[str]:
         "95 %",
         "p",
         "acc_norm",
-        "95 %",
+        "95 % ",
         "acc_bytes",
         "perplexity",
         "bits/byte",

@@ -1,0 +1,254 @@
+"""What every question says of four stores, in every format, made from one computed result: texts with rounded numbers.
+
+A golden file is `tests/golden/<store>/<question>.txt`; `python -m tests.support.golden` writes them all anew.
+"""
+
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from rbpx.analyses import perform
+from rbpx.analyses.registry import analyses
+from tests.support.commands import here
+from tests.support.places import PROJECT
+from tests.support.reports import words_of
+from tests.support.stores import manifests
+from tests.support.synthetic import TrueSurface, write_surface
+
+GOLDEN: Final = PROJECT / "tests" / "golden"
+PYDOC: Final = "8dd75982"  # how the hash of the text begins that the golden files of the demo are of
+FEW: Final = "resamples=25"
+FORMATS: Final = ("table 80", "table 200", "csv", "json", "html")
+_MOST_LISTED: Final = 6  # numbers of a list of JSON
+_MOST_LINES: Final = 250  # of a format
+_LONGEST: Final = 600  # characters of a line
+_NUMBER: Final = re.compile(r"(?<!\w)(?<!\w\.)[-+−]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
+_PASSING: Final = re.compile(  # what another run, or machine, says otherwise: ids, times, folders, versions
+    r"(?<![\w.])[0-9a-f]{16}(?![\w.])|(?<=text )[0-9a-f]{8}\b|\d{4}-\d\d-\d\d[T ][\d:.]+|/[\w./-]*/store\b|"
+    r"rbpx \d+\.\d+\.\d+|[\d.]+ MB"
+)
+
+# ------------------------------------------------------------------------------------------------------------- stores
+
+
+def demo(folder: Path) -> Path:
+    """The bundled ladder on pydoc, as `make demo` measures it."""
+    here(
+        "measure", "-m", "model=ladder", "dataset=pydoc", "--store", folder / "store", cwd=folder, check=0, writes=True
+    )
+    return folder / "store"
+
+
+def text_of(store: Path) -> str:
+    """How the hash of the text of its runs begins."""
+    return str(next(iter(manifests(store).values()))["text_hash"])[: len(PYDOC)]
+
+
+def imported(folder: Path) -> Path:
+    """Published results of two families on two texts: shares at three k and two window lengths, and losses."""
+    lines = ["family,dataset,S,size,k,n,rbp,loss_nats"]
+    for family, level in (("a", 3.0), ("b", 3.6)):
+        for dataset, alpha in (("prose", 0.09), ("code", 0.13)):
+            for at, S in enumerate((1e6, 4e6, 2e7, 1e8, 5e8, 2e9)):
+                loss = 9.0 * S ** -(alpha / 2) * (1 + 0.004 * (-1) ** at)
+                for k in (1, 10, 100):
+                    for n in (1, 5):
+                        y = level * S**-alpha * k**-0.3 * (1 + 0.006 * (-1) ** (at + k)) * n**0.97
+                        lines.append(f"{family},{dataset},{S},{S / 1e6:g}m,{k},{n},{2.718281828**-y:.9f},{loss:.9f}")
+    file = folder / "published.csv"
+    file.write_text("\n".join(lines) + "\n")
+    here(
+        "import", file, "source=them", "ties=pessimistic", "--store", folder / "store", cwd=folder, check=0, writes=True
+    )
+    return folder / "store"
+
+
+def trainings(folder: Path) -> Path:
+    """Four sizes on three numbers of tokens each, and a training with six checkpoints."""
+    truth = TrueSurface(S=(10_000, 80_000, 640_000, 5_120_000), D=(10**6, 10**7, 10**8))
+    write_surface(folder / "store", truth, 1, n_documents=12, n_tokens=60)
+    pairs = [(40_000, 10**6 * 2**at) for at in range(6)]
+    write_surface(folder / "store", truth, 2, 12, 60, family="long", pairs=pairs, states=True)
+    return folder / "store"
+
+
+def items(folder: Path) -> Path:
+    """Four sizes of the ladder on questions with four choices each."""
+    names = ("open", "close", "read", "write", "list", "dict", "len", "print")
+    rows = [
+        {"q": f"The function {names[n % 8]} of the module", "right": n % 4, "kind": "ab"[n % 2],
+         "choices": [f" {names[(n + at) % 8]}s a file" for at in range(4)]}
+        for n in range(24)
+    ]  # fmt: skip
+    file = folder / "items.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    keys = ("dataset.context=[q]", "dataset.choices=choices", "dataset.right=right", "dataset.category=kind")
+    words = ("measure", "model=ladder", "size=[3k,25k,200k,1.2m]", "dataset=file", f"dataset.path={file}", *keys)
+    here(*words, "--store", folder / "store", cwd=folder, check=0, writes=True)
+    return folder / "store"
+
+
+STORES: Final[Mapping[str, Callable[[Path], Path]]] = {
+    "demo": demo, "imported": imported, "trainings": trainings, "items": items,
+}  # fmt: skip
+# What a question needs to be asked at all, and other axes, tie rules and methods, once each.
+WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "compare": ("a=ladder/25k", "b=ladder/1.2m"),
+    "predict": ("S=[1e7,1e9]",),
+    "tokenwise": ("n=[5]",),
+    "outcomes": ("n=[2]",),
+    "emergence": ("n=[1,5]", "k=[1,10]"),
+    "surface": ("budgets=[1e14,1e16]", "form=all", "laws=[cross_entropy,rbp]", "k=1"),
+    "design": ("budgets=[1e14]",),
+    "multiplier": ("base=a", "variant=b"),
+    "downstream": ("features=all",),
+}
+MORE: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "fit-along-D": ("trainings", ("fit", "axis=D")),
+    "fit-along-C": ("trainings", ("fit", "axis=C")),
+    "emergence-along-D": ("trainings", ("emergence", "axis=D", "k=1", "n=[1,2]")),
+    "predict-at-tokens": ("trainings", ("predict", "S=1e7", "D=1e9", "laws=[cross_entropy]")),
+    "fit-all-methods": ("demo", ("fit", "method=all", "laws=[rbp,cross_entropy]", "k=[1,10]")),
+    "fit-mid-ties": ("demo", ("fit", "ties=mid", "laws=[rbp]", "k=[1,10]")),
+    "klaw-optimistic-ties": ("demo", ("klaw", "ties=optimistic")),
+    "gaps-by-position": ("demo", ("gaps", "slices=position", "k=[10]")),
+}
+
+
+def lines() -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Store, name and words of every golden file."""
+    for store in STORES:
+        for verb, question in analyses().items():
+            if not question.measures and verb != "temperature":  # which measure more, as the store stands
+                yield store, verb, (verb, *WORDS.get(verb, ()))
+    for name, (store, words) in MORE.items():
+        yield store, name, words
+
+
+# ------------------------------------------------------------------------------------------------------------- texts
+
+
+def told(store: Path, words: tuple[str, ...], cwd: Path) -> str:
+    """What a question says in every format, from one computed result; or why it says nothing."""
+    with _computed_once():
+        parts = [f"== {form}\n{_asked(store, words, form, cwd)}" for form in FORMATS]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+@contextmanager
+def _computed_once() -> Iterator[None]:
+    answers: list[Any] = []
+    answer = perform.answer
+
+    def once(*args: Any, **options: Any) -> Any:
+        if not answers:
+            answers.append(answer(*args, **options))
+        return answers[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(perform, "answer", once)
+        yield
+
+
+def _asked(store: Path, words: tuple[str, ...], form: str, cwd: Path) -> str:
+    name, _, width = form.partition(" ")
+    output = cwd.parent / "page.html"
+    more = ("--output", output) if name == "html" else ()
+    line = (*words, FEW, "fresh=true", "--format", name, "--store", store, *more)
+    answer = here(*line, cwd=cwd, env={"COLUMNS": width or "80", "NO_COLOR": "1"}, writes=bool(more))
+    text = answer.stderr if answer.returncode else answer.stdout
+    if answer.returncode == 0:
+        text = {"json": _json, "html": lambda _: _page(output)}.get(name, str)(text)
+    lines = _PASSING.sub("@", text.replace(str(store), "STORE")).splitlines()
+    more = [f"... and {len(lines) - _MOST_LINES} lines"] if len(lines) > _MOST_LINES else []
+    return "\n".join([*(_cut(line.rstrip()) for line in lines[:_MOST_LINES]), *more])
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} ... {len(line) // 100:,}00 characters"
+
+
+def _json(text: str) -> str:
+    """A line for each value of each row; what is nested in one line."""
+    rows = [
+        {name: json.dumps(_short(each), ensure_ascii=False) for name, each in row.items()} for row in json.loads(text)
+    ]
+    return "\n--\n".join("\n".join(f"{name} = {value}" for name, value in row.items()) for row in rows)
+
+
+def _short(value: Any) -> Any:
+    """Long lists by their first and last values, numbers with four digits."""
+    if isinstance(value, dict):
+        return {name: _short(each) for name, each in value.items()}
+    if isinstance(value, list):
+        if len(value) > _MOST_LISTED and all(not isinstance(each, dict) for each in value):
+            return [_short(value[0]), f"... {len(value)} in all", _short(value[-1])]
+        return [_short(each) for each in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def _page(path: Path) -> str:
+    """The words of a page, tables among them, and what its figures say to those who do not see them."""
+    text = path.read_text(encoding="utf-8")
+    figures = re.findall(r'class="plot[^"]*"[^>]*aria-label="([^"]+)"', text)
+    return "\n".join([*re.split(r"(?<=[.!?:]) ", words_of(text)), *figures])
+
+
+# ------------------------------------------------------------------------------------------------------------- compare
+
+
+def differences(expected: str, found: str) -> list[str]:
+    """Lines that differ, but for numbers that differ by rounding, or by what another processor rounds otherwise."""
+    pairs = zip_longest(expected.splitlines(), found.splitlines(), fillvalue="(no line)")
+    return [f"- {a}\n+ {b}" for a, b in pairs if a != b and not _is_near(a, b)]
+
+
+def _is_near(a: str, b: str) -> bool:
+    if len({re.sub(r"\s+", " ", _NUMBER.sub("#", line)) for line in (a, b)}) > 1:
+        return False
+    pairs = list(zip(_NUMBER.findall(a), _NUMBER.findall(b), strict=True))
+    return all(
+        abs(_value(x) - _value(y)) <= max(1.5 * min(_unit(x), _unit(y)), 2e-3 * abs(_value(x))) for x, y in pairs
+    )
+
+
+def _value(text: str) -> float:
+    return float(text.replace(",", "").replace("−", "-"))
+
+
+def _unit(text: str) -> float:
+    """What the last digit of a number is worth."""
+    mantissa, _, exponent = text.partition("e")
+    return 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+
+
+def main() -> None:
+    """Write all golden files anew."""
+    asked = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        made: dict[str, Path] = {}
+        for store, name, words in lines():
+            if asked and f"{store}/{name}" not in asked and store not in asked:
+                continue
+            if store not in made:
+                (Path(folder) / store).mkdir()
+                made[store] = STORES[store](Path(folder) / store)
+            cwd = Path(folder) / "cwd"
+            cwd.mkdir(exist_ok=True)
+            path = GOLDEN / store / f"{name}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(told(made[store], words, cwd), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main()
