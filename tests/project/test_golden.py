@@ -12,6 +12,8 @@ from tests.support import golden
 from tests.support.once import once_a_session
 
 LINES = list(golden.lines())
+# Held where the files were made: with other instructions of a processor a held-out surface of so few runs is another one.
+UNSETTLED = {("demo", "predict"), *(("trainings", name) for name in ("surface", "design", "predict-at-tokens"))}
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +22,13 @@ def store_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return lambda name: once_a_session(tmp_path_factory, f"golden-{name}", golden.STORES[name])
 
 
-@pytest.mark.parametrize(("store", "name", "words"), LINES, ids=[f"{store}-{name}" for store, name, _ in LINES])
+@pytest.mark.parametrize(
+    ("store", "name", "words"),
+    [
+        pytest.param(*line, marks=pytest.mark.long if line[:2] in UNSETTLED else (), id=f"{line[0]}-{line[1]}")
+        for line in LINES
+    ],
+)
 def test_a_question_says_what_it_said(
     store: str, name: str, words: tuple[str, ...], store_of: Callable[[str], Path], cwd: Path
 ) -> None:

@@ -72,6 +72,7 @@ class Pair:
         drift: change of alpha for each ln k, up to k = 100; value None below two k.
         classes: the same among the tokens that improve, and among the others; empty where tokens are unknown.
         names: what its runs have in common, by column; empty where a file says no more than family and text.
+        title: the text, with what tells its runs from others of that family and text.
     """
 
     family: str
@@ -82,6 +83,7 @@ class Pair:
     drift: Estimate
     classes: tuple[OfTokens, ...] = ()
     names: Mapping[str, Any] = field(default_factory=dict)
+    title: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +150,7 @@ def _pair(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
         _drift([of_k[k] for k in ks if of_k[k].runs == one.runs]),
         _classes(connection, group, request) if group.is_measured and group.n_resampled > 1 else (),
         group.names(),
+        group.title_of_text,
     )
 
 

@@ -16,7 +16,8 @@ def show(results: Sequence[Exponents]) -> None:
     for result in results:
         ks = sorted({k for pair in result.pairs for k in pair.alphas})
         columns = ["text", "family", "CE", *(f"k = {k:,}" for k in ks), "k = 1 - CE", "95 % of it", "for each ln k"]
-        spare = (*(f"k = {k:,}" for k in ks if k not in (1, UP_TO)), "95 % of drift")
+        others = [f"k = {k:,}" for k in ks if k not in (1, UP_TO)]
+        spare = (*([f"k = {UP_TO}"] if UP_TO in ks else []), "for each ln k", *others, "95 % of drift")
         table = grid("Exponents of the laws in S", [*columns, "95 % of drift"], left=2, spare=spare)
         for pair in result.pairs:
             table.add_row(*_row(pair, ks))
@@ -41,7 +42,7 @@ def show(results: Sequence[Exponents]) -> None:
 
 def _row(pair: Pair, ks: Sequence[int]) -> list[str]:
     alphas = [number(pair.alphas.get(k), 3) for k in ks]
-    names = [escape(pair.dataset), escape(pair.family)]
+    names = [escape(pair.title or pair.dataset), escape(pair.family)]
     ends = [*with_ends(pair.difference), *with_ends(pair.drift)]
     return [*names, number(pair.alpha_cross_entropy, 3), *alphas, *ends]
 
@@ -54,7 +55,6 @@ def _print_classes(screen: Console, result: Exponents) -> None:
             difference = UNKNOWN if each.difference is None else number(each.difference)
             ends = span(each.difference_lo, each.difference_hi)
             loss = number(each.alpha_cross_entropy, 3)
-            table.add_row(
-                escape(pair.dataset), escape(pair.family), each.tokens, f"{each.share:.0%}", loss, difference, ends
-            )
+            names = [escape(pair.title or pair.dataset), escape(pair.family)]
+            table.add_row(*names, each.tokens, f"{each.share:.0%}", loss, difference, ends)
     put(screen, table)

@@ -230,7 +230,8 @@ def _trends(runs: Sequence[RunRanks], group: Group) -> dict[str, PowerLawFit]:
     for at, name in enumerate(("mu", "sigma")):
         y_BN = None
         if all(each is not None for each in resampled):
-            y_BN = np.exp(np.column_stack([each[:, at] for each in resampled if each is not None]))
+            with np.errstate(over="ignore"):  # a resample whose mu is beyond all sizes is infinite, and left out
+                y_BN = np.exp(np.column_stack([each[:, at] for each in resampled if each is not None]))
         y_N = np.exp([float(rival.fit.params[name] or 0.0) for rival in fits])
         trends[name] = of_one_document(group, fit_power_law(S, y_N, _drawn(group, y_BN)))
     return trends
