@@ -12,7 +12,7 @@ from tests.support import golden
 from tests.support.once import once_a_session
 
 LINES = list(golden.lines())
-# Held where the files were made: with other instructions of a processor a held-out surface of so few runs is another one.
+# Held where the files were made: other instructions of a processor find another held-out surface of so few runs.
 UNSETTLED = {("demo", "predict"), *(("trainings", name) for name in ("surface", "design", "predict-at-tokens"))}
 
 
