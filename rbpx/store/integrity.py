@@ -54,12 +54,7 @@ def sound_runs(store: Store) -> list[str]:
     Raises:
         RbpxError: a run has a newer format than this version reads.
     """
-    folders = {run_id: str(store.run_folder(run_id)) for run_id in store.run_ids()}
-    files = {
-        run_id: [folder] if os.path.islink(folder) else [f"{folder}/{name}" for name in _RUN_FILES]
-        for run_id, folder in folders.items()
-    }
-    sound, faults = _checked(store, "runs", files, lambda run_id: run_fault(store, run_id))
+    sound, faults = checked_runs(store)
     if faults:
         cells = {cell["run_id"]: cell for cell in store.records("cells")}
         for run_id, fault in faults.items():
@@ -70,6 +65,20 @@ def sound_runs(store: Store) -> list[str]:
                 f"run {run_id}{_called(cells.get(run_id))} is {what}: {fault}; {run_remedy(run_id, fault)}",
             )
     return sound
+
+
+def checked_runs(store: Store) -> tuple[list[str], dict[str, str]]:
+    """Runs that are sound, and what is wrong with each of the others; read again only where a file has changed.
+
+    Raises:
+        RbpxError: a run has a newer format than this version reads.
+    """
+    folders = {run_id: str(store.run_folder(run_id)) for run_id in store.run_ids()}
+    files = {
+        run_id: [folder] if os.path.islink(folder) else [f"{folder}/{name}" for name in _RUN_FILES]
+        for run_id, folder in folders.items()
+    }
+    return _checked(store, "runs", files, lambda run_id: run_fault(store, run_id))
 
 
 def is_copy(fault: str) -> bool:

@@ -10,7 +10,7 @@ from rbpx.errors import DamageError, MeasureError, RbpxError
 from rbpx.files.sealed import read_sealed
 from rbpx.store.forecasts import backdated
 from rbpx.store.imports import adopt, imported_run_ids
-from rbpx.store.integrity import file_fault, run_fault
+from rbpx.store.integrity import checked_runs, file_fault, run_fault
 from rbpx.store.names import record_fault
 from rbpx.store.store import BESIDE, MANIFEST, RUN_TABLES, Record, Store
 from rbpx.store.verify import sums_fault
@@ -52,8 +52,9 @@ def merge(store: Store, other: Store, advance: Callable[[], None] = lambda: None
     store.prepare()
     for path in [*other.vocab_files(), *other.sample_files()]:  # named by their contents
         _bring_file(store, other, path, path.parent.name, merged)
+    _, damaged = checked_runs(store)
     for run_id in other.run_ids():
-        _bring_run(store, other, run_id, merged)
+        _bring_run(store, other, run_id, run_id in damaged, merged)
         advance()
     for kind in BESIDE:
         for path in other.beside_files(kind):
@@ -65,7 +66,7 @@ def merge(store: Store, other: Store, advance: Callable[[], None] = lambda: None
     return merged
 
 
-def _bring_run(store: Store, other: Store, run_id: str, merged: Merged) -> None:
+def _bring_run(store: Store, other: Store, run_id: str, is_damaged: bool, merged: Merged) -> None:
     """Copy a run completely or not at all; one that is already here stays as it is, unless a table of it is damaged."""
     kind = "runs"
     if store.has_run(run_id):
@@ -75,7 +76,7 @@ def _bring_run(store: Store, other: Store, run_id: str, merged: Merged) -> None:
                 f"rbpx store rm {run_id}, then merge again"
             )
             return
-        if run_fault(store, run_id) is None and not store.is_damaged(run_id, other.run_folder(run_id)):
+        if not is_damaged and not store.is_damaged(run_id, other.run_folder(run_id)):
             merged.already_here["runs"] += 1
             return
         kind = "mended runs"
