@@ -143,18 +143,19 @@ class Bucket:
             read = partial(obstore.get_range, self._store, path, start=start, length=length)
             yield bytes(self._ask("read", read))
 
-    def has_copy(self, path: str, file: Path) -> bool:
-        """Whether an object is a file: by its length and tag, read where the tag is another than S3 would give.
+    def has_copy(self, path: str, file: Path, listed: Entry) -> bool:
+        """Whether an object is a file: by the length and tag in a listing; asked for, and read, where these differ.
 
-        Other clouds have tags that say nothing of contents: there only lengths are compared.
+        Clouds beside S3 have tags that say nothing of contents: there only lengths are compared.
         """
-        there = self.entry(path)
-        if there is None or there.n_bytes != file.stat().st_size:
-            return False
-        if _tag_of(file, there.tag) in (None, there.tag.strip('"')):
+        n_bytes = file.stat().st_size
+        if listed.n_bytes == n_bytes and _tag_of(file, listed.tag) in (None, listed.tag.strip('"')):
             return True
+        there = self.entry(path)
+        if there is None or there.n_bytes != n_bytes:
+            return False
         with file.open("rb") as here:
-            return all(part == here.read(len(part)) for part in self.parts(path, there.n_bytes))
+            return all(part == here.read(len(part)) for part in self.parts(path, n_bytes))
 
     def put_new(self, path: str, content: bytes | Path) -> bool:
         """Write an object unless there is one of that name; returns whether there was none.

@@ -379,7 +379,7 @@ class Mirror(Store):
         """Whether a table in the bucket is gone, or is not the one in a sound folder."""
         for path in (sound / f"{table}.parquet" for table in RUN_TABLES):
             name = self._object_of(self.run_folder(run_id) / path.name)
-            if name is None or (path.is_file() and not self._bucket.has_copy(name, path)):
+            if name is None or (path.is_file() and not self._bucket.has_copy(name, path, self._listed[name])):
                 return True
         return False
 
