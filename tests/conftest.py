@@ -27,7 +27,7 @@ from tests.support.browser import CHROMIUM  # noqa: E402
 from tests.support.checkpoints import TINY_TEXT, build_checkpoint  # noqa: E402, after the environment is set
 from tests.support.commands import Answer, rbpx  # noqa: E402
 from tests.support.model_hub import Hub, serving  # noqa: E402
-from tests.support.once import once_a_session  # noqa: E402
+from tests.support.once import answered_once, once_a_session  # noqa: E402
 from tests.support.places import SHARED  # noqa: E402
 from tests.support.stores import RESAMPLES, SHAPES, Family, Measured, build_member, write_jsonl  # noqa: E402
 
@@ -191,16 +191,7 @@ def own_store(untouched: Measured, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def computed_once() -> Iterator[None]:
     """A question that a test asks in several widths or formats is computed for the first, and shown in all."""
-    from rbpx.analyses import perform
-
-    answers: dict[str, object] = {}
-    answer = perform.answer
-
-    def once(name: str, *args: object, **options: object) -> object:
-        if name not in answers:
-            answers[name] = answer(name, *args, **options)  # type: ignore[arg-type]
-        return answers[name]
-
-    monkeypatch.setattr(perform, "answer", once)
+    with answered_once():
+        yield

@@ -11,16 +11,13 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
-
-from rbpx.analyses import perform
 from rbpx.analyses.registry import analyses
 from tests.support.commands import here
+from tests.support.once import answered_once
 from tests.support.places import PROJECT
 from tests.support.reports import words_of
 from tests.support.stores import manifests
@@ -151,24 +148,9 @@ def lines() -> Iterator[tuple[str, str, tuple[str, ...]]]:
 
 def told(store: Path, words: tuple[str, ...], cwd: Path) -> str:
     """What a question says in every format, from one computed result; or why it says nothing."""
-    with _computed_once():
+    with answered_once():
         parts = [f"== {form}\n{_asked(store, words, form, cwd)}" for form in FORMATS]
     return "\n".join(parts).rstrip() + "\n"
-
-
-@contextmanager
-def _computed_once() -> Iterator[None]:
-    answers: list[Any] = []
-    answer = perform.answer
-
-    def once(*args: Any, **options: Any) -> Any:
-        if not answers:
-            answers.append(answer(*args, **options))
-        return answers[0]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(perform, "answer", once)
-        yield
 
 
 def _asked(store: Path, words: tuple[str, ...], form: str, cwd: Path) -> str:

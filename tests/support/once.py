@@ -1,12 +1,32 @@
-"""What is made once a session and read by all of its workers."""
+"""What is made once: for a session and all of its workers, or for all formats of one question."""
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
+
+
+@contextmanager
+def answered_once() -> Iterator[None]:
+    """A question that is asked in several widths or formats is computed for the first, and shown in all."""
+    from rbpx.analyses import perform
+
+    answers: dict[str, Any] = {}
+    answer = perform.answer
+
+    def once(name: str, *args: Any, **options: Any) -> Any:
+        if name not in answers:
+            answers[name] = answer(name, *args, **options)
+        return answers[name]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(perform, "answer", once)
+        yield
 
 
 def once_a_session(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], Path]) -> Path:

@@ -66,24 +66,24 @@ class Pair:
     Attributes:
         family: the family.
         dataset: the text.
+        title: the text, with what tells its runs from others of that family and text.
         alpha_cross_entropy: exponent of cross-entropy.
         alphas: of -ln RBP_k, by k.
         difference: that at k = 1 less that of cross-entropy.
         drift: change of alpha for each ln k, up to k = 100; value None below two k.
         classes: the same among the tokens that improve, and among the others; empty where tokens are unknown.
         names: what its runs have in common, by column; empty where a file says no more than family and text.
-        title: the text, with what tells its runs from others of that family and text.
     """
 
     family: str
     dataset: str
+    title: str
     alpha_cross_entropy: float | None
     alphas: dict[int, float]
     difference: Estimate
     drift: Estimate
     classes: tuple[OfTokens, ...] = ()
     names: Mapping[str, Any] = field(default_factory=dict)
-    title: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,13 +144,13 @@ def _pair(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
     return Pair(
         group.first.family,
         group.first.dataset,
+        group.title_of_text,
         float(line(np.log(loss.S_N), np.log(loss.y_N))[1]),
         alphas,
         _alpha(fit_power_law(one.S_N, one.y_N / loss.y_N, ratio, backtests=False)),
         _drift([of_k[k] for k in ks if of_k[k].runs == one.runs]),
         _classes(connection, group, request) if group.is_measured and group.n_resampled > 1 else (),
         group.names(),
-        group.title_of_text,
     )
 
 
@@ -253,7 +253,7 @@ def _published(dataset: str, family: str, of_k: dict[str, float]) -> Pair:
     ks = [k for k in sorted(alphas) if k <= UP_TO]
     drift = -float(line(np.log(ks), [alphas[k] for k in ks])[1]) if len(ks) > 1 else None
     of_one = Estimate(alphas[1] - of_k[_CE], None, None)
-    return Pair(family, dataset, of_k[_CE], alphas, of_one, Estimate(drift, None, None))
+    return Pair(family, dataset, dataset, of_k[_CE], alphas, of_one, Estimate(drift, None, None))
 
 
 def keep(store: Store, result: Exponents) -> list[Record]:

@@ -42,7 +42,7 @@ def show(results: Sequence[Exponents]) -> None:
 
 def _row(pair: Pair, ks: Sequence[int]) -> list[str]:
     alphas = [number(pair.alphas.get(k), 3) for k in ks]
-    names = [escape(pair.title or pair.dataset), escape(pair.family)]
+    names = [escape(pair.title), escape(pair.family)]
     ends = [*with_ends(pair.difference), *with_ends(pair.drift)]
     return [*names, number(pair.alpha_cross_entropy, 3), *alphas, *ends]
 
@@ -55,6 +55,6 @@ def _print_classes(screen: Console, result: Exponents) -> None:
             difference = UNKNOWN if each.difference is None else number(each.difference)
             ends = span(each.difference_lo, each.difference_hi)
             loss = number(each.alpha_cross_entropy, 3)
-            names = [escape(pair.title or pair.dataset), escape(pair.family)]
+            names = [escape(pair.title), escape(pair.family)]
             table.add_row(*names, each.tokens, f"{each.share:.0%}", loss, difference, ends)
     put(screen, table)
