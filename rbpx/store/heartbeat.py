@@ -142,7 +142,9 @@ def _is_heartbeat(facts: object) -> bool:
         return False
     texts = all(isinstance(facts.get(name), str) for name in ("cell_key", "family", "size", "dataset", "host"))
     counts = all(_is_count(facts.get(name)) for name in ("pid", "tokens_done", "cell", "cells"))
-    maybe = all(name in facts and _is_count(facts[name] or 0) for name in ("n_tokens", "tokens_per_s"))
+    maybe = all(
+        name in facts and (facts[name] is None or _is_count(facts[name])) for name in ("n_tokens", "tokens_per_s")
+    )
     return texts and counts and maybe and is_time(facts.get("since")) and facts["tokens_done"] <= _most_done(facts)
 
 

@@ -123,8 +123,13 @@ def test_a_mark_that_lacks_a_word_breaks_no_status(name: str, own_store: Path, c
     assert ("running/" in answer.stderr) != ("running: mine xl" in answer.stdout)
 
 
-def test_a_mark_of_more_tokens_than_there_are_is_none(own_store: Path, cwd: Path) -> None:
-    rewritten(Store(own_store), n_tokens=1000, tokens_done=1e12, tokens_per_s=50.0)
+@pytest.mark.parametrize(
+    "changed", [{"tokens_done": 1e12}, {"n_tokens": []}, {"n_tokens": ""}, {"tokens_per_s": {}}], ids=str
+)
+def test_a_mark_of_more_tokens_than_there_are_or_of_none_is_none(
+    changed: dict[str, Any], own_store: Path, cwd: Path
+) -> None:
+    rewritten(Store(own_store), **({"n_tokens": 1000, "tokens_done": 250, "tokens_per_s": 50.0} | changed))
     answer = here("status", "--store", own_store, cwd=cwd, check=0)
     assert "is not a heartbeat and left out; remove that file" in answer.stderr
     assert "%" not in answer.stdout
