@@ -58,8 +58,8 @@ class Status(StrEnum):
 
     @property
     def label(self) -> str:
-        """The status in words."""
-        return self.value.replace("_", " ")
+        """The status in the few words that tables, figures and sentences have for it."""
+        return _LABEL.get(self, self.value.replace("_", " "))
 
     @property
     def remedy(self) -> str:
@@ -67,6 +67,17 @@ class Status(StrEnum):
         return _REMEDY[self]
 
 
+_LABEL = {
+    Status.power_law_limit: "limit",
+    Status.beyond_vocabulary: "beyond V",
+    Status.not_monotone: "turns",
+    Status.backtest_failed: "failed",
+    Status.intervals_missed: "missed",
+    Status.barely_determined: "barely",
+    Status.collinear_design: "collinear",
+    Status.mixed_checkpoints: "mixed",
+    Status.dependent_documents: "dependent",
+}
 _REMEDY = {
     Status.ok: "Nothing to do.",
     Status.too_few_sizes: "A power law needs 3 sizes (or k), 4 with an offset, 2 from outcomes: measure more models.",

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from rbpx.analyses import told
 from rbpx.analyses.answer import Grid, answer
 from rbpx.analyses.registry import analyses, has, part
 from rbpx.config.options import Format
@@ -36,8 +37,8 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
         named_rows += [{"analysis": name, **row} for row in new_rows]
         if results and request.format is Format.table:
             show(name, results)
-            if request.plot and has(name, "plot"):
-                part(name, "plot").show(results)
+            if request.plot:
+                _plot(name, results)
     if request.format is not Format.table:
         from rbpx.display.records import print_records
 
@@ -68,4 +69,14 @@ def print_results(name: str, results: Sequence[Any], request: Request) -> None:
 
 def show(name: str, results: Sequence[Any]) -> None:
     """Print the table of a question."""
-    part(name, "table").show(results)
+    if has(name, "views"):
+        told.show(name, results)
+    else:
+        part(name, "table").show(results)
+
+
+def _plot(name: str, results: Sequence[Any]) -> None:
+    if has(name, "views"):
+        told.plot(name, results)
+    elif has(name, "plot"):
+        part(name, "plot").show(results)

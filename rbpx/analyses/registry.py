@@ -6,6 +6,10 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rbpx.analyses.question import OfGroup, Question
 
 _HERE = Path(__file__).resolve().parent
 
@@ -21,6 +25,8 @@ class Analysis:
         examples: commands that can be typed.
         title: heading of its section in a report.
         sizes: models that a group of runs needs.
+        in_report: whether a report has it.
+        draws: whether it has figures.
         keys: what it can be asked beside what narrows every question, for its page.
         tokens: whether it reads single tokens, which imported results do not have.
         across: whether it compares groups with each other, instead of looking at one after the other.
@@ -44,6 +50,8 @@ class Analysis:
     examples: tuple[str, ...]
     title: str
     sizes: int
+    in_report: bool = False
+    draws: bool = False
     tokens: bool = False
     across: bool = False
     trainings: bool = False
@@ -77,6 +85,12 @@ def analysis(name: str) -> Analysis:
     """What one question says of itself."""
     described: Analysis = import_module(f"rbpx.analyses.{name}").ANALYSIS
     return described
+
+
+def question(name: str) -> "Question[OfGroup]":
+    """A question with all its parts."""
+    found: Question[OfGroup] = import_module(f"rbpx.analyses.{name}.views").QUESTION
+    return found
 
 
 def has(name: str, part: str) -> bool:

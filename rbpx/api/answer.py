@@ -7,10 +7,10 @@ import json
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from rbpx.analyses.perform import show
-from rbpx.analyses.registry import analyses, has, part
+from rbpx.analyses.registry import analyses, analysis, has, part, question
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.store.store import Record
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
     import pyarrow as pa
+
+    from rbpx.analyses.question import OfGroup
 
 Result = TypeVar("Result")
 
@@ -79,11 +81,16 @@ class Answer(Generic[Result]):
         Raises:
             RbpxError: this question has none.
         """
-        if not has(self.verb, "chart"):
-            with_chart = ", ".join(name for name in analyses() if has(name, "chart"))
+        if not (has(self.verb, "chart") or (has(self.verb, "views") and analysis(self.verb).draws)):
+            with_chart = ", ".join(name for name, each in analyses().items() if each.draws)
             raise RbpxError(f"{self.verb} has no picture in a notebook; there is one of {with_chart}")
-        chart: alt.LayerChart = part(self.verb, "chart").draw(self.results)
-        return chart
+        from rbpx.display.chart.notebook import first_drawn
+
+        if has(self.verb, "chart"):
+            chart: alt.LayerChart = part(self.verb, "chart").draw(self.results)
+            return chart
+        results = cast("tuple[OfGroup, ...]", self.results)
+        return first_drawn(figure for result in results for figure in question(self.verb).figures([result], ()))
 
     def _repr_html_(self) -> str:
         """How a notebook shows an answer whose cell ends with it."""

@@ -5,7 +5,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from rbpx.analyses.registry import Analysis, has
+from rbpx.analyses.registry import Analysis
 from rbpx.cli.registry import about, verbs
 from rbpx.config.places import experiments, folder
 from rbpx.display.visible import visible_line
@@ -200,7 +200,7 @@ def keys_of(verb: str) -> tuple[str, ...]:
     """The keys that the page of a verb explains, in its order."""
     lesson = about(verb)
     if isinstance(lesson, Analysis):
-        plot = ("plot",) if has(verb, "plot") else ()
+        plot = ("plot",) if lesson.draws else ()
         kept = () if lesson.measures else ("fresh",)
         asked: tuple[str, ...] = (*_NARROWS, *lesson.keys, *plot, *kept, *_SHOWS)
     else:

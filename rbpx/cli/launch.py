@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from rbpx.analyses.registry import analyses, has
+from rbpx.analyses.registry import analyses, analysis, has
 from rbpx.cli import sweep_folder
 from rbpx.cli.argv import CommandLine
 from rbpx.cli.registry import about, module
@@ -202,6 +202,6 @@ def _check_shown(verb: str, request: Any) -> None:
     if not isinstance(request, Request) or not request.plot:
         return
     questions = request.analyses if verb in ("run", "record") else [verb]
-    if not any(name in analyses() and has(name, "plot") for name in questions):
-        plotted = ", ".join(name for name in analyses() if has(name, "plot"))
+    if not any(name in analyses() and analysis(name).draws for name in questions):
+        plotted = ", ".join(name for name, each in analyses().items() if each.draws)
         raise RbpxError(f"{', '.join(questions)} has no plot; drop --plot, or ask one of {plotted}")

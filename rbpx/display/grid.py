@@ -1,8 +1,7 @@
 """A table for a terminal: columns that a narrow one does without, and parts of rows that each have a heading."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rich import box
@@ -24,13 +23,19 @@ class Grid(Table):
 
     Attributes:
         line: the title, on a line of its own that may be longer than the table is wide.
-        spare: columns, the most wanted first, that are shown only where there is room for them.
+        ranks: of each column 0 where it is always shown; else it is shown only where there is room for it and for all
+            with smaller numbers.
     """
 
-    def __init__(self, line: str = "", spare: Sequence[str] = ()) -> None:
+    def __init__(self, line: str = "", ranks: Sequence[int] = ()) -> None:
         """Without columns and rows."""
         super().__init__(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-        self.line, self.spare = line, spare
+        self.line, self.ranks = line, ranks
+
+    def add_rows(self, rows: Iterable[Sequence[str]]) -> None:
+        """Add rows."""
+        for row in rows:
+            self.add_row(*row)
 
     def add_part(self, heading: str, rows: Iterable[Sequence[str]]) -> None:
         """Add rows under a heading, which has a line of its own as the title has."""
@@ -52,29 +57,19 @@ def parts(screen: Console, table: Grid) -> Iterator[tuple[str | None, list[Segme
     yield heading, lines
 
 
-def fitting(screen: Console, table: Grid) -> Grid:
-    """The table with as many of its spare columns as fit, the most wanted first, and without empty ones.
-
-    Raises:
-        ValueError: a name in `spare` is not the heading of exactly one column.
-    """
-    times = Counter(column.header for column in table.columns)
-    for name in table.spare:
-        if times[name] != 1:
-            raise ValueError(f"{name!r} is the heading of {times[name]} columns of {list(times)}")
-    left_out = set(table.spare)
-    spare = {column.header: column for column in table.columns if column.header in left_out}
-    room = screen.width - _table_width(
-        [_column_width(screen, column) for column in table.columns if column.header not in spare]
-    )
-    for name in table.spare:
-        if set(spare[name].cells) <= {UNKNOWN, ""}:
-            continue
-        room -= _BETWEEN + _column_width(screen, spare[name])
+def fitting(screen: Console, table: Grid) -> list[int]:
+    """The columns that fit: as many spare ones as there is room for, those of small ranks first, and no empty ones."""
+    widths = [_column_width(screen, column) for column in table.columns]
+    kept = [at for at in range(len(widths)) if at >= len(table.ranks) or not table.ranks[at]]
+    room = screen.width - _table_width([widths[at] for at in kept])
+    for rank in sorted(set(table.ranks) - {0}):
+        of_rank = [at for at, each in enumerate(table.ranks) if each == rank]
+        of_rank = [at for at in of_rank if not set(table.columns[at].cells) <= {UNKNOWN, ""}]
+        room -= sum(_BETWEEN + widths[at] for at in of_rank)
         if room < 0:
             break
-        left_out.remove(name)
-    return _without(table, left_out)
+        kept += of_rank
+    return sorted(kept)
 
 
 def width(screen: Console, table: Table) -> int:
@@ -102,12 +97,10 @@ def _cell_width(screen: Console, cell: RenderableType) -> int:
     return screen.measure(cell).maximum
 
 
-def _without(table: Grid, left_out: Set[str]) -> Grid:
-    if not left_out:
-        return table
+def only(table: Grid, kept: Sequence[int]) -> Grid:
+    """The table with some of its columns."""
     fewer = Grid(table.line)
-    kept = [column for column in table.columns if column.header not in left_out]
-    for column in kept:
+    for column in (table.columns[at] for at in kept):
         fewer.add_column(
             column.header,
             justify=column.justify,
@@ -116,7 +109,7 @@ def _without(table: Grid, left_out: Set[str]) -> Grid:
             min_width=column.min_width,
             max_width=column.max_width,
         )
-    cells = [list(column.cells) for column in kept]
+    cells = [list(table.columns[at].cells) for at in kept]
     for at, row in enumerate(table.rows):
         fewer.add_row(*(column[at] for column in cells), end_section=row.end_section, style=row.style)
     return fewer

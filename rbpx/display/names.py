@@ -20,17 +20,6 @@ _LAWS = {
     "soft_accuracy": "-ln soft accuracy",
 }
 _VARIANTS = (("_share", ", share"), ("_corrected", ", corrected"), ("_at_temperature", " at T*"))
-_SHORT_STATUSES = {
-    Status.power_law_limit: "limit",
-    Status.beyond_vocabulary: "beyond V",
-    Status.not_monotone: "turns",
-    Status.backtest_failed: "failed",
-    Status.intervals_missed: "missed",
-    Status.barely_determined: "barely",
-    Status.collinear_design: "collinear",
-    Status.mixed_checkpoints: "mixed",
-    Status.dependent_documents: "dependent",
-}
 
 
 def law_name(law: str, k: int | None = None, method: Method = Method.ols) -> str:
@@ -51,14 +40,8 @@ def law_title(law: str, k: int | None = None, method: Method = Method.ols) -> st
 
 
 def status_name(status: Status) -> str:
-    """A status in few characters, in rich's markup: yellow unless all is well."""
-    name = short_status(status)
-    return name if status is Status.ok else f"[yellow]{name}[/yellow]"
-
-
-def short_status(status: Status) -> str:
-    """A status in few characters."""
-    return _SHORT_STATUSES.get(status, status.label)
+    """A status in rich's markup: yellow unless all is well."""
+    return status.label if status is Status.ok else f"[yellow]{status.label}[/yellow]"
 
 
 def remedies(statuses: Iterable[Status]) -> list[str]:

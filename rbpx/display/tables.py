@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.segment import Segments
 from rich.text import Text
 
-from rbpx.display.grid import Grid, fitting, parts, width
+from rbpx.display.grid import Grid, fitting, only, parts, width
 from rbpx.display.names import remedies
 from rbpx.display.visible import visible, write_as_ascii_where_needed
 from rbpx.status import Status
@@ -20,25 +20,27 @@ def grid(title: str, columns: Sequence[str], left: int = 1, spare: Sequence[str]
 
     The columns named in `spare`, the most wanted first, are left out where the terminal is too narrow for them.
     """
-    table = Grid(title, spare)
+    table = Grid(title, [spare.index(column) + 1 if column in spare else 0 for column in columns])
     for place, column in enumerate(columns):
         table.add_column(column, justify="left" if place < left else "right", no_wrap=True, overflow="fold")
     return table
 
 
-def put(screen: Console, table: Grid) -> None:
-    """Print a table whole: a narrow terminal may wrap its lines, but no digit is lost.
+def put(screen: Console, table: Grid) -> list[int]:
+    """Print a table whole: a narrow terminal may wrap its lines, but no digit is lost; return the columns that it has.
 
     Its title and the headings of its parts stand on lines of their own, which may be longer than the table is wide.
     """
     if table.line:
         screen.print(table.line, style="bold", markup=False, soft_wrap=True)
-    shown = fitting(screen, table)
+    kept = fitting(screen, table)
+    shown = only(table, kept)
     wide = Screen(highlight=False, emoji=False, width=max(screen.width, width(screen, shown)))
     for heading, lines in parts(wide, shown):
         if heading is not None:
             screen.print(f" {heading}", style="bold", markup=False, soft_wrap=True)
         wide.print(Segments(lines), end="")
+    return kept
 
 
 def print_notes(screen: Console, text: str, statuses: Iterable[Status] = ()) -> None:

@@ -183,6 +183,18 @@ def of_one_document(group: Group, fit: PowerLawFit) -> PowerLawFit:
     return replace(_with_more(fit, [Status.one_document]), alpha_lo=None, alpha_hi=None)
 
 
+def with_document_doubts(group: Group, fit: PowerLawFit) -> PowerLawFit:
+    """A fit without the interval that one document cannot give, and with what dependent ones do to that of many."""
+    return of_dependent_documents(group, of_one_document(group, fit))
+
+
+def keep_fits(store: Store, records: list[Record]) -> list[Record]:
+    """Write rows of `fits` to the store, and return them."""
+    for record in records:
+        store.write_record("fits", record["fit_id"], record)
+    return records
+
+
 def fit_record(group: Group, law: Law, resamples: int) -> Record:
     """A row of the relation `fits`."""
     run_ids = [run_id for run in law.runs for run_id in run.run_ids]

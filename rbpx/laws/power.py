@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.estimate import doubt, estimate
 from rbpx.laws.exponential import exp_or_none
+from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
 from rbpx.laws.power_intervals import Ends, intervals, quality
 from rbpx.laws.regression import EQUATIONS, NAMES, TOLERANCES, Regression, regress
@@ -69,6 +70,16 @@ class PowerLawFit:
     backtest_error: float | None
     status: Status
     params: dict[str, Any]
+
+    @property
+    def exponent(self) -> Estimate:
+        """Alpha with its interval."""
+        return Estimate(self.alpha, self.alpha_lo, self.alpha_hi)
+
+    @property
+    def constant(self) -> Estimate:
+        """C at S = 1 with its interval."""
+        return Estimate(self.C, self.params.get("C_lo"), self.params.get("C_hi"))
 
 
 def fit_power_law(

@@ -10,7 +10,7 @@ from rbpx.analyses.fit.headline import headline
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.drawing import PLACE_TITLES, colour, curve, data, linear, logarithmic, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, decimal, named, span
+from rbpx.display.chart.sheet import decimal, named, sheet_of, span
 from rbpx.groups.fits import Law
 from rbpx.groups.labels import titles_of
 from rbpx.groups.question import spelled
@@ -86,7 +86,7 @@ def _laws(laws: Sequence[Laws], lines: Rows, order: list[str], origin: dict[str,
         says=f"Logarithmic plot of {n} laws of −ln RBP against size, a line for each group.",
         caption="A line for each group: its law of −ln RBP at the smallest k, between its smallest and largest size.",
         spec=spec_of(alt.layer(chart), height=340),
-        values=Sheet.of(name, f"{title}: values", [("group", "group"), ("S", "S"), ("−ln RBP", "y")], rows),
+        values=sheet_of(name, f"{title}: values", [("group", "group"), ("S", "S"), ("−ln RBP", "y")], rows),
         **origin,
     )
 
@@ -121,6 +121,6 @@ def _exponents(points: Rows, order: list[str], origin: dict[str, Any]) -> Figure
         f"{most['rbp']:.3f} ({most['group']}).",
         caption="A point for each group. Bars: 95 % intervals over documents and models.",
         spec=spec_of(chart, height=340),
-        values=Sheet.of(name, f"{title}: values", columns, rows),
+        values=sheet_of(name, f"{title}: values", columns, rows),
         **origin,
     )

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import duckdb
 
+from rbpx.analyses import told
 from rbpx.analyses.answer import Answer, Grid, answer_all, asked_in_processes, connected, groups_of
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.registry import analyses, analysis, has, part
@@ -193,9 +194,7 @@ def _asked(grids: Sequence[Grid]) -> list[Group] | None:
 
 def _questions(across: bool) -> list[str]:
     """The questions that have a section of their own, about single groups of runs or across them, in their order."""
-    return [
-        name for name, each in analyses().items() if has(name, "section") and (each.across or each.trainings) is across
-    ]
+    return [name for name, each in analyses().items() if each.in_report and (each.across or each.trainings) is across]
 
 
 def _find_all(
@@ -333,6 +332,8 @@ def _made(connection: duckdb.DuckDBPyConnection, name: str, result: Any, ids: li
     from altair.utils.schemapi import debug_mode  # imported once answers are there, on all cores
 
     with debug_mode(False):  # tests hold the figures against the schema of Vega-Lite, which takes a fifth of a second
+        if has(name, "views"):
+            return told.section(name, result if isinstance(result, list) else [result], ids)
         section: Section = part(name, "section").section(result, Sources(connection, ids))
     return section
 

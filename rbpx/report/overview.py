@@ -11,7 +11,7 @@ from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.headline import headline
 from rbpx.analyses.klaw.analysis import KLaws
 from rbpx.analyses.regimes.analysis import Regimes
-from rbpx.display.chart.sheet import Entry, Sheet, decimal, error, named, span, whole
+from rbpx.display.chart.sheet import Cell, Sheet, decimal, error, headed_by, named, sheet_of, span, whole
 from rbpx.display.numbers import UNKNOWN, number, percent
 from rbpx.display.numbers import span as spanned
 from rbpx.groups.fits import Law
@@ -68,7 +68,7 @@ def glance(laws: Sequence[Laws], regimes: Sequence[Regimes | None]) -> Sheet:
     rows = []
     for each, title, reach in zip(laws, titles, regimes, strict=True):
         group, (shares, entropy) = each.group, headline(each)
-        row: list[Entry] = [named(title), whole(len(group.runs))]
+        row: list[Cell] = [named(title), whole(len(group.runs))]
         for law in (shares, entropy):
             row += _alpha(law)
         row.append(error(None if shares is None else shares.fit.backtest_error))
@@ -79,10 +79,10 @@ def glance(laws: Sequence[Laws], regimes: Sequence[Regimes | None]) -> Sheet:
     note = (
         "RBP at the smallest k, 1 by default. Backtest: its error at the largest size. Up to k: where that law holds."
     )
-    return Sheet.of("glance", "All laws at a glance", [*columns, ("up to k", "supported_k")], rows, note)
+    return sheet_of("glance", "All laws at a glance", [*columns, ("up to k", "supported_k")], rows, note)
 
 
-def _alpha(law: Law | None) -> list[Entry]:
+def _alpha(law: Law | None) -> list[Cell]:
     if law is None:
         return [decimal(None), span(None, None), decimal(None)]
     return [decimal(law.fit.alpha, 3), span(law.fit.alpha_lo, law.fit.alpha_hi, 3), decimal(law.fit.r2, 3)]
@@ -141,12 +141,12 @@ def _pair(name: str) -> tuple[tuple[str, str], tuple[str, str]]:
     return (f"{name}: R²", f"{name}:r2"), (f"{name}: slope", f"{name}:slope")
 
 
-def _spaced(name: str, title: str, columns: list[tuple[str, str]], rows: list[list[Entry]]) -> Sheet:
-    headed = tuple((heading, (label,)) for heading, label in columns)  # the name of a text may contain blanks
+def _spaced(name: str, title: str, columns: list[tuple[str, str]], rows: list[list[Cell]]) -> Sheet:
+    headed = tuple(headed_by(heading, (label,)) for heading, label in columns)  # the name of a text may contain blanks
     return Sheet(name, title, headed, tuple(map(tuple, rows)), "Slope: −α of the line through logarithms.")
 
 
-def _slope(alpha: float | None) -> Entry:
+def _slope(alpha: float | None) -> Cell:
     return decimal(None if alpha is None else -alpha, 3)
 
 
@@ -162,4 +162,4 @@ def runs_sheet(groups: Sequence[Group]) -> Sheet:
     columns += [("text", "dataset"), ("of hash", "text_hash"), ("protocol", "protocol"), ("dtype", "dtype")]
     columns += [("source", "source"), ("documents", "n_documents"), ("tokens", "n_tokens")]
     columns += [("CE, nats", "cross_entropy_nats")]
-    return Sheet.of("runs", "Runs", columns, rows, "python -m rbpx show RUN prints all that is known about one.")
+    return sheet_of("runs", "Runs", columns, rows, "python -m rbpx show RUN prints all that is known about one.")

@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from rbpx.display.chart.colours import config, variables
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Entry
+from rbpx.display.column import Cell
 from rbpx.display.numbers import UNKNOWN
 from rbpx.display.passage import GRADES
 from rbpx.files.cache import cache_folder
@@ -105,17 +105,17 @@ def _typeset(text: str) -> Markup:
     return Markup(re.sub(r"(?<=[)>])\^(δ|N)", r"<sup>\1</sup>", safe))
 
 
-def _raw(entry: Entry) -> str | None:
+def _raw(entry: Cell) -> str | None:
     """The raw value of an entry, where its text does not say all of it."""
     raw = "|".join("" if v is None else f"{v:.7g}" if isinstance(v, float) else str(v) for v in entry.values)
     shown = entry.text.replace(",", "") if entry.is_number else re.sub(r"<[^>]*>", "", _typeset(entry.text))
     return None if raw == unescape(shown) or (raw == "" and entry.text == UNKNOWN) else raw
 
 
-def _cell(entry: Entry) -> Markup:
+def _cell(entry: Cell) -> Markup:
     """An entry as short as HTML allows, since a page has tens of thousands of them."""
     raw, text = _raw(entry), escape(entry.text) if entry.is_number else _typeset(entry.text)
-    marks = [] if entry.is_number else ["class=doubt" if entry.doubt else "class=t"]
+    marks = [] if entry.is_number else ["class=doubt" if entry.doubts else "class=t"]
     if raw is not None:
         marks.append(f"data-v={raw}" if re.fullmatch(r"[\w.+|-]+", raw) else f'data-v="{escape(raw)}"')
     return Markup(f"<td{''.join(f' {mark}' for mark in marks)}>{text}")

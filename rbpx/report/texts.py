@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from rbpx.counts import number_of
-from rbpx.display.chart.sheet import Entry, Sheet
+from rbpx.display.chart.sheet import Cell, Sheet, entry
 from rbpx.display.section import Section
 from rbpx.report.contents import Report
 
@@ -57,11 +57,11 @@ def _section(section: Section) -> list[str]:
 
 def _table(sheet: Sheet, level: int) -> list[str]:
     """A pipe table, numbers aligned to the right."""
-    heads = [heading for heading, _ in sheet.columns]
+    heads = [column.heading for column in sheet.columns]
     right = [all(row[at].is_number for row in sheet.rows) for at in range(len(heads))]
     lines = [f"{'#' * level} {_md(sheet.title)}", "", _row(heads), _row("---:" if r else "---" for r in right)]
     lines += [_row(cell.text for cell in row) for row in sheet.rows]
-    return [*lines, "", *([_md(sheet.note), ""] if sheet.note else [])]
+    return [*lines, "", *([_md(" ".join(sheet.notes())), ""] if sheet.notes() else [])]
 
 
 def _row(texts: Iterable[str]) -> str:
@@ -99,27 +99,27 @@ def latex(report: Report) -> str:
 
 def _grouped(sheet: Sheet) -> list[str]:
     """A table with two columns of names, then pairs of R2 and slope, each pair under a heading of its own."""
-    pairs = [heading.removesuffix(": R²") for heading, _ in sheet.columns[2::2]]
+    pairs = [column.heading.removesuffix(": R²") for column in sheet.columns[2::2]]
     above = " & ".join(rf"\multicolumn{{2}}{{c}}{{{_tex(pair)}}}" for pair in pairs)
     rules = " ".join(rf"\cmidrule(lr){{{3 + 2 * at}-{4 + 2 * at}}}" for at in range(len(pairs)))
-    heads = " & ".join([*(_tex(heading) for heading, _ in sheet.columns[:2]), *["$R^2$ & slope"] * len(pairs)])
+    heads = " & ".join([*(_tex(column.heading) for column in sheet.columns[:2]), *["$R^2$ & slope"] * len(pairs)])
     body, last = [], None
     for row in sheet.rows:
         first = _tex(row[0].text)
         if last not in (None, first):
             body.append(r"\midrule")
-        body.append(_line([Entry("" if first == last else row[0].text, (None,)), *row[1:]]))
+        body.append(_line([entry("" if first == last else row[0].text, (None,)), *row[1:]]))
         last = first
     return _float(sheet.name, sheet.title, "ll" + "rr" * len(pairs), [rf" & & {above} \\", rules, rf"{heads} \\"], body)
 
 
 def _plain(sheet: Sheet, title: str, label: str) -> list[str]:
     kinds = "".join("r" if all(row[at].is_number for row in sheet.rows) else "l" for at in range(len(sheet.columns)))
-    heads = " & ".join(_tex(heading) for heading, _ in sheet.columns)
+    heads = " & ".join(_tex(column.heading) for column in sheet.columns)
     return _float(label, title, kinds, [rf"{heads} \\"], [_line(row) for row in sheet.rows])
 
 
-def _line(cells: Iterable[Entry]) -> str:
+def _line(cells: Iterable[Cell]) -> str:
     return " & ".join(_tex(re.sub(r"^-(?=\d)", "−", cell.text)) for cell in cells) + r" \\"
 
 

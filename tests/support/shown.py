@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rbpx.analyses.registry import names as questions
 from rbpx.cli.registry import names
-from rbpx.display.names import short_status
+from rbpx.status import Status
 from rbpx.status import Status
 from tests.support.demo import in_python, run
 
@@ -20,7 +20,7 @@ def labels(text: str) -> list[str]:
     """The first words of each line, not digits or verdicts, which depend on the texts; a rule has any length."""
     lines = re.sub("─+", "─", text.strip().strip("`").removeprefix("text")).split("\n")
     first = [re.split(r"\s{2,}|:", line.strip())[0] for line in lines]
-    verdicts = {short_status(status) for status in Status}
+    verdicts = {status.label for status in Status}
     return [words for words in first if words not in verdicts and not words.startswith("Nothing here speaks")]
 
 

@@ -1,7 +1,7 @@
 """The median rank of one group, for a report."""
 
 from rbpx.analyses.medians.analysis import Medians
-from rbpx.display.chart.sheet import Sheet, magnitude, named, whole
+from rbpx.display.chart.sheet import magnitude, named, sheet_of, whole
 from rbpx.display.section import Section, Sources, doubts_of, interval
 
 
@@ -13,7 +13,7 @@ def section(result: Medians, sources: Sources) -> Section:
         for run, median in zip(runs, result.medians, strict=True)
     ]
     columns = [("size", "size"), ("S", "non_embedding_params"), ("median rank", "median_rank")]
-    sheet = Sheet.of("medians", "Median ranks", columns, rows, "Half of all tokens have a rank of at most the median.")
+    sheet = sheet_of("medians", "Median ranks", columns, rows, "Half of all tokens have a rank of at most the median.")
     sentences = (
         ()
         if fit.alpha is None

@@ -9,7 +9,7 @@ from rbpx.analyses.closure.results import FormResult
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.drawing import colour, dash, data, linear, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, decimal, magnitude, named, span, whole
+from rbpx.display.chart.sheet import Sheet, decimal, magnitude, named, sheet_of, span, whole
 from rbpx.groups.question import spelled
 
 __all__ = ["figures"]
@@ -103,7 +103,7 @@ def _error_values(result: Closures) -> Sheet:
         if held.k is not None
     ]
     columns = [("form", "form"), ("k", "k"), ("measured", "measured"), ("predicted", "predicted"), ("error", "error")]
-    return Sheet.of("errors", "Errors at the largest size: values", columns, rows)
+    return sheet_of("errors", "Errors at the largest size: values", columns, rows)
 
 
 def _residuals(result: Closures) -> dict[str, Any]:
@@ -145,6 +145,6 @@ def _residual_values(result: Closures) -> Sheet:
         for r in result.residuals
     ]
     columns = [("ranks from", "first_rank"), ("to", "last_rank"), ("tokens", "n_tokens"), ("ratio", "ratio")]
-    return Sheet.of(
+    return sheet_of(
         "residuals", "What the closest form leaves: values", [*columns, ("95 %", "ratio_lo ratio_hi")], rows
     )

@@ -3,7 +3,7 @@
 from rbpx.analyses.closure.analysis import Closures
 from rbpx.analyses.closure.figure import figures
 from rbpx.analyses.closure.results import FormResult
-from rbpx.display.chart.sheet import Entry, Sheet, decimal, error, named, span, state
+from rbpx.display.chart.sheet import Cell, Sheet, decimal, entry, error, named, sheet_of, span, state
 from rbpx.display.numbers import UNKNOWN
 from rbpx.display.section import Section, Sources, doubts_of, interval
 
@@ -53,17 +53,17 @@ def _forms(result: Closures) -> Sheet:
         "intervals. Nats behind: a token, at the largest size, of the most likely form."
     )
     rows = [_row(form) for form in result.forms]
-    return Sheet.of("forms", "Forms of the distribution of ranks", [*columns, ("status", "status")], rows, note)
+    return sheet_of("forms", "Forms of the distribution of ranks", [*columns, ("status", "status")], rows, note)
 
 
-def _row(form: FormResult) -> list[Entry]:
+def _row(form: FormResult) -> list[Cell]:
     value, lo, hi = form.behind or (None, None, None)
-    inside = Entry(f"{form.n_inside}/{form.n_scored}", (form.n_inside, form.n_scored))
+    inside = entry(f"{form.n_inside}/{form.n_scored}", (form.n_inside, form.n_scored))
     return [
         named(form.label),
-        Entry(str(form.n_parameters), (form.n_parameters,)),
-        error(form.error) if form.error is not None else Entry(UNKNOWN, (None,)),
-        error(form.error_own) if form.error_own is not None else Entry(UNKNOWN, (None,)),
+        entry(str(form.n_parameters), (form.n_parameters,)),
+        error(form.error) if form.error is not None else entry(UNKNOWN, (None,)),
+        error(form.error_own) if form.error_own is not None else entry(UNKNOWN, (None,)),
         inside,
         decimal(value),
         span(lo, hi),

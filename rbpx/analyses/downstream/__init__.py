@@ -22,6 +22,8 @@ Success of guessing is known for the tasks in conf/dataset; chance= gives it for
     ),
     title="Tasks in two steps",
     sizes=4,
+    draws=True,
+    in_report=True,
     trainings=True,
     needs_tokens=False,
     across=True,

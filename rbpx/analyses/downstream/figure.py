@@ -9,7 +9,7 @@ from rbpx.analyses.downstream.analysis import Downstream, TaskSteps
 from rbpx.analyses.downstream.curves import best_of, curves_of
 from rbpx.display.chart.drawing import S_TITLE, colour, data, linear, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, decimal, named, span, whole
+from rbpx.display.chart.sheet import decimal, named, sheet_of, span, whole
 from rbpx.display.names import law_name
 from rbpx.groups.question import spelled
 
@@ -56,7 +56,7 @@ def _figure(task: TaskSteps) -> Figure | Undrawn:
         if each.chained.value is not None
     ]
     of_feature = law_name(steps.values.name, steps.values.k)
-    sheet = Sheet.of(
+    sheet = sheet_of(
         name, f"{title}: values",
         [("what", "what"), ("S", "S"), ("success", "success"), ("95 %", "lo hi")],
         [[named(r["what"]), whole(r["S"]), decimal(r["y"]), span(r["lo"], r["hi"])] for r in rows],

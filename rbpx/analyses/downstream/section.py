@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rbpx.analyses.downstream.analysis import Downstream
 from rbpx.analyses.downstream.figure import figures
 from rbpx.display.chart.figure import Undrawn
-from rbpx.display.chart.sheet import Entry, Sheet, decimal, named, span, state, whole
+from rbpx.display.chart.sheet import Cell, Sheet, decimal, named, sheet_of, span, state, whole
 from rbpx.display.names import law_name
 from rbpx.display.section import Section, Sources, doubts_of, interval
 
@@ -44,7 +44,7 @@ def _sentences(result: Downstream) -> list[str]:
 
 
 def _predictions(results: Sequence[Downstream]) -> Sheet:
-    rows: list[list[Entry]] = []
+    rows: list[list[Cell]] = []
     for result in results:
         for task in result.tasks:
             for steps in task.features:
@@ -58,11 +58,11 @@ def _predictions(results: Sequence[Downstream]) -> Sheet:
     columns += [("own", "step1_actual"), ("step 2", "step2_predicted"), ("chained", "chained_predicted")]
     columns += [("95 %", "chained_predicted_lo chained_predicted_hi"), ("actual", "actual"), ("status", "status")]
     note = "Chained: step 2 of step 1's answer, for models that neither has seen, with the interval of one new model."
-    return Sheet.of("predictions", "Both steps, and the chain", columns, rows, note)
+    return sheet_of("predictions", "Both steps, and the chain", columns, rows, note)
 
 
 def _contest(results: Sequence[Downstream]) -> Sheet:
-    rows: list[list[Entry]] = []
+    rows: list[list[Cell]] = []
     for result in results:
         judged = [(task.values.task, task.contestants) for task in result.tasks]
         for name, contestants in [*judged, ("all tasks", result.overall)]:
@@ -75,4 +75,4 @@ def _contest(results: Sequence[Downstream]) -> Sheet:
     columns += [("95 %", "mean_error_lo mean_error_hi"), ("less that of CE", "difference")]
     columns += [("95 % of that", "difference_lo difference_hi"), ("pairs in order", "decisions")]
     note = "Mean of |chained less actual| over the models held out; intervals over items, the same for every feature."
-    return Sheet.of("features", "Which feature predicts best", columns, rows, note)
+    return sheet_of("features", "Which feature predicts best", columns, rows, note)

@@ -12,7 +12,7 @@ from rbpx.analyses.emergence.analysis import Emergence, Emergences
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.drawing import PLACE_TITLES, colour, curve, data, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, magnitude, named, place, place_column, whole
+from rbpx.display.chart.sheet import Sheet, magnitude, named, place, place_column, sheet_of, whole
 from rbpx.display.spread import spread
 from rbpx.groups.group import Group
 from rbpx.groups.question import spelled
@@ -133,4 +133,4 @@ def _values(name: str, title: str, group: Group, result: Emergence) -> Sheet:
     columns = [("size", "size"), place_column(group.axis), ("N", "n"), ("measured", "p")]
     columns += [("if independent", "p_independent"), ("corrected", "p_corrected")]
     note = "Corrected: beta-binomial with the measured mean and autocorrelation of hits."
-    return Sheet.of(name, f"{title}: values", columns, rows, note)
+    return sheet_of(name, f"{title}: values", columns, rows, note)

@@ -6,7 +6,7 @@ from rbpx.analyses.emergence.analysis import LAGS, LEVELS, Emergence, Emergences
 from rbpx.analyses.emergence.crossing import Crossing
 from rbpx.analyses.emergence.figure import figures
 from rbpx.analyses.emergence.pooled import PooledFit
-from rbpx.display.chart.sheet import Entry, Sheet, decimal, magnitude, span, state, whole
+from rbpx.display.chart.sheet import Cell, Sheet, decimal, entry, magnitude, sheet_of, span, state, whole
 from rbpx.display.numbers import UNKNOWN, rough, short
 from rbpx.display.section import Section, Sources, doubts_of, interval
 from rbpx.laws.verdict import FAR
@@ -108,7 +108,7 @@ def _laws(result: Emergences) -> Sheet:
             rows.append([*row, *(_crossing(c) for c in law.crossings), state(fit.status)])
         pooled, joint = each.pooled, each.joint
         for name, one, r2 in (("pooled", pooled, None), ("C·N", joint, joint.r2_lnln)):
-            row = [whole(each.k), Entry(name, (name,)), decimal(one.alpha), span(one.alpha_lo, one.alpha_hi)]
+            row = [whole(each.k), entry(name, (name,)), decimal(one.alpha), span(one.alpha_lo, one.alpha_hi)]
             rows.append([*row, decimal(r2), *(magnitude(None) for _ in LEVELS), state(one.status)])
     columns = [("k", "k"), ("N", "n"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2")]
     columns += [(f"S at p = {level}", f"S_at_{level}") for level in LEVELS]
@@ -117,10 +117,10 @@ def _laws(result: Emergences) -> Sheet:
         "p = 0 included; C·N: −ln p = C·N·S^−α, as if tokens were independent. S at p: where p reaches that level, "
         f"outside the sizes by the prediction over forms; beyond: more than {FAR} times outside the sizes."
     )
-    return Sheet.of("laws", "Laws of windows", [*columns, ("status", "status")], rows, note)
+    return sheet_of("laws", "Laws of windows", [*columns, ("status", "status")], rows, note)
 
 
-def _crossing(crossing: Crossing) -> Entry:
+def _crossing(crossing: Crossing) -> Cell:
     S, lo = crossing.S, crossing.lo
     text = short(S) if S is not None else UNKNOWN if lo is None else f"from {short(lo)}"
-    return Entry(f"{text}, beyond" if crossing.is_beyond and crossing.has_numbers else text, (S,))
+    return entry(f"{text}, beyond" if crossing.is_beyond and crossing.has_numbers else text, (S,))

@@ -8,7 +8,7 @@ import altair as alt
 from rbpx.analyses.entropy.analysis import TERMS, Entropies, RunTerms
 from rbpx.display.chart.drawing import PLACE_TITLES, colour, dash, data, linear, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, decimal, named, place, place_column, span
+from rbpx.display.chart.sheet import Sheet, decimal, named, place, place_column, sheet_of, span
 from rbpx.display.names import law_name
 from rbpx.groups.question import spelled
 
@@ -95,4 +95,4 @@ def _values(title: str, result: Entropies) -> Sheet:
     at = place_column(result.group.axis)
     columns = [("size", "size"), at, ("term", "term"), ("nats", "nats"), ("share", "share")]
     columns += [("95 %", "share_lo share_hi"), ("share as counted", "share_counted")]
-    return Sheet.of("shares", f"{title}: values", columns, rows)
+    return sheet_of("shares", f"{title}: values", columns, rows)

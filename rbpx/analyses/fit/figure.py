@@ -16,7 +16,7 @@ from rbpx.display.along import LARGEST
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.drawing import PLACE_TITLES, colour, curve, dash, data, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, decimal, named, place, place_column, span, whole
+from rbpx.display.chart.sheet import Sheet, decimal, named, place, place_column, sheet_of, span, whole
 from rbpx.display.spread import spread
 from rbpx.groups.fits import Law
 from rbpx.groups.question import spelled
@@ -162,4 +162,4 @@ def _values(name: str, title: str, points: list[Any], axis: Axis) -> Sheet:
         y,
         ("95 %", "lo hi"),
     ]
-    return Sheet.of(name, f"{title}: values", columns, rows)
+    return sheet_of(name, f"{title}: values", columns, rows)

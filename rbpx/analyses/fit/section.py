@@ -3,7 +3,7 @@
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.figure import figures
 from rbpx.analyses.fit.headline import headline
-from rbpx.display.chart.sheet import Entry, Sheet, decimal, error, magnitude, named, span, state, whole
+from rbpx.display.chart.sheet import Cell, Sheet, decimal, entry, error, magnitude, named, sheet_of, span, state, whole
 from rbpx.display.names import law_title
 from rbpx.display.section import Section, Sources, doubts_of, interval, of_ten
 from rbpx.groups.fits import Law
@@ -104,12 +104,12 @@ def _models(result: Laws) -> Sheet:
             shares = [decimal(float(result.evidence[at].measured["rbp"][result.k_grid.index(k)])) for k in ks]
         else:
             shares = [decimal(run.observed.get((k, 1))) for k in ks]
-        row: list[Entry] = [named(run.size), whole(run.non_embedding_params), whole(run.n_tokens), *shares]
+        row: list[Cell] = [named(run.size), whole(run.non_embedding_params), whole(run.n_tokens), *shares]
         rows.append([*row, decimal(run.cross_entropy_nats), named(" ".join(run.run_ids))])
     columns = [("size", "size"), ("S", "non_embedding_params"), ("tokens", "n_tokens")]
     columns += [(f"RBP_{k}", f"rbp_{k}") for k in ks]
     columns += [("CE, nats", "cross_entropy_nats"), ("run", "run_id")]
-    return Sheet.of("models", "What each model scores", columns, rows)
+    return sheet_of("models", "What each model scores", columns, rows)
 
 
 def _laws(result: Laws, by_method: bool) -> Sheet:
@@ -118,7 +118,7 @@ def _laws(result: Laws, by_method: bool) -> Sheet:
         fit = law.fit
         rows.append(
             [
-                Entry(_name(law, by_method), (law.law, law.k, law.method.value), is_number=False),
+                entry(_name(law, by_method), (law.law, law.k, law.method.value), is_number=False),
                 decimal(fit.alpha),
                 span(fit.alpha_lo, fit.alpha_hi),
                 decimal(fit.r2),
@@ -131,4 +131,4 @@ def _laws(result: Laws, by_method: bool) -> Sheet:
         )
     columns = [("law", "law k method"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2"), ("C", "C")]
     columns += [("sizes", "n_points"), ("backtest", "backtest_error"), ("form", "form"), ("status", "status")]
-    return Sheet.of("laws", "Laws side by side", columns, rows, _NOTE)
+    return sheet_of("laws", "Laws side by side", columns, rows, _NOTE)

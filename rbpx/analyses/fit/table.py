@@ -10,7 +10,7 @@ from rbpx.analyses.fit.analysis import Laws
 from rbpx.counts import number_of
 from rbpx.display.along import LARGEST, counted, in_axis, place, place_heading, print_group_notes
 from rbpx.display.fit_cells import constant, sizes_of
-from rbpx.display.names import law_name, remedies, short_status, status_name
+from rbpx.display.names import law_name, remedies, status_name
 from rbpx.display.numbers import UNKNOWN, number, percent, span
 from rbpx.display.spread import spread
 from rbpx.display.tables import console, grid, put
@@ -235,7 +235,7 @@ def _print_ranks(screen: Console, result: Laws) -> None:
             number(float(m["lognormal_rbp1"]), 3),
             number(float(m["cross_entropy"]), 3),
             number(float(m["lognormal_cross_entropy"]), 3),
-            short_status(paper.status),
-            f"{short_status(full.status)} ({number(full.params.get('gamma_unconstrained'), 3)})",
+            paper.status.label,
+            f"{full.status.label} ({number(full.params.get('gamma_unconstrained'), 3)})",
         )
     put(screen, table)

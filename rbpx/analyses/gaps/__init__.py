@@ -28,15 +28,8 @@ A condition on rank or logprob selects different tokens at each size; such a gap
     ),
     title="Gaps between texts",
     sizes=3,
+    draws=True,
+    in_report=True,
     across=True,
-    keys=(
-        "k",
-        "ties",
-        "resamples",
-        "laws",
-        "axis",
-        "checkpoints",
-        "slices",
-        "sql_timeout_s",
-    ),
+    keys=("k", "ties", "resamples", "laws", "axis", "checkpoints", "slices", "sql_timeout_s"),
 )

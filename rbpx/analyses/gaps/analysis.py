@@ -47,12 +47,14 @@ class Gaps:
         other: of the second; the same group for slices.
         gaps: one a loss; each says which text or slice is A.
         slices: the first and the second; None for texts.
+        n_tested: gaps of the request, for all of which p values are adjusted.
     """
 
     group: Group
     other: Group
     gaps: tuple[LossGap, ...]
     slices: tuple[SlicePoints, SlicePoints] | None = None
+    n_tested: int = 0
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Gaps]:
@@ -88,7 +90,7 @@ def _adjusted(results: Sequence[Gaps]) -> list[Gaps]:
             p = None if each.gap.p is None else next(adjusted)
             depend = [doubt for group in (gaps.group, gaps.other) for doubt in document_doubts(group, each.gap.fit)]
             of_losses.append(replace(each, gap=settle(each.gap, p, [*each.doubts, *depend])))
-        settled.append(replace(gaps, gaps=tuple(of_losses)))
+        settled.append(replace(gaps, gaps=tuple(of_losses), n_tested=len(tests)))
     return settled
 
 

@@ -18,10 +18,5 @@ of them.""",
     title="Improvement by token",
     sizes=3,
     tokens=True,
-    keys=(
-        "k",
-        "ties",
-        "least",
-        "top",
-    ),
+    keys=("k", "ties", "least", "top"),
 )

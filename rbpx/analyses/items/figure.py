@@ -9,7 +9,7 @@ from rbpx.analyses.items.curves import success_curves
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.drawing import S_TITLE, colour, data, linear, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure
-from rbpx.display.chart.sheet import Sheet, decimal, named, span, whole
+from rbpx.display.chart.sheet import decimal, named, sheet_of, span, whole
 from rbpx.groups.question import spelled
 
 __all__ = ["figures"]
@@ -41,7 +41,7 @@ def figures(items: GroupItems) -> list[Figure]:
     first, last = (curves[0].y[at] for at in (0, -1))
     said = f"{order[0]} goes from {first:.3f} at S = {curves[0].S[0]:.3g} to {last:.3f} at {curves[0].S[-1]:.3g}"
     guess = "" if chance is None else f"; guessing gets {chance:.3f}"
-    sheet = Sheet.of(
+    sheet = sheet_of(
         "success", "Success against size: values",
         [("of", "series"), ("S", "S"), ("share", "share"), ("95 %", "lo hi")],
         [[named(r["series"]), whole(r["S"]), decimal(r["y"]), span(r["lo"], r["hi"])] for r in rows],

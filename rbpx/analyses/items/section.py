@@ -7,7 +7,7 @@ from rbpx.analyses.items.emergence import HITS
 from rbpx.analyses.items.figure import figures
 from rbpx.counts import number_of
 from rbpx.display.chart.figure import Undrawn
-from rbpx.display.chart.sheet import Entry, Sheet, decimal, magnitude, named, span, state, whole
+from rbpx.display.chart.sheet import Cell, Sheet, decimal, entry, magnitude, named, sheet_of, span, state, whole
 from rbpx.display.section import Section, Sources, doubts_of
 from rbpx.display.visible import visible
 
@@ -50,7 +50,7 @@ def _sentence(items: GroupItems) -> str:
 
 
 def _scores(results: Sequence[GroupItems]) -> Sheet:
-    rows: list[list[Entry]] = []
+    rows: list[list[Cell]] = []
     for items in results:
         for each in items.runs:
             scores = each.scores
@@ -63,14 +63,14 @@ def _scores(results: Sequence[GroupItems]) -> Sheet:
     columns += [("accuracy", "acc"), ("+- stderr", "acc_stderr"), ("95 %", "acc_lo acc_hi")]
     columns += [("by characters", "acc_norm"), ("perplexity", "perplexity"), ("bits per byte", "bits_per_byte")]
     note = "Intervals over items; stderr as lm-evaluation-harness gives it."
-    return Sheet.of("scores", "Scores of items", columns, rows, note)
+    return sheet_of("scores", "Scores of items", columns, rows, note)
 
 
 def _laws(items: GroupItems) -> list[Sheet]:
     rows = [
         [
             whole(law.k),
-            Entry(HITS[correction], (correction.value,), is_number=False),
+            entry(HITS[correction], (correction.value,), is_number=False),
             decimal(fit.alpha),
             span(fit.alpha_lo, fit.alpha_hi),
             decimal(fit.r, 3),
@@ -87,12 +87,12 @@ def _laws(items: GroupItems) -> list[Sheet]:
     )
     title = f"The law of emergence on items of {items.group.first.dataset}"
     name = f"laws-{items.group.first.dataset}"
-    return [Sheet.of(name, title, [*columns, ("AIC", "aic"), ("status", "status")], rows, note)] if rows else []
+    return [sheet_of(name, title, [*columns, ("AIC", "aic"), ("status", "status")], rows, note)] if rows else []
 
 
 def _explorer(items: GroupItems) -> list[Sheet]:
     """Single items: those that the largest model gains and loses most over the smallest."""
-    rows: list[list[Entry]] = []
+    rows: list[list[Cell]] = []
     for view in items.shown:
         row = [
             whole(view.item),
@@ -102,7 +102,7 @@ def _explorer(items: GroupItems) -> list[Sheet]:
         for reading in view.readings:
             ranks = " ".join(f"{rank:g}" for rank in reading.ranks)
             said = f"{reading.probability:.3g} ({ranks}){' ✓' if reading.is_right else ''}"
-            rows_of = Entry(said, (reading.probability, ranks, str(reading.is_right)), is_number=False)
+            rows_of = entry(said, (reading.probability, ranks, str(reading.is_right)), is_number=False)
             row.append(rows_of)
         rows.append(row)
     columns = [("item", "item"), ("context", "context"), ("target", "target")]
@@ -113,7 +113,7 @@ def _explorer(items: GroupItems) -> list[Sheet]:
         "the smallest, then those that it loses most; view doc=N shows any."
     )
     title = f"Items of {items.group.first.dataset}, one by one"
-    return [Sheet.of(f"explorer-{items.group.first.dataset}", title, columns, rows, note)] if rows else []
+    return [sheet_of(f"explorer-{items.group.first.dataset}", title, columns, rows, note)] if rows else []
 
 
 def _tail(context: str | None) -> str | None:

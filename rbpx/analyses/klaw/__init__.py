@@ -15,12 +15,7 @@ Last, one law for all k and sizes, C k^-kappa S^-alpha: the range of k over whic
     examples=("python -m rbpx klaw", "python -m rbpx klaw dataset=stdlib k='[1,2,5,10]' --format csv"),
     title="The law in k",
     sizes=1,
-    keys=(
-        "k",
-        "ties",
-        "resamples",
-        "method",
-        "axis",
-        "checkpoints",
-    ),
+    draws=True,
+    in_report=True,
+    keys=("k", "ties", "resamples", "method", "axis", "checkpoints"),
 )

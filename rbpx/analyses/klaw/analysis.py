@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from rbpx.analyses.klaw.law import fit_k_law
 from rbpx.config.request import Request
-from rbpx.groups.fits import about_axis, of_dependent_documents, of_one_document, record_of
+from rbpx.groups.fits import about_axis, keep_fits, record_of, with_document_doubts
 from rbpx.groups.group import Group, Run
 from rbpx.groups.labels import labels_of
 from rbpx.groups.points import weigh_group
@@ -55,6 +55,11 @@ class Exchange:
     lo: float | None
     hi: float | None
     is_local: bool = False
+
+    @property
+    def value(self) -> float:
+        """The factor."""
+        return self.factor
 
 
 @dataclass(frozen=True)
@@ -98,8 +103,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     laws, n_documents = [], group.n_resampled if group.is_measured else None
     for at, (run, label) in enumerate(zip(group.runs, labels_of(group.runs), strict=True)):
         y_BK = None if y_NBK is None else y_NBK[at]
-        fit = of_one_document(group, fit_k_law(k_grid, y_NK[at], y_BK, method, n_documents))
-        fit = of_dependent_documents(group, fit)
+        fit = with_document_doubts(group, fit_k_law(k_grid, y_NK[at], y_BK, method, n_documents))
         laws.append(KLaw(run, label, fit, _exchange(group, k_grid, y_NK, y_NBK, at, fit)))
     S = [run.x for run in group.runs if run.x is not None]
     return KLaws(group, tuple(k_grid), tuple(laws), fit_joint_law(S, k_grid, y_NK, y_NBK, n_documents))
@@ -158,17 +162,13 @@ def keep(store: Store, laws: KLaws) -> list[Record]:
         )
     if laws.joint is not None and laws.joint.alpha.alpha is not None:
         records.append(_joint_record(laws, laws.joint))
-    for record in records:
-        store.write_record("fits", record["fit_id"], record)
-    return records
+    return keep_fits(store, records)
 
 
 def _joint_record(laws: KLaws, joint: JointLaw) -> Record:
     """The one law of a group: C is at S = 1 and k = 1, alpha that of S; its tests and its rivals are in params."""
-    fit = of_one_document(
-        laws.group, replace(joint.alpha, C=joint.C, status=Status.ok if joint.holds else Status.bends)
-    )
-    fit = of_dependent_documents(laws.group, fit)
+    status = Status.ok if joint.holds else Status.bends
+    fit = with_document_doubts(laws.group, replace(joint.alpha, C=joint.C, status=status))
     params = {name: value for name, value in fit.params.items() if name not in ("C_lo", "C_hi")}
     params |= {
         "equation": "y = C * k^(-kappa) * S^(-alpha)",
@@ -183,8 +183,3 @@ def _joint_record(laws: KLaws, joint: JointLaw) -> Record:
     return record_of(
         laws.group, "joint_law", fit, laws.group.run_ids, Method.ols, params=params | about_axis(laws.group)
     )
-
-
-def doubts(laws: KLaws) -> set[Status]:
-    """The statuses of the laws that are not ok."""
-    return {law.fit.status for law in laws.laws} - {Status.ok}

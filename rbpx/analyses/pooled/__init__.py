@@ -23,6 +23,8 @@ together. Kept in `fits` as law pooled, the quantity in params.loss.""",
     ),
     title="One exponent for several families",
     sizes=3,
+    draws=True,
+    in_report=True,
     across=True,
     keys=("k", "ties", "resamples", "laws", "checkpoints"),
     lacking="no two families in store={store} were measured on one text alike at 3 sizes each; measure another family "

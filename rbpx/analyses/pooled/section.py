@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rbpx.analyses.pooled.analysis import Pooled, PooledLaw
 from rbpx.analyses.pooled.figure import figures
 from rbpx.analyses.pooled.words import exponents, form_name, residuals, worth
-from rbpx.display.chart.sheet import Entry, Sheet, decimal, named, span, state
+from rbpx.display.chart.sheet import Cell, Sheet, decimal, named, sheet_of, span, state
 from rbpx.display.names import law_title
 from rbpx.display.section import Section, Sources, doubts_of, interval
 
@@ -39,7 +39,7 @@ def _sentence(pooled: Pooled, law: PooledLaw) -> str:
 
 
 def _table(results: Sequence[Pooled]) -> Sheet:
-    rows: list[list[Entry]] = []
+    rows: list[list[Cell]] = []
     for pooled in results:
         for law in pooled.laws:
             of = [named(pooled.group.first.dataset), named(law_title(law.law, law.k))]
@@ -53,4 +53,4 @@ def _table(results: Sequence[Pooled]) -> Sheet:
     columns = [("text", "dataset"), ("law", "law"), ("family", "family"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi")]
     columns += [("E", "E"), ("ρ", "mean_correlation"), ("worth", "effective_families"), ("status", "status")]
     note = "ρ: mean correlation of the residuals at the same sizes; worth: how many independent families these are."
-    return Sheet.of("pooled", "Own exponents and the shared one", columns, rows, note)
+    return sheet_of("pooled", "Own exponents and the shared one", columns, rows, note)

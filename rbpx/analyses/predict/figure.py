@@ -8,7 +8,7 @@ import altair as alt
 from rbpx.analyses.predict.analysis import Foresight, Foresights
 from rbpx.display.chart.drawing import colour, data, linear, shape, spec_of, tips, zero_line
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, error, magnitude, named, span, whole
+from rbpx.display.chart.sheet import Sheet, error, magnitude, named, sheet_of, span, whole
 from rbpx.display.names import law_title
 from rbpx.groups.question import spelled
 from rbpx.laws.over_forms import COMBINED
@@ -101,4 +101,4 @@ def _values(title: str, rows: list[dict[str, Any]]) -> Sheet:
         for row in rows
     ]
     columns = [("law", "law"), ("sizes fitted", "n_fitted"), ("predicted", "predicted"), ("95 %", "lo hi")]
-    return Sheet.of("backtest", f"{title}: values", [*columns, ("measured", "measured"), ("error", "error")], cells)
+    return sheet_of("backtest", f"{title}: values", [*columns, ("measured", "measured"), ("error", "error")], cells)

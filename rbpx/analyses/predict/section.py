@@ -3,7 +3,7 @@
 from rbpx.analyses.predict.analysis import Foreseen, Foresight, Foresights
 from rbpx.analyses.predict.figure import figures, name_of
 from rbpx.analyses.predict.table import inside_of, weights_of
-from rbpx.display.chart.sheet import Entry, Sheet, error, magnitude, state
+from rbpx.display.chart.sheet import Cell, Sheet, entry, error, magnitude, sheet_of, state
 from rbpx.display.numbers import UNKNOWN, short
 from rbpx.display.section import Section, Sources, doubts_of
 from rbpx.laws.over_forms import COMBINED
@@ -65,24 +65,24 @@ def _predictions(result: Foresights) -> Sheet:
         if law.method != COMBINED and law.method != law.law.method.value:
             continue  # a form within the combined answer
         mean = error(law.mean_error) if law.mean_error is not None else magnitude(None)
-        mean = Entry(mean.text.lstrip("+"), mean.values)
+        mean = entry(mean.text.lstrip("+"), mean.values)
         held = [b.is_inside for b in law.backtests if b.is_inside is not None]
         counts = (sum(held), len(held)) if held else (None, None)
-        which = Entry(name_of(law), (law.law.law, law.law.k, law.method), is_number=False)
-        weights = Entry(weights_of(law) if law.weights else UNKNOWN, (weights_of(law) if law.weights else None,))
-        at_targets = [_value(each) for each in law.predictions] or [Entry(UNKNOWN, (None, None, None))] * len(
+        which = entry(name_of(law), (law.law.law, law.law.k, law.method), is_number=False)
+        weights = entry(weights_of(law) if law.weights else UNKNOWN, (weights_of(law) if law.weights else None,))
+        at_targets = [_value(each) for each in law.predictions] or [entry(UNKNOWN, (None, None, None))] * len(
             result.targets
         )
         status = next((each.status for each in law.predictions), law.law.fit.status)
-        rows.append([which, mean, Entry(inside_of(law), counts), weights, *at_targets, state(status)])
+        rows.append([which, mean, entry(inside_of(law), counts), weights, *at_targets, state(status)])
     note = (
         "Laws in order of their backtests; of each law first the answer to take, over forms, then the law by least "
         "squares (or the methods asked for). Inside: how many 95 % intervals of backtests contained the measured "
         "value. Intervals are for one new model."
     )
-    return Sheet.of("predictions", "Predictions", [*columns, ("status", "status")], rows, note)
+    return sheet_of("predictions", "Predictions", [*columns, ("status", "status")], rows, note)
 
 
-def _value(each: Foreseen) -> Entry:
+def _value(each: Foreseen) -> Cell:
     p = each.prediction
-    return Entry(f"{short(p.y)} ({short(p.lo)} to {short(p.hi)})", (p.y, p.lo, p.hi))
+    return entry(f"{short(p.y)} ({short(p.lo)} to {short(p.hi)})", (p.y, p.lo, p.hi))

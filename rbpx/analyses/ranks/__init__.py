@@ -14,10 +14,8 @@ ones.""",
     examples=("python -m rbpx ranks dataset=pydoc", "python -m rbpx ranks k='[1,10,100]' ties=optimistic --format csv"),
     title="The distribution of the ranks",
     sizes=1,
+    draws=True,
+    in_report=True,
     tokens=True,
-    keys=(
-        "k",
-        "ties",
-        "resamples",
-    ),
+    keys=("k", "ties", "resamples"),
 )

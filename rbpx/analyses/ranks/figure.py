@@ -15,7 +15,7 @@ import numpy.typing as npt
 from rbpx.analyses.ranks.analysis import PAPER, Closure, Ranks, RunRanks
 from rbpx.display.chart.drawing import S_TITLE, colour, curve, dash, data, line_dash, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, decimal, magnitude, named, whole
+from rbpx.display.chart.sheet import Sheet, decimal, magnitude, named, sheet_of, whole
 from rbpx.display.numbers import number
 from rbpx.display.spread import spread
 from rbpx.groups.question import spelled
@@ -114,7 +114,7 @@ def _derived_values(name: str, title: str, result: Ranks, closures: list[Closure
         for run, y, z in zip(result.runs, c.measured.params["y"], c.derived.params["y"], strict=True)
     ]
     columns = [("size", "size"), ("quantity", "quantity"), ("distribution", "distribution")]
-    return Sheet.of(name, f"{title}: values", [*columns, ("measured", "measured"), ("derived", "derived")], rows)
+    return sheet_of(name, f"{title}: values", [*columns, ("measured", "measured"), ("derived", "derived")], rows)
 
 
 # ---------------------------------------------------------------------------------------------------- distributions
@@ -210,4 +210,4 @@ def _distribution_values(name: str, title: str, points: list[dict[str, Any]]) ->
         [named(p["size"]), whole(p["first"]), whole(p["last"]), whole(p["n"]), magnitude(p["share"])] for p in points
     ]
     columns = [("size", "size"), ("ranks from", "first_rank"), ("to", "last_rank"), ("tokens", "n_tokens")]
-    return Sheet.of(name, f"{title}: values", [*columns, ("share per rank", "share_per_rank")], rows)
+    return sheet_of(name, f"{title}: values", [*columns, ("share per rank", "share_per_rank")], rows)

@@ -3,7 +3,7 @@
 from rbpx.analyses.ranks.analysis import PAPER, Closure, Ranks, RunRanks
 from rbpx.analyses.ranks.figure import figures, form
 from rbpx.counts import number_of
-from rbpx.display.chart.sheet import Entry, Sheet, decimal, named, span, state
+from rbpx.display.chart.sheet import Cell, Sheet, decimal, entry, named, sheet_of, span, state
 from rbpx.display.section import Section, Sources, doubts_of, interval
 
 __all__ = ["section"]
@@ -57,15 +57,15 @@ def _rivals(result: Ranks) -> Sheet:
         "Nats behind: log-likelihood per token lost to the best distribution over the same ranks; the published fit "
         "leaves rank 1 out, so it has none. Distance: largest difference of the cumulative shares."
     )
-    return Sheet.of("rivals", "The lognormal and its rivals", columns, rows, note)
+    return sheet_of("rivals", "The lognormal and its rivals", columns, rows, note)
 
 
-def _of_run(each: RunRanks) -> list[list[Entry]]:
+def _of_run(each: RunRanks) -> list[list[Cell]]:
     rows = []
     for rival in each.rivals:
         fit = rival.fit
         lost, ends = rival.behind if rival.behind is not None else (None, None)
-        aic = Entry("–" if fit.aic is None else f"{fit.aic:,.0f}", (fit.aic,))
+        aic = entry("–" if fit.aic is None else f"{fit.aic:,.0f}", (fit.aic,))
         rows.append(
             [
                 named(each.run.size),
@@ -91,10 +91,10 @@ def _closures(result: Ranks) -> Sheet:
         "Difference: below 0 where the derived law is flatter. Level: derived over measured at the geometric mean of "
         "the sizes. Exact closure would be 0 and 1."
     )
-    return Sheet.of("closures", "Derived laws beside measured laws", columns, rows, note)
+    return sheet_of("closures", "Derived laws beside measured laws", columns, rows, note)
 
 
-def _closure(closure: Closure) -> list[Entry]:
+def _closure(closure: Closure) -> list[Cell]:
     level, lo, hi = closure.level
     quantity = _QUANTITIES.get(closure.quantity, f"−ln RBP_{closure.k}")
 

@@ -12,12 +12,7 @@ supported up to the largest k at which alpha, there and at every smaller k, is s
     examples=("python -m rbpx regimes dataset=pydoc", "python -m rbpx regimes k='[1,10,100,1000]' --format json"),
     title="How far k reaches",
     sizes=3,
-    keys=(
-        "k",
-        "ties",
-        "resamples",
-        "method",
-        "axis",
-        "checkpoints",
-    ),
+    draws=True,
+    in_report=True,
+    keys=("k", "ties", "resamples", "method", "axis", "checkpoints"),
 )

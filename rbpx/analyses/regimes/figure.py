@@ -11,7 +11,7 @@ import altair as alt
 from rbpx.analyses.regimes.analysis import Regime, Regimes
 from rbpx.display.chart.drawing import colour, dash, data, linear, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Entry, Sheet, decimal, magnitude, named, span, state, whole
+from rbpx.display.chart.sheet import Cell, Sheet, decimal, magnitude, named, sheet_of, span, state, whole
 from rbpx.groups.question import spelled
 
 __all__ = ["figures"]
@@ -177,16 +177,16 @@ def _values(name: str, title: str, fitted: list[Regime]) -> Sheet:
             ]
         )
     columns = [("k", "k"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2"), ("law", "law")]
-    return Sheet.of(name, title, [*columns, ("status", "status")], rows)
+    return sheet_of(name, title, [*columns, ("status", "status")], rows)
 
 
 def _r2_values(title: str, fitted: list[Regime]) -> Sheet:
     rows = [[whole(regime.k), decimal(regime.law.fit.r2), *_by_noise(regime)] for regime in fitted]
     columns = [("k", "k"), ("R²", "r2"), ("by noise", "r2_by_noise"), ("95 % of it", "r2_by_noise_lo r2_by_noise_hi")]
-    return Sheet.of("r2", title, [*columns, ("tokens", "n_tokens_needed")], rows)
+    return sheet_of("r2", title, [*columns, ("tokens", "n_tokens_needed")], rows)
 
 
-def _by_noise(regime: Regime) -> list[Entry]:
+def _by_noise(regime: Regime) -> list[Cell]:
     noise = regime.predicted
     if noise is None:
         return [decimal(None), span(None, None), magnitude(None)]
@@ -200,4 +200,4 @@ def _floor(title: str, floor: list[Regime]) -> Sheet:
     ]
     columns = [("k", "k"), ("misses of the largest", "n_misses"), (_SIGNAL, "signal_ln")]
     columns += [(_DOCUMENTS, "document_sd_ln"), (_BINOMIAL, "binomial_sd_ln")]
-    return Sheet.of("noise", title, columns, rows)
+    return sheet_of("noise", title, columns, rows)

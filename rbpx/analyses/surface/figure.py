@@ -14,7 +14,7 @@ from rbpx.analyses.surface.words import compute, design_says, optimum_says
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.drawing import S_TITLE, colour, dash, data, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, magnitude, magnitudes, named
+from rbpx.display.chart.sheet import Sheet, magnitude, magnitudes, named, sheet_of
 from rbpx.display.names import law_title
 from rbpx.display.spread import spread
 from rbpx.groups.question import spelled
@@ -76,7 +76,7 @@ def _contours(result: Surfaces, law: SurfaceLaw, name: str, ids: Sequence[str]) 
     says = f"{len(runs)} runs on lines of equal y, which falls towards large models and many tokens"
     caption = f"Lines of equal y of the form {law.best.fit.form}; circles: the runs; dots: the best of each budget."
     caption += "" if together is None else f" {together[0].upper()}{together[1:]}: lines far from the runs say nothing."
-    sheet = Sheet.of(name, f"{title}: values", columns, rows)
+    sheet = sheet_of(name, f"{title}: values", columns, rows)
     return _figure(result, name, title, (f"{says}.", caption), spec_of(alt.layer(*layers, marks), 360), sheet, ids)
 
 
@@ -113,7 +113,7 @@ def _isoflop(result: Surfaces, law: SurfaceLaw, name: str, ids: Sequence[str]) -
         best = alt.Chart(data(minima)).encode(x=x, y=y, tooltip=tooltip)
         layers.append(best.mark_point(filled=False, size=200, shape="circle", color="gray"))
     rows = [[named(r["budget"]), magnitude(r["S"]), magnitude(r["y"])] for r in points]
-    sheet = Sheet.of(name, f"{title}: values", [("budget", "budget"), ("S", "S"), ("y", "y")], rows)
+    sheet = sheet_of(name, f"{title}: values", [("budget", "budget"), ("S", "S"), ("y", "y")], rows)
     says = "; ".join(f"{m['budget']}: least y at S = {m['S']:.3g}" for m in minima) or "no minimum lies between sizes"
     caption = (
         f"Runs of each budget {_compute(law)}, sizes between two runs interpolated in ln D, with a parabola in ln S; "
@@ -146,7 +146,7 @@ def _optimum(result: Surfaces, law: SurfaceLaw, name: str, ids: Sequence[str]) -
         for r in (*line, *minima)
     ]
     columns = [("by", "way"), ("C", "C"), ("best S", "S"), ("95 %", "lo hi"), ("best D", "D")]
-    sheet = Sheet.of(name, f"{title}: values", columns, rows)
+    sheet = sheet_of(name, f"{title}: values", columns, rows)
     says = (
         law.optimal and optimum_says(law, law.optimal)
     ) or f"the best size goes from {line[0]['S']:.3g} to {line[-1]['S']:.3g}"

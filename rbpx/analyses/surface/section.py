@@ -15,7 +15,19 @@ from rbpx.analyses.surface.words import (
     optimum_says,
     without_optimum,
 )
-from rbpx.display.chart.sheet import Entry, Sheet, decimal, error, magnitude, magnitudes, named, span, state, whole
+from rbpx.display.chart.sheet import (
+    Cell,
+    Sheet,
+    decimal,
+    error,
+    magnitude,
+    magnitudes,
+    named,
+    sheet_of,
+    span,
+    state,
+    whole,
+)
 from rbpx.display.names import law_title
 from rbpx.display.section import Section, Sources, doubts_of
 from rbpx.laws.interval import Estimate
@@ -60,7 +72,7 @@ def _sentences(surfaces: Surfaces) -> list[str]:
 
 
 def _constants(results: Sequence[Surfaces]) -> Sheet:
-    rows: list[list[Entry]] = []
+    rows: list[list[Cell]] = []
     for surfaces in results:
         for law in surfaces.laws:
             for form in law.forms:
@@ -76,11 +88,11 @@ def _constants(results: Sequence[Surfaces]) -> Sheet:
     columns += [("95 %", "beta_lo beta_hi"), ("E", "E"), ("95 %", "E_lo E_hi"), ("A", "A"), ("B", "B")]
     columns += [("points", "n_points"), ("AIC", "aic"), ("BIC", "bic"), ("held out", "held_out_error")]
     note = "α, β: exponents of S and D. Held out: mean |error| at the largest S, D and C, predicted from the others."
-    return Sheet.of("surfaces", "Surfaces", [*columns, ("status", "status")], rows, note)
+    return sheet_of("surfaces", "Surfaces", [*columns, ("status", "status")], rows, note)
 
 
 def _optima(results: Sequence[Surfaces]) -> Sheet:
-    rows: list[list[Entry]] = []
+    rows: list[list[Cell]] = []
     for surfaces in results:
         for law in surfaces.laws:
             if law.optimal is None:
@@ -101,4 +113,4 @@ def _optima(results: Sequence[Surfaces]) -> Sheet:
     ]
     columns += [("95 %", "D_lo D_hi"), ("D/S", "ratio"), ("y", "y")]
     title = f"The best of a budget, {computes(law for surfaces in results for law in surfaces.laws)}"
-    return Sheet.of("optima", title, columns, rows)
+    return sheet_of("optima", title, columns, rows)

@@ -21,6 +21,8 @@ change speed only. T is searched from 0.5 to 8.""",
     ),
     title="Temperature",
     sizes=1,
+    draws=True,
+    in_report=True,
     tokens=True,
     keys=("device", "tokens_per_batch", "resamples", "seed"),
 )

@@ -10,7 +10,7 @@ from rbpx.analyses.temperature.analysis import RunTemperature, Temperatures
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.drawing import S_TITLE, colour, dash, data, linear, logarithmic, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, decimal, named, span, state, whole
+from rbpx.display.chart.sheet import Sheet, decimal, named, sheet_of, span, state, whole
 from rbpx.display.spread import spread
 from rbpx.groups.labels import labels_of
 from rbpx.groups.question import spelled
@@ -125,11 +125,11 @@ def _values(title: str, result: Temperatures) -> Sheet:
     columns += [("95 %", "temperature_lo temperature_hi"), ("CE", "cross_entropy_nats")]
     columns += [("at T*", "cross_entropy_at_temperature_nats")]
     columns += [("95 % of it", "cross_entropy_at_temperature_nats_lo cross_entropy_at_temperature_nats_hi")]
-    return Sheet.of("temperature", f"{title}: values", [*columns, ("status", "status")], rows)
+    return sheet_of("temperature", f"{title}: values", [*columns, ("status", "status")], rows)
 
 
 def _losses(runs: Sequence[RunTemperature]) -> Sheet:
     labelled = zip(labels_of([each.run for each in runs]), runs, strict=True)
     rows = [[named(size), decimal(T), decimal(nats)] for size, each in labelled for T, nats in _above(each)[::4]]
     columns = [("size", "size"), ("T", "T"), ("nats above the least", "nats")]
-    return Sheet.of("loss", "What another temperature costs: values", columns, rows)
+    return sheet_of("loss", "What another temperature costs: values", columns, rows)

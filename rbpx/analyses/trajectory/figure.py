@@ -10,7 +10,7 @@ from rbpx.analyses.trajectory.analysis import Trajectories, Trajectory
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.drawing import colour, dash, data, linear, logarithmic, shape, spec_of, tips
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet, decimal, magnitude, named
+from rbpx.display.chart.sheet import decimal, magnitude, named, sheet_of
 from rbpx.display.names import law_title
 from rbpx.display.numbers import short
 from rbpx.display.spread import spread
@@ -67,7 +67,7 @@ def _trajectories(result: Trajectories, law: str, k: int | None, at: int, ids: S
     )  # fmt: skip
     curves = [alt.Chart(data(lines)).mark_line().encode(x=x, y=y, color=hue, strokeDash=line)] if lines else []
     rows = [[named(row["size"]), magnitude(row["D"]), magnitude(row["y"])] for row in points]
-    sheet = Sheet.of(name, f"{title}: values", [("size", "size"), ("D", "D"), (what, "y")], rows)
+    sheet = sheet_of(name, f"{title}: values", [("size", "size"), ("D", "D"), (what, "y")], rows)
     falls = [f"{each.name} from {short(each.sign * each.y[0])} to {short(each.sign * each.y[-1])}" for each in of_law]
     caption = "Points: what was measured or imported. Lines: y = E + B·D^−β from the end of the warm-up."
     spec = spec_of(alt.layer(*curves, marks), 320)
@@ -97,7 +97,7 @@ def _settled(result: Trajectories, at: int, ids: Sequence[str]) -> list[Figure]:
         alt.layer(base.mark_line().encode(strokeDash=line), base.mark_point().encode(shape=form, tooltip=tooltip)), 260
     )
     cells = [[named(row["size"]), magnitude(row["D"]), decimal(row["share"])] for row in rows]
-    sheet = Sheet.of(name, f"{title}: values", [("size", "size"), ("D", "D"), ("share settled", "share")], cells)
+    sheet = sheet_of(name, f"{title}: values", [("size", "size"), ("D", "D"), ("share settled", "share")], cells)
     says = "; ".join(f"{each.of}: {each.settled_by[0]:.0%} from the first checkpoint on" for each in series)
     caption = "Share of the tokens of the text that from a checkpoint on stay a hit, or stay a miss, to the last one."
     run_ids = tuple(result.group.run_ids)

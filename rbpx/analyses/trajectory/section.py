@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rbpx.analyses.trajectory.analysis import Trajectories
 from rbpx.analyses.trajectory.figure import figures
 from rbpx.counts import number_of
-from rbpx.display.chart.sheet import Entry, Sheet, decimal, magnitude, named, span, state, whole
+from rbpx.display.chart.sheet import Cell, Sheet, decimal, magnitude, named, sheet_of, span, state, whole
 from rbpx.display.names import law_title
 from rbpx.display.numbers import short
 from rbpx.display.section import Section, Sources, doubts_of
@@ -50,7 +50,7 @@ def _sentences(of: Trajectories) -> list[str]:
 
 
 def _laws(results: Sequence[Trajectories]) -> Sheet:
-    rows: list[list[Entry]] = []
+    rows: list[list[Cell]] = []
     for of in results:
         for each in of.laws:
             names = [named(f"{law_title(each.law, each.k)} on {of.group.first.dataset}"), named(each.name)]
@@ -64,11 +64,11 @@ def _laws(results: Sequence[Trajectories]) -> Sheet:
     columns = [("quantity", "law"), ("size", "size"), ("points", "n_points"), ("from D", "D_first"), ("β", "beta")]
     columns += [("95 %", "beta_lo beta_hi"), ("E", "E"), ("B", "B"), ("status", "status")]
     note = "y = E + B·D^−β from the end of the warm-up; intervals take checkpoints to scatter independently."
-    return Sheet.of("trajectory", "Laws in training tokens", columns, rows, note)
+    return sheet_of("trajectory", "Laws in training tokens", columns, rows, note)
 
 
 def _histories(results: Sequence[Trajectories]) -> Sheet:
-    rows: list[list[Entry]] = []
+    rows: list[list[Cell]] = []
     for of in results:
         for tokens in of.histories:
             shares = [decimal(tokens.shares[history], 3) for history in History]
@@ -77,6 +77,6 @@ def _histories(results: Sequence[Trajectories]) -> Sheet:
     columns = [("along", "along"), ("of", "size"), ("k", "k"), ("tokens", "n_tokens")]
     columns += [(history.name, history.name) for history in History]
     note = "Shares of the tokens. Learned: a miss that became a hit and stayed one; unstable: changed more than once."
-    return Sheet.of(
+    return sheet_of(
         "histories", "What became of each token", [*columns, ("half settled at", "half_settled_at")], rows, note
     )

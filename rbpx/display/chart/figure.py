@@ -1,11 +1,13 @@
 """A figure: its chart, what it shows in words, the values that it draws, and where they come from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from rbpx.display.chart.sheet import Sheet
+from rbpx.display.chart.marks import Chart
+from rbpx.display.chart.vega import spec
+from rbpx.display.view import Table
 
-__all__ = ["Figure", "Undrawn"]
+__all__ = ["Figure", "Origin", "Undrawn", "drawn"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +30,26 @@ class Figure:
     says: str
     caption: str
     spec: dict[str, Any]
-    values: Sheet
+    values: Table
     sql: str
     run_ids: tuple[str, ...]
+    chart: Chart | None = None
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the numbers of a figure come from: a query of the store that gives them, and runs."""
+
+    sql: str
+    run_ids: tuple[str, ...]
+
+
+def drawn(values: Table, chart: Chart, says: str, caption: str, origin: Origin) -> Figure:
+    """The figure that a chart makes of a table, whose name and title it has."""
+    titled = replace(values, title=f"{values.title}: values")
+    return Figure(
+        values.name, values.title, says, caption, spec(chart, values), titled, origin.sql, origin.run_ids, chart
+    )
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from rbpx.display.chart.sheet import Sheet, decimal, named, span, state
+from rbpx.display.chart.sheet import Sheet, decimal, named, sheet_of, span, state
 from rbpx.display.names import law_name
 from rbpx.laws.power import PowerLawFit
 
@@ -28,4 +28,4 @@ def law_sheet(title: str, laws: Iterable[tuple[str, PowerLawFit]], note: str) ->
         for law, fit in laws
     ]
     columns = [("law", "law"), ("α", "alpha"), ("95 %", "alpha_lo alpha_hi"), ("R²", "r2"), ("status", "status")]
-    return Sheet.of("laws", title, columns, rows, note)
+    return sheet_of("laws", title, columns, rows, note)

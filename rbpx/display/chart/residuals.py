@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 from rbpx.display.chart.drawing import PLACE_TITLES, colour, dash, data, linear, logarithmic, shape, spec_of, tips
-from rbpx.display.chart.sheet import Sheet, decimal, named, place, place_column
+from rbpx.display.chart.sheet import Sheet, decimal, named, place, place_column, sheet_of
 from rbpx.laws.names import Axis
 
 __all__ = ["CAPTION", "Y_TITLE", "residual_chart", "residual_values"]
@@ -47,4 +47,4 @@ def residual_values(name: str, title: str, rows: Sequence[dict[str, Any]], legen
     """The table of a figure's residuals."""
     columns = [(legend, "series"), ("size", "size"), place_column(axis), (Y_TITLE, "residual_ln")]
     entries = [[named(r["series"]), named(r["size"]), place(axis, r["S"]), decimal(r["residual"], 5)] for r in rows]
-    return Sheet.of(name, f"{title}: values", columns, entries)
+    return sheet_of(name, f"{title}: values", columns, entries)

@@ -1,96 +1,80 @@
-"""A table before layout: values with the texts that people read, for a page, Markdown, LaTeX and CSV."""
+"""Tables whose columns are not described yet: rows of cells in, a table out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Never
 
+from rbpx.display.column import Cell, Column
 from rbpx.display.numbers import UNKNOWN, number, percent, short
+from rbpx.display.view import Table
 from rbpx.laws.names import Axis
 from rbpx.status import Status
 
 __all__ = [
-    "Entry",
+    "Cell",
     "Sheet",
     "decimal",
+    "entry",
     "error",
+    "headed_by",
     "ids",
     "magnitude",
     "magnitudes",
     "named",
     "place",
     "place_column",
+    "sheet_of",
     "span",
     "state",
     "whole",
 ]
 
 Value = float | str | None
+Sheet = Table  # until all views are described
 
 
-@dataclass(frozen=True)
-class Entry:
-    """What a sheet says in one row and column.
-
-    Attributes:
-        text: as people read it; a dash where unknown.
-        values: the raw values, one for each name of its column; None where unknown.
-        is_number: whether it is aligned to the right.
-        doubt: the remedy, where it is a status other than ok.
-    """
-
-    text: str
-    values: tuple[Value, ...]
-    is_number: bool = True
-    doubt: str | None = None
+def entry(text: str, values: tuple[Value, ...], is_number: bool = True) -> Cell:
+    """A cell."""
+    return Cell((text,), values, is_number)
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """One table.
+def headed_by(heading: str, names: Sequence[str]) -> Column[Never]:
+    """A column whose cells are given."""
 
-    Attributes:
-        name: in plain characters, unique within its section; part of the names of CSV files.
-        title: what it shows.
-        columns: headings, each with the names of its values in a CSV file.
-        rows: an entry for each column.
-        note: what its columns mean.
-    """
+    def cell(row: Never) -> Cell:
+        raise NotImplementedError
 
-    name: str
-    title: str
-    columns: tuple[tuple[str, tuple[str, ...]], ...]
-    rows: tuple[tuple[Entry, ...], ...]
-    note: str = ""
-
-    @classmethod
-    def of(
-        cls, name: str, title: str, columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Entry]], note: str = ""
-    ) -> "Sheet":
-        """A table whose columns are given as (heading, names separated by blanks)."""
-        headed = tuple((heading, tuple(names.split())) for heading, names in columns)
-        return cls(name, title, headed, tuple(map(tuple, rows)), note)
+    return Column(heading, tuple(names), cell)
 
 
-def named(text: str | None) -> Entry:
+def sheet_of(
+    name: str, title: str, columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Cell]], note: str = ""
+) -> Table:
+    """A table whose columns are given as (heading, names separated by blanks)."""
+    headed = tuple(headed_by(heading, names.split()) for heading, names in columns)
+    return Table(name, title, headed, tuple(map(tuple, rows)), note)
+
+
+def named(text: str | None) -> Cell:
     """A name."""
-    return Entry(UNKNOWN if text is None else text, (text,), is_number=False)
+    return Cell((UNKNOWN if text is None else text,), (text,), is_number=False)
 
 
-def decimal(value: float | None, digits: int = 4) -> Entry:
+def decimal(value: float | None, digits: int = 4) -> Cell:
     """A number with so many decimals."""
-    return Entry(number(value, digits), (value,))
+    return Cell((number(value, digits),), (value,))
 
 
-def magnitude(value: float | None) -> Entry:
+def magnitude(value: float | None) -> Cell:
     """A number of any magnitude."""
-    return Entry(short(value), (value,))
+    return Cell((short(value),), (value,))
 
 
-def whole(value: float | None) -> Entry:
+def whole(value: float | None) -> Cell:
     """A count, or an imported S, which may be any positive number."""
-    return Entry(UNKNOWN if value is None else f"{value:,}", (value,))
+    return Cell((UNKNOWN if value is None else f"{value:,}",), (value,))
 
 
-def place(axis: Axis, x: float | None) -> Entry:
+def place(axis: Axis, x: float | None) -> Cell:
     """Where a run lies on what laws are in."""
     return whole(x) if axis is Axis.S else magnitude(x)
 
@@ -100,31 +84,26 @@ def place_column(axis: Axis) -> tuple[str, str]:
     return axis.value, "non_embedding_params" if axis is Axis.S else axis.value
 
 
-def error(value: float | None) -> Entry:
+def error(value: float | None) -> Cell:
     """A relative error."""
-    return Entry(percent(value), (value,))
+    return Cell((percent(value),), (value,))
 
 
-def span(lo: float | None, hi: float | None, digits: int = 4) -> Entry:
+def span(lo: float | None, hi: float | None, digits: int = 4) -> Cell:
     """An interval, with a dash for an unknown end."""
-    if lo is None and hi is None:
-        return Entry(UNKNOWN, (None, None))
-    return Entry(f"{number(lo, digits)} to {number(hi, digits)}", (lo, hi))
+    return Cell((number(lo, digits), number(hi, digits)), (lo, hi))
 
 
-def magnitudes(lo: float | None, hi: float | None) -> Entry:
+def magnitudes(lo: float | None, hi: float | None) -> Cell:
     """An interval of any magnitude, with a dash for an unknown end."""
-    if lo is None and hi is None:
-        return Entry(UNKNOWN, (None, None))
-    return Entry(f"{short(lo)} to {short(hi)}", (lo, hi))
+    return Cell((short(lo), short(hi)), (lo, hi))
 
 
-def state(status: Status) -> Entry:
-    """A status, with its remedy unless it is ok."""
-    doubt = None if status is Status.ok else status.remedy
-    return Entry(status.label, (status.value,), is_number=False, doubt=doubt)
+def state(status: Status) -> Cell:
+    """A status."""
+    return Cell((status.label,), (status.value,), False, () if status is Status.ok else (status,))
 
 
-def ids(run_ids: Sequence[str]) -> Entry:
+def ids(run_ids: Sequence[str]) -> Cell:
     """Ids of runs."""
-    return Entry(" ".join(run_ids), (" ".join(run_ids),), is_number=False)
+    return Cell((" ".join(run_ids),), (" ".join(run_ids),), is_number=False)

@@ -1,5 +1,6 @@
 """Plots on a terminal: series and their axes in; a title, the plot and its legend printed."""
 
+import math
 import os
 from collections.abc import Sequence
 from typing import Final
@@ -8,9 +9,13 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
+from rbpx.display.chart.marks import Chart, Rows
 from rbpx.display.numbers import number, span
 from rbpx.display.plot.axes import Axis
 from rbpx.display.plot.canvas import MARKS, PLAIN_MARKS, Floats, Series, draw
+from rbpx.display.spread import spread
+from rbpx.display.view import Table
+from rbpx.display.vocabulary import plain_signs
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.prediction import along
 
@@ -39,6 +44,33 @@ def print_plot(screen: Console, title: str, series: Sequence[Series], x: Axis, y
     for at, each in enumerate(shown):
         text = Text.assemble("  ", ((PLAIN_MARKS if plain else MARKS)[at], _COLOURS[at]), f" {each.name}")
         screen.print(text, soft_wrap=True)
+
+
+def print_chart(screen: Console, title: str, chart: Chart, values: Table) -> None:
+    """Print a chart of two axes of numbers: the points, lines and intervals of each series."""
+    rows = values.records()
+    of_points = {str(row.get(chart.series, "")): None for row in rows}
+    series = [_series(chart, name, rows) for name in spread(chart.order or tuple(of_points), MOST)]
+    x, y = (Axis(plain_signs(scale.title), scale.log) for scale in (chart.x, chart.y))
+    print_plot(screen, plain_signs(title), series, x, y)
+
+
+def _series(chart: Chart, name: str, values: Rows) -> Series:
+    """What a chart draws of one of its series."""
+
+    def column(rows: Rows, key: str) -> Floats:
+        of_series = [row for row in rows if not chart.series or str(row.get(chart.series)) == name]
+        numbers = [row.get(key) for row in of_series]
+        return np.array([value if isinstance(value, (int, float)) else math.nan for value in numbers], np.float64)
+
+    found = {mark.kind: mark for mark in chart.marks}
+    x_N, y_N = (column(values, key) for key in (chart.x.key, chart.y.key))
+    bars, line = found.get("bars"), found.get("line")
+    lo_N, hi_N = (None, None) if bars is None else (column(values, bars.lo), column(values, bars.hi))
+    if line is None:
+        return Series(plain_signs(name), x_N, y_N, lo_N, hi_N)
+    x_L, y_L = (column(values if line.rows is None else line.rows, key) for key in (chart.x.key, chart.y.key))
+    return Series(plain_signs(name), x_N, y_N, lo_N, hi_N, x_L, y_L)
 
 
 def is_plain(screen: Console) -> bool:

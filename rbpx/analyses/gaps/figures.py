@@ -1,0 +1,71 @@
+"""Gaps drawn: how fast each pair converges, and its ratio of losses against S. Source: arXiv 2510.24626."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rbpx.analyses.gaps.analysis import Gaps, LossGap
+from rbpx.analyses.gaps.words import MOST_PAIRS, loss_name, pair_name
+from rbpx.display.chart.figure import Figure, Undrawn, drawn
+from rbpx.display.chart.laws import law_figure
+from rbpx.display.chart.marks import Chart, Scale, bars, points, rule, scale_of
+from rbpx.display.column import text, with_ends
+from rbpx.display.view import View
+from rbpx.display.vocabulary import AXES
+from rbpx.groups.question import from_fits
+from rbpx.laws.interval import Estimate
+
+EXPONENTS: Final = View[tuple[Gaps, LossGap]](
+    "delta",
+    (
+        text("texts", "texts", lambda row: " / ".join(sorted(pair_name(*row).split(" / ")))),
+        text("A / B", "pair", lambda row: pair_name(*row)),
+        text("loss", "loss", lambda row: loss_name(row[1])),
+        with_ends("δ", "delta", lambda row: Estimate(row[1].gap.delta, row[1].gap.delta_lo, row[1].gap.delta_hi)),
+        text("gap", "verdict", lambda row: row[1].gap.verdict),
+    ),
+)
+
+
+def figures(results: Sequence[Gaps], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+    """The exponents of all pairs, then a figure for each of the first six."""
+    ratios = [_ratios(gaps, f"ratio{at}", fit_ids) for at, gaps in enumerate(results[:MOST_PAIRS], 1)]
+    return [_exponents(results, fit_ids), *ratios]
+
+
+def _exponents(results: Sequence[Gaps], fit_ids: Sequence[str]) -> Figure | Undrawn:
+    title, axis = "Do the gaps close?", AXES[results[0].group.axis]
+    rows = [(gaps, loss) for gaps in results for loss in gaps.gaps if loss.gap.delta is not None]
+    if not rows:
+        return Undrawn("delta", title, "No pair has a ratio of losses at three sizes.")
+    table = EXPONENTS.table(title, rows)
+    texts = tuple(dict.fromkeys(str(row["texts"]) for row in table.records()))
+    losses = {loss_name(loss) for _, loss in rows}
+    said = "; ".join(
+        f"{loss_name(loss)} of {pair_name(g, loss)} {loss.gap.verdict or 'unknown'}" for g, loss in rows[:12]
+    )
+    x, y = Scale("delta", "δ", zero=True, form="+.3~f"), Scale("texts", "", names=texts)
+    marks = (rule(delta=0.0), bars("delta_lo", "delta_hi"), points())
+    return drawn(
+        table,
+        Chart(x, y, marks, "loss", "loss", height=max(140, 14 * len(losses) * len(texts))),
+        f"Exponents of the ratio of losses for {results[0].group.title_of_family}: {said}.",
+        f"L_A / L_B = G·({axis.x} / {axis.x}_ref)^δ, A the harder. Left of 0 the gap closes {axis.grows}, right of 0 "
+        "it opens. Bars: 95 %, documents and models, each by itself; the verdicts are adjusted for all of them (Holm).",
+        from_fits(fit_ids, *(group for gaps in results for group in (gaps.group, gaps.other))),
+    )
+
+
+def _ratios(gaps: Gaps, name: str, fit_ids: Sequence[str]) -> Figure | Undrawn:
+    losses = [loss for loss in gaps.gaps if loss.gap.fit.alpha is not None]
+    if not losses:
+        return Undrawn(name, "The gap between two texts", "The ratio of losses is not known at three sizes.")
+    title, axis = f"The gap between {pair_name(gaps, losses[0]).replace(' / ', ' and ')}", gaps.group.axis
+    said = ", ".join(f"{loss_name(loss)} {loss.gap.ratio:.3f}" for loss in losses if loss.gap.ratio is not None)
+    words = (
+        f"Losses of {gaps.group.title_of_family}, their ratio against {AXES[axis].one}; at the geometric mean {said}.",
+        "Ratio of the losses of each model, that of the harder on top. At 1 the gap is closed. Bands: where 95 % of "
+        "new models would lie.",
+    )
+    laws = [(f"{loss_name(loss)}, {pair_name(gaps, loss)}", loss.gap.fit) for loss in losses]
+    x, y, sizes = scale_of(axis), Scale("ratio", "L_A / L_B"), {run.x: run.size for run in gaps.group.runs if run.x}
+    return law_figure(name, title, laws, x, y, words, from_fits(fit_ids, gaps.group, gaps.other), sizes=sizes)

@@ -1,0 +1,119 @@
+"""Gaps as tables: every pair of texts, or every slice against the first, at each loss; and what the slices are."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from rbpx.analyses.gaps.analysis import Gaps, LossGap, analyse, keep
+from rbpx.analyses.gaps.figures import figures
+from rbpx.analyses.gaps.shape import REACH
+from rbpx.analyses.gaps.slices import SlicePoints
+from rbpx.analyses.gaps.words import loss_name, p_value, pair_name, sentences
+from rbpx.analyses.question import Question
+from rbpx.display.column import Cell, Column, decimal, text, whole, with_ends, written
+from rbpx.display.numbers import UNKNOWN, number
+from rbpx.display.view import Table, View
+from rbpx.laws.interval import Estimate
+from rbpx.status import Status
+
+_Row = tuple[Gaps, LossGap]
+
+
+def tables(results: Sequence[Gaps]) -> list[Table]:
+    """The slices, where there are any, and all gaps."""
+    group, axis, what, about = results[0].group, results[0].group.axis, "text", results[0].group.title_of_family
+    found, slices = [], [gaps.slices for gaps in results if gaps.slices is not None]
+    if slices:
+        parts, what, about = [slices[0][0], *(other for _, other in slices)], "slice", group.title
+        found = [SLICES.table("Slices of the scored tokens", parts, about)]
+    ties = ", ".join(dict.fromkeys(gaps.group.ties.value for gaps in results))
+    note = (
+        f"L_A / L_B = G·({axis.value} / {axis.value}_ref)^δ, A the harder {what}; δ < 0: the gap closes; ties {ties}."
+    )
+    rows = [(gaps, loss) for gaps in results for loss in gaps.gaps]
+    return [*found, PAIRS.table("Gaps", rows, about, axis, note)]
+
+
+def _power(ln_S: float | None) -> str:
+    """A size in one digit, however large."""
+    if ln_S is None:
+        return UNKNOWN
+    exponent = math.floor(ln_S / math.log(10))
+    digit = round(math.exp(ln_S - exponent * math.log(10)))
+    return f"1e{exponent + 1}" if digit == 10 else f"{digit}e{exponent}"
+
+
+def _closed(row: _Row) -> Cell:
+    """Where a gap closes; what lies too far outside the sizes is named, not given."""
+    gap = row[1].gap
+    is_size = gap.verdict == "closes" and not gap.is_beyond
+    return Cell(("beyond" if gap.is_beyond else _power(gap.ln_S_closed if is_size else None),), (gap.ln_S_closed,))
+
+
+def _closed_ends(row: _Row) -> Cell:
+    gap = row[1].gap
+    ends = gap.ln_S_closed_lo, gap.ln_S_closed_hi
+    if gap.verdict != "closes" or gap.is_beyond:
+        return Cell((UNKNOWN,), ends)
+    lo, hi = math.log(min(gap.fit.params["S"]) / REACH), math.log(max(gap.fit.params["S"]) * REACH)
+    return Cell(tuple("beyond" if x is not None and not lo <= x <= hi else _power(x) for x in ends), ends)
+
+
+def _verdict(row: _Row) -> Cell:
+    """The verdict with what speaks against the law; the status alone where there is none."""
+    gap = row[1].gap
+    statuses = dict.fromkeys(status for status in (gap.fit.status, *gap.reasons()) if status is not Status.ok)
+    beside = [] if gap.fit.status in (Status.ok, *gap.reasons()) else [gap.fit.status.label]
+    beside += [Status.bends.label] if gap.bends and gap.verdict not in ("turns", "bends") else []
+    words = gap.fit.status.label if gap.verdict is None else ", ".join([gap.verdict, *beside])
+    return Cell((words,), (gap.verdict, gap.fit.status.value), is_number=False, doubts=tuple(statuses))
+
+
+def _entropy(part: SlicePoints, at: int) -> float:
+    return float(next(each for each in part.points if each.law == "cross_entropy").y_N[at])
+
+
+SLICES: Final = View[SlicePoints](
+    "slices",
+    (
+        text("slice", "slice", lambda part: part.chosen.name),
+        whole("tokens", "n_tokens", lambda part: part.n_tokens),
+        whole("documents", "n_documents", lambda part: part.n_documents),
+        decimal("CE of the smallest", "cross_entropy_smallest", lambda part: _entropy(part, 0), 3),
+        decimal("of the largest", "cross_entropy_largest", lambda part: _entropy(part, -1), 3),
+    ),
+)
+PAIRS: Final = View[_Row](
+    "pairs",
+    (
+        text("A / B", "pair", lambda row: pair_name(*row)),
+        text("loss", "loss", lambda row: loss_name(row[1])),
+        with_ends(
+            "ratio", "ratio", lambda row: Estimate(row[1].gap.ratio, row[1].gap.ratio_lo, row[1].gap.ratio_hi),
+            lambda value: number(value, 3), "L_A / L_B at {x}_ref, the geometric mean of the points", ends_spare=2,
+        ),
+        with_ends(
+            "δ", "delta", lambda row: Estimate(row[1].gap.delta, row[1].gap.delta_lo, row[1].gap.delta_hi),
+            means="exponent of the ratio; with an offset, its mean slope", 
+        ),
+        written("p", "p", lambda row: row[1].gap.p, p_value, "of δ = 0", 3),
+        written("p Holm", "p_adjusted", lambda row: row[1].gap.p_adjusted, p_value, "for all gaps asked for", 1),
+        written(
+            "p bend", "curvature_p", lambda row: None if row[1].gap.curvature is None else row[1].gap.curvature.p,
+            p_value, "of a straight line against a parabola", 2,
+        ),
+        text(
+            "form", "form", lambda row: None if row[1].gap.form is None else row[1].gap.form.value,
+            "power, if both losses are power laws; offset, if one has an irreducible part, which a ratio has not", 4,
+        ),
+        decimal("R²", "r2", lambda row: row[1].gap.fit.r2, 3, spare=5),
+        whole("sizes", "n_points", lambda row: row[1].gap.fit.n_points, spare=6),
+        Column("gap", ("verdict", "status"), _verdict),
+        Column(
+            "closed at", ("ln_S_closed",), _closed, "the {x} where the ratio would be 1, over the forms that losses "
+            f"call for; – for an end: unbounded; beyond: more than {REACH:g} times outside the sizes, if at all",
+        ),
+        Column("95 %", ("ln_S_closed_lo", "ln_S_closed_hi"), _closed_ends, spare=1),
+    ),
+)  # fmt: skip
+QUESTION = Question(analyse, keep, tables, sentences, figures)

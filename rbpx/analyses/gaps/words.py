@@ -1,0 +1,85 @@
+"""Gaps in sentences: which text is harder, what the gap does, and what testing many of them does to that."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rbpx.analyses.gaps.analysis import Gaps, LossGap
+from rbpx.analyses.gaps.shape import REACH
+from rbpx.display.names import law_title
+from rbpx.display.numbers import number
+from rbpx.display.section import interval
+from rbpx.display.vocabulary import AXES
+from rbpx.laws.significance import ALPHA
+
+MOST_PAIRS: Final = 6  # in words, and with a figure of their own: the 15 pairs of 6 texts would fill a page
+_DOES: Final = {
+    "closes": "closes {grows}",
+    "opens": "opens {grows}",
+    "may close": "may close {grows}, which does not hold up among all gaps tested",
+    "may open": "may open {grows}, which does not hold up among all gaps tested",
+    "turns": "turns round within the sizes, so there is no law here",
+    "bends": "bends without a trend, so there is no law here",
+    "parallel": "does not measurably change {grows}",
+    None: "is unknown",
+}
+
+
+def sentences(results: Sequence[Gaps]) -> list[str]:
+    """One for each of the first pairs, on its cross-entropy or else its first loss."""
+    found = []
+    for gaps in results[:MOST_PAIRS]:
+        losses = [loss for loss in gaps.gaps if loss.gap.delta is not None]
+        losses.sort(key=lambda loss: loss.law != "cross_entropy")
+        found += [_sentence(gaps, loss) for loss in losses[:1]]
+    if len(results) > MOST_PAIRS:
+        found.append(f"{len(results) - MOST_PAIRS} more pairs are in the table.")
+    return found
+
+
+def loss_name(loss: LossGap) -> str:
+    """The name of a loss."""
+    return law_title(loss.law, loss.k)
+
+
+def pair_name(gaps: Gaps, loss: LossGap) -> str:
+    """The names of a pair: A, the harder, then B; with the revision where the models have one."""
+    names = (gaps.group.first.dataset, gaps.other.first.dataset)
+    if gaps.slices is not None:
+        names = (gaps.slices[0].chosen.name, gaps.slices[1].chosen.name)
+    revision = gaps.group.first.revision
+    return " / ".join(names[::-1] if loss.gap.swapped else names) + (f", revision {revision}" if revision else "")
+
+
+def p_value(p: float | None) -> str:
+    """A p value in three decimals."""
+    return "<0.001" if p is not None and p < 0.0005 else number(p, 3)
+
+
+def _sentence(gaps: Gaps, loss: LossGap) -> str:
+    gap, (hard, easy) = loss.gap, pair_name(gaps, loss).split(" / ")
+    does = _DOES[gap.verdict].format(grows=AXES[gaps.group.axis].grows)
+    if gap.bends and gap.verdict in ("closes", "opens"):
+        does += " on average, and bends, so δ is no law to extrapolate"
+    if gap.is_beyond:
+        does += f"; where it would be closed lies beyond {REACH:g} times the sizes, if there is such a size"
+    return (
+        f"{loss_name(loss)}: {hard} is harder than {easy}, by a factor of "
+        f"{interval(gap.ratio, gap.ratio_lo, gap.ratio_hi)}; the gap {does}, "
+        f"δ = {interval(gap.delta, gap.delta_lo, gap.delta_hi)}, p after Holm {p_value(gap.p_adjusted)}."
+    )
+
+
+def multiplicity(results: Sequence[Gaps]) -> str:
+    """What testing so many gaps does to the verdicts."""
+    tested = [loss.gap for gaps in results for loss in gaps.gaps if loss.gap.curvature is not None]
+    said = (
+        f"A gap closes or opens where p of δ = 0, adjusted for all {results[0].n_tested} gaps asked for (Holm), is "
+        f"below {ALPHA:g}; it may where only its own p is, as 1 of 20 gaps without a trend is; else it is parallel, as "
+        "far as this shows."
+    )
+    if not tested:
+        return said
+    return (
+        f"{said} {sum(gap.bends for gap in tested)} of {len(tested)} bend at {ALPHA:g} each by itself, where chance "
+        f"alone gives {ALPHA * len(tested):.1f}."
+    )

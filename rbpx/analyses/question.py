@@ -1,0 +1,84 @@
+"""What a question is made of: how it is asked, what is kept of its answer, and how the answer is told in every format.
+
+Each folder beside this file has one, as QUESTION of its views; mypy sees a part that is missing or does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from rbpx.config.request import Request
+    from rbpx.display.chart.figure import Figure, Undrawn
+    from rbpx.display.passage import Passage
+    from rbpx.display.view import Table
+    from rbpx.groups.group import Group
+    from rbpx.store.store import Record, Store
+
+__all__ = ["OfGroup", "Question", "each"]
+
+
+class OfGroup(Protocol):
+    """A result: that of one group, or of several of which one stands for all."""
+
+    @property
+    def group(self) -> Group:
+        """What it is about."""
+
+
+Result = TypeVar("Result", bound=OfGroup)
+Drawn = Sequence["Figure | Undrawn"]
+
+
+def _nothing(results: Sequence[Result]) -> Sequence[str]:
+    return ()
+
+
+def _no_passages(results: Sequence[Result]) -> Sequence[Passage]:
+    return ()
+
+
+def _undrawn(results: Sequence[Result], fit_ids: Sequence[str]) -> Drawn:
+    return ()
+
+
+def _unchecked(connection: duckdb.DuckDBPyConnection, store: Store, groups: Sequence[Group], request: Request) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Question(Generic[Result]):
+    """One question.
+
+    Attributes:
+        analyse: groups in, results out: one for each group, or what a question across groups finds in all of them.
+        keep: writes what was fitted to the store, and returns the rows for programs.
+        tables: of one result, or of all results of a question across groups.
+        sentences: the same in words.
+        figures: the same drawn; the ids of the fits are for the SQL of their numbers.
+        passages: texts of the result, token by token.
+        check: refuses what cannot be asked of these groups, before any of them is looked at.
+    """
+
+    analyse: Callable[[duckdb.DuckDBPyConnection, Sequence[Group], Request], Sequence[Result]]
+    keep: Callable[[Store, Result], list[Record]]
+    tables: Callable[[Sequence[Result]], Sequence[Table]]
+    sentences: Callable[[Sequence[Result]], Sequence[str]] = _nothing
+    figures: Callable[[Sequence[Result], Sequence[str]], Drawn] = _undrawn
+    passages: Callable[[Sequence[Result]], Sequence[Passage]] = _no_passages
+    check: Callable[[duckdb.DuckDBPyConnection, Store, Sequence[Group], Request], None] = _unchecked
+
+
+def each(
+    analyse: Callable[[duckdb.DuckDBPyConnection, Group, Request], Result],
+) -> Callable[[duckdb.DuckDBPyConnection, Sequence[Group], Request], Sequence[Result]]:
+    """What looks at one group, as a question that looks at several."""
+
+    def of_all(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Result]:
+        return [analyse(connection, group, request) for group in groups]
+
+    return of_all

@@ -1,0 +1,64 @@
+"""Results told: on a terminal, or as sections of a page, each from the same tables, sentences and figures."""
+
+from collections.abc import Sequence
+
+from rbpx.analyses.question import OfGroup
+from rbpx.analyses.registry import analysis, question
+from rbpx.display.chart.figure import Figure
+from rbpx.display.plot.terminal import print_chart
+from rbpx.display.section import Doubt, Section
+from rbpx.display.tables import console
+from rbpx.display.terminal import print_tables, print_under
+
+__all__ = ["plot", "section", "show"]
+
+_MOST_IN_WORDS = 3  # sections whose sentences are printed
+
+
+def _sections(name: str, results: Sequence[OfGroup]) -> list[list[OfGroup]]:
+    """Results that are told together: each by itself, or those of a family where groups are compared."""
+    if not analysis(name).across:
+        return [[result] for result in results]
+    families: dict[str, list[OfGroup]] = {}
+    for result in results:
+        families.setdefault(result.group.title_of_family, []).append(result)
+    return list(families.values())
+
+
+def show(name: str, results: Sequence[OfGroup]) -> None:
+    """Print the tables of a question, then the same in words, what the columns mean, and what to do."""
+    asked, screen, sections = question(name), console(), _sections(name, results)
+    tables = [table for each in sections for table in asked.tables(each)]
+    meanings = print_tables(screen, tables)
+    told = []
+    if len(sections) <= _MOST_IN_WORDS:
+        about = [f"{_title(name, each)}: " if len(sections) > 1 else "" for each in sections]
+        told = [of + sentence for of, each in zip(about, sections, strict=True) for sentence in asked.sentences(each)]
+    notes = [f"{result.group.title}: {note}" for result in results for note in result.group.notes]
+    print_under(screen, [*told, *meanings], {status for table in tables for status in table.doubts()}, notes)
+
+
+def _title(name: str, results: Sequence[OfGroup]) -> str:
+    """What results that are told together are about."""
+    if not analysis(name).across:
+        return results[0].group.title
+    return "; ".join(dict.fromkeys(result.group.title_of_family for result in results))
+
+
+def plot(name: str, results: Sequence[OfGroup]) -> None:
+    """Print the figures of a question in characters."""
+    screen = console()
+    for each in _sections(name, results):
+        for figure in question(name).figures(each, ()):
+            if isinstance(figure, Figure) and figure.chart is not None and not figure.chart.y.names:
+                print_chart(screen, f"{each[0].group.title}: {figure.title}", figure.chart, figure.values)
+
+
+def section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> Section:
+    """The section of a page about one result, or about those of a family."""
+    asked = question(name)
+    tables = tuple(asked.tables(results))
+    doubts = tuple(Doubt(status, tuple(dict.fromkeys(of))) for table in tables for status, of in table.doubts().items())
+    title = _title(name, results) if analysis(name).across else analysis(name).title
+    figures, passages = tuple(asked.figures(results, fit_ids)), tuple(asked.passages(results))
+    return Section(name, title, tuple(asked.sentences(results)), figures, tables, doubts, passages)

@@ -1,0 +1,139 @@
+"""Charts in Vega-Lite, without colours and font sizes, which a theme sets.
+
+Source: the schema of Vega-Lite 6.
+"""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from rbpx.display.chart.colours import DASHES
+from rbpx.display.chart.marks import Chart, Mark, Rows, Scale
+from rbpx.display.view import Table
+
+__all__ = ["spec"]
+
+Spec = dict[str, Any]
+
+WIDTH: Final = 560  # pixels
+_DIGITS: Final = 5  # of a number in a figure; the table below it has all
+_LEGEND, _SYMBOL = 60, 5  # characters: of a line of a legend, of a symbol with the space beside it
+_LOG10: Final = "log(datum.value) / LN10"
+_AT_POWERS: Final = {  # grid lines stand out at powers of ten
+    "condition": {"test": f"abs({_LOG10} - round({_LOG10})) < 1e-9", "value": 1},
+    "value": 0.35,
+}
+_MARKS: Final = {"points": "point", "line": "line", "band": "area", "bars": "rule", "rule": "rule"}
+
+
+def spec(chart: Chart, values: Table) -> Spec:
+    """A chart with the values that its points show where one points at them."""
+    rows = values.records()
+    return {
+        "layer": [_layer(chart, mark, rows if mark.rows is None else mark.rows, values) for mark in chart.marks],
+        "width": WIDTH,
+        "height": chart.height,
+    }
+
+
+def _layer(chart: Chart, mark: Mark, rows: Rows, values: Table) -> Spec:
+    x, y = _axis(chart.x, "~s"), _axis(chart.y, "~g")
+    encoding: Spec = {"x": x, "y": y}
+    if mark.kind == "rule":
+        encoding = {name: at for name, at in encoding.items() if at["field"] in rows[0]}
+    if mark.kind in ("band", "bars"):
+        along = "x" if chart.y.names else "y"  # where the interval lies
+        encoding[along] = encoding[along] | {"field": mark.lo}
+        encoding[f"{along}2"] = {"field": mark.hi}
+    if chart.y.names and chart.series and mark.kind != "rule":
+        encoding["yOffset"] = {"field": chart.series, "type": "nominal", "sort": list(_order(chart, values))}
+    if chart.series and not mark.plain:
+        encoding |= _told_apart(chart, mark, rows, values)
+    if mark.kind == "points":
+        encoding["tooltip"] = _tips(chart, values, rows)
+    look: Spec = {"strokeDash": [4, 4]} if mark.kind == "rule" else {}
+    return {"data": _data(rows), "mark": {"type": _MARKS[mark.kind], **look, **mark.look}, "encoding": encoding}
+
+
+def _axis(scale: Scale, form: str) -> Spec:
+    if scale.names:
+        look: Spec = {"grid": True, "labelLimit": 160}
+        return {"field": scale.key, "type": "nominal", "sort": list(scale.names), "title": None, "axis": look}
+    axis: Spec = {"format": scale.form or (form if scale.log else "~g"), "tickCount": 6}
+    on: Spec = {"zero": scale.zero, "padding": 12}
+    if scale.log:
+        axis["gridOpacity"] = _AT_POWERS
+        on = {"type": "log", "nice": False, "padding": 12}
+    return {"field": scale.key, "type": "quantitative", "title": scale.title, "axis": axis, "scale": on}
+
+
+def _order(chart: Chart, values: Table) -> Sequence[str]:
+    return chart.order or tuple(dict.fromkeys(str(row[chart.series]) for row in values.records()))
+
+
+def _told_apart(chart: Chart, mark: Mark, rows: Rows, values: Table) -> Spec:
+    """The colour of a series, the shape of its points, the dash of its line."""
+    order = _order(chart, values)
+    told: Spec = {"color": _named(chart.series, chart.legend, order)}
+    longest = max((len(name) for name in order), default=0) + _SYMBOL
+    if longest * len(order) > _LEGEND:
+        told["color"]["legend"] = {"columns": max(1, _LEGEND // longest)}
+    kinds = list(dict.fromkeys(str(row[mark.by]) for row in rows)) if mark.by else order
+    if mark.kind == "points":
+        told["shape"] = _named(mark.by or chart.series, "" if mark.by else chart.legend, kinds)
+    if mark.kind == "line" and "strokeDash" not in mark.look:
+        told["strokeDash"] = _dash(mark.by or chart.series, kinds)
+        if mark.by:
+            told["detail"] = {"field": mark.by, "type": "nominal"}
+    return told
+
+
+def _named(field: str, title: str, order: Sequence[str]) -> Spec:
+    return {"field": field, "type": "nominal", "title": title, "sort": list(order), "scale": {"domain": list(order)}}
+
+
+def _dash(field: str, order: Sequence[str]) -> Spec:
+    """As values: with a scale, dashes would appear in the symbols of the legend."""
+    tests = [
+        {"test": f"datum[{json.dumps(field)}] === {json.dumps(name)}", "value": list(DASHES[at % len(DASHES)])}
+        for at, name in enumerate(order)
+    ]
+    return {"value": list(DASHES[0]), "condition": tests}
+
+
+def _tips(chart: Chart, values: Table, rows: Rows) -> list[Spec]:
+    """What is shown when a point is pointed at: the columns of the values."""
+    tips: list[Spec] = []
+    for column in values.columns:
+        headings = (
+            ("95 % from", "to") if column.form and len(column.keys) == 2 else (column.heading,) * len(column.keys)
+        )
+        for key, heading in zip(column.keys, headings, strict=True):
+            if any(key in row for row in rows):
+                form = {"type": "quantitative", "format": column.form} if column.form else {"type": "nominal"}
+                tips.append({"field": key, "title": heading, **form})
+    return tips
+
+
+def _data(rows: Rows) -> Spec:
+    """Rows as CSV inside the figure, which takes a third of the space of JSON; unknown numbers are empty.
+
+    A column is text if any of its values is.
+    """
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    texts = {name for name in names if any(isinstance(row.get(name), str) for row in rows)}
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_plain(row.get(name)) for name in names] for row in rows)
+    parse = {name: "string" if name in texts else "number" for name in names}
+    return {"values": written.getvalue(), "format": {"type": "csv", "parse": parse}}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:.{_DIGITS}g}" if math.isfinite(value) else None
+    return value

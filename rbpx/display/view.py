@@ -1,0 +1,86 @@
+"""Tables over rows: a view names the columns, once for all formats; a table is a view of some rows."""
+
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Generic, Never, TypeVar
+
+from rbpx.display.column import Cell, Column, Value
+from rbpx.laws.names import Axis
+from rbpx.status import Status
+
+__all__ = ["Table", "View"]
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Values with the texts that people read.
+
+    Attributes:
+        name: in plain characters, unique within its section; part of the names of files and anchors.
+        title: what it shows.
+        columns: what stands in each cell of a row.
+        rows: a cell for each column.
+        note: what stands under it beside the meanings of its columns.
+        about: the group of runs that it is about; empty for several.
+    """
+
+    name: str
+    title: str
+    columns: tuple[Column[Never], ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+    about: str = ""
+
+    def notes(self, shown: Container[str] | None = None) -> list[str]:
+        """What is said under it: what it is, then what its columns mean, or those of some headings."""
+        meant = [column for column in self.columns if column.means and (shown is None or column.heading in shown)]
+        return [*([self.note] if self.note else []), *(f"{each.heading}: {each.means}." for each in meant)]
+
+    def records(self) -> list[dict[str, Value]]:
+        """Its values for programs, a record for each row."""
+        keys = [key for column in self.columns for key in column.keys]
+        return [dict(zip(keys, (v for cell in row for v in cell.values), strict=True)) for row in self.rows]
+
+    def doubts(self) -> dict[Status, list[str]]:
+        """The statuses in it that are not ok, each with the names of the rows that have it."""
+        found: dict[Status, list[str]] = {}
+        for row in self.rows:
+            of = ", ".join(cell.text for cell in takewhile(lambda cell: not cell.is_number, row))
+            for status in dict.fromkeys(status for cell in row for status in cell.doubts):
+                found.setdefault(status, []).append(of)
+        return found
+
+
+@dataclass(frozen=True)
+class View(Generic[Row]):
+    """The columns of a table over rows of one kind; those of a number and its interval stand together in a sequence."""
+
+    name: str
+    columns: Sequence[Column[Row] | Sequence[Column[Row]]]
+
+    def table(self, title: str, rows: Iterable[Row], about: str = "", axis: Axis = Axis.S, note: str = "") -> Table:
+        """The table of some rows.
+
+        Args:
+            title: what it shows.
+            rows: what its columns are of.
+            about: the name of the group of runs that it is about.
+            axis: what laws are in, which headings name.
+            note: what stands under it beside the meanings of its columns.
+        """
+        columns = tuple(
+            replace(
+                column,
+                heading=column.heading.replace("{x}", axis.value),
+                means=column.means.replace("{x}", axis.value),
+                keys=tuple(key.replace("{x}", axis.value) for key in column.keys),
+            )
+            for together in self.columns
+            for column in ([together] if isinstance(together, Column) else together)
+            if axis is not Axis.S or not column.beside_S
+        )
+        cells = tuple(tuple(column.cell(row) for column in columns) for row in rows)
+        return Table(self.name, title, columns, cells, note, about)
