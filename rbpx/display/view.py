@@ -6,6 +6,7 @@ from itertools import takewhile
 from typing import Generic, Never, TypeVar
 
 from rbpx.display.column import Cell, Column, Value
+from rbpx.display.vocabulary import AXES
 from rbpx.laws.names import Axis
 from rbpx.status import Status
 
@@ -74,9 +75,9 @@ class View(Generic[Row]):
         columns = tuple(
             replace(
                 column,
-                heading=column.heading.replace("{x}", axis.value),
-                means=column.means.replace("{x}", axis.value),
-                keys=tuple(key.replace("{x}", axis.value) for key in column.keys),
+                heading=_named(column.heading, axis),
+                means=_named(column.means, axis),
+                keys=tuple(_named(key, axis) for key in column.keys),
             )
             for together in self.columns
             for column in ([together] if isinstance(together, Column) else together)
@@ -84,3 +85,8 @@ class View(Generic[Row]):
         )
         cells = tuple(tuple(column.cell(row) for column in columns) for row in rows)
         return Table(self.name, title, columns, cells, note, about)
+
+
+def _named(text: str, axis: Axis) -> str:
+    """A text with the signs of an axis and of the constant of its laws."""
+    return text.replace("{x}", axis.value).replace("{c}", AXES[axis].constant)

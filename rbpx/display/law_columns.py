@@ -1,0 +1,57 @@
+"""Columns of fitted power laws, which the tables of many questions have."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from rbpx.display.column import Column, ends, error, whole, with_ends
+from rbpx.display.numbers import UNKNOWN, number, significant
+from rbpx.laws.interval import Estimate
+from rbpx.laws.power import PowerLawFit
+
+__all__ = ["backtest", "constant", "determination", "exponent", "points_of"]
+
+Row = TypeVar("Row", contravariant=True)
+Of = Callable[[Row], PowerLawFit]
+
+
+def exponent(of: Of[Row], digits: int = 4, means: str = "") -> Sequence[Column[Row]]:
+    """Alpha with its interval."""
+    return with_ends("α", "alpha", lambda row: of(row).exponent, lambda value: number(value, digits), means)
+
+
+def constant(of: Of[Row], spare: int = 0) -> Sequence[Column[Row]]:
+    """C, at 1 of what the law is in, with its interval."""
+    return with_ends("{c}", "C", lambda row: of(row).constant, lambda value: significant(value, 4), spare=spare)
+
+
+def determination(of: Of[Row], spare: int = 0, ends_spare: int = 0) -> Sequence[Column[Row]]:
+    """R2 of the regression, with its interval."""
+
+    def r2(row: Row) -> Estimate:
+        fit = of(row)
+        return Estimate(fit.r2, fit.params.get("r2_lo"), fit.params.get("r2_hi"))
+
+    return with_ends("R²", "r2", r2, lambda value: number(value, 3), spare=spare, ends_spare=ends_spare)
+
+
+def points_of(of: Of[Row], spare: int = 0) -> Sequence[Column[Row]]:
+    """How many points a law is fitted to, and the places of the first and the last."""
+    return (
+        whole("points", "n_points", lambda row: of(row).n_points, spare=spare),
+        ends("{x}_from {x}_to", lambda row: _reach(of(row)), _power, "over {x}", spare=spare),
+    )
+
+
+def backtest(of: Of[Row], spare: int = 0) -> Column[Row]:
+    """The error of the last point, predicted from the others."""
+    means = "error of the largest {x}, predicted from the others"
+    return error("backtest", "backtest_error", lambda row: of(row).backtest_error, means, spare)
+
+
+def _reach(fit: PowerLawFit) -> tuple[float | None, float | None]:
+    places = fit.params["S"]
+    return (min(places), max(places)) if places else (None, None)
+
+
+def _power(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.1e}".replace("e+0", "e").replace("e+", "e")
