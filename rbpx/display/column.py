@@ -19,6 +19,7 @@ __all__ = [
     "error",
     "magnitude",
     "place",
+    "share",
     "state",
     "text",
     "whole",
@@ -79,7 +80,7 @@ class Column(Generic[Row]):
     """A column over rows of one kind.
 
     Attributes:
-        heading: for people, in the signs of the field; {x} stands for what laws are in.
+        heading: for people, in the signs of the field; {x} stands for what laws are in, {c} for their constant.
         keys: names of its values for programs; {x} as in the heading.
         cell: what it says of a row.
         means: what stands in it, for the note under the table; empty where its heading says all.
@@ -137,6 +138,15 @@ def magnitude(heading: str, key: str, of: Of[Row], means: str = "", spare: int =
 def error(heading: str, key: str, of: Of[Row], means: str = "", spare: int = 0) -> Column[Row]:
     """Relative errors, in percent with their sign."""
     return written(heading, key, of, percent, means, spare, "+.2%")
+
+
+def share(heading: str, key: str, of: Of[Row], digits: int = 1, means: str = "", spare: int = 0) -> Column[Row]:
+    """Parts of a whole, in percent without a sign."""
+
+    def in_percent(value: float | None) -> str:
+        return UNKNOWN if value is None else f"{value:.{digits}%}"
+
+    return written(heading, key, of, in_percent, means, spare, f".{digits}%")
 
 
 def ends(

@@ -13,8 +13,8 @@ from scipy.optimize import brentq
 from scipy.stats import linregress
 from scipy.stats import t as student_t
 
-from rbpx.analyses.gaps.cells import closed
 from rbpx.analyses.gaps.law import Gap, fit_gap, settle
+from rbpx.analyses.gaps.views import closed
 from rbpx.laws.significance import holm
 from rbpx.status import Status
 from tests.support.commands import here
@@ -156,7 +156,7 @@ def test_a_gap_whose_offsets_differ_never_closes_and_no_size_is_printed() -> Non
     assert (gap.verdict, gap.form) == ("closes", "offset")
     assert gap.ln_S_closed is None
     assert gap.is_beyond
-    assert (closed(gap), gap.fit.params["reasons"]) == ("beyond", ["beyond"])
+    assert (closed(gap)[0], gap.fit.params["reasons"]) == ("beyond", ["beyond"])
 
 
 def test_a_closing_more_than_ten_times_outside_the_sizes_is_named_and_not_printed() -> None:
@@ -164,8 +164,8 @@ def test_a_closing_more_than_ten_times_outside_the_sizes_is_named_and_not_printe
     assert (near.closed_beyond, far.closed_beyond) == pytest.approx(((9 / 4) ** 25 / 1e8, 9.0**25 / 1e8), rel=1e-6)
     assert (near.fit.status, near.fit.params["reasons"]) == (Status.ok, [])
     assert (far.fit.status, far.fit.params["reasons"]) == (Status.beyond, ["beyond"])
-    assert closed(near).startswith("6e8 (")
-    assert closed(far) == "beyond"
+    assert closed(near)[0] == "6e8"
+    assert closed(far)[0] == "beyond"
 
 
 def test_the_verdict_follows_the_adjusted_p_and_a_ratio_that_turns_round_has_none() -> None:
@@ -202,9 +202,9 @@ def test_all_pairs_of_a_request_are_adjusted_together(shared_data: Path, tmp_pat
         assert (about["closed_beyond"] or 1) <= 10 or "beyond" in about["reasons"]
     assert any(about["p"] < 0.05 < about["p_adjusted"] for about in losses)
     printed = here(*words, cwd=cwd, check=0).stdout
-    assert "olmo, revision 10xC (olmo), cross-entropy: 28 pairs of texts" in printed
+    assert printed.startswith("olmo, revision 10xC (olmo): Gaps\n")
     n_bent = sum(row["params"]["curvature_p"] < 0.05 for row in found)
-    assert f"adjusted for all gaps of this request ({len(found)})" in printed
+    assert f"adjusted for all {len(found)} gaps asked for (Holm)" in printed
     assert f"{n_bent} of {len(found)} bend at 0.05" in printed
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from rbpx.display.grid import fitting, width
+from rbpx.display.grid import Grid, fitting, only, width
 from rbpx.display.tables import grid
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
@@ -19,7 +19,7 @@ def shown(columns: int, spare: tuple[str, ...], *rows: tuple[str, ...]) -> list[
     table = grid("", ["name", "one", "two", "three"], spare=spare)
     for row in rows:
         table.add_row(*row)
-    return [str(column.header) for column in fitting(Console(width=columns), table).columns]
+    return [str(table.columns[at].header) for at in fitting(Console(width=columns), table)]
 
 
 def test_spare_columns_are_dropped_from_the_least_wanted_up_as_room_ends() -> None:
@@ -44,7 +44,7 @@ def test_what_is_left_keeps_its_rows_sections_and_shape() -> None:
     table.add_section()
     table.add_row("b", "y", "22")
     table.columns[-1].min_width = 9
-    narrow = fitting(Console(width=80), table)
+    narrow = only(table, fitting(Console(width=80), table))
     assert [list(column.cells) for column in narrow.columns] == [["a", "b"], ["1", "22"]]
     assert [row.end_section for row in narrow.rows] == [True, False]
     assert (narrow.line, narrow.columns[1].min_width, narrow.columns[1].justify) == ("title", 9, "right")
@@ -70,10 +70,12 @@ def test_of_twice_as_many_spare_columns_twice_as_much_is_looked_at() -> None:
     assert looks(200) < 2.5 * looks(100)
 
 
-def test_a_spare_column_needs_a_heading_of_its_own() -> None:
-    table = grid("", ["name", "95 %", "95 %"], spare=("95 %",))
-    with pytest.raises(ValueError, match="heading of 2 columns"):
-        fitting(Console(width=80), table)
+def test_columns_of_one_heading_are_spared_each_by_itself_and_those_of_one_rank_together() -> None:
+    table = Grid("", ranks=(0, 1, 2, 1))
+    for heading in ("name", "95 %", "95 %", "more"):
+        table.add_column(heading)
+    table.add_row("name", "1" * 10, "2" * 10, "3" * 10)
+    assert [fitting(Console(width=columns), table) for columns in (42, 41, 29)] == [[0, 1, 2, 3], [0, 1, 3], [0]]
 
 
 # ------------------------------------------------------------------------------------------------------ as people ask

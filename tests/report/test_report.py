@@ -110,7 +110,7 @@ def test_the_table_of_laws_holds_what_fit_keeps(text: str, store: Path, place: P
 def test_a_status_that_is_not_good_stands_there_with_its_remedy(text: str) -> None:
     said = words_of(text)
     assert "To be read with care" in said
-    assert re.search(r"power law limit \(lognormal of \d+.*?\): No lognormal fits; the best fit is a power law", said)
+    assert re.search(r"limit \(lognormal of \d+.*?\): No lognormal fits; the best fit is a power law", said)
 
 
 # ------------------------------------------------------------------------------------------------- its figures

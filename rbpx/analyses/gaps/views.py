@@ -6,9 +6,10 @@ from typing import Final
 
 from rbpx.analyses.gaps.analysis import Gaps, LossGap, analyse, keep
 from rbpx.analyses.gaps.figures import figures
+from rbpx.analyses.gaps.law import Gap
 from rbpx.analyses.gaps.shape import REACH
 from rbpx.analyses.gaps.slices import SlicePoints
-from rbpx.analyses.gaps.words import loss_name, p_value, pair_name, sentences
+from rbpx.analyses.gaps.words import loss_name, multiplicity, p_value, pair_name, sentences
 from rbpx.analyses.question import Question
 from rbpx.display.column import Cell, Column, decimal, text, whole, with_ends, written
 from rbpx.display.numbers import UNKNOWN, number
@@ -27,9 +28,8 @@ def tables(results: Sequence[Gaps]) -> list[Table]:
         parts, what, about = [slices[0][0], *(other for _, other in slices)], "slice", group.title
         found = [SLICES.table("Slices of the scored tokens", parts, about)]
     ties = ", ".join(dict.fromkeys(gaps.group.ties.value for gaps in results))
-    note = (
-        f"L_A / L_B = G·({axis.value} / {axis.value}_ref)^δ, A the harder {what}; δ < 0: the gap closes; ties {ties}."
-    )
+    law = f"L_A / L_B = G·({axis.value} / {axis.value}_ref)^δ, A the harder {what}"
+    note = f"{law}; δ < 0: the gap closes; ties {ties}. {multiplicity(results)}"
     rows = [(gaps, loss) for gaps in results for loss in gaps.gaps]
     return [*found, PAIRS.table("Gaps", rows, about, axis, note)]
 
@@ -43,20 +43,24 @@ def _power(ln_S: float | None) -> str:
     return f"1e{exponent + 1}" if digit == 10 else f"{digit}e{exponent}"
 
 
+def closed(gap: Gap) -> tuple[str, str, str]:
+    """The size at which a gap closes and the ends of its interval; what lies too far outside is named, not given."""
+    if gap.is_beyond or gap.verdict != "closes":
+        return "beyond" if gap.is_beyond else UNKNOWN, UNKNOWN, UNKNOWN
+    lo, hi = math.log(min(gap.fit.params["S"]) / REACH), math.log(max(gap.fit.params["S"]) * REACH)
+
+    def size(ln_S: float | None) -> str:
+        return "beyond" if ln_S is not None and not lo <= ln_S <= hi else _power(ln_S)
+
+    return _power(gap.ln_S_closed), size(gap.ln_S_closed_lo), size(gap.ln_S_closed_hi)
+
+
 def _closed(row: _Row) -> Cell:
-    """Where a gap closes; what lies too far outside the sizes is named, not given."""
-    gap = row[1].gap
-    is_size = gap.verdict == "closes" and not gap.is_beyond
-    return Cell(("beyond" if gap.is_beyond else _power(gap.ln_S_closed if is_size else None),), (gap.ln_S_closed,))
+    return Cell(closed(row[1].gap)[:1], (row[1].gap.ln_S_closed,))
 
 
 def _closed_ends(row: _Row) -> Cell:
-    gap = row[1].gap
-    ends = gap.ln_S_closed_lo, gap.ln_S_closed_hi
-    if gap.verdict != "closes" or gap.is_beyond:
-        return Cell((UNKNOWN,), ends)
-    lo, hi = math.log(min(gap.fit.params["S"]) / REACH), math.log(max(gap.fit.params["S"]) * REACH)
-    return Cell(tuple("beyond" if x is not None and not lo <= x <= hi else _power(x) for x in ends), ends)
+    return Cell(closed(row[1].gap)[1:], (row[1].gap.ln_S_closed_lo, row[1].gap.ln_S_closed_hi))
 
 
 def _verdict(row: _Row) -> Cell:
@@ -90,30 +94,30 @@ PAIRS: Final = View[_Row](
         text("loss", "loss", lambda row: loss_name(row[1])),
         with_ends(
             "ratio", "ratio", lambda row: Estimate(row[1].gap.ratio, row[1].gap.ratio_lo, row[1].gap.ratio_hi),
-            lambda value: number(value, 3), "L_A / L_B at {x}_ref, the geometric mean of the points", ends_spare=2,
+            lambda value: number(value, 3), "L_A / L_B at {x}_ref, the geometric mean of the points", ends_spare=3,
         ),
         with_ends(
             "δ", "delta", lambda row: Estimate(row[1].gap.delta, row[1].gap.delta_lo, row[1].gap.delta_hi),
-            means="exponent of the ratio; with an offset, its mean slope", 
+            means="exponent of the ratio; with an offset, its mean slope", ends_spare=1, 
         ),
-        written("p", "p", lambda row: row[1].gap.p, p_value, "of δ = 0", 3),
-        written("p Holm", "p_adjusted", lambda row: row[1].gap.p_adjusted, p_value, "for all gaps asked for", 1),
+        written("p", "p", lambda row: row[1].gap.p, p_value, "of δ = 0", 5),
+        written("p Holm", "p_adjusted", lambda row: row[1].gap.p_adjusted, p_value, "for all gaps asked for", 2),
         written(
             "p bend", "curvature_p", lambda row: None if row[1].gap.curvature is None else row[1].gap.curvature.p,
-            p_value, "of a straight line against a parabola", 2,
+            p_value, "of a straight line against a parabola", 4,
         ),
         text(
             "form", "form", lambda row: None if row[1].gap.form is None else row[1].gap.form.value,
-            "power, if both losses are power laws; offset, if one has an irreducible part, which a ratio has not", 4,
+            "power, if both losses are power laws; offset, if one has an irreducible part, which a ratio has not", 6,
         ),
-        decimal("R²", "r2", lambda row: row[1].gap.fit.r2, 3, spare=5),
-        whole("sizes", "n_points", lambda row: row[1].gap.fit.n_points, spare=6),
+        decimal("R²", "r2", lambda row: row[1].gap.fit.r2, 3, spare=7),
+        whole("sizes", "n_points", lambda row: row[1].gap.fit.n_points, spare=8),
         Column("gap", ("verdict", "status"), _verdict),
         Column(
             "closed at", ("ln_S_closed",), _closed, "the {x} where the ratio would be 1, over the forms that losses "
             f"call for; – for an end: unbounded; beyond: more than {REACH:g} times outside the sizes, if at all",
         ),
-        Column("95 %", ("ln_S_closed_lo", "ln_S_closed_hi"), _closed_ends, spare=1),
+        Column("95 %", ("ln_S_closed_lo", "ln_S_closed_hi"), _closed_ends, spare=3),
     ),
 )  # fmt: skip
 QUESTION = Question(analyse, keep, tables, sentences, figures)

@@ -42,12 +42,11 @@ def loss_name(loss: LossGap) -> str:
 
 
 def pair_name(gaps: Gaps, loss: LossGap) -> str:
-    """The names of a pair: A, the harder, then B; with the revision where the models have one."""
+    """The names of a pair: A, the harder, then B."""
     names = (gaps.group.first.dataset, gaps.other.first.dataset)
     if gaps.slices is not None:
         names = (gaps.slices[0].chosen.name, gaps.slices[1].chosen.name)
-    revision = gaps.group.first.revision
-    return " / ".join(names[::-1] if loss.gap.swapped else names) + (f", revision {revision}" if revision else "")
+    return " / ".join(names[::-1] if loss.gap.swapped else names)
 
 
 def p_value(p: float | None) -> str:

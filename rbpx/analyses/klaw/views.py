@@ -7,7 +7,7 @@ from rbpx.analyses.klaw.analysis import STEP, KLaw, KLaws, analyse, keep
 from rbpx.analyses.klaw.figures import figures
 from rbpx.analyses.klaw.words import FORMS, sentences
 from rbpx.analyses.question import Question, each
-from rbpx.display.column import decimal, error, place, state, text, whole, with_ends, written
+from rbpx.display.column import decimal, place, share, state, text, whole, with_ends, written
 from rbpx.display.numbers import number, rough, significant
 from rbpx.display.view import Table, View
 from rbpx.laws.interval import Estimate
@@ -17,17 +17,17 @@ LAWS: Final = View[KLaw](
     "laws",
     (
         text("size", "size", lambda law: law.label),
-        place(lambda law: law.run, spare=2),
+        place(lambda law: law.run, spare=3),
         with_ends(
             "α_k", "alpha", lambda law: law.fit.exponent,
-            means="interval over other documents, at all k together, as hits at one k are hits at every larger k; "
-            "where the law bends, that of the best line over these k",
+            means="interval at all k together, as hits at one k are hits at every larger k, over documents where "
+            "these are known; where the law bends, α_k is that of the best line over these k",
         ),
-        with_ends("C", "C", lambda law: law.fit.constant, lambda value: significant(value, 3), spare=3),
+        with_ends("C", "C", lambda law: law.fit.constant, lambda value: significant(value, 3), spare=4),
         decimal("R²", "r2", lambda law: law.fit.r2, 3),
         decimal(
             "neighbours", "residual_autocorrelation", lambda law: law.fit.params.get("residual_autocorrelation"), 2,
-            means="correlation of the residuals of neighbouring k", spare=1,
+            means="correlation of the residuals of neighbouring k", spare=2,
         ),
         with_ends(
             "{x} times", "factor", lambda law: law.exchange, rough,
@@ -37,7 +37,7 @@ LAWS: Final = View[KLaw](
         ),
         written(
             "rate", "rate", lambda law: None if law.exchange is None else -law.exchange.rate,
-            lambda value: number(value, 2), means="d ln {x} / d ln k at constant RBP",
+            lambda value: number(value, 2), means="d ln {x} / d ln k at constant RBP", spare=1,
         ),
         state(lambda law: law.fit.status),
     ),
@@ -55,7 +55,7 @@ RIVALS: Final = View[tuple[JointLaw, FormInK]](
             "BIC", "bic", lambda row: row[1].bic - min(form.bic for form in row[0].forms), 1,
             means="like AIC above the least, of a likelihood on this text in which k of one size are correlated",
         ),
-        error(
+        share(
             "largest off by", "backtest_error", lambda row: row[1].backtest_error,
             means="root mean square over k, from the smaller sizes",
         ),
