@@ -39,6 +39,21 @@ def law_title(law: str, k: int | None = None, method: Method = Method.ols) -> st
     return law_name(law, k, method).replace("-ln ", "−ln ")
 
 
+def legible(text: str | None, token_id: int, longest: int = 13) -> str:
+    """A token's text as Python writes it, so that blanks and line ends are visible, or its id."""
+    return f"id {token_id}" if text is None else shortened(repr(text), longest)
+
+
+def shortened(text: str, longest: int) -> str:
+    """A text of at most so many characters, its end left out."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def headline(law: str, k: int | None) -> tuple[int, int]:
+    """The place of a law where few can be drawn: cross-entropy first, then -ln RBP by k, then others."""
+    return {"cross_entropy": 0, "rbp": 1}.get(law, 2), k or 0
+
+
 def status_name(status: Status) -> str:
     """A status in rich's markup: yellow unless all is well."""
     return status.label if status is Status.ok else f"[yellow]{status.label}[/yellow]"

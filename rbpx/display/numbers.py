@@ -14,6 +14,11 @@ def number(value: float | None, digits: int = 4) -> str:
     return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
 
 
+def signed(value: float | None, digits: int = 4) -> str:
+    """A difference with so many decimals and its sign."""
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:+.{digits}f}"
+
+
 def short(value: float | None) -> str:
     """A number of any magnitude in three digits."""
     return _rounded(value, 3)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.sheet import Sheet
+from rbpx.display.column import Bounded
 from rbpx.display.numbers import number
 from rbpx.display.passage import Passage
 from rbpx.status import Status
@@ -15,7 +16,7 @@ from rbpx.status import Status
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Doubt", "Section", "Sources", "doubts_of", "interval", "of_ten"]
+__all__ = ["Doubt", "Section", "Sources", "doubts_of", "interval", "interval_of", "of_ten"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,11 @@ def interval(value: float | None, lo: float | None, hi: float | None, digits: in
     if lo is None or hi is None:
         return f"{number(value, digits)} (no interval)"
     return f"{number(value, digits)} (95 %: {number(lo, digits)} to {number(hi, digits)})"
+
+
+def interval_of(estimate: Bounded, digits: int = 3) -> str:
+    """The same of a number that has its interval."""
+    return interval(estimate.value, estimate.lo, estimate.hi, digits)
 
 
 def of_ten(alpha: float) -> str:

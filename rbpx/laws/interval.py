@@ -16,6 +16,7 @@ __all__ = [
     "Estimate",
     "Z",
     "around",
+    "by_name",
     "document_t",
     "few_documents",
     "from_influence",
@@ -42,6 +43,14 @@ class Estimate:
     def ends(self) -> tuple[float, float] | None:
         """Both ends; None where one is not known."""
         return None if self.lo is None or self.hi is None else (self.lo, self.hi)
+
+
+def by_name(**estimates: Estimate) -> dict[str, float | None]:
+    """Numbers by their names, and the ends of their intervals by these with _lo and _hi."""
+    named: dict[str, float | None] = {}
+    for name, each in estimates.items():
+        named |= {name: each.value, f"{name}_lo": each.lo, f"{name}_hi": each.hi}
+    return named
 
 
 def of_share(n_hits: float, n: int) -> Estimate:

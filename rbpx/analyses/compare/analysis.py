@@ -19,7 +19,7 @@ from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Group, Run
 from rbpx.groups.side import Side, name_of, runs_by_text
-from rbpx.laws.interval import Estimate
+from rbpx.laws.interval import by_name
 from rbpx.store.bounded import SqlLimits
 from rbpx.store.queries import ask, ask_where
 from rbpx.store.store import Record, Store
@@ -338,21 +338,11 @@ def keep(store: Store, compared: Comparison) -> list[Record]:
     for part in compared.parts:
         apart = part.difference
         row = {"kind": "part", **names, "by": part.by, "name": part.name}
-        row |= _ends(bits_a=apart.a, bits_b=apart.b, change=apart.change)
+        row |= by_name(bits_a=apart.a, bits_b=apart.b, change=apart.change)
         rows.append(row | {"share": apart.share, f"n_{compared.unit}s": apart.n_units, "documents": apart.n_documents})
     for each in compared.hits:
-        shares = {name: getattr(each, name) for name in ("rbp_a", "rbp_b", "gained", "lost", "same")}
-        rows.append({"kind": "hits", **names, "k": each.k, **_ends(**shares)})
+        shares = {name: share for name, share in vars(each).items() if name != "k"}
+        rows.append({"kind": "hits", **names, "k": each.k, **by_name(**shares)})
     if compared.moves is not None:
-        moves = {name: getattr(compared.moves, name) for name in ("better", "equal", "worse")}
-        rows.append({"kind": "moves", **names, **_ends(**moves)})
-    rows += [{"kind": "passage", **names, **asdict(passage)} for passage in compared.passages]
-    return rows
-
-
-def _ends(**estimates: Estimate) -> Record:
-    """Each estimate under its name, its ends under name_lo and name_hi."""
-    ends: Record = {}
-    for name, estimate in estimates.items():
-        ends |= {name: estimate.value, f"{name}_lo": estimate.lo, f"{name}_hi": estimate.hi}
-    return ends
+        rows.append({"kind": "moves", **names, **by_name(**vars(compared.moves))})
+    return [*rows, *({"kind": "passage", **names, **asdict(passage)} for passage in compared.passages)]
