@@ -1,6 +1,7 @@
 """Results told: on a terminal, or as sections of a page, each from the same tables, sentences and figures."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rbpx.analyses.question import OfGroup
 from rbpx.analyses.registry import analysis, question
@@ -31,7 +32,7 @@ def show(name: str, results: Sequence[OfGroup]) -> None:
     tables = [table for each in sections for table in asked.tables(each)]
     meanings = print_tables(screen, tables)
     told = []
-    if len(sections) <= _MOST_IN_WORDS:
+    if len(sections) <= _MOST_IN_WORDS or not tables:
         about = [f"{_title(name, each)}: " if len(sections) > 1 else "" for each in sections]
         told = [of + sentence for of, each in zip(about, sections, strict=True) for sentence in asked.sentences(each)]
     notes = [f"{result.group.title}: {note}" for result in results for note in result.group.notes]
@@ -51,14 +52,46 @@ def plot(name: str, results: Sequence[OfGroup]) -> None:
     for each in _sections(name, results):
         for figure in question(name).figures(each, ()):
             if isinstance(figure, Figure) and figure.chart is not None and not figure.chart.y.names:
-                print_chart(screen, f"{each[0].group.title}: {figure.title}", figure.chart, figure.values)
+                print_chart(screen, f"{_title(name, each)}: {figure.title}", figure.chart, figure.values)
 
 
 def section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> Section:
-    """The section of a page about one result, or about those of a family."""
+    """The section of a page about one result, or about those of a family, where each says what it is about."""
+    if analysis(name).trainings and not analysis(name).across:
+        parts = [(each.group.title, _section(name, [each], fit_ids)) for each in results]
+        return _joined(f"{analysis(name).title}, {results[0].group.first.family}", parts)
+    return _section(name, results, fit_ids)
+
+
+def _joined(title: str, parts: Sequence[tuple[str, Section]]) -> Section:
+    """Sections about several groups of runs as one."""
+    return Section(
+        parts[0][1].name,
+        title,
+        tuple(f"{of}: {sentence}" for of, part in parts for sentence in part.sentences),
+        tuple(
+            replace(figure, name=f"{figure.name}-{at}", title=f"{figure.title}: {of}")
+            for at, (of, part) in enumerate(parts)
+            for figure in part.figures
+        ),
+        tuple(
+            replace(table, name=f"{table.name}-{at}", title=f"{table.title}: {of}")
+            for at, (of, part) in enumerate(parts)
+            for table in part.sheets
+        ),
+        tuple(
+            replace(doubt, of=tuple(f"{each} of {of}" for each in doubt.of))
+            for of, part in parts
+            for doubt in part.doubts
+        ),
+        tuple(passage for _, part in parts for passage in part.passages),
+    )
+
+
+def _section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> Section:
     asked = question(name)
     tables = tuple(asked.tables(results))
     doubts = tuple(Doubt(status, tuple(dict.fromkeys(of))) for table in tables for status, of in table.doubts().items())
-    title = _title(name, results) if analysis(name).across else analysis(name).title
+    title = analysis(name).title + (f", {_title(name, results)}" if analysis(name).across else "")
     figures, passages = tuple(asked.figures(results, fit_ids)), tuple(asked.passages(results))
     return Section(name, title, tuple(asked.sentences(results)), figures, tables, doubts, passages)

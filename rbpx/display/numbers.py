@@ -1,6 +1,7 @@
 """Numbers as people read them: decimals, magnitudes, intervals, percentages and times; a dash where unknown."""
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -12,6 +13,11 @@ UNKNOWN: Final = "–"
 def number(value: float | None, digits: int = 4) -> str:
     """A number with so many decimals."""
     return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
+
+
+def decimals(digits: int) -> Callable[[float | None], str]:
+    """How numbers with so many decimals are written."""
+    return lambda value: number(value, digits)
 
 
 def signed(value: float | None, digits: int = 4) -> str:

@@ -282,8 +282,8 @@ def test_both_steps_are_drawn_and_stand_in_the_notebook(store: Path, cwd: Path) 
     import rbpx
 
     drawn = here("downstream", "--plot", "--store", store, cwd=cwd, check=0).stdout
-    forecast, second = drawn.split("forecast of success")[1].split("step 2")
-    assert {"● fitted", "■ predicted, 95 %", "▲ actual", "◆ chance"} <= {line.strip() for line in forecast.splitlines()}
+    forecast, second = drawn.split("Forecast of success")[1].split("Step 2")
+    assert {"● fitted", "■ predicted", "▲ actual", "◆ chance"} <= {line.strip() for line in forecast.splitlines()}
     assert "● fitted, sigmoid" in second
     rows = rbpx.open(store).downstream(source="them", features=["bits_per_byte"]).records
     assert [row["size"] for row in rows if row["kind"] == "prediction"] == ["m5"]

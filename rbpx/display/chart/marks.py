@@ -48,6 +48,7 @@ class Mark:
         by: key of what is told apart by dashes of lines, and shapes of points, instead of the series.
         look: further properties of the mark in Vega-Lite.
         plain: whether it has no colour of a series.
+        name: of a rule at some y, where a terminal draws it too.
     """
 
     kind: Literal["points", "line", "band", "bars", "rule"]
@@ -57,6 +58,7 @@ class Mark:
     by: str = ""
     look: Mapping[str, Any] = field(default_factory=dict)
     plain: bool = False
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,6 @@ def bars(lo: str = "lo", hi: str = "hi", **more: Any) -> Mark:
     return Mark("bars", lo=lo, hi=hi, **more)
 
 
-def rule(**at: float) -> Mark:
-    """A dashed rule across the chart at a value of one axis, by its key."""
-    return Mark("rule", [at], plain=True)
+def rule(name: str = "", **at: float) -> Mark:
+    """A dashed rule across the chart at a value of one axis, by its key; a terminal draws one at some y with a name."""
+    return Mark("rule", [at], plain=True, name=name)

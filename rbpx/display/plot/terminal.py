@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from rbpx.display.chart.marks import Chart, Rows
+from rbpx.display.chart.marks import Chart, Mark, Rows
 from rbpx.display.numbers import number, span
 from rbpx.display.plot.axes import Axis
 from rbpx.display.plot.canvas import MARKS, PLAIN_MARKS, Floats, Series, draw
@@ -42,26 +42,40 @@ def print_plot(screen: Console, title: str, series: Sequence[Series], x: Axis, y
         text.rstrip()
         screen.print(text, soft_wrap=True)
     for at, each in enumerate(shown):
-        text = Text.assemble("  ", ((PLAIN_MARKS if plain else MARKS)[at], _COLOURS[at]), f" {each.name}")
-        screen.print(text, soft_wrap=True)
+        if each.name:
+            text = Text.assemble("  ", ((PLAIN_MARKS if plain else MARKS)[at], _COLOURS[at]), f" {each.name}")
+            screen.print(text, soft_wrap=True)
 
 
 def print_chart(screen: Console, title: str, chart: Chart, values: Table) -> None:
     """Print a chart of two axes of numbers: the points, lines and intervals of each series."""
     rows = values.records()
     of_points = {str(row.get(chart.series, "")): None for row in rows}
-    series = [_series(chart, name, rows) for name in spread(chart.order or tuple(of_points), MOST)]
+    rules = [mark for mark in chart.marks if mark.name]
+    series = [_series(chart, name, rows) for name in spread(chart.order or tuple(of_points), MOST - len(rules))]
+    series += [_rule(chart, mark, rows) for mark in rules if rows]
     x, y = (Axis(plain_signs(scale.title), scale.log) for scale in (chart.x, chart.y))
     print_plot(screen, plain_signs(title), series, x, y)
+
+
+def _numbers(rows: Rows, key: str) -> Floats:
+    values = [row.get(key) for row in rows]
+    return np.array([value if isinstance(value, (int, float)) else math.nan for value in values], np.float64)
+
+
+def _rule(chart: Chart, mark: Mark, values: Rows) -> Series:
+    """A rule as far as the values go."""
+    at = _numbers(mark.rows or (), chart.y.key)
+    x_N = _numbers(values, chart.x.key)
+    x_L, y_L = np.array([np.nanmin(x_N), np.nanmax(x_N)]), np.repeat(at, 2)
+    return Series(mark.name, x_L[:1], y_L[:1], x_L=x_L, y_L=y_L)
 
 
 def _series(chart: Chart, name: str, values: Rows) -> Series:
     """What a chart draws of one of its series."""
 
     def column(rows: Rows, key: str) -> Floats:
-        of_series = [row for row in rows if not chart.series or str(row.get(chart.series)) == name]
-        numbers = [row.get(key) for row in of_series]
-        return np.array([value if isinstance(value, (int, float)) else math.nan for value in numbers], np.float64)
+        return _numbers([row for row in rows if not chart.series or str(row.get(chart.series)) == name], key)
 
     found = {mark.kind: mark for mark in chart.marks}
     x_N, y_N = (column(values, key) for key in (chart.x.key, chart.y.key))

@@ -1,0 +1,100 @@
+"""Both steps drawn, of each task by its best feature: success against size with the forecast, and against the feature.
+
+Source: arXiv 2412.04403 (OLMo ladder).
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from rbpx.analyses.downstream.analysis import Downstream, TaskSteps
+from rbpx.analyses.downstream.steps import FeatureSteps
+from rbpx.analyses.downstream.trainings import averages, means
+from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
+from rbpx.display.chart.marks import Chart, Scale, bars, line, points, rule, scale_of
+from rbpx.display.column import magnitude, text, with_ends
+from rbpx.display.names import law_title
+from rbpx.display.view import Table, View
+from rbpx.groups.question import spelled
+from rbpx.laws.interval import Estimate
+from rbpx.laws.names import Axis
+
+_Point = tuple[str, float, Estimate]  # what it is, its place, its success
+_STEPS = 40  # along a sigmoid
+_SUCCESS = Scale("success", "success", zero=True)
+
+
+def figures(results: Sequence[Downstream], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+    """Two figures for each task of which success is known."""
+    tasks = [task for result in results for task in result.tasks if task.values.has_success]
+    none = Undrawn("forecast", "Forecast of success", "No task has a success that is known.")
+    return [figure for task in tasks for figure in _of_task(task)] or [none]
+
+
+def _best(task: TaskSteps) -> FeatureSteps | None:
+    """The feature that predicted best, else the first that has both steps; None where none has."""
+    usable = {(s.values.name, s.values.k): s for s in task.features if s.sigmoid is not None and s.predictions}
+    judged = [usable[each.feature, each.k] for each in task.contestants if (each.feature, each.k) in usable]
+    return next(iter([*judged, *usable.values()]), None)
+
+
+def _of_task(task: TaskSteps) -> list[Figure | Undrawn]:
+    values, steps = task.values, _best(task)
+    forecast, second = f"Forecast of success on {values.task}", f"Step 2 on {values.task}"
+    if steps is None or steps.sigmoid is None:
+        why = "No feature has both steps: they need 4 models or more, and one to predict."
+        return [Undrawn(f"forecast-{values.task}", forecast, why)]
+    feature, sigmoid = law_title(steps.values.name, steps.values.k), steps.sigmoid.sigmoid
+    of_TR = averages(task.parts.fitted, len(values.success_R), 1)
+    x_T, y_T = (means(of_TR, of_R).tolist() for of_R in (steps.values.x_R, values.success_R))
+    fitted = [
+        (training.S, x, Estimate(y, None, None))
+        for training, x, y in zip(task.parts.fitted, x_T, y_T, strict=True)
+        if math.isfinite(x) and math.isfinite(y)
+    ]
+    new = [each for each in steps.predictions if each.chained.value is not None]
+    known = [each for each in new if each.actual.value is not None]
+    in_S: list[_Point] = [("fitted", S, y) for S, _, y in fitted]
+    in_S += [("predicted", each.S, each.chained) for each in new]
+    in_S += [("actual", each.S, each.actual) for each in known]
+    in_x: list[_Point] = [("fitted, sigmoid", x, y) for _, x, y in fitted]
+    in_x += [("held out", each.feature, each.actual) for each in known if each.feature is not None]
+    ends = [x for _, x, _ in in_x] + [each.step1.value for each in new if each.step1.value is not None]
+    x_L = np.linspace(min(ends), max(ends), _STEPS).tolist() if ends else []
+    curve = [{"what": "fitted, sigmoid", "feature": x, "success": sigmoid(x)} for x in x_L]
+    said = "; ".join(
+        f"predicted {each.chained.value:.3f} at S = {each.S:.3g}"
+        + ("" if each.actual.value is None else f", actual {each.actual.value:.3f}")
+        for each in new
+    )
+    marks = (rule("chance", success=values.chance or 0.0), bars("success_lo", "success_hi"), points())
+    origin = Origin(spelled("runs_of_text", dataset=values.task), tuple(values.group.run_ids))
+    return [
+        drawn(
+            _values(f"forecast-{values.task}", forecast, in_S, "S", "S"),
+            Chart(scale_of(Axis.S, "S"), _SUCCESS, marks, "what"),
+            f"{said}.",
+            f"Two steps by {feature}. Bars: 95 %, of one new model. Dashes: chance.",
+            origin,
+        ),
+        drawn(
+            _values(f"step2-{values.task}", second, in_x, feature, "feature"),
+            Chart(Scale("feature", feature), _SUCCESS, (*marks[:1], line(curve), *marks[1:]), "what"),
+            f"Success against {feature}: a sigmoid through {len(fitted)} trainings.",
+            f"Success = a / (1 + exp(−h·(x − x0))) + b of the feature x, {feature}. Bars: 95 %, over items.",
+            origin,
+        ),
+    ]
+
+
+def _values(name: str, title: str, rows: Sequence[_Point], heading: str, key: str) -> Table:
+    of = View[_Point](
+        name,
+        (
+            text("what", "what", lambda row: row[0]),
+            magnitude(heading, key, lambda row: row[1]),
+            with_ends("success", "success", lambda row: row[2]),
+        ),
+    )
+    return of.table(title, rows)
