@@ -30,6 +30,7 @@ class OfGroup(Protocol):
         """What it is about."""
 
 
+Of = TypeVar("Of", bound="Group")
 Result = TypeVar("Result", bound=OfGroup)
 Drawn = Sequence["Figure | Undrawn"]
 
@@ -51,7 +52,7 @@ def _unchecked(connection: duckdb.DuckDBPyConnection, store: Store, groups: Sequ
 
 
 @dataclass(frozen=True)
-class Question(Generic[Result]):
+class Question(Generic[Of, Result]):
     """One question.
 
     Attributes:
@@ -64,7 +65,7 @@ class Question(Generic[Result]):
         check: refuses what cannot be asked of these groups, before any of them is looked at.
     """
 
-    analyse: Callable[[duckdb.DuckDBPyConnection, Sequence[Group], Request], Sequence[Result]]
+    analyse: Callable[[duckdb.DuckDBPyConnection, Sequence[Of], Request], Sequence[Result]]
     keep: Callable[[Store, Result], list[Record]]
     tables: Callable[[Sequence[Result]], Sequence[Table]]
     sentences: Callable[[Sequence[Result]], Sequence[str]] = _nothing
@@ -74,11 +75,11 @@ class Question(Generic[Result]):
 
 
 def each(
-    analyse: Callable[[duckdb.DuckDBPyConnection, Group, Request], Result],
-) -> Callable[[duckdb.DuckDBPyConnection, Sequence[Group], Request], Sequence[Result]]:
+    analyse: Callable[[duckdb.DuckDBPyConnection, Of, Request], Result],
+) -> Callable[[duckdb.DuckDBPyConnection, Sequence[Of], Request], Sequence[Result]]:
     """What looks at one group, as a question that looks at several."""
 
-    def of_all(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Result]:
+    def of_all(connection: duckdb.DuckDBPyConnection, groups: Sequence[Of], request: Request) -> Sequence[Result]:
         return [analyse(connection, group, request) for group in groups]
 
     return of_all

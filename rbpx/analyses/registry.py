@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rbpx.analyses.question import OfGroup, Question
+    from rbpx.groups.group import Group
 
 _HERE = Path(__file__).resolve().parent
 
@@ -87,9 +88,9 @@ def analysis(name: str) -> Analysis:
     return described
 
 
-def question(name: str) -> "Question[OfGroup]":
+def question(name: str) -> "Question[Group, OfGroup]":
     """A question with all its parts."""
-    found: Question[OfGroup] = import_module(f"rbpx.analyses.{name}.views").QUESTION
+    found: Question[Group, OfGroup] = import_module(f"rbpx.analyses.{name}.views").QUESTION
     return found
 
 

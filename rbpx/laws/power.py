@@ -81,6 +81,11 @@ class PowerLawFit:
         """C at S = 1 with its interval."""
         return Estimate(self.C, self.params.get("C_lo"), self.params.get("C_hi"))
 
+    @property
+    def offset(self) -> Estimate:
+        """E with its interval; empty where the law has none."""
+        return Estimate(self.params.get("E"), self.params.get("E_lo"), self.params.get("E_hi"))
+
 
 def fit_power_law(
     S: ArrayLike,

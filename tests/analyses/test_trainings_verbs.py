@@ -200,7 +200,7 @@ def test_a_report_of_imported_trainings_has_their_surface_and_what_happens_along
     drawn = sorted(path.stem for path in (tmp_path / "figures").glob("*.svg"))
     assert drawn == [
         *(f"surface-Size and tokens, f-{what}-0-cross_entropy" for what in ("contours", "isoflop", "optimum")),
-        "trajectory-Along training, f-trajectory-0-cross_entropy",
+        "trajectory-Along training, f-cross_entropy-0",
     ]
     (listed,) = (tmp_path / "figures").glob("*.md")
     for said in ("the runs; dots: the best of each budget", "with a parabola in ln S; rings: minima", "95 % band"):

@@ -1,0 +1,74 @@
+"""Along training drawn: quantities against D with their laws, and how early tokens settle."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rbpx.analyses.trajectory.analysis import Trajectories, Trajectory
+from rbpx.analyses.trajectory.tokens import TokenHistories
+from rbpx.display.chart.colours import MOST_SERIES
+from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
+from rbpx.display.chart.marks import Chart, Rows, Scale, line, points, scale_of
+from rbpx.display.column import Column, decimal, magnitude, text
+from rbpx.display.names import headline, law_title
+from rbpx.display.numbers import short
+from rbpx.display.spread import spread
+from rbpx.display.view import View
+from rbpx.groups.question import from_fits
+from rbpx.laws.names import Axis
+from rbpx.laws.prediction import along
+
+_MOST_LAWS: Final = 2
+_STEPS: Final = 40
+_Point = tuple[str, float, float]  # size, D, value
+_SIZE: Final[Column[_Point]] = text("size", "size", lambda point: point[0])
+_D: Final[Column[_Point]] = magnitude("D", "D", lambda point: point[1])
+
+
+def figures(results: Sequence[Trajectories], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+    """Cross-entropy and -ln RBP at the smallest k along training, then how early tokens settle."""
+    found: list[Figure | Undrawn] = []
+    for of in results:
+        origin = from_fits(fit_ids, of.group)
+        kinds = sorted(dict.fromkeys((law.law, law.k) for law in of.laws), key=lambda kind: headline(*kind))
+        for kind in kinds[:_MOST_LAWS]:
+            found.append(_trajectories([law for law in of.laws if (law.law, law.k) == kind], origin))
+        training = [tokens for tokens in of.histories if tokens.along == "training"]
+        found += [_settled([tokens for tokens in training if tokens.k == training[0].k], origin)] if training else []
+    return found
+
+
+def _trajectories(of_kind: Sequence[Trajectory], origin: Origin) -> Figure:
+    laws = spread(of_kind, MOST_SERIES)
+    law, k, what = laws[0].law, laws[0].k, law_title(laws[0].law, laws[0].k)
+    rows = [(of.name, D, of.sign * y) for of in laws for D, y in zip(of.D, of.y, strict=True)]
+    curves: Rows = [
+        {"size": of.name, "D": at.S, "y": of.sign * at.y}
+        for of in laws
+        if of.after is not None and of.after.law.alpha is not None
+        for at in along(of.after.law, _STEPS)
+    ]
+    falls = [f"{of.name} from {short(of.sign * of.y[0])} to {short(of.sign * of.y[-1])}" for of in laws]
+    view = View(f"{law}{k or ''}", (_SIZE, _D, magnitude(what, "y", lambda point: point[2])))
+    y = Scale("y", what, log=all(of.sign == 1 for of in laws))
+    marks = (*([line(curves)] if curves else []), points())
+    return drawn(
+        view.table(f"{what} along training", rows),
+        Chart(scale_of(Axis.D), y, marks, "size", "size", height=320),
+        f"{what}: {'; '.join(falls)}.",
+        "Points: what was measured or imported. Lines: y = E + B·D^−β from the end of the warm-up.",
+        origin,
+    )
+
+
+def _settled(of_k: Sequence[TokenHistories], origin: Origin) -> Figure:
+    chosen = spread(of_k, MOST_SERIES)
+    rows = [(of.of, D, share) for of in chosen for D, share in zip(of.at, of.settled_by, strict=True)]
+    view = View("settled", (_SIZE, _D, decimal("share settled", "share", lambda point: point[2])))
+    says = "; ".join(f"{of.of}: {of.settled_by[0]:.0%} from the first checkpoint on" for of in chosen)
+    return drawn(
+        view.table(f"Tokens whose state is final, k = {chosen[0].k}", rows),
+        Chart(scale_of(Axis.D), Scale("share", "share of tokens", form=".0%"), (line(), points()), "size", "size"),
+        f"{says}.",
+        "Share of the tokens of the text that from a checkpoint on stay a hit, or stay a miss, to the last one.",
+        origin,
+    )
