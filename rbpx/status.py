@@ -93,7 +93,7 @@ _REMEDY = {
     Status.not_identified: "No point depends on a constant, so it has no value: read the others, or add such runs.",
     Status.mixed_checkpoints: "States in the middle of a training lie above finished runs: add checkpoints=last.",
     Status.not_straddled: "The sizes of a budget lie to one side of its minimum: add larger or smaller models there.",
-    Status.at_limit: "The best parameter lies at the edge of its family, where a simpler family begins: read that one.",
+    Status.at_limit: "The best value is at the edge of what is searched; of ranks, read the simpler family there.",
     Status.no_variances: "Weights need documents to resample: measure more than one, or choose method=ols.",
     Status.one_document: "All tokens are from one document, so nothing is known about others: give more documents.",
     Status.dependent_documents: "The interval is too narrow, as neighbouring documents are alike: chunk whole texts.",

@@ -12,9 +12,8 @@ from scipy.optimize import minimize_scalar
 from transformers import AutoModelForCausalLM
 
 from rbpx.analyses.answer import answer
-from rbpx.analyses.temperature.section import section
+from rbpx.analyses.temperature.views import QUESTION
 from rbpx.config.request import Request
-from rbpx.display.section import Sources
 from rbpx.laws.temperature import loss_at, minimum
 from tests.support.commands import here
 from tests.support.stores import SHAPES, Measured, columns_of, run_folders, runs_by_size
@@ -161,17 +160,17 @@ def test_a_report_measures_nothing_and_says_what_to_type(own_store: Path, cwd: P
     assert "python -m rbpx temperature family=mine dataset=file" in (tmp_path / "r.html").read_text(encoding="utf-8")
     here("temperature", QUICK, "--store", own_store, cwd=cwd, check=0)
     (result,), rows = answer("temperature", [(Request(store=str(own_store), resamples=50, model=None), None)])
-    shown = section(result, Sources(connection=None, fit_ids=[str(rows[-1]["fit_id"])]))  # type: ignore[arg-type]
-    assert "as measured and" in shown.sentences[1]
-    assert [figure.name for figure in shown.figures] == ["temperature", "loss"]
+    assert "as measured and" in QUESTION.sentences([result])[1]
+    figures = QUESTION.figures([result], [str(rows[-1]["fit_id"])])
+    assert [figure.name for figure in figures] == ["temperature", "loss", "laws"]
 
 
 def test_what_is_printed_fits_and_a_run_that_is_removed_takes_its_losses_along(own_store: Path, cwd: Path) -> None:
     answer = here("temperature", QUICK, "--plot", "--store", own_store, cwd=cwd, check=0)
     lines = answer.stdout.splitlines()
     assert [line for line in lines if len(line) > 80 and line.startswith(" ")] == []  # sentences wrap, tables do not
-    assert "mine on file, window 64: temperature" in lines
-    assert "mine on file, window 64: cross-entropy at T = 1 and at T*" in lines
+    assert "mine on file, window 64: Temperatures" in lines
+    assert "mine on file, window 64: Cross-entropy at T = 1 and at T*" in lines
     run_id = runs_by_size(own_store)["s"]["run_id"]
     here("store", "rm", run_id, "--store", own_store, cwd=cwd, check=0)
     assert {path.stem for path in (own_store / "temperatures").iterdir()} == set(run_folders(own_store))

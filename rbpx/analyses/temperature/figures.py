@@ -1,0 +1,97 @@
+"""Calibration drawn: T* against S, the loss of each size against T, and the laws of cross-entropy at T = 1 and T*."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from rbpx.analyses.temperature.analysis import RunTemperature, Temperatures
+from rbpx.display.chart.colours import MOST_SERIES
+from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
+from rbpx.display.chart.laws import law_figure
+from rbpx.display.chart.marks import Chart, Scale, bars, line, points, rule, scale_of
+from rbpx.display.column import decimal, place, text, with_ends
+from rbpx.display.spread import spread
+from rbpx.display.view import View
+from rbpx.groups.labels import labels_of
+from rbpx.groups.question import from_fits
+from rbpx.laws.temperature import loss_at
+
+TITLE: Final = "The temperature that the text prefers"
+PREFERRED: Final = View[tuple[str, RunTemperature]](
+    "temperature",
+    (
+        text("size", "size", lambda row: row[0]),
+        place(lambda row: row[1].run, spare=2),
+        with_ends(
+            "T*", "temperature", lambda row: row[1].temperature,
+            means="where softmax(z / T) has the least mean cross-entropy; above 1 the model is overconfident here; "
+            "intervals are over documents, T* found again for each resample",
+        ),
+    ),
+)  # fmt: skip
+COSTS: Final = View[tuple[str, float, float]](
+    "loss",
+    (
+        text("size", "size", lambda row: row[0]),
+        decimal("T", "T", lambda row: row[1], 3),
+        decimal("nats above the least", "nats", lambda row: row[2]),
+    ),
+)
+_DRAWN_T: Final = np.geomspace(0.7, 1.6, 37)
+
+
+def figures(results: Sequence[Temperatures], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+    """T* against S, what other temperatures cost, and both laws."""
+    return [figure for result in results for figure in _figures(result, from_fits(fit_ids, result.group))]
+
+
+def labelled(runs: Sequence[RunTemperature]) -> list[tuple[str, RunTemperature]]:
+    """Runs with what their sizes are called beside each other."""
+    return list(zip(labels_of([each.run for each in runs]), runs, strict=True))
+
+
+def _figures(result: Temperatures, origin: Origin) -> list[Figure | Undrawn]:
+    known = [(size, each) for size, each in labelled(result.runs) if each.temperature.value is not None]
+    if result.raw is None or result.tempered is None:
+        names = f"family={result.group.first.family} dataset={result.group.first.dataset}"
+        reason = "A store holds no logits, so this needs another pass over the models: python -m rbpx temperature "
+        return [Undrawn("temperature", TITLE, reason + names)]
+    laws = [("T = 1", result.raw.fit), ("T*", result.tempered.fit)]
+    title, y = "Cross-entropy at T = 1 and at T*", Scale("nats", "nats a token", log=True)
+    words = (f"{title} against size for {result.group.title}.", "Bands: where 95 % of new models would lie.")
+    of_laws = law_figure("laws", title, laws, scale_of(result.group.axis), y, words, origin)
+    if not known:
+        return [Undrawn("temperature", TITLE, "Every T* lies beyond the temperatures that were measured."), of_laws]
+    ends = " and ".join(f"{each.temperature.value:.3f} at {size}" for size, each in (known[0], known[-1]))
+    preferred = drawn(
+        PREFERRED.table(TITLE, known),
+        Chart(
+            scale_of(result.group.axis),
+            Scale("temperature", "T*", form=".2f"),
+            (rule(temperature=1.0), line(), bars("temperature_lo", "temperature_hi"), points()),
+        ),
+        f"T* for {result.group.title}: {ends}.",
+        "1 is a calibrated model. Bars: 95 % over documents.",
+        origin,
+    )
+    return [preferred, _costs(result, known, origin), of_laws]
+
+
+def _costs(result: Temperatures, known: Sequence[tuple[str, RunTemperature]], origin: Origin) -> Figure:
+    chosen = spread(known, MOST_SERIES)
+    rows = [
+        (size, float(T), float(loss) - (each.at_best.value or 0.0))
+        for size, each in chosen
+        for T, loss in zip(_DRAWN_T, loss_at(1 / _DRAWN_T, each.loss_3J, each.beta_J), strict=True)
+    ]
+    x, y = Scale("T", "T", form=".1f"), Scale("nats", "nats above the least", form=".2f")
+    title, valleys = "What another temperature costs", line(COSTS.table("", rows).records())
+    part = f" {len(chosen)} of {len(known)} sizes are drawn." if len(chosen) < len(known) else ""
+    return drawn(
+        COSTS.table(title, [row for at, row in enumerate(rows) if at % len(_DRAWN_T) % 4 == 0]),
+        Chart(x, y, (valleys,), "size", "size"),
+        f"Cross-entropy above its least value against T for {result.group.title}, a valley for each size.",
+        f"Cross-entropy at T minus that at T*, nats a token.{part}",
+        origin,
+    )
