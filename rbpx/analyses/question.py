@@ -26,8 +26,8 @@ class OfGroup(Protocol):
     """A result: that of one group, or of several of which one stands for all."""
 
     @property
-    def group(self) -> Group:
-        """What it is about."""
+    def group(self) -> Group | None:
+        """What it is about; None for a file."""
 
 
 Of = TypeVar("Of", bound="Group")

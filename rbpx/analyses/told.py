@@ -10,6 +10,7 @@ from rbpx.display.plot.terminal import print_chart
 from rbpx.display.section import Doubt, Section
 from rbpx.display.tables import console
 from rbpx.display.terminal import print_tables, print_under
+from rbpx.groups.group import Group
 
 __all__ = ["plot", "section", "show"]
 
@@ -17,12 +18,17 @@ _MOST_IN_WORDS = 3  # sections whose sentences are printed
 
 
 def _sections(name: str, results: Sequence[OfGroup]) -> list[list[OfGroup]]:
-    """Results that are told together: each by itself, or those of a family where groups are compared."""
+    """Results that are told together: each by itself; where groups are compared, those of a family, or all.
+
+    They are those of a family where a page has a section for each.
+    """
     if not analysis(name).across:
         return [[result] for result in results]
+    if not analysis(name).in_report:
+        return [list(results)]
     families: dict[str, list[OfGroup]] = {}
     for result in results:
-        families.setdefault(result.group.title_of_family, []).append(result)
+        families.setdefault(_title(name, [result]), []).append(result)
     return list(families.values())
 
 
@@ -32,18 +38,21 @@ def show(name: str, results: Sequence[OfGroup]) -> None:
     tables = [table for each in sections for table in asked.tables(each)]
     meanings = print_tables(screen, tables)
     told = []
-    if len(sections) <= _MOST_IN_WORDS or not tables:
+    if len(sections) <= _MOST_IN_WORDS:
         about = [f"{_title(name, each)}: " if len(sections) > 1 else "" for each in sections]
         told = [of + sentence for of, each in zip(about, sections, strict=True) for sentence in asked.sentences(each)]
-    notes = [f"{result.group.title}: {note}" for result in results for note in result.group.notes]
+    notes = [f"{group.title}: {note}" for group in _groups(results) for note in group.notes]
     print_under(screen, [*told, *meanings], {status for table in tables for status in table.doubts()}, notes)
 
 
 def _title(name: str, results: Sequence[OfGroup]) -> str:
-    """What results that are told together are about."""
-    if not analysis(name).across:
-        return results[0].group.title
-    return "; ".join(dict.fromkeys(result.group.title_of_family for result in results))
+    """What results that are told together are about; empty for a file."""
+    across = analysis(name).across
+    return "; ".join(dict.fromkeys(each.title_of_family if across else each.title for each in _groups(results)))
+
+
+def _groups(results: Sequence[OfGroup]) -> list[Group]:
+    return [result.group for result in results if result.group is not None]
 
 
 def plot(name: str, results: Sequence[OfGroup]) -> None:
@@ -58,8 +67,8 @@ def plot(name: str, results: Sequence[OfGroup]) -> None:
 def section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> Section:
     """The section of a page about one result, or about those of a family, where each says what it is about."""
     if analysis(name).trainings and not analysis(name).across:
-        parts = [(each.group.title, _section(name, [each], fit_ids)) for each in results]
-        return _joined(f"{analysis(name).title}, {results[0].group.first.family}", parts)
+        parts = [(_title(name, [each]), _section(name, [each], fit_ids)) for each in results]
+        return _joined(f"{analysis(name).title}, {_groups(results)[0].first.family}", parts)
     return _section(name, results, fit_ids)
 
 

@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=160,
+    after="pooled",
     summary="what protocol, BOS, dtype and tie rule do to RBP_k, cross-entropy, alpha",
     help="""\
 For each text that a family was measured on in more than one way (protocol, window, BOS, dtype), compares every

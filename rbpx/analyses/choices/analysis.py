@@ -183,20 +183,19 @@ def keep(store: Store, choices: Choices) -> list[Record]:
     about = _about(reference.run)
     rows: list[Record] = []
     for (law, k), value in reference.values.items():
-        rows.append({"kind": "reference", **names, **about, "quantity": law, "k": k, **_ends(value), "status": "ok"})
+        rows.append({"kind": "reference", **names, **about, "quantity": law, "k": k, **vars(value), "status": "ok"})
     for (law, k), fit in reference.laws.items():
         row = {"kind": "reference", **names, **_of_law(choices.group), "quantity": f"alpha_{law}", "k": k}
-        rows.append(row | {"value": fit.alpha, "lo": fit.alpha_lo, "hi": fit.alpha_hi, "status": fit.status.value})
+        rows.append(row | vars(fit.exponent) | {"status": fit.status.value})
     for way in choices.ways:
         names, about = way.group.names(), _about(way.run)
         for (law, k), shift in way.shifts.items():
-            row = {"kind": "difference", **names, **about, "quantity": law, "k": k, **_ends(shift.difference)}
+            row = {"kind": "difference", **names, **about, "quantity": law, "k": k, **vars(shift.difference)}
             rows.append(row | {"of": shift.after, "status": "ok"})
         for (law, k), shifted in way.laws.items():
             row = {"kind": "difference", **names, **_of_law(way.group), "quantity": f"alpha_{law}", "k": k}
             fit = shifted.difference
-            row |= {"value": fit.alpha, "lo": fit.alpha_lo, "hi": fit.alpha_hi, "of": shifted.after.alpha}
-            rows.append(row | {"status": fit.status.value})
+            rows.append(row | vars(fit.exponent) | {"of": shifted.after.alpha, "status": fit.status.value})
     return rows
 
 
@@ -206,7 +205,3 @@ def _about(run: Run) -> Record:
 
 def _of_law(group: Group) -> Record:
     return {"size": None, "n_points": len(group.runs), "n_tokens": None, "run_ids": group.run_ids}
-
-
-def _ends(estimated: Estimate) -> Record:
-    return {"value": estimated.value, "lo": estimated.lo, "hi": estimated.hi}
