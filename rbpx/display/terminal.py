@@ -24,7 +24,7 @@ def print_tables(screen: Console, tables: Iterable[Table]) -> list[str]:
     """
     alike: dict[tuple[str, ...], list[Table]] = {}
     for table in tables:
-        if table.rows:
+        if table.rows and not table.is_wide:
             alike.setdefault((table.name, table.title, *(c.heading for c in table.columns)), []).append(table)
     notes = []
     for together in alike.values():

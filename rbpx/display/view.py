@@ -26,6 +26,7 @@ class Table:
         rows: a cell for each column.
         note: what stands under it beside the meanings of its columns.
         about: the group of runs that it is about; empty for several.
+        is_wide: whether its texts are too long for a terminal, so that only a page has it.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
     about: str = ""
+    is_wide: bool = False
 
     def notes(self, shown: Container[str] | None = None) -> list[str]:
         """What is said under it: what it is, then what its columns mean, or those of some headings."""

@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=125,
+    after="klaw",
     summary="accuracy, exact match at k, perplexity and bits per byte of the items of a task",
     help="""\
 For each model on a dataset with items (a context and a target, or choices of which one is right): acc, the share of
