@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.estimate import estimate
 from rbpx.laws.exponential import exp_or_none
+from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.resampled import Resampled
@@ -38,6 +39,11 @@ class Prediction:
     lo: float | None
     hi: float | None
     beyond: float
+
+    @property
+    def estimate(self) -> Estimate:
+        """The value with its interval."""
+        return Estimate(self.y, self.lo, self.hi)
 
 
 @dataclass(frozen=True, eq=False)

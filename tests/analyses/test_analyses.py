@@ -149,7 +149,7 @@ def test_predictions_hold_what_a_larger_model_shows_and_say_how_far_they_reach(d
             assert row["error"] == pytest.approx(row["y"] / row["measured"] - 1, rel=1e-12)
             assert row["held"] == (row["lo"] <= row["measured"] <= row["hi"])
     printed = here("predict", "S=1e12", "resamples=50", "--store", drawn, cwd=cwd, check=0).stdout
-    assert "more than 10: an extrapolation that no backtest covers" in printed
+    assert "more than 10 times beyond the sizes: an extrapolation that no backtest covers" in printed
     assert "an extrapolation" not in here("predict", "S=2e7", "resamples=50", "--store", drawn, cwd=cwd, check=0).stdout
 
 

@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=130,
+    after="items",
     summary="what the laws predict for other sizes, and how right they were",
     help="""\
 What a new model of size S would show on the same text, with a 95 % interval, and what speaks against it. The

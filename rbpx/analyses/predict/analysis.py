@@ -86,11 +86,6 @@ class Foresights:
     registers: str | None = None
 
     @property
-    def size_at(self) -> dict[float, str]:
-        """The label of each size."""
-        return {run.non_embedding_params: run.size for run in self.group.runs}
-
-    @property
     def answers(self) -> tuple[Foresight, ...]:
         """One a law: its combined answer, or what there is where nothing could be combined."""
         firsts: dict[tuple[str, int | None], Foresight] = {}

@@ -66,6 +66,13 @@ class SurfaceForesight:
         known = [each for each in self.forms if each.fit.bic is not None]
         return min(known, key=lambda each: each.fit.bic or 0.0) if known else self.forms[0]
 
+    def signed(self, y: Estimate) -> Estimate:
+        """A value with the sign of the quantity."""
+        if self.trained.sign == 1:
+            return y
+        value, lo, hi = (None if each is None else -each for each in (y.value, y.hi, y.lo))
+        return Estimate(value, lo, hi)
+
 
 @dataclass(frozen=True, eq=False)
 class SurfaceForesights:
@@ -157,8 +164,5 @@ def _rows(group: TrainingGroup, law: SurfaceForesight, records: dict[str, Record
 
 
 def _values(law: SurfaceForesight, y: Estimate) -> Record:
-    """A value and its ends, with the sign of the quantity."""
-    if law.trained.sign == 1:
-        return {"y": y.value, "lo": y.lo, "hi": y.hi}
-    value, lo, hi = (None if each is None else -each for each in (y.value, y.hi, y.lo))
-    return {"y": value, "lo": lo, "hi": hi}
+    signed = law.signed(y)
+    return {"y": signed.value, "lo": signed.lo, "hi": signed.hi}
