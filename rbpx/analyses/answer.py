@@ -58,7 +58,7 @@ def open_filled(name: str) -> Store:
     return store
 
 
-def answer(name: str, grids: Sequence[Grid], required: bool = True) -> tuple[list[Any], list[Record]]:
+def answer(name: str, grids: Sequence[Grid], required: bool = True) -> Answer:
     """Ask one question about all grids as one, keep what was fitted, and bring the index up to date with it.
 
     Args:
@@ -67,7 +67,7 @@ def answer(name: str, grids: Sequence[Grid], required: bool = True) -> tuple[lis
         required: whether having no law at all is an error.
 
     Returns:
-        Its results, one or more for each group of runs, and the rows of all.
+        Its results, one or more for each group of runs, each with its rows.
 
     Raises:
         RbpxError: the store is empty, nothing in it matches, or (`required`) no group has the sizes that a law needs.
@@ -78,7 +78,7 @@ def answer(name: str, grids: Sequence[Grid], required: bool = True) -> tuple[lis
         raise found
     for store in dict.fromkeys(request.store for request, _ in grids):
         refresh_index(open_store(store), required=False)
-    return [result for result, _ in found], [row for _, rows in found for row in rows]
+    return found
 
 
 def answer_all(

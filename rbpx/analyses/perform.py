@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rbpx.analyses import told
-from rbpx.analyses.answer import Grid, answer
+from rbpx.analyses.answer import Answer, Grid, answer
 from rbpx.analyses.registry import analyses, has, part
 from rbpx.config.options import Format
 from rbpx.config.request import Request
@@ -32,7 +32,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
     if request.format is Format.html:
         return _write_page(names, grids, required)
     for name in names:
-        results, new_rows = answer(name, grids, required)
+        results, new_rows = _apart(answer(name, grids, required))
         rows += new_rows
         named_rows += [{"analysis": name, **row} for row in new_rows]
         if results and request.format is Format.table:
@@ -50,10 +50,14 @@ def _write_page(names: Sequence[str], grids: Sequence[Grid], required: bool) -> 
     """Write the page of the one question that is asked; the rows, as in `perform`."""
     request = grids[0][0]
     (name,) = names  # that it has a page was checked before anything was asked
-    results, rows = answer(name, grids, required)
+    results, rows = _apart(answer(name, grids, required))
     with opened(request.output) as file:
         file.write(part(name, "page").page(results))
     return [{"analysis": name, **row} for row in rows]
+
+
+def _apart(found: Answer) -> tuple[list[Any], list[Record]]:
+    return [result for result, _ in found], [row for _, rows in found for row in rows]
 
 
 def print_results(name: str, results: Sequence[Any], request: Request) -> None:

@@ -20,7 +20,7 @@ class Analysis:
     """What a question says of itself, in `ANALYSIS` of its folder; nothing heavy may be imported for it.
 
     Attributes:
-        order: its place among the verbs and among the sections of a report.
+        after: the question that it follows among the verbs and among the sections of a report; empty for the first.
         summary: what it answers, for the list of verbs.
         help: the page of its `--help`.
         examples: commands that can be typed.
@@ -45,7 +45,7 @@ class Analysis:
         primary: the file of conf/ that its request begins from.
     """
 
-    order: int
+    after: str
     summary: str
     help: str
     examples: tuple[str, ...]
@@ -77,9 +77,17 @@ def names() -> tuple[str, ...]:
 
 @cache
 def analyses() -> Mapping[str, Analysis]:
-    """All questions by verb, in their order."""
-    by_verb = {name: analysis(name) for name in names()}
-    return dict(sorted(by_verb.items(), key=lambda item: item[1].order))
+    """All questions by verb, each behind the one that it follows; of several, those first that fewest follow."""
+    described = {name: analysis(name) for name in names()}
+    followers: dict[str, list[str]] = {}
+    for name, each in described.items():
+        followers.setdefault(each.after, []).append(name)
+
+    def from_here(name: str) -> list[str]:
+        lines = sorted(map(from_here, followers.get(name, ())), key=lambda line: (len(line), line))
+        return [name, *(each for line in lines for each in line)]
+
+    return {name: described[name] for name in from_here("")[1:]}
 
 
 def analysis(name: str) -> Analysis:

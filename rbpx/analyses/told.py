@@ -10,6 +10,7 @@ from rbpx.display.plot.terminal import print_chart
 from rbpx.display.section import Doubt, Section
 from rbpx.display.tables import console
 from rbpx.display.terminal import print_tables, print_under
+from rbpx.display.vocabulary import plain_signs
 from rbpx.groups.group import Group
 
 __all__ = ["plot", "section", "show"]
@@ -62,6 +63,7 @@ def plot(name: str, results: Sequence[OfGroup]) -> None:
         for figure in question(name).figures(each, ()):
             if isinstance(figure, Figure) and figure.chart is not None and not figure.chart.y.names:
                 print_chart(screen, f"{_title(name, each)}: {figure.title}", figure.chart, figure.values)
+                screen.print(plain_signs(figure.says), markup=False, soft_wrap=True)
 
 
 def section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> Section:
@@ -103,4 +105,5 @@ def _section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> S
     doubts = tuple(Doubt(status, tuple(dict.fromkeys(of))) for table in tables for status, of in table.doubts().items())
     title = analysis(name).title + (f", {_title(name, results)}" if analysis(name).across else "")
     figures, passages = tuple(asked.figures(results, fit_ids)), tuple(asked.passages(results))
-    return Section(name, title, tuple(asked.sentences(results)), figures, tables, doubts, passages)
+    sheets = tuple(table.without_empty() for table in tables)
+    return Section(name, title, tuple(asked.sentences(results)), figures, sheets, doubts, passages)

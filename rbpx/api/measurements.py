@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from rbpx.analyses.answer import answer, open_filled
 from rbpx.analyses.registry import analyses, analysis, has, part
-from rbpx.api.answer import Answer, Result
+from rbpx.api.answer import Answer
 from rbpx.api.keywords import Keys, requests, written
 from rbpx.config.request import Request
 from rbpx.cores import share_cores
@@ -29,33 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from rbpx.analyses.choices.analysis import Choices
-    from rbpx.analyses.closure.analysis import Closures
-    from rbpx.analyses.compare.analysis import Comparison
-    from rbpx.analyses.design.analysis import Designs
-    from rbpx.analyses.downstream.analysis import Downstream
-    from rbpx.analyses.emergence.analysis import Emergences
-    from rbpx.analyses.entropy.analysis import Entropies
-    from rbpx.analyses.exponents.analysis import Exponents
-    from rbpx.analyses.fit.analysis import Laws
-    from rbpx.analyses.forecasts.analysis import Forecasts
-    from rbpx.analyses.gaps.analysis import Gaps
-    from rbpx.analyses.improve.analysis import Improvement
-    from rbpx.analyses.items.analysis import GroupItems
-    from rbpx.analyses.klaw.analysis import KLaws
-    from rbpx.analyses.multiplier.analysis import Worth
-    from rbpx.analyses.outcomes.recovery import OutcomesResult
-    from rbpx.analyses.pooled.analysis import Pooled
-    from rbpx.analyses.predict.analysis import Foresights
-    from rbpx.analyses.predict.surface import SurfaceForesights
-    from rbpx.analyses.ranks.analysis import Ranks
-    from rbpx.analyses.regimes.analysis import Regimes
-    from rbpx.analyses.surface.law import Surfaces
-    from rbpx.analyses.temperature.analysis import Temperatures
-    from rbpx.analyses.tokenwise.analysis import TokenwiseResult
-    from rbpx.analyses.trajectory.analysis import Trajectories
-    from rbpx.analyses.units.analysis import GroupUnits
-    from rbpx.analyses.view.analysis import View
     from rbpx.measure.results import Measured
 
 
@@ -214,33 +187,9 @@ class Measurements:
 
     # ------------------------------------------------------------------------------------------------------- analyses
 
-    if TYPE_CHECKING:  # for editors and type checkers; at run time the methods come from the folders of the questions
-        fit: ClassVar[Ask[Laws]]
-        regimes: ClassVar[Ask[Regimes]]
-        exponents: ClassVar[Ask[Exponents]]
-        klaw: ClassVar[Ask[KLaws]]
-        items: ClassVar[Ask[GroupItems]]
-        predict: ClassVar[Ask[Foresights | SurfaceForesights]]
-        forecasts: ClassVar[Ask[Forecasts]]
-        surface: ClassVar[Ask[Surfaces]]
-        design: ClassVar[Ask[Designs]]
-        downstream: ClassVar[Ask[Downstream]]
-        trajectory: ClassVar[Ask[Trajectories]]
-        emergence: ClassVar[Ask[Emergences]]
-        gaps: ClassVar[Ask[Gaps]]
-        pooled: ClassVar[Ask[Pooled]]
-        choices: ClassVar[Ask[Choices]]
-        ranks: ClassVar[Ask[Ranks]]
-        closure: ClassVar[Ask[Closures]]
-        entropy: ClassVar[Ask[Entropies]]
-        temperature: ClassVar[Ask[Temperatures]]
-        units: ClassVar[Ask[GroupUnits]]
-        compare: ClassVar[Ask[Comparison]]
-        multiplier: ClassVar[Ask[Worth]]
-        view: ClassVar[Ask[View]]
-        improve: ClassVar[Ask[Improvement]]
-        outcomes: ClassVar[Ask[OutcomesResult]]
-        tokenwise: ClassVar[Ask[TokenwiseResult]]
+    if TYPE_CHECKING:  # at run time the methods come from the folders of the questions
+
+        def __getattr__(self, verb: str) -> Ask: ...
 
     def _answer(self, verb: str, keys: Keys) -> Answer[Any]:
         """What a question finds, and its rows."""
@@ -248,9 +197,9 @@ class Measurements:
         with collected_messages() as messages:
             if has(verb, "measure"):
                 self._measure(verb, [request for request, _ in grids])
-            results, rows = read_again(self.store, lambda: answer(verb, grids))
-        records = tuple({name: plain(value) for name, value in row.items()} for row in rows)
-        return Answer(verb, tuple(results), records, tuple(messages))
+            found = read_again(self.store, lambda: answer(verb, grids))
+        records = tuple({name: plain(value) for name, value in row.items()} for _, rows in found for row in rows)
+        return Answer(verb, tuple(result for result, _ in found), records, tuple(messages))
 
     def _measure(self, verb: str, asked: Sequence[Request]) -> None:
         """Measure what the store lacks for a question that needs more than it holds.
@@ -263,10 +212,10 @@ class Measurements:
                 raise MeasureError(f"{failure.cell} failed: {failure.error}")
 
 
-class Ask(Protocol[Result]):
+class Ask(Protocol):
     """One question as a method: its keys in, its answer out."""
 
-    def __call__(self, **keys: Unpack[Keys]) -> Answer[Result]:
+    def __call__(self, **keys: Unpack[Keys]) -> Answer[Any]:
         """Ask the store."""
 
 

@@ -133,13 +133,15 @@ store=DIR         folder of the store (--store DIR), or s3://BUCKET/PATH; defaul
     "plot": """\
 plot=true         small plots under the tables (--plot): fit, klaw, regimes, emergence, gaps""",
     "format": """\
-format=table      or csv, json (--format F); report: html, md, tex, svg, pdf""",
+format=table      or csv, json, html, md, tex, svg, pdf (--format F)""",
     "group": """\
 group=NAME        of many groups those with sections of their own: one, a list or all, as the report's table has it""",
     "fresh": """\
 fresh=true        compute again what was asked before of the same runs; without it, it is printed from the store""",
     "spreadsheet": """\
 spreadsheet=true  in csv, put a ' before text that begins with = + - @, a tab or a line end, which spreadsheets run""",
+    "width": """\
+width=INCHES      of a figure with its axes; font_size=POINTS, font=NAME, legend=top, right, bottom, left or none""",
     "output": """\
 output=FILE       where a verb writes (--output FILE)""",
     "experiment": """\
@@ -158,12 +160,12 @@ protocol=NAME     narrows to texts that were read so: paper, official, rolling, 
     "plot": """\
 plot=true         small plots under the tables (--plot)""",
     "format": """\
-format=table      or csv, json (--format F)""",
+format=table      or csv, json, html, md, tex; svg and pdf: its figures (--format F)""",
     "output": """\
-output=FILE       for csv and json (--output FILE)""",
+output=FILE       where that is written, a folder for several figures (--output FILE)""",
 }
 _NARROWS: Final = ("model", "size", "dataset", "protocol", "source")
-_SHOWS: Final = ("store", "format", "spreadsheet", "output")
+_SHOWS: Final = ("store", "format", "spreadsheet", "width", "output")
 _MANY_ALIKE: Final = 3  # datasets or studies whose names begin alike
 
 _MANY = "-m, --multirun    sweep: -m model=a,b dataset=x,y runs every combination and ends with one table"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from rbpx.analyses.registry import analyses, analysis, has
+from rbpx.analyses.registry import analyses, analysis
 from rbpx.cli import sweep_folder
 from rbpx.cli.argv import CommandLine
 from rbpx.cli.registry import about, module
@@ -191,14 +191,17 @@ def _check_shown(verb: str, request: Any) -> None:
             f"shard={request.shard} divides a grid that is measured: python -m rbpx measure ... shard={request.shard}; "
             f"{verb} without it afterwards looks at all parts"
         )
-    pages = (Format.html,) if has(verb, "page") else (Format.jobs,) if verb == "plan" else ()
-    if form is Format.jobs and not pages:
+    if form is Format.jobs and verb != "plan":
         raise RbpxError("format=jobs is of a plan: python -m rbpx plan ... --format jobs")
-    if verb != "report" and form not in (Format.table, Format.csv, Format.json, *pages):
+    told = verb == "report" or verb in analyses()
+    if not told and form not in (Format.table, Format.csv, Format.json, Format.jobs):
         name = form.value
         raise RbpxError(
             f"format={name} is of a report: python -m rbpx report --format {name}; {verb} prints table, csv or json"
         )
+    if form in (Format.svg, Format.pdf) and verb in analyses() and not analysis(verb).draws:
+        drawn = ", ".join(name for name, each in analyses().items() if each.draws)
+        raise RbpxError(f"{verb} draws no figures for --format {form.value}; ask one of {drawn}")
     if not isinstance(request, Request) or not request.plot:
         return
     questions = request.analyses if verb in ("run", "record") else [verb]

@@ -31,6 +31,10 @@ def start(job: Job) -> Any:
         return part(verb, "remeasure").remeasure(request)
     if request.output is not None and request.format is Format.table:
         raise RbpxError(f"{verb} prints its tables; to write its rows to {request.output}, add --format csv or json")
+    if _is_told(verb, request):
+        from rbpx.report.output import check
+
+        check(request, verb)
     return part(verb, "measure").measure(request) if has(verb, "measure") else None
 
 
@@ -78,17 +82,28 @@ def _named(line: "CommandLine", request: "Request") -> "Request":
 
 
 def _ask(verb: str, requests: "Sequence[Request]") -> None:
-    from rbpx.analyses.answer import asked_in_processes
+    from rbpx.analyses.answer import answer, asked_in_processes
     from rbpx.analyses.perform import perform
+    from rbpx.report.output import write_answered
     from rbpx.store.reread import read_again
 
     grids = [(request, None) for request in requests]
 
     def ask() -> None:
         with asked_in_processes([verb], requests[0]):
-            perform([verb], grids, writes=True)
+            if _is_told(verb, requests[0]):
+                write_answered(verb, answer(verb, grids), requests[0])
+            else:
+                perform([verb], grids, writes=True)
 
     read_again(requests[0].store, ask)
+
+
+def _is_told(verb: str, request: "Request") -> bool:
+    """Whether its answer is written as a page, a text or figures, as a report is."""
+    if request.format is Format.html and has(verb, "page"):  # of its own
+        return False
+    return request.format in (Format.html, Format.md, Format.tex, Format.svg, Format.pdf)
 
 
 def _file(job: Job) -> Path:

@@ -11,6 +11,7 @@ from rbpx.analyses.registry import Analysis
 from rbpx.cli.verb import Verb
 
 _VERBS = Path(__file__).resolve().parent / "verbs"
+_QUESTIONS = 100  # their place among the other verbs
 
 
 def names() -> list[str]:
@@ -21,8 +22,10 @@ def names() -> list[str]:
 @cache
 def verbs() -> Mapping[str, Verb | Analysis]:
     """Every verb with what it says of itself, in the order of `--help`."""
-    described = {name: about(name) for name in names()}
-    return dict(sorted(described.items(), key=lambda item: item[1].order))
+    ours: dict[str, Verb] = {name: module(name).VERB for name in _files()}
+    in_order = sorted(ours, key=lambda name: ours[name].order)
+    measuring = {name: ours[name] for name in in_order if ours[name].order < _QUESTIONS}
+    return {**measuring, **registry.analyses(), **{name: ours[name] for name in in_order if name not in measuring}}
 
 
 def about(name: str) -> Verb | Analysis:

@@ -37,7 +37,7 @@ class Verb:
     """The description of a verb that is not a question, `VERB` in its file; nothing heavy is imported for it.
 
     Attributes:
-        order: its place among the verbs.
+        order: its place among the verbs; the questions stand at 100.
         summary: what it does, for the list of verbs.
         help: the page of its `--help`.
         examples: commands that can be typed.

@@ -32,7 +32,7 @@ class Device(Enum):
 
 
 class Format(Enum):
-    """How results are printed; `jobs` is of a plan, the last five are those of a report."""
+    """How results are told; `jobs` is of a plan, svg and pdf are figures alone."""
 
     table = "table"
     csv = "csv"
@@ -43,6 +43,16 @@ class Format(Enum):
     tex = "tex"
     svg = "svg"
     pdf = "pdf"
+
+
+class Legend(Enum):
+    """Where the legend of a figure stands."""
+
+    top = "top"
+    right = "right"
+    bottom = "bottom"
+    left = "left"
+    none = "none"
 
 
 class Bos(Enum):

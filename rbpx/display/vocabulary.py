@@ -1,11 +1,12 @@
 """The words for what laws are in, once: symbol, title, what lies on it, what more of it is; and our signs in ASCII."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
 from rbpx.laws.names import Axis
 
-__all__ = ["AXES", "AxisWords", "plain_signs"]
+__all__ = ["AXES", "GREEK", "AxisWords", "plain_signs", "true_minus"]
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,18 @@ AXES: Final = {
     ),
 }  # fmt: skip
 
-_SIGNS: Final = {
+GREEK: Final = {
     **{"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "κ": "kappa", "λ": "lambda", "μ": "mu", "σ": "sigma"},
-    **{"ρ": "rho", "φ": "phi", "²": "2", "−": "-", "≤": "<="},
+    **{"ρ": "rho", "φ": "phi"},
 }
-_PLAIN: Final = str.maketrans(_SIGNS)
+_PLAIN: Final = str.maketrans({**GREEK, "²": "2", "−": "-", "≤": "<="})
 
 
 def plain_signs(text: str) -> str:
     """A text with Greek letters and signs as a terminal writes them."""
     return text.translate(_PLAIN)
+
+
+def true_minus(text: str) -> str:
+    """A text whose negative numbers have a minus sign, as formulas have, in place of a hyphen."""
+    return re.sub(r"(?<![\w.−-])-(?=\.?\d)", "−", text)

@@ -11,6 +11,7 @@ import duckdb
 from rbpx.analyses import told
 from rbpx.analyses.answer import Answer, Grid, answer_all, asked_in_processes, connected, groups_of
 from rbpx.analyses.fit.analysis import Laws
+from rbpx.analyses.fit.words import about, sentences
 from rbpx.analyses.registry import analyses, analysis, has, part
 from rbpx.config.request import Request
 from rbpx.config.suggest import did_you_mean
@@ -33,7 +34,7 @@ from rbpx.store.remote import open_store
 from rbpx.store.store import Record, now
 from rbpx.version import __version__
 
-__all__ = ["Chapter", "Part", "Report", "gather"]
+__all__ = ["Chapter", "Part", "Report", "answered", "gather"]
 
 _SECTIONS: Final = 10  # % of the time of a report
 _OF_ALL: Final = ("fit", "regimes", "klaw")  # what the tables of all groups are made of
@@ -94,6 +95,7 @@ class Report:
         overview: all laws at a glance.
         paper: tables 1 and 2 in the shape of the paper's; without rows where nothing of them is known.
         runs: where the numbers come from.
+        verb: the one question that it answers; empty for all.
     """
 
     store: str
@@ -108,8 +110,9 @@ class Report:
     gaps: tuple[Section, ...]
     across: tuple[Figure | Undrawn, ...]
     overview: Sheet
-    paper: tuple[Sheet, Sheet]
+    paper: tuple[Sheet, ...]
     runs: Sheet
+    verb: str = ""
 
     @property
     def has_contents(self) -> bool:
@@ -169,6 +172,41 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
             across = figures_across(answers["fit"]) if asked is not None else ()
     refresh_index(store, required=False)
     return _report(request.store, narrowed, n_failed, parts, of_gaps, answers, across)
+
+
+def answered(verb: str, answer: Answer, store: str, narrowed: str = "") -> Report:
+    """The report of one question.
+
+    Args:
+        verb: the question.
+        answer: its results with their rows.
+        store: the name of the store, as it was asked for.
+        narrowed: what was typed to choose it.
+    """
+    sections = [(each, told.section(verb, each, _fit_ids(rows))) for each, rows in _together(verb, answer)]
+    groups = list({result.group.key: result.group for result, _ in answer}.values())
+    report = _report(store, narrowed, 0, [], (), {"of": answer})
+    parts: list[tuple[Group, Part]] = []
+    if not analysis(verb).across:
+        names = slugs_of([each[0].group for each, _ in sections])
+        for name, (each, section) in zip(names, sections, strict=True):
+            group = each[0].group
+            parts.append((group, Part(name, group.title, about(group), (), (), (section,))))
+    across = () if parts else tuple(section for _, section in sections)
+    title = f"{analysis(verb).title}: {_listed(list(dict.fromkeys(group.title_of_family for group in groups)))}"
+    return replace(report, verb=verb, title=title, chapters=_chapters(parts), gaps=across, paper=())
+
+
+def _together(verb: str, answer: Answer) -> list[tuple[list[Any], list[Record]]]:
+    """Results that are told in one section, with their rows."""
+    if not analysis(verb).across:
+        return [([result], rows) for result, rows in answer]
+    families: dict[str, tuple[list[Any], list[Record]]] = {}
+    for result, rows in answer:
+        results, of_all = families.setdefault(result.group.title_of_family, ([], []))
+        results.append(result)
+        of_all += rows
+    return list(families.values())
 
 
 def _asked(grids: Sequence[Grid]) -> list[Group] | None:
@@ -244,17 +282,21 @@ def _report(
         n_tokens=sum(run.n_tokens or 0 for run in runs.values()),
         n_runs=len(runs),
         n_failed=n_failed,
-        chapters=tuple(
-            Chapter(_slug(name), name, tuple(part for group, part in parts if group.first.dataset == name))
-            for name in datasets
-            if any(group.first.dataset == name for group, _ in parts)
-        ),
+        chapters=_chapters(parts),
         gaps=of_gaps,
         across=across,
         overview=glance(laws, [_taken(regimes, each.group)[0] for each in laws]),
         paper=(table_1(k_laws), table_2(laws)),
         runs=runs_sheet(groups),
     )
+
+
+def _chapters(parts: Sequence[tuple[Group, Part]]) -> tuple[Chapter, ...]:
+    """Parts by their texts."""
+    of_texts: dict[str, list[Part]] = {}
+    for group, own in parts:
+        of_texts.setdefault(group.first.dataset, []).append(own)
+    return tuple(Chapter(_slug(name), name, tuple(of_text)) for name, of_text in of_texts.items())
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -315,8 +357,8 @@ def _part(request: Request, name: str, title: str, laws: Laws, own: dict[str, Ow
     with connected(request) as connection:
         sections = [_section(connection, each, of_each, group, reasons) for each, of_each in own.items()]
     of_regimes, _ = own["regimes"]
-    summary = part("fit", "section").sentences(laws)
-    return Part(name, title, _about(group), facts(laws, of_regimes), tuple(summary), tuple(sections))
+    summary = sentences([laws])
+    return Part(name, title, about(group), facts(laws, of_regimes), tuple(summary), tuple(sections))
 
 
 def _section(
@@ -378,21 +420,3 @@ def _section_across(request: Request, name: str, own: list[Any], ids: list[str],
         return _empty(name, reason)
     with connected(request) as connection:
         return _made(connection, name, own, ids)
-
-
-def _about(group: Group) -> str:
-    """What was measured, in a line."""
-    runs, first = group.runs, group.first
-    named = runs[0].size if len(runs) == 1 else f"{len(runs)} sizes, {runs[0].size} to {runs[-1].size}"
-    if not group.is_measured:
-        return f"{named}; imported from {first.source}, ties {group.ties.value}"
-    tokens = sorted({run.n_tokens or 0 for run in runs})
-    fewest = f"{tokens[0]:,} to " if len(tokens) > 1 else ""
-    counted = f"{fewest}{number_of(tokens[-1], 'scored token')}"
-    each = "" if len(runs) == 1 else " a model"
-    skipped = f", {first.n_skipped:,} too short to score" if first.n_skipped else ""
-    documents = number_of(first.n_documents or 0, "document")
-    return (
-        f"{named}; {counted}{each}, {documents}{skipped}; {first.protocol} protocol, {first.dtype}, "
-        f"ties {group.ties.value}, text {str(first.text_hash)[:8]}"
-    )

@@ -15,36 +15,36 @@ from rbpx.store.messages import collected_messages, repeat
 from rbpx.store.remote import open_store
 
 if TYPE_CHECKING:
-    from rbpx.analyses.answer import Grid
+    from rbpx.analyses.answer import Answer, Grid
     from rbpx.report.contents import Report
 
-__all__ = ["check", "write_report"]
+__all__ = ["check", "write_answered", "write_report"]
 
 _LOGGER = logging.getLogger(__name__)
-_NAMES: Final = {
-    Format.html: "report.html",
-    Format.md: "report.md",
-    Format.tex: "report.tex",
-    Format.svg: "report_svg",
-    Format.pdf: "report_pdf",
-}
 _FOLDERS: Final = (Format.svg, Format.pdf)
+FORMATS: Final = (Format.html, Format.md, Format.tex, *_FOLDERS)
 INDEX: Final = "figures.md"  # of a folder: what each file shows
 _MARKED_WITHIN: Final = 2048  # characters
 _MARKS: Final = ('<meta name="generator" content="rbpx', "<!-- rbpx report", "% rbpx report")
 
 
-def check(request: Request) -> None:
+def check(request: Request, verb: str = "report") -> None:
     """Refuse an output that cannot be written, before anything is fitted.
+
+    Args:
+        request: how it is to be written.
+        verb: what is: a report, or the answer to one question.
 
     Raises:
         RbpxError: the store does not exist, the format is not a report's, or the output exists and is not a report.
     """
-    if not open_store(request.store).root.is_dir():
+    if verb == "report" and not open_store(request.store).root.is_dir():
         raise RbpxError(f"store={request.store} does not exist; measure first, or name the store with --store DIR")
-    form, path = _place(request)
+    form, path = _place(request, verb)
+    if verb != "report" and request.output is None and form not in _FOLDERS:  # to stdout
+        return
     named = f"output={path}"
-    if form in _FOLDERS:
+    if form in _FOLDERS and not _is_file(path, form):
         if path.exists() and not path.is_dir():
             raise RbpxError(f"{named} is a file, and figures go into a folder; name another one with --output DIR")
         if path.is_dir() and any(path.iterdir()) and not _is_ours(path / INDEX):
@@ -52,29 +52,44 @@ def check(request: Request) -> None:
         check_output(str(path / INDEX) if path.is_dir() else str(path))
         return
     check_output(str(path))
-    if path.is_file() and path.stat().st_size and not _is_ours(path):
+    if verb == "report" and path.is_file() and path.stat().st_size and not _is_ours(path):
         raise RbpxError(f"{named} exists and is not a report; name another file with --output FILE, or move it away")
 
 
 def write_report(grids: "Sequence[Grid]", narrowed: str) -> Path:
-    """Make a report of everything that is asked for, and write it.
-
-    Returns:
-        Where it is.
-    """
-    form, path = _place(grids[0][0])
+    """Make a report of everything that is asked for, and write it; return where it is."""
+    request = grids[0][0]
+    form, path = _place(request, "report")
     if form in _FOLDERS:
         from rbpx.report.contents import gather
-        from rbpx.report.pictures import write_pictures
 
-        n = write_pictures(gather(grids, narrowed), form.value, path, INDEX)
-        _LOGGER.info(f"{number_of(n, 'figure')} written to {path}")
+        _write_pictures(gather(grids, narrowed), request, "report")
         return path
     text, n_runs = _once(grids, narrowed, form)
     with opened(str(path)) as file:
         file.write(text)
     _LOGGER.info(f"report of {number_of(n_runs, 'run')} written to {path} ({len(text.encode()) / 1e6:.1f} MB)")
     return path
+
+
+def write_answered(verb: str, answer: "Answer", request: Request) -> None:
+    """Write the answer to one question, texts to stdout unless a file is named."""
+    from rbpx.report.contents import answered
+
+    report, (form, _) = answered(verb, answer, request.store), _place(request, verb)
+    if form in _FOLDERS:
+        _write_pictures(report, request, report.verb)
+        return
+    with opened(request.output) as file:
+        file.write(_text(form)(report))
+
+
+def _write_pictures(report: "Report", request: Request, verb: str) -> None:
+    from rbpx.report.pictures import Look, write_pictures
+
+    form, path = _place(request, verb)
+    n = write_pictures(report, form.value, path, INDEX, Look.of(request))
+    _LOGGER.info(f"{number_of(n, 'figure')} written to {path}")
 
 
 def _once(grids: "Sequence[Grid]", narrowed: str, form: Format) -> tuple[str, int]:
@@ -107,18 +122,24 @@ def _text(form: Format) -> "Callable[[Report], str]":
     return markdown if form is Format.md else latex
 
 
-def _place(request: Request) -> tuple[Format, Path]:
+def _place(request: Request, verb: str) -> tuple[Format, Path]:
     """The format, as asked for or by the name of the output, else a page; and where it goes."""
-    known = {f".{form.value}": form for form in _NAMES}
+    known = {f".{form.value}": form for form in FORMATS}
     form = request.format
     if form is Format.table:
         form = Format.html if request.output is None else known.get(Path(request.output).suffix.lower(), Format.html)
-    if form not in _NAMES:
+    if form not in FORMATS:
         raise RbpxError(
             f"format={form.value} is not a format of a report; choose one of "
-            f"{', '.join(each.value for each in _NAMES)}; for rows use python -m rbpx fit --format {form.value}"
+            f"{', '.join(each.value for each in FORMATS)}; for rows use python -m rbpx fit --format {form.value}"
         )
-    return form, Path(request.output or _NAMES[form]).expanduser()
+    if request.output is not None:
+        return form, Path(request.output).expanduser()
+    return form, Path(f"{verb}{'_' if form in _FOLDERS else '.'}{form.value}")
+
+
+def _is_file(path: Path, form: Format) -> bool:
+    return path.suffix.lower() == f".{form.value}"
 
 
 def _is_ours(path: Path) -> bool:

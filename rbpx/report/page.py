@@ -20,6 +20,7 @@ from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.column import Cell
 from rbpx.display.numbers import UNKNOWN
 from rbpx.display.passage import GRADES
+from rbpx.display.vocabulary import true_minus
 from rbpx.files.cache import cache_folder
 from rbpx.files.digest import digest
 from rbpx.files.sealed import read_sealed, write_sealed
@@ -98,10 +99,10 @@ def _lowered(value: Any) -> Any:
 
 def _typeset(text: str) -> Markup:
     """A sentence with indices and exponents set as such; names stay as they are."""
-    safe = str(escape(text))
+    safe = str(escape(true_minus(text)))
     safe = re.sub(r"\bRBP_(\d+|k)\b", r"RBP<sub>\1</sub>", safe)
-    safe = re.sub(r"\b([Sk])\^−α", r"\1<sup>−α</sup>", safe)
-    safe = re.sub(r"(α|L|S)_(k|A|B|ref)\b", r"\1<sub>\2</sub>", safe)
+    safe = re.sub(r"\b(S|D|C|k|step)\^−([α-ω])(_k)?", r"\1<sup>−\2\3</sup>", safe)
+    safe = re.sub(r"([α-ω]|L|S|D|C)_(k|A|B|S|D|C|ref)\b", r"\1<sub>\2</sub>", safe)
     return Markup(re.sub(r"(?<=[)>])\^(δ|N)", r"<sup>\1</sup>", safe))
 
 
@@ -114,7 +115,7 @@ def _raw(entry: Cell) -> str | None:
 
 def _cell(entry: Cell) -> Markup:
     """An entry as short as HTML allows, since a page has tens of thousands of them."""
-    raw, text = _raw(entry), escape(entry.text) if entry.is_number else _typeset(entry.text)
+    raw, text = _raw(entry), escape(true_minus(entry.text)) if entry.is_number else _typeset(entry.text)
     marks = [] if entry.is_number else ["class=doubt" if entry.doubts else "class=t"]
     if raw is not None:
         marks.append(f"data-v={raw}" if re.fullmatch(r"[\w.+|-]+", raw) else f'data-v="{escape(raw)}"')

@@ -1,32 +1,76 @@
-"""Figures for a paper: a report in, a folder of vector files with their captions out; SVG, or PDF with its fonts."""
+"""Figures for a paper: a report in, vector files with their captions out; SVG, or PDF with its fonts."""
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import vl_convert
 
+from rbpx.config.options import Legend
+from rbpx.config.request import Request
+from rbpx.counts import number_of
 from rbpx.display.chart.colours import config
 from rbpx.display.chart.figure import Figure, Undrawn
+from rbpx.display.chart.vega import spec
 from rbpx.errors import RbpxError
 from rbpx.files.atomic import atomic_write, atomic_write_text
 from rbpx.report.contents import Report
 
-__all__ = ["write_pictures"]
+__all__ = ["Look", "write_pictures"]
 
-_WIDTH = 420  # points of a figure without its axes: about a column of a paper
+_PIXELS: Final = 96  # an inch
+_POINTS: Final = 72
+_FONTS: Final = "Liberation Sans, Arial, Helvetica, sans-serif"
 
 
-def write_pictures(report: Report, form: str, folder: Path, index: str) -> int:
+@dataclass(frozen=True)
+class Look:
+    """How figures in files look.
+
+    Attributes:
+        width: in inches, the axes included.
+        font_size: of all text, in points.
+        font: of all text.
+        legend: where it stands.
+    """
+
+    width: float = 6.5
+    font_size: float = 9.0
+    font: str = _FONTS
+    legend: Legend = Legend.top
+
+    @classmethod
+    def of(cls, request: Request) -> "Look":
+        """As asked for."""
+        given = {name: getattr(request, name) for name in ("width", "font_size", "font", "legend")}
+        return cls(**{name: value for name, value in given.items() if value is not None})
+
+    def rendered(self, figure: Figure, form: str) -> bytes:
+        """A figure as a file."""
+        pixels, font_px = self.width * _PIXELS, self.font_size * _PIXELS / _POINTS
+        drawn = figure.spec if figure.chart is None else spec(figure.chart, figure.values, pixels / font_px)
+        height = min(float(drawn["height"]), 0.75 * pixels) if figure.chart and not figure.chart.y.names else None
+        drawn = {**drawn, "width": pixels, "height": height or drawn["height"]}
+        drawn["autosize"] = {"type": "fit-x", "contains": "padding"}
+        look = config("light", font_px, self.legend.value) | {"font": self.font, "padding": 1}
+        if form == "pdf":
+            return bytes(vl_convert.vegalite_to_pdf(drawn, config=look))
+        return str(vl_convert.vegalite_to_svg(drawn, config=look)).encode()
+
+
+def write_pictures(report: Report, form: str, path: Path, index: str, look: Look) -> int:
     """Write every figure as a file, and a list of them with their captions; return how many were drawn.
 
     Args:
         report: what to draw.
         form: "svg" or "pdf".
-        folder: where to write; it is created.
-        index: name of the list.
+        path: where to write: a folder, which is created, or a file where one figure is drawn.
+        index: name of the list in a folder.
+        look: of all.
 
     Raises:
-        RbpxError: the folder cannot be written.
+        RbpxError: it cannot be written, or a file is named for several figures.
     """
     named = [
         (f"{part.name}-{section.name}-{figure.name}", part.title, figure)
@@ -36,27 +80,42 @@ def write_pictures(report: Report, form: str, folder: Path, index: str) -> int:
     ]
     named += [(f"{s.name}-{s.title}-{figure.name}", s.title, figure) for s in report.gaps for figure in s.figures]
     named += [(figure.name, report.title, figure) for figure in report.across]
-    lines = [f"<!-- rbpx report {report.version} -->", f"# Figures: {report.title}", "", f"{report.made_at} UTC", ""]
-    drawn = 0
+    drawn = {_plain(name): (title, each) for name, title, each in named if isinstance(each, Figure)}
     try:
-        folder.mkdir(exist_ok=True)
-        for name, title, figure in named:
-            if isinstance(figure, Undrawn):
-                lines += [f"**{figure.title}**, {title}: not drawn. {figure.reason}", ""]
-                continue
-            drawn += 1
-            with atomic_write(folder / f"{name}.{form}") as temporary:
-                temporary.write_bytes(_rendered(figure, form))
+        if path.suffix.lower() == f".{form}":
+            return _write_one(drawn, form, path, look)
+        path.mkdir(exist_ok=True)
+        lines = [
+            f"<!-- rbpx report {report.version} -->",
+            f"# Figures: {report.title}",
+            "",
+            f"{report.made_at} UTC",
+            "",
+        ]
+        for name, (title, figure) in drawn.items():
+            with atomic_write(path / f"{name}.{form}") as temporary:
+                temporary.write_bytes(look.rendered(figure, form))
             lines += [f"**[{figure.title}]({name}.{form})**, {title}. {figure.caption} {figure.says}", ""]
-        atomic_write_text(folder / index, "\n".join(lines))
+        for _, title, each in named:
+            lines += [f"**{each.title}**, {title}: not drawn. {each.reason}", ""] if isinstance(each, Undrawn) else []
+        atomic_write_text(path / index, "\n".join(lines))
     except OSError as problem:
-        raise RbpxError(f"output={folder} cannot be written: {problem.strerror}; name another folder") from None
-    return drawn
+        raise RbpxError(f"output={path} cannot be written: {problem.strerror}; name another folder") from None
+    return len(drawn)
 
 
-def _rendered(figure: Figure, form: str) -> bytes:
-    spec: dict[str, Any] = {**figure.spec, "width": _WIDTH}
-    look = config("light") | {"font": "Liberation Sans, Arial, Helvetica, sans-serif"}
-    if form == "pdf":
-        return bytes(vl_convert.vegalite_to_pdf(spec, config=look))
-    return str(vl_convert.vegalite_to_svg(spec, config=look)).encode()
+def _write_one(drawn: dict[str, tuple[str, Figure]], form: str, path: Path, look: Look) -> int:
+    if len(drawn) != 1:
+        raise RbpxError(
+            f"output={path} is one file, and {number_of(len(drawn), 'figure')} can be drawn; name a folder: "
+            f"--output {path.with_suffix('')}"
+        )
+    ((_, figure),) = drawn.values()
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(look.rendered(figure, form))
+    return 1
+
+
+def _plain(name: str) -> str:
+    """A name of a file without blanks and commas."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")

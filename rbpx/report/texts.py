@@ -7,6 +7,7 @@ from typing import Final
 from rbpx.counts import number_of
 from rbpx.display.chart.sheet import Cell, Sheet, entry
 from rbpx.display.section import Section
+from rbpx.display.vocabulary import GREEK, true_minus
 from rbpx.report.contents import Report
 
 __all__ = ["latex", "markdown"]
@@ -22,7 +23,7 @@ def markdown(report: Report) -> str:
             "This store holds no runs yet: `python -m rbpx -m model=ladder dataset=pydoc,stdlib` measures some.",
             "",
         ]
-    if len(report.overview.rows) > 1:
+    if len(report.overview.rows) > 1 and not report.verb:
         lines += _table(report.overview, 2)
     if report.across:
         lines += [f"Sections of one group, with - for blanks: `python -m rbpx report group={report.example}`.", ""]
@@ -70,7 +71,7 @@ def _row(texts: Iterable[str]) -> str:
 
 def _md(text: str) -> str:
     """A text escaped for Markdown."""
-    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", true_minus(" ".join(text.split())))
 
 
 # ------------------------------------------------------------------------------------------------------------ LaTeX
@@ -79,21 +80,28 @@ _SPECIAL: Final = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "–": "--", "²": "$^2$", "≤": r"$\le$",
     "·": r"$\cdot$", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-    "α": r"$\alpha$", "δ": r"$\delta$",
+    **{sign: rf"$\{name}$" for sign, name in GREEK.items()},
 }  # fmt: skip
 
 
 def latex(report: Report) -> str:
-    r"""Tables 1 and 2 in the shape of the paper's, then the laws of each group; to be \input, with booktabs."""
+    r"""Tables 1 and 2 in the shape of the paper's and the laws of each group, or all tables of one question.
+
+    To be \input, with booktabs.
+    """
     lines = [f"% rbpx report {report.version}, {report.made_at} UTC, store {report.store}".replace("\n", " ")]
     lines += [r"% needs \usepackage{booktabs}", ""]
     for sheet in report.paper:
         if sheet.rows:
             lines += _grouped(sheet)
     for part in report.parts:
-        for sheet in part.sections[0].sheets:
-            if sheet.name == "laws":
-                lines += _plain(sheet, f"{sheet.title}: {part.title}", part.name)
+        for section in part.sections if report.verb else part.sections[:1]:
+            for sheet in section.sheets:
+                if sheet.rows and (report.verb or sheet.name == "laws"):
+                    lines += _plain(sheet, f"{sheet.title}: {part.title}", f"{part.name}-{sheet.name}")
+    for section in report.gaps if report.verb else ():
+        for sheet in section.sheets:
+            lines += _plain(sheet, f"{sheet.title}: {section.title}", f"{section.name}-{sheet.name}")
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -120,7 +128,7 @@ def _plain(sheet: Sheet, title: str, label: str) -> list[str]:
 
 
 def _line(cells: Iterable[Cell]) -> str:
-    return " & ".join(_tex(re.sub(r"^-(?=\d)", "−", cell.text)) for cell in cells) + r" \\"
+    return " & ".join(_tex(cell.text) for cell in cells) + r" \\"
 
 
 def _float(label: str, title: str, kinds: str, head: list[str], body: list[str]) -> list[str]:
@@ -134,6 +142,7 @@ def _float(label: str, title: str, kinds: str, head: list[str], body: list[str])
 
 def _tex(text: str) -> str:
     """A text escaped for LaTeX, with indices and exponents set as such."""
-    plain = "".join(_SPECIAL.get(character, character) for character in text)
+    plain = "".join(_SPECIAL.get(character, character) for character in true_minus(text))
     plain = re.sub(r"RBP\\_(\w+)", r"RBP$_{\1}$", plain)
-    return re.sub(r"([Sk])\\textasciicircum\{\}\$-\$\$\\alpha\$", r"$\1^{-\\alpha}$", plain)
+    plain = re.sub(r"\$\\(\w+)\$\\_(\w+)", r"$\\\1_{\2}$", plain)
+    return re.sub(r"(\w+)\\textasciicircum\{\}\$-\$\$\\(\w+)\$", r"$\1^{-\\\2}$", plain)

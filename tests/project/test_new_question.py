@@ -1,6 +1,8 @@
 """A question is one new folder: the documented steps in a copy of the project, seen wherever questions are."""
 
+import csv
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,14 +15,15 @@ from tests.support.places import DOCS, PROJECT
 from tests.support.stores import runs_by_size
 from tests.support.synthetic import Truth, write_store
 
-EXAMPLE = DOCS / "examples" / "medians"
+EXAMPLE = DOCS / "examples" / "typical"
 PAGE = DOCS / "contributing" / "analysis.md"
 
 FROM_PYTHON = """
 import json, sys
 import rbpx
-answer = rbpx.open(sys.argv[1]).medians(ties="optimistic")
-print(json.dumps([answer.results[0].medians, answer.records[0]["alpha"], rbpx.Measurements.medians.__doc__]))
+answer = rbpx.open(sys.argv[1]).typical(ties="optimistic")
+marks = [layer["mark"]["type"] for layer in answer.plot().to_dict()["layer"]]
+print(json.dumps([answer.results[0].ranks, answer.records[0]["alpha"], rbpx.Measurements.typical.__doc__, marks]))
 """
 REFERENCE = "import sys; sys.path.insert(0, sys.argv[1]); from ext.code import verbs; print(verbs())"
 
@@ -34,62 +37,80 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
     """The project with one folder more."""
     clone = Clone(tmp_path_factory.mktemp("clone"))
-    shutil.copytree(EXAMPLE, clone.root / "rbpx" / "analyses" / "medians", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(EXAMPLE, clone.root / "rbpx" / "analyses" / "typical", ignore=shutil.ignore_patterns("__pycache__"))
     yield clone
     clone.close()
 
 
 @pytest.fixture(scope="module")
 def law(store: Path) -> tuple[list[float], float]:
-    """Medians of the optimistic ranks by numpy, and the slope of the line through their logarithms."""
-    medians = [float(np.median(tokens["greater"] + 1.0)) for tokens in runs_by_size(store).values()]
-    return medians, -float(np.polyfit(np.log(list(Truth.S)), np.log(medians), 1)[0])
+    """Geometric means of the optimistic ranks by numpy, and the slope of the line through their logarithms."""
+    ranks = [float(np.exp(np.log(tokens["greater"] + 1.0).mean())) for tokens in runs_by_size(store).values()]
+    return ranks, -float(np.polyfit(np.log(list(Truth.S)), np.log(ranks), 1)[0])
 
 
 def test_it_is_a_verb(copy: Clone, store: Path, law: tuple[list[float], float], tmp_path: Path) -> None:
-    asked = ["medians", "ties=optimistic", "--store", store]
+    asked = ["typical", "ties=optimistic", "--store", store]
     (fit,) = json.loads(copy.rbpx(tmp_path, *asked, "--format", "json"))
     assert fit["params"]["y"] == pytest.approx(law[0], rel=1e-12)
     assert fit["alpha"] == pytest.approx(law[1], rel=1e-9)
-    printed = copy.rbpx(tmp_path, *asked)
-    assert f"{law[1]:.4f}" in printed
+    assert fit["alpha_lo"] < fit["alpha"] < fit["alpha_hi"]
+    (row,) = csv.DictReader(copy.rbpx(tmp_path, *asked, "--format", "csv").splitlines())
+    assert float(row["alpha"]) == fit["alpha"]
+    printed = copy.rbpx(tmp_path, *asked, "--plot")
+    assert f"{law[1]:.4f}  {fit['alpha_lo']:.4f}..{fit['alpha_hi']:.4f}" in printed
+    assert "┤" in printed
     kept = json.loads(copy.rbpx(tmp_path, "sql", "FROM fits", "--store", store, "--format", "json"))
-    assert [(row["law"], row["fit_id"]) for row in kept] == [("median_rank", fit["fit_id"])]
+    assert [(row["law"], row["fit_id"]) for row in kept] == [("typical_rank", fit["fit_id"])]
+
+
+def test_it_has_every_format(copy: Clone, store: Path, law: tuple[list[float], float], tmp_path: Path) -> None:
+    asked = ["typical", "ties=optimistic", "resamples=50", "--store", store, "--format"]
+    for form, begins in (("md", "<!-- rbpx report"), ("tex", "% rbpx report"), ("html", "<!doctype html>")):
+        text = copy.rbpx(tmp_path, *asked, form)
+        assert text.lstrip().startswith(begins)
+        assert f"{law[1]:.4f}" in text
+    figure = tmp_path / "typical.svg"
+    copy.rbpx(tmp_path, *asked, "svg", "--output", figure, "width=3.3", "font_size=8")
+    assert "typical rank" in figure.read_text()
 
 
 def test_it_is_in_the_help_and_in_completion(copy: Clone, tmp_path: Path) -> None:
-    summary = "how the median rank of the true token falls with size"
-    assert f"medians    {summary}" in copy.rbpx(tmp_path, "--help")
-    assert "Half of all tokens" in copy.rbpx(tmp_path, "medians", "--help")
-    assert " medians " in copy.rbpx(tmp_path, "completion", "bash")
+    summary = "how the typical rank of the true token falls with size"
+    assert f"typical    {summary}" in copy.rbpx(tmp_path, "--help")
+    assert "geometric mean of the ranks" in copy.rbpx(tmp_path, "typical", "--help")
+    assert " typical " in copy.rbpx(tmp_path, "completion", "bash")
 
 
 def test_it_is_a_method_in_python(copy: Clone, store: Path, law: tuple[list[float], float], tmp_path: Path) -> None:
-    medians, alpha, lesson = json.loads(copy.python(tmp_path, "-c", FROM_PYTHON, store))
-    assert medians == pytest.approx(law[0], rel=1e-12)
+    ranks, alpha, lesson, marks = json.loads(copy.python(tmp_path, "-c", FROM_PYTHON, store))
+    assert ranks == pytest.approx(law[0], rel=1e-12)
     assert alpha == pytest.approx(law[1], rel=1e-9)
-    assert "Half of all tokens" in lesson
+    assert "geometric mean of the ranks" in lesson
+    assert marks == ["area", "line", "point"]
 
 
 def test_it_is_a_section_of_the_report(copy: Clone, store: Path, tmp_path: Path) -> None:
     asked = ["report", "k=1", "n=1", "resamples=20", "--store", store, "--output", tmp_path / "report.md"]
     copy.rbpx(tmp_path, *asked, "--format", "md")
     page = (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert "The median rank" in page
-    assert "Half of all tokens have a rank of at most the median." in page
+    assert "The typical rank falls as S^−α" in page
+    assert "exp of the mean of ln rank" in page
 
 
 def test_it_is_in_the_documentation(copy: Clone, tmp_path: Path) -> None:
-    assert "\n## medians\n" in copy.python(tmp_path, "-c", REFERENCE, PROJECT / "docs")
+    assert "\n## typical\n" in copy.python(tmp_path, "-c", REFERENCE, PROJECT / "docs")
 
 
 def test_no_file_outside_of_its_folder_knows_it(copy: Clone) -> None:
-    folder = copy.root / "rbpx" / "analyses" / "medians"
+    folder = copy.root / "rbpx" / "analyses" / "typical"
     files = [path for path in copy.root.rglob("*") if path.suffix in (".py", ".sql", ".yaml") and path.is_file()]
-    assert [path for path in files if not path.is_relative_to(folder) and "medians" in path.read_text()] == []
+    others = [path for path in files if not path.is_relative_to(folder)]
+    assert len(others) > 400
+    assert [path for path in others if re.search(r"analyses.typical|typical_rank|ln_ranks", path.read_text())] == []
 
 
 def test_the_page_shows_its_files() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    missing = [path.name for path in EXAMPLE.glob("*.*") if f"../examples/medians/{path.name}" not in text]
+    missing = [path.name for path in EXAMPLE.glob("*.*") if f"../examples/typical/{path.name}" not in text]
     assert missing == []

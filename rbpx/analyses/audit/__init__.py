@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=230,
+    after="tokenwise",
     summary="what float32 would change: ranks, RBP_k, cross-entropy, alpha",
     help="""\
 Measures 50 documents (limit=) of each run again in float32, the same documents for every size, and compares

@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=175,
+    after="ranks",
     summary="whether one distribution of ranks, its parameters laws in S, gives all the laws",
     help="""\
 Fits each form of the distribution of the ranks to all sizes but the largest at once, its parameters on lines in

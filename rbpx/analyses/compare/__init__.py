@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=195,
+    after="units",
     summary="two models on one text: bits per byte by kind, position, slice, document; hits gained and lost",
     help="""\
 Puts two runs beside each other on every text that both were measured on. a and b name them: FAMILY/SIZE, with

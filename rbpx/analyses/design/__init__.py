@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=134,
+    after="downstream",
     summary="whether trainings tell size from tokens, and which to train next",
     help="""\
 Judges how sizes S and tokens D of a family's trainings lie: the range of D/S, the residual standard deviation of

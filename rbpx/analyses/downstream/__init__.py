@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=133,
+    after="surface",
     summary="success of a larger model on tasks, in two steps: size to a feature, the feature to success",
     help="""\
 Step 1 is a law of a feature of the right answer: a surface in size and tokens where those are known and vary, else a

@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=140,
+    after="trajectory",
     summary="how fast N tokens in a row become right, measured and predicted",
     help="""\
 p_{N,k} is the share of windows of N consecutive tokens whose ranks are all at most k. If tokens were

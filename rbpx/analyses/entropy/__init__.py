@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=180,
+    after="closure",
     summary="cross-entropy decomposed by rank, with a law for each term",
     help="""\
 CE = H(P) + KL(P || Q) - ln(sum S): error-entropy, self-alignment and confidence (arXiv 2510.04067) of each run,

@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=115,
+    after="regimes",
     summary="whether the exponents of cross-entropy and -ln RBP_k agree, over families and texts",
     help="""\
 Compares the exponents of the laws in S of one family and text: that of -ln RBP_1 less that of cross-entropy, from

@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=100,
+    after="",
     summary="fit every law to what the store holds",
     help="""\
 Fits every law to the runs in the store, narrowed by model, size, dataset, k, ties and laws, prints them side by
@@ -21,7 +21,7 @@ its checkpoints and runs; along C through the best model of each budget.""",
         "python -m rbpx fit k='[1,10,100]' --plot",
         "python -m rbpx fit axis=D size=25k",
     ),
-    title="Laws of size",
+    title="Scaling laws",
     sizes=3,
     draws=True,
     in_report=True,

@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=135,
+    after="design",
     summary="predictions that were registered before their model came, and how they did",
     help="""\
 Lists what `predict ... register=NAME` wrote into the store, and scores the predictions whose model was measured since,

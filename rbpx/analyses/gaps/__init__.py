@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=150,
+    after="emergence",
     summary="how the gap between two datasets, or two slices of one, changes with size",
     help="""\
 For every two texts that a family was measured on, fits L_A / L_B = G (S / S_ref)^delta, where L is the

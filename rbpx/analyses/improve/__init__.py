@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=200,
+    after="multiplier",
     summary="which tokens improve with size",
     help="""\
 For each occurrence of a token, the slope of its nats (-logprob) on ln S over all sizes; for each token id, the

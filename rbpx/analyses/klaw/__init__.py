@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=120,
+    after="exponents",
     summary="how RBP_k grows with k, and what a larger k is worth in size",
     help="""\
 Fits -ln RBP_k = C k^-alpha_k to each model at its fixed size (arXiv 2510.20387, appendix B, table 1), at the

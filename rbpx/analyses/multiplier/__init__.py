@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=198,
+    after="view",
     summary="how much more compute, size or tokens a baseline needs for the loss that a variant reaches",
     help="""\
 Fits y = E + C x^-alpha to two families on the same text and compares what they need for the same loss: x of the

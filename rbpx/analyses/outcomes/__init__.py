@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=210,
+    after="improve",
     summary="what passing and failing sequences say about single tokens",
     help="""\
 A benchmark reports for each sequence of N tokens whether all of it was right. If tokens are independent, a

@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=155,
+    after="gaps",
     summary="one exponent for several families on one text; misfit told apart from scatter",
     help="""\
 Takes the families that were measured on one text alike (text, protocol, dtype, source) and fits each law with an

@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=170,
+    after="choices",
     summary="the distribution of the ranks: lognormal, its rivals, what they derive",
     help="""\
 Fits the published lognormal (ranks from 2 up, arXiv 2510.20387, appendix D) and seven distributions over 1..V

@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=110,
+    after="fit",
     summary="up to which k the law holds, and the noise that ends it",
     help="""\
 Fits -ln RBP_k = C S^-alpha at every k up to the vocabulary (arXiv 2510.20387, section 3.3, figure 6) and

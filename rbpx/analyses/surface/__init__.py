@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=132,
+    after="predict",
     summary="quantities as surfaces in size and training tokens, and the best of a budget",
     help="""\
 Fits y(S, D) to all trainings of a family on a text whose tokens D are known, measured or imported: -ln RBP_k at any

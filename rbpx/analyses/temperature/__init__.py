@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=185,
+    after="entropy",
     summary="the temperature that a text prefers for each model, and the law at it",
     help="""\
 A temperature T divides the logits before the softmax: it moves every probability and no rank. T* minimises the

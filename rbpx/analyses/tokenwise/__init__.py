@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=220,
+    after="outcomes",
     summary="which tokens are right, learned from pass and fail alone",
     help="""\
 Discards the ranks of the largest model's tokens and keeps only which sequences of N tokens passed. From that,

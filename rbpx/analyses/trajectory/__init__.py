@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=136,
+    after="forecasts",
     summary="quantities against training tokens at each size, and tokens learned and forgotten",
     help="""\
 For each size with several checkpoints (raw ones where there are any, and not the finished models beside them) or

@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=190,
+    after="temperature",
     summary="bits per byte and rank/V, to compare families with different tokenizers",
     help="""\
 For each model: nats per token beside bits per byte (nats of the scored tokens / ln 2 / bytes of the text that

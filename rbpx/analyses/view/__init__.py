@@ -3,7 +3,7 @@
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    order=197,
+    after="compare",
     summary="a text with each token coloured by its rank, in the terminal or on a page with a slider over sizes",
     help="""\
 Prints one document with the largest model's ranks as colours: rank 1 plain, to 10, to 100 and beyond each in its

@@ -26,14 +26,22 @@ def variables(theme: str) -> dict[str, str]:
     return {"--ground": GROUNDS[theme], "--ink": INKS[theme], "--line": LINES[theme], **series}
 
 
-def config(theme: str | None) -> dict[str, Any]:
-    """The Vega-Lite configuration of a theme; for None that of a page, whose style names the colours."""
+def config(theme: str | None, font_px: float = 12, legend: str = "top") -> dict[str, Any]:
+    """The Vega-Lite configuration of a theme; for None that of a page, whose style names the colours.
+
+    Args:
+        theme: "light", "dark" or None.
+        font_px: size of all text, in pixels.
+        legend: where it stands: top, right, bottom, left or none.
+    """
     if theme is None:
         ink, line = "var(--ink)", "var(--line)"
         series = [f"var(--series-{at + 1})" for at in range(len(SERIES["light"]))]
     else:
         ink, line, series = INKS[theme], LINES[theme], list(SERIES[theme])
-    text = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": 500}
+    sizes = {"labelFontSize": font_px, "titleFontSize": font_px}
+    text = {"labelColor": ink, "titleColor": ink, **sizes, "titleFontWeight": 500}
+    scale = font_px / 12  # of marks, which follow the text
     return {
         "background": None,
         "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif",
@@ -50,17 +58,17 @@ def config(theme: str | None) -> dict[str, Any]:
         },
         "legend": {
             **text,
-            "orient": "top",
+            **({"disable": True} if legend == "none" else {"orient": legend}),
             "symbolStrokeWidth": 0,
-            "symbolSize": 70,
-            "columnPadding": 14,
-            "layout": {"top": {"direction": "vertical", "anchor": "start"}},
+            "symbolSize": 70 * scale**2,
+            "columnPadding": 14 * scale,
+            "layout": {side: {"direction": "vertical", "anchor": "start"} for side in ("top", "bottom")},
         },
         "header": {**text},
-        "text": {"color": ink},
+        "text": {"color": ink, "fontSize": font_px},
         "rule": {"color": ink},
         "range": {"category": series, "symbol": list(SHAPES)},
-        "line": {"strokeWidth": 2, "color": series[0]},
-        "point": {"filled": True, "size": 60, "opacity": 1, "color": series[0]},
+        "line": {"strokeWidth": 2 * scale, "color": series[0]},
+        "point": {"filled": True, "size": 60 * scale**2, "opacity": 1, "color": series[0]},
         "area": {"opacity": 0.13, "line": False, "color": series[0]},
     }

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -20,23 +21,47 @@ Spec = dict[str, Any]
 
 WIDTH: Final = 560  # pixels
 _DIGITS: Final = 5  # of a number in a figure; the table below it has all
-_LEGEND, _SYMBOL = 60, 5  # characters: of a line of a legend, of a symbol with the space beside it
+_EMS: Final = 47  # of the width of a figure on a page
+_SYMBOL: Final = 5  # characters that a symbol of a legend takes with the space beside it
+_A_LINE: Final = 1.3  # characters of a legend in an em of the width
 _LOG10: Final = "log(datum.value) / LN10"
 _AT_POWERS: Final = {  # grid lines stand out at powers of ten
     "condition": {"test": f"abs({_LOG10} - round({_LOG10})) < 1e-9", "value": 1},
     "value": 0.35,
 }
+_SUBSCRIPTS: Final = str.maketrans("0123456789k", "₀₁₂₃₄₅₆₇₈₉ₖ")
 _MARKS: Final = {"points": "point", "line": "line", "band": "area", "bars": "rule", "rule": "rule"}
 
 
-def spec(chart: Chart, values: Table) -> Spec:
-    """A chart with the values that its points show where one points at them."""
+def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
+    """A chart with the values that its points show where one points at them.
+
+    Args:
+        chart: what is drawn.
+        values: the rows of its points.
+        ems: how many times the size of its text it is wide, which its legend is laid out for.
+    """
     rows = values.records()
-    return {
-        "layer": [_layer(chart, mark, rows if mark.rows is None else mark.rows, values) for mark in chart.marks],
-        "width": WIDTH,
-        "height": chart.height,
-    }
+    layers = [_layer(chart, mark, rows if mark.rows is None else mark.rows, values) for mark in chart.marks]
+    if chart.series:
+        order = _order(chart, values)
+        longest, a_line = max((len(name) for name in order), default=0) + _SYMBOL, int(_A_LINE * ems)
+        if longest * len(order) > a_line:
+            for told in (layer["encoding"]["color"] for layer in layers if "color" in layer["encoding"]):
+                told["legend"] = {"columns": max(1, a_line // longest)}
+    lowered: Spec = _lowered({"layer": layers, "width": WIDTH, "height": chart.height})
+    return lowered
+
+
+def _lowered(value: Any) -> Any:
+    """A chart with the indices in its texts as subscript characters, the only subscripts that a chart has."""
+    if isinstance(value, dict):
+        return {name: _lowered(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_lowered(each) for each in value]
+    if isinstance(value, str):
+        return re.sub(r"RBP_(\d+|k\b)", lambda match: "RBP" + match[1].translate(_SUBSCRIPTS), value)
+    return value
 
 
 def _layer(chart: Chart, mark: Mark, rows: Rows, values: Table) -> Spec:
@@ -45,7 +70,7 @@ def _layer(chart: Chart, mark: Mark, rows: Rows, values: Table) -> Spec:
     if mark.kind == "rule":
         encoding = {name: at for name, at in encoding.items() if at["field"] in rows[0]}
     if mark.kind in ("band", "bars"):
-        along = "x" if chart.y.names else "y"  # where the interval lies
+        along = mark.along or ("x" if chart.y.names else "y")  # where the interval lies
         encoding[along] = encoding[along] | {"field": mark.lo}
         encoding[f"{along}2"] = {"field": mark.hi}
     if chart.y.names and chart.series and mark.kind != "rule":
@@ -78,16 +103,13 @@ def _told_apart(chart: Chart, mark: Mark, rows: Rows, values: Table) -> Spec:
     """The colour of a series, the shape of its points, the dash of its line."""
     order = _order(chart, values)
     told: Spec = {"color": _named(chart.series, chart.legend, order)}
-    longest = max((len(name) for name in order), default=0) + _SYMBOL
-    if longest * len(order) > _LEGEND:
-        told["color"]["legend"] = {"columns": max(1, _LEGEND // longest)}
     kinds = list(dict.fromkeys(str(row[mark.by]) for row in rows)) if mark.by else order
     if mark.kind == "points":
         told["shape"] = _named(mark.by or chart.series, "" if mark.by else chart.legend, kinds)
     if mark.kind == "line" and "strokeDash" not in mark.look:
         told["strokeDash"] = _dash(mark.by or chart.series, kinds)
-        if mark.by:
-            told["detail"] = {"field": mark.by, "type": "nominal"}
+    if mark.kind == "line" and mark.by:
+        told |= {"detail": {"field": mark.by, "type": "nominal"}, "tooltip": {"field": mark.by, "type": "nominal"}}
     return told
 
 
