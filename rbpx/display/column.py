@@ -14,6 +14,7 @@ from rbpx.status import Status
 __all__ = [
     "Cell",
     "Column",
+    "behind",
     "decimal",
     "ends",
     "error",
@@ -189,6 +190,17 @@ def with_ends(
         written(heading, key, value, how, means, spare),
         ends(f"{key}_lo {key}_hi", end, how, spare=ends_spare or spare),
     )
+
+
+def behind(key: str, of: Callable[[Row], Bounded | None], means: str = "") -> Sequence[Column[Row]]:
+    """What each loses to the best, which is called so, with the 95 % interval."""
+
+    def lost(row: Row) -> float | None:
+        bounded = of(row)
+        return None if bounded is None else bounded.value
+
+    _, interval = with_ends("behind", key, of)
+    return written("behind", key, lost, lambda value: "best" if value == 0 else number(value), means), interval
 
 
 def state(of: Callable[[Row], Status | Sequence[Status]]) -> Column[Row]:

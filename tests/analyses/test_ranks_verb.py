@@ -13,9 +13,8 @@ from scipy.stats import linregress
 from rbpx.analyses.entropy import analysis as entropy
 from rbpx.analyses.ranks import analysis as ranks
 from rbpx.analyses.ranks.compare import compare
-from rbpx.analyses.ranks.section import section
+from rbpx.analyses.ranks.views import tables
 from rbpx.config.request import Request
-from rbpx.display.section import Sources
 from rbpx.groups.selection import select
 from rbpx.laws.bootstrap import document_weights
 from rbpx.store.queries import connect
@@ -187,9 +186,7 @@ def test_terminal_report_and_rows_give_a_difference_of_exponents_with_one_sign(
         request = Request(resamples=100, k=[1, 10, 100])
         (group,) = select(connection, request)
         result = ranks.analyse(connection, group, request)
-        (sheet,) = [each for each in section(result, Sources(connection, [])).sheets if each.name == "closures"]
-    names = [name for _, names in sheet.columns for name in names]
-    reported = [dict(zip(names, (v for cell in row for v in cell.values), strict=True)) for row in sheet.rows]
+    reported = [row for table in tables([result]) if table.name.startswith("laws") for row in table.records()]
     assert len(closures) == len(reported) > 0
     for row, cells in zip(closures, reported, strict=True):
         more = row["alpha"] - row["params"]["measured"]["alpha"]

@@ -7,11 +7,13 @@ so it is compared with others, and the quantities it implies with the measured o
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from itertools import pairwise
+from typing import Any, Final, TypeVar
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from rbpx.analyses.ranks.compare import Rival, best, compare
 from rbpx.config.request import Request
@@ -20,7 +22,9 @@ from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import of_one_document, record_of, write_rank_fit
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points import weigh_group
+from rbpx.groups.rank_columns import rank_edges
 from rbpx.laws.derived import derived_approximation
+from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.rank_fit import RankFit
@@ -31,9 +35,11 @@ from rbpx.status import Status
 from rbpx.store.store import Record, Store
 
 Floats = npt.NDArray[np.float64]
+Of = TypeVar("Of")
 
 DEFAULT_K: Final = (1, 10, 100, 1000, 10000)
 PAPER: Final = "lognormal_paper"
+_PER_DECADE: Final = 6  # bins that are drawn
 _EQUATION: Final = "y = C * S^(-alpha), y what the distribution derives"
 
 
@@ -87,19 +93,52 @@ class Closure:
     approximated: PowerLawFit | None = None
 
     @cached_property
-    def level(self) -> tuple[float | None, float | None, float | None]:
+    def level(self) -> Estimate:
         """Derived over measured at the geometric mean of the sizes, and its 95 % interval.
 
         The interval is centred on the level less its bias, which counted entropies have, and reaches to the level.
         """
         params = self.ratio.params
         if self.ratio.alpha is None or "ln_C_ref" not in params:
-            return None, None, None
+            return Estimate(None, None, None)
         if params.get("uncertainty") is None or self.ratio.status is Status.one_document:
-            return float(np.exp(params["ln_C_ref"])), None, None
+            return Estimate(float(np.exp(params["ln_C_ref"])), None, None)
         ends = Uncertainty.recall(params["uncertainty"]).interval(params["ln_C_ref"], np.array([1.0, 0.0]))
         level = float(np.exp(params["ln_C_ref"]))
-        return level, min(level, float(np.exp(ends[0]))), max(level, float(np.exp(ends[1])))
+        return Estimate(level, min(level, float(np.exp(ends[0]))), max(level, float(np.exp(ends[1]))))
+
+
+@dataclass(frozen=True)
+class Total:
+    """The criteria of a distribution over 1..V, summed over the runs.
+
+    Attributes:
+        distribution: which; it has numbers for every run.
+        aic: sum.
+        bic: sum.
+        n_best: runs at which it has the smallest AIC.
+    """
+
+    distribution: str
+    aic: float
+    bic: float
+    n_best: int
+
+
+@dataclass(frozen=True)
+class RankBin:
+    """Tokens of a run with a rank from the first to the last of a bin; their share of all, over the ranks in it."""
+
+    size: str
+    first_rank: int
+    last_rank: int
+    n_tokens: int
+    share_per_rank: float
+
+    @property
+    def rank(self) -> float:
+        """The geometric mean of the first and the last."""
+        return float((self.first_rank * self.last_rank) ** 0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,18 +149,37 @@ class Ranks:
         group: the runs.
         k_grid: the k of the curves.
         runs: what each says.
-        favoured: the distribution with the smallest sum of AIC over the runs; None where none has numbers.
+        totals: of each distribution with numbers for every run, by their AIC.
         closures: of the published fit and of the favoured distribution.
         trends: {"mu", "sigma"}: slope on ln S is -alpha of the law through exp(mu), exp(sigma); empty where a run has
             none.
+        edges: where bins of ranks begin, evenly spaced in ln rank; the last is beyond V.
+        binned: the tokens of the smallest and the largest run in these bins.
     """
 
     group: Group
     k_grid: tuple[int, ...]
     runs: tuple[RunRanks, ...]
-    favoured: str | None
+    totals: tuple[Total, ...]
     closures: tuple[Closure, ...]
     trends: dict[str, PowerLawFit]
+    edges: tuple[int, ...]
+    binned: tuple[RankBin, ...]
+
+    @property
+    def favoured(self) -> str | None:
+        """The distribution with the smallest sum of AIC over the runs; None where none has numbers."""
+        return self.totals[0].distribution if self.totals else None
+
+    @property
+    def ends(self) -> tuple[RunRanks, ...]:
+        """The smallest and the largest run, or the only one."""
+        return tuple(_ends(self.runs))
+
+
+def _ends(items: Sequence[Of]) -> Sequence[Of]:
+    """The first and the last of several, or the only one."""
+    return items if len(items) == 1 else (items[0], items[-1])
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Ranks:
@@ -146,22 +204,36 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         )
         for run, of_run, of_evidence in zip(group.runs, rivals, evidence, strict=True)
     )
-    favoured = _favoured(runs)
+    totals = _totals(runs)
     closures: list[Closure] = []
     if group.n_sizes >= 3:
-        names = [PAPER] if favoured is None else [PAPER, favoured]
+        names = [PAPER, *(total.distribution for total in totals[:1])]
         closures = [c for name in names for c in _closures(name, runs, evidence, k_grid, group)]
-    return Ranks(group, tuple(k_grid), runs, favoured, tuple(closures), _trends(runs, group))
+    edges = rank_edges(max(run.vocab_size or 1 for run in _ends(group.runs)), _PER_DECADE)
+    drawn = zip(_ends(group.runs), _ends(counts), strict=True)
+    binned = tuple(found for run, of_run in drawn for found in _binned(run, of_run, edges))
+    return Ranks(group, tuple(k_grid), runs, totals, tuple(closures), _trends(runs, group), tuple(edges), binned)
 
 
-def _favoured(runs: Sequence[RunRanks]) -> str | None:
-    """The rival with the smallest sum of AIC, of those that have numbers for every run."""
-    sums: dict[str, float] = {}
+def _totals(runs: Sequence[RunRanks]) -> tuple[Total, ...]:
+    totals = []
     for rivals in zip(*(each.rivals[1:] for each in runs), strict=True):
-        aics = [rival.fit.aic for rival in rivals]
-        if None not in aics:
-            sums[rivals[0].fit.distribution] = sum(aic for aic in aics if aic is not None)
-    return min(sums, key=lambda name: sums[name]) if sums else None
+        name, fits = rivals[0].fit.distribution, [rival.fit for rival in rivals]
+        if all(fit.aic is not None for fit in fits):
+            aic, bic = sum(fit.aic or 0.0 for fit in fits), sum(fit.bic or 0.0 for fit in fits)
+            totals.append(Total(name, aic, bic, sum(each.best == name for each in runs)))
+    return tuple(sorted(totals, key=lambda total: total.aic))
+
+
+def _binned(run: Run, counts: pa.Table, edges: Sequence[int]) -> list[RankBin]:
+    """As `rank_shares` counts them."""
+    n_tokens = counts["n_tokens"].to_numpy()
+    in_bins, _ = np.histogram(counts["rank"].to_numpy(), edges, weights=n_tokens)
+    return [
+        RankBin(run.size, first, end - 1, int(n), float(n / n_tokens.sum() / (end - first)))
+        for (first, end), n in zip(pairwise(edges), in_bins, strict=True)
+        if n > 0
+    ]
 
 
 def _closures(
@@ -259,10 +331,8 @@ def _implied(rival: Rival, of: RunRanks, ranks: Ranks) -> Record:
     """The entries of `rank_fits` beside the parameters of a distribution."""
     implied: Record = {"is_best": rival.fit.distribution == of.best}
     if rival.behind is not None:
-        lost, ends = rival.behind
-        implied |= {"nats_behind": lost, "nats_behind_lo": None, "nats_behind_hi": None}
-        if ends is not None:
-            implied |= {"nats_behind_lo": ends[0], "nats_behind_hi": ends[1]}
+        behind = rival.behind
+        implied |= {"nats_behind": behind.value, "nats_behind_lo": behind.lo, "nats_behind_hi": behind.hi}
     for name, (lo, hi) in rival.interval.items():
         implied |= {f"{name}_lo": lo, f"{name}_hi": hi}
     if rival.curve is not None:
@@ -275,15 +345,15 @@ def _implied(rival: Rival, of: RunRanks, ranks: Ranks) -> Record:
 
 
 def _write_closure(store: Store, group: Group, closure: Closure) -> Record:
-    level, lo, hi = closure.level
+    level = closure.level
     ratio, measured, by_paper = closure.ratio, closure.measured, closure.approximated
     beside = {
         "distribution": closure.distribution,
         "quantity": closure.quantity,
         "measured": {name: getattr(measured, name) for name in ("C", "alpha", "alpha_lo", "alpha_hi", "r2", "status")},
-        "level": level,
-        "level_lo": lo,
-        "level_hi": hi,
+        "level": level.value,
+        "level_lo": level.lo,
+        "level_hi": level.hi,
         "alpha_more": ratio.alpha,
         "alpha_more_lo": ratio.alpha_lo,
         "alpha_more_hi": ratio.alpha_hi,

@@ -17,6 +17,7 @@ from rbpx.groups.rank_columns import distinct_ranks
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.derived import derived_curve
 from rbpx.laws.distribution import DISTRIBUTIONS, fit_sample
+from rbpx.laws.interval import Estimate
 from rbpx.laws.lognormal import fit_paper, paper_slopes, step_paper
 from rbpx.laws.rank_curve import rank_curve
 from rbpx.laws.rank_fit import RankFit
@@ -52,7 +53,7 @@ class Rival:
     curve_B: Floats | None
     mu_sigma_B2: Floats | None = None
     n_documents: int = 1
-    behind: tuple[float, Interval | None] | None = None
+    behind: Estimate | None = None
 
     @property
     def interval(self) -> dict[str, Interval]:
@@ -147,14 +148,12 @@ def _curve(beta_B: Floats, gamma_B: Floats, k_grid: Sequence[int], V: int) -> Fl
     return np.column_stack([-np.log(rbp_BK), derived.cross_entropy_nats])
 
 
-def _behind(
-    name: str, sums_D: dict[str, Floats], sums_B: dict[str, Floats] | None, n_resampled: int
-) -> tuple[float, Interval | None]:
+def _behind(name: str, sums_D: dict[str, Floats], sums_B: dict[str, Floats] | None, n_resampled: int) -> Estimate:
     """Mean loss per token against the best, and its interval over documents."""
     lost_D, tokens_D = sums_D[f"{name}_behind"], sums_D[_TOKENS]
     value = float(lost_D.sum() / tokens_D.sum())
     if sums_B is None:
-        return value, None
+        return Estimate(value, None, None)
     with np.errstate(invalid="ignore"):  # a resample that draws no token has no mean, and is left out
         lost_B = (sums_B[f"{name}_behind"] / sums_B[_TOKENS])[:, 0]
-    return value, estimate(value, lost_B, n_resampled, Recipe.uncentred).ends
+    return estimate(value, lost_B, n_resampled, Recipe.uncentred)

@@ -33,7 +33,7 @@ class Series:
         y_N: their values; points without a place on an axis are not drawn.
         lo_N: lower ends of their intervals; NaN where there is none.
         hi_N: upper ends.
-        x_L: positions along its curve, in order.
+        x_L: positions along its curve, in order; NaN between parts of it.
         y_L: the curve.
     """
 
@@ -137,12 +137,18 @@ class _Field:
     def add_curve(self, at: int, series: Series) -> None:
         if series.x_L is None or series.y_L is None:
             return
-        points = [(x, y) for x, y in zip(series.x_L, series.y_L, strict=True) if self._holds(x, y)]
-        places = [(self.x.place(x) * 2 * self.width, self.y.place(y) * 4 * self.height) for x, y in points]
-        for (x0, y0), (x1, y1) in pairwise(places):
+        for (x0, y0), (x1, y1) in pairwise(self._dots_of(x, y) for x, y in zip(series.x_L, series.y_L, strict=True)):
+            if math.isnan(x0 + y0 + x1 + y1):
+                continue
             steps = max(math.ceil(abs(x1 - x0)), math.ceil(abs(y1 - y0)), 1)
             for step in range(steps + 1):
                 self._dot(at, x0 + (x1 - x0) * step / steps, y0 + (y1 - y0) * step / steps)
+
+    def _dots_of(self, x: float, y: float) -> tuple[float, float]:
+        """Where a point lies, in dots; NaN where it has no place, and the curve ends."""
+        if not self._holds(x, y):
+            return math.nan, math.nan
+        return self.x.place(x) * 2 * self.width, self.y.place(y) * 4 * self.height
 
     def _dot(self, at: int, x: float, y: float) -> None:
         across = min(max(math.floor(x), 0), 2 * self.width - 1)

@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Final
 
 import numpy as np
@@ -74,17 +75,20 @@ def _rule(chart: Chart, mark: Mark, values: Rows) -> Series:
 def _series(chart: Chart, name: str, values: Rows) -> Series:
     """What a chart draws of one of its series."""
 
-    def column(rows: Rows, key: str) -> Floats:
-        return _numbers([row for row in rows if not chart.series or str(row.get(chart.series)) == name], key)
+    def of_series(rows: Rows) -> Rows:
+        return [row for row in rows if not chart.series or str(row.get(chart.series)) == name]
 
-    found = {mark.kind: mark for mark in chart.marks}
-    x_N, y_N = (column(values, key) for key in (chart.x.key, chart.y.key))
+    found, own = {mark.kind: mark for mark in chart.marks}, of_series(values)
+    x_N, y_N = (_numbers(own, key) for key in (chart.x.key, chart.y.key))
     bars, line = found.get("bars"), found.get("line")
-    lo_N, hi_N = (None, None) if bars is None else (column(values, bars.lo), column(values, bars.hi))
+    lo_N, hi_N = (None, None) if bars is None else (_numbers(own, bars.lo), _numbers(own, bars.hi))
+    label = plain_signs(f"{chart.legend} = {name}" if chart.legend and name.isdecimal() else name)
     if line is None:
-        return Series(plain_signs(name), x_N, y_N, lo_N, hi_N)
-    x_L, y_L = (column(values if line.rows is None else line.rows, key) for key in (chart.x.key, chart.y.key))
-    return Series(plain_signs(name), x_N, y_N, lo_N, hi_N, x_L, y_L)
+        return Series(label, x_N, y_N, lo_N, hi_N)
+    parts = groupby(own if line.rows is None else of_series(line.rows), key=lambda row: row.get(line.by))
+    parted: Rows = [row for _, part in parts for row in ({}, *part)]  # an empty row ends the line before
+    x_L, y_L = (_numbers(parted, key) for key in (chart.x.key, chart.y.key))
+    return Series(label, x_N, y_N, lo_N, hi_N, x_L, y_L)
 
 
 def is_plain(screen: Console) -> bool:
