@@ -5,7 +5,7 @@ Source: RBP paper (arXiv 2510.20387), table 2 and section 5, which finds those o
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,10 +19,10 @@ from rbpx.errors import RbpxError
 from rbpx.files.rows import read_table
 from rbpx.groups.group import Group
 from rbpx.groups.points import Points, size_points, weigh_group
-from rbpx.laws.interval import Estimate, student_t
+from rbpx.laws.interval import Estimate, by_name, student_t
 from rbpx.laws.joint import fit_joint_law
 from rbpx.laws.line import line
-from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.power import fit_power_law
 from rbpx.laws.resampled import Resampled
 from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
@@ -43,20 +43,16 @@ class OfTokens:
     """The difference of the exponents among the tokens of some ids.
 
     Attributes:
-        tokens: "improving" or "others".
-        share: of all tokens.
+        tokens: "improving" or "others"; None for all.
+        share: of all tokens; None for all.
         alpha_cross_entropy: exponent of their cross-entropy.
-        difference: exponent of their -ln RBP_1 less that.
-        difference_lo: lower end of its interval over documents and models.
-        difference_hi: upper end.
+        difference: exponent of their -ln RBP_1 less that, with its interval over documents and models.
     """
 
-    tokens: str
-    share: float
+    tokens: str | None
+    share: float | None
     alpha_cross_entropy: float | None
-    difference: float | None
-    difference_lo: float | None
-    difference_hi: float | None
+    difference: Estimate
 
 
 @dataclass(frozen=True)
@@ -84,6 +80,11 @@ class Pair:
     drift: Estimate
     classes: tuple[OfTokens, ...] = ()
     names: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> OfTokens:
+        """All tokens."""
+        return OfTokens(None, None, self.alpha_cross_entropy, self.difference)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +148,7 @@ def _pair(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
         group.title_of_text,
         float(line(np.log(loss.S_N), np.log(loss.y_N))[1]),
         alphas,
-        _alpha(fit_power_law(one.S_N, one.y_N / loss.y_N, ratio, backtests=False)),
+        fit_power_law(one.S_N, one.y_N / loss.y_N, ratio, backtests=False).exponent,
         _drift([of_k[k] for k in ks if of_k[k].runs == one.runs]),
         _classes(connection, group, request) if group.is_measured and group.n_resampled > 1 else (),
         group.names(),
@@ -157,11 +158,6 @@ def _pair(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
 def _usable(points: Points) -> bool:
     known = np.all(np.isfinite(points.y_N)) and np.all(points.y_N > 0)
     return bool(known) and len(set(points.S_N)) >= 3 and points.doubt in (None, Status.one_document)
-
-
-def _alpha(fit: PowerLawFit) -> Estimate:
-    """The exponent with its interval; by the scatter of the models alone where no documents are known."""
-    return Estimate(fit.alpha, fit.alpha_lo, fit.alpha_hi)
 
 
 def _drift(points: Sequence[Points]) -> Estimate:
@@ -189,7 +185,7 @@ def _classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Reque
     sums_23ND = _class_sums(connection, group, named)
     weights_BD = group.weights(request)
     S = [run.non_embedding_params for run in group.runs]
-    classes = []
+    classes, total = [], float(sums_23ND[:, 0, 0].sum())
     for name, by_document in zip(("improving", "others"), sums_23ND, strict=True):
         n_BN, hits_BN, nats_BN = (weights_BD @ each.T for each in by_document)
         n_N, hits_N, nats_N = by_document.sum(axis=2)
@@ -198,9 +194,8 @@ def _classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Reque
             ratio_N, loss_N = neg_ln(hits_N / n_N) / (nats_N / n_N), nats_N / n_N
         fit = fit_power_law(S, ratio_N, Resampled.of(ratio_BN, group.n_resampled), backtests=False)
         loss = fit_power_law(S, loss_N, backtests=False)
-        classes.append(OfTokens(name, float(n_N[0]), loss.alpha, fit.alpha, fit.alpha_lo, fit.alpha_hi))
-    total = sum(each.share for each in classes)
-    return tuple(OfTokens(**{**asdict(each), "share": each.share / total}) for each in classes)
+        classes.append(OfTokens(name, float(n_N[0]) / total, loss.alpha, fit.exponent))
+    return tuple(classes)
 
 
 def _class_sums(connection: duckdb.DuckDBPyConnection, group: Group, token_ids: Sequence[int]) -> Floats:
@@ -268,17 +263,10 @@ def records(result: Exponents) -> list[Record]:
         names: dict[str, Any] = {"family": pair.family, "dataset": pair.dataset, **pair.names}
         about: dict[str, Any] = {"alpha_cross_entropy": pair.alpha_cross_entropy}
         about |= {f"alpha_{k}": alpha for k, alpha in pair.alphas.items()}
-        rows.append({"kind": "pair", **names, **about, **_ends(pair.difference, pair.drift)})
-        rows += [{"kind": "tokens", **names, **asdict(each)} for each in pair.classes]
-    means = _ends(result.difference, result.drift)
+        rows.append({"kind": "pair", **names, **about, **by_name(difference=pair.difference, drift=pair.drift)})
+        rows += [
+            {"kind": "tokens", **names, **vars(each), **by_name(difference=each.difference)} for each in pair.classes
+        ]
+    means = by_name(difference=result.difference, drift=result.drift)
     n = {"n_pairs": len(result.pairs), "status": result.status.value, "run_ids": list(result.run_ids)}
     return [*rows, {"kind": "mean", "family": None, "dataset": None, **means, **n}]
-
-
-def _ends(difference: Estimate, drift: Estimate) -> Record:
-    named = (("difference", difference), ("drift", drift))
-    return {
-        f"{name}{end}": value
-        for name, each in named
-        for end, value in (("", each.value), ("_lo", each.lo), ("_hi", each.hi))
-    }
