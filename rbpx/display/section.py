@@ -42,7 +42,8 @@ class Doubt:
     @property
     def text(self) -> str:
         """What has the status, and what to do about it."""
-        names = ", ".join(self.of[:6]) + (f" and {len(self.of) - 6} more" if len(self.of) > 6 else "")
+        between = "; " if any("," in each for each in self.of) else ", "
+        names = between.join(self.of[:6]) + (f" and {len(self.of) - 6} more" if len(self.of) > 6 else "")
         return f"{self.status.label} ({names}): {self.status.remedy}"
 
 
