@@ -3,6 +3,7 @@
 import re
 from dataclasses import MISSING, Field, fields
 from enum import Enum
+from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import yaml
 
 from ext.markdown import block, name, plain, table
+from rbpx.analyses import registry as questions
 from rbpx.cli import registry
 from rbpx.cli.help import help_text
 from rbpx.config.dataset import DatasetConfig
@@ -19,6 +21,7 @@ from rbpx.config.places import experiments, folder
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
 from rbpx.config.study import StudyConfig
+from rbpx.display.view import View
 
 
 def verbs() -> str:
@@ -28,7 +31,19 @@ def verbs() -> str:
         paragraphs = "\n\n".join(plain(paragraph) for paragraph in described.help.split("\n\n"))
         examples = block("\n".join(described.examples))
         parts.append(f"## {verb}\n\n*{plain(described.summary)}*\n\n{paragraphs}\n\n{examples}")
+        parts += _tables_of(verb) if verb in questions.names() else []
     return "\n".join(parts)
+
+
+def _tables_of(verb: str) -> list[str]:
+    """The columns of the tables of a question, as its views describe them."""
+    described = vars(import_module(f"rbpx.analyses.{verb}.views")).values()
+    parts = []
+    for view in (each for each in described if isinstance(each, View)):
+        meant = [(each.heading, " ".join(each.keys), each.means) for each in view.all_columns() if each.means]
+        rows = [[plain(heading), name(keys), plain(means)] for heading, keys, means in meant]
+        parts += [f"Columns of `{view.name}`:\n", table(["column", "name", "meaning"], rows)] if rows else []
+    return parts
 
 
 def help_page() -> str:

@@ -10,15 +10,16 @@ from rbpx.display.plot.terminal import print_chart
 from rbpx.display.section import Doubt, Section
 from rbpx.display.tables import console
 from rbpx.display.terminal import print_tables, print_under
+from rbpx.display.view import Table
 from rbpx.display.vocabulary import plain_signs
 from rbpx.groups.group import Group
 
-__all__ = ["plot", "section", "show"]
+__all__ = ["plot", "section", "show", "tables", "together"]
 
 _MOST_IN_WORDS = 3  # sections whose sentences are printed
 
 
-def _sections(name: str, results: Sequence[OfGroup]) -> list[list[OfGroup]]:
+def together(name: str, results: Sequence[OfGroup]) -> list[list[OfGroup]]:
     """Results that are told together: each by itself; where groups are compared, those of a family, or all.
 
     They are those of a family where a page has a section for each.
@@ -33,17 +34,21 @@ def _sections(name: str, results: Sequence[OfGroup]) -> list[list[OfGroup]]:
     return list(families.values())
 
 
+def tables(name: str, results: Sequence[OfGroup]) -> list[Table]:
+    """The tables of a question."""
+    return [table for each in together(name, results) for table in question(name).tables(each)]
+
+
 def show(name: str, results: Sequence[OfGroup]) -> None:
     """Print the tables of a question, then the same in words, what the columns mean, and what to do."""
-    asked, screen, sections = question(name), console(), _sections(name, results)
-    tables = [table for each in sections for table in asked.tables(each)]
-    meanings = print_tables(screen, tables)
+    asked, screen, sections, found = question(name), console(), together(name, results), tables(name, results)
+    meanings = print_tables(screen, found)
     told = []
     if len(sections) <= _MOST_IN_WORDS:
         about = [f"{_title(name, each)}: " if len(sections) > 1 else "" for each in sections]
         told = [of + sentence for of, each in zip(about, sections, strict=True) for sentence in asked.sentences(each)]
     notes = [f"{group.title}: {note}" for group in _groups(results) for note in group.notes]
-    print_under(screen, [*told, *meanings], {status for table in tables for status in table.doubts()}, notes)
+    print_under(screen, [*told, *meanings], {status for table in found for status in table.doubts()}, notes)
 
 
 def _title(name: str, results: Sequence[OfGroup]) -> str:
@@ -59,7 +64,7 @@ def _groups(results: Sequence[OfGroup]) -> list[Group]:
 def plot(name: str, results: Sequence[OfGroup]) -> None:
     """Print the figures of a question in characters."""
     screen = console()
-    for each in _sections(name, results):
+    for each in together(name, results):
         for figure in question(name).figures(each, ()):
             if isinstance(figure, Figure) and figure.chart is not None and not figure.chart.y.names:
                 print_chart(screen, f"{_title(name, each)}: {figure.title}", figure.chart, figure.values)
@@ -101,9 +106,9 @@ def _joined(title: str, parts: Sequence[tuple[str, Section]]) -> Section:
 
 def _section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> Section:
     asked = question(name)
-    tables = tuple(asked.tables(results))
-    doubts = tuple(Doubt(status, tuple(dict.fromkeys(of))) for table in tables for status, of in table.doubts().items())
+    found = asked.tables(results)
+    doubts = tuple(Doubt(status, tuple(dict.fromkeys(of))) for table in found for status, of in table.doubts().items())
     title = analysis(name).title + (f", {_title(name, results)}" if analysis(name).across else "")
     figures, passages = tuple(asked.figures(results, fit_ids)), tuple(asked.passages(results))
-    sheets = tuple(table.without_empty() for table in tables)
+    sheets = tuple(table.without_empty() for table in found)
     return Section(name, title, tuple(asked.sentences(results)), figures, sheets, doubts, passages)

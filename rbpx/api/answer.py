@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from rbpx.analyses import told
 from rbpx.analyses.perform import show
 from rbpx.analyses.registry import analyses, analysis, has, part, question
 from rbpx.counts import number_of
@@ -55,6 +56,17 @@ class Answer(Generic[Result]):
         import pandas as pd
 
         return pd.DataFrame.from_records(list(self.records))
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The tables that the verb prints, by name: the values of their columns; `about` is the group of runs."""
+        import pandas as pd
+
+        found: dict[str, list[pd.DataFrame]] = {}
+        for each in told.tables(self.verb, cast("tuple[OfGroup, ...]", self.results)):
+            frame = pd.DataFrame.from_records(each.records())
+            frame.insert(0, "about", each.about)
+            found.setdefault(each.name, []).append(frame)
+        return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
 
     def show(self) -> None:
         """Print the table that the verb prints, in colour where the terminal has any."""

@@ -25,16 +25,16 @@ def start(job: Job) -> Any:
     A question with a part `measure` first has measured what the store lacks for it.
     """
     verb, request = job.line.verb, _named(job.line, job.request)
+    if request.output is not None and request.format is Format.table:
+        raise RbpxError(f"{verb} prints its tables; to write its rows to {request.output}, add --format csv or json")
+    if is_told(verb, request):
+        from rbpx.report.output import check
+
+        check(request, verb)
     if job.words and not analysis(verb).words:
         return part(verb, "analysis").analyse_file(_file(job), request)
     if analysis(verb).measures:
         return part(verb, "remeasure").remeasure(request)
-    if request.output is not None and request.format is Format.table:
-        raise RbpxError(f"{verb} prints its tables; to write its rows to {request.output}, add --format csv or json")
-    if _is_told(verb, request):
-        from rbpx.report.output import check
-
-        check(request, verb)
     return part(verb, "measure").measure(request) if has(verb, "measure") else None
 
 
@@ -46,15 +46,10 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     requests = [_named(line, outcome.request) for outcome in outcomes]
     if analysis(line.verb).measures:
         if is_main_process():
-            from rbpx.analyses.perform import print_results
-
-            results = [result for outcome in outcomes for result in outcome.answer.results]
-            print_results(line.verb, results, requests[0])
+            _tell(line.verb, [result for outcome in outcomes for result in outcome.answer.results], requests[0])
         return [Measured(each.request, each.answer.run_ids, each.answer.failures) for each in outcomes]
     if line.words and not analysis(line.verb).words:
-        from rbpx.analyses.perform import print_results
-
-        print_results(line.verb, [outcome.answer for outcome in outcomes], requests[0])
+        _tell(line.verb, [outcome.answer for outcome in outcomes], requests[0])
     elif is_main_process():
         print_once(line.verb, requests, (), lambda: _ask(line.verb, requests))
     if has(line.verb, "measure"):
@@ -91,7 +86,7 @@ def _ask(verb: str, requests: "Sequence[Request]") -> None:
 
     def ask() -> None:
         with asked_in_processes([verb], requests[0]):
-            if _is_told(verb, requests[0]):
+            if is_told(verb, requests[0]):
                 write_answered(verb, answer(verb, grids), requests[0])
             else:
                 perform([verb], grids, writes=True)
@@ -99,7 +94,19 @@ def _ask(verb: str, requests: "Sequence[Request]") -> None:
     read_again(requests[0].store, ask)
 
 
-def _is_told(verb: str, request: "Request") -> bool:
+def _tell(verb: str, results: Sequence[Any], request: "Request") -> None:
+    """Print or write results that stand in no store."""
+    if is_told(verb, request):
+        from rbpx.report.output import write_answered
+
+        write_answered(verb, [(result, []) for result in results], request)
+        return
+    from rbpx.analyses.perform import print_results
+
+    print_results(verb, results, request)
+
+
+def is_told(verb: str, request: "Request") -> bool:
     """Whether its answer is written as a page, a text or figures, as a report is."""
     if request.format is Format.html and has(verb, "page"):  # of its own
         return False

@@ -6,6 +6,7 @@ from itertools import takewhile
 from typing import Generic, Never, TypeVar
 
 from rbpx.display.column import Cell, Column, Value
+from rbpx.display.numbers import UNKNOWN
 from rbpx.display.vocabulary import AXES
 from rbpx.laws.names import Axis
 from rbpx.status import Status
@@ -42,6 +43,14 @@ class Table:
         meant = [column for column in self.columns if column.means and (shown is None or column.heading in shown)]
         return [*([self.note] if self.note else []), *(f"{each.heading}: {each.means}." for each in meant)]
 
+    def without_empty(self) -> "Table":
+        """The table without spare columns that tell nothing, as a terminal shows none."""
+        spare = [at for at, column in enumerate(self.columns) if column.spare]
+        empty = {at for at in spare if all(set(row[at].texts) <= {UNKNOWN, ""} for row in self.rows)}
+        kept = [at for at in range(len(self.columns)) if at not in empty]
+        rows = tuple(tuple(row[at] for at in kept) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[at] for at in kept), rows=rows)
+
     def records(self) -> list[dict[str, Value]]:
         """Its values for programs, a record for each row."""
         keys = [key for column in self.columns for key in column.keys]
@@ -52,6 +61,7 @@ class Table:
         found: dict[Status, list[str]] = {}
         for row in self.rows:
             of = ", ".join(cell.text for cell in takewhile(lambda cell: not cell.is_number, row))
+            of = of or f"{self.columns[0].heading} = {row[0].text}"
             for status in dict.fromkeys(status for cell in row for status in cell.doubts):
                 found.setdefault(status, []).append(of)
         return found
@@ -63,6 +73,12 @@ class View(Generic[Row]):
 
     name: str
     columns: Sequence[Column[Row] | Sequence[Column[Row]]]
+
+    def all_columns(self) -> list[Column[Row]]:
+        """Its columns, one by one."""
+        return [
+            each for together in self.columns for each in ([together] if isinstance(together, Column) else together)
+        ]
 
     def table(self, title: str, rows: Iterable[Row], about: str = "", axis: Axis = Axis.S, note: str = "") -> Table:
         """The table of some rows.
@@ -81,8 +97,7 @@ class View(Generic[Row]):
                 means=_named(column.means, axis),
                 keys=tuple(_named(key, axis) for key in column.keys),
             )
-            for together in self.columns
-            for column in ([together] if isinstance(together, Column) else together)
+            for column in self.all_columns()
             if axis is not Axis.S or not column.beside_S
         )
         cells = tuple(tuple(column.cell(row) for column in columns) for row in rows)

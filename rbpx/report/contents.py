@@ -183,30 +183,22 @@ def answered(verb: str, answer: Answer, store: str, narrowed: str = "") -> Repor
         store: the name of the store, as it was asked for.
         narrowed: what was typed to choose it.
     """
-    sections = [(each, told.section(verb, each, _fit_ids(rows))) for each, rows in _together(verb, answer)]
-    groups = list({result.group.key: result.group for result, _ in answer}.values())
+    rows_of = {id(result): rows for result, rows in answer}
+    sections = [
+        (each, told.section(verb, each, _fit_ids([row for result in each for row in rows_of[id(result)]])))
+        for each in told.together(verb, _results(answer))
+    ]
+    groups = list({result.group.key: result.group for result, _ in answer if result.group is not None}.values())
     report = _report(store, narrowed, 0, [], (), {"of": answer})
-    parts: list[tuple[Group, Part]] = []
-    if not analysis(verb).across:
-        names = slugs_of([each[0].group for each, _ in sections])
-        for name, (each, section) in zip(names, sections, strict=True):
-            group = each[0].group
-            parts.append((group, Part(name, group.title, about(group), (), (), (section,))))
+    owned = [(each[0].group, section) for each, section in sections if not analysis(verb).across and each[0].group]
+    names = slugs_of([group for group, _ in owned])
+    parts = [
+        (group, Part(name, group.title, about(group), (), (), (section,)))
+        for name, (group, section) in zip(names, owned, strict=True)
+    ]
     across = () if parts else tuple(section for _, section in sections)
     title = f"{analysis(verb).title}: {_listed(list(dict.fromkeys(group.title_of_family for group in groups)))}"
     return replace(report, verb=verb, title=title, chapters=_chapters(parts), gaps=across, paper=())
-
-
-def _together(verb: str, answer: Answer) -> list[tuple[list[Any], list[Record]]]:
-    """Results that are told in one section, with their rows."""
-    if not analysis(verb).across:
-        return [([result], rows) for result, rows in answer]
-    families: dict[str, tuple[list[Any], list[Record]]] = {}
-    for result, rows in answer:
-        results, of_all = families.setdefault(result.group.title_of_family, ([], []))
-        results.append(result)
-        of_all += rows
-    return list(families.values())
 
 
 def _asked(grids: Sequence[Grid]) -> list[Group] | None:
