@@ -4,7 +4,7 @@ No law is fitted: bits per byte are nats per token times a constant of text and 
 the exponent of cross-entropy.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import duckdb
 import numpy as np
@@ -13,6 +13,7 @@ from rbpx.analyses.units.conversion import Units, express
 from rbpx.config.request import Request
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.group import Group, Run
+from rbpx.laws.interval import Estimate
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
@@ -52,16 +53,16 @@ def keep(store: Store, units: GroupUnits) -> list[Record]:
     for each in units.runs:
         run = each.run
         row: Record = {**units.group.names(), **run.names(), "run_id": run.run_id, "vocab_size": run.vocab_size}
-        for name, estimate in _named(each.units):
-            row |= {name: estimate["value"], f"{name}_lo": estimate["lo"], f"{name}_hi": estimate["hi"]}
+        for name, estimate in estimates(each.units).items():
+            row |= {name: estimate.value, f"{name}_lo": estimate.lo, f"{name}_hi": estimate.hi}
         rows.append(row)
     return rows
 
 
-def _named(units: Units) -> list[tuple[str, dict[str, float | None]]]:
+def estimates(units: Units) -> dict[str, Estimate]:
     """Each estimate under the name of its columns."""
-    named = [(name, getattr(units, name)) for name in ("nats_per_token", "bits_per_byte", "tokens_per_byte")]
-    named += [(f"rank_{percent}", estimate) for percent, estimate in units.rank.items()]
-    named += [(f"relative_rank_{percent}", estimate) for percent, estimate in units.relative_rank.items()]
-    named += [(f"rbp_at_{share:g}_V", estimate) for share, estimate in units.rbp.items()]
-    return [(name, asdict(estimate)) for name, estimate in named]
+    of = {"nats_per_token": units.nats_per_token, "bits_per_byte": units.bits_per_byte}
+    of |= {"tokens_per_byte": units.tokens_per_byte}
+    of |= {f"rank_{percent}": rank for percent, rank in units.rank.items()}
+    of |= {f"relative_rank_{percent}": rank for percent, rank in units.relative_rank.items()}
+    return of | {f"rbp_at_{share:g}_V": rbp for share, rbp in units.rbp.items()}
