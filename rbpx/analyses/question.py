@@ -63,6 +63,7 @@ class Question(Generic[Of, Result]):
         figures: the same drawn; the ids of the fits are for the SQL of their numbers.
         passages: texts of the result, token by token.
         check: refuses what cannot be asked of these groups, before any of them is looked at.
+        says_all: whether a terminal has its sentences about however many groups, as no table says what they do.
     """
 
     analyse: Callable[[duckdb.DuckDBPyConnection, Sequence[Of], Request], Sequence[Result]]
@@ -72,6 +73,7 @@ class Question(Generic[Of, Result]):
     figures: Callable[[Sequence[Result], Sequence[str]], Drawn] = _undrawn
     passages: Callable[[Sequence[Result]], Sequence[Passage]] = _no_passages
     check: Callable[[duckdb.DuckDBPyConnection, Store, Sequence[Group], Request], None] = _unchecked
+    says_all: bool = False
 
 
 def each(

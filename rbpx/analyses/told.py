@@ -44,7 +44,7 @@ def show(name: str, results: Sequence[OfGroup]) -> None:
     asked, screen, sections, found = question(name), console(), together(name, results), tables(name, results)
     meanings = print_tables(screen, found)
     told = []
-    if len(sections) <= _MOST_IN_WORDS:
+    if len(sections) <= _MOST_IN_WORDS or asked.says_all:
         about = [f"{_title(name, each)}: " if len(sections) > 1 else "" for each in sections]
         told = [of + sentence for of, each in zip(about, sections, strict=True) for sentence in asked.sentences(each)]
     notes = [f"{group.title}: {note}" for group in _groups(results) for note in group.notes]
@@ -104,9 +104,20 @@ def _joined(title: str, parts: Sequence[tuple[str, Section]]) -> Section:
     )
 
 
+def _told_apart(found: Sequence[Table]) -> list[Table]:
+    """Tables of one name, which are about several groups, each with its own name, and what it is about in its title."""
+    names = [table.name for table in found]
+    return [
+        replace(table, name=f"{table.name}-{at}", title=f"{table.title}: {table.about}")
+        if names.count(table.name) > 1
+        else table
+        for at, table in enumerate(found)
+    ]
+
+
 def _section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> Section:
     asked = question(name)
-    found = asked.tables(results)
+    found = _told_apart([table for table in asked.tables(results) if table.rows])
     doubts = tuple(Doubt(status, tuple(dict.fromkeys(of))) for table in found for status, of in table.doubts().items())
     title = analysis(name).title + (f", {_title(name, results)}" if analysis(name).across else "")
     figures, passages = tuple(asked.figures(results, fit_ids)), tuple(asked.passages(results))

@@ -97,7 +97,7 @@ def test_the_table_of_laws_holds_what_fit_keeps(text: str, store: Path, place: P
         for row in json.loads(here("fit", FAST, "--store", store, "--format", "json", cwd=place, check=0).stdout)
         if row["dataset"] == "prose"
     }
-    table = read(text).tables["drawn-on-prose-laws-laws-table"]
+    table = read(text).tables["drawn-on-prose-fit-laws-table"]
     assert len(table) == len(rows) == 12
     for k in (1, 10, 100):
         (row,) = [row for row in table if row["law|k|method"] == f"rbp|{k}|ols"]
@@ -139,7 +139,7 @@ def test_every_figure_has_a_name_values_a_question_and_runs(text: str, store: Pa
     assert text.count('Runs: <span class="runs">') == len(page.figures)
 
 
-SHARES = {"drawn-on-prose-laws-rbp": "neg_ln_rbp", "drawn-on-prose-k-k": "neg_ln_rbp"}
+SHARES = {"drawn-on-prose-fit-rbp": "neg_ln_rbp", "drawn-on-prose-k-k": "neg_ln_rbp"}
 
 
 @pytest.mark.parametrize("name", SHARES)
@@ -191,17 +191,17 @@ def test_the_sql_of_a_figure_of_laws_gives_its_exponents(text: str, store: Path,
 
 def test_curves_are_the_laws_and_points_are_the_measured_values(text: str) -> None:
     page = read(text)
-    spec = page.figures["drawn-on-prose-laws-rbp"].spec
+    spec = page.figures["drawn-on-prose-fit-rbp"].spec
     data = spec["layer"][1]["data"]
     written = data["values"] if "values" in data else spec["datasets"][data["name"]]
     lines = [row.split(",") for row in written.splitlines()]
-    laws = {row["law|k|method"]: row for row in page.tables["drawn-on-prose-laws-laws-table"]}
-    at = {name: lines[0].index(name) for name in ("series", "S", "y", "lo", "hi")}
+    laws = {row["law|k|method"]: row for row in page.tables["drawn-on-prose-fit-laws-table"]}
+    at = {name: lines[0].index(name) for name in ("k", "non_embedding_params", "neg_ln_rbp", "lo", "hi")}
     assert len(lines) > 70
     for line in lines[1:]:
-        law = laws[f"rbp|{line[at['series']]}|ols"]
-        expected = float(law["C"]) * float(line[at["S"]]) ** -float(law["alpha"])
-        assert float(line[at["y"]]) == pytest.approx(expected, rel=2e-4)
+        law = laws[f"rbp|{line[at['k']]}|ols"]
+        expected = float(law["C"]) * float(line[at["non_embedding_params"]]) ** -float(law["alpha"])
+        assert float(line[at["neg_ln_rbp"]]) == pytest.approx(expected, rel=2e-4)
         assert float(line[at["lo"]]) < expected < float(line[at["hi"]])
 
 
@@ -250,11 +250,11 @@ def test_the_report_of_one_run_says_what_a_law_needs(place: Path, tmp_path: Path
     store = store_of(tmp_path / "one", texts={"prose": Truth(S=(10_000,))})
     text = report(store, tmp_path / "page.html", place)
     said = words_of(text)
-    assert "There is 1 size (10000); a law needs three." in said
-    assert re.search(r"10000: RBP1 = 0\.\d{4}, RBP10 = 0\.\d{4}, RBP100 = 0\.\d{4}, cross-entropy \d\.\d{3} nats", said)
+    assert "There is 1 size (10000); a law needs at least 3." in said
+    assert re.search(r"10000: RBP1 = 0\.\d{4}, RBP10 = 0\.\d{4}, RBP100 = 0\.\d{4}, cross-entropy \d\.\d{4} nats", said)
     assert said.count("Not drawn. It needs 3 sizes, and there is 1 size") == 3
     assert "No two texts that were asked for" in said
-    assert set(read(text).figures) >= {"drawn-on-prose-laws-rbp", "drawn-on-prose-k-k", "drawn-on-prose-entropy-shares"}
+    assert set(read(text).figures) >= {"drawn-on-prose-fit-rbp", "drawn-on-prose-k-k", "drawn-on-prose-entropy-shares"}
 
 
 def test_many_groups_are_folded_and_listed(place: Path, tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_a_report_is_narrowed_as_the_verbs_are_and_says_so(store: Path, place: P
     assert "narrowed to resamples=40 dataset=file dataset.name=code k=[1,7] laws=rbp" in said
     assert "drawn on code" in said
     assert "prose" not in said
-    ks = {row["k"] for row in read(text).tables["drawn-on-code-laws-rbp-values"]}
+    ks = {row["k"] for row in read(text).tables["drawn-on-code-fit-rbp-values"]}
     assert ks == {"1", "7"}
 
 
@@ -288,10 +288,10 @@ def test_imported_results_have_figures_where_they_can(place: Path, tmp_path: Pat
     here("import", tmp_path / "theirs.csv", *words, "--store", tmp_path / "store", cwd=place, check=0)
     text = report(tmp_path / "store", tmp_path / "page.html", place, "ties=optimistic")
     page, said = read(text), words_of(text)
-    (law,) = [row for row in page.tables["theirs-on-prose-them-laws-laws-table"] if row["law|k|method"] == "rbp|3|ols"]
+    (law,) = [row for row in page.tables["theirs-on-prose-them-fit-laws-table"] if row["law|k|method"] == "rbp|3|ols"]
     assert float(law["alpha"]) == pytest.approx(0.1, rel=1e-6)
     assert said.count("It looks at single tokens, and imported results have none.") == 4
-    name = "theirs-on-prose-them-laws-rbp"
+    name = "theirs-on-prose-them-fit-rbp"
     kept = {(row["size"], row["k"]): row["rbp"] for row in asked(tmp_path / "store", place, page.figures[name].sql)}
     assert kept[str(SIZES[0]), 10] == pytest.approx(float(np.exp(-3 * SIZES[0] ** -0.1 * 10**-0.3)), rel=1e-6)
 
@@ -312,7 +312,7 @@ def test_imported_losses_without_a_share_have_a_report_and_no_regimes(
     assert float(row["alpha_ce"]) == pytest.approx(0.1)
     assert row["supported_k"] == ""
     shown = here("regimes", FAST, "--plot", "--store", store, cwd=place, check=0).stdout
-    assert "toy on c4 (them): RBP_k is not known at any k of this grid." in shown
+    assert "toy on c4 (them): RBP_k is not known at any k of the grid." in shown
     found = json.loads(here("regimes", FAST, "--store", store, "--format", "json", cwd=place, check=0).stdout)
     assert {row["source"] for row in found} == ({"measured"} if beside_shares else set())
 
@@ -426,7 +426,7 @@ def test_markdown_has_the_sentences_and_the_tables(small: Path, place: Path, tmp
 def test_figures_as_files_are_vectors_with_their_fonts(form: str, small: Path, place: Path, tmp_path: Path) -> None:
     here("report", FAST, *BRIEF, "--store", small, "--format", form, "--output", tmp_path / "out", cwd=place, check=0)
     files = sorted((tmp_path / "out").glob(f"*.{form}"))
-    assert {"drawn-on-prose-laws-rbp", "drawn-on-prose-laws-residuals"} <= {path.stem for path in files}
+    assert {"drawn-on-prose-fit-rbp", "drawn-on-prose-fit-residuals"} <= {path.stem for path in files}
     listed = (tmp_path / "out" / "figures.md").read_text()
     assert len(files) == 9
     assert all(f"({path.name})" in listed for path in files)

@@ -140,4 +140,4 @@ LAWS: Final = View[Closure](
         ),
     ),
 )  # fmt: skip
-QUESTION = Question(each(analyse), keep, tables, sentences, figures)
+QUESTION = Question(each(analyse), keep, tables, sentences, figures, says_all=True)
