@@ -162,14 +162,6 @@ def keep(store: Store, improvement: Improvement) -> list[Record]:
     ]
     if improvement.n_rarer:
         empty = dict.fromkeys(TokenImprovement.__dataclass_fields__)
-        rows.append(
-            {
-                "kind": "rarer",
-                **names,
-                **empty,
-                "share": improvement.rarer_share,
-                "trend": None,
-                "n_types": improvement.n_rarer,
-            }
-        )
+        about = {"share": improvement.rarer_share, "trend": None, "n_types": improvement.n_rarer}
+        rows.append({"kind": "rarer", **names, **empty, **about})
     return rows
