@@ -132,9 +132,9 @@ def test_fits_are_kept_by_form_and_a_refit_replaces_its_own(
 def test_the_table_names_the_best_form_and_the_best_size(drawn: Path, cwd: Path) -> None:
     words = ("form=[chinchilla,kaplan]", "laws=[rbp]", "k=1", "budgets=1e15", "resamples=60", "--plot")
     printed = ask(drawn, cwd, "surface", *words).stdout
-    for said in ("y = E + A S^-alpha + B D^-beta", "least AIC: chinchilla (kaplan +", "the best of a budget", "D/S"):
+    for said in ("y = E + A S^-alpha + B D^-beta", "least AIC: chinchilla (kaplan +", "The best of a budget", "D/S"):
         assert said in printed
-    assert "contours, and the runs" in printed
+    assert "Contours: -ln RBP_1" in printed
     assert "arXiv 2203.15556" in printed
 
 
@@ -157,7 +157,7 @@ def test_a_design_that_cannot_tell_size_from_tokens_says_why(
     printed = ask(tmp_path / "store", cwd, "surface", "resamples=1").stdout
     assert said in printed
     assert "collinear: Size and tokens vary together" in printed
-    assert "the best of a budget" not in printed
+    assert "The best of a budget" not in printed
 
 
 def test_states_of_a_training_beside_finished_models_are_said_and_can_be_left_out(tmp_path: Path, cwd: Path) -> None:
@@ -286,8 +286,8 @@ def test_no_best_of_a_budget_comes_from_a_form_that_is_not_identified(stated: Pa
         for by in ("optima", "optima_as_stated"):
             assert all((best["S"] is None) == (name == "data_constrained") for best in row["params"][by]), (name, by)
     shown = ask(stated, cwd, "surface", *words).stdout
-    best_of_a_budget = shown[shown.index("the best of a budget") :]
-    assert "cross-entropy, chinchilla" in best_of_a_budget
+    best_of_a_budget = shown[shown.index("The best of a budget") :]
+    assert "the best size grows as C^a, a by chinchilla" in best_of_a_budget
     assert "no best of a budget by a form with constants that are not identified: data_constrained" in shown
 
 

@@ -4,16 +4,29 @@ Source: arXiv 2203.15556 (chinchilla, the objective, IsoFLOP, the envelope), 200
 (data_constrained).
 """
 
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Final
+
 import duckdb
 
-from rbpx.analyses.surface.law import Surfaces, surface_laws
-from rbpx.analyses.surface.rows import record_of_form, row_of_form
+from rbpx.analyses.surface.law import FormFit, SurfaceLaw, Surfaces, surface_laws
+from rbpx.analyses.surface.words import compute
 from rbpx.config.request import Request
+from rbpx.groups.fits import keep_fits
+from rbpx.groups.surface_fits import listed, surface_record
 from rbpx.groups.surface_points import MOST_RESAMPLES, trained_quantities
 from rbpx.groups.trainings import TrainingGroup
+from rbpx.laws.interval import Estimate, by_name
+from rbpx.laws.surface.isoflop import AlongC, IsoFlop
+from rbpx.laws.surface.optimum import Optimum
 from rbpx.store.store import Record, Store
 
 __all__ = ["analyse", "keep"]
+
+_CONSTANTS: Final = ("A", "B", "E", "alpha", "beta")  # columns; all constants of a form stand in params
+_BEST: Final = ("optima", "optima_with_head", "optima_as_stated", "isoflop", "isoflop_with_head", "envelope")
+_NONE: Final = Estimate(None, None, None)
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Surfaces:
@@ -25,10 +38,70 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
 
 def keep(store: Store, surfaces: Surfaces) -> list[Record]:
     """Write the surfaces of a group to `fits`, and return a row for each quantity and form."""
-    rows = []
-    for law in surfaces.laws:
-        for form in law.forms:
-            record = record_of_form(surfaces, law, form)
-            store.write_record("fits", record["fit_id"], record)
-            rows.append(row_of_form(record, law, form))
-    return rows
+    fitted = [(law, form) for law in surfaces.laws for form in law.forms]
+    records = keep_fits(store, [_record(surfaces, law, form) for law, form in fitted])
+    return [_row(record, form) for record, (_, form) in zip(records, fitted, strict=True)]
+
+
+def _record(surfaces: Surfaces, law: SurfaceLaw, form: FormFit) -> Record:
+    """The row of `fits`."""
+    more = {
+        "resamples": surfaces.resamples,
+        "unique_tokens": surfaces.unique_tokens,
+        "against": [
+            {"axis": each.axis.value, "slope": listed(each.slope), "curvature": listed(each.curvature)}
+            for each in form.against
+        ],
+        "optima": _optima(form.optima),
+        "optima_with_head": _optima(form.with_head),
+        "optima_as_stated": _optima(form.as_stated),
+        "exponents_of_optimum": None if form.split is None else dict(zip("ab", map(listed, form.split), strict=True)),
+        "isoflop": _isoflop(law, law.isoflop, compute(law)),
+        "isoflop_with_head": _isoflop(law, law.isoflop_with_head, "6 N D"),
+        "envelope": _envelope(law),
+        "held_out": [
+            {**asdict(test), "predicted": listed(test.predicted), "held": test.is_inside}
+            for test in form.compared.held_out
+        ],
+    }
+    return surface_record(surfaces.group, law.trained, form.fit, form.reasons, form.held_out_error, more)
+
+
+def _row(record: Record, form: FormFit) -> Record:
+    """The row that is printed: that of `fits`, with the constants and what they say in columns of their own."""
+    a, b = form.split or (_NONE, _NONE)
+    constants = {name: form.fit.constants.get(name, _NONE) for name in _CONSTANTS}
+    own: Record = {"objective": form.fit.objective, "n_runs": form.fit.n_runs, **by_name(**constants, a=a, b=b)}
+    own |= {"held_out_error": form.held_out_error, "reasons": [reason.value for reason in form.reasons]}
+    return record | own | {name: record["params"][name] for name in _BEST}
+
+
+def _optima(optima: Sequence[Optimum]) -> list[Record]:
+    return [{"C": each.C, **by_name(S=each.S, D=each.D, y=each.y)} for each in optima]
+
+
+def _isoflop(law: SurfaceLaw, isoflop: IsoFlop | None, compute: str) -> Record | None:
+    if isoflop is None:
+        return None
+    budgets = [
+        {
+            "C": each.C,
+            **by_name(S=each.S, D=each.D),
+            "y": each.y,
+            "n_sizes": len(each.sizes),
+            "n_interpolated": each.n_interpolated,
+            "status": each.status.value,
+        }
+        for each in isoflop.budgets
+    ]
+    return {"budgets": budgets, "law": _along(isoflop.law), "C": compute, "chosen": law.chosen.value}
+
+
+def _envelope(law: SurfaceLaw) -> Record | None:
+    return None if law.envelope is None else {"law": _along(law.envelope.law), "n_budgets": len(law.envelope.C)}
+
+
+def _along(along: AlongC | None) -> Record | None:
+    if along is None:
+        return None
+    return {**by_name(a=along.a), "C_ref": along.C_ref, **by_name(S_ref=along.S_ref), "n_budgets": along.n_budgets}

@@ -1,34 +1,33 @@
-"""Surfaces in words, for the terminal and the report."""
+"""Surfaces in sentences."""
 
 from collections.abc import Iterable, Sequence
 
-from rbpx.analyses.surface.law import FormFit, SurfaceLaw
+from rbpx.analyses.surface.law import FormFit, SurfaceLaw, Surfaces
 from rbpx.config.training import is_raw
 from rbpx.counts import number_of
 from rbpx.display.names import law_title
 from rbpx.display.numbers import number, percent, rough, short
+from rbpx.display.section import interval
+from rbpx.groups.surface_points import Trained
 from rbpx.groups.trainings import TrainingGroup
-from rbpx.laws.interval import Estimate
 from rbpx.laws.surface.design import Design
-from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.surface.isoflop import Chosen
 from rbpx.status import Status
 
-__all__ = [
-    "about",
-    "compared",
-    "compute",
-    "computes",
-    "design_says",
-    "exponents_of",
-    "isoflop_says",
-    "left",
-    "optimum_says",
-    "without_optimum",
-]
+
+def sentences(results: Sequence[Surfaces]) -> list[str]:
+    """Of which runs the surfaces are, what they leave, which form stands, and how the best of a budget grows."""
+    found = []
+    for of in results:
+        found.append(_about(of.group))
+        for law in of.laws:
+            ways = (together(law.trained, law.best.fit.design), _left(law.best), _compared(law), _without_optimum(law))
+            said = [each for each in (*ways, _isoflop(law), _growth(law)) if each is not None]
+            found += [f"{law_title(law.trained.law, law.trained.k)}: {each}." for each in said]
+    return found
 
 
-def about(group: TrainingGroup) -> str:
+def _about(group: TrainingGroup) -> str:
     """How many points of how many trainings there are, and which runs are not among them."""
     n_trainings = len(set(group.trainings))
     said = number_of(len(group.runs), "point")
@@ -55,10 +54,11 @@ def about(group: TrainingGroup) -> str:
     return said + (f"; left out: {', '.join(named)}" if named else "") + "."
 
 
-def design_says(design: Design | None, S: Sequence[float], D: Sequence[float]) -> str | None:
+def together(trained: Trained, design: Design | None) -> str | None:
     """What keeps a design from telling size from tokens; None where it can."""
     if design is None or not design.is_collinear:
         return None
+    S, D = trained.runs.S_N.tolist(), trained.runs.D_N.tolist()
     ratios, budgets = ([d / s for s, d in zip(S, D, strict=True)], [6 * s * d for s, d in zip(S, D, strict=True)])
     if design.n_S < 3 or design.n_D < 3:
         few = [number_of(design.n_S, "size")] if design.n_S < 3 else []
@@ -71,13 +71,7 @@ def design_says(design: Design | None, S: Sequence[float], D: Sequence[float]) -
     return f"tokens are nearly a power of size (sd of ln D about it {rough(min(design.sd_D, design.sd_S))})"
 
 
-def exponents_of(form: FormFit) -> tuple[Estimate, Estimate]:
-    """Those of S and D."""
-    in_S, in_D = FORMS[form.fit.form].exponents
-    return form.fit.constants[in_S], form.fit.constants[in_D]
-
-
-def left(form: FormFit) -> str | None:
+def _left(form: FormFit) -> str | None:
     """What is left along each axis; None without a fit."""
     surface = form.fit.surface
     if surface is None:
@@ -93,11 +87,11 @@ def left(form: FormFit) -> str | None:
         if each.curvature.ends is not None and not each.curvature.ends[0] <= 0 <= each.curvature.ends[1]
     ]
     curve = f"; they curve along {', '.join(bent)}: misfit of the form" if bent else ""
-    off = rough(surface.scatter)
-    return f"runs scatter by {off} in ln y; slope of the residuals along {', '.join(slopes)}{curve}"
+    off = f"runs scatter by {rough(surface.scatter)} in ln y about {form.fit.form}"
+    return f"{off}; slope of the residuals along {', '.join(slopes)}{curve}"
 
 
-def compared(law: SurfaceLaw) -> str | None:
+def _compared(law: SurfaceLaw) -> str | None:
     """Which form describes the points best and which predicts best; None where one was asked for."""
     known = [each for each in law.forms if each.fit.aic is not None]
     if len(known) < 2:
@@ -113,17 +107,21 @@ def compared(law: SurfaceLaw) -> str | None:
     return f"{said}; least held-out error: {best.fit.form} ({percent(best.held_out_error).lstrip('+')})"
 
 
-def optimum_says(law: SurfaceLaw, form: FormFit) -> str | None:
-    """How the best size grows with compute; None where it is not known."""
-    if form.split is None or form.split[0].value is None:
+def _growth(law: SurfaceLaw) -> str | None:
+    """How the best size grows with compute, by each way there is; None where none is known."""
+    ways = {
+        **({law.optimal.fit.form: law.optimal.split[0]} if law.optimal is not None and law.optimal.split else {}),
+        "IsoFLOP": None if law.isoflop is None or law.isoflop.law is None else law.isoflop.law.a,
+        "envelope": None if law.envelope is None or law.envelope.law is None else law.envelope.law.a,
+    }
+    known = [(way, a) for way, a in ways.items() if a is not None and a.value is not None]
+    by = ", ".join(f"{way} {interval(a.value, a.lo, a.hi)}" for way, a in known)
+    if not by:
         return None
-    a = form.split[0]
-    ends = "" if a.ends is None else f" (95 %: {number(a.lo, 3)} to {number(a.hi, 3)})"
-    said = f"{law_title(law.trained.law, law.trained.k)}: the best size grows as C to the {number(a.value, 3)}{ends}"
-    best = next((each for each in form.shown if each.S.value is not None and each.D.value is not None), None)
-    if best is not None and best.S.value and best.D.value:
-        said += f"; at C = {short(best.C)} it has {short(best.D.value / best.S.value)} tokens for a parameter"
-    return said
+    shown = () if law.optimal is None else law.optimal.shown
+    best = next(((each.C, each.D.value / each.S.value) for each in shown if each.S.value and each.D.value), None)
+    has = "" if best is None else f"; at C = {short(best[0])} it has {short(best[1])} tokens for a parameter"
+    return f"the best size grows as C^a, a by {by}{has}"
 
 
 def compute(law: SurfaceLaw) -> str:
@@ -140,7 +138,7 @@ def computes(laws: Iterable[SurfaceLaw]) -> str:
     return "C = 6 S D" if stated <= {False} else "C as stated" if stated == {True} else "C as stated, else 6 S D"
 
 
-def without_optimum(law: SurfaceLaw) -> str | None:
+def _without_optimum(law: SurfaceLaw) -> str | None:
     """Why a form has no say in the best of a budget; None where all have, or size is not told from tokens at all."""
     barred = [each for each in law.forms if Status.not_identified in each.reasons and each.optima]
     if not barred:
@@ -152,7 +150,7 @@ def without_optimum(law: SurfaceLaw) -> str | None:
     return f"no best of a budget by a form with constants that are not identified: {named}"
 
 
-def isoflop_says(law: SurfaceLaw) -> str | None:
+def _isoflop(law: SurfaceLaw) -> str | None:
     """Which budgets IsoFLOP looked at, why at these, and how many have a minimum; None where values have no law."""
     if law.isoflop is None:
         return None

@@ -46,9 +46,10 @@ class Mark:
         lo: key of the lower end of a band or bar.
         hi: of the upper end.
         by: key of what is told apart by dashes of lines, and shapes of points, instead of the series.
+        along: the axis that a band or bar lies along: x or y; empty for that of the values.
         look: further properties of the mark in Vega-Lite.
         plain: whether it has no colour of a series.
-        name: of a rule at some y, where a terminal draws it too.
+        name: of a rule at some y, or of plain points, where a terminal draws them too.
     """
 
     kind: Literal["points", "line", "band", "bars", "rule"]
@@ -56,6 +57,7 @@ class Mark:
     lo: str = "lo"
     hi: str = "hi"
     by: str = ""
+    along: Literal["", "x", "y"] = ""
     look: Mapping[str, Any] = field(default_factory=dict)
     plain: bool = False
     name: str = ""

@@ -52,9 +52,9 @@ def print_chart(screen: Console, title: str, chart: Chart, values: Table) -> Non
     """Print a chart of two axes of numbers: the points, lines and intervals of each series."""
     rows = values.records()
     of_points = {str(row.get(chart.series, "")): None for row in rows}
-    rules = [mark for mark in chart.marks if mark.name]
-    series = [_series(chart, name, rows) for name in spread(chart.order or tuple(of_points), MOST - len(rules))]
-    series += [_rule(chart, mark, rows) for mark in rules if rows]
+    named = [mark for mark in chart.marks if mark.name and rows]
+    series = [_series(chart, name, rows) for name in spread(chart.order or tuple(of_points), MOST - len(named))]
+    series += [_rule(chart, mark, rows) if mark.kind == "rule" else _all(chart, mark, rows) for mark in named]
     x, y = (Axis(plain_signs(scale.title), scale.log) for scale in (chart.x, chart.y))
     print_plot(screen, plain_signs(title), series, x, y)
 
@@ -72,22 +72,31 @@ def _rule(chart: Chart, mark: Mark, values: Rows) -> Series:
     return Series(mark.name, x_L[:1], y_L[:1], x_L=x_L, y_L=y_L)
 
 
+def _all(chart: Chart, mark: Mark, values: Rows) -> Series:
+    """All values as one series."""
+    return Series(mark.name, _numbers(values, chart.x.key), _numbers(values, chart.y.key))
+
+
 def _series(chart: Chart, name: str, values: Rows) -> Series:
     """What a chart draws of one of its series."""
 
     def of_series(rows: Rows) -> Rows:
         return [row for row in rows if not chart.series or str(row.get(chart.series)) == name]
 
-    found, own = {mark.kind: mark for mark in chart.marks}, of_series(values)
+    found = {mark.kind: mark for mark in chart.marks if not (chart.series and mark.plain)}
+    own = of_series(values)
     x_N, y_N = (_numbers(own, key) for key in (chart.x.key, chart.y.key))
-    bars, line = found.get("bars"), found.get("line")
+    bars, line = found.get("bars", found.get("band")), found.get("line")
+    bars = bars if bars is not None and any(bars.lo in row for row in own) else None
     lo_N, hi_N = (None, None) if bars is None else (_numbers(own, bars.lo), _numbers(own, bars.hi))
-    label = plain_signs(f"{chart.legend} = {name}" if chart.legend and name.isdecimal() else name)
+    label = plain_signs(f"{chart.legend} = {name}" if chart.legend and name.replace(".", "", 1).isdecimal() else name)
     if line is None:
         return Series(label, x_N, y_N, lo_N, hi_N)
     parts = groupby(own if line.rows is None else of_series(line.rows), key=lambda row: row.get(line.by))
     parted: Rows = [row for _, part in parts for row in ({}, *part)]  # an empty row ends the line before
     x_L, y_L = (_numbers(parted, key) for key in (chart.x.key, chart.y.key))
+    if not own:  # a line without points has its mark at its end
+        return Series(label, x_L[-1:], y_L[-1:], x_L=x_L, y_L=y_L)
     return Series(label, x_N, y_N, lo_N, hi_N, x_L, y_L)
 
 

@@ -24,7 +24,7 @@ class Chinchilla(Form):
     """The sum of what a model of size S lacks, what D tokens lack, and what is left of both."""
 
     name = "chinchilla"
-    equation = "y = E + A S^-alpha + B D^-beta"
+    equation = "y = E + A S^−α + B D^−β"
     source = "arXiv 2203.15556, eq. 10"
     names: ClassVar[tuple[str, ...]] = ("A", "B", "E", "alpha", "beta")
     exponents = ("alpha", "beta")

@@ -35,7 +35,7 @@ class DataConstrained(Chinchilla):
     """Chinchilla's form of what the tokens and parameters are worth."""
 
     name = "data_constrained"
-    equation = "y = E + A N'^-alpha + B D'^-beta"
+    equation = "y = E + A N'^−α + B D'^−β"
     source = "arXiv 2305.16264, eqs. 5, 6 and 11"
     names: ClassVar[tuple[str, ...]] = (*Chinchilla.names, "R_D", "R_N")
     saturating = ("R_D", "R_N")

@@ -27,7 +27,7 @@ class Kaplan(Form):
     """Two power laws, of size and of data, with a bend between them and nothing left at the end."""
 
     name = "kaplan"
-    equation = "y = ((N_c / S)^(alpha_N / alpha_D) + D_c / D)^alpha_D"
+    equation = "y = ((N_c / S)^(α_N / α_D) + D_c / D)^α_D"
     source = "arXiv 2001.08361, eq. 1.5"
     names = ("N_c", "D_c", "alpha_N", "alpha_D")
     exponents = ("alpha_N", "alpha_D")

@@ -1,0 +1,212 @@
+"""Surfaces drawn: contours with the runs on them, IsoFLOP curves, and the best size of a budget with its band.
+
+Source: arXiv 2203.15556, figures 2 to 4.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from rbpx.analyses.surface.law import SurfaceLaw, Surfaces
+from rbpx.analyses.surface.words import compute, together
+from rbpx.display.chart.colours import MOST_SERIES
+from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
+from rbpx.display.chart.marks import Chart, Mark, Rows, Scale, line, points, scale_of
+from rbpx.display.column import magnitude, text, with_ends
+from rbpx.display.names import headline, law_title
+from rbpx.display.numbers import short
+from rbpx.display.spread import spread
+from rbpx.display.view import View
+from rbpx.groups.group import Run
+from rbpx.groups.question import from_fits
+from rbpx.laws.names import Axis
+from rbpx.laws.surface.isoflop import Budget
+from rbpx.laws.surface.optimum import Optimum, optima
+
+_MOST_LAWS: Final = 2  # of a group
+_STEPS: Final = 40  # along a curve
+_FINE: Final = 400  # where a contour is looked for
+_LEVELS: Final = 6
+_BUDGETS: Final = 13  # along the optimum
+_BEYOND: Final = 2.0  # beyond the runs, contours
+_RING: Final = {"filled": False, "color": "gray"}
+_S: Final = scale_of(Axis.S, "S")
+
+RUNS: Final = View[tuple[Run, float, float, float]](
+    "contours",
+    (
+        text("size", "size", lambda row: row[0].size),
+        magnitude("S", "S", lambda row: row[1]),
+        magnitude("D", "D", lambda row: row[2]),
+        magnitude("y", "y", lambda row: row[3]),
+    ),
+)
+ISOFLOP: Final = View[tuple[str, float, float]](
+    "isoflop",
+    (
+        text("budget", "budget", lambda row: row[0]),
+        magnitude("S", "S", lambda row: row[1]),
+        magnitude("y", "y", lambda row: row[2]),
+    ),
+)
+BEST: Final = View[tuple[str, Optimum | Budget]](
+    "optimum",
+    (
+        text("by", "way", lambda row: row[0]),
+        magnitude("C", "C", lambda row: row[1].C),
+        with_ends("best S", "S", lambda row: row[1].S, short),
+        magnitude("best D", "D", lambda row: row[1].D.value),
+    ),
+)
+
+
+def figures(results: Sequence[Surfaces], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+    """Contours, IsoFLOP curves and the optimum of cross-entropy and of -ln RBP at the smallest k."""
+    found: list[Figure | Undrawn] = []
+    for of in results:
+        fitted = [law for law in of.laws if law.best.fit.surface is not None]
+        fitted.sort(key=lambda law: headline(law.trained.law, law.trained.k))
+        for law in fitted[:_MOST_LAWS]:
+            origin, name = from_fits(fit_ids, of.group), f"{law.trained.law}{law.trained.k or ''}"
+            for each in (_contours(law, origin), _isoflop(law, origin), _optimum(law, origin)):
+                found.append(replace(each, name=f"{each.name}-{name}", title=f"{each.title}: {_title(law)}"))
+    return found
+
+
+def _title(law: SurfaceLaw) -> str:
+    return law_title(law.trained.law, law.trained.k)
+
+
+def _contours(law: SurfaceLaw, origin: Origin) -> Figure:
+    runs, lines = law.trained.runs, _contour_lines(law)
+    values = zip(runs.S_N.tolist(), runs.D_N.tolist(), (law.trained.sign * runs.y_N).tolist(), strict=True)
+    rows = [(run, *value) for run, value in zip(law.trained.members, values, strict=True)]
+    inside = [
+        {"S": best.S.value, "D": best.D.value}
+        for best in _best(law)
+        if all(
+            value is not None and axis_N.min() / _BEYOND <= value <= axis_N.max() * _BEYOND
+            for value, axis_N in ((best.S.value, runs.S_N), (best.D.value, runs.D_N))
+        )
+    ]
+    marks = [line(lines)] if lines else []
+    marks += (
+        [line(inside, plain=True, look={"strokeDash": [1, 4], "strokeWidth": 3, "color": "gray"})] if inside else []
+    )
+    marks += [points(plain=True, name="runs", look={**_RING, "size": 50})]
+    levels = tuple(dict.fromkeys(str(row["level"]) for row in lines))
+    caption = f"Lines of equal y of the form {law.best.fit.form}; circles: the runs; dots: the best of each budget."
+    why = together(law.trained, law.best.fit.design)
+    caption += "" if why is None else f" {why[0].upper()}{why[1:]}: lines far from the runs say nothing."
+    return drawn(
+        RUNS.table("Contours", rows),
+        Chart(_S, scale_of(Axis.D), tuple(marks), "level", "y", levels, height=360),
+        f"{len(rows)} runs on lines of equal y, which falls towards large models and many tokens.",
+        caption,
+        origin,
+    )
+
+
+def _contour_lines(law: SurfaceLaw) -> Rows:
+    """Lines of equal y over the rectangle of the runs and a factor of 2 beyond; `level` is y, in order along S."""
+    surface, runs = law.best.fit.surface, law.trained.runs
+    if surface is None:
+        return []
+    S_G, D_F = (
+        np.geomspace(each.min() / _BEYOND, each.max() * _BEYOND, n)
+        for each, n in ((runs.S_N, _STEPS), (runs.D_N, _FINE))
+    )
+    fitted = replace(surface, theta_BP=surface.theta_BP[:0])  # contours have no intervals
+    ln_y_GF = fitted.ln_y(np.repeat(S_G, _FINE), np.tile(D_F, _STEPS))[0].reshape(_STEPS, _FINE)
+    least, most = (float(each) for each in np.quantile(ln_y_GF, [0.04, 0.96]))
+    levels = np.unique([float(f"{each:.3g}") for each in np.exp(np.linspace(least, most, _LEVELS))])
+    return [
+        {
+            "level": short(law.trained.sign * float(level)),
+            "S": S,
+            "D": float(np.exp(np.interp(-np.log(level), -ln_y_F, np.log(D_F)))),  # ln y falls with D
+        }
+        for level in levels
+        for S, ln_y_F in zip(S_G.tolist(), ln_y_GF, strict=True)
+        if ln_y_F.min() < np.log(level) < ln_y_F.max()
+    ]
+
+
+def _isoflop(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
+    budgets = [each for each in _budgets(law) if len(each.sizes) >= 3]
+    if not budgets:
+        why = f"No budget of compute is reached by three sizes; train sizes for equal {_flops(law)}."
+        return Undrawn("isoflop", "IsoFLOP curves", why)
+    chosen, sign = {f"C = {short(each.C)}": each for each in spread(budgets, MOST_SERIES)}, law.trained.sign
+    rows = [
+        (name, S, sign * y) for name, each in chosen.items() for S, y in zip(each.sizes, each.y_of_sizes, strict=True)
+    ]
+    minima = [
+        {"budget": name, "S": each.S.value, "y": sign * each.y}
+        for name, each in chosen.items()
+        if each.S.value is not None and each.y is not None
+    ]
+    curves: Rows = [
+        {"budget": name, "S": S, "y": sign * y} for name, each in chosen.items() for S, y in _parabola(each)
+    ]
+    ring = [points(rows=minima, plain=True, look={**_RING, "size": 200, "shape": "circle"})] if minima else []
+    least = "; ".join(f"{best['budget']}: least y at S = {best['S']:.3g}" for best in minima)
+    return drawn(
+        ISOFLOP.table("IsoFLOP curves", rows),
+        Chart(_S, Scale("y", _title(law), log=sign == 1), (line(curves), points(), *ring), "budget", height=320),
+        f"{least or 'no minimum lies between sizes'}.",
+        f"Runs of each budget {_flops(law)}, sizes between two runs interpolated in ln D, with a parabola in ln S; "
+        "rings: minima.",
+        origin,
+    )
+
+
+def _parabola(budget: Budget) -> list[tuple[float, float]]:
+    """S and y along the parabola of ln y in ln S."""
+    ln_S, ln_y = np.log(budget.sizes), np.log(budget.y_of_sizes)
+    at = np.linspace(ln_S.min(), ln_S.max(), _STEPS)
+    curve = np.polyval(np.polyfit(ln_S - ln_S.mean(), ln_y, 2), at - ln_S.mean())
+    return list(zip(np.exp(at).tolist(), np.exp(curve).tolist(), strict=True))
+
+
+def _optimum(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
+    title, best = "The best size of a budget", _best(law)
+    if not best:
+        why = "No surface has an optimum: size and tokens vary together, or a constant has no value."
+        return Undrawn("optimum", title, why)
+    minima = [each for each in _budgets(law) if each.S.value is not None]
+    table = BEST.table(title, [*(("surface", each) for each in best), *(("IsoFLOP", each) for each in minima)])
+    by_surface, by_isoflop = table.records()[: len(best)], table.records()[len(best) :]
+    band = [row for row in by_surface if row["S_lo"] is not None and row["S_hi"] is not None]
+    marks = [Mark("band", band, "S_lo", "S_hi")] if band else []
+    marks += [line(by_surface), *([points(rows=by_isoflop)] if minima else [])]
+    return drawn(
+        table,
+        Chart(scale_of(Axis.C), Scale("S", "best S", log=True, form="~s"), tuple(marks), "way", "by"),
+        f"the best size goes from {short(best[0].S.value)} to {short(best[-1].S.value)}.",
+        f"Line and 95 % band: by the surface, for {_flops(law)}; points: minima of the IsoFLOP parabolas.",
+        origin,
+    )
+
+
+def _best(law: SurfaceLaw) -> list[Optimum]:
+    """The best of budgets evenly spaced along C; none where no form says it."""
+    surface, runs = None if law.optimal is None else law.optimal.fit.surface, law.trained.runs
+    if surface is None:
+        return []
+    C_N = law.flops_per_token(runs.S_N) * runs.D_N
+    budgets = np.geomspace(C_N.min(), 10 * C_N.max(), _BUDGETS).tolist()
+    return [each for each in optima(surface, budgets, law.flops_per_token) if each.S.value is not None]
+
+
+def _budgets(law: SurfaceLaw) -> Sequence[Budget]:
+    return () if law.pictured is None else law.pictured.budgets
+
+
+def _flops(law: SurfaceLaw) -> str:
+    """What C is in a figure."""
+    if law.trained.n_stated:
+        return f"C as {compute(law)}"
+    return "C = 6 N D, N all parameters" if law.head_counts else "C = 6 S D"
