@@ -1,0 +1,74 @@
+"""Forecasts as tables: what was predicted and what came, a table a registration; how often intervals held."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from rbpx.analyses.forecasts.analysis import Forecast, Forecasts, Outcome, analyse, keep
+from rbpx.analyses.question import Question
+from rbpx.counts import number_of
+from rbpx.display.column import decimal, error, magnitude, text, with_ends, written
+from rbpx.display.names import law_title
+from rbpx.display.numbers import short, signed
+from rbpx.display.section import interval_of
+from rbpx.display.view import Table, View
+from rbpx.laws.interval import Estimate
+from rbpx.store.store import Record
+
+
+def tables(results: Sequence[Forecasts]) -> list[Table]:
+    """The forecasts, a table for each registration."""
+    registered: dict[str, list[Forecast]] = {}
+    for forecast in (forecast for result in results for forecast in result.forecasts):
+        said = forecast.said
+        about = f"{said['forecast_id']}, {_when(said)}: {said['family']} on {said['dataset']}"
+        registered.setdefault(about, []).append(forecast)
+    note = "The id stands for all that was predicted."
+    return [FORECASTS.table("Forecasts", own, about, note=note) for about, own in registered.items()]
+
+
+def sentences(results: Sequence[Forecasts]) -> list[str]:
+    """How many intervals held, of how many models."""
+    return [_coverage(result) for result in results]
+
+
+def _when(said: Record) -> str:
+    """When a forecast says that it was registered, and since when it is here where that is a day later or more."""
+    registered, seen = said["registered_at"], said["seen_at"]
+    is_old = seen is None or seen - registered < timedelta(days=1)
+    return f"{registered:%Y-%m-%d %H:%M}" + ("" if is_old else f" by its own word, here since {seen:%Y-%m-%d}")
+
+
+def _coverage(result: Forecasts) -> str:
+    scored = result.scored
+    if not scored:
+        return "No model that was forecast has been measured yet."
+    held = sum(forecast.outcome is Outcome.inside for forecast, _ in scored)
+    mean = sum(score.interval_score for _, score in scored) / len(scored)
+    return (
+        f"Held: {held} of {number_of(len(scored), 'interval')} of {number_of(result.n_models, 'model')}, "
+        f"{interval_of(result.coverage, 2)}, each model once, as its quantities err together; meant: 0.95. "
+        f"Mean interval score {short(mean)} in ln y."
+    )
+
+
+FORECASTS: Final = View[Forecast](
+    "forecasts",
+    (
+        text("quantity", "law", lambda each: law_title(each.said["law"], each.said["k"])),
+        magnitude("S", "S", lambda each: each.said["S"]),
+        magnitude("D", "D", lambda each: each.said["D"], spare=2),
+        with_ends("predicted", "y", lambda each: Estimate(each.said["y"], each.said["lo"], each.said["hi"])),
+        decimal("measured", "measured", lambda each: each.measured),
+        error("error", "error", lambda each: None if each.score is None else each.score.error, spare=1),
+        written(
+            "in sd", "in_sd", lambda each: None if each.score is None else each.score.in_sd,
+            lambda value: signed(value, 2), "(ln measured − ln predicted) over the sd that the interval stands for",
+        ),
+        text(
+            "outcome", "outcome", lambda each: each.outcome.value.replace("_", " "),
+            "where the measured value lies; too late: it was measured before the registration, so it does not count",
+        ),
+    ),
+)  # fmt: skip
+QUESTION = Question(analyse, keep, tables, sentences)
