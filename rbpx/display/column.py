@@ -192,14 +192,16 @@ def with_ends(
     )
 
 
-def behind(key: str, of: Callable[[Row], Bounded | None], means: str = "") -> Sequence[Column[Row]]:
+def behind(
+    key: str, of: Callable[[Row], Bounded | None], means: str = "", ends_spare: int = 0
+) -> Sequence[Column[Row]]:
     """What each loses to the best, which is called so, with the 95 % interval."""
 
     def lost(row: Row) -> float | None:
         bounded = of(row)
         return None if bounded is None else bounded.value
 
-    _, interval = with_ends("behind", key, of)
+    _, interval = with_ends("behind", key, of, ends_spare=ends_spare)
     return written("behind", key, lost, lambda value: "best" if value == 0 else number(value), means), interval
 
 

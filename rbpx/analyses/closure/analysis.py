@@ -24,7 +24,7 @@ from rbpx.groups.group import Group
 from rbpx.groups.points import size_points, weigh_group
 from rbpx.groups.standing import largest_standing
 from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.interval import few_documents
+from rbpx.laws.interval import Estimate, few_documents
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.resampled import Resampled
@@ -146,6 +146,7 @@ def keep(store: Store, closures: Closures) -> list[Record]:
     rows: list[Record] = []
     for form in closures.forms:
         about: Record = {"distribution": form.name, "n_parameters": form.n_parameters}
+        behind = form.behind or Estimate(None, None, None)
         rows.append(
             {
                 "kind": "form",
@@ -160,7 +161,9 @@ def keep(store: Store, closures: Closures) -> list[Record]:
                 "error_own": form.error_own,
                 "error_separate": closures.separate,
                 "heldout_nats": form.heldout_nats,
-                **_ends("behind", form.behind),
+                "behind": behind.value,
+                "behind_lo": behind.lo,
+                "behind_hi": behind.hi,
                 "alpha_rbp_1": form.alpha_rbp_1,
                 "alpha_cross_entropy": form.alpha_cross_entropy,
                 "difference_derived": form.difference,
@@ -176,11 +179,6 @@ def keep(store: Store, closures: Closures) -> list[Record]:
         about = {"distribution": closures.forms[0].name}
         rows += [{"kind": "residual", **names, **about, **asdict(each)} for each in closures.residuals]
     return rows
-
-
-def _ends(name: str, ends: tuple[float, float | None, float | None] | None) -> Record:
-    value, lo, hi = (None, None, None) if ends is None else ends
-    return {name: value, f"{name}_lo": lo, f"{name}_hi": hi}
 
 
 def _of_quantity(held: Held) -> Record:

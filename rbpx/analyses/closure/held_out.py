@@ -14,10 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from rbpx.analyses.closure.results import Ends, FormResult, Held, Line, Residual
+from rbpx.analyses.closure.results import FormResult, Held, Line, Residual
+from rbpx.groups.rank_columns import rank_edges
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.closure import FormFit, fit_form, scatter_half_width
-from rbpx.laws.interval import document_t, half_width
+from rbpx.laws.interval import Estimate, document_t, half_width
 from rbpx.laws.line import line
 from rbpx.laws.rank_form import Places, RankForm, mixed, places_of, rank_forms
 from rbpx.status import Status
@@ -217,12 +218,11 @@ def _compared(
     for result, fit in zip(results, fits, strict=True):
         lost_D = tokens_DR @ (best_R - _at_ranks(fit, float(sizes.S_N.max()), rank_R))
         value = float(lost_D.sum() / tokens_D.sum())
-        behind: Ends = (value, None, None)
+        behind = Estimate(value, None, None)
         if sizes.weights_BD is not None:
             with np.errstate(invalid="ignore"):  # a resample that draws no token has no mean, and is left out
                 lost_B = (sizes.weights_BD @ lost_D) / (sizes.weights_BD @ tokens_D)
-            ends = estimate(value, lost_B, sizes.n_resampled, Recipe.uncentred)
-            behind = (value, ends.lo, ends.hi)
+            behind = estimate(value, lost_B, sizes.n_resampled, Recipe.uncentred)
         compared.append(FormResult(**{**vars(result), "behind": behind}))
     return compared
 
@@ -244,8 +244,7 @@ def _at_ranks(fit: FormFit, S: float, rank_R: Floats) -> Floats:
 def _residuals(sizes: Measured, own: FormFit, places: Places) -> tuple[Residual, ...]:
     """Observed over expected tokens in bins of ranks, at the largest size, for a form fitted to that size itself."""
     V, S = places.V, float(sizes.S_N.max())
-    steps = [round(10 ** (at / _PER_DECADE)) for at in range(int(_PER_DECADE * math.log10(V)) + 1)]
-    edges = [*sorted(set(steps)), V + 1]
+    edges = rank_edges(V, _PER_DECADE)
     p_V = np.exp(_at_ranks(own, S, np.arange(1, V + 1, dtype=np.float64)))
     expected = np.concatenate([[0.0], np.cumsum(p_V)])
     counts = sizes.counts[-1]

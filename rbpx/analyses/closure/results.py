@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
+from rbpx.laws.interval import Estimate
 from rbpx.status import Status
 
-__all__ = ["Ends", "FormResult", "Held", "Line", "Residual"]
-
-Ends = tuple[float, float | None, float | None]
+__all__ = ["FormResult", "Held", "Line", "Residual"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +72,11 @@ class Residual:
     ratio_lo: float | None
     ratio_hi: float | None
 
+    @property
+    def rank(self) -> float:
+        """The geometric mean of the first and the last rank."""
+        return float((self.first_rank * self.last_rank) ** 0.5)
+
 
 @dataclass(frozen=True, eq=False)
 class FormResult:
@@ -103,7 +107,7 @@ class FormResult:
     error: float | None
     error_own: float | None
     heldout_nats: float
-    behind: Ends | None
+    behind: Estimate | None
     alpha_rbp_1: float | None
     alpha_cross_entropy: float | None
     laws: tuple[Line, ...]

@@ -1,0 +1,100 @@
+"""Closure as tables: what each form says of the largest size, and the closest one quantity by quantity."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rbpx.analyses.closure.analysis import Closures, analyse, keep
+from rbpx.analyses.closure.figures import figures
+from rbpx.analyses.closure.results import FormResult, Held
+from rbpx.analyses.closure.words import sentences
+from rbpx.analyses.question import Question, each
+from rbpx.display.column import Cell, Column, behind, decimal, error, magnitude, share, state, text, whole, with_ends
+from rbpx.display.names import law_title
+from rbpx.display.numbers import percent, short
+from rbpx.display.view import Table, View
+from rbpx.groups.group import Group
+from rbpx.laws.interval import Estimate
+from rbpx.laws.rank_form import rank_forms
+
+
+def tables(results: Sequence[Closures]) -> list[Table]:
+    """Every form, then the closest one."""
+    found = []
+    for closures in results:
+        group = closures.group
+        title = f"Forms of the distribution of ranks: {group.runs[-1].size}, from {_smaller(group)}"
+        note = (
+            f"Ties {group.ties.value}. Each form is fitted to all sizes but the largest at once, each of its "
+            "parameters on a line in ln S; one without kinds of tokens says that CE is H(P)."
+        )
+        found.append(FORMS.table(title, closures.forms, group.title, note=note))
+        for closest in closures.forms[:1]:
+            title = f"The closest form, {closest.label}: {rank_forms()[closest.name].equation}"
+            found.append(CLOSEST.table(title, closest.held, group.title))
+    return found
+
+
+def _smaller(group: Group) -> str:
+    smaller = [run.size for run in group.runs if run.non_embedding_params < group.runs[-1].non_embedding_params]
+    return f"{smaller[0]} to {smaller[-1]}"
+
+
+def _error_of(quantity: str) -> Callable[[FormResult], float | None]:
+    return lambda form: next((held.error for held in form.held if held.quantity == quantity), None)
+
+
+def _inside(form: FormResult) -> Cell:
+    return Cell((f"{form.n_inside}/{form.n_scored}",), (form.n_inside, form.n_scored))
+
+
+def _own(held: Held) -> Estimate:
+    return Estimate(*(value / held.measured - 1 for value in (held.own, held.own_lo, held.own_hi)))
+
+
+FORMS: Final = View[FormResult](
+    "forms",
+    (
+        text("form", "form", lambda form: form.label),
+        whole("P", "n_parameters", lambda form: form.n_parameters, "parameters at one size", 5),
+        share(
+            "off", "error", lambda form: form.error,
+            means="median error of what it says of the largest size, over −ln RBP_k up to the largest k whose law "
+            "stands, H(P) and CE",
+        ),
+        share("own fit", "error_own", lambda form: form.error_own, means="of a fit to that size itself", spare=3),
+        error("H(P)", "error_of_error_entropy", _error_of("error_entropy"), "error of error-entropy", 1),
+        error("CE", "error_of_cross_entropy", _error_of("cross_entropy"), "error of cross-entropy", 1),
+        Column("inside", ("n_inside", "n_scored"), _inside, "how many of these lie in their 95 % intervals"),
+        behind(
+            "behind", lambda form: form.behind,
+            "nats a token of the largest size that it loses to the most likely form; interval over documents", 2,
+        ),
+        decimal("α of −ln RBP_1", "alpha_rbp_1", lambda form: form.alpha_rbp_1, 3, "exponent that it implies", 4),
+        decimal("α of CE", "alpha_cross_entropy", lambda form: form.alpha_cross_entropy, 3, spare=4),
+        text("closes", "closes", lambda form: "yes" if form.closes else "no", "whether all are inside"),
+        state(lambda form: form.status),
+    ),
+)  # fmt: skip
+CLOSEST: Final = View[Held](
+    "closest",
+    (
+        text("quantity", "quantity", lambda held: law_title(held.quantity, held.k)),
+        magnitude("measured", "measured", lambda held: held.measured),
+        with_ends(
+            "predicted", "predicted",
+            lambda held: Estimate(held.predicted, held.predicted_lo, held.predicted_hi), short,
+            "from the smaller sizes; interval over documents and models",
+        ),
+        error("error", "error", lambda held: held.error),
+        error(
+            "separate", "error_separate", lambda held: held.separate / held.measured - 1,
+            "error of a law of this quantity alone", 1,
+        ),
+        with_ends("own fit", "error_own", _own, percent, "error of the form when fitted to the largest size itself", 2),
+        text(
+            "inside", "inside", lambda held: ("{}" if held.scored else "({})").format("yes" if held.inside else "no"),
+            "in brackets where it does not count",
+        ),
+    ),
+)  # fmt: skip
+QUESTION = Question(each(analyse), keep, tables, sentences, figures, says_all=True)
