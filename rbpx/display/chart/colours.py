@@ -59,6 +59,7 @@ def config(theme: str | None, font_px: float = 12, legend: str = "top") -> dict[
         "legend": {
             **text,
             **({"disable": True} if legend == "none" else {"orient": legend}),
+            "labelLimit": 0,  # a name is never cut
             "symbolStrokeWidth": 0,
             "symbolSize": 70 * scale**2,
             "columnPadding": 14 * scale,

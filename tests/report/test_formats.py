@@ -1,0 +1,97 @@
+"""Every question in every format, and figures for a column of a paper: as wide as asked, and no text on another."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rbpx.analyses.registry import analyses
+from tests.support.commands import here
+from tests.support.golden import WORDS
+from tests.support.reports import SIZES, store_of
+from tests.support.synthetic import Truth
+
+ASKED = [name for name, each in analyses().items() if not each.measures and name not in ("temperature", "outcomes")]
+DRAWN = [name for name in ASKED if analyses()[name].draws]
+OVERLAPS = """
+[...document.querySelectorAll('svg text')].filter(each => each.getAttribute('opacity') !== '0').map(each => [each.textContent, each.getBoundingClientRect()])
+    .filter(([said, box]) => said && box.width)
+    .flatMap(([one, a], at, all) => all.slice(at + 1)
+        .filter(([, b]) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1)
+        .map(([other]) => one + ' on ' + other))
+"""
+
+
+@pytest.fixture(scope="module")
+def store(place: Path) -> Path:
+    truths = {"prose": Truth(S=SIZES[:4]), "code": Truth(S=SIZES[:4], alpha=0.14)}
+    return store_of(place.parent / "store", texts=truths, n=20)
+
+
+def asked(name: str, store: Path) -> list[str]:
+    words = [word for word in WORDS.get(name, ()) if not word.startswith(("base=", "variant="))]
+    sizes = {"compare": ["a=drawn/1k", "b=drawn/100k", "dataset=prose"]}
+    return [name, *sizes.get(name, words), "resamples=25", "--store", str(store)]
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_question_has_every_format_or_says_why_it_has_nothing(name: str, store: Path, cwd: Path) -> None:
+    table = here(*asked(name, store), cwd=cwd)
+    for form in ("md", "tex", "html"):
+        text = here(*asked(name, store), "--format", form, cwd=cwd)
+        assert (text.returncode, text.stderr) == (table.returncode, table.stderr)
+        if table.returncode == 0:
+            begins = {"md": "<!-- rbpx report", "tex": "% rbpx report", "html": "<!doctype html>"}
+            assert text.stdout.lstrip().lower().startswith(begins[form])
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_figures_of_a_column_are_as_wide_as_asked_and_no_text_lies_on_another(
+    name: str, store: Path, cwd: Path, browser: Any
+) -> None:
+    look = ("--format", "svg", "--output", "figures", "width=3.3", "font_size=8")
+    answer = here(*asked(name, store), *look, cwd=cwd, writes=True)
+    if answer.returncode:
+        assert answer.stderr.count("\n") == 1
+        return
+    pictures = list((cwd / "figures").glob("*.svg"))
+    page = browser.new_page()
+    for picture in pictures:
+        assert re.fullmatch(r"[\w.-]+", picture.name)
+        root = ElementTree.parse(picture).getroot()
+        assert float(root.attrib["width"]) == pytest.approx(3.3 * 96, abs=1)
+        page.goto(picture.as_uri())
+        assert page.evaluate(OVERLAPS) == [], picture.name
+    page.close()
+
+
+def test_one_figure_goes_into_a_file_and_several_into_a_folder(store: Path, cwd: Path) -> None:
+    words = ("klaw", "dataset=prose", "resamples=25", "--store", store)
+    here(*words, "--format", "svg", "--output", "one.svg", "legend=none", "font=Courier", cwd=cwd, check=0, writes=True)
+    text = (cwd / "one.svg").read_text()
+    assert "Courier" in text
+    assert "role-legend" not in text
+    here(*words, "--format", "pdf", "--output", "one.pdf", cwd=cwd, check=0, writes=True)
+    assert (cwd / "one.pdf").read_bytes().startswith(b"%PDF")
+    answer = here("klaw", *words[2:], "--format", "svg", "--output", "two.svg", cwd=cwd, check=2, writes=True)
+    assert answer.stderr.endswith(
+        "output=two.svg is one file, and 2 figures can be drawn; name a folder: --output two\n"
+    )
+    assert not (cwd / "two.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("width=3.3",), "width= is of figures in files: add --format svg or pdf, or drop it"),
+        (("width=0.1", "--format", "svg"), "width=0.1 is not between 1 and 40 inches; give one that is"),
+        (("font_size=80", "--format", "pdf"), "font_size=80 is not between 4 and 40 points; give one that is"),
+        (("legend=middle", "--format", "svg"), "legend"),
+    ],
+)
+def test_a_look_that_is_none_is_refused(words: tuple[str, ...], says: str, store: Path, cwd: Path) -> None:
+    answer = here("klaw", *words, "--store", store, cwd=cwd, check=2)
+    assert says in answer.stderr
+    assert answer.stderr.count("\n") == 1
