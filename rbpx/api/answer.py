@@ -87,11 +87,14 @@ class Answer(Generic[Result]):
         """What it is, in a line."""
         return f"<Answer of {self.verb}: {number_of(len(self.records), 'row')}; print() shows its table>"
 
-    def plot(self) -> alt.LayerChart:
-        """A picture, in a notebook; that of `fit` has every law with its points, its curve and its 95 % band.
+    def plot(self, figure: str = "") -> alt.LayerChart:
+        """A picture, in a notebook: one of the figures that a report has of the first group that has it.
+
+        Args:
+            figure: its name there, as cross_entropy or residuals of `fit`; the first that can be drawn if left out.
 
         Raises:
-            RbpxError: this question has none.
+            RbpxError: this question has none, or nothing of that name to draw.
         """
         if not (has(self.verb, "chart") or (has(self.verb, "views") and analysis(self.verb).draws)):
             with_chart = ", ".join(name for name, each in analyses().items() if each.draws)
@@ -102,7 +105,8 @@ class Answer(Generic[Result]):
             chart: alt.LayerChart = part(self.verb, "chart").draw(self.results)
             return chart
         results = cast("tuple[OfGroup, ...]", self.results)
-        return first_drawn(figure for result in results for figure in question(self.verb).figures([result], ()))
+        drawn = (each for result in results for each in question(self.verb).figures([result], ()))
+        return first_drawn(each for each in drawn if figure in ("", each.name))
 
     def _repr_html_(self) -> str:
         """How a notebook shows an answer whose cell ends with it."""

@@ -1,24 +1,24 @@
 """Figures across groups: their fitted laws in; all laws in one plot, and all exponents in another, out."""
 
 from collections.abc import Sequence
-from typing import Any
-
-import altair as alt
+from typing import Final
 
 from rbpx.analyses.fit.analysis import Laws
-from rbpx.analyses.fit.headline import headline
 from rbpx.display.chart.colours import MOST_SERIES
-from rbpx.display.chart.drawing import PLACE_TITLES, colour, curve, data, linear, logarithmic, spec_of, tips
-from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import decimal, named, sheet_of, span
-from rbpx.groups.fits import Law
+from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
+from rbpx.display.chart.marks import Chart, Scale, bars, curve, line, points, scale_of
+from rbpx.display.column import Column, decimal, magnitude, text, with_ends
+from rbpx.display.view import View
 from rbpx.groups.labels import titles_of
-from rbpx.groups.question import spelled
+from rbpx.groups.question import from_fits
+from rbpx.report.overview import alpha_of
 from rbpx.store.store import Record
 
 __all__ = ["figures_across"]
 
-Rows = list[dict[str, Any]]
+_Named = tuple[str, str, Laws]  # what tells it apart by colour, its title, and its laws
+_Place = tuple[str, str, float, float]  # the same with a place on the law of RBP
+_HUE: Final = "series"
 
 
 def figures_across(answer: Sequence[tuple[Laws, Sequence[Record]]]) -> tuple[Figure | Undrawn, ...]:
@@ -28,99 +28,83 @@ def figures_across(answer: Sequence[tuple[Laws, Sequence[Record]]]) -> tuple[Fig
         answer: fitted groups, each with the rows of its fits.
     """
     laws = [each for each, _ in answer]
-    hue = _hue(laws)
     fit_ids = [
         str(row["fit_id"])
         for each, rows in answer
-        for law in headline(each)
+        for law in each.headline
         for row in rows
         if law is not None and (row["law"], row["k"]) == (law.law, law.k)
     ]
-    lines, points = Rows(), Rows()
-    for each, title, series in zip(laws, titles_of([each.group for each in laws]), hue, strict=True):
-        shares, entropy = headline(each)
-        lines += [{"series": series, "group": title, **at} for at in ([] if shares is None else curve(shares.fit))]
-        of = {"series": series, "group": title}
-        points.append(of | _ends("rbp", shares) | _ends("ce", entropy))
-    run_ids = tuple(run_id for each in laws for run_id in each.group.run_ids)
-    origin: dict[str, Any] = {"sql": spelled("laws", fit_ids=fit_ids), "run_ids": run_ids}
-    return _laws(laws, lines, list(dict.fromkeys(hue)), origin), _exponents(points, list(dict.fromkeys(hue)), origin)
+    named = list(zip(_hue(laws), titles_of([each.group for each in laws]), laws, strict=True))
+    origin = from_fits(fit_ids, *(each.group for each in laws))
+    return _laws(named, origin), _exponents(named, origin)
 
 
 def _hue(laws: Sequence[Laws]) -> list[str]:
     """What tells groups apart by colour: texts, else families, else nothing."""
-    for of in ("dataset", "family"):
-        names = [str(getattr(each.group.first, of)) for each in laws]
+    firsts = [each.group.first for each in laws]
+    for names in ([first.dataset for first in firsts], [first.family for first in firsts]):
         if len(set(names)) <= MOST_SERIES:
             return names
     return ["all"] * len(laws)
 
 
-def _ends(name: str, law: Law | None) -> dict[str, float | None]:
-    fit = None if law is None else law.fit
-    ends = (None, None, None) if fit is None else (fit.alpha, fit.alpha_lo, fit.alpha_hi)
-    return dict(zip((name, f"{name}_lo", f"{name}_hi"), ends, strict=True))
-
-
-def _laws(laws: Sequence[Laws], lines: Rows, order: list[str], origin: dict[str, Any]) -> Figure | Undrawn:
+def _laws(named: Sequence[_Named], origin: Origin) -> Figure | Undrawn:
     name, title = "laws-across", "The laws of all groups"
-    if not lines:
-        return Undrawn(name, title, "No group has a law of RBP_k: at least three sizes are needed.")
-    axis = laws[0].group.axis
-    n = len({row["group"] for row in lines})
-    chart = (
-        alt.Chart(data(lines))
-        .mark_line(strokeWidth=1.2, opacity=0.7)
-        .encode(
-            x=logarithmic(alt.X, "S", PLACE_TITLES[axis]),
-            y=logarithmic(alt.Y, "y", "−ln RBP"),
-            detail="group:N",
-            color=colour("series", "", order),
-            tooltip=tips(group="group", S="S|.3~s", y="−ln RBP|.4~g"),
-        )
-    )
-    rows = [[named(row["group"]), decimal(row["S"]), decimal(row["y"], 5)] for row in lines]
-    return Figure(
-        name=name,
-        title=title,
-        says=f"Logarithmic plot of {n} laws of −ln RBP against size, a line for each group.",
-        caption="A line for each group: its law of −ln RBP at the smallest k, between its smallest and largest size.",
-        spec=spec_of(alt.layer(chart), height=340),
-        values=sheet_of(name, f"{title}: values", [("group", "group"), ("S", "S"), ("−ln RBP", "y")], rows),
-        **origin,
-    )
-
-
-def _exponents(points: Rows, order: list[str], origin: dict[str, Any]) -> Figure | Undrawn:
-    name, title = "exponents-across", "The exponents of all groups"
-    both = [row for row in points if row["rbp"] is not None and row["ce"] is not None]
-    if not both:
-        return Undrawn(name, title, "No group has laws of both RBP_k and cross-entropy.")
-    x, y = linear(alt.X, "rbp", "α of −ln RBP"), linear(alt.Y, "ce", "α of cross-entropy")
-    base, hue = alt.Chart(data(both)), colour("series", "", order)
-    tooltip = tips(group="group", rbp="α of −ln RBP|.3~f", ce="α of cross-entropy|.3~f")
-    chart = alt.layer(
-        base.mark_rule(opacity=0.3).encode(x=alt.X("rbp_lo:Q"), x2="rbp_hi:Q", y=y, color=hue),
-        base.mark_rule(opacity=0.3).encode(x=x, y=alt.Y("ce_lo:Q"), y2="ce_hi:Q", color=hue),
-        base.mark_point().encode(x=x, y=y, color=hue, tooltip=tooltip),
-    )
-    least, most = (fold(both, key=lambda row: float(row["rbp"])) for fold in (min, max))
-    rows = [
-        [
-            named(r["group"]),
-            *(e for q in ("rbp", "ce") for e in (decimal(r[q], 4), span(r[f"{q}_lo"], r[f"{q}_hi"], 4))),
-        ]
-        for r in points
+    rows: list[_Place] = [
+        (hue, group, float(at["S"] or 0), float(at["y"] or 0))
+        for hue, group, laws in named
+        if (law := laws.headline[0]) is not None
+        for at in curve(law.fit, "S", "y")
     ]
-    columns = [("group", "group"), ("α, RBP", "alpha_rbp"), ("95 %", "alpha_rbp_lo alpha_rbp_hi")]
-    columns += [("α, CE", "alpha_ce"), ("95 % ", "alpha_ce_lo alpha_ce_hi")]
-    return Figure(
-        name=name,
-        title=title,
-        says=f"Exponents of {len(both)} groups; that of −ln RBP goes from {least['rbp']:.3f} ({least['group']}) to "
-        f"{most['rbp']:.3f} ({most['group']}).",
-        caption="A point for each group. Bars: 95 % intervals over documents and models.",
-        spec=spec_of(chart, height=340),
-        values=sheet_of(name, f"{title}: values", columns, rows),
-        **origin,
+    if not rows:
+        return Undrawn(name, title, "No group has a law of RBP_k: at least three sizes are needed.")
+    columns: list[Column[_Place]] = [
+        text("colour", _HUE, lambda row: row[0]),
+        text("group", "group", lambda row: row[1]),
+        magnitude("S", "S", lambda row: row[2]),
+        decimal("−ln RBP", "y", lambda row: row[3], 5),
+    ]
+    one_colour = line(by="group", look={"strokeWidth": 1.2, "opacity": 0.7, "strokeDash": [1, 0]})
+    x, y = scale_of(named[0][2].group.axis, "S"), Scale("y", "−ln RBP", log=True)
+    return drawn(
+        View(name, columns).table(title, rows),
+        Chart(x, y, (one_colour,), _HUE, height=340),
+        f"Logarithmic plot of {len({row[1] for row in rows})} laws of −ln RBP against size, a line for each group.",
+        "A line for each group: its law of −ln RBP at the smallest k, between its smallest and largest size.",
+        origin,
+    )
+
+
+EXPONENTS: Final = View[_Named](
+    "exponents-across",
+    (
+        text("colour", _HUE, lambda row: row[0]),
+        text("group", "group", lambda row: row[1]),
+        with_ends("α, RBP", "alpha_rbp", lambda row: alpha_of(row[2], 0)),
+        with_ends("α, CE", "alpha_ce", lambda row: alpha_of(row[2], 1)),
+    ),
+)
+
+
+def _exponents(named: Sequence[_Named], origin: Origin) -> Figure | Undrawn:
+    title = "The exponents of all groups"
+    both = [each for each in named if None not in each[2].headline]
+    if not both:
+        return Undrawn(EXPONENTS.name, title, "No group has laws of both RBP_k and cross-entropy.")
+    alphas = [(alpha.value or 0.0, group) for _, group, laws in both if (alpha := alpha_of(laws, 0)) is not None]
+    (least, of_least), (most, of_most) = min(alphas), max(alphas)
+    thin = {"opacity": 0.3}
+    marks = (
+        bars("alpha_rbp_lo", "alpha_rbp_hi", along="x", look=thin),
+        bars("alpha_ce_lo", "alpha_ce_hi", look=thin),
+        points(),
+    )
+    return drawn(
+        EXPONENTS.table(title, both),
+        Chart(Scale("alpha_rbp", "α of −ln RBP"), Scale("alpha_ce", "α of cross-entropy"), marks, _HUE, height=340),
+        f"Exponents of {len(both)} groups; that of −ln RBP goes from {least:.3f} ({of_least}) to "
+        f"{most:.3f} ({of_most}).",
+        "A point for each group. Bars: 95 % intervals over documents and models.",
+        origin,
     )

@@ -114,7 +114,7 @@ def test_run_prints_what_each_model_does(measured: Measured) -> None:
         line = next(line for line in head.splitlines() if line.split()[:1] == [size])
         assert f"{run['non_embedding_params']:,}" in line
         assert f"{share:.4f}" in line
-        assert f"{-np.mean(run['logprob'].astype(float)):.3f}" in line
+        assert f"{-np.mean(run['logprob'].astype(float)):.4f}" in line
 
 
 def test_the_printed_table_is_whole_on_a_narrow_terminal(measured: Measured) -> None:
@@ -362,7 +362,7 @@ def test_run_with_two_sizes_prints_its_measurements_and_what_a_law_needs(two_siz
     assert "2 sizes (xs, m); a law needs at least 3" in answer.stdout
     for share, y in zip(shares(store, 1)[1], cross_entropies(store)[1], strict=True):
         assert f"{share:.4f}" in answer.stdout
-        assert f"{y:.3f}" in answer.stdout
+        assert f"{y:.4f}" in answer.stdout
     assert "Scaling laws" not in answer.stdout
 
 

@@ -80,8 +80,8 @@ def test_the_table_says_misfit_and_fits_80_columns(store: Path, cwd: Path) -> No
     shown = ask(store, cwd, "ties=optimistic", "--plot").stdout
     assert "again + one on wikipedia (them): one exponent" in shown
     assert "2 families whose residuals correlate by 1.00 count as 1.00" in shown
-    assert "y = C S^-alpha: misfit, not scatter: trainings of one size differ by 0.000" in shown
-    assert shown.count("ln y - law") == 2
+    assert "y = C · S^-alpha: misfit, not scatter: trainings of one size differ by 0.000" in shown
+    assert shown.count("ln y - ln law") == 2
     table = shown[: shown.index("exponents may")].splitlines()
     assert max(map(len, table)) <= 80
 
@@ -122,5 +122,5 @@ def test_the_report_has_the_residuals_of_every_family(store: Path, cwd: Path, tm
         check=0,
     )
     text = written.read_text(encoding="utf-8")
-    assert "One exponent for again + one" in text
+    assert "One exponent for several families, again + one" in text
     assert "misfit, not scatter" in text

@@ -8,16 +8,21 @@ import pytest
 from scipy.stats import linregress
 
 import rbpx
-from rbpx.analyses.fit.residuals import residual_figure
+from rbpx.analyses.fit.analysis import Laws
+from rbpx.analyses.fit.figures import figures
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.laws.power import fit_power_law
 from tests.support.synthetic import Truth, write_store
 
 
+def residuals(result: Laws) -> Figure | Undrawn:
+    return next(figure for figure in figures([result], ()) if figure.name == "residuals")
+
+
 def test_the_figure_shows_what_a_line_leaves_at_each_size(tmp_path: Path) -> None:
     write_store(tmp_path / "store", Truth(), seed=4)
     answer = rbpx.open(tmp_path / "store").fit(laws=["rbp", "cross_entropy"], k=[1, 10], resamples=20)
-    figure = residual_figure(answer.results[0])
+    figure = residuals(answer.results[0])
     assert isinstance(figure, Figure)
     shown = {}
     for row in figure.values.rows:
@@ -35,5 +40,5 @@ def test_the_figure_shows_what_a_line_leaves_at_each_size(tmp_path: Path) -> Non
 def test_laws_without_numbers_have_no_residuals(tmp_path: Path) -> None:
     write_store(tmp_path / "store", Truth(), seed=4)
     (result,) = rbpx.open(tmp_path / "store").fit(laws=["rbp"], k=1, resamples=20).results
-    too_few = tuple(replace(law, fit=fit_power_law([1e3, 1e4], [2.0, 1.0])) for law in result.laws)
-    assert isinstance(residual_figure(replace(result, laws=too_few)), Undrawn)
+    too_few = tuple(replace(law, fit=fit_power_law([1e3, 1e4], [2.0, 1.0]), runs=law.runs[:2]) for law in result.laws)
+    assert isinstance(residuals(replace(result, laws=too_few)), Undrawn)

@@ -1,5 +1,7 @@
 """The Python interface: what a notebook gets is what the command line prints, typed, and light to import."""
 
+import csv
+import io
 import json
 import subprocess
 import sys
@@ -160,16 +162,31 @@ def test_values_are_written_in_the_grammar_of_the_command_line() -> None:
 
 
 def test_the_picture_goes_through_the_points_and_within_its_band(store: Path) -> None:
-    chart = rbpx.open(store).fit(k=[1, 10], laws=["rbp", "cross_entropy"], resamples=60).plot().to_dict()
-    band, line, points = (chart["datasets"][layer["data"]["name"]] for layer in chart["layer"])
+    answer = rbpx.open(store).fit(k=[1, 10], laws=["rbp", "cross_entropy"], resamples=60)
     counted = rbpx.open(store).observations(k=[1, 10]).to_pandas()
+    counted = counted[counted.dataset == answer.records[0]["dataset"]]
+    band, line, _, points = drawn(answer.plot().to_dict())
     assert band == line
-    drawn = sorted(row["y"] for row in points if row["law"].startswith("-ln RBP"))
-    assert drawn == pytest.approx(sorted(-np.log(counted.rbp)))
-    assert all(row["lo"] < row["y"] < row["hi"] for row in line)
-    of_one = [row for row in line if (row["on"], row["law"]) == (line[0]["on"], "-ln RBP_1")]
-    slopes = {round(float(np.log(b["y"] / a["y"]) / np.log(b["S"] / a["S"])), 9) for a, b in pairwise(of_one)}
-    assert len(slopes) == 1
+    shown = sorted(float(row["neg_ln_rbp"]) for row in points)
+    assert shown == pytest.approx(sorted(-np.log(counted.rbp)), rel=1e-4)
+    assert all(float(row["lo"]) < float(row["neg_ln_rbp"]) < float(row["hi"]) for row in line)
+    ends = [[float(row[name]) for name in ("non_embedding_params", "neg_ln_rbp")] for row in line if row["k"] == "1"]
+    slopes = [np.log(b[1] / a[1]) / np.log(b[0] / a[0]) for a, b in pairwise(ends)]
+    assert slopes == pytest.approx([-answer.records[0]["alpha"]] * len(slopes), rel=1e-3)
+
+
+def test_another_figure_is_drawn_by_its_name(store: Path) -> None:
+    answer = rbpx.open(store).fit(k=[1, 10], laws=["rbp", "cross_entropy"], resamples=60)
+    points = drawn(answer.plot("cross_entropy").to_dict())[-1]
+    first = next(row for row in answer.records if row["law"] == "cross_entropy")
+    assert [float(row["nats"]) for row in points] == pytest.approx(first["params"]["y"], rel=1e-4)
+    with pytest.raises(rbpx.RbpxError, match="nothing to draw"):
+        answer.plot("nothing")
+
+
+def drawn(chart: dict[str, Any]) -> list[list[dict[str, str]]]:
+    """The rows of each layer."""
+    return [list(csv.DictReader(io.StringIO(layer["data"]["values"]))) for layer in chart["layer"]]
 
 
 # --------------------------------------------------------------------------------------------------------------- import

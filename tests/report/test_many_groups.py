@@ -51,7 +51,11 @@ def test_figures_across_have_the_numbers_of_fit(text: str, store: Path, place: P
             assert ends == pytest.approx([fit["alpha_lo"], fit["alpha_hi"]], rel=1e-6)
     for name in FAMILIES:
         fit, of = fits[f"{name} on code", "rbp"], f"{name} on code"
-        line = [(float(r["S"]), float(r["y"])) for r in page.tables["laws-across-values"] if r["group"] == of]
+        line = [
+            (float(r["S"].replace(",", "")), float(r["y"]))
+            for r in page.tables["laws-across-values"]
+            if r["group"] == of
+        ]
         assert (line[0][0], line[-1][0]) == pytest.approx((1_000, 100_000))
         assert [y for _, y in line] == pytest.approx([fit["C"] * S ** -fit["alpha"] for S, _ in line], rel=1e-4)
     asked = here("sql", page.figures["laws-across"].sql, "--format", "json", "--store", store, cwd=place, check=0)
@@ -62,7 +66,7 @@ def test_figures_across_have_the_numbers_of_fit(text: str, store: Path, place: P
 @pytest.mark.parametrize("name", ["drawn3-on-code", "drawn3 on code", "[drawn3-on-code,drawn1-on-prose]"])
 def test_sections_are_of_the_groups_that_are_asked_for(name: str, store: Path, place: Path) -> None:
     page = report(store, place.parent / f"{name}.html", place, *WORDS, f"group={name}")
-    with_sections = {anchor.partition("-laws-")[0] for anchor in read(page).figures if "-laws-" in anchor}
+    with_sections = {anchor.partition("-fit-")[0] for anchor in read(page).figures if "-fit-" in anchor}
     both = name.startswith("[")
     assert with_sections == ({"drawn3-on-code", "drawn1-on-prose"} if both else {"drawn3-on-code"})
     assert len(read(page).tables["glance"]) == 14
@@ -86,7 +90,7 @@ def test_all_groups_have_sections_where_all_are_asked_for(store: Path, place: Pa
     page = read(report(store, place.parent / "all.html", place, *WORDS, *words))
     plain = read(report(store, place.parent / "plain.html", place, *WORDS, words[0]))
     assert page.tables == plain.tables
-    assert "drawn1-on-prose-laws-rbp" in page.figures
+    assert "drawn1-on-prose-fit-rbp" in page.figures
 
 
 @pytest.mark.parametrize("form", ["md", "tex", "svg"])

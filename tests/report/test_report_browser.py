@@ -14,7 +14,7 @@ from tests.support.commands import here
 from tests.support.reports import FAST, SIZES, read, report, store_of
 from tests.support.synthetic import Truth
 
-LAWS = "drawn-on-prose-laws-laws-table"
+LAWS = "drawn-on-prose-fit-laws-table"
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_every_figure_is_drawn_without_a_complaint_or_a_request(visit: Visit, pa
 
 def test_pointing_at_a_point_shows_its_values(visit: Visit, page_file: Path) -> None:
     page = visit.all_drawn()
-    name = "drawn-on-prose-laws-cross_entropy"
+    name = "drawn-on-prose-fit-cross_entropy"
     mark = page.locator(f"#{name} .mark-symbol.role-mark path").first
     mark.scroll_into_view_if_needed()
     mark.hover(force=True)
@@ -53,7 +53,7 @@ def test_pointing_at_a_point_shows_its_values(visit: Visit, page_file: Path) -> 
     first = read(page_file.read_text()).tables[f"{name}-values"][0]
     shown = tip.inner_text()
     assert first["size"] in shown
-    assert f"{float(first['cross_entropy_nats']):.4g}" in shown
+    assert f"{float(first['nats']):.4g}" in shown
     assert "null" not in shown
     page.mouse.move(2, 2)
     assert not tip.is_visible()
@@ -101,7 +101,7 @@ def ground(page: Any) -> str:
 
 
 def curve_colour(page: Any) -> str:
-    line = "#drawn-on-prose-laws-cross_entropy .mark-line path"
+    line = "#drawn-on-prose-fit-cross_entropy .mark-line path"
     return str(page.evaluate(f"getComputedStyle(document.querySelector('{line}')).stroke"))
 
 

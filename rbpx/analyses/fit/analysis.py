@@ -11,7 +11,7 @@ import numpy as np
 
 from rbpx.config.request import Request
 from rbpx.groups.evidence import Evidence
-from rbpx.groups.fits import Law, doubted, fit_all, fit_record, write_rank_fit
+from rbpx.groups.fits import Law, doubted, fit_all, fit_record, keep_fits, write_rank_fit
 from rbpx.groups.group import Group
 from rbpx.groups.points import size_points, weigh_group
 from rbpx.store.store import Record, Store
@@ -26,6 +26,13 @@ class Laws:
     laws: tuple[Law, ...]
     k_grid: tuple[int, ...]
     resamples: int
+
+    @property
+    def headline(self) -> tuple[Law | None, Law | None]:
+        """The law of RBP at the smallest k and that of cross-entropy, each None where it has no numbers."""
+        fitted = [law for law in self.laws if law.fit.alpha is not None and law.method is self.laws[0].method]
+        first = (next((law for law in fitted if law.law == name), None) for name in ("rbp", "cross_entropy"))
+        return next(first), next(first)
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Laws:
@@ -61,9 +68,7 @@ def _finite_or_none(value: Any) -> float | None:
 
 def keep(store: Store, laws: Laws) -> list[Record]:
     """Write the fits and the rank distributions of a group, and return the fits; a refit replaces its own rows."""
-    fits = [fit_record(laws.group, law, laws.resamples) for law in laws.laws]
-    for record in fits:
-        store.write_record("fits", record["fit_id"], record)
+    fits = keep_fits(store, [fit_record(laws.group, law, laws.resamples) for law in laws.laws])
     for run, evidence in zip(laws.group.runs, laws.evidence, strict=False):
         if evidence.paper is not None and evidence.full is not None:
             write_rank_fit(store, run, laws.group.ties, evidence.paper, _derived_curves(evidence))

@@ -8,8 +8,8 @@ from typing import Any, Final
 import duckdb
 
 from rbpx.config.request import Request
-from rbpx.groups.fits import fit_points, record_of
-from rbpx.groups.group import ALIKE, Group
+from rbpx.groups.fits import fit_points, keep_fits, record_of
+from rbpx.groups.group import ALIKE, Group, Run
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.laws.names import Method
 from rbpx.laws.pooled import PooledFit, fit_pooled
@@ -47,6 +47,15 @@ class PooledLaw:
         return [points.runs[0].family for points in self.points]
 
 
+class Families(Group):
+    """The runs of several families, which are named together."""
+
+    @property
+    def first(self) -> Run:
+        """A run that names what all have in common, with the names of the families."""
+        return replace(super().first, family=" + ".join(dict.fromkeys(run.family for run in self.runs)))
+
+
 @dataclass(frozen=True, eq=False)
 class Pooled:
     """The laws of the families on one text."""
@@ -56,18 +65,8 @@ class Pooled:
 
     @property
     def group(self) -> Group:
-        """A group that names what all have in common."""
-        return self.groups[0]
-
-    @property
-    def families(self) -> str:
-        """The families in one name."""
-        return " + ".join(group.first.family for group in self.groups)
-
-    @property
-    def title(self) -> str:
-        """The name of the families together in tables and headings."""
-        return Group((replace(self.group.first, family=self.families),), self.group.ties).title
+        """The runs of all families."""
+        return Families(tuple(run for group in self.groups for run in group.runs), self.groups[0].ties)
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Pooled]:
@@ -128,10 +127,9 @@ def keep(store: Store, pooled: Pooled) -> list[Record]:
                 "own_alpha": [[own.alpha, own.alpha_lo, own.alpha_hi] for own in law.own],
             }
             more: Record = {"k": law.k, "n": law.law, "family": " + ".join(law.families), "params": params}
-            record = record_of(pooled.group, "pooled", _as_law(fit, params), run_ids, fit.method, **more)
-            store.write_record("fits", record["fit_id"], record)
+            record = record_of(pooled.groups[0], "pooled", _as_law(fit, params), run_ids, fit.method, **more)
             records.append(record)
-    return records
+    return keep_fits(store, records)
 
 
 def _as_law(fit: PooledFit, params: dict[str, Any]) -> PowerLawFit:

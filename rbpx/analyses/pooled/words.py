@@ -1,19 +1,36 @@
-"""Pooled laws in words, for the terminal and the report."""
+"""Pooled laws in sentences: the shared exponent, whether it is shared, and what the residuals about it are."""
 
-from rbpx.analyses.pooled.analysis import PooledLaw
+from collections.abc import Sequence
+
+from rbpx.analyses.pooled.analysis import Pooled, PooledLaw
+from rbpx.display.names import law_title
 from rbpx.display.numbers import number
+from rbpx.display.section import interval
 from rbpx.laws.names import Method
 from rbpx.laws.pooled import PooledFit
 
-__all__ = ["exponents", "form_name", "residuals", "worth"]
+__all__ = ["residuals", "sentences", "title"]
 
 
-def form_name(fit: PooledFit) -> str:
-    """A pooled law in a column of families."""
-    return "pooled, with E" if fit.method is Method.offset else "pooled"
+def title(pooled: Pooled, law: PooledLaw) -> str:
+    """A law on its text."""
+    return f"{law_title(law.law, law.k)} on {pooled.group.first.dataset}"
 
 
-def exponents(fit: PooledFit) -> str:
+def sentences(results: Sequence[Pooled]) -> list[str]:
+    """What the exponents, the families and the residuals of each form are, a sentence for each law."""
+    return [_sentence(title(pooled, law), law) for pooled in results for law in pooled.laws]
+
+
+def _sentence(name: str, law: PooledLaw) -> str:
+    first = law.fits[0]
+    if first.alpha is None:
+        return f"{name}: {first.status.remedy}"
+    said = [_exponents(first), _worth(law, first), *(residuals(fit) for fit in law.fits if fit.alpha is not None)]
+    return f"{name}: α = {interval(first.alpha, first.alpha_lo, first.alpha_hi)}; {'; '.join(said)}."
+
+
+def _exponents(fit: PooledFit) -> str:
     """Whether the families have one exponent."""
     if fit.exponents is None:
         return "equal exponents cannot be tested"
@@ -21,7 +38,7 @@ def exponents(fit: PooledFit) -> str:
     return f"{'exponents differ' if differ else 'exponents may be equal'} (p = {fit.exponents.p:.2g})"
 
 
-def worth(law: PooledLaw, fit: PooledFit) -> str:
+def _worth(law: PooledLaw, fit: PooledFit) -> str:
     """How many families these are worth."""
     n, rho = len(law.families), fit.mean_correlation
     if rho is None:
@@ -31,4 +48,4 @@ def worth(law: PooledLaw, fit: PooledFit) -> str:
 
 def residuals(fit: PooledFit) -> str:
     """What the residuals about one form are."""
-    return f"{'y = E + C S^-alpha' if fit.method is Method.offset else 'y = C S^-alpha'}: {fit.verdict}"
+    return f"{'y = E + C · S^−α' if fit.method is Method.offset else 'y = C · S^−α'}: {fit.verdict}"

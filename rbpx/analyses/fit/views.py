@@ -1,0 +1,172 @@
+"""The laws of size as tables: what each model scores, the distribution of its ranks, and every law side by side."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rbpx.analyses.fit.analysis import Laws, analyse, keep
+from rbpx.analyses.fit.figures import figures
+from rbpx.analyses.fit.words import about, sentences
+from rbpx.analyses.question import Question, each
+from rbpx.display.column import Cell, Column, decimal, place, state, text, whole, with_ends
+from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
+from rbpx.display.names import law_title
+from rbpx.display.spread import spread
+from rbpx.display.view import Table, View
+from rbpx.display.vocabulary import AXES
+from rbpx.groups.evidence import Evidence
+from rbpx.groups.fits import Law
+from rbpx.groups.group import Run
+from rbpx.laws.interval import Estimate
+from rbpx.laws.names import IMPORTED, Axis, Method
+from rbpx.laws.power import PowerLawFit
+from rbpx.laws.rank_fit import RankFit
+
+_Score = tuple[Run, Evidence | None]
+_Ranked = tuple[Run, Evidence, RankFit, RankFit]  # the distribution of ranks from 2 up, and of all
+_MOST: Final = 8  # of the many runs along a training, spread over it
+_USUAL_K: Final = (1, 10, 100)
+_TERMS: Final = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": "−ln ΣS"}
+_HOW: Final = {
+    Method.ols: "y = {c} · {x}^−α, least squares of ln y on ln {x}",
+    Method.weighted: "y = {c} · {x}^−α, weighted least squares of ln y on ln {x}",
+    Method.offset: "y = E + {c} · {x}^−α, least squares of ln y",
+    Method.robust: "y = {c} · {x}^−α, Huber's loss of ln y on ln {x}",
+}
+_HOW_SEVERAL: Final = "y = {c} · {x}^−α, and with an offset E"
+_FORM: Final = "whether the data call for an irreducible offset E; either: these data do not distinguish the two"
+
+
+def tables(results: Sequence[Laws]) -> list[Table]:
+    """What the models of each group score, how their ranks are distributed, and their laws."""
+    return [table for laws in results for table in (_models(laws), *_ranks(laws), *_laws(laws))]
+
+
+def _models(laws: Laws) -> Table:
+    group, runs = laws.group, laws.group.runs
+    known = [(at, k) for at, k in enumerate(laws.k_grid) if laws.evidence or any((k, 1) in r.observed for r in runs)]
+    usual = [k for _, k in known if k in _USUAL_K] or [k for _, k in known[: len(_USUAL_K)]]
+    terms = [name for name in _TERMS if laws.evidence and name in laws.evidence[0].measured]
+    has_ce = any(run.cross_entropy_nats is not None for run in runs)
+    imported = [name for name in IMPORTED if any(name in run.imported for run in runs)]
+    columns: list[Column[_Score] | Sequence[Column[_Score]]] = [
+        text("size", "size", lambda row: row[0].size),
+        place(lambda row: row[0], spare=1),
+        *(decimal(f"RBP_{k}", f"rbp_{k}", _share(at, k), spare=0 if k in usual else 4 + at) for at, k in known),
+        *([decimal("CE", "cross_entropy_nats", _cross_entropy, means="cross-entropy, nats")] if has_ce else []),
+        *(decimal(_TERMS[name], name, _measured(name), spare=2) for name in terms),
+        *(decimal(name.replace("_", " "), name, _imported(name)) for name in imported),
+        whole("tokens", "n_tokens", lambda row: row[0].n_tokens, spare=3),
+        text("run", "run_id", lambda row: " ".join(row[0].run_ids), spare=99),
+    ]
+    rows: list[_Score] = list(zip(runs, laws.evidence or [None] * len(runs), strict=True))
+    shown = rows if group.axis is Axis.S else spread(rows, _MOST)
+    note = f"{len(shown)} of {len(rows)} runs." if len(shown) < len(rows) else ""
+    title, of = "What each model scores", f"{group.title}: {about(group)}"
+    return View("models", columns).table(title, shown, of, group.axis, note)
+
+
+def _share(at: int, k: int) -> Callable[[_Score], float | None]:
+    def share(row: _Score) -> float | None:
+        run, evidence = row
+        return run.observed.get((k, 1)) if evidence is None else float(evidence.measured["rbp"][at])
+
+    return share
+
+
+def _cross_entropy(row: _Score) -> float | None:
+    return row[0].cross_entropy_nats
+
+
+def _measured(name: str) -> Callable[[tuple[Run, Evidence | None, *tuple[object, ...]]], float | None]:
+    """A quantity of a run; None where it is not known."""
+
+    def value(row: tuple[Run, Evidence | None, *tuple[object, ...]]) -> float | None:
+        found = math.nan if row[1] is None else float(row[1].measured[name])
+        return found if math.isfinite(found) else None
+
+    return value
+
+
+def _imported(name: str) -> Callable[[_Score], float | None]:
+    return lambda row: row[0].imported.get(name)
+
+
+def _ranks(laws: Laws) -> list[Table]:
+    rows = [
+        (run, evidence, evidence.paper, evidence.full)
+        for run, evidence in zip(laws.group.runs, laws.evidence, strict=False)
+        if evidence.paper is not None and evidence.full is not None and laws.group.axis is Axis.S
+    ]
+    at_1 = laws.k_grid.index(1) if 1 in laws.k_grid else None
+
+    def measured_at_1(row: _Ranked) -> float | None:
+        share = 0.0 if at_1 is None else float(row[1].measured["rbp"][at_1])
+        return -math.log(share) if share else None
+
+    view = View[_Ranked](
+        "ranks",
+        (
+            text("size", "size", lambda row: row[0].size),
+            decimal("μ", "mu", lambda row: row[2].params["mu"], 2),
+            decimal("σ", "sigma", lambda row: row[2].params["sigma"], 2),
+            decimal("−ln RBP_1", "neg_ln_rbp_1", measured_at_1),
+            decimal("derived", "derived_rbp_1", _measured("lognormal_rbp1")),
+            decimal("CE", "cross_entropy_nats", _measured("cross_entropy")),
+            decimal("derived", "derived_cross_entropy", _measured("lognormal_cross_entropy")),
+            text("paper", "paper", lambda row: row[2].status.label),
+            text("full", "full", lambda row: row[3].status.label),
+            decimal("γ", "gamma", lambda row: row[3].params.get("gamma_unconstrained"), 3),
+        ),
+    )
+    title = "Lognormal of the ranks: from 2 up (paper), of all (full); curves from paper"
+    return [view.table(title, rows, laws.group.title)] if rows else []
+
+
+def _name(row: Law) -> Cell:
+    return Cell((law_title(row.law, row.k, row.method),), (row.law, row.k, row.method.value), is_number=False)
+
+
+def _fit(row: Law) -> PowerLawFit:
+    return row.fit
+
+
+def _offset(row: Law) -> Estimate:
+    return Estimate(*(row.fit.params.get(name) for name in ("E", "E_lo", "E_hi")))
+
+
+LAWS: Final = View[Law](
+    "laws",
+    (
+        Column("law", ("law", "k", "method"), _name),
+        exponent(_fit),
+        decimal("sd text", "alpha_text_sd", lambda row: row.fit.params.get("alpha_text_sd"), spare=9),
+        decimal("sd models", "alpha_models_sd", lambda row: row.fit.params.get("alpha_models_sd"), spare=8),
+        constant(_fit, spare=3),
+        with_ends("E", "E", _offset, spare=6),
+        determination(_fit, spare=2, ends_spare=7),
+        points_of(_fit, spare=4),
+        backtest(_fit),
+        text("form", "form", lambda row: None if row.choice is None else row.choice.form.value, _FORM, spare=1),
+        state(lambda row: row.fit.status),
+    ),
+)  # fmt: skip
+
+
+def _laws(laws: Laws) -> list[Table]:
+    if laws.group.n_sizes < 3:
+        return []
+    group, methods = laws.group, list(dict.fromkeys(law.method for law in laws.laws))
+    how = _HOW[methods[0]] if len(methods) == 1 else _HOW_SEVERAL
+    words = AXES[group.axis]
+    title = how.format(c=words.constant, x=words.x)
+    text = f"document sampling ({laws.resamples:,} resamples, the same for all points) and "
+    note = (
+        f"RBP_k = Pr(rank ≤ k), ties {group.ties.value}; y is −ln RBP_k, or nats; {words.title}. Intervals include "
+        f"{text if group.is_measured else ''}the scatter of the models about the law"
+        f"{'.' if group.is_measured else '; document sampling is unknown.'}"
+    )
+    return [LAWS.table(f"Scaling laws: {title}", laws.laws, group.title, group.axis, note)]
+
+
+QUESTION = Question(each(analyse), keep, tables, sentences, figures)

@@ -1,0 +1,128 @@
+"""The laws of size in sentences: what they say, what tested them, and what would narrow their intervals."""
+
+from collections.abc import Sequence
+
+from rbpx.analyses.fit.analysis import Laws
+from rbpx.counts import number_of
+from rbpx.display.names import law_title
+from rbpx.display.numbers import short
+from rbpx.display.section import interval, of_ten
+from rbpx.display.vocabulary import AXES, AxisWords
+from rbpx.groups.fits import Law
+from rbpx.groups.group import Group
+from rbpx.laws.names import Axis
+from rbpx.laws.verdict import SIGNIFICANT
+from rbpx.status import Status
+
+__all__ = ["about", "sentences"]
+
+
+def about(group: Group) -> str:
+    """What was measured, in a line: models, tokens, documents, and how they were read."""
+    runs, first = group.runs, group.first
+    sizes = list(dict.fromkeys(run.size for run in runs))
+    named = f"{number_of(len(runs), AXES[group.axis].point)}, {' to '.join(dict.fromkeys((sizes[0], sizes[-1])))}"
+    if not group.is_measured:
+        return f"{named}; imported from {first.source}, ties {group.ties.value}"
+    tokens = sorted({run.n_tokens or 0 for run in runs})
+    fewest = f"{tokens[0]:,} to " if len(tokens) > 1 else ""
+    each = "" if len(runs) == 1 else " a model"
+    skipped = f", {first.n_skipped:,} too short to score" if first.n_skipped else ""
+    return (
+        f"{named}; {fewest}{number_of(tokens[-1], 'scored token')}{each}, "
+        f"{number_of(first.n_documents or 0, 'document')}{skipped}; {first.protocol} protocol, {first.dtype}, "
+        f"ties {group.ties.value}, text {str(first.text_hash)[:8]}"
+    )
+
+
+def sentences(results: Sequence[Laws]) -> list[str]:
+    """The laws of each group in words, RBP first; what its few models score where there is no law."""
+    return [
+        sentence
+        for laws in results
+        for sentence in (_of_laws(laws) if laws.group.n_sizes >= 3 else _of_few_sizes(laws))
+    ]
+
+
+def _of_few_sizes(laws: Laws) -> list[str]:
+    runs, point = laws.group.runs, AXES[laws.group.axis].point
+    names = ", ".join(run.size for run in runs)
+    are = "is" if len(runs) == 1 else "are"
+    return [
+        *(_values(laws, at) for at in range(len(runs))),
+        f"There {are} {number_of(laws.group.n_sizes, point)} ({names}); a law needs at least 3.",
+    ]
+
+
+def _values(laws: Laws, at: int) -> str:
+    """RBP and cross-entropy of one run."""
+    run, values = laws.group.runs[at], []
+    if laws.evidence:
+        values = [f"RBP_{k} = {laws.evidence[at].measured['rbp'][n]:.4f}" for n, k in enumerate(laws.k_grid[:3])]
+    if run.cross_entropy_nats is not None:
+        values.append(f"cross-entropy {run.cross_entropy_nats:.4f} nats")
+    return f"{run.size}: {', '.join(values)}."
+
+
+def _of_laws(laws: Laws) -> list[str]:
+    words, largest = AXES[laws.group.axis], laws.group.runs[-1]
+    first = [law for law in laws.headline if law is not None]
+    found = [_sentence(law, words) for law in first]
+    errors = [
+        f"{law_title(law.law, law.k)} within {abs(law.fit.backtest_error):.1%}"
+        for law in first
+        if law.fit.backtest_error is not None
+    ]
+    if errors:
+        name = largest.size if laws.group.axis is Axis.S else short(largest.x)
+        found.append(f"Fitted without the largest {words.one}, {name}, the laws predict its {' and '.join(errors)}.")
+    return [*found, *_limits(laws.laws), *_replicates(laws.laws), *_standing(laws.laws)]
+
+
+def _sentence(law: Law, words: AxisWords) -> str:
+    """One law in words, which are those of its status."""
+    fit, name = law.fit, law_title(law.law, law.k)
+    subject, alpha = name[0].upper() + name[1:], fit.alpha or 0.0
+    exponent = f"α = {interval(fit.alpha, fit.alpha_lo, fit.alpha_hi)}"
+    turn = "falls" if alpha > 0 else "rises"
+    if fit.status is Status.no_trend:
+        return f"{subject}: no law here; {exponent} cannot be told from 0."
+    if fit.status is Status.not_monotone:
+        return f"{subject}: no law here; the values turn round between the {words.point}s ({exponent})."
+    if fit.status is Status.bends:
+        return f"{subject} {turn} {words.grows}, but not as a power law: the points curve about it ({exponent})."
+    r2 = "" if fit.r2 is None else f", R² = {fit.r2:.3f}"
+    said = f"{subject} {turn} as {words.x}^−α with {exponent}{r2}: {words.at_tenfold} it is {of_ten(alpha)}"
+    return said + (f"; but {fit.status.label}." if fit.status is not Status.ok else ".")
+
+
+def _limits(laws: Sequence[Law]) -> list[str]:
+    """What the intervals are limited by."""
+    limits = [law.fit.params.get("limited_by") for law in laws]
+    if not any(limits):
+        return []
+    models, texts = limits.count("models"), [law for law in laws if law.fit.params.get("limited_by") == "text"]
+    names = f" ({', '.join(dict.fromkeys(law_title(law.law, law.k) for law in texts))})" if texts and models else ""
+    return [
+        f"What would narrow the intervals: more models for {models} of these laws, more text for {len(texts)}{names}."
+    ]
+
+
+def _replicates(laws: Sequence[Law]) -> list[str]:
+    """What models of one size differ by, beside what the laws are off by; nothing where no size was trained twice."""
+    tests = [test for law in laws if (test := law.fit.params.get("replicates")) is not None]
+    if not tests:
+        return []
+    within, off = ([test[name] for test in tests] for name in ("sd_rest", "sd_about"))
+    misfit = sum(test["p"] < SIGNIFICANT for test in tests)
+    return [
+        f"Models of one size and different seeds differ by {min(within):.2g} to {max(within):.2g} in ln y (standard "
+        f"deviation), the laws are off by {min(off):.2g} to {max(off):.2g}: {misfit} of {len(tests)} laws by "
+        "significantly more than that, which is misfit, not scatter."
+    ]
+
+
+def _standing(laws: Sequence[Law]) -> list[str]:
+    """How many laws nothing speaks against, where something does against others."""
+    stands = sum(law.fit.status is Status.ok for law in laws)
+    return [] if stands == len(laws) else [f"Nothing here speaks against {stands} of these {len(laws)} laws."]

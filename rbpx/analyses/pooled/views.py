@@ -1,0 +1,81 @@
+"""Pooled laws as a table: the families' own exponents beside the shared one, without an offset and with one."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rbpx.analyses.pooled.analysis import Pooled, analyse, keep
+from rbpx.analyses.pooled.figures import figures
+from rbpx.analyses.pooled.words import sentences
+from rbpx.analyses.question import Question
+from rbpx.display.column import decimal, state, text, with_ends, written
+from rbpx.display.names import law_title
+from rbpx.display.numbers import decimals, rough
+from rbpx.display.view import Table, View
+from rbpx.laws.interval import Estimate
+from rbpx.laws.names import Method
+from rbpx.laws.pooled import PooledFit
+from rbpx.laws.power import PowerLawFit
+
+_Row = tuple[str, str, str, PowerLawFit | PooledFit]  # the text, the law, and a family or a form
+
+
+def tables(results: Sequence[Pooled]) -> list[Table]:
+    """Every law of every text."""
+    rows: list[_Row] = []
+    for pooled in results:
+        for law in pooled.laws:
+            of = pooled.group.first.dataset, law_title(law.law, law.k)
+            rows += [(*of, family, own) for family, own in zip(law.families, law.own, strict=True)]
+            rows += [(*of, "pooled, with E" if fit.method is Method.offset else "pooled", fit) for fit in law.fits]
+    one, group = len(results) == 1, results[0].group
+    view = View(LAWS.name, LAWS.columns[1:]) if one else LAWS
+    note = "y = C_f · S^−α, with E: y = E + C_f · S^−α; α and E are shared, each family has its C_f."
+    return [view.table("one exponent", rows, group.title if one else group.title_of_family, note=note)]
+
+
+def _pooled(row: _Row) -> PooledFit | None:
+    return row[3] if isinstance(row[3], PooledFit) else None
+
+
+def _offset(row: _Row) -> Estimate | None:
+    fit = _pooled(row)
+    return None if fit is None or fit.method is Method.ols else Estimate(fit.E, fit.E_lo, fit.E_hi)
+
+
+def _sd(row: _Row) -> float | None:
+    """Standard deviation of ln y about the law."""
+    if isinstance(row[3], PooledFit):
+        return row[3].residual_sd
+    left = row[3].params.get("residuals_ln") or []
+    dof = len(left) - 2
+    return float((sum(e**2 for e in left) / dof) ** 0.5) if dof > 0 else None
+
+
+def _correlation(row: _Row) -> float | None:
+    fit = _pooled(row)
+    return None if fit is None else fit.mean_correlation
+
+
+def _worth(row: _Row) -> float | None:
+    fit = _pooled(row)
+    return None if fit is None else fit.effective_families
+
+
+LAWS: Final = View[_Row](
+    "pooled",
+    (
+        text("text", "dataset", lambda row: row[0]),
+        text("law", "law", lambda row: row[1]),
+        text("family", "family", lambda row: row[2]),
+        with_ends(
+            "α", "alpha", lambda row: Estimate(row[3].alpha, row[3].alpha_lo, row[3].alpha_hi),
+            means="interval over models and documents; what families have in common at one size counts once",
+        ),
+        with_ends("E", "E", _offset, decimals(3), spare=1, ends_spare=4),
+        written("sd", "residual_sd", _sd, rough, "of ln y about the law", spare=6),
+        decimal("ρ", "mean_correlation", _correlation, 2, "correlation of the residuals at the same sizes", spare=2),
+        decimal("worth", "effective_families", _worth, 2, "independent families that they amount to", spare=5),
+        state(lambda row: row[3].status),
+    ),
+)  # fmt: skip
+QUESTION = Question(analyse, keep, tables, sentences, figures)
