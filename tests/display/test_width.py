@@ -116,9 +116,9 @@ def test_emergence_of_two_texts_fits_a_screen_and_one_k_is_told_in_full(store: P
         here(*ask, *words, cwd=cwd, check=0).stdout for words in ([], ["k=10", "dataset=file", "dataset.name=one"])
     )
     assert len(summary.splitlines()) <= 65
-    assert [summary.count(name) for name in ("pooled  ", "C N  ")] == [6, 6]  # of two texts at three k
-    assert "S at p = 0.9" in full
-    assert "S at p = 0.9" not in summary
+    assert [summary.count(name) for name in (", pooled ", ", C·N ")] == [6, 6]  # of two texts at three k
+    assert "Where p reaches a level" in full
+    assert "Where p reaches a level" not in summary
 
 
 def test_what_160_columns_say_more_is_what_the_fit_holds(store: Path, cwd: Path) -> None:
@@ -127,15 +127,15 @@ def test_what_160_columns_say_more_is_what_the_fit_holds(store: Path, cwd: Path)
     (row,) = json.loads(here("fit", *words, "--store", store, cwd=cwd, check=0).stdout)
     (line,) = [line for line in lines if line.strip().startswith("-ln RBP_1 ")]
     (heading,) = [line for line in lines if line.strip().startswith("law ")]
-    cells = dict(zip(*(re.split(r" {2,}", text.strip()) for text in (heading, line)), strict=True))
+    headings, values = (re.split(r" {2,}", text.strip()) for text in (heading, line))
+    cells = dict(zip(headings, values, strict=True))
+    beside = {name: values[at + 1].split("..") for at, name in enumerate(headings[:-1])}
     params = row["params"]
     assert float(cells["C"]) == pytest.approx(row["C"], rel=1e-3)
-    ends = [float(end) for end in cells["95 % of C"].split("..")]
-    assert ends == pytest.approx([params["C_lo"], params["C_hi"]], rel=1e-2)
-    assert (cells["sizes"], cells["over S"]) == ("5", "1.0e3..1.0e7")
-    assert [float(end) for end in cells["95 % of R2"].split("..")] == pytest.approx(
-        [params["r2_lo"], params["r2_hi"]], abs=6e-4
-    )
+    assert [headings[headings.index(name) + 1] for name in ("alpha", "C", "R2")] == ["95 %"] * 3
+    assert [float(end) for end in beside["C"]] == pytest.approx([params["C_lo"], params["C_hi"]], rel=1e-2)
+    assert (cells["points"], cells["over S"]) == ("5", "1.0e3..1.0e7")
+    assert [float(end) for end in beside["R2"]] == pytest.approx([params["r2_lo"], params["r2_hi"]], abs=6e-4)
     assert float(cells["sd models"]) == pytest.approx(params["alpha_models_sd"], abs=6e-5)
 
 

@@ -4,7 +4,7 @@ p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import duckdb
@@ -24,7 +24,7 @@ from rbpx.analyses.emergence.hit_windows import Windows, count_windows, streaks,
 from rbpx.analyses.emergence.law import JointFit, fit_joint, fit_windows
 from rbpx.analyses.emergence.pooled import PooledFit, fit_pooled
 from rbpx.config.request import Request
-from rbpx.groups.fits import of_dependent_documents, of_one_document, record_of
+from rbpx.groups.fits import keep_fits, of_dependent_documents, of_one_document, record_of
 from rbpx.groups.group import Group, Run
 from rbpx.groups.text_ranks import text_ranks
 from rbpx.laws.names import MLE, Method
@@ -39,6 +39,8 @@ DEFAULT_K: Final = (1, 10, 100)
 DEFAULT_N: Final = (1, 5, 10, 50, 100)
 LEVELS: Final = (0.1, 0.5, 0.9)
 LAGS: Final = (1, 10, 100)
+POOLED: Final = "pooled law"
+JOINT: Final = "joint law"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +60,19 @@ class Dependence:
 
 @dataclass(frozen=True, eq=False)
 class WindowLaw:
-    """The law of one window length, and where it reaches each of `LEVELS`; outside the sizes, over forms."""
+    """A law of windows.
 
-    n: int
+    Attributes:
+        n: their length; None for a law of all lengths.
+        fit: its numbers.
+        crossings: where it reaches each of `LEVELS`; outside the sizes, over forms. Empty for a law of all lengths.
+        kind: as rows for programs name it.
+    """
+
+    n: int | None
     fit: PowerLawFit
-    crossings: tuple[Crossing, ...]
+    crossings: tuple[Crossing, ...] = ()
+    kind: str = "law"
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +101,16 @@ class Emergence:
     pooled_crossings: dict[int, tuple[Crossing, ...]]
     joint: JointFit
     joint_crossings: dict[int, tuple[Crossing, ...]]
+
+    @property
+    def all_laws(self) -> list[WindowLaw]:
+        """The law of each length, then the pooled and the joint one, each with all that `fits` keeps of it."""
+        more = [{"n": law.n, "crossings": [_plain(crossing) for crossing in law.crossings]} for law in self.laws]
+        laws = [
+            replace(law, fit=replace(law.fit, params=law.fit.params | of))
+            for law, of in zip(self.laws, more, strict=True)
+        ]
+        return [*laws, WindowLaw(None, _pooled(self), kind=POOLED), WindowLaw(None, _joint(self), kind=JOINT)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,17 +253,11 @@ def keep(store: Store, result: Emergences) -> list[Record]:
     rows: list[Record] = []
     for emergence in result.by_k:
         rows += _window_rows(result.group, emergence)
-        for law in emergence.laws:
-            more = {"n": law.n, "crossings": [_plain(c) for c in law.crossings]}
-            record = _record(result.group, emergence.k, law.n, law.fit, more)
-            store.write_record("fits", record["fit_id"], record)
-            rows.append({"kind": "law", "n": law.n, **record})
-        record = _pooled_record(result.group, emergence)
-        store.write_record("fits", record["fit_id"], record)
-        rows.append({"kind": "pooled law", "n": None, **record})
-        record = _record(result.group, emergence.k, None, *_joint(emergence))
-        store.write_record("fits", record["fit_id"], record)
-        rows.append({"kind": "joint law", "n": None, **record})
+        for law in emergence.all_laws:
+            method, n = (MLE, "pooled") if law.kind == POOLED else (Method.ols, law.n)
+            more = {"k": emergence.k, "n": n, "params": law.fit.params}
+            records = [record_of(result.group, "emergence", law.fit, result.group.run_ids, method, **more)]
+            rows += [{"kind": law.kind, "n": law.n, **record} for record in keep_fits(store, records)]
     return rows
 
 
@@ -261,38 +275,28 @@ def _window_rows(group: Group, emergence: Emergence) -> list[Record]:
     return rows
 
 
-def _record(group: Group, k: int, n: int | None, fit: PowerLawFit, more: Record) -> Record:
-    return record_of(group, "emergence", fit, group.run_ids, Method.ols, k=k, n=n, params=fit.params | more)
-
-
-def _pooled_record(group: Group, emergence: Emergence) -> Record:
+def _pooled(emergence: "Emergence") -> PowerLawFit:
     """The pooled law in the columns of any other: it has a constant for each window length, so C is empty."""
     pooled = emergence.pooled
-    columns = asdict(pooled)
-    names = ("alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "n_points", "status")
-    fit = PowerLawFit(
-        **{name: columns[name] for name in names}, C=None, r2=None, aic=None, bic=None, backtest_error=None, params={}
-    )
-    more = {name: columns[name] for name in ("models_sd", "n_left_out", "n_sizes")}
+    more: Record = {name: getattr(pooled, name) for name in ("models_sd", "n_left_out", "n_sizes")}
     more |= {"C": {str(n): vars(constant) for n, constant in pooled.constants.items()}, "n": None}
     more |= {"crossings": {str(n): [_plain(c) for c in each] for n, each in emergence.pooled_crossings.items()}}
-    params = pooled.params | more
-    return record_of(group, "emergence", fit, group.run_ids, MLE, k=emergence.k, n="pooled", params=params)
+    return _in_columns(pooled, None, None, more)
 
 
-def _joint(emergence: Emergence) -> tuple[PowerLawFit, Record]:
+def _joint(emergence: "Emergence") -> PowerLawFit:
     """The joint law in the columns of any other; what it has beyond them goes into params."""
     joint = emergence.joint
-    columns = asdict(joint)
-    names = ("C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "n_points", "status", "params")
-    fit = PowerLawFit(
-        **{name: columns[name] for name in names}, r2=joint.r2_lnln, aic=None, bic=None, backtest_error=None
-    )
-    more = {
-        name: columns[name] for name in ("C_lo", "C_hi", "alpha_within", "r2_lnln", "r2_p", "n_left_out", "n_sizes")
-    }
     crossings = {str(n): [_plain(c) for c in each] for n, each in emergence.joint_crossings.items()}
-    return fit, {"n": None, "crossings": crossings, **more}
+    names = ("C_lo", "C_hi", "alpha_within", "r2_lnln", "r2_p", "n_left_out", "n_sizes")
+    more: Record = {"n": None, "crossings": crossings, **{name: getattr(joint, name) for name in names}}
+    return _in_columns(joint, joint.C, joint.r2_lnln, more)
+
+
+def _in_columns(fit: PooledFit | JointFit, C: float | None, r2: float | None, more: Record) -> PowerLawFit:
+    names = ("alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "n_points", "status")
+    shared: dict[str, Any] = {name: getattr(fit, name) for name in names}
+    return PowerLawFit(C=C, r2=r2, aic=None, bic=None, backtest_error=None, params=fit.params | more, **shared)
 
 
 def _plain(crossing: Crossing) -> Record:
