@@ -195,6 +195,12 @@ def keep_fits(store: Store, records: list[Record]) -> list[Record]:
     return records
 
 
+def alike(rows: Sequence[Record]) -> list[Record]:
+    """Rows of several kinds with the same columns in each, None where one has no value."""
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in columns} for row in rows]
+
+
 def fit_record(group: Group, law: Law, resamples: int) -> Record:
     """A row of the relation `fits`."""
     run_ids = [run_id for run in law.runs for run_id in run.run_ids]

@@ -123,7 +123,8 @@ def test_the_design_of_a_grid_and_of_the_runs_to_train_next(grid: Path, cwd: Pat
         assert row["narrowed"] == pytest.approx(1 - row["sd_after"] / row["sd_before"])
         assert row["per_flop"] == pytest.approx((row["sd_before"] ** 2 - row["sd_after"] ** 2) / row["C"], rel=1e-6)
     printed = ask(grid, cwd, "design", "next=2", "S=1e7", "D=1e9", "resamples=30").stdout
-    assert "16 points of 16 trainings, 4 sizes, 4 numbers of tokens" in printed
+    (line,) = [line for line in printed.splitlines() if line.startswith(" cross-entropy ")]
+    assert line.split()[:4] == ["cross-entropy", "chinchilla", "16", "4"]  # points and sizes
     assert "To narrow ln y at S = 1e+07, D = 1e+09" in printed
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
+from rbpx.groups.fits import alike
 from rbpx.groups.surface_fits import doubts_of_points
 from rbpx.groups.surface_points import MOST_RESAMPLES, Trained, trained_quantities
 from rbpx.groups.trainings import TrainingGroup
@@ -123,5 +124,4 @@ def keep(store: Store, designs: Designs) -> list[Record]:
         rows.append({"kind": "design", **named, **counts, **ratios, **judged, **reasons})
         for rank, run in enumerate(each.chosen, 1):
             rows.append({"kind": "next", **named, "target": each.target, "rank": rank, **asdict(run), **reasons})
-    columns = dict.fromkeys(name for row in rows for name in row)
-    return [{name: row.get(name) for name in columns} for row in rows]
+    return alike(rows)

@@ -15,7 +15,7 @@ import numpy as np
 from rbpx.analyses.predict.register import check, register_answers, targets_of
 from rbpx.analyses.predict.surface import SurfaceForesights, foresee, keep_foreseen
 from rbpx.config.request import Request
-from rbpx.groups.fits import Law, doubted, fit_points, fit_record
+from rbpx.groups.fits import Law, alike, doubted, fit_points, fit_record
 from rbpx.groups.group import Group
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.trainings import TrainingGroup
@@ -174,7 +174,7 @@ def keep(store: Store, foresights: Foresights | SurfaceForesights) -> list[Recor
             rows.append({"kind": "none", **named, "status": foresight.law.fit.status})
     if foresights.registers is not None:
         register_answers(store, foresights.registers, foresights.group, _answers(foresights, records))
-    return _alike(rows)
+    return alike(rows)
 
 
 def _answers(foresights: Foresights, records: dict[int, Record]) -> list[Record]:
@@ -214,9 +214,3 @@ def _row(
     status = None if reasons is None else first_of(reasons).value
     told = None if reasons is None else [reason.value for reason in reasons]
     return {"kind": kind, **named, "n_fitted": n_fitted, **vars(prediction), "status": status, "reasons": told}
-
-
-def _alike(rows: Sequence[Record]) -> list[Record]:
-    """The rows with the same columns in each, None where one has no value."""
-    columns = dict.fromkeys(name for row in rows for name in row)
-    return [{name: row.get(name) for name in columns} for row in rows]

@@ -10,7 +10,7 @@ import numpy as np
 from rbpx.analyses.trajectory.tokens import TokenHistories, token_histories
 from rbpx.config.request import Request
 from rbpx.groups.checkpoints import tokens_of
-from rbpx.groups.fits import record_of
+from rbpx.groups.fits import alike, record_of
 from rbpx.groups.group import MEASURED, Run
 from rbpx.groups.surface_points import Trained, trained_quantities
 from rbpx.groups.trainings import TrainingGroup
@@ -167,8 +167,7 @@ def keep(store: Store, trajectories: Trajectories) -> list[Record]:
         for token in tokens.ids:
             own = {"history": token.history.name, "token_id": token.token_id, "text": token.text}
             rows.append({"kind": "token", **named, **own, "n": token.n, "n_scored": token.n_scored})
-    columns = dict.fromkeys(name for row in rows for name in row)
-    return [{name: row.get(name) for name in columns} for row in rows]
+    return alike(rows)
 
 
 def _law_row(store: Store, group: TrainingGroup, each: Trajectory) -> Record:
