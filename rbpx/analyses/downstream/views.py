@@ -89,8 +89,8 @@ def tables(results: Sequence[Downstream]) -> list[Table]:
         for steps in task.features
         for each in steps.predictions
     ]
-    both = PREDICTIONS.table("Tasks in two steps: both, and their chain", rows, about)
-    return [both, *([FEATURES.table("Which feature predicts best", judged, about)] if judged else [])]
+    both = PREDICTIONS.table("Both steps, and their chain", rows, about)
+    return [both, FEATURES.table("Which feature predicts best", judged, about)]
 
 
 def sentences(results: Sequence[Downstream]) -> list[str]:

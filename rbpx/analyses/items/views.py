@@ -116,13 +116,12 @@ def tables(results: Sequence[GroupItems]) -> list[Table]:
     matched = [(items, each, match) for items, each in scored for match in each.matches]
     laws = [(items, law.k, of, fit) for items in results for law in items.emergence for of, fit in law.fits.items()]
     emerging = "A token is a hit with −ln RBP_k = C·S^−α: maximum likelihood of the exact matches, each of its length."
-    found = [
+    return [
         SCORES.table("Scores of items", scored, about),
         MATCHES.table("Exact match at k", matched, about, note=f"Intervals over items; ties {ties}."),
         LAWS.table("The law of emergence on items", laws, about, note=emerging),
         *(_one_by_one(items.group.runs, items.group.first.dataset, items.shown) for items in results),
     ]
-    return [table for table in found if table.rows]
 
 
 def _one_by_one(runs: Sequence[Run], task: str, shown: Sequence[ItemView]) -> Table:
