@@ -11,18 +11,16 @@ import numpy as np
 from rbpx.analyses.downstream.analysis import Downstream, TaskSteps
 from rbpx.analyses.downstream.steps import FeatureSteps
 from rbpx.analyses.downstream.trainings import averages, means
-from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
-from rbpx.display.chart.marks import Chart, Scale, bars, line, points, rule, scale_of
-from rbpx.display.column import magnitude, text, with_ends
+from rbpx.display.chart.figure import Figure, Origin, Undrawn
+from rbpx.display.chart.laws import series_figure
+from rbpx.display.chart.marks import Scale, line, rule, scale_of
 from rbpx.display.names import law_title
-from rbpx.display.view import Table, View
 from rbpx.groups.question import spelled
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Axis
 
 _Point = tuple[str, float, Estimate]  # what it is, its place, its success
 _STEPS = 40  # along a sigmoid
-_SUCCESS = Scale("success", "success", zero=True)
 
 
 def figures(results: Sequence[Downstream], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
@@ -39,6 +37,15 @@ def _best(task: TaskSteps) -> FeatureSteps | None:
     return next(iter([*judged, *usable.values()]), None)
 
 
+def _fitted(task: TaskSteps, steps: FeatureSteps) -> list[tuple[float, float, Estimate]]:
+    """S, the feature and success of the last checkpoint of each training that was fitted."""
+    of_TR = averages(task.parts.fitted, len(task.values.success_R), 1)
+    x_T, y_T = (means(of_TR, of_R).tolist() for of_R in (steps.values.x_R, task.values.success_R))
+    S_T = [training.S for training in task.parts.fitted]
+    known = [at for at in zip(S_T, x_T, y_T, strict=True) if all(map(math.isfinite, at))]
+    return [(S, x, Estimate(y, None, None)) for S, x, y in known]
+
+
 def _of_task(task: TaskSteps) -> list[Figure | Undrawn]:
     values, steps = task.values, _best(task)
     forecast, second = f"Forecast of success on {values.task}", f"Step 2 on {values.task}"
@@ -46,13 +53,7 @@ def _of_task(task: TaskSteps) -> list[Figure | Undrawn]:
         why = "No feature has both steps: they need 4 models or more, and one to predict."
         return [Undrawn(f"forecast-{values.task}", forecast, why)]
     feature, sigmoid = law_title(steps.values.name, steps.values.k), steps.sigmoid.sigmoid
-    of_TR = averages(task.parts.fitted, len(values.success_R), 1)
-    x_T, y_T = (means(of_TR, of_R).tolist() for of_R in (steps.values.x_R, values.success_R))
-    fitted = [
-        (training.S, x, Estimate(y, None, None))
-        for training, x, y in zip(task.parts.fitted, x_T, y_T, strict=True)
-        if math.isfinite(x) and math.isfinite(y)
-    ]
+    fitted = _fitted(task, steps)
     new = [each for each in steps.predictions if each.chained.value is not None]
     known = [each for each in new if each.actual.value is not None]
     in_S: list[_Point] = [("fitted", S, y) for S, _, y in fitted]
@@ -62,39 +63,21 @@ def _of_task(task: TaskSteps) -> list[Figure | Undrawn]:
     in_x += [("held out", each.feature, each.actual) for each in known if each.feature is not None]
     ends = [x for _, x, _ in in_x] + [each.step1.value for each in new if each.step1.value is not None]
     x_L = np.linspace(min(ends), max(ends), _STEPS).tolist() if ends else []
-    curve = [{"what": "fitted, sigmoid", "feature": x, "success": sigmoid(x)} for x in x_L]
+    curve = [{"series": "fitted, sigmoid", "feature": x, "success": sigmoid(x)} for x in x_L]
     said = "; ".join(
         f"predicted {each.chained.value:.3f} at S = {each.S:.3g}"
         + ("" if each.actual.value is None else f", actual {each.actual.value:.3f}")
         for each in new
     )
-    marks = (rule("chance", success=values.chance or 0.0), bars("success_lo", "success_hi"), points())
+    chance = rule("chance", success=values.chance or 0.0)
     origin = Origin(spelled("runs_of_text", dataset=values.task), tuple(values.group.run_ids))
-    return [
-        drawn(
-            _values(f"forecast-{values.task}", forecast, in_S, "S", "S"),
-            Chart(scale_of(Axis.S, "S"), _SUCCESS, marks, "what"),
-            f"{said}.",
-            f"Two steps by {feature}. Bars: 95 %, of one new model. Dashes: chance.",
-            origin,
-        ),
-        drawn(
-            _values(f"step2-{values.task}", second, in_x, feature, "feature"),
-            Chart(Scale("feature", feature), _SUCCESS, (*marks[:1], line(curve), *marks[1:]), "what"),
-            f"Success against {feature}: a sigmoid through {len(fitted)} trainings.",
-            f"Success = a / (1 + exp(−h·(x − x0))) + b of the feature x, {feature}. Bars: 95 %, over items.",
-            origin,
-        ),
-    ]
-
-
-def _values(name: str, title: str, rows: Sequence[_Point], heading: str, key: str) -> Table:
-    of = View[_Point](
-        name,
-        (
-            text("what", "what", lambda row: row[0]),
-            magnitude(heading, key, lambda row: row[1]),
-            with_ends("success", "success", lambda row: row[2]),
-        ),
+    of_sizes = (f"{said}.", f"Two steps by {feature}. Bars: 95 %, of one new model. Dashes: chance.")
+    of_features = (
+        f"Success against {feature}: a sigmoid through {len(fitted)} trainings.",
+        f"Success = a / (1 + exp(−h·(x − x0))) + b of the feature x, {feature}. Bars: 95 %, over items.",
     )
-    return of.table(title, rows)
+    S, x, y = scale_of(Axis.S, "S"), Scale("feature", feature), Scale("success", "success", zero=True)
+    return [
+        series_figure(f"forecast-{values.task}", forecast, in_S, S, y, of_sizes, origin, [chance]),
+        series_figure(f"step2-{values.task}", second, in_x, x, y, of_features, origin, [chance, line(curve)]),
+    ]

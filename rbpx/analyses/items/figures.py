@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from rbpx.analyses.items.analysis import GroupItems
 from rbpx.display.chart.colours import MOST_SERIES
-from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
-from rbpx.display.chart.marks import Chart, Scale, bars, line, points, rule, scale_of
-from rbpx.display.column import text, whole, with_ends
-from rbpx.display.view import View
+from rbpx.display.chart.figure import Figure, Origin, Undrawn
+from rbpx.display.chart.laws import series_figure
+from rbpx.display.chart.marks import Scale, line, rule, scale_of
 from rbpx.groups.question import spelled
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Axis
@@ -34,29 +33,23 @@ def _points(items: GroupItems) -> list[_Point]:
     return [point for name in series for point in found if point[0] == name and point[2].value is not None]
 
 
-def _figure(items: GroupItems, rows: Sequence[_Point]) -> Figure:
-    group, chance = items.group, items.runs[0].scores.chance
-    view = View[_Point](
-        f"success-{group.first.dataset}",
-        (
-            text("of", "series", lambda point: point[0]),
-            whole("S", "S", lambda point: point[1]),
-            with_ends("share", "share", lambda point: point[2]),
-        ),
-    )
-    of_first = [(S, share.value or 0.0) for name, S, share in rows if name == rows[0][0]]
+def _figure(items: GroupItems, shares: Sequence[_Point]) -> Figure:
+    group, chance, of = items.group, items.runs[0].scores.chance, shares[0][0]
+    of_first = [(S, share.value or 0.0) for name, S, share in shares if name == of]
     (S_0, first), (S_1, last) = of_first[0], of_first[-1]
-    guess = "" if chance is None else f"; guessing gets {chance:.3f}"
-    marks = (bars("share_lo", "share_hi"), line(look={"opacity": 0.5}), points())
-    return drawn(
-        view.table(f"Success against size on {group.first.dataset}", rows),
-        Chart(
-            scale_of(Axis.S, "S"), Scale("share", "share of items", zero=True),
-            marks if chance is None else (rule("chance", share=chance), *marks), "series",
-        ),
-        f"{rows[0][0]} goes from {first:.3f} at S = {S_0:.3g} to {last:.3f} at {S_1:.3g}{guess}.",
-        "Bars: 95 %, over items." + ("" if chance is None else " Dashes: chance."),
-        Origin(
-            spelled("item_scores", run_id=group.runs[-1].run_id, ties=group.ties.value), tuple(group.run_ids)
-        ),
-    )  # fmt: skip
+    said = f"{of} goes from {first:.3f} at S = {S_0:.3g} to {last:.3f} at {S_1:.3g}"
+    words, under = (f"{said}.", "Bars: 95 %, over items."), [line(look={"opacity": 0.5})]
+    if chance is not None:
+        words = (f"{said}; guessing gets {chance:.3f}.", f"{words[1]} Dashes: chance.")
+        under = [rule("chance", share=chance), *under]
+    sql = spelled("item_scores", run_id=group.runs[-1].run_id, ties=group.ties.value)
+    return series_figure(
+        f"success-{group.first.dataset}",
+        f"Success against size on {group.first.dataset}",
+        shares,
+        scale_of(Axis.S, "S"),
+        Scale("share", "share of items", zero=True),
+        words,
+        Origin(sql, tuple(group.run_ids)),
+        under,
+    )

@@ -1,15 +1,15 @@
-"""Power laws drawn: the points of each, its line, and the band in which new models would lie."""
+"""Power laws drawn: the points of each, its line, and the band in which new models would lie; and single numbers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
-from rbpx.display.chart.marks import Chart, Mark, Scale, curve, line, points
-from rbpx.display.column import Column, decimal, text, whole
+from rbpx.display.chart.marks import Chart, Mark, Scale, bars, curve, line, points
+from rbpx.display.column import Bounded, Column, decimal, magnitude, text, whole, with_ends
 from rbpx.display.view import View
 from rbpx.laws.power import PowerLawFit
 
-__all__ = ["law_figure"]
+__all__ = ["law_figure", "series_figure"]
 
 _Point = tuple[str, str | None, float, float]
 _SIZE: Final[Column[_Point]] = text("size", "size", lambda point: point[1])
@@ -64,3 +64,37 @@ def law_figure(
     marks = (*([Mark("band", rows)] if band and rows else []), *([line(rows)] if rows else []), points())
     says, caption = words
     return drawn(View(name, columns).table(title, fitted), Chart(x, y, marks, "series", legend), says, caption, origin)
+
+
+def series_figure(
+    name: str,
+    title: str,
+    numbers: Sequence[tuple[str, float, Bounded]],
+    x: Scale,
+    y: Scale,
+    words: tuple[str, str],
+    origin: Origin,
+    under: Sequence[Mark] = (),
+) -> Figure:
+    """Numbers with their intervals.
+
+    Args:
+        name: of the figure.
+        title: of the figure.
+        numbers: each with its series and its place.
+        x: where they lie.
+        y: what they are.
+        words: what can be seen, for those who cannot see it, and the caption.
+        origin: where they come from.
+        under: what is drawn below them.
+    """
+    view = View[tuple[str, float, Bounded]](
+        name,
+        (
+            text("of", "series", lambda row: row[0]),
+            (whole if x.log else magnitude)(x.key, x.key, lambda row: row[1]),  # counts lie on logarithmic axes
+            with_ends(y.key, y.key, lambda row: row[2]),
+        ),
+    )
+    marks = (*under, bars(f"{y.key}_lo", f"{y.key}_hi"), points())
+    return drawn(view.table(title, numbers), Chart(x, y, marks, "series"), *words, origin)
