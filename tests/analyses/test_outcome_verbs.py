@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +104,11 @@ def test_the_tables_of_outcomes_fit_a_terminal_and_say_what_is_wrong(gathered: P
     printed = here("outcomes", "k=10", "resamples=100", "--store", gathered, cwd=cwd, check=0).stdout
     tables = printed.split("A sequence of N tokens passes")[0].splitlines()
     assert max(map(len, tables)) <= 80
-    for words in ("tokens themselves", "independent", "r measured", "r fitted 0.", "all, fitted r"):
+    for words in ("tokens themselves", "independent", "r measured", "all N, r fitted", "all, fitted r"):
         assert words in printed
+    wide = {"COLUMNS": "160"}
+    printed = here("outcomes", "k=10", "resamples=100", "--store", gathered, cwd=cwd, env=wide, check=0).stdout
+    assert re.search(r"all N, r fitted .* 0\.\d{4} .*ok", printed)
     hard = here("outcomes", "k=1", "n=[120]", "resamples=50", "--store", gathered, cwd=cwd, check=0).stdout
     assert "one outcome: All sequences pass or all fail" in hard
     assert "nan" not in hard.lower()
@@ -164,7 +168,7 @@ def test_the_rows_of_a_benchmark_tell_the_law_of_its_tokens(group: bool, tmp_pat
         assert law["params"]["interval"] == ("documents and models" if group else "sequences and models")
     assert [row["size"] for row in found if row["kind"] == "rbp" and row["n"] == 3] == ["a", "b", "c", "d"]
     printed = here("outcomes", path, "resamples=200", cwd=cwd, check=0).stdout
-    assert "mine.csv: -ln RBP = C · S^-alpha from the outcomes" in printed
+    assert "mine.csv: -ln RBP_k = C · S^-alpha from the outcomes" in printed
     assert max(map(len, printed.split("A sequence of N")[0].splitlines())) <= 80
 
 

@@ -1,0 +1,121 @@
+"""From outcomes to tokens as tables: what passed, the laws recovered from it, and the RBP_k that they imply."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from rbpx.analyses.outcomes.analysis import analyse, keep
+from rbpx.analyses.outcomes.recovery import Floats, OutcomeLaws, OutcomesResult
+from rbpx.analyses.question import Question, each
+from rbpx.display.column import Column, decimal, ends, magnitude, state, text, with_ends
+from rbpx.display.numbers import signed
+from rbpx.display.view import Table, View
+from rbpx.laws.interval import Estimate
+from rbpx.laws.outcome_counts import Correction
+from rbpx.laws.outcomes import OutcomeFit, implied_rbp
+from rbpx.status import Status
+
+_TAKEN: Final = {Correction.none: "independent", Correction.measured: "r measured", Correction.free: "r fitted"}
+_LONGEST_NAME: Final = 16
+_NOTE: Final = (
+    "A sequence of N tokens passes if all are hits, ranks of at most k. Independent: pass ~ Bernoulli(exp(−C·N·S^−α)), "
+    "by maximum likelihood; else the number of hits is beta-binomial, r the correlation of two of a sequence. No "
+    "interval: the likelihood has no maximum in more than 5 % of the resamples of the documents."
+)
+_Sequences = tuple[OutcomeLaws, int]
+_Law = tuple[str, Estimate, Estimate | None, Estimate | None, Status]
+
+
+def _of_k(laws: OutcomeLaws, what: str) -> str:
+    return what if laws.k is None else f"k = {laws.k:,}, {what}"
+
+
+def _range(values_M: Floats) -> tuple[float | None, float | None]:
+    return (None, None) if np.isnan(values_M).any() else (float(values_M.min()), float(values_M.max()))
+
+
+def _passed(row: _Sequences, m: int) -> float | None:
+    trials = row[0].trials_ML[m, row[1]]
+    return float(row[0].passed_ML[m, row[1]] / trials) if trials else None
+
+
+def _correlations(row: _Sequences) -> tuple[float | None, float | None]:
+    """The smallest and the largest over the sizes; one token has none."""
+    return (
+        (None, None) if row[0].tokens is None or row[0].lengths[row[1]] == 1 else _range(row[0].tokens.r_ML[:, row[1]])
+    )
+
+
+SEQUENCES: Final = View[_Sequences](
+    "sequences",
+    (
+        text("sequences", "sequences", lambda row: _of_k(row[0], f"N = {row[0].lengths[row[1]]}")),
+        ends(
+            "least most", lambda row: _range(row[0].trials_ML[:, row[1]]), lambda n: f"{n:,.0f}", "number", "of a size"
+        ),
+        magnitude("smallest", "smallest", lambda row: _passed(row, 0), "share that passed, then of the largest"),
+        magnitude("largest", "largest", lambda row: _passed(row, -1)),
+        ends("r_least r_most", _correlations, heading="r", means="over the sizes, on the tokens"),
+    ),
+)
+LAWS: Final = View[_Law](
+    "laws",
+    (
+        text("hits taken as", "law", lambda row: row[0]),
+        with_ends("α", "alpha", lambda row: row[1]),
+        with_ends("bias", "bias", lambda row: row[2], signed, "of α against the law of the tokens", ends_spare=2),
+        with_ends("fitted r", "r", lambda row: row[3], means="one for all sizes and N", spare=1, ends_spare=3),
+        state(lambda row: row[4]),
+    ),
+)
+
+
+def _laws(laws: OutcomeLaws) -> list[_Law]:
+    law = None if laws.tokens is None else laws.tokens.law
+    found: list[_Law] = (
+        [] if law is None else [(_of_k(laws, "tokens themselves"), law.exponent, None, None, law.status)]
+    )
+    for (n, correction), fit in laws.fits.items():
+        alpha, r = Estimate(fit.alpha, fit.alpha_lo, fit.alpha_hi), Estimate(fit.r, fit.r_lo, fit.r_hi)
+        name = _of_k(laws, f"{'all N' if n is None else f'N = {n}'}, {_TAKEN[correction]}")
+        found.append((name, alpha, laws.bias(fit), r, fit.status))
+    return found
+
+
+def _rbp(laws: OutcomeLaws) -> list[Column[int] | Sequence[Column[int]]]:
+    """RBP_k of each size, as counted and by the laws that a benchmark has: of each N alone, and of all with one r."""
+
+    def implied(n: int | None, fit: OutcomeFit, spare: int) -> Sequence[Column[int]]:
+        name, key = ("all, fitted r", "rbp") if n is None else (f"N = {n}", f"rbp_{n}")
+        return with_ends(name, key, lambda m: Estimate(*implied_rbp(fit, laws.S[m])), ends_spare=spare)
+
+    size: Column[int] = text("size", "size", lambda m: _short(laws.sizes[m]))
+    tokens: Column[int] = decimal(
+        "tokens", "rbp_tokens", lambda m: None if laws.tokens is None else float(laws.tokens.rbp_M[m]), spare=1
+    )
+    shown = [(n, fit) for (n, how), fit in laws.fits.items() if how is (Correction.none if n else Correction.free)]
+    known = [implied(n, fit, at) for at, (n, fit) in enumerate(shown, 1) if fit.alpha is not None]
+    return [size, tokens, *known] if known else []
+
+
+def _short(size: str) -> str:
+    """The end of a long name, by which the models of a hub differ."""
+    return size if len(size) <= _LONGEST_NAME else f"…{size[-_LONGEST_NAME + 1 :]}"
+
+
+def tables(results: Sequence[OutcomesResult]) -> list[Table]:
+    """Of each result the sequences and the laws, then for each k the shares of hits that these imply."""
+    found = []
+    for of in results:
+        sequences = [(laws, at) for laws in of.by_k for at in range(len(laws.lengths))]
+        found.append(SEQUENCES.table("Sequences of N tokens", sequences, of.title, note=_NOTE))
+        recovered = [law for laws in of.by_k for law in _laws(laws)]
+        found.append(LAWS.table("−ln RBP_k = C · S^−α from the outcomes", recovered, of.title))
+        for laws in (laws for laws in of.by_k if _rbp(laws)):
+            view, title = View[int]("rbp", _rbp(laws)), _of_k(laws, "RBP of single tokens")
+            found.append(view.table(title, range(len(laws.S)), of.title))
+    return found
+
+
+QUESTION = Question(each(analyse), keep, tables)
