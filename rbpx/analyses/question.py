@@ -61,7 +61,8 @@ class Question(Generic[Of, Result]):
         tables: of one result, or of all results of a question across groups.
         sentences: the same in words.
         figures: the same drawn; the ids of the fits are for the SQL of their numbers.
-        passages: texts of the result, token by token.
+        passages: texts of the result, token by token, for a page.
+        texts: the same for a terminal, which prints them whole.
         check: refuses what cannot be asked of these groups, before any of them is looked at.
         says_all: whether a terminal has its sentences about however many groups, as no table says what they do.
     """
@@ -72,6 +73,7 @@ class Question(Generic[Of, Result]):
     sentences: Callable[[Sequence[Result]], Sequence[str]] = _nothing
     figures: Callable[[Sequence[Result], Sequence[str]], Drawn] = _undrawn
     passages: Callable[[Sequence[Result]], Sequence[Passage]] = _no_passages
+    texts: Callable[[Sequence[Result]], Sequence[Passage]] = _no_passages
     check: Callable[[duckdb.DuckDBPyConnection, Store, Sequence[Group], Request], None] = _unchecked
     says_all: bool = False
 

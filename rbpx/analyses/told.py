@@ -9,7 +9,7 @@ from rbpx.display.chart.figure import Figure
 from rbpx.display.plot.terminal import print_chart
 from rbpx.display.section import Doubt, Section
 from rbpx.display.tables import console
-from rbpx.display.terminal import print_tables, print_under
+from rbpx.display.terminal import print_passages, print_tables, print_under
 from rbpx.display.view import Table
 from rbpx.display.vocabulary import plain_signs
 from rbpx.groups.group import Group
@@ -40,8 +40,9 @@ def tables(name: str, results: Sequence[OfGroup]) -> list[Table]:
 
 
 def show(name: str, results: Sequence[OfGroup]) -> None:
-    """Print the tables of a question, then the same in words, what the columns mean, and what to do."""
+    """Print the texts and tables of a question, then the same in words, what the columns mean, and what to do."""
     asked, screen, sections, found = question(name), console(), together(name, results), tables(name, results)
+    print_passages(screen, asked.texts(results))
     meanings = print_tables(screen, found)
     told = []
     if len(sections) <= _MOST_IN_WORDS or asked.says_all:
@@ -119,7 +120,7 @@ def _section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> S
     asked = question(name)
     found = _told_apart([table for table in asked.tables(results) if table.rows])
     doubts = tuple(Doubt(status, tuple(dict.fromkeys(of))) for table in found for status, of in table.doubts().items())
-    title = analysis(name).title + (f", {_title(name, results)}" if analysis(name).across else "")
+    title = ", ".join(filter(None, [analysis(name).title, _title(name, results) if analysis(name).across else ""]))
     figures, passages = tuple(asked.figures(results, fit_ids)), tuple(asked.passages(results))
     sheets = tuple(table.without_empty() for table in found)
     return Section(name, title, tuple(asked.sentences(results)), figures, sheets, doubts, passages)

@@ -1,19 +1,27 @@
-"""Tables on a terminal: those of one name under each other, as parts of one; then what is to be said under them."""
+"""Texts and tables on a terminal, tables of one name as parts of one; then what is to be said under them."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 
 from rbpx.display.column import Cell
 from rbpx.display.grid import Grid
 from rbpx.display.names import remedies
+from rbpx.display.passage import GRADES, Passage, Piece
 from rbpx.display.tables import put
 from rbpx.display.view import Table
 from rbpx.display.vocabulary import plain_signs
 from rbpx.status import Status
 
-__all__ = ["print_tables", "print_under"]
+__all__ = ["print_passages", "print_tables", "print_under"]
+
+# Light grounds under black letters, apart in lightness as well as in hue, so that they differ for every kind of eye and
+# on light and dark terminals; those beyond are bold too.
+_STYLES: Final = ("", "black on #b7d7f2", "black on #f2d15c", "bold black on #e8823a")
+_MARKS: Final = (("", ""), ("", ""), ("‹", "›"), ("«", "»"))
 
 
 def print_tables(screen: Console, tables: Iterable[Table]) -> list[str]:
@@ -31,6 +39,23 @@ def print_tables(screen: Console, tables: Iterable[Table]) -> list[str]:
         shown = {together[0].columns[at].heading for at in put(screen, _grid(together))}
         notes += [note for table in together for note in table.notes(shown)]
     return notes
+
+
+def print_passages(screen: Console, passages: Sequence[Passage]) -> None:
+    """Print texts with each token in the colour of its rank, or marked where there are no colours."""
+    coloured = screen.color_system is not None
+    for passage in passages:
+        for reading in passage.readings:
+            heading = f"{passage.title}, {reading.model}: {reading.about}. {passage.rule}"
+            screen.print(heading, style="bold", markup=False, soft_wrap=True)
+            written = Text.assemble(*(part for piece in reading.pieces for part in _written(piece, coloured)))
+            screen.print(written, soft_wrap=not coloured)
+            screen.print()
+    if passages and coloured:
+        legend = (part for name, style in zip(GRADES, _STYLES, strict=True) for part in ((f" {name} ", style), " "))
+        screen.print(Text.assemble("Ranks: ", *legend, "\n"))
+    elif passages:
+        screen.print("Ranks: ‹to 100›, «beyond»; unmarked to 10. … was not scored.\n")
 
 
 def print_under(screen: Console, texts: Iterable[str], statuses: Iterable[Status], notes: Iterable[str]) -> None:
@@ -63,3 +88,16 @@ def _grid(tables: Sequence[Table]) -> Grid:
 def _text(cell: Cell) -> str:
     text = escape(plain_signs(cell.joined("..")))
     return f"[yellow]{text}[/yellow]" if cell.doubts else text
+
+
+def _written(piece: Piece, coloured: bool) -> list[tuple[str, str]]:
+    """A token with its style; blanks around it stand outside its marks, and lines end after its colour."""
+    body = piece.text.rstrip("\n")
+    lines = piece.text[len(body) :]
+    if coloured:
+        style = "dim" if piece.grade is None else _STYLES[piece.grade]
+        return [(body + ("⏎" if lines and piece.grade else ""), style), (lines, "")]
+    core = body.strip()
+    before, _, after = body.partition(core) if core else (body, "", "")
+    begin, end = _MARKS[piece.grade or 0]
+    return [(f"{before}{begin}{core}{end}{after}{lines}", "")]

@@ -197,7 +197,9 @@ def answered(verb: str, answer: Answer, store: str, narrowed: str = "") -> Repor
         for name, (group, section) in zip(names, owned, strict=True)
     ]
     across = () if parts else tuple(section for _, section in sections)
-    title = f"{analysis(verb).title}: {_listed(list(dict.fromkeys(group.title_of_family for group in groups)))}"
+    title = analysis(verb).title
+    if groups:
+        title += f": {_listed(list(dict.fromkeys(group.title_of_family for group in groups)))}"
     return replace(report, verb=verb, title=title, chapters=_chapters(parts), gaps=across, paper=())
 
 
@@ -260,8 +262,8 @@ def _report(
     regimes = list(answers.get("regimes", []))
     groups: list[Group] = [each.group for each in laws]
     if not groups:  # sizes with several numbers of tokens have no law in size
-        groups = [each.group for answer in answers.values() for each in _results(answer)]
-        groups = list({group.key: group for group in groups}.values())
+        found = [each.group for answer in answers.values() for each in _results(answer) if each.group is not None]
+        groups = list({group.key: group for group in found}.values())
     datasets = list(dict.fromkeys(group.first.dataset for group in groups))
     families = list(dict.fromkeys(group.first.family for group in groups))
     runs = {(run.run_ids, run.size, run.family): run for group in groups for run in group.runs}
