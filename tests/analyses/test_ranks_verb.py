@@ -248,7 +248,7 @@ def test_jackknife_and_extrapolation_stand_on_either_side_of_the_true_entropy(tm
         with connect(store) as connection:
             (group,) = select(connection, Request())
             (found,) = entropy.analyse(connection, group, Request(resamples=20)).runs
-        assert found.corrected is not None
+        assert found.corrected.jackknife is not None
         assert found.corrected.extrapolated is not None
         below.append(found.corrected.jackknife)
         above.append(found.corrected.extrapolated)

@@ -30,7 +30,7 @@ TERMS: Final = ("error_entropy", "self_alignment", "confidence")
 
 @dataclass(frozen=True)
 class Corrected:
-    """Error-entropy of one run without (most of) the bias of counting; nats.
+    """Error-entropy of one run without (most of) the bias of counting; nats, None where there are too few documents.
 
     Attributes:
         jackknife: by leaving out documents; still too small.
@@ -38,9 +38,9 @@ class Corrected:
         extrapolated: from halves and quarters of the documents; too large, or None where nothing can be extrapolated.
     """
 
-    jackknife: float
-    stderr: float
-    extrapolated: float | None
+    jackknife: float | None = None
+    stderr: float | None = None
+    extrapolated: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class RunTerms:
         shares: {term: share of the whole as counted (plug-in)}; they add up to 1, and may be below 0 or above 1.
         corrected_shares: the same less the bias that resampled documents show, each inside its 95 % interval over
             documents; without an interval nothing is known of the bias, so all are None.
-        corrected: of error-entropy; None where there are too few documents.
+        corrected: error-entropy without the bias of counting.
     """
 
     run: Run
@@ -62,7 +62,7 @@ class RunTerms:
     terms: dict[str, float]
     shares: dict[str, float]
     corrected_shares: dict[str, Estimate]
-    corrected: Corrected | None
+    corrected: Corrected
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +104,9 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         doubted(group, law) for law in fit_all([points[name] for name in ("cross_entropy", *TERMS)], Method.ols)
     )
     law = None
-    if all(fixed is not None for fixed in corrected):
-        H_N = np.array([fixed.jackknife for fixed in corrected if fixed is not None])
+    jackknives = [fixed.jackknife for fixed in corrected if fixed.jackknife is not None]
+    if len(jackknives) == len(runs):
+        H_N = np.array(jackknives)
         law = doubted(group, fit_points(_without_bias(points["error_entropy"], H_N), Method.ols))
     shares = tuple(
         doubted(group, fit_points(_share(points[name], points["cross_entropy"]), Method.ols)) for name in TERMS
@@ -113,7 +114,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     return Entropies(group, runs, laws, law, shares, request.resamples)
 
 
-def _terms(run: Run, of: Evidence, corrected: Corrected | None, n_documents: int) -> RunTerms:
+def _terms(run: Run, of: Evidence, corrected: Corrected, n_documents: int) -> RunTerms:
     whole = float(of.measured["cross_entropy"])
     terms = {name: float(of.measured[name]) for name in TERMS}
     shares = {name: nats / whole for name, nats in terms.items()}
@@ -127,12 +128,12 @@ def _terms(run: Run, of: Evidence, corrected: Corrected | None, n_documents: int
     return RunTerms(run, whole, terms, shares, corrected_shares, corrected)
 
 
-def _corrected(connection: duckdb.DuckDBPyConnection, group: Group, run: Run) -> Corrected | None:
+def _corrected(connection: duckdb.DuckDBPyConnection, group: Group, run: Run) -> Corrected:
     counts = document_ranks(connection, run.run_id, group.ties)
     columns = [counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens")]
     n_documents = np.count_nonzero(np.bincount(columns[0]))
     if n_documents < 2:
-        return None
+        return Corrected()
     entropy, stderr = entropy_jackknife(*columns)
     return Corrected(entropy, stderr, entropy_extrapolated(*columns) if n_documents >= 4 else None)
 
@@ -167,7 +168,6 @@ def _row(each: RunTerms) -> Record:
         row |= {f"{name}_nats": each.terms[name], f"{name}_share": each.shares[name]}
         row |= {f"{name}_share_corrected": share.value}
         row |= {f"{name}_share_corrected_lo": share.lo, f"{name}_share_corrected_hi": share.hi}
-    fixed = each.corrected
-    row |= {"error_entropy_jackknife_nats": fixed.jackknife if fixed else None}
-    row |= {"error_entropy_jackknife_stderr_nats": fixed.stderr if fixed else None}
-    return row | {"error_entropy_extrapolated_nats": fixed.extrapolated if fixed else None}
+    row |= {"error_entropy_jackknife_nats": each.corrected.jackknife}
+    row |= {"error_entropy_jackknife_stderr_nats": each.corrected.stderr}
+    return row | {"error_entropy_extrapolated_nats": each.corrected.extrapolated}

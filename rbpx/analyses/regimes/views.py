@@ -22,7 +22,7 @@ def tables(results: Sequence[Regimes]) -> list[Table]:
         group, words = regimes.group, AXES[regimes.group.axis]
         title = f"−ln RBP_k = {words.constant} · {words.x}^−α over k"
         found += [REGIMES.table(title, regimes.regimes, group.title, group.axis, f"Ties {group.ties.value}.")]
-    return [table for table in found if table.rows]
+    return found
 
 
 def _law(regime: Regime) -> Cell:

@@ -1,0 +1,97 @@
+"""Cross-entropy decomposed as tables: the terms of each run, their shares, and their laws."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rbpx.analyses.entropy.analysis import Entropies, RunTerms, analyse, keep
+from rbpx.analyses.entropy.figures import figures
+from rbpx.analyses.entropy.words import sentences
+from rbpx.analyses.question import Question, each
+from rbpx.display.column import Column, decimal, place, state, text, with_ends
+from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
+from rbpx.display.names import law_title
+from rbpx.display.numbers import decimals
+from rbpx.display.view import Table, View
+from rbpx.groups.fits import Law
+
+
+def tables(results: Sequence[Entropies]) -> list[Table]:
+    """The terms with the corrected entropy, their shares of cross-entropy, and the laws."""
+    found = []
+    for entropies in results:
+        group, runs, x = entropies.group, entropies.runs, entropies.group.axis.value
+        identity = (
+            f"CE = H(P) + KL(P || Q) − ln(sum S), nats: error-entropy, self-alignment, confidence; ties "
+            f"{group.ties.value} (the source counts ranks strictly: ties=optimistic)."
+        )
+        shares = (
+            "Shares are of CE, and may be below 0 or above 1; they are given less the bias that resampled documents "
+            "show, with an interval over documents, and counted: as in the identity, which the interval is not of."
+        )
+        laws = f"A law of a share is y = C {x}^−α of term / CE, both as counted; corrected: of the jackknife."
+        title = "Shares of cross-entropy, corrected for the bias of counting"
+        found += [
+            TERMS.table("Cross-entropy taken apart, and H(P) corrected", runs, group.title, group.axis, identity),
+            SHARES.table(title, runs, group.title, group.axis, shares),
+            LAWS.table(f"Laws of the terms in {x}", entropies.all_laws, group.title, group.axis, laws),
+        ]
+    return found
+
+
+def _share_of(name: str, heading: str, spare: int, ends_spare: int = 0) -> Sequence[Column[RunTerms]]:
+    """The share of a term, and the same as counted, which is spared."""
+    corrected: Sequence[Column[RunTerms]] = with_ends(
+        heading, f"{name}_share", lambda each: each.corrected_shares[name], decimals(3), ends_spare=ends_spare
+    )
+    return *corrected, decimal(
+        f"{heading} counted", f"{name}_share_counted", lambda each: each.shares[name], 3, "", spare
+    )
+
+
+_SIZE: Final[Column[RunTerms]] = text("size", "size", lambda each: each.run.size)
+_PLACE: Final[Sequence[Column[RunTerms]]] = place(lambda each: each.run, spare=5)
+TERMS: Final = View[RunTerms](
+    "terms",
+    (
+        _SIZE,
+        _PLACE,
+        decimal("CE", "cross_entropy_nats", lambda each: each.cross_entropy_nats),
+        decimal("H(P)", "error_entropy_nats", lambda each: each.terms["error_entropy"]),
+        decimal("KL", "self_alignment_nats", lambda each: each.terms["self_alignment"]),
+        decimal("−ln sum S", "confidence_nats", lambda each: each.terms["confidence"]),
+        decimal(
+            "jackknife", "error_entropy_jackknife_nats", lambda each: each.corrected.jackknife,
+            means="H(P) less the part of its bias that falls as 1/D over D documents; still too small",
+        ),
+        decimal("stderr", "error_entropy_jackknife_stderr_nats", lambda each: each.corrected.stderr),
+        decimal(
+            "extrapolated", "error_entropy_extrapolated_nats",
+            lambda each: each.corrected.extrapolated,
+            means="from halves and quarters of the documents, which tends to be too large; where it differs from the "
+            "jackknife by less than the standard error, the bias that is left cannot be resolved", spare=1,
+        ),
+    ),
+)  # fmt: skip
+SHARES: Final = View[RunTerms](
+    "shares",
+    (
+        _SIZE,
+        _PLACE,
+        _share_of("error_entropy", "H(P)", 2),
+        _share_of("self_alignment", "KL", 3),
+        _share_of("confidence", "−ln", 4, ends_spare=1),
+    ),
+)
+LAWS: Final = View[Law](
+    "laws",
+    (
+        text("law", "law", lambda law: law_title(law.law)),
+        exponent(lambda law: law.fit),
+        constant(lambda law: law.fit, spare=2),
+        points_of(lambda law: law.fit, spare=3),
+        determination(lambda law: law.fit, ends_spare=4),
+        backtest(lambda law: law.fit, spare=1),
+        state(lambda law: law.fit.status),
+    ),
+)
+QUESTION = Question(each(analyse), keep, tables, sentences, figures)
