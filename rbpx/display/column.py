@@ -5,7 +5,7 @@ Every format is made of this: a terminal, a page, Markdown, LaTeX, the values of
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Never, Protocol, TypeVar
 
 from rbpx.display.numbers import UNKNOWN, number, percent, short
 from rbpx.laws.names import Axis
@@ -18,6 +18,7 @@ __all__ = [
     "decimal",
     "ends",
     "error",
+    "given",
     "magnitude",
     "place",
     "share",
@@ -97,6 +98,15 @@ class Column(Generic[Row]):
     spare: int = 0
     form: str = ""
     beside_S: bool = False
+
+    def without_rows(self) -> "Column[Never]":
+        """The column of a table whose cells are there: unlike what makes them, it can be sent to another process."""
+        return Column(self.heading, self.keys, given, self.means, self.spare, self.form, self.beside_S)
+
+
+def given(row: Never) -> Cell:
+    """Stands where the cells of a column are there already."""
+    raise NotImplementedError
 
 
 def text(heading: str, key: str, of: Callable[[Row], str | None], means: str = "", spare: int = 0) -> Column[Row]:

@@ -27,7 +27,7 @@ class Table:
         rows: a cell for each column.
         note: what stands under it beside the meanings of its columns.
         about: the group of runs that it is about; empty for several.
-        is_wide: whether its texts are too long for a terminal, so that only a page has it.
+        is_wide: whether its texts are too long for a terminal and for paper, so that only pages have it.
     """
 
     name: str
@@ -46,8 +46,14 @@ class Table:
     def without_empty(self) -> "Table":
         """The table without spare columns that tell nothing, as a terminal shows none."""
         spare = [at for at, column in enumerate(self.columns) if column.spare]
-        empty = {at for at in spare if all(set(row[at].texts) <= {UNKNOWN, ""} for row in self.rows)}
-        kept = [at for at in range(len(self.columns)) if at not in empty]
+        return self._without({at for at in spare if all(set(row[at].texts) <= {UNKNOWN, ""} for row in self.rows)})
+
+    def narrowed(self, most: int) -> "Table":
+        """The table without the columns that are spared before those of a rank, for a page of paper."""
+        return self._without({at for at, column in enumerate(self.columns) if column.spare > most})
+
+    def _without(self, columns: Container[int]) -> "Table":
+        kept = [at for at in range(len(self.columns)) if at not in columns]
         rows = tuple(tuple(row[at] for at in kept) for row in self.rows)
         return replace(self, columns=tuple(self.columns[at] for at in kept), rows=rows)
 
@@ -101,7 +107,7 @@ class View(Generic[Row]):
             if axis is not Axis.S or not column.beside_S
         )
         cells = tuple(tuple(column.cell(row) for column in columns) for row in rows)
-        return Table(self.name, title, columns, cells, note, about)
+        return Table(self.name, title, tuple(column.without_rows() for column in columns), cells, note, about)
 
 
 def _named(text: str, axis: Axis) -> str:
