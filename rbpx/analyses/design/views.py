@@ -12,6 +12,10 @@ from rbpx.display.view import Table, View
 from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.next_runs import NextRun
 
+_SD: Final = "of ln D about its line on ln S, or of ln S on ln D where that is less: below 0.1 one follows the other"
+_CONDITION: Final = "of the derivatives of ln y by the constants, each of length 1"
+_SD_AFTER: Final = "standard deviation of what is asked for, by the information of the fit, linearised"
+
 
 def _how(of: Callable[[Design], float | None]) -> Callable[[Designed], float | None]:
     return lambda row: None if row.fit.design is None else of(row.fit.design)
@@ -27,14 +31,8 @@ DESIGNS: Final = View[Designed](
         whole("sizes", "n_S", _how(lambda design: design.n_S), spare=2),
         whole("numbers of D", "n_D", _how(lambda design: design.n_D), spare=5),
         ends("least_D_per_S greatest_D_per_S", lambda row: row.ratios, short, "D/S"),
-        written(
-            "sd", "sd", _how(lambda design: min(design.sd_D, design.sd_S)), rough,
-            "of ln D about its line on ln S, or of ln S on ln D where that is less: below 0.1 one follows the other",
-        ),
-        magnitude(
-            "condition", "condition", _how(lambda design: design.condition),
-            "of the derivatives of ln y by the constants, each of length 1", spare=3,
-        ),
+        written("sd", "sd", _how(lambda design: design.sd), rough, _SD),
+        magnitude("condition", "condition", _how(lambda design: design.condition), _CONDITION, spare=3),
         state(lambda row: row.status),
     ),
 )  # fmt: skip
@@ -46,10 +44,7 @@ NEXT: Final = View[tuple[int, NextRun]](
         magnitude("D", "D", lambda row: row[1].D),
         magnitude("C = 6 S D", "C", lambda row: row[1].C),
         decimal("sd before", "sd_before", lambda row: row[1].sd_before),
-        decimal(
-            "sd after", "sd_after", lambda row: row[1].sd_after,
-            means="standard deviation of what is asked for, by the information of the fit, linearised",
-        ),
+        decimal("sd after", "sd_after", lambda row: row[1].sd_after, means=_SD_AFTER),
         share("narrower by", "narrowed", lambda row: row[1].narrowed),
         written("per 1e18 FLOPs", "per_flop", lambda row: row[1].per_flop * 1e18, rough, spare=1),
     ),

@@ -3,6 +3,7 @@
 Source: arXiv 2203.15556, figures 2 to 4.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -22,6 +23,7 @@ from rbpx.display.view import View
 from rbpx.groups.group import Run
 from rbpx.groups.question import from_fits
 from rbpx.laws.names import Axis
+from rbpx.laws.prediction import outside
 from rbpx.laws.surface.isoflop import Budget
 from rbpx.laws.surface.optimum import Optimum, optima
 
@@ -32,6 +34,7 @@ _LEVELS: Final = 6
 _BUDGETS: Final = 13  # along the optimum
 _BEYOND: Final = 2.0  # beyond the runs, contours
 _RING: Final = {"filled": False, "color": "gray"}
+_DOTS: Final = {"strokeDash": [1, 4], "strokeWidth": 3, "color": "gray"}
 _S: Final = scale_of(Axis.S, "S")
 
 RUNS: Final = View[tuple[Run, float, float, float]](
@@ -81,29 +84,20 @@ def _title(law: SurfaceLaw) -> str:
 
 def _contours(law: SurfaceLaw, origin: Origin) -> Figure:
     runs, lines = law.trained.runs, _contour_lines(law)
-    values = zip(runs.S_N.tolist(), runs.D_N.tolist(), (law.trained.sign * runs.y_N).tolist(), strict=True)
-    rows = [(run, *value) for run, value in zip(law.trained.members, values, strict=True)]
-    inside = [
-        {"S": best.S.value, "D": best.D.value}
-        for best in _best(law)
-        if all(
-            value is not None and axis_N.min() / _BEYOND <= value <= axis_N.max() * _BEYOND
-            for value, axis_N in ((best.S.value, runs.S_N), (best.D.value, runs.D_N))
-        )
-    ]
+    S, D, y = runs.S_N.tolist(), runs.D_N.tolist(), (law.trained.sign * runs.y_N).tolist()
+    best = [(each.S.value or math.inf, each.D.value or math.inf) for each in _best(law)]
+    inside = [{"S": at, "D": to} for at, to in best if max(outside(at, S), outside(to, D)) <= _BEYOND]
     marks = [line(lines)] if lines else []
-    marks += (
-        [line(inside, plain=True, look={"strokeDash": [1, 4], "strokeWidth": 3, "color": "gray"})] if inside else []
-    )
+    marks += [line(inside, plain=True, look=_DOTS)] if inside else []
     marks += [points(plain=True, name="runs", look={**_RING, "size": 50})]
     levels = tuple(dict.fromkeys(str(row["level"]) for row in lines))
     caption = f"Lines of equal y of the form {law.best.fit.form}; circles: the runs; dots: the best of each budget."
     why = together(law.trained, law.best.fit.design)
     caption += "" if why is None else f" {why[0].upper()}{why[1:]}: lines far from the runs say nothing."
     return drawn(
-        RUNS.table("Contours", rows),
+        RUNS.table("Contours", zip(law.trained.members, S, D, y, strict=True)),
         Chart(_S, scale_of(Axis.D), tuple(marks), "level", "y", levels, height=360),
-        f"{len(rows)} runs on lines of equal y, which falls towards large models and many tokens.",
+        f"{len(S)} runs on lines of equal y, which falls towards large models and many tokens.",
         caption,
         origin,
     )

@@ -68,7 +68,7 @@ def together(trained: Trained, design: Design | None) -> str | None:
         return f"every run has {short(ratios[0])} tokens for a parameter, so size and tokens vary together"
     if max(budgets) < 1.1 * min(budgets):
         return f"all runs have one budget, C = {short(budgets[0])}, so size and tokens vary together"
-    return f"tokens are nearly a power of size (sd of ln D about it {rough(min(design.sd_D, design.sd_S))})"
+    return f"tokens are nearly a power of size (sd of ln D about it {rough(design.sd)})"
 
 
 def _left(form: FormFit) -> str | None:

@@ -45,9 +45,14 @@ class Design:
     condition: float | None
 
     @property
+    def sd(self) -> float:
+        """The smaller of both deviations; 0 on a line."""
+        return min(self.sd_D, self.sd_S)
+
+    @property
     def is_line(self) -> bool:
         """Whether tokens are a function of size, or either hardly varies."""
-        return min(self.sd_D, self.sd_S) < _LEAST_APART
+        return self.sd < _LEAST_APART
 
     @property
     def is_collinear(self) -> bool:
