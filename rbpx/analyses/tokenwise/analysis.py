@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rbpx.analyses.tokenwise.derivatives import Block, blocks_of
-from rbpx.analyses.tokenwise.judgement import Judgement, judge
+from rbpx.analyses.tokenwise.judgement import UNJUDGED, Judgement, judge
 from rbpx.analyses.tokenwise.law import hit_chance, learn_blocks, ln_hit_chance, unbiased_risk
 from rbpx.config.request import Request
 from rbpx.groups.group import Group, Run
@@ -48,7 +48,7 @@ class Learner:
         name: "outcomes" (the fixed point of the unbiased risk), "naive" (each token has the outcome of its sequence),
             "constant" (one chance for all, from the share of passes) or "tokens" (the true hits, the ceiling).
         n: tokens of a sequence; None for "tokens".
-        judgement: against the true hits; None unless the status is ok.
+        judgement: against the true hits; unjudged unless the status is ok.
         told_nats: its log loss estimated from the outcomes of the unseen documents; None where it was not estimated.
         coefficients: mean over the folds, per standard deviation of each feature; None where there are none.
         status: of the first fold that has no model; ok if all have one.
@@ -56,7 +56,7 @@ class Learner:
 
     name: str
     n: int | None
-    judgement: Judgement | None
+    judgement: Judgement
     told_nats: float | None
     coefficients: dict[str, float] | None
     status: Status
@@ -129,7 +129,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     table = ask(connection, "token_features", **parameters)
     lengths = request.n_listed(DEFAULT_N)
     if not table.num_rows:  # no document has a token with all features
-        too_short = tuple(Learner("outcomes", n, None, None, None, Status.too_short) for n in lengths)
+        too_short = tuple(Learner("outcomes", n, UNJUDGED, None, None, Status.too_short) for n in lengths)
         return TokenwiseResult(group, run, smaller, tuple(Tokenwise(k, 0, math.nan, too_short) for k in k_grid))
     tokens, rank_T = _tokens(table, group, request.seed), table["rank"].to_numpy()
     with side_by_side() as pool:
@@ -196,7 +196,7 @@ def _learners(tokens: _Tokens, hit_T: npt.NDArray[np.bool_], n: int) -> list[Lea
     """The three that see outcomes only."""
     at_QN = tokens.sequences(n)
     if not len(at_QN):
-        return [Learner("outcomes", n, None, None, None, Status.too_short)]
+        return [Learner("outcomes", n, UNJUDGED, None, None, Status.too_short)]
     passed_Q, fold_Q = np.asarray(hit_T[at_QN].all(axis=1)), tokens.fold_T[at_QN[:, 0]]
     of_folds = [np.flatnonzero(fold_Q == fold) for fold in range(len(tokens.unseen))]
     folds = [blocks_of(tokens.x_TF[at_QN[of_fold]], passed_Q[of_fold]) for of_fold in of_folds]
@@ -220,7 +220,7 @@ def _judged(
     name: str, n: int | None, learning: _Learning, tokens: _Tokens, hit_T: Any, told_nats: float | None
 ) -> Learner:
     if learning.status is not Status.ok:
-        return Learner(name, n, None, None, None, learning.status)
+        return Learner(name, n, UNJUDGED, None, None, learning.status)
     theta_F = np.mean(learning.thetas, axis=0)
     coefficients = dict(zip(tokens.names, theta_F.tolist(), strict=False))
     return Learner(name, n, judge(learning.z_T, hit_T, tokens.document_T), told_nats, coefficients, learning.status)
@@ -234,9 +234,9 @@ def keep(store: Store, result: TokenwiseResult) -> list[Record]:
         for learner in each.learners:
             row: Record = {**about, "k": each.k, "n": learner.n, "learner": learner.name, "status": learner.status}
             row |= {"n_tokens": each.n_tokens, "rbp": each.rbp, "run_ids": [result.run.run_id, result.smaller.run_id]}
-            for name in ("auc", "log_loss_nats", "excess"):
-                measure = None if learner.judgement is None else getattr(learner.judgement, name)
-                ends = ("value", "lo", "hi")
-                row |= {name if end == "value" else f"{name}_{end}": getattr(measure, end, None) for end in ends}
+            judged = learner.judgement
+            for name, of in (("auc", judged.auc), ("log_loss_nats", judged.log_loss_nats), ("excess", judged.excess)):
+                value, lo, hi = (None, None, None) if of is None else (of.value, of.lo, of.hi)
+                row |= {name: value, f"{name}_lo": lo, f"{name}_hi": hi}
             rows.append(row | {"told_nats": learner.told_nats, "coefficients": learner.coefficients})
     return rows

@@ -8,6 +8,7 @@ Source: Obuchowski, Biometrics 53 (1997), 567, for the AUC of clustered data.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from rbpx.analyses.tokenwise.law import hit_chance, ln_hit_chance
 from rbpx.laws.interval import Estimate, from_influence
 
-__all__ = ["Judgement", "judge"]
+__all__ = ["UNJUDGED", "Judgement", "judge"]
 
 Floats = NDArray[np.float64]
 
@@ -33,6 +34,10 @@ class Judgement:
     auc: Estimate | None
     log_loss_nats: Estimate
     excess: Estimate
+
+
+_UNKNOWN: Final = Estimate(None, None, None)
+UNJUDGED: Final = Judgement(None, _UNKNOWN, _UNKNOWN)
 
 
 def judge(z_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> Judgement:

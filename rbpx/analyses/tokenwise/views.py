@@ -1,15 +1,13 @@
 """Learners of token hits as a table: what each learned from and how it was judged, at each k."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from rbpx.analyses.question import Question, each
 from rbpx.analyses.tokenwise.analysis import FOLDS, Learner, Tokenwise, TokenwiseResult, analyse, keep
-from rbpx.analyses.tokenwise.judgement import Judgement
 from rbpx.display.column import decimal, state, text, whole, with_ends
 from rbpx.display.numbers import decimals
 from rbpx.display.view import Table, View
-from rbpx.laws.interval import Estimate
 
 _Row = tuple[Tokenwise, Learner]
 
@@ -28,15 +26,6 @@ def tables(results: Sequence[TokenwiseResult]) -> list[Table]:
     return found
 
 
-def _judged(of: Callable[[Judgement], Estimate | None]) -> Callable[[_Row], Estimate | None]:
-    return lambda row: None if row[1].judgement is None else of(row[1].judgement)
-
-
-def _auc(row: _Row) -> Estimate | None:
-    """None for constants: those that differ between folds rank nothing."""
-    return None if row[1].name == "constant" else _judged(lambda judged: judged.auc)(row)
-
-
 LEARNERS: Final = View[_Row](
     "learners",
     (
@@ -47,13 +36,16 @@ LEARNERS: Final = View[_Row](
             "constant: outcomes, without features; tokens: the true hits, the ceiling",
         ),
         whole("N", "n", lambda row: row[1].n),
-        with_ends("AUC", "auc", _auc, decimals(3)),
         with_ends(
-            "loss", "log_loss_nats", _judged(lambda judged: judged.log_loss_nats), means="log loss, nats", ends_spare=4
+            "AUC", "auc", lambda row: None if row[1].name == "constant" else row[1].judgement.auc, decimals(3),
+            "not of a constant, which differs between folds and ranks nothing",
+        ),
+        with_ends(
+            "loss", "log_loss_nats", lambda row: row[1].judgement.log_loss_nats, means="log loss, nats", ends_spare=4
         ),
         decimal("est.", "told_nats", lambda row: row[1].told_nats, means="loss, estimated from outcomes", spare=3),
         with_ends(
-            "excess", "excess", _judged(lambda judged: judged.excess), decimals(3),
+            "excess", "excess", lambda row: row[1].judgement.excess, decimals(3),
             "mean predicted chance less RBP_k, the true share of hits", 1, 5,
         ),
         decimal("RBP_k", "rbp", lambda row: row[0].rbp, 3, spare=2),
