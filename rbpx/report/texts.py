@@ -84,6 +84,9 @@ _SPECIAL: Final = {
 }  # fmt: skip
 
 
+_SPARED: Final = 3  # rank of the last spare columns that a page of paper has room for
+
+
 def latex(report: Report) -> str:
     r"""Tables 1 and 2 in the shape of the paper's and the laws of each group, or all tables of one question.
 
@@ -98,7 +101,8 @@ def latex(report: Report) -> str:
         for section in part.sections if report.verb else part.sections[:1]:
             for sheet in section.sheets:
                 if sheet.rows and (report.verb or sheet.name == "laws"):
-                    lines += _plain(sheet, f"{sheet.title}: {part.title}", f"{part.name}-{sheet.name}")
+                    of_paper = sheet if report.verb else sheet.narrowed(_SPARED)
+                    lines += _plain(of_paper, f"{sheet.title}: {part.title}", f"{part.name}-{sheet.name}")
     for section in report.gaps if report.verb else ():
         for sheet in section.sheets:
             lines += _plain(sheet, f"{sheet.title}: {section.title}", f"{section.name}-{sheet.name}")

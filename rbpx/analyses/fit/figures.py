@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from rbpx.analyses.fit.analysis import Laws
+from rbpx.analyses.fit.words import by_methods
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Undrawn, drawn
 from rbpx.display.chart.marks import Chart, Mark, Rows, Scale, bars, curve, line, points, scale_of
@@ -29,12 +30,6 @@ from rbpx.laws.interval import Estimate
 from rbpx.laws.lack_of_fit import curvature, runs_p
 from rbpx.laws.names import Method
 
-_METHODS: Final = {
-    Method.ols: "least squares",
-    Method.weighted: "weighted least squares",
-    Method.offset: "least squares with an offset",
-    Method.robust: "Huber's loss",
-}
 _BAND: Final = "Lines: laws fitted by {method}. Bands: where 95 % of new models would lie. Bars: 95 % over documents."
 _OTHERS: Final = Scale("y", "nats, bits a byte, or misses", log=True)
 _POINTS: Final = "A law needs three sizes; only the points are drawn."
@@ -87,7 +82,7 @@ def _figure(result: Laws, name: str, what: str, laws: Sequence[Law], y: Scale, k
         View(name, columns).table(title, rows, axis=group.axis),
         Chart(x, y, (*marks, points()), key, "k" if key == "k" else "", height=340),
         f"Logarithmic plot for {group.title}, from the smallest to the largest {AXES[group.axis].one}: {changes}.",
-        _BAND.format(method=_METHODS[laws[0].method]) if lines else _POINTS,
+        _BAND.format(method=by_methods([laws[0].method])) if lines else _POINTS,
         from_shares(group, [law.k for law in laws if law.k is not None] or [1]),
     )
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from rbpx.analyses.fit.analysis import Laws, analyse, keep
 from rbpx.analyses.fit.figures import figures
-from rbpx.analyses.fit.words import about, sentences
+from rbpx.analyses.fit.words import about, by_methods, sentences
 from rbpx.analyses.question import Question, each
 from rbpx.display.column import Cell, Column, decimal, place, state, text, whole, with_ends
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
@@ -27,13 +27,7 @@ _Ranked = tuple[Run, Evidence, RankFit, RankFit]  # the distribution of ranks fr
 _MOST: Final = 8  # of the many runs along a training, spread over it
 _USUAL_K: Final = (1, 10, 100)
 _TERMS: Final = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": "−ln ΣS"}
-_HOW: Final = {
-    Method.ols: "y = {c} · {x}^−α, least squares of ln y on ln {x}",
-    Method.weighted: "y = {c} · {x}^−α, weighted least squares of ln y on ln {x}",
-    Method.offset: "y = E + {c} · {x}^−α, least squares of ln y",
-    Method.robust: "y = {c} · {x}^−α, Huber's loss of ln y on ln {x}",
-}
-_HOW_SEVERAL: Final = "y = {c} · {x}^−α, and with an offset E"
+_NATS: Final = "cross-entropy, nats"
 _FORM: Final = "whether the data call for an irreducible offset E; either: these data do not distinguish the two"
 
 
@@ -44,20 +38,19 @@ def tables(results: Sequence[Laws]) -> list[Table]:
 
 def _models(laws: Laws) -> Table:
     group, runs = laws.group, laws.group.runs
-    known = [(at, k) for at, k in enumerate(laws.k_grid) if laws.evidence or any((k, 1) in r.observed for r in runs)]
-    usual = [k for _, k in known if k in _USUAL_K] or [k for _, k in known[: len(_USUAL_K)]]
-    terms = [name for name in _TERMS if laws.evidence and name in laws.evidence[0].measured]
+    usual = [k for k in laws.k_grid if k in _USUAL_K] or laws.k_grid[: len(_USUAL_K)]
     has_ce = any(run.cross_entropy_nats is not None for run in runs)
-    imported = [name for name in IMPORTED if any(name in run.imported for run in runs)]
     columns: list[Column[_Score] | Sequence[Column[_Score]]] = [
         text("size", "size", lambda row: row[0].size),
         place(lambda row: row[0], spare=1),
-        *(decimal(f"RBP_{k}", f"rbp_{k}", _share(at, k), spare=0 if k in usual else 4 + at) for at, k in known),
-        *([decimal("CE", "cross_entropy_nats", _cross_entropy, means="cross-entropy, nats")] if has_ce else []),
-        *(decimal(_TERMS[name], name, _measured(name), spare=2) for name in terms),
-        *(decimal(name.replace("_", " "), name, _imported(name)) for name in imported),
+        *(
+            decimal(f"RBP_{k}", f"rbp_{k}", _share(at, k), spare=0 if k in usual else 4 + at)
+            for at, k in enumerate(laws.k_grid)
+        ),
+        decimal("CE", "cross_entropy_nats", lambda row: row[0].cross_entropy_nats, 4, _NATS, 0 if has_ce else 1),
+        *(decimal(name.replace("_", " "), name, _imported(name), spare=1) for name in IMPORTED),
+        *(decimal(heading, name, _measured(name), spare=2) for name, heading in _TERMS.items()),
         whole("tokens", "n_tokens", lambda row: row[0].n_tokens, spare=3),
-        text("run", "run_id", lambda row: " ".join(row[0].run_ids), spare=99),
     ]
     rows: list[_Score] = list(zip(runs, laws.evidence or [None] * len(runs), strict=True))
     shown = rows if group.axis is Axis.S else spread(rows, _MOST)
@@ -74,22 +67,18 @@ def _share(at: int, k: int) -> Callable[[_Score], float | None]:
     return share
 
 
-def _cross_entropy(row: _Score) -> float | None:
-    return row[0].cross_entropy_nats
+def _imported(name: str) -> Callable[[_Score], float | None]:
+    return lambda row: row[0].imported.get(name)
 
 
 def _measured(name: str) -> Callable[[tuple[Run, Evidence | None, *tuple[object, ...]]], float | None]:
     """A quantity of a run; None where it is not known."""
 
     def value(row: tuple[Run, Evidence | None, *tuple[object, ...]]) -> float | None:
-        found = math.nan if row[1] is None else float(row[1].measured[name])
+        found = math.nan if row[1] is None else float(row[1].measured.get(name, math.nan))
         return found if math.isfinite(found) else None
 
     return value
-
-
-def _imported(name: str) -> Callable[[_Score], float | None]:
-    return lambda row: row[0].imported.get(name)
 
 
 def _ranks(laws: Laws) -> list[Table]:
@@ -156,17 +145,17 @@ LAWS: Final = View[Law](
 def _laws(laws: Laws) -> list[Table]:
     if laws.group.n_sizes < 3:
         return []
-    group, methods = laws.group, list(dict.fromkeys(law.method for law in laws.laws))
-    how = _HOW[methods[0]] if len(methods) == 1 else _HOW_SEVERAL
-    words = AXES[group.axis]
-    title = how.format(c=words.constant, x=words.x)
+    group, words = laws.group, AXES[laws.group.axis]
+    methods = list(dict.fromkeys(law.method for law in laws.laws))
+    offset = "E + " if methods == [Method.offset] else ""
+    title = f"Scaling laws: y = {offset}{words.constant} · {words.x}^−α, fitted to ln y by {by_methods(methods)}"
     text = f"document sampling ({laws.resamples:,} resamples, the same for all points) and "
     note = (
         f"RBP_k = Pr(rank ≤ k), ties {group.ties.value}; y is −ln RBP_k, or nats; {words.title}. Intervals include "
         f"{text if group.is_measured else ''}the scatter of the models about the law"
         f"{'.' if group.is_measured else '; document sampling is unknown.'}"
     )
-    return [LAWS.table(f"Scaling laws: {title}", laws.laws, group.title, group.axis, note)]
+    return [LAWS.table(title, laws.laws, group.title, group.axis, note)]
 
 
 QUESTION = Question(each(analyse), keep, tables, sentences, figures)

@@ -1,6 +1,7 @@
 """The laws of size in sentences: what they say, what tested them, and what would narrow their intervals."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.counts import number_of
@@ -10,11 +11,23 @@ from rbpx.display.section import interval, of_ten
 from rbpx.display.vocabulary import AXES, AxisWords
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Group
-from rbpx.laws.names import Axis
+from rbpx.laws.names import Axis, Method
 from rbpx.laws.verdict import SIGNIFICANT
 from rbpx.status import Status
 
-__all__ = ["about", "sentences"]
+__all__ = ["about", "by_methods", "sentences"]
+
+_METHODS: Final = {
+    Method.ols: "least squares",
+    Method.weighted: "weighted least squares",
+    Method.offset: "least squares with an offset E",
+    Method.robust: "Huber's loss",
+}
+
+
+def by_methods(methods: Iterable[Method]) -> str:
+    """How laws are fitted."""
+    return ", ".join(_METHODS[method] for method in methods)
 
 
 def about(group: Group) -> str:
