@@ -6,6 +6,7 @@ from typing import Final
 
 from rbpx.counts import number_of
 from rbpx.display.chart.sheet import Cell, Sheet, entry
+from rbpx.display.passage import MARKED, marked
 from rbpx.display.section import Section
 from rbpx.display.vocabulary import GREEK, true_minus
 from rbpx.report.contents import Report
@@ -53,6 +54,11 @@ def _section(section: Section) -> list[str]:
         lines += [f"{_md(figure.title)}: not drawn. {_md(reason)}", ""] if reason else []
     for sheet in section.sheets:
         lines += _table(sheet, 5)
+    for passage in section.passages:
+        lines += [f"##### {_md(passage.title)}", "", f"{_md(passage.rule)} {MARKED}", ""]
+        for reading in passage.readings:
+            text = "".join(map(marked, reading.pieces))
+            lines += [f"{_md(reading.model)}: {_md(reading.about)}.", "", "````text", text, "````", ""]
     return lines
 
 
@@ -105,7 +111,8 @@ def latex(report: Report) -> str:
                     lines += _plain(of_paper, f"{sheet.title}: {part.title}", f"{part.name}-{sheet.name}")
     for section in report.gaps if report.verb else ():
         for sheet in section.sheets:
-            lines += _plain(sheet, f"{sheet.title}: {section.title}", f"{section.name}-{sheet.name}")
+            if not sheet.is_wide:
+                lines += _plain(sheet, f"{sheet.title}: {section.title}", f"{section.name}-{sheet.name}")
     return "\n".join(lines).rstrip() + "\n"
 
 
