@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["GRADES", "RANKS", "Passage", "Piece", "Reading", "grade"]
+__all__ = ["GRADES", "MARKED", "RANKS", "Passage", "Piece", "Reading", "grade", "marked"]
 
 RANKS: Final = (1, 10, 100)  # where a colour ends
 GRADES: Final = ("rank 1", "to 10", "to 100", "beyond")
+MARKED: Final = "Ranks: ‹to 100›, «beyond»; unmarked to 10. … was not scored."
+_MARKS: Final = (("", ""), ("", ""), ("‹", "›"), ("«", "»"))
 
 
 @dataclass(frozen=True)
@@ -61,3 +63,11 @@ class Passage:
 def grade(rank: float) -> int:
     """Which of the colours a rank has, from 0."""
     return sum(rank > end for end in RANKS)
+
+
+def marked(piece: Piece) -> str:
+    """A token with the marks of its rank, for what has no colours; blanks around it stand outside them."""
+    core, body = piece.text.strip(), piece.text.rstrip("\n")
+    before, _, after = piece.text.partition(core) if core else (body, "", piece.text[len(body) :])
+    begin, end = _MARKS[piece.grade or 0]
+    return f"{before}{begin}{core}{end}{after}"

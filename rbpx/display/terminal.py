@@ -10,7 +10,7 @@ from rich.text import Text
 from rbpx.display.column import Cell
 from rbpx.display.grid import Grid
 from rbpx.display.names import remedies
-from rbpx.display.passage import GRADES, Passage, Piece
+from rbpx.display.passage import GRADES, MARKED, Passage, Piece, marked
 from rbpx.display.tables import put
 from rbpx.display.view import Table
 from rbpx.display.vocabulary import plain_signs
@@ -21,7 +21,6 @@ __all__ = ["print_passages", "print_tables", "print_under"]
 # Light grounds under black letters, apart in lightness as well as in hue, so that they differ for every kind of eye and
 # on light and dark terminals; those beyond are bold too.
 _STYLES: Final = ("", "black on #b7d7f2", "black on #f2d15c", "bold black on #e8823a")
-_MARKS: Final = (("", ""), ("", ""), ("‹", "›"), ("«", "»"))
 
 
 def print_tables(screen: Console, tables: Iterable[Table]) -> list[str]:
@@ -48,14 +47,15 @@ def print_passages(screen: Console, passages: Sequence[Passage]) -> None:
         for reading in passage.readings:
             heading = f"{passage.title}, {reading.model}: {reading.about}. {passage.rule}"
             screen.print(heading, style="bold", markup=False, soft_wrap=True)
-            written = Text.assemble(*(part for piece in reading.pieces for part in _written(piece, coloured)))
+            styled = (part for piece in reading.pieces for part in (_styled(piece) if coloured else [marked(piece)]))
+            written = Text.assemble(*styled)
             screen.print(written, soft_wrap=not coloured)
             screen.print()
     if passages and coloured:
         legend = (part for name, style in zip(GRADES, _STYLES, strict=True) for part in ((f" {name} ", style), " "))
         screen.print(Text.assemble("Ranks: ", *legend, "\n"))
     elif passages:
-        screen.print("Ranks: ‹to 100›, «beyond»; unmarked to 10. … was not scored.\n")
+        screen.print(f"{MARKED}\n")
 
 
 def print_under(screen: Console, texts: Iterable[str], statuses: Iterable[Status], notes: Iterable[str]) -> None:
@@ -90,14 +90,9 @@ def _text(cell: Cell) -> str:
     return f"[yellow]{text}[/yellow]" if cell.doubts else text
 
 
-def _written(piece: Piece, coloured: bool) -> list[tuple[str, str]]:
-    """A token with its style; blanks around it stand outside its marks, and lines end after its colour."""
+def _styled(piece: Piece) -> list[tuple[str, str]]:
+    """A token with its style; lines end after its colour."""
     body = piece.text.rstrip("\n")
     lines = piece.text[len(body) :]
-    if coloured:
-        style = "dim" if piece.grade is None else _STYLES[piece.grade]
-        return [(body + ("⏎" if lines and piece.grade else ""), style), (lines, "")]
-    core = body.strip()
-    before, _, after = body.partition(core) if core else (body, "", "")
-    begin, end = _MARKS[piece.grade or 0]
-    return [(f"{before}{begin}{core}{end}{after}{lines}", "")]
+    style = "dim" if piece.grade is None else _STYLES[piece.grade]
+    return [(body + ("⏎" if lines and piece.grade else ""), style), (lines, "")]
