@@ -96,7 +96,8 @@ def _axis(scale: Scale, form: str) -> Spec:
 
 
 def _order(chart: Chart, values: Table) -> Sequence[str]:
-    return chart.order or tuple(dict.fromkeys(str(row[chart.series]) for row in values.records()))
+    named = (row[chart.series] for row in values.records() if chart.series in row)
+    return chart.order or tuple(dict.fromkeys(map(str, named)))
 
 
 def _told_apart(chart: Chart, mark: Mark, rows: Rows, values: Table) -> Spec:
