@@ -9,8 +9,7 @@ from typing import Any, Final
 import duckdb
 
 from rbpx.analyses.missing import no_groups, no_runs, no_tokens
-from rbpx.analyses.registry import Analysis, analyses, analysis, has, part
-from rbpx.analyses.registry import question as found_question
+from rbpx.analyses.registry import Analysis, analyses, analysis, question
 from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
 from rbpx.display.progress import counted
@@ -145,37 +144,29 @@ def _asking(
     name: str, grids: Sequence[Grid], required: bool, is_asked: Callable[[Group], bool]
 ) -> Generator[list[Call], list[Any], Answer]:
     """One question: yields what it asks of each group, is sent what was found, and returns its answer."""
-    question, keep, check = analysis(name), *_kept_and_checked(name)
+    described, asked = analysis(name), question(name)
     answered: Answer = []
     tokens_known = False
-    for alike in _alike(grids) if question.across else [[grid] for grid in grids]:
+    for alike in _alike(grids) if described.across else [[grid] for grid in grids]:
         request = alike[0][0]
         store = open_filled(request.store)
         with connected(request) as connection:
             groups = _groups(connection, name, alike)
             tokens_known = tokens_known or any(group.is_measured for group in groups)
-            groups = [group for group in groups if _suits(question, group) and is_asked(group)]
-            check(connection, store, groups, request)
-        found = yield [(name, of, request) for of in ([groups] if question.across else groups)]
+            groups = [group for group in groups if _suits(described, group) and is_asked(group)]
+            asked.check(connection, store, groups, request)
+        found = yield [(name, of, request) for of in ([groups] if described.across else groups)]
         for problem in found:
             if isinstance(problem, RbpxError):
                 raise problem
-        new_results = found[0] if question.across else found
-        answered += [(result, keep(store, result)) for result in new_results]
-    if not any(len(result.group.runs) >= question.sizes for result, _ in answered):
+        new_results = found[0] if described.across else found
+        answered += [(result, asked.keep(store, result)) for result in new_results]
+    if not any(len(result.group.runs) >= described.sizes for result, _ in answered):
         if required:
             raise RbpxError(no_groups(name, grids[0][0], tokens_known))
-        if not question.small:
+        if not described.small:
             logging.getLogger(__name__).warning(no_groups(name, grids[0][0], tokens_known))
     return answered
-
-
-def _kept_and_checked(name: str) -> tuple[Any, Any]:
-    if has(name, "views"):
-        whole = found_question(name)
-        return whole.keep, whole.check
-    module = part(name, "analysis")
-    return module.keep, getattr(module, "check", lambda *args: None)
 
 
 def groups_of(name: str, grids: Sequence[Grid]) -> list[Group]:
@@ -222,7 +213,7 @@ def asked_in_processes(names: Sequence[str], request: Request) -> Iterator[None]
         yield
         return
     for name in names:
-        part(name, "analysis")  # imported once for all of them
+        question(name)  # imported once for all of them
     with several_processes(prepare):
         yield
 
@@ -239,10 +230,8 @@ def _analyse(name: str, of: Group | Sequence[Group], request: Request) -> Any:
             looks_at_tokens = analysis(name).across and analysis(name).tokens  # or at items, and fits no law to a text
             given = [of] if isinstance(of, Group) else of
             groups = [with_documents(connection, group, tests_order=not looks_at_tokens) for group in given]
-            if has(name, "views"):
-                results = found_question(name).analyse(connection, groups, request)
-                return results[0] if isinstance(of, Group) else results
-            return part(name, "analysis").analyse(connection, groups[0] if isinstance(of, Group) else groups, request)
+            results = question(name).analyse(connection, groups, request)
+            return results[0] if isinstance(of, Group) else results
     except DamageError:
         raise
     except RbpxError as problem:

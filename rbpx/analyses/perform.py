@@ -1,11 +1,11 @@
 """Questions asked and printed: requests in, tables, plots or rows on stdout out; what was fitted is kept."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from rbpx.analyses import told
 from rbpx.analyses.answer import Answer, Grid, answer
-from rbpx.analyses.registry import analyses, has, part
+from rbpx.analyses.question import OfGroup
+from rbpx.analyses.registry import analyses, question
 from rbpx.config.options import Format
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
@@ -36,9 +36,9 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
         rows += new_rows
         named_rows += [{"analysis": name, **row} for row in new_rows]
         if results and request.format is Format.table:
-            show(name, results)
+            told.show(name, results)
             if request.plot:
-                _plot(name, results)
+                told.plot(name, results)
     if request.format is not Format.table:
         from rbpx.display.records import print_records
 
@@ -47,40 +47,32 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
 
 
 def _write_page(names: Sequence[str], grids: Sequence[Grid], required: bool) -> list[Record]:
-    """Write the page of the one question that is asked; the rows, as in `perform`."""
-    request = grids[0][0]
-    (name,) = names  # that it has a page was checked before anything was asked
+    """Write the page of its own that a question has; the rows, as in `perform`."""
+    (name,) = names  # that it has one was checked before anything was asked
     results, rows = _apart(answer(name, grids, required))
-    with opened(request.output) as file:
-        file.write(part(name, "page").page(results))
+    page = question(name).page
+    if page is None:
+        raise RbpxError(f"format=html is of one question: python -m rbpx {name} --format html")
+    with opened(grids[0][0].output) as file:
+        file.write(page(results))
     return [{"analysis": name, **row} for row in rows]
 
 
-def _apart(found: Answer) -> tuple[list[Any], list[Record]]:
+def _apart(found: Answer) -> tuple[list[OfGroup], list[Record]]:
     return [result for result, _ in found], [row for _, rows in found for row in rows]
 
 
-def print_results(name: str, results: Sequence[Any], request: Request) -> None:
+def print_results(name: str, results: Sequence[OfGroup], request: Request) -> None:
     """Print results that stand in no store, as the question's table or as rows for programs."""
     if request.format is not Format.table:
         from rbpx.display.records import print_records
 
-        rows = [row for result in results for row in part(name, "analysis").records(result)]
-        print_records(rows, request.format)
+        print_records(rows_of(name, results), request.format)
     elif results:
-        show(name, results)
-
-
-def show(name: str, results: Sequence[Any]) -> None:
-    """Print the table of a question."""
-    if has(name, "views"):
         told.show(name, results)
-    else:
-        part(name, "table").show(results)
 
 
-def _plot(name: str, results: Sequence[Any]) -> None:
-    if has(name, "views"):
-        told.plot(name, results)
-    elif has(name, "plot"):
-        part(name, "plot").show(results)
+def rows_of(name: str, results: Sequence[OfGroup]) -> list[Record]:
+    """The rows of results that stand in no store."""
+    rows = question(name).rows
+    return [] if rows is None else [row for result in results for row in rows(result)]

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import duckdb
 
     from rbpx.config.request import Request
@@ -17,9 +19,10 @@ if TYPE_CHECKING:
     from rbpx.display.passage import Passage
     from rbpx.display.view import Table
     from rbpx.groups.group import Group
+    from rbpx.measure.results import Failure
     from rbpx.store.store import Record, Store
 
-__all__ = ["OfGroup", "Question", "each"]
+__all__ = ["Measured", "OfGroup", "Question", "each"]
 
 
 class OfGroup(Protocol):
@@ -28,6 +31,18 @@ class OfGroup(Protocol):
     @property
     def group(self) -> Group | None:
         """What it is about; None for a file."""
+
+
+class Measured(Protocol):
+    """What was measured for a question."""
+
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        """The runs that it may look at now."""
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Runs that could not be measured."""
 
 
 Of = TypeVar("Of", bound="Group")
@@ -64,6 +79,11 @@ class Question(Generic[Of, Result]):
         passages: texts of the result, token by token, for a page.
         texts: the same for a terminal, which prints them whole.
         check: refuses what cannot be asked of these groups, before any of them is looked at.
+        measure: measures what the store lacks for it, before it is asked.
+        remeasure: measures again, in place of asking the store; gives results beside what was measured.
+        of_file: its result of a file, in place of the store.
+        rows: those of a result that stands in no store, for programs.
+        page: a page of its own kind, in place of one of a report's kind.
         says_all: whether a terminal has its sentences about however many groups, as no table says what they do.
     """
 
@@ -75,6 +95,11 @@ class Question(Generic[Of, Result]):
     passages: Callable[[Sequence[Result]], Sequence[Passage]] = _no_passages
     texts: Callable[[Sequence[Result]], Sequence[Passage]] = _no_passages
     check: Callable[[duckdb.DuckDBPyConnection, Store, Sequence[Group], Request], None] = _unchecked
+    measure: Callable[[Request], Measured] | None = None
+    remeasure: Callable[[Request], tuple[Sequence[Result], Measured]] | None = None
+    of_file: Callable[[Path, Request], Result] | None = None
+    rows: Callable[[Result], list[Record]] | None = None
+    page: Callable[[Sequence[Result]], str] | None = None
     says_all: bool = False
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -100,13 +99,3 @@ def question(name: str) -> "Question[Group, OfGroup]":
     """A question with all its parts."""
     found: Question[Group, OfGroup] = import_module(f"rbpx.analyses.{name}.views").QUESTION
     return found
-
-
-def has(name: str, part: str) -> bool:
-    """Whether the folder of a question has a part: measure, table, page, plot, figure, section or chart."""
-    return (_HERE / name / f"{part}.py").is_file()
-
-
-def part(name: str, part: str) -> ModuleType:
-    """A part of a question: its analysis, measure, table, plot, figure, section or chart."""
-    return import_module(f"rbpx.analyses.{name}.{part}")

@@ -10,8 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from rbpx.analyses import told
-from rbpx.analyses.perform import show
-from rbpx.analyses.registry import analyses, analysis, has, part, question
+from rbpx.analyses.registry import analyses, analysis, question
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.store.store import Record
@@ -71,7 +70,7 @@ class Answer(Generic[Result]):
     def show(self) -> None:
         """Print the table that the verb prints, in colour where the terminal has any."""
         if self.verb in analyses():
-            show(self.verb, self.results)
+            told.show(self.verb, cast("tuple[OfGroup, ...]", self.results))
         else:
             from rbpx.api.measuring import show_cells
 
@@ -96,14 +95,11 @@ class Answer(Generic[Result]):
         Raises:
             RbpxError: this question has none, or nothing of that name to draw.
         """
-        if not (has(self.verb, "chart") or (has(self.verb, "views") and analysis(self.verb).draws)):
-            with_chart = ", ".join(name for name, each in analyses().items() if each.draws)
-            raise RbpxError(f"{self.verb} has no picture in a notebook; there is one of {with_chart}")
+        if not analysis(self.verb).draws:
+            drawing = ", ".join(name for name, each in analyses().items() if each.draws)
+            raise RbpxError(f"{self.verb} has no picture in a notebook; there is one of {drawing}")
         from rbpx.display.chart.notebook import first_drawn
 
-        if has(self.verb, "chart"):
-            chart: alt.LayerChart = part(self.verb, "chart").draw(self.results)
-            return chart
         results = cast("tuple[OfGroup, ...]", self.results)
         drawn = (each for result in results for each in question(self.verb).figures([result], ()))
         return first_drawn(each for each in drawn if figure in ("", each.name))

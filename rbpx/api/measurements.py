@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from rbpx.analyses.answer import answer, open_filled
-from rbpx.analyses.registry import analyses, analysis, has, part
+from rbpx.analyses.registry import analyses, analysis, question
 from rbpx.api.answer import Answer
 from rbpx.api.keywords import Keys, requests, written
-from rbpx.config.request import Request
 from rbpx.cores import share_cores
 from rbpx.errors import MeasureError
 from rbpx.files.output import plain
@@ -192,24 +191,20 @@ class Measurements:
         def __getattr__(self, verb: str) -> Ask: ...
 
     def _answer(self, verb: str, keys: Keys) -> Answer[Any]:
-        """What a question finds, and its rows."""
+        """What a question finds, and its rows.
+
+        Raises:
+            MeasureError: what the store lacks for it could not be measured.
+        """
         grids = [(request, None) for request in requests(verb, dict(keys), self.store, self.config_dir)]
         with collected_messages() as messages:
-            if has(verb, "measure"):
-                self._measure(verb, [request for request, _ in grids])
+            measure = question(verb).measure
+            failures = [] if measure is None else [each for request, _ in grids for each in measure(request).failures]
+            for failure in failures[:1]:
+                raise MeasureError(f"{failure.cell} failed: {failure.error}")
             found = read_again(self.store, lambda: answer(verb, grids))
         records = tuple({name: plain(value) for name, value in row.items()} for _, rows in found for row in rows)
         return Answer(verb, tuple(result for result, _ in found), records, tuple(messages))
-
-    def _measure(self, verb: str, asked: Sequence[Request]) -> None:
-        """Measure what the store lacks for a question that needs more than it holds.
-
-        Raises:
-            MeasureError: a run could not be measured.
-        """
-        for request in asked:
-            for failure in part(verb, "measure").measure(request).failures:
-                raise MeasureError(f"{failure.cell} failed: {failure.error}")
 
 
 class Ask(Protocol):

@@ -165,7 +165,7 @@ format=table      or csv, json, html, md, tex; svg and pdf: its figures (--forma
 output=FILE       where that is written, a folder for several figures (--output FILE)""",
 }
 _NARROWS: Final = ("model", "size", "dataset", "protocol", "source")
-_SHOWS: Final = ("store", "format", "spreadsheet", "width", "output")
+_SHOWS: Final = ("store", "format", "spreadsheet", "output")
 _MANY_ALIKE: Final = 3  # datasets or studies whose names begin alike
 
 _MANY = "-m, --multirun    sweep: -m model=a,b dataset=x,y runs every combination and ends with one table"
@@ -202,7 +202,7 @@ def keys_of(verb: str) -> tuple[str, ...]:
     """The keys that the page of a verb explains, in its order."""
     lesson = about(verb)
     if isinstance(lesson, Analysis):
-        plot = ("plot",) if lesson.draws else ()
+        plot = ("plot", "width") if lesson.draws else ()
         kept = () if lesson.measures else ("fresh",)
         asked: tuple[str, ...] = (*_NARROWS, *lesson.keys, *plot, *kept, *_SHOWS)
     else:

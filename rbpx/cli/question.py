@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rbpx.analyses.registry import analysis, has, part
+from rbpx.analyses.registry import analysis, question
 from rbpx.cli.kept import print_once
 from rbpx.cli.verb import Job, Outcome
 from rbpx.config.options import Format
@@ -31,11 +31,14 @@ def start(job: Job) -> Any:
         from rbpx.report.output import check
 
         check(request, verb)
+    asked = question(verb)
     if job.words and not analysis(verb).words:
-        return part(verb, "analysis").analyse_file(_file(job), request)
-    if analysis(verb).measures:
-        return part(verb, "remeasure").remeasure(request)
-    return part(verb, "measure").measure(request) if has(verb, "measure") else None
+        if asked.of_file is None:
+            raise RbpxError(f"{verb} takes no file; ask the store: python -m rbpx {verb} --store DIR")
+        return asked.of_file(_file(job), request)
+    if asked.remeasure is not None:
+        return asked.remeasure(request)
+    return None if asked.measure is None else asked.measure(request)
 
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
@@ -43,16 +46,16 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     from rbpx.config.process import is_main_process
     from rbpx.measure.results import Measured
 
-    requests = [_named(line, outcome.request) for outcome in outcomes]
-    if analysis(line.verb).measures:
+    requests, asked = [_named(line, outcome.request) for outcome in outcomes], question(line.verb)
+    if asked.remeasure is not None:
         if is_main_process():
-            _tell(line.verb, [result for outcome in outcomes for result in outcome.answer.results], requests[0])
-        return [Measured(each.request, each.answer.run_ids, each.answer.failures) for each in outcomes]
+            _tell(line.verb, [result for outcome in outcomes for result in outcome.answer[0]], requests[0])
+        return [Measured(each.request, each.answer[1].run_ids, each.answer[1].failures) for each in outcomes]
     if line.words and not analysis(line.verb).words:
         _tell(line.verb, [outcome.answer for outcome in outcomes], requests[0])
     elif is_main_process():
         print_once(line.verb, requests, (), lambda: _ask(line.verb, requests))
-    if has(line.verb, "measure"):
+    if asked.measure is not None:
         return [Measured(each.request, each.answer.run_ids, each.answer.failures) for each in outcomes]
     return []
 
@@ -108,7 +111,7 @@ def _tell(verb: str, results: Sequence[Any], request: "Request") -> None:
 
 def is_told(verb: str, request: "Request") -> bool:
     """Whether its answer is written as a page, a text or figures, as a report is."""
-    if request.format is Format.html and has(verb, "page"):  # of its own
+    if request.format is Format.html and question(verb).page is not None:
         return False
     return request.format in (Format.html, Format.md, Format.tex, Format.svg, Format.pdf)
 

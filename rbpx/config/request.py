@@ -15,6 +15,7 @@ from rbpx.config.options import Bos, Checkpoints, Device, Dtype, Format, Legend,
 from rbpx.config.placement import MemoryLimits, ParallelConfig, read_limits
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.shard import Shard, read_shard
+from rbpx.config.shown import check_shown
 from rbpx.config.step_keys import checked_anchor, checked_bounds, checked_features, checked_numbers
 from rbpx.config.study import StudyConfig
 from rbpx.config.surface_keys import checked_forms, pairs, positive_numbers
@@ -133,11 +134,7 @@ class Request:
             raise RbpxError(f"best={self.best} needs all logits in one process; drop it, or parallel=")
         if self.model is not None:
             self.model.revisions()
-        if self.plot and self.format is not Format.table:
-            raise RbpxError(f"plot=true draws for people, format={self.format.value} is for programs; drop one of them")
-        if self.spreadsheet and self.format not in (Format.csv, Format.table):
-            raise RbpxError(f"spreadsheet=true is for csv, not format={self.format.value}; drop one of them")
-        self._check_figures()
+        check_shown(self)
         self._check_official()
         self._check_engine()
         self._check_surface()
@@ -181,16 +178,6 @@ class Request:
             count, smallest = getattr(self, name), 0 if name == "seed" else 1
             if count is not None and not smallest <= count <= largest:
                 raise RbpxError(f"{name}={count} is not a whole number from {smallest} to {largest:,}; give one")
-
-    def _check_figures(self) -> None:
-        """Refuse looks of figures where none are drawn into files, and those that nothing can be read in."""
-        looks = [name for name in ("width", "font_size", "font", "legend") if getattr(self, name) is not None]
-        if looks and self.format not in (Format.svg, Format.pdf):
-            raise RbpxError(f"{looks[0]}= is of figures in files: add --format svg or pdf, or drop it")
-        for name, least, most, what in (("width", 1, 40, "inches"), ("font_size", 4, 40, "points")):
-            value = getattr(self, name)
-            if value is not None and not least <= value <= most:
-                raise RbpxError(f"{name}={value:g} is not between {least} and {most} {what}; give one that is")
 
     def _check_official(self) -> None:
         if self.protocol is None or self.protocol.name != OFFICIAL or self.model is None:

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet
 from rbpx.display.column import Bounded
 from rbpx.display.numbers import number
 from rbpx.display.passage import Passage
+from rbpx.display.view import Table
 from rbpx.status import Status
 
-if TYPE_CHECKING:
-    import duckdb
-
-__all__ = ["Doubt", "Section", "Sources", "doubts_of", "interval", "interval_of", "of_ten"]
-
-
-@dataclass(frozen=True, eq=False)
-class Sources:
-    """Where a section looks beyond the result that it shows.
-
-    Attributes:
-        connection: to the index of the store, for a figure that counts anew.
-        fit_ids: the fits of this result, which its figures name in their SQL.
-    """
-
-    connection: duckdb.DuckDBPyConnection
-    fit_ids: Sequence[str]
+__all__ = ["Doubt", "Section", "interval", "interval_of", "of_ten"]
 
 
 @dataclass(frozen=True)
@@ -65,18 +47,9 @@ class Section:
     title: str
     sentences: tuple[str, ...]
     figures: tuple[Figure | Undrawn, ...]
-    sheets: tuple[Sheet, ...] = ()
+    sheets: tuple[Table, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     passages: tuple[Passage, ...] = ()
-
-
-def doubts_of(named: Iterable[tuple[str, Status]]) -> tuple[Doubt, ...]:
-    """The doubts among pairs of a name and its status, names of one status together."""
-    names: dict[Status, list[str]] = {}
-    for of, status in named:
-        if status is not Status.ok:
-            names.setdefault(status, []).append(of)
-    return tuple(Doubt(status, tuple(dict.fromkeys(of))) for status, of in names.items())
 
 
 def interval(value: float | None, lo: float | None, hi: float | None, digits: int = 3) -> str:

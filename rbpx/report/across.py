@@ -58,20 +58,21 @@ def _laws(named: Sequence[_Named], origin: Origin) -> Figure | Undrawn:
         for at in curve(law.fit, "S", "y")
     ]
     if not rows:
-        return Undrawn(name, title, "No group has a law of RBP_k: at least three sizes are needed.")
+        return Undrawn(name, title, "No group has a law of RBP_k: three points are needed.")
     columns: list[Column[_Place]] = [
         text("colour", _HUE, lambda row: row[0]),
         text("group", "group", lambda row: row[1]),
-        magnitude("S", "S", lambda row: row[2]),
+        magnitude("{x}", "S", lambda row: row[2]),
         decimal("−ln RBP", "y", lambda row: row[3], 5),
     ]
     one_colour = line(by="group", look={"strokeWidth": 1.2, "opacity": 0.7, "strokeDash": [1, 0]})
-    x, y = scale_of(named[0][2].group.axis, "S"), Scale("y", "−ln RBP", log=True)
+    axis = named[0][2].group.axis
+    x, y = scale_of(axis, "S"), Scale("y", "−ln RBP", log=True)
     return drawn(
-        View(name, columns).table(title, rows),
+        View(name, columns).table(title, rows, axis=axis),
         Chart(x, y, (one_colour,), _HUE, height=340),
-        f"Logarithmic plot of {len({row[1] for row in rows})} laws of −ln RBP against size, a line for each group.",
-        "A line for each group: its law of −ln RBP at the smallest k, between its smallest and largest size.",
+        f"Logarithmic plot of {len({row[1] for row in rows})} laws of −ln RBP against {axis.value}, a line for each group.",
+        "A line for each group: its law of −ln RBP at the smallest k, between the smallest and the largest that it was fitted to.",
         origin,
     )
 

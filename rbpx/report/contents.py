@@ -6,20 +6,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import duckdb
-
 from rbpx.analyses import told
-from rbpx.analyses.answer import Answer, Grid, answer_all, asked_in_processes, connected, groups_of
+from rbpx.analyses.answer import Answer, Grid, answer_all, asked_in_processes, groups_of
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.words import about, sentences
-from rbpx.analyses.registry import analyses, analysis, has, part
-from rbpx.config.request import Request
+from rbpx.analyses.registry import analyses, analysis
 from rbpx.config.suggest import did_you_mean
 from rbpx.counts import number_of
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.chart.sheet import Sheet
 from rbpx.display.progress import counted, share_of
-from rbpx.display.section import Section, Sources
+from rbpx.display.section import Section
+from rbpx.display.view import Table
 from rbpx.errors import RbpxError
 from rbpx.groups.document_ranks import document_ranks_kept
 from rbpx.groups.group import Group
@@ -34,7 +31,18 @@ from rbpx.store.remote import open_store
 from rbpx.store.store import Record, now
 from rbpx.version import __version__
 
-__all__ = ["Chapter", "Part", "Report", "answered", "gather"]
+__all__ = [
+    "Chapter",
+    "Part",
+    "Report",
+    "assembled",
+    "chapters_of",
+    "fit_ids",
+    "gather",
+    "listed",
+    "results_of",
+    "slugs_of",
+]
 
 _SECTIONS: Final = 10  # % of the time of a report
 _OF_ALL: Final = ("fit", "regimes", "klaw")  # what the tables of all groups are made of
@@ -109,9 +117,9 @@ class Report:
     chapters: tuple[Chapter, ...]
     gaps: tuple[Section, ...]
     across: tuple[Figure | Undrawn, ...]
-    overview: Sheet
-    paper: tuple[Sheet, ...]
-    runs: Sheet
+    overview: Table
+    paper: tuple[Table, ...]
+    runs: Table
     verb: str = ""
 
     @property
@@ -151,7 +159,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     store = open_store(request.store)
     n_failed = sum(1 for _ in store.records("failures"))
     if not any(store.records("cells")) and not store.import_files():
-        return _report(request.store, narrowed, n_failed, [], (), {})
+        return assembled(request.store, narrowed, n_failed, [], (), {})
     names = list(dict.fromkeys([*_OF_ALL, *_questions(across=False), *_questions(across=True)]))
     with (
         evidence_kept(),
@@ -167,40 +175,11 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
                 more, why_not = _find_all([name for name in names if name not in _OF_ALL], grids, asked)
                 answers, reasons = answers | more, reasons | why_not
         with share_of(advance, _SECTIONS):
-            parts = _parts(request, answers, reasons, asked)
-            of_gaps = _sections_across(request, answers, reasons) if asked is None or asked else ()
+            parts = _parts(answers, reasons, asked)
+            of_gaps = _sections_across(answers, reasons) if asked is None or asked else ()
             across = figures_across(answers["fit"]) if asked is not None else ()
     refresh_index(store, required=False)
-    return _report(request.store, narrowed, n_failed, parts, of_gaps, answers, across)
-
-
-def answered(verb: str, answer: Answer, store: str, narrowed: str = "") -> Report:
-    """The report of one question.
-
-    Args:
-        verb: the question.
-        answer: its results with their rows.
-        store: the name of the store, as it was asked for.
-        narrowed: what was typed to choose it.
-    """
-    rows_of = {id(result): rows for result, rows in answer}
-    sections = [
-        (each, told.section(verb, each, _fit_ids([row for result in each for row in rows_of[id(result)]])))
-        for each in told.together(verb, _results(answer))
-    ]
-    groups = list({result.group.key: result.group for result, _ in answer if result.group is not None}.values())
-    report = _report(store, narrowed, 0, [], (), {"of": answer})
-    owned = [(each[0].group, section) for each, section in sections if not analysis(verb).across and each[0].group]
-    names = slugs_of([group for group, _ in owned])
-    parts = [
-        (group, Part(name, group.title, about(group), (), (), (section,)))
-        for name, (group, section) in zip(names, owned, strict=True)
-    ]
-    across = () if parts else tuple(section for _, section in sections)
-    title = analysis(verb).title
-    if groups:
-        title += f": {_listed(list(dict.fromkeys(group.title_of_family for group in groups)))}"
-    return replace(report, verb=verb, title=title, chapters=_chapters(parts), gaps=across, paper=())
+    return assembled(request.store, narrowed, n_failed, parts, of_gaps, answers, across)
 
 
 def _asked(grids: Sequence[Grid]) -> list[Group] | None:
@@ -249,7 +228,7 @@ def _text_of(group: Group) -> tuple[str, str]:
     return group.first.family, group.first.dataset
 
 
-def _report(
+def assembled(
     store: str,
     narrowed: str,
     n_failed: int,
@@ -258,11 +237,12 @@ def _report(
     answers: Answers,
     across: tuple[Figure | Undrawn, ...] = (),
 ) -> Report:
-    laws, k_laws = (_results(answers.get(name, [])) for name in ("fit", "klaw"))
+    """A report of parts that are made: with its title, its runs, and the tables of all groups."""
+    laws, k_laws = (results_of(answers.get(name, [])) for name in ("fit", "klaw"))
     regimes = list(answers.get("regimes", []))
     groups: list[Group] = [each.group for each in laws]
     if not groups:  # sizes with several numbers of tokens have no law in size
-        found = [each.group for answer in answers.values() for each in _results(answer) if each.group is not None]
+        found = [each.group for answer in answers.values() for each in results_of(answer) if each.group is not None]
         groups = list({group.key: group for group in found}.values())
     datasets = list(dict.fromkeys(group.first.dataset for group in groups))
     families = list(dict.fromkeys(group.first.family for group in groups))
@@ -271,12 +251,12 @@ def _report(
         store=store,
         made_at=now()[:16].replace("T", " "),
         version=__version__,
-        title=f"Scaling laws of {_listed(families)} on {_listed(datasets)}" if groups else "An empty store",
+        title=f"Scaling laws of {listed(families)} on {listed(datasets)}" if groups else "An empty store",
         narrowed=narrowed,
         n_tokens=sum(run.n_tokens or 0 for run in runs.values()),
         n_runs=len(runs),
         n_failed=n_failed,
-        chapters=_chapters(parts),
+        chapters=chapters_of(parts),
         gaps=of_gaps,
         across=across,
         overview=glance(laws, [_taken(regimes, each.group)[0] for each in laws]),
@@ -285,7 +265,7 @@ def _report(
     )
 
 
-def _chapters(parts: Sequence[tuple[Group, Part]]) -> tuple[Chapter, ...]:
+def chapters_of(parts: Sequence[tuple[Group, Part]]) -> tuple[Chapter, ...]:
     """Parts by their texts."""
     of_texts: dict[str, list[Part]] = {}
     for group, own in parts:
@@ -293,7 +273,7 @@ def _chapters(parts: Sequence[tuple[Group, Part]]) -> tuple[Chapter, ...]:
     return tuple(Chapter(_slug(name), name, tuple(of_text)) for name, of_text in of_texts.items())
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Names in a line, the rest counted."""
     shown = [*names[:3], f"{len(names) - 3} more"] if len(names) > 4 else list(names)
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
@@ -314,19 +294,17 @@ def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-")
 
 
-def _parts(
-    request: Request, answers: Answers, reasons: dict[str, str], asked: Sequence[Group] | None
-) -> list[tuple[Group, Part]]:
+def _parts(answers: Answers, reasons: dict[str, str], asked: Sequence[Group] | None) -> list[tuple[Group, Part]]:
     of_groups = {name: list(answers[name]) for name in _questions(across=False)}
-    groups = [each.group for each in _results(answers["fit"])]
+    groups = [each.group for each in results_of(answers["fit"])]
     calls = [
-        (request, name, title, laws, {each: _taken(answer, laws.group) for each, answer in of_groups.items()}, reasons)
-        for laws, name, title in zip(_results(answers["fit"]), slugs_of(groups), titles_of(groups), strict=True)
+        (name, title, laws, {each: _taken(answer, laws.group) for each, answer in of_groups.items()}, reasons)
+        for laws, name, title in zip(results_of(answers["fit"]), slugs_of(groups), titles_of(groups), strict=True)
         if asked is None or any(laws.group.key == group.key for group in asked)
     ]
     with counted("report: sections", len(calls)) as advance:
         parts = in_processes(_part, calls, advance)
-    return [(call[3].group, part) for call, part in zip(calls, parts, strict=True)]
+    return [(call[2].group, part) for call, part in zip(calls, parts, strict=True)]
 
 
 def _taken(answer: Answer, group: Group) -> Own:
@@ -334,44 +312,29 @@ def _taken(answer: Answer, group: Group) -> Own:
     for at, (result, rows) in enumerate(answer):
         if (result.group.key, result.group.run_ids) == (group.key, group.run_ids):
             del answer[at]
-            return result, _fit_ids(rows)
+            return result, fit_ids(rows)
     return None, []
 
 
-def _fit_ids(rows: Sequence[Record]) -> list[str]:
+def fit_ids(rows: Sequence[Record]) -> list[str]:
+    """Of those that are of `fits`."""
     return [str(row["fit_id"]) for row in rows if row.get("fit_id") is not None]
 
 
-def _results(answer: Answer) -> list[Any]:
+def results_of(answer: Answer) -> list[Any]:
+    """Without their rows."""
     return [result for result, _ in answer]
 
 
-def _part(request: Request, name: str, title: str, laws: Laws, own: dict[str, Own], reasons: dict[str, str]) -> Part:
-    group = laws.group
-    with connected(request) as connection:
-        sections = [_section(connection, each, of_each, group, reasons) for each, of_each in own.items()]
-    of_regimes, _ = own["regimes"]
-    summary = sentences([laws])
-    return Part(name, title, about(group), facts(laws, of_regimes), tuple(summary), tuple(sections))
+def _part(name: str, title: str, laws: Laws, own: dict[str, Own], reasons: dict[str, str]) -> Part:
+    group, (of_regimes, _) = laws.group, own["regimes"]
+    sections = [_section(each, of_each, group, reasons) for each, of_each in own.items()]
+    return Part(name, title, about(group), facts(laws, of_regimes), tuple(sentences([laws])), tuple(sections))
 
 
-def _section(
-    connection: duckdb.DuckDBPyConnection, name: str, own: Own, group: Group, reasons: dict[str, str]
-) -> Section:
+def _section(name: str, own: Own, group: Group, reasons: dict[str, str]) -> Section:
     result, ids = own
-    if result is None:
-        return _empty(name, _reason(name, group, reasons))
-    return _made(connection, name, result, ids)
-
-
-def _made(connection: duckdb.DuckDBPyConnection, name: str, result: Any, ids: list[str]) -> Section:
-    from altair.utils.schemapi import debug_mode  # imported once answers are there, on all cores
-
-    with debug_mode(False):  # tests hold the figures against the schema of Vega-Lite, which takes a fifth of a second
-        if has(name, "views"):
-            return told.section(name, result if isinstance(result, list) else [result], ids)
-        section: Section = part(name, "section").section(result, Sources(connection, ids))
-    return section
+    return _empty(name, _reason(name, group, reasons)) if result is None else told.section(name, [result], ids)
 
 
 def _empty(name: str, reason: str) -> Section:
@@ -395,22 +358,19 @@ def _sentence(reason: str) -> str:
     return reason[:1].upper() + reason[1:]
 
 
-def _sections_across(request: Request, answers: Answers, reasons: dict[str, str]) -> tuple[Section, ...]:
+def _sections_across(answers: Answers, reasons: dict[str, str]) -> tuple[Section, ...]:
     """What compares groups with each other: a section a family, or why there is none."""
-    calls: list[tuple[Request, str, list[Any], list[str], str]] = []
+    calls: list[tuple[str, list[Any], list[str], str]] = []
     for name in _questions(across=True):
         answer = answers[name]
-        for family in dict.fromkeys(each.group.first.family for each in _results(answer)):
+        for family in dict.fromkeys(each.group.first.family for each in results_of(answer)):
             of_family = [(each, rows) for each, rows in answer if each.group.first.family == family]
-            ids = _fit_ids([row for _, rows in of_family for row in rows])
-            calls.append((request, name, _results(of_family), ids, ""))
+            ids = fit_ids([row for _, rows in of_family for row in rows])
+            calls.append((name, results_of(of_family), ids, ""))
         if not answer and not (analysis(name).trainings or analysis(name).tokens):
-            calls.append((request, name, [], [], _sentence(reasons[name])))
+            calls.append((name, [], [], _sentence(reasons[name])))
     return tuple(in_processes(_section_across, calls))
 
 
-def _section_across(request: Request, name: str, own: list[Any], ids: list[str], reason: str) -> Section:
-    if not own:
-        return _empty(name, reason)
-    with connected(request) as connection:
-        return _made(connection, name, own, ids)
+def _section_across(name: str, own: list[Any], ids: list[str], reason: str) -> Section:
+    return told.section(name, own, ids) if own else _empty(name, reason)

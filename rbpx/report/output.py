@@ -74,7 +74,7 @@ def write_report(grids: "Sequence[Grid]", narrowed: str) -> Path:
 
 def write_answered(verb: str, answer: "Answer", request: Request) -> None:
     """Write the answer to one question, texts to stdout unless a file is named."""
-    from rbpx.report.contents import answered
+    from rbpx.report.answered import answered
 
     report, (form, _) = answered(verb, answer, request.store), _place(request, verb)
     if form in _FOLDERS:

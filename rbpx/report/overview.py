@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from rbpx.analyses.fit.analysis import Laws
+from rbpx.analyses.fit.words import largest
 from rbpx.analyses.klaw.analysis import KLaws
 from rbpx.analyses.regimes.analysis import Regimes
 from rbpx.display.column import Column, decimal, error, text, whole, with_ends
 from rbpx.display.numbers import UNKNOWN, decimals, number, percent
 from rbpx.display.numbers import span as spanned
 from rbpx.display.view import Table, View
+from rbpx.display.vocabulary import AXES
 from rbpx.groups.group import Group, Run
 from rbpx.groups.labels import labels_of, titles_of
 from rbpx.laws.interval import Estimate
+from rbpx.laws.names import Axis
 from rbpx.laws.power import PowerLawFit
 from rbpx.status import Status
 
@@ -49,8 +52,8 @@ def facts(laws: Laws, regimes: Regimes | None) -> tuple[Fact, ...]:
             entries.append(Fact(label, number(law.fit.alpha, 3), f"95 %: {ends}\nR² {number(law.fit.r2, 3)}{doubt}"))
     first = laws.headline[0]
     if first is not None and first.fit.backtest_error is not None:
-        runs = laws.group.runs
-        beside = f"of −ln RBP_{first.k} at {runs[-1].size},\npredicted from {len(runs) - 1} smaller sizes"
+        others = f"{len(laws.group.runs) - 1} smaller {AXES[laws.group.axis].point}s"
+        beside = f"of −ln RBP_{first.k} at {largest(laws.group)},\npredicted from {others}"
         entries.append(Fact("error of the prediction", percent(first.fit.backtest_error), beside))
     if regimes is not None and regimes.regimes:
         reach = UNKNOWN if regimes.supported is None else f"k ≤ {regimes.supported:,}"
@@ -89,12 +92,12 @@ GLANCE: Final = View[_Glance](
     "glance",
     (
         text("models and text", "group", lambda row: row[0]),
-        whole("sizes", "n_sizes", lambda row: len(row[1].group.runs)),
+        whole("points", "n_points", lambda row: len(row[1].group.runs)),
         with_ends("α, RBP", "alpha_rbp", lambda row: alpha_of(row[1], 0), decimals(3)),
         decimal("R²", "r2_rbp", _of(0, lambda fit: fit.r2), 3),
         with_ends("α, CE", "alpha_ce", lambda row: alpha_of(row[1], 1), decimals(3)),
         decimal("R²", "r2_ce", _of(1, lambda fit: fit.r2), 3),
-        error("backtest", "backtest_error", _of(0, lambda fit: fit.backtest_error), "of RBP at the largest size"),
+        error("backtest", "backtest_error", _of(0, lambda fit: fit.backtest_error), "of RBP at the largest point"),
         whole("up to k", "supported_k", lambda row: None if row[2] is None else row[2].supported, "where it holds"),
     ),
 )
@@ -161,7 +164,8 @@ def table_2(results: Sequence[Laws]) -> Table:
     rows = [(on, f"k = {k}" if k else "CE", fits) for (on, k), fits in ordered]
     names = ("text", "dataset"), ("quantity", "quantity")
     families = list(dict.fromkeys(group.first.family for group in groups))
-    return _paired("table2", "Table 2: cross-entropy and −ln RBP_k against S", names, rows, families)
+    x = groups[0].axis.value if groups else Axis.S.value
+    return _paired("table2", f"Table 2: cross-entropy and −ln RBP_k against {x}", names, rows, families)
 
 
 # ------------------------------------------------------------------------------------------------------------ the runs

@@ -9,6 +9,7 @@ import vl_convert
 
 from rbpx.config.options import Legend
 from rbpx.config.request import Request
+from rbpx.config.shown import LOOKS
 from rbpx.counts import number_of
 from rbpx.display.chart.colours import config
 from rbpx.display.chart.figure import Figure, Undrawn
@@ -43,7 +44,7 @@ class Look:
     @classmethod
     def of(cls, request: Request) -> "Look":
         """As asked for."""
-        given = {name: getattr(request, name) for name in ("width", "font_size", "font", "legend")}
+        given = {name: getattr(request, name) for name in LOOKS}
         return cls(**{name: value for name, value in given.items() if value is not None})
 
     def rendered(self, figure: Figure, form: str) -> bytes:

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from rbpx.counts import number_of
-from rbpx.display.chart.sheet import Cell, Sheet, entry
+from rbpx.display.column import Cell
 from rbpx.display.passage import MARKED, marked
 from rbpx.display.section import Section
+from rbpx.display.view import Table
 from rbpx.display.vocabulary import GREEK, true_minus
 from rbpx.report.contents import Report
 
@@ -62,7 +63,7 @@ def _section(section: Section) -> list[str]:
     return lines
 
 
-def _table(sheet: Sheet, level: int) -> list[str]:
+def _table(sheet: Table, level: int) -> list[str]:
     """A pipe table, numbers aligned to the right."""
     heads = [column.heading for column in sheet.columns]
     right = [all(row[at].is_number for row in sheet.rows) for at in range(len(heads))]
@@ -116,7 +117,7 @@ def latex(report: Report) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _grouped(sheet: Sheet) -> list[str]:
+def _grouped(sheet: Table) -> list[str]:
     """A table with two columns of names, then pairs of R2 and slope, each pair under a heading of its own."""
     pairs = [column.heading.removesuffix(": R²") for column in sheet.columns[2::2]]
     above = " & ".join(rf"\multicolumn{{2}}{{c}}{{{_tex(pair)}}}" for pair in pairs)
@@ -127,12 +128,12 @@ def _grouped(sheet: Sheet) -> list[str]:
         first = _tex(row[0].text)
         if last not in (None, first):
             body.append(r"\midrule")
-        body.append(_line([entry("" if first == last else row[0].text, (None,)), *row[1:]]))
+        body.append(_line([Cell(("" if first == last else row[0].text,), (None,)), *row[1:]]))
         last = first
     return _float(sheet.name, sheet.title, "ll" + "rr" * len(pairs), [rf" & & {above} \\", rules, rf"{heads} \\"], body)
 
 
-def _plain(sheet: Sheet, title: str, label: str) -> list[str]:
+def _plain(sheet: Table, title: str, label: str) -> list[str]:
     kinds = "".join("r" if all(row[at].is_number for row in sheet.rows) else "l" for at in range(len(sheet.columns)))
     heads = " & ".join(_tex(column.heading) for column in sheet.columns)
     return _float(label, title, kinds, [rf"{heads} \\"], [_line(row) for row in sheet.rows])

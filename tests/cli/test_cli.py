@@ -89,7 +89,7 @@ def test_the_page_of_a_verb_fits_a_screen_and_explains_its_keys_alone(verb: str)
         through_groups = {"axis", "checkpoints"} | OF_SURFACES.get(verb, set())
         assert explained - read - through_groups <= {
             "model", "size", "dataset", "protocol", "source", "store", "format", "output", "plot", "k", "ties",
-            "resamples", "laws", "dtype", "fresh", "spreadsheet", "sql_timeout_s", "sql_memory_mib",
+            "resamples", "laws", "dtype", "fresh", "spreadsheet", "sql_timeout_s", "sql_memory_mib", "width",
         }  # fmt: skip
     assert ("calibrate" in explained) == (verb == "plan")
     assert ("slices=" in page) == (verb in ("gaps", "compare", "items"))

@@ -72,7 +72,7 @@ def test_a_click_on_a_heading_sorts_and_another_turns_it_round(visit: Visit, pag
     for order, reverse in (("ascending", False), ("descending", True)):
         heading.locator("button").click()
         assert heading.get_attribute("aria-sort") == order
-        expected = [f"{value:.4f}" for value in sorted(known, reverse=reverse)]
+        expected = [f"{value:.4f}".replace("-", "−") for value in sorted(known, reverse=reverse)]
         assert column() == [*expected, *["–"] * (len(column()) - len(known))]
     table.locator("thead th").nth(0).locator("button").click()
     assert heading.get_attribute("aria-sort") is None

@@ -26,7 +26,7 @@ from tests.support.synthetic import TrueSurface, write_surface
 GOLDEN: Final = PROJECT / "tests" / "golden"
 PYDOC: Final = "8dd75982"  # how the hash of the text begins that the golden files of the demo are of
 FEW: Final = "resamples=25"
-FORMATS: Final = ("table 80", "table 200", "csv", "json", "html")
+FORMATS: Final = ("table 80", "table 200", "csv", "json", "html", "md", "tex")
 _MOST_LISTED: Final = 6  # numbers of a list of JSON
 _LEFT_BEHIND: Final = ("gradient", "tolerances", "starts", "uncertainty", "residuals_ln", "resamples")
 _NOTHING: Final = 1e-9

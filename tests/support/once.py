@@ -14,6 +14,7 @@ from filelock import FileLock
 @contextmanager
 def answered_once() -> Iterator[None]:
     """A question that is asked in several widths or formats is computed for the first, and shown in all."""
+    from rbpx.analyses import answer as asking
     from rbpx.analyses import perform
 
     answers: dict[str, Any] = {}
@@ -25,7 +26,8 @@ def answered_once() -> Iterator[None]:
         return answers[name]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(perform, "answer", once)
+        for asks in (asking, perform):
+            patch.setattr(asks, "answer", once)
         yield
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from rbpx.analyses.registry import names as questions
 from rbpx.cli.registry import names
 from rbpx.status import Status
-from rbpx.status import Status
 from tests.support.demo import in_python, run
 
 

@@ -15,7 +15,7 @@ from rbpx.laws.names import Axis, Method
 from rbpx.laws.verdict import SIGNIFICANT
 from rbpx.status import Status
 
-__all__ = ["about", "by_methods", "sentences"]
+__all__ = ["about", "by_methods", "largest", "sentences"]
 
 _METHODS: Final = {
     Method.ols: "least squares",
@@ -48,6 +48,12 @@ def about(group: Group) -> str:
     )
 
 
+def largest(group: Group) -> str:
+    """The run at the end of the axis, in words."""
+    last = group.runs[-1]
+    return f"the largest {AXES[group.axis].one}, {last.size if group.axis is Axis.S else short(last.x)}"
+
+
 def sentences(results: Sequence[Laws]) -> list[str]:
     """The laws of each group in words, RBP first; what its few models score where there is no law."""
     return [
@@ -78,7 +84,7 @@ def _values(laws: Laws, at: int) -> str:
 
 
 def _of_laws(laws: Laws) -> list[str]:
-    words, largest = AXES[laws.group.axis], laws.group.runs[-1]
+    words = AXES[laws.group.axis]
     first = [law for law in laws.headline if law is not None]
     found = [_sentence(law, words) for law in first]
     errors = [
@@ -87,8 +93,7 @@ def _of_laws(laws: Laws) -> list[str]:
         if law.fit.backtest_error is not None
     ]
     if errors:
-        name = largest.size if laws.group.axis is Axis.S else short(largest.x)
-        found.append(f"Fitted without the largest {words.one}, {name}, the laws predict its {' and '.join(errors)}.")
+        found.append(f"Fitted without {largest(laws.group)}, the laws predict its {' and '.join(errors)}.")
     return [*found, *_limits(laws.laws), *_replicates(laws.laws), *_standing(laws.laws)]
 
 

@@ -21,7 +21,6 @@ condition, write SQL strings with $$: text = $$def$$. Slices share their documen
 A condition on rank or logprob selects different tokens at each size; such a gap is marked `different tokens`.""",
     examples=(
         "python -m rbpx gaps model=ladder",
-        "python -m rbpx gaps k='[1,100]' --format json",
         "python -m rbpx gaps dataset=pydoc slices=position",
         'python -m rbpx gaps dataset=pydoc slices=\'{early: "position < 64", late: "position >= 64"}\'',
         "python -m rbpx gaps dataset=pydoc slices='{digits: \"regexp_matches(text, $$^[0-9]+$$)\"}'",

@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.analyses.outcomes.analysis import analyse, keep
-from rbpx.analyses.outcomes.recovery import Floats, OutcomeLaws, OutcomesResult
+from rbpx.analyses.outcomes.analysis import analyse, analyse_file, keep
+from rbpx.analyses.outcomes.recovery import Floats, OutcomeLaws, OutcomesResult, records
 from rbpx.analyses.question import Question, each
 from rbpx.display.column import Column, decimal, ends, magnitude, state, text, with_ends
 from rbpx.display.numbers import signed
@@ -118,4 +118,4 @@ def tables(results: Sequence[OutcomesResult]) -> list[Table]:
     return found
 
 
-QUESTION = Question(each(analyse), keep, tables)
+QUESTION = Question(each(analyse), keep, tables, of_file=analyse_file, rows=records)

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Measured, Question, each
 from rbpx.analyses.temperature.analysis import RunTemperature, Temperatures, analyse, keep
 from rbpx.analyses.temperature.figures import PREFERRED, figures, labelled
 from rbpx.analyses.temperature.words import sentences
+from rbpx.config.request import Request
 from rbpx.display.column import decimal, state, text, with_ends
 from rbpx.display.law_columns import backtest, constant, determination, exponent
 from rbpx.display.names import law_title
@@ -53,4 +54,10 @@ def tables(results: Sequence[Temperatures]) -> list[Table]:
     return found
 
 
-QUESTION = Question(each(analyse), keep, tables, sentences, figures)
+def _measure(request: Request) -> Measured:
+    from rbpx.analyses.temperature.measure import measure  # with torch, which a table does not need
+
+    return measure(request)
+
+
+QUESTION = Question(each(analyse), keep, tables, sentences, figures, measure=_measure)

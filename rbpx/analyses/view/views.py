@@ -133,4 +133,12 @@ ITEM: Final = Columns[tuple[Reading, ItemReading]](
         text("ranks of its tokens", "ranks", lambda row: _ranks(row[1])),
     ),
 )  # fmt: skip
-QUESTION = Question(analyse, keep, tables, passages=passages, texts=texts)
+
+
+def _page(results: Sequence[View]) -> str:
+    from rbpx.analyses.view.page import page  # with the templates of pages, which a table does not need
+
+    return page(results)
+
+
+QUESTION = Question(analyse, keep, tables, passages=passages, texts=texts, page=_page)

@@ -81,15 +81,16 @@ def _analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record
 
 def _of_file(request: "Request", file: str) -> "list[Record]":
     """Do and print the analyses of a study whose numbers are those of a file; the rows, `analysis` in each."""
-    from rbpx.analyses.perform import print_results
-    from rbpx.analyses.registry import analysis, part
+    from rbpx.analyses.perform import print_results, rows_of
+    from rbpx.analyses.registry import question
     from rbpx.config.places import folder
 
     rows = []
     for name in request.analyses:
-        if not analysis(name).file:
+        of_file = question(name).of_file
+        if of_file is None:
             raise RbpxError(f"analyses={name} reads no file, but the study names {file}; drop one of both")
-        result = part(name, "analysis").analyse_file(folder("experiments") / file, request)
+        result = of_file(folder("experiments") / file, request)
         print_results(name, [result], request)
-        rows += [{"analysis": name, **row} for row in part(name, "analysis").records(result)]
+        rows += [{"analysis": name, **row} for row in rows_of(name, [result])]
     return rows

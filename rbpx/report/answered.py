@@ -1,0 +1,36 @@
+"""The report of one question: its results in, the sections that a whole report would have of them out."""
+
+from dataclasses import replace
+
+from rbpx.analyses import told
+from rbpx.analyses.answer import Answer
+from rbpx.analyses.fit.words import about
+from rbpx.analyses.registry import analysis
+from rbpx.report.contents import Part, Report, assembled, chapters_of, fit_ids, listed, results_of, slugs_of
+
+__all__ = ["answered"]
+
+
+def answered(verb: str, answer: Answer, store: str) -> Report:
+    """The report of one question.
+
+    Args:
+        verb: the question.
+        answer: its results with their rows.
+        store: the name of the store, as it was asked for.
+    """
+    rows_of = {id(result): rows for result, rows in answer}
+    sections = [
+        (each[0].group, told.section(verb, each, fit_ids([row for one in each for row in rows_of[id(one)]])))
+        for each in told.together(verb, results_of(answer))
+    ]
+    owned = [] if analysis(verb).across else [(group, section) for group, section in sections if group is not None]
+    parts = [
+        (group, Part(name, group.title, about(group), (), (), (section,)))
+        for name, (group, section) in zip(slugs_of([group for group, _ in owned]), owned, strict=True)
+    ]
+    across = () if parts else tuple(section for _, section in sections)
+    families = dict.fromkeys(result.group.title_of_family for result, _ in answer if result.group is not None)
+    title = analysis(verb).title + (f": {listed(list(families))}" if families else "")
+    report = assembled(store, "", 0, [], (), {"of": answer})
+    return replace(report, verb=verb, title=title, chapters=chapters_of(parts), gaps=across, paper=())
