@@ -135,7 +135,11 @@ def test_raw_checkpoints_and_finished_models_never_stand_in_one_law(tmp_path: Pa
 def test_tables_of_laws_along_compute_are_printed(tmp_path: Path, cwd: Path) -> None:
     """Their constant is c, since C is compute."""
     store = write_surface(tmp_path / "store", TRUTH, 1, n_documents=10, n_tokens=40).root
-    for verb, says in (("klaw", "C times"), ("regimes", "-ln RBP_k = c · C^-alpha"), ("entropy", "Laws of the terms in C")):
+    for verb, says in (
+        ("klaw", "C times"),
+        ("regimes", "-ln RBP_k = c · C^-alpha"),
+        ("entropy", "Laws of the terms in C"),
+    ):
         shown = here(verb, "axis=C", "resamples=30", "--store", store, cwd=cwd, check=0).stdout
         assert says in shown
 
