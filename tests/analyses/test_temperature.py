@@ -159,7 +159,7 @@ def test_a_report_measures_nothing_and_says_what_to_type(own_store: Path, cwd: P
     assert not (own_store / "temperatures").exists()
     assert "python -m rbpx temperature family=mine dataset=file" in (tmp_path / "r.html").read_text(encoding="utf-8")
     here("temperature", QUICK, "--store", own_store, cwd=cwd, check=0)
-    (result,), rows = answer("temperature", [(Request(store=str(own_store), resamples=50, model=None), None)])
+    ((result, rows),) = answer("temperature", [(Request(store=str(own_store), resamples=50, model=None), None)])
     assert "as measured and" in QUESTION.sentences([result])[1]
     figures = QUESTION.figures([result], [str(rows[-1]["fit_id"])])
     assert [figure.name for figure in figures] == ["temperature", "loss", "laws"]
