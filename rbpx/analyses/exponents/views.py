@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rbpx.analyses.exponents.analysis import UP_TO, Exponents, OfTokens, Pair, analyse, keep
+from rbpx.analyses.exponents.analysis import UP_TO, Exponents, OfTokens, Pair, analyse, analyse_file, keep, records
 from rbpx.analyses.question import Question
 from rbpx.counts import number_of
 from rbpx.display.column import Column, decimal, share, text, with_ends
@@ -63,4 +63,4 @@ def _view(ks: Sequence[int]) -> View[_Row]:
     )  # fmt: skip
 
 
-QUESTION = Question(analyse, keep, tables, sentences)
+QUESTION = Question(analyse, keep, tables, sentences, of_file=analyse_file, rows=records)
