@@ -71,8 +71,8 @@ def _laws(named: Sequence[_Named], origin: Origin) -> Figure | Undrawn:
     return drawn(
         View(name, columns).table(title, rows, axis=axis),
         Chart(x, y, (one_colour,), _HUE, height=340),
-        f"Logarithmic plot of {len({row[1] for row in rows})} laws of −ln RBP against {axis.value}, a line for each group.",
-        "A line for each group: its law of −ln RBP at the smallest k, between the smallest and the largest that it was fitted to.",
+        f"Logarithmic plot of {len({row[1] for row in rows})} laws of −ln RBP against {axis.value}, one a group.",
+        "A line for each group: its law of −ln RBP at the smallest k, between its smallest and its largest point.",
         origin,
     )
 

@@ -92,7 +92,7 @@ GLANCE: Final = View[_Glance](
     "glance",
     (
         text("models and text", "group", lambda row: row[0]),
-        whole("points", "n_points", lambda row: len(row[1].group.runs)),
+        whole("points", "n_sizes", lambda row: len(row[1].group.runs)),
         with_ends("α, RBP", "alpha_rbp", lambda row: alpha_of(row[1], 0), decimals(3)),
         decimal("R²", "r2_rbp", _of(0, lambda fit: fit.r2), 3),
         with_ends("α, CE", "alpha_ce", lambda row: alpha_of(row[1], 1), decimals(3)),

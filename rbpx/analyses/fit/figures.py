@@ -30,7 +30,9 @@ from rbpx.laws.interval import Estimate
 from rbpx.laws.lack_of_fit import curvature, runs_p
 from rbpx.laws.names import Method
 
-_BAND: Final = "Lines: laws fitted by {method}. Bands: where 95 % of new models would lie. Bars: 95 % over documents."
+_BAND: Final = "Lines: laws fitted by {method}. Bands: where 95 % of new models would lie."
+_BARS: Final = " Bars: 95 % over documents."
+_BOUNDED: Final = ("rbp", "cross_entropy")  # resampling shifts other quantities, so its intervals would mislead
 _OTHERS: Final = Scale("y", "nats, bits a byte, or misses", log=True)
 _POINTS: Final = "A law needs three sizes; only the points are drawn."
 _NATS: Final = ("cross_entropy", "lognormal_cross_entropy", "error_entropy")  # of one order of magnitude
@@ -65,24 +67,27 @@ def _figure(result: Laws, name: str, what: str, laws: Sequence[Law], y: Scale, k
     group, x, title = result.group, scale_of(result.group.axis), f"{what} against {result.group.axis.value}"
     if not laws:
         return Undrawn(name, title, "It is not known at any size.")
+    rows = [point for law in laws for point in _points(result, law)]
+    has_bars = any(of.lo is not None for _, _, of in rows)
+    value: Sequence[Column[_Point]] = with_ends(y.title, y.key, lambda row: row[2])
     share: Column[_Point] = decimal("RBP_k", "rbp", lambda row: None if row[2].value is None else exp(-row[2].value))
     columns: list[Column[_Point] | Sequence[Column[_Point]]] = [
         text(key, key, lambda row: row[0]),
         text("size", "size", lambda row: row[1].size),
         place(lambda row: row[1]),
         *([share] if key == "k" else []),
-        with_ends(y.title, y.key, lambda row: row[2]),
+        value[: 1 + has_bars],
     ]
-    rows = [point for law in laws for point in _points(result, law)]
     lines = [row for law in laws for row in _curve(law, x.key, y.key, key)]
     marks = [Mark("band", lines), line(lines)] if lines else []
-    marks += [bars(f"{y.key}_lo", f"{y.key}_hi")] if any(of.lo is not None for _, _, of in rows) else []
+    marks += [bars(f"{y.key}_lo", f"{y.key}_hi")] if has_bars else []
+    caption = _BAND.format(method=by_methods([laws[0].method])) if lines else _POINTS
     changes = "; ".join(map(_change, laws))
     return drawn(
         View(name, columns).table(title, rows, axis=group.axis),
         Chart(x, y, (*marks, points()), key, "k" if key == "k" else "", height=340),
         f"Logarithmic plot for {group.title}, from the smallest to the largest {AXES[group.axis].one}: {changes}.",
-        _BAND.format(method=by_methods([laws[0].method])) if lines else _POINTS,
+        caption + (_BARS if has_bars else ""),
         from_shares(group, [law.k for law in laws if law.k is not None] or [1]),
     )
 
@@ -101,9 +106,9 @@ def _points(result: Laws, law: Law) -> list[_Point]:
 
 def _within(result: Laws, law: Law, at: int, y: float) -> Estimate:
     """A point with its 95 % interval over documents; without one where no documents were resampled."""
-    if not result.evidence or result.group.n_resampled < 2:
+    if not result.evidence or result.group.n_resampled < 2 or law.law not in _BOUNDED:
         return Estimate(y, None, None)
-    y_B = law.fit.params["sign"] * result.evidence[at].resampled[law.law]
+    y_B = result.evidence[at].resampled[law.law]
     if law.k is not None:
         with np.errstate(divide="ignore"):  # a resample without a hit is infinite, and left out
             y_B = -np.log(y_B[:, result.k_grid.index(law.k)])
