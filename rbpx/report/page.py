@@ -51,7 +51,7 @@ def page(report: Report) -> str:
         themes={theme: variables(theme) for theme in ("light", "dark")},
         config=config(None),
         grades=GRADES,
-        charts=_packed({name: figure.spec for name, figure in _figures(report).items()}),
+        charts=_packed({name: _lowered(figure.spec) for name, figure in _figures(report).items()}),
     )
 
 
@@ -81,6 +81,20 @@ def _packed(value: Any) -> str:
     """JSON, compressed to a tenth of its size; the script of the page unpacks it."""
     written = json.dumps(value, separators=(",", ":")).encode()
     return base64.b64encode(zlib.compress(written, 9)).decode()
+
+
+_SUBSCRIPTS: Final = str.maketrans("0123456789k", "₀₁₂₃₄₅₆₇₈₉ₖ")
+
+
+def _lowered(value: Any) -> Any:
+    """A chart with the indices in its texts as subscript characters, which not every font of a paper has."""
+    if isinstance(value, dict):
+        return {name: _lowered(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_lowered(each) for each in value]
+    if isinstance(value, str):
+        return re.sub(r"RBP_(\d+|k\b)", lambda match: "RBP" + match[1].translate(_SUBSCRIPTS), value)
+    return value
 
 
 def _typeset(text: str) -> Markup:

@@ -20,8 +20,8 @@ from rbpx.report.contents import Report
 
 __all__ = ["Look", "write_pictures"]
 
-_PIXELS: Final = 96  # an inch
-_POINTS: Final = 72
+_POINTS: Final = 72  # an inch
+_PIXELS: Final = {"svg": 96, "pdf": 72}  # an inch of a file
 _FONTS: Final = "Liberation Sans, Arial, Helvetica, sans-serif"
 
 
@@ -49,7 +49,7 @@ class Look:
 
     def rendered(self, figure: Figure, form: str) -> bytes:
         """A figure as a file."""
-        pixels, font_px = self.width * _PIXELS, self.font_size * _PIXELS / _POINTS
+        pixels, font_px = self.width * _PIXELS[form], self.font_size * _PIXELS[form] / _POINTS
         drawn = figure.spec if figure.chart is None else spec(figure.chart, figure.values, pixels / font_px)
         height = min(float(drawn["height"]), 0.75 * pixels) if figure.chart and not figure.chart.y.names else None
         drawn = {**drawn, "width": pixels, "height": height or drawn["height"]}

@@ -7,7 +7,6 @@ import csv
 import io
 import json
 import math
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -29,7 +28,6 @@ _AT_POWERS: Final = {  # grid lines stand out at powers of ten
     "condition": {"test": f"abs({_LOG10} - round({_LOG10})) < 1e-9", "value": 1},
     "value": 0.35,
 }
-_SUBSCRIPTS: Final = str.maketrans("0123456789k", "₀₁₂₃₄₅₆₇₈₉ₖ")
 _MARKS: Final = {"points": "point", "line": "line", "band": "area", "bars": "rule", "rule": "rule"}
 
 
@@ -49,19 +47,7 @@ def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
         if longest * len(order) > a_line:
             for told in (layer["encoding"]["color"] for layer in layers if "color" in layer["encoding"]):
                 told["legend"] = {"columns": max(1, a_line // longest)}
-    lowered: Spec = _lowered({"layer": layers, "width": WIDTH, "height": chart.height})
-    return lowered
-
-
-def _lowered(value: Any) -> Any:
-    """A chart with the indices in its texts as subscript characters, the only subscripts that a chart has."""
-    if isinstance(value, dict):
-        return {name: _lowered(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_lowered(each) for each in value]
-    if isinstance(value, str):
-        return re.sub(r"RBP_(\d+|k\b)", lambda match: "RBP" + match[1].translate(_SUBSCRIPTS), value)
-    return value
+    return {"layer": layers, "width": WIDTH, "height": chart.height}
 
 
 def _layer(chart: Chart, mark: Mark, rows: Rows, values: Table) -> Spec:
