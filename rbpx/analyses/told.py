@@ -16,7 +16,7 @@ from rbpx.groups.group import Group
 
 __all__ = ["plot", "section", "show", "tables", "together"]
 
-_MOST_IN_WORDS = 3  # sections whose sentences are printed
+_MOST_IN_WORDS = 3  # sections whose sentences are printed; of more it is said where they are
 
 
 def together(name: str, results: Sequence[OfGroup]) -> list[list[OfGroup]]:
@@ -48,6 +48,8 @@ def show(name: str, results: Sequence[OfGroup]) -> None:
     if len(sections) <= _MOST_IN_WORDS or asked.says_all:
         about = [f"{_title(name, each)}: " if len(sections) > 1 else "" for each in sections]
         told = [of + sentence for of, each in zip(about, sections, strict=True) for sentence in asked.sentences(each)]
+    elif asked.sentences(sections[0]):
+        told = [f"In words, for each of these {len(sections)}: --format md."]
     notes = [f"{group.title}: {note}" for group in _groups(results) for note in group.notes]
     print_under(screen, [*told, *meanings], {status for table in found for status in table.doubts()}, notes)
 

@@ -43,7 +43,7 @@ LAWS: Final = View[KLaw](
     ),
 )  # fmt: skip
 ONE_LAW: Final = View[tuple[str, Estimate]](
-    "one-law", (text("", "name", lambda row: row[0]), with_ends("value", "value", lambda row: row[1]))
+    "one-law", (text("number", "name", lambda row: row[0]), with_ends("value", "value", lambda row: row[1]))
 )
 RIVALS: Final = View[tuple[JointLaw, FormInK]](
     "joint",

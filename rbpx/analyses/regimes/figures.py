@@ -54,7 +54,7 @@ _R2: Final = View[Regime]("r2", (K, determination(lambda regime: regime.law.fit)
 _FLOOR: Final = View[_Noise](
     "noise",
     (
-        text("", "what", lambda row: row[0]),
+        text("line", "what", lambda row: row[0]),
         whole("k", "k", lambda row: row[1].k),
         magnitude("in ln(−ln RBP_k)", "ln_y", lambda row: row[2]),
         whole("misses", "n_misses", lambda row: row[1].n_misses),
