@@ -37,6 +37,7 @@ class Analysis:
         trainings_with: a key that makes it look at these.
         of_any_runs: whether its groups are all runs that are alike, however many are of one size, as no law is fitted.
         small: whether it has something to say about groups with fewer sizes than a law needs.
+        completes: whether it first measures what the store lacks for it.
         measures: whether it measures again instead of asking the store alone.
         file: what it takes in place of the store, as FILE.csv; empty where it takes nothing.
         words: the keys that words beside key=value stand for, in order; empty where it takes none.
@@ -60,6 +61,7 @@ class Analysis:
     trainings_with: str = ""
     of_any_runs: bool = False
     small: bool = False
+    completes: bool = False
     measures: bool = False
     file: str = ""
     keys: tuple[str, ...] = ()

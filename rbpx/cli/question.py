@@ -24,21 +24,22 @@ def start(job: Job) -> Any:
 
     A question with a part `measure` first has measured what the store lacks for it.
     """
-    verb, request = job.line.verb, _named(job.line, job.request)
+    verb, request, described = job.line.verb, _named(job.line, job.request), analysis(job.line.verb)
     if request.output is not None and request.format is Format.table:
         raise RbpxError(f"{verb} prints its tables; to write its rows to {request.output}, add --format csv or json")
     if is_told(verb, request):
         from rbpx.report.output import check
 
         check(request, verb)
-    asked = question(verb)
-    if job.words and not analysis(verb).words:
-        if asked.of_file is None:
+    if job.words and not described.words:
+        of_file = question(verb).of_file
+        if of_file is None:
             raise RbpxError(f"{verb} takes no file; ask the store: python -m rbpx {verb} --store DIR")
-        return asked.of_file(_file(job), request)
-    if asked.remeasure is not None:
-        return asked.remeasure(request)
-    return None if asked.measure is None else asked.measure(request)
+        return of_file(_file(job), request)
+    if not (described.measures or described.completes):  # and nothing is loaded where an answer is found
+        return None
+    measure = question(verb).remeasure or question(verb).measure
+    return None if measure is None else measure(request)
 
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
@@ -46,16 +47,16 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     from rbpx.config.process import is_main_process
     from rbpx.measure.results import Measured
 
-    requests, asked = [_named(line, outcome.request) for outcome in outcomes], question(line.verb)
-    if asked.remeasure is not None:
+    requests, described = [_named(line, outcome.request) for outcome in outcomes], analysis(line.verb)
+    if described.measures:
         if is_main_process():
             _tell(line.verb, [result for outcome in outcomes for result in outcome.answer[0]], requests[0])
         return [Measured(each.request, each.answer[1].run_ids, each.answer[1].failures) for each in outcomes]
-    if line.words and not analysis(line.verb).words:
+    if line.words and not described.words:
         _tell(line.verb, [outcome.answer for outcome in outcomes], requests[0])
     elif is_main_process():
         print_once(line.verb, requests, (), lambda: _ask(line.verb, requests))
-    if asked.measure is not None:
+    if described.completes:
         return [Measured(each.request, each.answer.run_ids, each.answer.failures) for each in outcomes]
     return []
 

@@ -222,7 +222,7 @@ def test_other_code_is_a_new_answer(store: Path, tmp_path: Path) -> None:
         return done.stdout
 
     first = printed()
-    changed = copy / "rbpx" / "analyses" / "units" / "table.py"
+    changed = copy / "rbpx" / "analyses" / "units" / "views.py"
     line = "bits per byte"
     assert line in changed.read_text()
     changed.write_text(changed.read_text().replace(line, "bits per octet"))

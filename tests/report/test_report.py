@@ -110,7 +110,7 @@ def test_the_table_of_laws_holds_what_fit_keeps(text: str, store: Path, place: P
 def test_a_status_that_is_not_good_stands_there_with_its_remedy(text: str) -> None:
     said = words_of(text)
     assert "To be read with care" in said
-    assert re.search(r"limit \(lognormal of \d+.*?\): No lognormal fits; the best fit is a power law", said)
+    assert re.search(r"limit \(\d+, lognormal.*?\): No lognormal fits; the best fit is a power law", said)
 
 
 # ------------------------------------------------------------------------------------------------- its figures
@@ -387,9 +387,11 @@ def test_a_wrong_request_is_one_line(words: list[str], says: str, store: Path, p
     assert not list(tmp_path.iterdir())
 
 
-def test_the_formats_of_a_report_are_no_formats_of_other_verbs(store: Path, place: Path) -> None:
-    answer = here("fit", "--format", "html", "--store", store, cwd=place, check=2)
+def test_the_formats_of_a_report_are_those_of_questions_and_of_no_other_verbs(store: Path, place: Path) -> None:
+    answer = here("status", "--format", "html", "--store", store, cwd=place, check=2)
     assert "format=html is of a report: python -m rbpx report --format html" in answer.stderr
+    page = here("fit", "laws=[rbp]", FAST, "--format", "html", "--store", store, cwd=place, check=0).stdout
+    assert page.lstrip().startswith("<!doctype html>")
 
 
 # ------------------------------------------------------------------------------------------------- for a paper
