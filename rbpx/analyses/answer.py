@@ -4,11 +4,12 @@ import logging
 from collections.abc import Callable, Container, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 
 from rbpx.analyses.missing import no_groups, no_runs, no_tokens
+from rbpx.analyses.question import OfGroup
 from rbpx.analyses.registry import Analysis, analyses, analysis, question
 from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
@@ -34,11 +35,14 @@ _LAW: Final = 3  # sizes of a law in S
 Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
 
-Answer = list[tuple[Any, list[Record]]]
+Answer = list[tuple[OfGroup, list[Record]]]
 """Each result of a question with its rows."""
 
-Call = tuple[str, Group | Sequence[Group], Request]
+Call = tuple[str, Sequence[Group], Request]
 """What one question asks of one group, or across all."""
+
+Found = Sequence[OfGroup] | RbpxError
+"""What a call finds, or the error that it ends with."""
 
 
 def open_filled(name: str) -> Store:
@@ -103,7 +107,7 @@ def answer_all(
     found: dict[str, Answer | RbpxError] = {}
     calls: dict[str, list[Call]] = {}
 
-    def advance(name: str, results: Any) -> None:
+    def advance(name: str, results: list[Found] | None) -> None:
         try:
             calls[name] = asking[name].send(results)
         except StopIteration as end:
@@ -142,7 +146,7 @@ def _turn(name: str, at: int, n_calls: int) -> tuple[float, bool]:
 
 def _asking(
     name: str, grids: Sequence[Grid], required: bool, is_asked: Callable[[Group], bool]
-) -> Generator[list[Call], list[Any], Answer]:
+) -> Generator[list[Call], list[Found] | None, Answer]:
     """One question: yields what it asks of each group, is sent what was found, and returns its answer."""
     described, asked = analysis(name), question(name)
     answered: Answer = []
@@ -155,13 +159,13 @@ def _asking(
             tokens_known = tokens_known or any(group.is_measured for group in groups)
             groups = [group for group in groups if _suits(described, group) and is_asked(group)]
             asked.check(connection, store, groups, request)
-        found = yield [(name, of, request) for of in ([groups] if described.across else groups)]
-        for problem in found:
-            if isinstance(problem, RbpxError):
-                raise problem
-        new_results = found[0] if described.across else found
-        answered += [(result, asked.keep(store, result)) for result in new_results]
-    if not any(len(result.group.runs) >= described.sizes for result, _ in answered):
+        results, apart = list[OfGroup](), [groups] if described.across else [[group] for group in groups]
+        for found in (yield [(name, of, request) for of in apart]) or ():
+            if isinstance(found, RbpxError):
+                raise found
+            results += found
+        answered += [(result, asked.keep(store, result)) for result in results]
+    if not any(group is not None and len(group.runs) >= described.sizes for group in (r.group for r, _ in answered)):
         if required:
             raise RbpxError(no_groups(name, grids[0][0], tokens_known))
         if not described.small:
@@ -223,15 +227,13 @@ def connected(request: Request) -> AbstractContextManager[duckdb.DuckDBPyConnect
     return shared(open_store(request.store), SqlLimits(request.sql_timeout_s, request.sql_memory_mib))
 
 
-def _analyse(name: str, of: Group | Sequence[Group], request: Request) -> Any:
+def _analyse(name: str, of: Sequence[Group], request: Request) -> Found:
     """What a question says of one group, or across all, in any process; or the error that it ends with."""
     try:
         with connected(request) as connection:
             looks_at_tokens = analysis(name).across and analysis(name).tokens  # or at items, and fits no law to a text
-            given = [of] if isinstance(of, Group) else of
-            groups = [with_documents(connection, group, tests_order=not looks_at_tokens) for group in given]
-            results = question(name).analyse(connection, groups, request)
-            return results[0] if isinstance(of, Group) else results
+            groups = [with_documents(connection, group, tests_order=not looks_at_tokens) for group in of]
+            return question(name).analyse(connection, groups, request)
     except DamageError:
         raise
     except RbpxError as problem:

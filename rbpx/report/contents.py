@@ -4,12 +4,15 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from rbpx.analyses import told
 from rbpx.analyses.answer import Answer, Grid, answer_all, asked_in_processes, groups_of
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.words import about, sentences
+from rbpx.analyses.klaw.analysis import KLaws
+from rbpx.analyses.question import OfGroup
+from rbpx.analyses.regimes.analysis import Regimes
 from rbpx.analyses.registry import analyses, analysis
 from rbpx.config.suggest import did_you_mean
 from rbpx.counts import number_of
@@ -139,8 +142,9 @@ class Report:
 
 
 Answers = dict[str, Answer]
+Kind = TypeVar("Kind")
 
-Own = tuple[Any, list[str]]
+Own = tuple[OfGroup | None, list[str]]
 """The result of a question for one group, None where it has none, and the ids of its fits."""
 
 
@@ -177,7 +181,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
         with share_of(advance, _SECTIONS):
             parts = _parts(answers, reasons, asked)
             of_gaps = _sections_across(answers, reasons) if asked is None or asked else ()
-            across = figures_across(answers["fit"]) if asked is not None else ()
+            across = figures_across(of_kind(answers["fit"], Laws)) if asked is not None else ()
     refresh_index(store, required=False)
     return assembled(request.store, narrowed, n_failed, parts, of_gaps, answers, across)
 
@@ -238,8 +242,9 @@ def assembled(
     across: tuple[Figure | Undrawn, ...] = (),
 ) -> Report:
     """A report of parts that are made: with its title, its runs, and the tables of all groups."""
-    laws, k_laws = (results_of(answers.get(name, [])) for name in ("fit", "klaw"))
-    regimes = list(answers.get("regimes", []))
+    laws = [each for each, _ in of_kind(answers.get("fit", []), Laws)]
+    k_laws = [each for each, _ in of_kind(answers.get("klaw", []), KLaws)]
+    regimes = {each.group.key: each for each, _ in of_kind(answers.get("regimes", []), Regimes)}
     groups: list[Group] = [each.group for each in laws]
     if not groups:  # sizes with several numbers of tokens have no law in size
         found = [each.group for answer in answers.values() for each in results_of(answer) if each.group is not None]
@@ -259,7 +264,7 @@ def assembled(
         chapters=chapters_of(parts),
         gaps=of_gaps,
         across=across,
-        overview=glance(laws, [_taken(regimes, each.group)[0] for each in laws]),
+        overview=glance(laws, [regimes.get(each.group.key) for each in laws]),
         paper=(table_1(k_laws), table_2(laws)),
         runs=runs_sheet(groups),
     )
@@ -296,10 +301,11 @@ def _slug(text: str) -> str:
 
 def _parts(answers: Answers, reasons: dict[str, str], asked: Sequence[Group] | None) -> list[tuple[Group, Part]]:
     of_groups = {name: list(answers[name]) for name in _questions(across=False)}
-    groups = [each.group for each in results_of(answers["fit"])]
+    of_fit = [laws for laws, _ in of_kind(answers["fit"], Laws)]
+    groups = [laws.group for laws in of_fit]
     calls = [
         (name, title, laws, {each: _taken(answer, laws.group) for each, answer in of_groups.items()}, reasons)
-        for laws, name, title in zip(results_of(answers["fit"]), slugs_of(groups), titles_of(groups), strict=True)
+        for laws, name, title in zip(of_fit, slugs_of(groups), titles_of(groups), strict=True)
         if asked is None or any(laws.group.key == group.key for group in asked)
     ]
     with counted("report: sections", len(calls)) as advance:
@@ -310,7 +316,8 @@ def _parts(answers: Answers, reasons: dict[str, str], asked: Sequence[Group] | N
 def _taken(answer: Answer, group: Group) -> Own:
     """Take what a question says of a group out of its answer: the jobs of a sweep may look at the same runs in turn."""
     for at, (result, rows) in enumerate(answer):
-        if (result.group.key, result.group.run_ids) == (group.key, group.run_ids):
+        own = result.group
+        if own is not None and (own.key, own.run_ids) == (group.key, group.run_ids):
             del answer[at]
             return result, fit_ids(rows)
     return None, []
@@ -321,13 +328,19 @@ def fit_ids(rows: Sequence[Record]) -> list[str]:
     return [str(row["fit_id"]) for row in rows if row.get("fit_id") is not None]
 
 
-def results_of(answer: Answer) -> list[Any]:
+def results_of(answer: Answer) -> list[OfGroup]:
     """Without their rows."""
     return [result for result, _ in answer]
 
 
+def of_kind(answer: Answer, kind: type[Kind]) -> list[tuple[Kind, list[Record]]]:
+    """The results of a question as what they are."""
+    return [(result, rows) for result, rows in answer if isinstance(result, kind)]
+
+
 def _part(name: str, title: str, laws: Laws, own: dict[str, Own], reasons: dict[str, str]) -> Part:
-    group, (of_regimes, _) = laws.group, own["regimes"]
+    group, (regimes, _) = laws.group, own["regimes"]
+    of_regimes = regimes if isinstance(regimes, Regimes) else None
     sections = [_section(each, of_each, group, reasons) for each, of_each in own.items()]
     return Part(name, title, about(group), facts(laws, of_regimes), tuple(sentences([laws])), tuple(sections))
 
@@ -360,11 +373,14 @@ def _sentence(reason: str) -> str:
 
 def _sections_across(answers: Answers, reasons: dict[str, str]) -> tuple[Section, ...]:
     """What compares groups with each other: a section a family, or why there is none."""
-    calls: list[tuple[str, list[Any], list[str], str]] = []
+    calls: list[tuple[str, list[OfGroup], list[str], str]] = []
     for name in _questions(across=True):
         answer = answers[name]
-        for family in dict.fromkeys(each.group.first.family for each in results_of(answer)):
-            of_family = [(each, rows) for each, rows in answer if each.group.first.family == family]
+        families: dict[str, Answer] = {}
+        for result, rows in answer:
+            if result.group is not None:
+                families.setdefault(result.group.first.family, []).append((result, rows))
+        for of_family in families.values():
             ids = fit_ids([row for _, rows in of_family for row in rows])
             calls.append((name, results_of(of_family), ids, ""))
         if not answer and not (analysis(name).trainings or analysis(name).tokens):
@@ -372,5 +388,5 @@ def _sections_across(answers: Answers, reasons: dict[str, str]) -> tuple[Section
     return tuple(in_processes(_section_across, calls))
 
 
-def _section_across(name: str, own: list[Any], ids: list[str], reason: str) -> Section:
+def _section_across(name: str, own: list[OfGroup], ids: list[str], reason: str) -> Section:
     return told.section(name, own, ids) if own else _empty(name, reason)
