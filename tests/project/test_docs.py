@@ -40,8 +40,8 @@ def test_a_file_that_a_page_names_is_in_the_project(page: Path) -> None:
         "schooner.yaml",
         "letters.yaml",
         "quiz.yaml",
-        "medians/",
-        "median_ranks.sql",
+        "typical/",
+        "ln_ranks.sql",
     )
     absent = [name for name in named if not (PROJECT / name).exists()]
     assert [name for name in absent if not name.endswith(made_by_the_reader)] == []
