@@ -18,9 +18,10 @@ def of_many(commands: Sequence[str]) -> bool:
 def labels(text: str) -> list[str]:
     """The first words of each line, not digits or verdicts, which depend on the texts; a rule has any length."""
     lines = re.sub("─+", "─", text.strip().strip("`").removeprefix("text")).split("\n")
+    lines = [re.sub(r"-[0-9a-f]{16}, \d{4}-\d\d-\d\d \d\d:\d\d", "", line) for line in lines]  # of a registration
     first = [re.split(r"\s{2,}|:", line.strip())[0] for line in lines]
-    verdicts = {status.label for status in Status}
-    return [words for words in first if words not in verdicts and not words.startswith("Nothing here speaks")]
+    verdicts, found = {status.label for status in Status}, ("Nothing here speaks", "Already at k")
+    return [words for words in first if words not in verdicts and not words.startswith(found)]
 
 
 def with_few_resamples(words: list[str]) -> list[str]:
