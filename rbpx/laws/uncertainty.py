@@ -65,13 +65,8 @@ class Uncertainty:
     n_documents: int | None = None
 
     def record(self) -> dict[str, Any]:
-        """As plain values, from which `recall` restores it."""
+        """As plain values."""
         return as_plain(self)
-
-    @classmethod
-    def recall(cls, record: Mapping[str, Any]) -> "Uncertainty":
-        """Restore the uncertainty from its record."""
-        return cls(**with_arrays(record, ("text_PP", "bias_P", "spread_PP")))
 
     def interval(self, value: float, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
         """95 % interval over documents and models of a function of the parameters, by its gradient.

@@ -28,7 +28,8 @@ from rbpx.groups.fits import keep_fits, of_dependent_documents, of_one_document,
 from rbpx.groups.group import Group, Run
 from rbpx.groups.text_ranks import text_ranks
 from rbpx.laws.names import MLE, Method
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power import LawFit, PowerLawFit
+from rbpx.laws.power_intervals import Intervals
 from rbpx.laws.trend import judged, names_of, trend_doubts
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store
@@ -63,16 +64,35 @@ class WindowLaw:
     """A law of windows.
 
     Attributes:
-        n: their length; None for a law of all lengths.
+        n: their length.
         fit: its numbers.
-        crossings: where it reaches each of `LEVELS`; outside the sizes, over forms. Empty for a law of all lengths.
+        crossings: where it reaches each of `LEVELS`; outside the sizes, over forms.
+    """
+
+    n: int
+    fit: PowerLawFit
+    crossings: tuple[Crossing, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ShownLaw:
+    """A law of one length, or of all.
+
+    Attributes:
+        n: the length; None for a law of all.
+        fit: its numbers.
+        params: what else `fits` keeps of it.
+        crossings: as of `WindowLaw`; empty for a law of all lengths.
         kind: as rows for programs name it.
+        r2_p: of the joint law, R2 of the shares themselves.
     """
 
     n: int | None
-    fit: PowerLawFit
+    fit: LawFit
+    params: Record
     crossings: tuple[Crossing, ...] = ()
     kind: str = "law"
+    r2_p: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,14 +123,14 @@ class Emergence:
     joint_crossings: dict[int, tuple[Crossing, ...]]
 
     @property
-    def all_laws(self) -> list[WindowLaw]:
+    def all_laws(self) -> list[ShownLaw]:
         """The law of each length, then the pooled and the joint one, each with all that `fits` keeps of it."""
-        more = [{"n": law.n, "crossings": [_plain(crossing) for crossing in law.crossings]} for law in self.laws]
+        own = [{"n": law.n, "crossings": [_plain(crossing) for crossing in law.crossings]} for law in self.laws]
         laws = [
-            replace(law, fit=replace(law.fit, params=law.fit.params | of))
-            for law, of in zip(self.laws, more, strict=True)
+            ShownLaw(law.n, law.fit, law.fit.record() | of, law.crossings)
+            for law, of in zip(self.laws, own, strict=True)
         ]
-        return [*laws, WindowLaw(None, _pooled(self), kind=POOLED), WindowLaw(None, _joint(self), kind=JOINT)]
+        return [*laws, _pooled(self), _joint(self)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +275,7 @@ def keep(store: Store, result: Emergences) -> list[Record]:
         rows += _window_rows(result.group, emergence)
         for law in emergence.all_laws:
             method, n = (MLE, "pooled") if law.kind == POOLED else (Method.ols, law.n)
-            more = {"k": emergence.k, "n": n, "params": law.fit.params}
+            more = {"k": emergence.k, "n": n, "params": law.params}
             records = [record_of(result.group, "emergence", law.fit, result.group.run_ids, method, **more)]
             rows += [{"kind": law.kind, "n": law.n, **record} for record in keep_fits(store, records)]
     return rows
@@ -275,28 +295,28 @@ def _window_rows(group: Group, emergence: Emergence) -> list[Record]:
     return rows
 
 
-def _pooled(emergence: "Emergence") -> PowerLawFit:
-    """The pooled law in the columns of any other: it has a constant for each window length, so C is empty."""
+def _pooled(emergence: "Emergence") -> ShownLaw:
+    """The pooled law has a constant for each window length, so C is empty."""
     pooled = emergence.pooled
     more: Record = {name: getattr(pooled, name) for name in ("models_sd", "n_left_out", "n_sizes")}
     more |= {"C": {str(n): vars(constant) for n, constant in pooled.constants.items()}, "n": None}
     more |= {"crossings": {str(n): [_plain(c) for c in each] for n, each in emergence.pooled_crossings.items()}}
-    return _in_columns(pooled, None, None, more)
+    return ShownLaw(None, _in_columns(pooled), pooled.params | more, kind=POOLED)
 
 
-def _joint(emergence: "Emergence") -> PowerLawFit:
-    """The joint law in the columns of any other; what it has beyond them goes into params."""
+def _joint(emergence: "Emergence") -> ShownLaw:
+    """What the joint law has beyond the columns of any other goes into params."""
     joint = emergence.joint
     crossings = {str(n): [_plain(c) for c in each] for n, each in emergence.joint_crossings.items()}
     names = ("C_lo", "C_hi", "alpha_within", "r2_lnln", "r2_p", "n_left_out", "n_sizes")
     more: Record = {"n": None, "crossings": crossings, **{name: getattr(joint, name) for name in names}}
-    return _in_columns(joint, joint.C, joint.r2_lnln, more)
+    law = replace(_in_columns(joint), C=joint.C, ends=Intervals((joint.C_lo, joint.C_hi)), r2=joint.r2_lnln)
+    return ShownLaw(None, law, joint.params | more, kind=JOINT, r2_p=joint.r2_p)
 
 
-def _in_columns(fit: PooledFit | JointFit, C: float | None, r2: float | None, more: Record) -> PowerLawFit:
+def _in_columns(fit: PooledFit | JointFit) -> LawFit:
     names = ("alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "n_points", "status")
-    shared: dict[str, Any] = {name: getattr(fit, name) for name in names}
-    return PowerLawFit(C=C, r2=r2, aic=None, bic=None, backtest_error=None, params=fit.params | more, **shared)
+    return LawFit(**{name: getattr(fit, name) for name in names}, S=fit.params["S"])
 
 
 def _plain(crossing: Crossing) -> Record:

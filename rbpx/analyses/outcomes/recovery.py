@@ -17,7 +17,7 @@ from rbpx.laws.interval import Estimate
 from rbpx.laws.names import MLE
 from rbpx.laws.outcome_counts import Correction, Outcomes
 from rbpx.laws.outcomes import OutcomeFit, fit_outcomes, implied_rbp
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power import LawFit, PowerLawFit
 from rbpx.store.store import Record
 
 Floats = npt.NDArray[np.float64]
@@ -149,8 +149,7 @@ def records(result: OutcomesResult) -> list[Record]:
 def _record(group: Group, laws: OutcomeLaws, n: int | None, fit: OutcomeFit) -> Record:
     columns = _columns(fit, laws)
     columns["params"] |= {"cells": _cells_of(laws, n)}
-    numbers: dict[str, Any] = {name: columns[name] for name in PowerLawFit.__dataclass_fields__ if name in columns}
-    law = PowerLawFit(**numbers, r2=None, backtest_error=None)
+    law = LawFit(**{name: columns[name] for name in LawFit.__dataclass_fields__ if name in columns})
     apart = [n, fit.params["correction"], *([] if n is not None else laws.lengths)]
     return record_of(group, "rbp", law, group.run_ids, MLE, k=laws.k, n=apart, params=columns["params"] | {"n": n})
 
