@@ -1,12 +1,12 @@
 """What an exponent and its interval say for themselves: whether there is a trend, and whether it is determined."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 
 from rbpx.laws.power import PowerLawFit
 from rbpx.status import Status, first_of, in_order
 
-__all__ = ["judged", "names_of", "trend_doubts", "with_reasons"]
+__all__ = ["judged", "trend_doubts", "with_reasons"]
 
 
 def trend_doubts(alpha: float | None, lo: float | None, hi: float | None) -> list[Status]:
@@ -15,11 +15,6 @@ def trend_doubts(alpha: float | None, lo: float | None, hi: float | None) -> lis
         return []
     doubts = [Status.no_trend] if lo <= 0 <= hi else []
     return [*doubts, Status.barely_determined] if hi - lo >= abs(alpha) else doubts
-
-
-def names_of(reasons: Iterable[Status]) -> list[str]:
-    """Statuses other than ok by name, each once, in the order of `Status`: what the reasons of a record are."""
-    return [reason.value for reason in in_order(reasons)]
 
 
 def with_reasons(fit: PowerLawFit, reasons: Collection[Status]) -> PowerLawFit:
