@@ -109,7 +109,7 @@ class PowerLawFit(LawFit):
 
     Attributes:
         method: how ln y was regressed on ln S.
-        y: the quantity at each size; NaN where it is unknown or infinite.
+        y: the quantity at each size, which may be NaN or infinite where there is no law.
         sign: of y; None where it has both.
         found: the law as it was found; None where there is none, or all y are equal.
         n_resamples: of the documents; None where there were none.
@@ -324,7 +324,7 @@ def signed_power_law(
     sign = -1 if len(signs) and signs[0] < 0 else 1
     resampled = _usable(term_resampled, len(S_N), sign)
     fit = yield from _fit(S_N, sign * term_N, resampled, Method(method), sign=sign, backtests=backtests)
-    return replace(fit, y=_known(term_N))
+    return replace(fit, y=term_N.tolist())
 
 
 def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
@@ -372,7 +372,7 @@ def _fit(
         ends=ends,
         S=S_N.tolist(),
         method=method,
-        y=_known(y_N),
+        y=y_N.tolist(),
         sign=sign,
         found=found,
         n_resamples=None if resampled is None else len(resampled.y_BN),
@@ -425,12 +425,7 @@ def _flat(S_N: Floats, y: float, method: Method, sign: int) -> PowerLawFit:
 
 
 def _without_numbers(S_N: Floats, y_N: Floats, status: Status, method: Method, sign: int | None) -> PowerLawFit:
-    return PowerLawFit(n_points=len(S_N), status=status, S=S_N.tolist(), method=method, y=_known(y_N), sign=sign)
-
-
-def _known(y_N: Floats) -> list[float]:
-    known: list[float] = np.where(np.isfinite(y_N), y_N, math.nan).tolist()
-    return known
+    return PowerLawFit(n_points=len(S_N), status=status, S=S_N.tolist(), method=method, y=y_N.tolist(), sign=sign)
 
 
 def finite_or_none(values: Floats) -> list[float | None]:
