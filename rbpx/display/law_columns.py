@@ -5,13 +5,12 @@ from typing import TypeVar
 
 from rbpx.display.column import Column, ends, error, whole, with_ends
 from rbpx.display.numbers import UNKNOWN, number, significant
-from rbpx.laws.interval import Estimate
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power import LawFit
 
 __all__ = ["backtest", "constant", "determination", "exponent", "points_of"]
 
 Row = TypeVar("Row", contravariant=True)
-Of = Callable[[Row], PowerLawFit]
+Of = Callable[[Row], LawFit]
 
 
 def exponent(of: Of[Row], digits: int = 4, means: str = "") -> Sequence[Column[Row]]:
@@ -26,12 +25,9 @@ def constant(of: Of[Row], spare: int = 0) -> Sequence[Column[Row]]:
 
 def determination(of: Of[Row], spare: int = 0, ends_spare: int = 0) -> Sequence[Column[Row]]:
     """R2 of the regression, with its interval."""
-
-    def r2(row: Row) -> Estimate:
-        fit = of(row)
-        return Estimate(fit.r2, fit.params.get("r2_lo"), fit.params.get("r2_hi"))
-
-    return with_ends("R²", "r2", r2, lambda value: number(value, 3), spare=spare, ends_spare=ends_spare)
+    return with_ends(
+        "R²", "r2", lambda row: of(row).determination, lambda value: number(value, 3), "", spare, ends_spare
+    )
 
 
 def points_of(of: Of[Row], spare: int = 0) -> Sequence[Column[Row]]:
@@ -48,9 +44,8 @@ def backtest(of: Of[Row], spare: int = 0) -> Column[Row]:
     return error("backtest", "backtest_error", lambda row: of(row).backtest_error, means, spare)
 
 
-def _reach(fit: PowerLawFit) -> tuple[float | None, float | None]:
-    places = fit.params["S"]
-    return (min(places), max(places)) if places else (None, None)
+def _reach(fit: LawFit) -> tuple[float | None, float | None]:
+    return (min(fit.S), max(fit.S)) if fit.S else (None, None)
 
 
 def _power(value: float | None) -> str:

@@ -13,7 +13,7 @@ from rbpx.groups.points import Points
 from rbpx.laws.backtest import Backtest, backtest, whole_sizes
 from rbpx.laws.form import FormVerdict, compare_forms_of
 from rbpx.laws.names import Axis, Method
-from rbpx.laws.power import PowerLawFit, fit_power_law, power_law, signed_power_law
+from rbpx.laws.power import LawFit, PowerLawFit, fit_power_law, power_law, signed_power_law
 from rbpx.laws.prediction import Predictor, predictor_of
 from rbpx.laws.quantity import quantity
 from rbpx.laws.rank_fit import RankFit
@@ -39,7 +39,7 @@ class Law:
         law: its name.
         k: None where the law has none.
         method: how it was fitted.
-        fit: its numbers; `status` is the first of its reasons, `params["reasons"]` has them all.
+        fit: its numbers; `status` is the first of its reasons, `reasons` has them all.
         choice: which form the points call for; None where no forms were compared.
         runs: the sizes.
         backtests: the law, fitted to the smallest sizes, against each larger one.
@@ -158,7 +158,7 @@ def of_dependent_documents(group: Group, fit: PowerLawFit) -> PowerLawFit:
 
 def document_doubts(group: Group, fit: PowerLawFit) -> list[Status]:
     """dependent_documents where the interval of alpha is too narrow for documents that depend on each other."""
-    sd = fit.params.get("alpha_text_sd")
+    sd, _ = fit.alpha_sds
     if group.documents is None or sd is None or fit.alpha_lo is None or fit.alpha_hi is None:
         return []
     narrow = group.documents.leave_too_narrow((fit.alpha_hi - fit.alpha_lo) / 2, sd**2)
@@ -168,7 +168,7 @@ def document_doubts(group: Group, fit: PowerLawFit) -> list[Status]:
 def _with_more(fit: PowerLawFit, reasons: Sequence[Status]) -> PowerLawFit:
     if not reasons:
         return fit
-    return with_reasons(fit, in_order([*map(Status, fit.params.get("reasons", ())), fit.status, *reasons]))
+    return with_reasons(fit, [*(fit.reasons or ()), fit.status, *reasons])
 
 
 def _is_signed(law: str) -> bool:
@@ -201,14 +201,15 @@ def alike(rows: Sequence[Record]) -> list[Record]:
     return [{name: row.get(name) for name in columns} for row in rows]
 
 
-def fit_record(group: Group, law: Law, resamples: int) -> Record:
-    """A row of the relation `fits`."""
+def fit_record(group: Group, law: Law, resamples: int, own: Record | None = None) -> Record:
+    """A row of the relation `fits`; `own` is what its params have beside those of any law."""
     run_ids = [run_id for run in law.runs for run_id in run.run_ids]
     choice = {} if law.choice is None else {"choice": law.choice.record()}
     more: dict[str, Any] = {"resamples": resamples, "sizes": [run.size for run in law.runs], **choice}
     more |= about_axis(group)
     size = {} if group.fixed_size is None else {"size": group.fixed_size}
-    return record_of(group, law.law, law.fit, run_ids, law.method, k=law.k, params=law.fit.params | more, **size)
+    params = law.fit.record() | (own or {}) | more
+    return record_of(group, law.law, law.fit, run_ids, law.method, k=law.k, params=params, **size)
 
 
 def about_axis(group: Group) -> dict[str, Any]:
@@ -218,7 +219,7 @@ def about_axis(group: Group) -> dict[str, Any]:
     return {"axis": group.axis.value, "notes": group.notes, "revisions": [run.revision for run in group.runs]}
 
 
-def record_of(group: Group, law: str, fit: PowerLawFit, run_ids: Sequence[str], method: str, **more: Any) -> Record:
+def record_of(group: Group, law: str, fit: LawFit, run_ids: Sequence[str], method: str, **more: Any) -> Record:
     """A row of `fits` for any law; `more` are its own columns (k, size, params), and `n`, which enters its id only."""
     names = group.names()
     shared = [names[name] for name in ("ties", "source", "family", "dataset", "revision")]

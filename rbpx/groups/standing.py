@@ -18,10 +18,10 @@ def stands(law: Law) -> bool:
     0 < RBP_k < 1 at every size, in nearly all resamples too, the interval of alpha lies above 0, and the points do not
     bend, turn round, defy the backtest or leave alpha open (`rbpx.laws.verdict`).
     """
-    params = law.fit.params
-    left_out, n_resamples = params.get("n_resamples_left_out", 0), params.get("n_resamples", 1)
-    falls = law.fit.alpha_lo is not None and law.fit.alpha_lo > 0
-    return falls and not _AGAINST & set(params.get("reasons", ())) and left_out <= MOST_LEFT_OUT * n_resamples
+    fit = law.fit
+    falls = fit.alpha_lo is not None and fit.alpha_lo > 0
+    few = fit.n_resamples_left_out <= MOST_LEFT_OUT * (fit.n_resamples or 0)
+    return falls and few and not _AGAINST & set(fit.reasons or ())
 
 
 def supported(laws: Iterable[Law]) -> int | None:

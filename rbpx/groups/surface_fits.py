@@ -10,11 +10,11 @@ from rbpx.groups.fits import record_of
 from rbpx.groups.surface_points import Trained
 from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.interval import Estimate
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power import LawFit
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
 from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.runs import Runs
-from rbpx.status import Status, in_order
+from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
 __all__ = ["METHOD", "doubts_of_points", "listed", "refitted", "surface_record"]
@@ -71,20 +71,15 @@ def surface_record(
         **more,
     }
     alpha = fit.constants.get("alpha", Estimate(None, None, None))
-    status = reasons[0] if reasons else Status.ok
-    law = PowerLawFit(
-        None,
-        alpha.value,
-        None,
-        alpha.lo,
-        alpha.hi,
-        None,
-        fit.aic,
-        fit.bic,
-        fit.n_points,
-        held_out_error,
-        status,
-        params,
+    law = LawFit(
+        alpha=alpha.value,
+        alpha_lo=alpha.lo,
+        alpha_hi=alpha.hi,
+        aic=fit.aic,
+        bic=fit.bic,
+        n_points=fit.n_points,
+        backtest_error=held_out_error,
+        status=first_of(reasons),
     )
     columns: Record = {"axis": None, "form": fit.form, "objective_name": fit.objective_name.value, "delta": fit.delta}
     columns |= {"k": trained.k, "n": identity, "params": params}

@@ -57,7 +57,7 @@ def compare_forms(power: PowerLawFit, y_resampled: ArrayLike | Resampled | None 
     """Compare a power law with the same law and an offset, both by ordinary least squares of ln y.
 
     Args:
-        power: the power law, with its points in params.
+        power: the power law.
         y_resampled: as in `fit_power_law`.
 
     Returns:
@@ -71,12 +71,12 @@ def compare_forms_of(laws: Sequence[tuple[PowerLawFit, ArrayLike | Resampled | N
     """The verdicts on many laws; `compare_forms` says of what."""
     falls = [power.status is Status.ok and power.alpha is not None and power.alpha > 0 for power, _ in laws]
     falling = [law for law, does in zip(laws, falls, strict=True) if does]
-    offsets = iter(fit_offsets([(power.params["S"], _positive(power), resampled) for power, resampled in falling]))
+    offsets = iter(fit_offsets([(power.S, _positive(power), resampled) for power, resampled in falling]))
     return [_verdict(power, next(offsets)) if does else None for (power, _), does in zip(laws, falls, strict=True)]
 
 
 def _positive(power: PowerLawFit) -> list[float]:
-    return [power.params["sign"] * value for value in power.params["y"]]
+    return [abs(value) for value in power.y]
 
 
 def _verdict(power: PowerLawFit, offset: PowerLawFit) -> FormVerdict | None:
@@ -84,13 +84,12 @@ def _verdict(power: PowerLawFit, offset: PowerLawFit) -> FormVerdict | None:
         return None
     if offset.alpha is None:
         return FormVerdict(Form.either, None, None, None, None, None)
-    E, E_lo, E_hi = (offset.params.get(name) for name in ("E", "E_lo", "E_hi"))
-    form = Form.either
-    if E_lo is not None and E_lo > 0:
+    E, form = offset.offset, Form.either
+    if E.lo is not None and E.lo > 0:
         form = Form.offset
-    elif E_hi is not None and E_hi <= NEGLIGIBLE * min(_positive(power)):
+    elif E.hi is not None and E.hi <= NEGLIGIBLE * min(_positive(power)):
         form = Form.power
     differences = [
         None if a is None or b is None else a - b for a, b in ((power.aic, offset.aic), (power.bic, offset.bic))
     ]
-    return FormVerdict(form, E, E_lo, E_hi, *differences)
+    return FormVerdict(form, E.value, E.lo, E.hi, *differences)

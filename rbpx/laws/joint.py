@@ -27,7 +27,6 @@ from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.interval import LEVEL, Estimate, student_t
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.resampled import Resampled
-from rbpx.laws.uncertainty import Uncertainty
 
 __all__ = ["FormInK", "JointLaw", "KForm", "fit_joint_law"]
 
@@ -157,9 +156,9 @@ def fit_joint_law(
 
 
 def _ln_C(level: PowerLawFit, kappa: Estimate, x_K: Floats) -> float | None:
-    if level.alpha is None or kappa.value is None or "ln_C_ref" not in level.params:
+    if level.alpha is None or kappa.value is None or level.theta_P is None:
         return None
-    return float(level.params["ln_C_ref"] + level.alpha * np.log(level.params["S_ref"]) + kappa.value * x_K.mean())
+    return float(level.theta_P[0] + level.alpha * np.log(level.S_ref) + kappa.value * x_K.mean())
 
 
 def _fits(
@@ -198,12 +197,10 @@ def _slope_of(fit: PowerLawFit) -> Estimate:
 
 def _level_of(fit: PowerLawFit) -> Estimate:
     """The quantity itself at the mean of ln S, with its interval over documents and models."""
-    if fit.alpha is None or "ln_C_ref" not in fit.params:
+    if fit.theta_P is None:
         return Estimate(None, None, None)
-    value = float(fit.params["ln_C_ref"])
-    if fit.params.get("uncertainty") is None or fit.params["interval"] is None:
-        return Estimate(value, None, None)
-    ends = Uncertainty.recall(fit.params["uncertainty"]).interval(value, np.array([1.0, 0.0]))
+    value = float(fit.theta_P[0])
+    ends = (None, None) if fit.uncertainty is None else fit.uncertainty.interval(value, np.array([1.0, 0.0]))
     return Estimate(value, *ends)
 
 

@@ -8,7 +8,6 @@ Shapes: M sizes, C cells, P parameters, B resamples. Source: DerSimonian and Lai
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from rbpx.laws.interval import Z, document_t, few_documents, half_width, student_t
 from rbpx.laws.passing import Slopes
-from rbpx.laws.uncertainty import as_plain, with_arrays
+from rbpx.laws.uncertainty import as_plain
 
 __all__ = ["Scatter", "model_scatter"]
 
@@ -74,13 +73,8 @@ class Scatter:
         return np.asarray(of_apart * self.apart_PP + t**2 * self.variance * self.spread_PP + t_D**2 * shared_PP)
 
     def record(self) -> dict[str, Any]:
-        """As plain values, from which `recall` restores it."""
+        """As plain values."""
         return as_plain(self)
-
-    @classmethod
-    def recall(cls, record: Mapping[str, Any]) -> "Scatter":
-        """Restore the scatter from its record."""
-        return cls(**with_arrays(record, ("sequences_PP", "apart_PP", "spread_PP")))
 
 
 def model_scatter(

@@ -9,7 +9,7 @@ parameters; B resamples of the documents.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -19,10 +19,12 @@ from rbpx.laws.bootstrap import MOST_LEFT_OUT, moments
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import around
 from rbpx.laws.model_scatter import Scatter, model_scatter
+from rbpx.laws.names import MLE
 from rbpx.laws.outcome_counts import Correction, Outcomes, checked, doubt_of, is_one_sided, tally_of
 from rbpx.laws.passing import TOLERANCES, Slopes, climb, slopes
-from rbpx.laws.trend import names_of, trend_doubts
-from rbpx.status import Status, first_of
+from rbpx.laws.power import LawFit
+from rbpx.laws.trend import trend_doubts
+from rbpx.status import Status, first_of, in_order
 
 __all__ = ["EQUATION", "Correction", "OutcomeFit", "Outcomes", "fit_outcomes", "implied_rbp", "reproduce_outcomes"]
 
@@ -35,38 +37,76 @@ _CERTAIN: Final = 1 - 1e-9  # the largest share of hits to start from
 
 
 @dataclass(frozen=True, eq=False)
-class OutcomeFit:
+class Recovered:
+    """A law that was found: ln C at S_ref, the geometric mean of the sizes, its errors, and its bias over resamples."""
+
+    S_ref: float
+    ln_C_ref: float
+    scatter: Scatter
+    bias_P: Floats
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OutcomeFit(LawFit):
     """The law of single tokens recovered from outcomes; numbers are None where the status says that there is no fit.
 
     C is at S = 1, nats; alpha > 0 when bigger is better. alpha_stderr is from the sequences: over resampled documents
     where there are, else from Fisher's information. alpha_lo and alpha_hi are a 95 % interval that includes the
     sampling of the sequences and, from 3 sizes on, the scatter of the models about the law; they are centred on the
-    number. r is the correlation of
-    `free`, with its interval. aic and bic are of the likelihood of the outcomes, and compare corrections on the same
-    outcomes.
+    number. aic and bic are of the likelihood of the outcomes, and compare corrections on the same outcomes. n_points
+    are sizes.
 
-    params contains correction, S_ref, ln_C_ref, models_sd (standard deviation of ln(-ln RBP_k) of a model about the
-    law, None below 3 sizes), interval ("documents and models", "sequences and models", "documents", "sequences" or
-    None), uncertainty (`Scatter`), bias over the resamples, n_resamples, n_resamples_left_out.
-    alpha_B is alpha under each resample of the documents, NaN where there is none; None without documents.
+    Attributes:
+        correction: what was assumed of the hits of one sequence.
+        r: the correlation of `free`.
+        r_lo: lower end of its interval.
+        r_hi: upper end.
+        n_sequences: of all sizes.
+        n_passed: those that passed.
+        found: None where there is no fit.
+        n_resamples: of the documents; None where there were none.
+        n_resamples_left_out: those in which there is no maximum.
+        interval: what the intervals include, "documents and models", "sequences and models", "documents" or
+            "sequences"; None where there are none.
+        reasons: every status that holds; None without a fit.
+        alpha_B: alpha under each resample of the documents, NaN where there is none; None without documents.
     """
 
-    C: float | None
-    alpha: float | None
-    alpha_stderr: float | None
-    alpha_lo: float | None
-    alpha_hi: float | None
-    r: float | None
-    r_lo: float | None
-    r_hi: float | None
-    aic: float | None
-    bic: float | None
-    n_sizes: int
+    correction: Correction
+    r: float | None = None
+    r_lo: float | None = None
+    r_hi: float | None = None
     n_sequences: int
     n_passed: int
-    status: Status
-    params: dict[str, Any]
+    found: Recovered | None = None
+    n_resamples: int | None = None
+    n_resamples_left_out: int = 0
+    interval: str | None = None
+    reasons: tuple[Status, ...] | None = None
     alpha_B: Floats | None = None
+
+    @property
+    def n_sizes(self) -> int:
+        """Sizes that have sequences."""
+        return self.n_points
+
+    @property
+    def models_sd(self) -> float | None:
+        """Standard deviation of ln(-ln RBP_k) of a model about the law; None below 3 sizes."""
+        variance = None if self.found is None else self.found.scatter.variance
+        return None if variance is None else math.sqrt(variance)
+
+    def record(self) -> dict[str, Any]:
+        """Params in the row of `fits`, as JSON takes them."""
+        record: dict[str, Any] = {"method": MLE, "equation": EQUATION, "correction": self.correction.value}
+        if self.found is None or self.reasons is None:
+            return record
+        if self.n_resamples is not None:
+            record |= {"n_resamples": self.n_resamples, "n_resamples_left_out": self.n_resamples_left_out}
+        record |= {"S_ref": self.found.S_ref, "ln_C_ref": self.found.ln_C_ref}
+        record |= {"uncertainty": self.found.scatter.record(), "models_sd": self.models_sd}
+        record |= {"bias": self.found.bias_P.tolist(), "interval": self.interval, "tolerances": TOLERANCES}
+        return record | {"reasons": [reason.value for reason in self.reasons]}
 
 
 def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -> OutcomeFit:
@@ -82,7 +122,7 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
         no maximum then), one_length if `free` has one N, not_known if `measured` has no correlation, not_converged if
         the search found no maximum; with numbers, no_trend where the interval of alpha contains 0, barely_determined
         where there is none or it is as wide as alpha, one_sided if of 3 sizes or more fewer than 3 have passes and
-        failures both. All that hold are in params["reasons"].
+        failures both. All that hold are its reasons.
 
     Raises:
         ValueError: if shapes disagree, a size or N is impossible, or more passed than there are.
@@ -91,17 +131,23 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
         RBP paper (arXiv 2510.20387), eqs. 5 to 8, read from the outcomes to the tokens.
     """
     one = checked(outcomes)
-    about = _counts(one) | {"params": {"method": "mle", "equation": EQUATION, "correction": correction.value}}
+    used_C, n_sequences, n_passed = one.trials_C > 0, int(one.trials_C.sum()), int(one.passed_C.sum())
+    without = OutcomeFit(
+        n_points=len(np.unique(one.S_C[used_C])),
+        status=Status.not_converged,
+        correction=correction,
+        n_sequences=n_sequences,
+        n_passed=n_passed,
+    )
     doubt = doubt_of(one, correction)
     if doubt is not None:
-        return _without_numbers(about, doubt)
-    used_C = one.trials_C > 0
+        return replace(without, status=doubt)
     ln_S_ref = float(np.log(np.unique(one.S_C[used_C])).mean())
     tally, start_1P = tally_of(one, correction, ln_S_ref), _start(one, correction)
     peak = climb(tally, start_1P)
     theta_P = peak.theta_BP[0]
     if not np.isfinite(theta_P).all():
-        return _without_numbers(about, Status.not_converged)
+        return without
     at = slopes(peak.theta_BP, tally)
     free_P = np.ones(len(theta_P), dtype=bool) if len(theta_P) == 2 or theta_P[2] > 0 else np.array([True, True, False])
     fisher_PP = np.zeros((len(theta_P),) * 2)
@@ -110,24 +156,15 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
     scatter = model_scatter(tally.x_C, at, fisher_PP, refits.resampled, one.n_documents)
     has_interval = one.passed_BC is None or refits.resampled is not None
     kind = ("sequences" if one.passed_BC is None else "documents") + (" and models" if scatter.dof > 0 else "")
-    about["params"] |= refits.about | {
-        "S_ref": math.exp(ln_S_ref),
-        "ln_C_ref": float(theta_P[0]),
-        "uncertainty": scatter.record(),
-        "models_sd": None if scatter.variance is None else math.sqrt(scatter.variance),
-        "bias": refits.bias_P.tolist(),
-        "interval": kind if has_interval else None,
-        "tolerances": TOLERANCES,
-    }
     ends = [_ends(theta_P, scatter, of_P) for of_P in np.eye(len(theta_P))]
     r_ends: tuple[float | None, float | None] = (None, None)
     if len(theta_P) == 3 and scatter.sequences_PP[2, 2] > 0:  # at 0 the likelihood has no second derivative to trust
         r_ends = (max(ends[2][0], 0.0), max(ends[2][1], 0.0))
     reasons = [Status.one_sided] if is_one_sided(one) else []
     reasons += trend_doubts(float(theta_P[1]), *ends[1]) if has_interval else [Status.barely_determined]
-    about["params"]["reasons"] = names_of(reasons)
     n_parameters, value = len(theta_P), float(peak.ln_likelihood_B[0])
-    return OutcomeFit(
+    return replace(
+        without,
         C=exp_or_none(float(theta_P[0] + theta_P[1] * ln_S_ref)),
         alpha=float(theta_P[1]),
         alpha_stderr=math.sqrt(scatter.sequences_PP[1, 1]) if has_interval else None,
@@ -137,10 +174,14 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
         r_lo=r_ends[0] if has_interval else None,
         r_hi=r_ends[1] if has_interval else None,
         aic=2 * n_parameters - 2 * value,
-        bic=n_parameters * math.log(about["n_sequences"]) - 2 * value,
+        bic=n_parameters * math.log(n_sequences) - 2 * value,
         status=first_of(reasons),
+        found=Recovered(math.exp(ln_S_ref), float(theta_P[0]), scatter, refits.bias_P),
+        n_resamples=None if one.passed_BC is None else len(one.passed_BC),
+        n_resamples_left_out=refits.n_left_out,
+        interval=kind if has_interval else None,
+        reasons=in_order(reasons),
         alpha_B=refits.alpha_B,
-        **about,
     )
 
 
@@ -151,24 +192,24 @@ class _Refits:
     bias_P: Floats
     alpha_B: Floats | None
     resampled: tuple[Slopes, Floats] | None
-    about: dict[str, Any]
+    n_left_out: int = 0
 
 
 def _refits(one: Outcomes, correction: Correction, theta_P: Floats, ln_S_ref: float) -> _Refits:
     """Fit again under each resample; nothing is concluded where too many have no maximum."""
     if one.passed_BC is None:
-        return _Refits(np.zeros(len(theta_P)), None, None, {})
+        return _Refits(np.zeros(len(theta_P)), None, None)
     again = tally_of(one, correction, ln_S_ref, resampled=True)
     at_BP = np.repeat(theta_P[None], len(again.passed_BC), axis=0)
     theta_BP = climb(again, at_BP).theta_BP
     at_law = slopes(at_BP, again)
     # A correlation that is measured on few documents can be so negative that the law's own chances become impossible.
     known_B = np.asarray(np.isfinite(np.hstack([theta_BP, at_law.error_BC])).all(axis=1))
-    about = {"n_resamples": len(theta_BP), "n_resamples_left_out": int((~known_B).sum())}
+    n_left_out = int((~known_B).sum())
     documents = moments(theta_P, theta_BP[known_B])
     if documents is None or known_B.sum() < (1 - MOST_LEFT_OUT) * len(theta_BP):
-        return _Refits(np.zeros(len(theta_P)), theta_BP[:, 1], None, about)
-    return _Refits(documents.bias_P, theta_BP[:, 1], (at_law.of(known_B), documents.covariance_PP), about)
+        return _Refits(np.zeros(len(theta_P)), theta_BP[:, 1], None, n_left_out)
+    return _Refits(documents.bias_P, theta_BP[:, 1], (at_law.of(known_B), documents.covariance_PP), n_left_out)
 
 
 def reproduce_outcomes(params: Mapping[str, Any]) -> dict[str, float | None]:
@@ -194,17 +235,14 @@ def implied_rbp(fit: OutcomeFit, S: float) -> tuple[float, float | None, float |
     Raises:
         ValueError: the fit has no numbers.
     """
-    if fit.alpha is None:
+    if fit.alpha is None or (found := fit.found) is None:
         raise ValueError(f"RBP_k is unknown: status {fit.status}")
-    params, x = fit.params, math.log(S / fit.params["S_ref"])
-    mu = params["ln_C_ref"] - fit.alpha * x
+    x, more = math.log(S / found.S_ref), [0.0] * (len(found.bias_P) - 2)
+    mu = found.ln_C_ref - fit.alpha * x
     rbp = _share(mu)
-    if params["interval"] is None:
+    if fit.interval is None:
         return rbp, None, None
-    scatter = Scatter.recall(params["uncertainty"])
-    bias_P = np.asarray(params["bias"])
-    theta_P = np.array([params["ln_C_ref"], fit.alpha, *[0.0] * (len(bias_P) - 2)])
-    lo, hi = _ends(theta_P, scatter, np.array([1.0, -x, *[0.0] * (len(bias_P) - 2)]))
+    lo, hi = _ends(np.array([found.ln_C_ref, fit.alpha, *more]), found.scatter, np.array([1.0, -x, *more]))
     return rbp, _share(hi), _share(lo)
 
 
@@ -216,17 +254,6 @@ def _share(mu: float) -> float:
 def _ends(theta_P: Floats, scatter: Scatter, of_P: Floats) -> tuple[float, float]:
     """95 % interval of a linear combination of the parameters, centred on its value."""
     return around(float(of_P @ theta_P), scatter.half_width(of_P))
-
-
-def _counts(one: Outcomes) -> dict[str, Any]:
-    n_sizes = len(np.unique(one.S_C[one.trials_C > 0]))
-    return {"n_sizes": n_sizes, "n_sequences": int(one.trials_C.sum()), "n_passed": int(one.passed_C.sum())}
-
-
-def _without_numbers(about: dict[str, Any], status: Status) -> OutcomeFit:
-    names = ["C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "r", "r_lo", "r_hi", "aic", "bic"]
-    numbers: dict[str, Any] = dict.fromkeys(names)
-    return OutcomeFit(**numbers, **about, status=status)
 
 
 def _start(one: Outcomes, correction: Correction) -> Floats:

@@ -5,26 +5,24 @@ The same law serves -ln RBP_k and cross-entropy. Shapes: N is the number of size
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.estimate import doubt, estimate
 from rbpx.laws.exponential import exp_or_none
-from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
-from rbpx.laws.power_intervals import Ends, intervals, quality
-from rbpx.laws.regression import EQUATIONS, NAMES, TOLERANCES, Regression, regress
-from rbpx.laws.replicates import lack_of_fit_test
+from rbpx.laws.power_fit import LawFit, PowerLawFit
+from rbpx.laws.power_intervals import NO_INTERVALS, Ends, intervals, quality
+from rbpx.laws.regression import NAMES, regress
 from rbpx.laws.resampled import Resampled
 from rbpx.laws.side_by_side import Searching, alone, together
-from rbpx.laws.stacked import stack_one
 from rbpx.status import Status
 
 __all__ = [
-    "SOURCE",
+    "LawFit",
     "PowerLawFit",
     "fit_offsets",
     "fit_power_law",
@@ -34,57 +32,7 @@ __all__ = [
     "signed_power_law",
 ]
 
-SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 5"
-
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class PowerLawFit:
-    """A fitted power law y = C * S^(-alpha), or y = E + C * S^(-alpha); None where a number is unknown.
-
-    C is at S = 1 and has the unit of y; alpha > 0 when bigger is better. alpha_stderr is that of the scatter of the
-    sizes about the law (n - p degrees of freedom). alpha_lo and alpha_hi are a 95 % interval that includes document
-    sampling and the scatter of the models. r2, aic and bic are of the regression of ln y (weighted where the method
-    is; the criteria of `ols`, `weighted` and `offset` may be compared, `robust` has none). backtest_error is
-    (predicted - measured) / measured of the largest size, predicted from the others.
-
-    Where models of one size were trained more than once, params["replicates"] is the test of the law against what those
-    differ by (`rbpx.laws.replicates.NestedTest`), and the scatter counts once what all models of a size have in common.
-
-    params contains what reproduces the fit (`reproduce`): method, S, y, sign, S_ref, sigma_ln, and the results:
-    ln_C_ref, E, residuals_ln, starts, tolerances, gradient; and the uncertainties: interval ("documents and models",
-    "models" or None), C_lo, C_hi, E_lo, E_hi, r2_lo, r2_hi, alpha_text_lo, alpha_text_hi, alpha_text_sd,
-    alpha_text_bias, alpha_models_sd, limited_by, uncertainty, n_resamples, n_resamples_left_out.
-    """
-
-    C: float | None
-    alpha: float | None
-    alpha_stderr: float | None
-    alpha_lo: float | None
-    alpha_hi: float | None
-    r2: float | None
-    aic: float | None
-    bic: float | None
-    n_points: int
-    backtest_error: float | None
-    status: Status
-    params: dict[str, Any]
-
-    @property
-    def exponent(self) -> Estimate:
-        """Alpha with its interval."""
-        return Estimate(self.alpha, self.alpha_lo, self.alpha_hi)
-
-    @property
-    def constant(self) -> Estimate:
-        """C at S = 1 with its interval."""
-        return Estimate(self.C, self.params.get("C_lo"), self.params.get("C_hi"))
-
-    @property
-    def offset(self) -> Estimate:
-        """E with its interval; empty where the law has none."""
-        return Estimate(self.params.get("E"), self.params.get("E_lo"), self.params.get("E_hi"))
 
 
 def fit_power_law(
@@ -161,7 +109,7 @@ def fit_signed_power_law(
         backtests: as in `fit_power_law`.
 
     Returns:
-        The fit of |term| with params["sign"] = 1 or -1. If the terms have both signs, or one is 0, the status is
+        The fit of |term|, its sign 1 or -1. If the terms have both signs, or one is 0, the status is
         sign_change and there are no numbers.
 
     Raises:
@@ -188,14 +136,14 @@ def signed_power_law(
     sign = -1 if len(signs) and signs[0] < 0 else 1
     resampled = _usable(term_resampled, len(S_N), sign)
     fit = yield from _fit(S_N, sign * term_N, resampled, Method(method), sign=sign, backtests=backtests)
-    return replace(fit, params={**fit.params, "y": finite_or_none(term_N)})
+    return replace(fit, y=term_N.tolist())
 
 
 def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
     """Repeat a fit from the values in its params: C at S = 1, alpha and E, to be compared with those of the fit.
 
     Args:
-        params: of a fit that has numbers.
+        params: the record of a fit that has numbers.
     """
     S_N, y_N = np.asarray(params["S"], float), params["sign"] * np.asarray(params["y"], float)
     sigma_N = None if params["sigma_ln"] is None else np.asarray(params["sigma_ln"], float)
@@ -216,48 +164,34 @@ def _fit(
     regression, spread, sigma_N, ln_S_ref = found.regression, found.spread, found.sigma_N, found.ln_S_ref
     ln_C_ref, alpha = float(regression.theta_P[0]), float(regression.theta_P[1])
     r2, aic, bic = quality(regression, found.ln_y_N, method, sigma_N)
-    params = _params(S_N, y_N, sign, method)
-    if resampled is not None:
-        params |= {"n_resamples": len(resampled.y_BN), "n_resamples_left_out": resampled.n_left_out}
-    params |= {
-        "sigma_ln": None if sigma_N is None else sigma_N.tolist(),
-        "S_ref": math.exp(ln_S_ref),
-        "ln_C_ref": ln_C_ref,
-        "E": float(regression.theta_P[2]) if method is Method.offset else None,
-        "residuals_ln": regression.residual_N.tolist(),
-        **_replicates(found.x_N, found.ln_y_N, regression),
-        "huber_scale_ln": regression.scale,
-        "starts": [list(start) for start in regression.starts],
-        "tolerances": TOLERANCES,
-        "gradient": regression.gradient_P.tolist(),
-    }
     stderr = spread.scatter * math.sqrt(float(spread.spread_PP[1, 1]))
-    ends: Ends = (None, None)
-    more: dict[str, Any] = {"interval": None}
+    alpha_ends: Ends = (None, None)
+    ends = NO_INTERVALS
     if found.has_interval:
-        ends, more = yield from intervals(found, r2 if backtests else None, method)
+        alpha_ends, ends = yield from intervals(found, r2 if backtests else None, method)
     return PowerLawFit(
         C=exp_or_none(ln_C_ref + alpha * ln_S_ref),
         alpha=alpha,
         alpha_stderr=stderr,
-        alpha_lo=ends[0],
-        alpha_hi=ends[1],
+        alpha_lo=alpha_ends[0],
+        alpha_hi=alpha_ends[1],
         r2=r2,
         aic=aic,
         bic=bic,
         n_points=len(S_N),
         backtest_error=(yield from _backtest_error(S_N, y_N, method, sigma_N)) if backtests else None,
         status=Status.at_bound if regression.at_bound else Status.ok,
-        params=params | more,
+        ends=ends,
+        S=S_N.tolist(),
+        method=method,
+        y=y_N.tolist(),
+        sign=sign,
+        found=found,
+        n_resamples=None if resampled is None else len(resampled.y_BN),
+        n_resamples_left_out=0 if resampled is None else resampled.n_left_out,
+        interval=("documents and models" if spread.knows_text else "models") if found.has_interval else None,
+        limited_by=spread.limit(np.eye(len(regression.theta_P))[1]) if found.has_interval else None,
     )
-
-
-def _replicates(x_N: Floats, ln_y_N: Floats, regression: Regression) -> dict[str, Any]:
-    """The test of the law against the scatter of models of one size, as an entry of params; none without replicates."""
-    if len(set(x_N.tolist())) == len(x_N):
-        return {}
-    test = lack_of_fit_test(stack_one(x_N, ln_y_N), regression.free_jacobian_NP, regression.residual_N)
-    return {"replicates": None if test is None else asdict(test)}
 
 
 def _backtest_error(S_N: Floats, y_N: Floats, method: Method, sigma_N: Floats | None) -> Searching[float | None]:
@@ -299,28 +233,8 @@ def _usable(resampled: ArrayLike | Resampled | None, n_sizes: int, sign: int = 1
 def _flat(S_N: Floats, y: float, method: Method, sign: int) -> PowerLawFit:
     """A quantity that is the same at every size has alpha 0; R2 and intervals are undefined."""
     empty = _without_numbers(S_N, np.full(len(S_N), y), Status.no_variation, method, sign)
-    params = empty.params | {"S_ref": math.exp(float(np.log(S_N).mean())), "ln_C_ref": math.log(y), "E": None}
-    return replace(empty, C=y, alpha=0.0, params=params)
+    return replace(empty, C=y, alpha=0.0)
 
 
 def _without_numbers(S_N: Floats, y_N: Floats, status: Status, method: Method, sign: int | None) -> PowerLawFit:
-    empty: dict[str, None] = dict.fromkeys(("C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "r2", "aic", "bic"))
-    params = _params(S_N, y_N, sign, method) | {"interval": None}
-    return PowerLawFit(**empty, n_points=len(S_N), backtest_error=None, status=status, params=params)
-
-
-def _params(S_N: Floats, y_N: Floats, sign: int | None, method: Method) -> dict[str, Any]:
-    return {
-        "method": method.value,
-        "S": S_N.tolist(),
-        "y": finite_or_none(y_N),
-        "sign": sign,
-        "equation": EQUATIONS[method],
-        "source": SOURCE,
-        "uncertainty": None,
-    }
-
-
-def finite_or_none(values: Floats) -> list[float | None]:
-    """Values as JSON takes them."""
-    return [value if math.isfinite(value) else None for value in values.tolist()]
+    return PowerLawFit(n_points=len(S_N), status=status, S=S_N.tolist(), method=method, y=y_N.tolist(), sign=sign)

@@ -4,7 +4,7 @@ Shapes: N is the number of sizes, B of resamples of the documents, P of paramete
 """
 
 import math
-from typing import Any
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,22 +18,29 @@ from rbpx.laws.r_squared import R2
 from rbpx.laws.regression import Regression
 from rbpx.laws.side_by_side import Searching
 
-__all__ = ["Ends", "intervals", "quality"]
+__all__ = ["NO_INTERVALS", "Ends", "Intervals", "intervals", "quality"]
 
 Floats = NDArray[np.float64]
 Ends = tuple[float | None, float | None]
 
 
-def intervals(found: FoundLaw, r2: float | None, method: Method) -> Searching[tuple[Ends, dict[str, Any]]]:
-    """The 95 % interval of alpha, and every other interval and standard deviation as entries of params.
+class Intervals(NamedTuple):
+    """The 95 % intervals of a law beside that of alpha; an end is None where it is not known."""
 
-    Without an r2 there is none of it.
-    """
+    C: Ends = (None, None)
+    E: Ends = (None, None)
+    r2: Ends = (None, None)
+
+
+NO_INTERVALS: Final = Intervals()
+
+
+def intervals(found: FoundLaw, r2: float | None, method: Method) -> Searching[tuple[Ends, Intervals]]:
+    """The 95 % interval of alpha, and the others; without an r2 there is none of it."""
     regression, spread, ln_S_ref = found.regression, found.spread, found.ln_S_ref
     n_more = len(regression.theta_P) - 2
     of_alpha_P, of_ln_C_P = np.array([0.0, 1.0, *[0.0] * n_more]), np.array([1.0, ln_S_ref, *[0.0] * n_more])
     alpha, ln_C = float(regression.theta_P[1]), float(of_ln_C_P @ regression.theta_P)
-    text, models = spread.variances(of_alpha_P)
     ends: Ends = spread.interval(alpha, of_alpha_P)
     ln_C_ends: Ends = spread.interval(ln_C, of_ln_C_P)
     E_lo: float | None = None
@@ -46,28 +53,11 @@ def intervals(found: FoundLaw, r2: float | None, method: Method) -> Searching[tu
             ln_C_ends = reaching(ln_C, (ln_C_ends[0], ln_C_ends[1]))  # type: ignore[arg-type]
         if E_hi is not None:
             E_lo, E_hi = reaching(float(regression.theta_P[2]), (E_lo or 0.0, E_hi))
-    C_lo, C_hi = map(exp_or_none, ln_C_ends)
-    r2_lo: float | None = None
-    r2_hi: float | None = None
+    C_ends = exp_or_none(ln_C_ends[0]), exp_or_none(ln_C_ends[1])
+    r2_ends: Ends = (None, None)
     if method in (Method.ols, Method.weighted) and r2 is not None and r2 < 1:
-        r2_lo, r2_hi = reaching(r2, (yield R2(r2, len(regression.residual_N))))
-    more: dict[str, Any] = {
-        "interval": "documents and models" if spread.knows_text else "models",
-        "C_lo": C_lo,
-        "C_hi": C_hi,
-        "E_lo": None if E_lo is None else max(E_lo, 0.0),
-        "E_hi": E_hi,
-        "r2_lo": r2_lo,
-        "r2_hi": r2_hi,
-        "alpha_models_sd": math.sqrt(models),
-        "limited_by": spread.limit(of_alpha_P),
-        "uncertainty": spread.record(),
-    }
-    if spread.knows_text:
-        text_lo, text_hi = spread.text_interval(alpha, of_alpha_P)
-        more |= {"alpha_text_lo": text_lo, "alpha_text_hi": text_hi}
-        more |= {"alpha_text_sd": math.sqrt(text), "alpha_text_bias": float(spread.bias_P[1])}
-    return ends, more
+        r2_ends = reaching(r2, (yield R2(r2, len(regression.residual_N))))
+    return ends, Intervals(C_ends, (None if E_lo is None else max(E_lo, 0.0), E_hi), r2_ends)
 
 
 def quality(

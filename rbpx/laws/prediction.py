@@ -80,13 +80,9 @@ class Predictor:
 
 def predictor(fit: PowerLawFit) -> Predictor | None:
     """What a fit predicts from; None if it has no numbers."""
-    if fit.alpha is None:
+    if fit.theta_P is None:
         return None
-    params, E = fit.params, fit.params["E"]
-    theta_P = np.array([params["ln_C_ref"], fit.alpha, *([] if E is None else [E])])
-    record = params["uncertainty"]
-    about = None if record is None else Uncertainty.recall(record)
-    return Predictor(theta_P, params["S_ref"], params["sign"], params["S"], about)
+    return Predictor(fit.theta_P, fit.S_ref, fit.sign or 1, fit.S, fit.uncertainty)
 
 
 def predictor_of(
@@ -139,5 +135,4 @@ def along(fit: PowerLawFit, n: int) -> list[Prediction]:
     Raises:
         ValueError: the fit has no numbers.
     """
-    sizes = fit.params["S"]
-    return [predict(fit, float(S)) for S in np.geomspace(min(sizes), max(sizes), n)]
+    return [predict(fit, float(S)) for S in np.geomspace(min(fit.S), max(fit.S), n)]

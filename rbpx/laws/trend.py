@@ -1,12 +1,12 @@
 """What an exponent and its interval say for themselves: whether there is a trend, and whether it is determined."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 
 from rbpx.laws.power import PowerLawFit
 from rbpx.status import Status, first_of, in_order
 
-__all__ = ["judged", "names_of", "trend_doubts", "with_reasons"]
+__all__ = ["judged", "trend_doubts", "with_reasons"]
 
 
 def trend_doubts(alpha: float | None, lo: float | None, hi: float | None) -> list[Status]:
@@ -17,16 +17,11 @@ def trend_doubts(alpha: float | None, lo: float | None, hi: float | None) -> lis
     return [*doubts, Status.barely_determined] if hi - lo >= abs(alpha) else doubts
 
 
-def names_of(reasons: Iterable[Status]) -> list[str]:
-    """Statuses other than ok by name, each once, in the order of `Status`: what params["reasons"] has."""
-    return [reason.value for reason in in_order(reasons)]
-
-
 def with_reasons(fit: PowerLawFit, reasons: Collection[Status]) -> PowerLawFit:
-    """A fit with the first of the reasons as its status and all of them in its params."""
-    return replace(fit, status=first_of(reasons), params={**fit.params, "reasons": names_of(reasons)})
+    """A fit with the first of the reasons as its status and all of them as its reasons."""
+    return replace(fit, status=first_of(reasons), reasons=in_order(reasons))
 
 
 def judged(fit: PowerLawFit) -> PowerLawFit:
-    """A law with the status that its exponent has earned beside its own, and every reason in its params."""
+    """A law with the status that its exponent has earned beside its own, and every reason."""
     return with_reasons(fit, [fit.status, *trend_doubts(fit.alpha, fit.alpha_lo, fit.alpha_hi)])

@@ -8,7 +8,6 @@ Shapes: N sizes, P parameters, B resamples.
 """
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +21,7 @@ from rbpx.laws.resampled import Resampled
 from rbpx.laws.size_effects import shared_error
 from rbpx.laws.stacked import stack_one
 
-__all__ = ["Uncertainty", "as_plain", "uncertainty", "with_arrays"]
+__all__ = ["Uncertainty", "as_plain", "uncertainty"]
 
 Floats = NDArray[np.float64]
 
@@ -30,11 +29,6 @@ Floats = NDArray[np.float64]
 def as_plain(value: object) -> dict[str, Any]:
     """The fields of a value as plain ones, arrays as lists: what JSON takes."""
     return {name: v.tolist() if isinstance(v, np.ndarray) else v for name, v in vars(value).items()}
-
-
-def with_arrays(record: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """A record of plain values in which those named are float64 arrays again."""
-    return {name: np.asarray(v, dtype=np.float64) if name in names else v for name, v in record.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +59,8 @@ class Uncertainty:
     n_documents: int | None = None
 
     def record(self) -> dict[str, Any]:
-        """As plain values, from which `recall` restores it."""
+        """As plain values."""
         return as_plain(self)
-
-    @classmethod
-    def recall(cls, record: Mapping[str, Any]) -> "Uncertainty":
-        """Restore the uncertainty from its record."""
-        return cls(**with_arrays(record, ("text_PP", "bias_P", "spread_PP")))
 
     def interval(self, value: float, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
         """95 % interval over documents and models of a function of the parameters, by its gradient.

@@ -52,13 +52,13 @@ def judge(
     """Every status that holds for a fitted law, in the order of `Status`; none where the law stands.
 
     Args:
-        fit: with its points in params; the status it has already is one of those returned, unless it is ok.
+        fit: a law; the status it has already is one of those returned, unless it is ok.
         backtests: of the same law, by the same method (`rbpx.laws.backtest`).
         y_resampled: as in `rbpx.laws.power.fit_power_law`.
     """
     if fit.alpha is None or fit.status is Status.no_variation:
         return in_order([fit.status])
-    against = judge_backtests(fit.params["S"], fit.params["y"], backtests)
+    against = judge_backtests(fit.S, fit.y, backtests)
     return in_order([fit.status, *_of_exponent(fit), *_of_form(fit, y_resampled), *against])
 
 
@@ -86,8 +86,8 @@ def judge_over_forms(
 
 def _of_exponent(fit: PowerLawFit) -> list[Status]:
     alpha, lo, hi = fit.alpha or 0.0, fit.alpha_lo, fit.alpha_hi
-    if lo is None and hi is None and fit.alpha_stderr is not None and fit.params["uncertainty"] is not None:
-        half = student_t(fit.params["uncertainty"]["dof"]) * fit.alpha_stderr  # no documents: the scatter alone
+    if lo is None and hi is None and fit.alpha_stderr is not None and fit.uncertainty is not None:
+        half = student_t(fit.uncertainty.dof) * fit.alpha_stderr  # no documents: the scatter alone
         lo, hi = alpha - half, alpha + half
     statuses = []
     if (lo is None or lo <= 0) and (hi is None or hi >= 0):
@@ -98,10 +98,9 @@ def _of_exponent(fit: PowerLawFit) -> list[Status]:
 
 
 def _of_form(fit: PowerLawFit, y_resampled: ArrayLike | Resampled | None) -> list[Status]:
-    if fit.params["method"] == Method.offset:
+    if fit.method is Method.offset:
         return []  # an offset is how such points bend; that it still fails shows in its backtests
-    ln_S_N, y_N = np.log(fit.params["S"]), np.abs(np.asarray(fit.params["y"], dtype=np.float64))
-    ln_y_N = np.log(y_N)
+    ln_S_N, ln_y_N = np.log(fit.S), np.log(np.abs(fit.y))
     bent = curvature(ln_S_N, ln_y_N, _absolute(y_resampled))
     statuses = []
     if _leaves_out_0(bent):
@@ -109,8 +108,8 @@ def _of_form(fit: PowerLawFit, y_resampled: ArrayLike | Resampled | None) -> lis
         slope_at_ends = np.polyval(np.polyder(np.polyfit(ln_S_N, ln_y_N, 2)), [ln_S_N.min(), ln_S_N.max()])
         if slope_at_ends[0] * slope_at_ends[1] < 0:
             statuses.append(Status.not_monotone)
-    replicates = fit.params.get("replicates")  # these say what scatter is, so that no runs have to
-    chance = runs_p(ln_S_N, ln_y_N) if replicates is None else replicates["p"]
+    replicates = fit.replicates  # these say what scatter is, so that no runs have to
+    chance = runs_p(ln_S_N, ln_y_N) if replicates is None else replicates.p
     if chance is not None and chance < SIGNIFICANT:
         statuses.append(Status.bends)
     return statuses

@@ -406,8 +406,8 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say() -> None:
             assert hi is not None
             covered[f"alpha of {law.law}"] += lo <= true <= hi
             of_these = -np.polyfit(np.log(S), [np.log(truth[f"ratio of {law.law}"]) for _, _, truth in drawn], 1)[0]
-            about = law.difference.params
-            covered[f"alpha of {law.law}, these models"] += about["alpha_text_lo"] <= of_these <= about["alpha_text_hi"]
+            about = law.difference.alpha_text
+            covered[f"alpha of {law.law}, these models"] += about.lo <= of_these <= about.hi
     assert len(covered) == 6
     assert {name: n for name, n in covered.items() if not 180 <= n <= 198} == {}, covered
 

@@ -2,6 +2,7 @@
 
 import csv
 import math
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,9 @@ from rbpx.status import Status
 
 S = np.array([1e6, 4e6, 2e7, 1e8, 5e8, 2e9])
 LENGTHS = [1, 5, 10, 50, 100]
-NUMBERS = ("C", "C_lo", "C_hi", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "alpha_within", "r2_lnln", "r2_p")
+NUMBERS = attrgetter(
+    "C", "constant.lo", "constant.hi", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "alpha_within", "r2", "r2_p"
+)
 
 
 def law(C: float, alpha: float, noise_MN: np.ndarray | float = 0.0) -> np.ndarray:
@@ -52,8 +55,8 @@ def test_the_joint_r2_on_the_released_gpt2_windows(k: int, r2: float, shared_dat
     sizes, p_MN = gpt2(shared_data, k)
     fit = fit_joint(sizes, LENGTHS, p_MN)
     assert (fit.status, fit.n_points, fit.n_left_out, fit.n_sizes) == (Status.ok, 20, 0, 4)
-    assert fit.r2_lnln is not None
-    assert round(fit.r2_lnln, 2) == r2
+    assert fit.r2 is not None
+    assert round(fit.r2, 2) == r2
 
 
 def test_every_number_of_the_joint_law_equals_its_closed_form(shared_data: Path) -> None:
@@ -72,7 +75,7 @@ def test_every_number_of_the_joint_law_equals_its_closed_form(shared_data: Path)
     factor = student_t.ppf(0.975, len(sizes) - 2)
     ends = [math.exp(means.intercept + sign * factor * means.intercept_stderr) for sign in (-1, 1)]
     fit = fit_joint(sizes, LENGTHS, p_MN)
-    assert [getattr(fit, name) for name in NUMBERS] == pytest.approx(
+    assert list(NUMBERS(fit)) == pytest.approx(
         [
             math.exp(plain.intercept),
             *ends,
@@ -86,16 +89,16 @@ def test_every_number_of_the_joint_law_equals_its_closed_form(shared_data: Path)
         ],
         rel=1e-9,
     )
-    assert fit.params["interval"] == "models"
+    assert fit.interval == "models"
 
 
 def test_an_exact_joint_law_is_recovered_with_points_left_out() -> None:
     p_MN = law(3.0, 0.2)
     p_MN[0, 4], p_MN[5, 0], p_MN[2, 2] = 0.0, 1.0, math.nan
     fit = fit_joint(S, LENGTHS, p_MN)
-    assert (fit.C, fit.alpha, fit.r2_lnln, fit.r2_p) == pytest.approx((3.0, 0.2, 1.0, 1.0), rel=1e-10)
+    assert (fit.C, fit.alpha, fit.r2, fit.r2_p) == pytest.approx((3.0, 0.2, 1.0, 1.0), rel=1e-10)
     assert (fit.n_points, fit.n_left_out, fit.n_sizes) == (27, 3, 6)
-    assert fit.params["p"][2][2] is None
+    assert fit.p[2][2] is None
 
 
 def test_points_left_out_at_small_sizes_bend_alpha_and_alpha_within_tells() -> None:
@@ -122,7 +125,7 @@ def test_one_window_length_gives_the_law_of_that_length() -> None:
     joint, single = fit_joint(S, [10], p_M[:, None]), fit_power_law(S, -np.log(p_M))
     assert single.C is not None
     expected = [single.C / 10, single.alpha, single.alpha_stderr, single.alpha_lo, single.alpha_hi, single.r2]
-    found = [joint.C, joint.alpha, joint.alpha_stderr, joint.alpha_lo, joint.alpha_hi, joint.r2_lnln]
+    found = [joint.C, joint.alpha, joint.alpha_stderr, joint.alpha_lo, joint.alpha_hi, joint.r2]
     assert found == pytest.approx(expected, rel=1e-9)
     a, b = joint_crossing(joint, 10, 0.5), windows_crossing(single, 0.5)
     assert [a.ln_S, a.ln_lo, a.ln_hi] == pytest.approx([b.ln_S, b.ln_lo, b.ln_hi], rel=1e-9)
@@ -140,7 +143,7 @@ def test_one_window_length_gives_the_law_of_that_length() -> None:
 def test_a_joint_law_without_enough_points_is_a_status_and_no_numbers(p_MN: np.ndarray, status: Status) -> None:
     fit = fit_joint(S[: len(p_MN)], [1, 5], p_MN)
     assert fit.status is status
-    assert {getattr(fit, name) for name in NUMBERS} == {None}
+    assert set(NUMBERS(fit)) == {None}
     assert joint_crossing(fit, 5, 0.5) == Crossing(0.5, None, None, None, status)
 
 
@@ -196,16 +199,16 @@ def test_the_document_interval_is_that_of_a_loop_over_the_resamples() -> None:
     z_BMN = np.log(-np.log(np.delete(p_BMN, 7, axis=0))) - np.log([1, 5, 10])
     scatter = squares(np.log(-np.log(p_MN)) - np.log([1, 5, 10]))
     own = float(np.mean([squares(z_MN - z_BMN.mean(axis=0)) for z_MN in z_BMN]))
-    for name, transform in (("alpha", float), ("C", math.log)):
+    for name, told, transform in (("alpha", "exponent", float), ("C", "constant", math.log)):
         values = np.array([transform(getattr(one, name)) for one in again])
-        low, high = (transform(getattr(plain, f"{name}_{end}")) for end in ("lo", "hi"))
+        low, high = (transform(end) for end in getattr(plain, told).ends)
         unit = ((high - low) / 2 / student_t.ppf(0.975, 4)) ** 2 / scatter  # variance if the sizes scattered by 1
         reach = max(student_t.ppf(0.975, 4) * scatter**0.5, 1.959964 * own**0.5)
         half = math.sqrt(reach**2 * unit + 1.959964**2 * max(values.var(ddof=1) - own * unit, 0))
-        ends = [transform(getattr(fit, f"{name}_{end}")) for end in ("lo", "hi")]
+        ends = [transform(end) for end in getattr(fit, told).ends]
         middle = transform(getattr(plain, name))
         assert ends == pytest.approx([middle - half, middle + half], rel=1e-5)
-    assert (fit.params["interval"], fit.params["n_resamples"], fit.params["n_resamples_left_out"]) == (
+    assert (fit.interval, fit.n_resamples, fit.n_resamples_left_out) == (
         "documents and models",
         100,
         1,
@@ -215,7 +218,7 @@ def test_the_document_interval_is_that_of_a_loop_over_the_resamples() -> None:
 
 def test_too_few_usable_resamples_give_no_interval() -> None:
     fit = fit_joint(S, LENGTHS, law(3.0, 0.2), np.zeros((50, 6, 5)))
-    assert (fit.status, fit.alpha_lo, fit.C_hi, fit.params["interval"]) == (Status.ok, None, None, None)
+    assert (fit.status, fit.alpha_lo, fit.constant.hi, fit.interval) == (Status.ok, None, None, None)
     with pytest.raises(ValueError, match="resamples"):
         joint_crossing(fit, 5, 0.5, documents=True)
     assert line_covariance(S, np.zeros((50, 6))) is None
@@ -343,4 +346,4 @@ def test_the_joint_fit_is_a_value_that_fits_into_a_record() -> None:
 
     p_BMN = np.stack([law(3.0, 0.2, np.random.default_rng(b).normal(0, 0.1, (6, 5))) for b in range(30)])
     fit: JointFit = fit_joint(S, LENGTHS, law(3.0, 0.2), p_BMN)
-    assert json.loads(json.dumps(fit.params, allow_nan=False)) == fit.params
+    assert json.loads(json.dumps(fit.record(), allow_nan=False)) == fit.record()

@@ -34,8 +34,8 @@ HITS = [
 
 def by_lmfit(p_MN: Floats, fit: PooledFit) -> float:
     """The exponent at the largest likelihood of so many windows, by lmfit, from the deviance of each share."""
-    p_C, count_C = np.ravel(p_MN), np.ravel(np.array(fit.params["counts"], dtype=float))
-    x_C = np.repeat(np.log(fit.params["S"]) - math.log(fit.params["S_ref"]), p_MN.shape[1])
+    p_C, count_C = np.ravel(p_MN), np.ravel(fit.found.counts_MN)
+    x_C = np.repeat(np.log(fit.S) - math.log(fit.found.S_ref), p_MN.shape[1])
     n_C = np.tile(np.arange(p_MN.shape[1]), p_MN.shape[0])
     parameters = lmfit.Parameters()
     for at in range(p_MN.shape[1]):
@@ -67,7 +67,7 @@ def test_the_step_of_each_resample_is_a_refit_by_lmfit() -> None:
     drawn = draw(np.random.default_rng(1), 7, model_sd=0.0, resamples=40)
     fit = fit_pooled(sizes(7), LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
     again = [by_lmfit(p_MN, fit) for p_MN in drawn.p_BMN]
-    assert fit.params["uncertainty"]["sequences_PP"][-1][-1] ** 0.5 == pytest.approx(np.std(again, ddof=1), rel=0.02)
+    assert fit.found.scatter.sequences_PP[-1, -1] ** 0.5 == pytest.approx(np.std(again, ddof=1), rel=0.02)
 
 
 def test_an_exact_law_is_recovered_with_its_constants_and_crossings() -> None:
@@ -141,7 +141,7 @@ def test_the_interval_of_the_joint_law_holds_the_truth_where_it_is_the_law(n_dra
         assert fit.alpha_lo is not None
         assert fit.alpha_hi is not None
         covered += fit.alpha_lo <= ALPHA <= fit.alpha_hi
-        without += abs(fit.alpha - ALPHA) <= 1.96 * fit.params["document_covariance"][1][1] ** 0.5
+        without += abs(fit.alpha - ALPHA) <= 1.96 * fit.document_22[1, 1] ** 0.5
     assert plausible(covered, n_draws)
     assert without < 0.7 * n_draws  # the documents alone hold it far too rarely
 
@@ -151,7 +151,7 @@ def test_exponents_that_differ_between_lengths_are_said() -> None:
     for _ in range(10):
         drawn = draw(rng, 7, model_sd=0.01, windows=10**6, constants=[C / 3 for C in CONSTANTS], alphas=alphas)
         fit = fit_pooled(sizes(7), LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
-        said += fit.status is Status.bends and "drift" in fit.params["bent"]
+        said += fit.status is Status.bends and "drift" in [one.name for one in fit.bent]
     assert said >= 8
 
 
@@ -166,7 +166,7 @@ def test_the_released_gpt2_windows_have_one_exponent_only_where_windows_scale_al
     p = {(int(row["non_embedding_params"]), int(row["n"])): float(row["p_all_n_in_topk"]) for row in rows}
     fit = fit_pooled(S, lengths, [[p[size, n] for n in lengths] for size in S])
     assert fit.status is status
-    assert fit.params["interval"] == "models"
+    assert fit.interval == "models"
 
 
 def test_points_on_a_curve_and_points_without_a_trend_are_said() -> None:
@@ -176,11 +176,11 @@ def test_points_on_a_curve_and_points_without_a_trend_are_said() -> None:
     bent = np.exp(-np.exp(np.log(CONSTANTS) - 2 - 0.02 * x**2 + noise_MN))
     fit = fit_pooled(S, LENGTHS, bent, np.full(bent.shape, 1e7))
     assert fit.status is Status.bends
-    assert "curvature" in fit.params["bent"]
+    assert "curvature" in [one.name for one in fit.bent]
     flat = np.exp(-np.exp(np.log(CONSTANTS) - 2 + noise_MN))
     fit = fit_pooled(S, LENGTHS, flat, np.full(flat.shape, 1e7))
     assert fit.status is Status.no_trend
-    assert fit.params["reasons"][0] == "no_trend"
+    assert fit.reasons[0] is Status.no_trend
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_impossible_windows_are_refused_and_a_fit_fits_into_a_record() -> None:
         fit_pooled([1, 2, 3], [1, 1], np.full((3, 2), 0.5))
     assert fit_pooled([1, 1, 2], [1], np.full((3, 1), 0.5)).status is Status.too_few_sizes
     fit = fit_pooled(S, LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
-    assert json.loads(json.dumps(fit.params, allow_nan=False)) == fit.params
+    assert json.loads(json.dumps(fit.record(), allow_nan=False)) == fit.record()
 
 
 def test_a_length_whose_shares_are_all_0_or_1_is_no_error() -> None:

@@ -147,7 +147,7 @@ def test_losses_with_offsets_are_no_power_law_and_close_where_they_meet() -> Non
     assert gap.ln_S_closed_lo < math.log(meet) < gap.ln_S_closed_hi
     assert min(sizes) < meet < max(sizes)
     assert gap.closed_beyond == 1.0
-    assert gap.fit.params["reasons"] == ["bends"]
+    assert gap.fit.reasons == ("bends",)
 
 
 def test_a_gap_whose_offsets_differ_never_closes_and_no_size_is_printed() -> None:
@@ -156,14 +156,14 @@ def test_a_gap_whose_offsets_differ_never_closes_and_no_size_is_printed() -> Non
     assert (gap.verdict, gap.form) == ("closes", "offset")
     assert gap.ln_S_closed is None
     assert gap.is_beyond
-    assert (closed(gap)[0], gap.fit.params["reasons"]) == ("beyond", ["beyond"])
+    assert (closed(gap)[0], gap.fit.reasons) == ("beyond", ("beyond",))
 
 
 def test_a_closing_more_than_ten_times_outside_the_sizes_is_named_and_not_printed() -> None:
     near, far = fit_gap(S, law(9.0, 0.10), law(4.0, 0.06)), fit_gap(S, law(9.0, 0.10), law(1.0, 0.06))
     assert (near.closed_beyond, far.closed_beyond) == pytest.approx(((9 / 4) ** 25 / 1e8, 9.0**25 / 1e8), rel=1e-6)
-    assert (near.fit.status, near.fit.params["reasons"]) == (Status.ok, [])
-    assert (far.fit.status, far.fit.params["reasons"]) == (Status.beyond, ["beyond"])
+    assert (near.fit.status, near.fit.reasons) == (Status.ok, ())
+    assert (far.fit.status, far.fit.reasons) == (Status.beyond, ("beyond",))
     assert closed(near)[0] == "6e8"
     assert closed(far)[0] == "beyond"
 
@@ -177,11 +177,11 @@ def test_the_verdict_follows_the_adjusted_p_and_a_ratio_that_turns_round_has_non
     unsure = settle(gap, 0.3)
     assert (unsure.verdict, unsure.fit.status, unsure.ln_S_closed) == ("may close", Status.no_trend, None)
     flat = fit_gap(S, 2 * np.exp(rng.normal(0, 0.01, 5)), np.ones(5))
-    assert (flat.verdict, flat.fit.params["reasons"]) == ("parallel", ["no_trend"])
+    assert (flat.verdict, flat.fit.reasons) == ("parallel", ("no_trend",))
     wide = np.geomspace(1e4, 1e8, 9)
     valley = np.exp(0.5 + 0.01 * np.log(wide / 1e6) ** 2 + rng.normal(0, 0.01, 9))
     turned = fit_gap(wide, valley, np.ones(9))
-    assert (turned.verdict, turned.fit.params["reasons"]) == ("turns", ["not_monotone", "bends"])
+    assert (turned.verdict, turned.fit.reasons) == ("turns", ("not_monotone", "bends"))
 
 
 def test_all_pairs_of_a_request_are_adjusted_together(shared_data: Path, tmp_path: Path, cwd: Path) -> None:

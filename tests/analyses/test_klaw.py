@@ -55,7 +55,7 @@ def test_the_interval_holds_the_slope_of_all_text(n_draws: int, ranks_of: object
         assert fit.alpha_lo is not None
         assert fit.alpha_hi is not None
         assert fit.alpha_lo < fit.alpha < fit.alpha_hi
-        assert fit.params["interval"] == "documents"
+        assert fit.interval == "documents"
         covered += fit.alpha_lo <= truth <= fit.alpha_hi
         of_line = linregress(np.log(K), np.log(y_K))
         covered_scatter += abs(fit.alpha - truth) <= 2.262 * of_line.stderr
@@ -73,7 +73,7 @@ def test_without_documents_nested_counts_give_the_interval(n_draws: int) -> None
         fit = fit_k_law(K, -np.log(p_K), None)
         assert fit.alpha_lo is not None
         assert fit.alpha_hi is not None
-        assert fit.params["interval"] == "nested counts"
+        assert fit.interval == "nested counts"
         covered += fit.alpha_lo <= BETA <= fit.alpha_hi
     assert plausible(covered, n_draws)
 
@@ -93,11 +93,11 @@ def test_a_curve_is_said_and_a_line_is_not() -> None:
     assert sum(fit.status is Status.ok for fit in straight) >= 16
     x = np.log(K)
     for fit in (*bent, *straight):
-        y = np.log(fit.params["y"])
-        assert fit.params["curvature"]["value"] == pytest.approx(np.polyfit(x, y, 2)[0], rel=1e-6, abs=1e-12)
+        y = np.log(fit.y)
+        assert fit.bend.curvature.value == pytest.approx(np.polyfit(x, y, 2)[0], rel=1e-6, abs=1e-12)
         left = y - np.polyval(np.polyfit(x, y, 1), x)
         r = left[1:] @ left[:-1] / np.sqrt((left[1:] @ left[1:]) * (left[:-1] @ left[:-1]))
-        assert fit.params["residual_autocorrelation"] == pytest.approx(r, rel=1e-6)
+        assert fit.bend.residual_autocorrelation == pytest.approx(r, rel=1e-6)
 
 
 def test_three_k_have_a_line_and_no_curvature_and_two_the_same_share_are_one_observation() -> None:
@@ -111,4 +111,4 @@ def test_three_k_have_a_line_and_no_curvature_and_two_the_same_share_are_one_obs
 
 def test_k_where_every_token_is_a_hit_have_no_law() -> None:
     fit = fit_k_law((1, 2, 5), np.array([1.0, 0.5, 0.0]), None)
-    assert (fit.status, fit.alpha, fit.params["reasons"]) == (Status.not_positive, None, ["not_positive"])
+    assert (fit.status, fit.alpha, fit.reasons) == (Status.not_positive, None, ("not_positive",))

@@ -75,7 +75,7 @@ def test_two_sizes_and_one_length_have_a_closed_form(N: int) -> None:
     stderr = math.sqrt(float(np.sum((1 - p) / (trials * p * np.log(p) ** 2)))) / math.log(300)
     assert fit.alpha_stderr == pytest.approx(stderr, rel=1e-6)
     assert fit.alpha_hi == pytest.approx(alpha + norm.ppf(0.975) * stderr, rel=1e-6)
-    assert fit.params["interval"] == "sequences"
+    assert fit.interval == "sequences"
     assert implied_rbp(fit, 1e5)[0] == pytest.approx(p[0] ** (1 / N), rel=1e-9)
 
 
@@ -185,7 +185,7 @@ def test_an_interval_over_documents_holds_the_truth_where_one_of_tokens_does_not
         truth = math.exp(-C * 1e6**-ALPHA)
         with_documents += holds(*implied_rbp(fit, 1e6)[1:], truth)
         without += holds(*implied_rbp(fit_outcomes(Outcomes(*counts)), 1e6)[1:], truth)
-        assert fit.params["interval"] == "documents and models"
+        assert fit.interval == "documents and models"
     assert 180 <= with_documents <= 198
     assert without < 150
 
@@ -226,9 +226,9 @@ def test_outcomes_that_tell_no_law_have_a_status_and_no_numbers(
 
 def test_a_law_that_two_of_many_sizes_tell_is_marked() -> None:
     fit = fit_outcomes(outcomes([1e5, 1e6, 1e7, 1e8], [0, 0, 3, 20]))
-    assert "one_sided" in fit.params["reasons"]
+    assert "one_sided" in fit.reasons
     assert fit.alpha is not None
-    assert "one_sided" not in fit_outcomes(outcomes([1e7, 1e8], [3, 20])).params["reasons"]
+    assert "one_sided" not in fit_outcomes(outcomes([1e7, 1e8], [3, 20])).reasons
 
 
 def test_a_cell_without_sequences_says_nothing() -> None:
@@ -248,7 +248,7 @@ def test_documents_that_are_all_alike_leave_the_scatter_of_the_models() -> None:
     assert fit.alpha_lo is not None
     assert fit.alpha is not None
     assert fit.alpha_lo < fit.alpha - 0.05
-    json.dumps(fit.params, allow_nan=False)
+    json.dumps(fit.record(), allow_nan=False)
 
 
 def test_resamples_that_tell_no_law_take_the_interval_with_them() -> None:
@@ -261,10 +261,10 @@ def test_resamples_that_tell_no_law_take_the_interval_with_them() -> None:
         )
     )
     assert fit.alpha is not None
-    assert fit.params["n_resamples_left_out"] > 5
-    assert (fit.alpha_stderr, fit.alpha_lo, fit.alpha_hi, fit.params["interval"]) == (None,) * 4
+    assert fit.n_resamples_left_out > 5
+    assert (fit.alpha_stderr, fit.alpha_lo, fit.alpha_hi, fit.interval) == (None,) * 4
     assert implied_rbp(fit, 1e6)[1:] == (None, None)
-    assert "barely_determined" in fit.params["reasons"]
+    assert "barely_determined" in fit.reasons
 
 
 def test_resamples_whose_correlation_makes_the_law_impossible_are_left_out() -> None:
@@ -277,12 +277,12 @@ def test_resamples_whose_correlation_makes_the_law_impossible_are_left_out() -> 
     one = Outcomes(sizes, np.full(3, 5.0), np.array([200.0, 400.0, 600.0]), trials, passed_BM,
                    np.tile(trials, (100, 1)), np.full(3, 0.01), r_BM)  # fmt: skip
     fit = fit_outcomes(one, Correction.measured)
-    assert fit.params["n_resamples_left_out"] == 1
+    assert fit.n_resamples_left_out == 1
     assert fit.alpha_lo is not None
     assert fit.alpha is not None
     assert fit.alpha_hi is not None
     assert fit.alpha_lo < fit.alpha < fit.alpha_hi
-    json.dumps(fit.params, allow_nan=False)
+    json.dumps(fit.record(), allow_nan=False)
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_hits_that_avoid_each_other_have_a_law_too() -> None:
     assert np.all(p > 0)
     outcomes = Outcomes(sizes, np.full(3, float(N)), 1e6 * p, np.full(3, 1e6), r_C=np.full(3, r))
     fit = fit_outcomes(outcomes, Correction.measured)
-    assert fit.params["reasons"] == ["barely_determined"]  # three sizes, scatter included
+    assert fit.reasons == ("barely_determined",)  # three sizes, scatter included
     line = np.polyfit(np.log(sizes), np.log(-np.log(q)), 1)
     assert fit.alpha == pytest.approx(-line[0], abs=0.01)
 
@@ -329,6 +329,6 @@ def test_every_number_lies_in_its_interval_and_a_law_without_a_trend_says_so(sca
                 value, lo, hi = implied_rbp(fit, size)
                 assert lo <= value <= hi  # type: ignore[operator]
             contains_0 = fit.alpha_lo <= 0 <= fit.alpha_hi  # type: ignore[operator]
-            assert ("no_trend" in fit.params["reasons"]) == contains_0
+            assert ("no_trend" in fit.reasons) == contains_0
     flat = fit_outcomes(outcomes([1e5, 1e6, 1e7, 1e8], [50, 52, 49, 51]))
     assert flat.status is Status.no_trend

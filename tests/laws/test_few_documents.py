@@ -5,6 +5,7 @@ A drawn document moves ln y at every size alike (its level), along ln S (its slo
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.prediction import predict
 from rbpx.laws.resampled import Resampled
-from rbpx.laws.uncertainty import Uncertainty
 from tests.support.draws import plausible
 
 S = np.logspace(4, 7, 5)
@@ -47,8 +47,8 @@ def test_the_interval_of_documents_that_differ_by_their_slope_is_that_of_a_t_tes
     half = student_t.ppf(0.975, 3) * math.sqrt(variance)
     assert fit.alpha == pytest.approx(ALPHA + mean)
     assert (fit.alpha_lo, fit.alpha_hi) == pytest.approx((ALPHA + mean - half, ALPHA + mean + half))
-    assert fit.params["alpha_text_sd"] == pytest.approx(math.sqrt(variance))
-    assert (fit.params["alpha_text_lo"], fit.params["alpha_text_hi"]) == pytest.approx((fit.alpha_lo, fit.alpha_hi))
+    assert fit.alpha_sds[0] == pytest.approx(math.sqrt(variance))
+    assert (fit.alpha_text.lo, fit.alpha_text.hi) == pytest.approx((fit.alpha_lo, fit.alpha_hi))
 
 
 def test_documents_and_models_each_take_their_own_t() -> None:
@@ -77,7 +77,7 @@ def test_intervals_over_few_documents_hold_the_truth_95_times_of_100(n_documents
         at_one = 5 * math.exp(ALPHA * np.log(S).mean())
         for name, lo, value, hi in (
             ("alpha", fit.alpha_lo, ALPHA, fit.alpha_hi),
-            ("C", fit.params["C_lo"], at_one, fit.params["C_hi"]),
+            ("C", fit.constant.lo, at_one, fit.constant.hi),
             ("other documents", there.lo, truth, there.hi),
         ):
             assert lo is not None
@@ -96,7 +96,7 @@ def test_many_documents_have_the_normal_interval() -> None:
 
 def test_a_fit_of_an_earlier_version_that_counts_no_documents_has_its_interval_still() -> None:
     fit = law(moved(5, 0.01, np.random.default_rng(4)), document_weights(5, 60, 0), np.zeros(len(S)))
-    record = fit.params["uncertainty"]
-    assert record.pop("n_documents") == 5
-    kept, of_alpha = Uncertainty.recall(record), np.array([0.0, 1.0])
+    assert fit.uncertainty is not None
+    assert fit.uncertainty.n_documents == 5
+    kept, of_alpha = replace(fit.uncertainty, n_documents=None), np.array([0.0, 1.0])
     assert kept.half_width(of_alpha) < (fit.alpha_hi or 0.0) - (fit.alpha or 0.0)

@@ -58,7 +58,7 @@ def test_an_exact_offset_is_recovered() -> None:
     fit = fit_power_law(S, law(2.0, 0.3, E=0.7), method=Method.offset)
     assert fit.status is Status.ok
     assert alpha_of(fit) == pytest.approx(0.3, rel=1e-6)
-    assert fit.params["E"] == pytest.approx(0.7, rel=1e-6)
+    assert fit.offset.value == pytest.approx(0.7, rel=1e-6)
     assert fit.C == pytest.approx(2.0 * 1e5**0.3, rel=1e-5)
 
 
@@ -76,7 +76,7 @@ def test_the_offset_fit_is_the_least_of_many_searches(seed: int) -> None:
     ]
     best = min(searches, key=lambda found: found.cost)
     fit = fit_power_law(S, y, method=Method.offset)
-    cost = sum(r**2 for r in fit.params["residuals_ln"]) / 2
+    cost = sum(r**2 for r in fit.residuals_ln) / 2
     assert cost <= best.cost * (1 + 1e-9)
     assert alpha_of(fit) == pytest.approx(best.x[1], rel=1e-3)
 
@@ -85,7 +85,7 @@ def test_points_that_bend_the_other_way_have_no_offset() -> None:
     y = law(3.0, 0.15) * np.exp(-0.01 * X**2)
     offset, plain = fit_power_law(S, y, method=Method.offset), fit_power_law(S, y)
     assert offset.status is Status.at_bound
-    assert offset.params["E"] == 0
+    assert offset.offset.value == 0
     assert (alpha_of(offset), offset.C) == pytest.approx((alpha_of(plain), plain.C), rel=1e-9)
 
 
@@ -99,7 +99,7 @@ def test_one_model_that_lies_apart_moves_the_robust_law_little() -> None:
 def test_the_robust_law_is_reweighted_least_squares() -> None:
     y = noisy(3, 0.05)
     fit = fit_power_law(S, y, method=Method.robust)
-    limit = 1.345 * fit.params["huber_scale_ln"]
+    limit = 1.345 * fit.found.regression.scale
     weight = np.ones(len(S))
     for _ in range(500):
         slope, level = np.polyfit(X, np.log(y), 1, w=np.sqrt(weight))
@@ -116,7 +116,7 @@ def test_criteria_of_three_methods_have_one_scale() -> None:
     for method, p in ((Method.ols, 2), (Method.weighted, 2), (Method.offset, 3)):
         fit = fit_power_law(S, y, y_BN, method)
         weight = 1 / sigma**2 if method is Method.weighted else np.ones(n)
-        ss = float(weight @ np.square(fit.params["residuals_ln"]))
+        ss = float(weight @ np.square(fit.residuals_ln))
         fitness = n * math.log(ss / n) - float(np.log(weight).sum())
         assert (fit.aic, fit.bic) == pytest.approx((fitness + 2 * p, fitness + p * math.log(n)), rel=1e-9)
 
@@ -125,9 +125,9 @@ def test_criteria_of_three_methods_have_one_scale() -> None:
 def test_a_fit_comes_out_again_from_what_it_carries(method: Method) -> None:
     y = noisy(5, E=0.5)
     fit = fit_power_law(S, y, resampled(5, y), method)
-    params = json.loads(json.dumps(fit.params, allow_nan=False))
+    params = json.loads(json.dumps(fit.record(), allow_nan=False))
     again = reproduce(params)
-    said = {"C": fit.C, "alpha": fit.alpha, "E": fit.params["E"] or 0.0}
+    said = {"C": fit.C, "alpha": fit.alpha, "E": fit.offset.value or 0.0}
     assert again == pytest.approx(said, rel=1e-9)
     shuffled = [3, 1, 6, 0, 5, 2, 4]
     other = fit_power_law(S[shuffled], y[shuffled], resampled(5, y)[:, shuffled], method)
@@ -160,14 +160,14 @@ def test_refits_to_resamples_equal_one_fit_each(method: Method) -> None:
     alphas = []
     for row in y_BN:
         if method is Method.robust:  # the scale is that of the fit, not of the resample
-            limit, weight = 1.345 * fit.params["huber_scale_ln"], np.ones(7)
+            limit, weight = 1.345 * fit.found.regression.scale, np.ones(7)
             for _ in range(300):
                 slope, level = np.polyfit(X, np.log(row), 1, w=np.sqrt(weight))
                 weight = limit / np.maximum(np.abs(np.log(row) - level - slope * X), limit)
             alphas.append(-slope)
         else:
             alphas.append(alpha_of(fit_power_law(S, row, method=method)))
-    assert fit.params["alpha_text_sd"] == pytest.approx(np.std(alphas, ddof=1), rel=2e-3)
+    assert fit.alpha_sds[0] == pytest.approx(np.std(alphas, ddof=1), rel=2e-3)
 
 
 # ------------------------------------------------------------------------------------------------------------ intervals
@@ -188,10 +188,9 @@ def covered(
         noise = bool(apart or shared)
         y_BN = resampled(seed, np.exp(ln_y), apart, shared, 200) if noise else None
         fit = fit_power_law(sizes, np.exp(ln_y), y_BN, method)
-        params = fit.params
         lo, hi = fit.alpha_lo, fit.alpha_hi
         found["alpha"] += (lo is None or lo <= 0.15) and (hi is None or hi >= 0.15)
-        lo, hi = params["C_lo"], params["C_hi"]
+        lo, hi = fit.constant.lo, fit.constant.hi
         found["C"] += (lo is None or lo <= 3e0 * 1e5**0.15) and (hi is None or hi >= 3e0 * 1e5**0.15)
         said = predict(fit, far)
         assert said.lo is not None
@@ -199,11 +198,11 @@ def covered(
         new = law(3.0, 0.15, E, far) * math.exp(rng.normal(0, scatter) if scatter else 0.0)
         found["prediction"] += bool(said.lo <= new <= said.hi)
         if noise and method is Method.ols:
-            found["text"] += params["alpha_text_lo"] <= of_these_models <= params["alpha_text_hi"]
+            found["text"] += fit.alpha_text.lo <= of_these_models <= fit.alpha_text.hi
         if scatter and method is Method.ols:
             explained = 0.15**2 * float(x @ x) / n
             r2 = explained / (explained + scatter**2 + apart**2)
-            found["r2"] += params["r2_lo"] <= r2 <= params["r2_hi"]
+            found["r2"] += fit.determination.lo <= r2 <= fit.determination.hi
     return found
 
 
@@ -245,7 +244,7 @@ def test_a_law_says_what_limits_it(scatter: float, apart: float, limit: str) -> 
     told = Counter()
     for seed in range(40):
         y = law(3.0, 0.15) * np.exp(np.random.default_rng(seed).normal(0, math.hypot(scatter, apart), 7))
-        told[fit_power_law(S, y, resampled(seed, y, apart, 0.0)).params["limited_by"]] += 1
+        told[fit_power_law(S, y, resampled(seed, y, apart, 0.0)).limited_by] += 1
     assert told[limit] >= 34, told
 
 

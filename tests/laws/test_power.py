@@ -1,6 +1,5 @@
 """The power law in size, against published slopes, closed forms and simulated documents with a known exponent."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -83,12 +82,12 @@ def test_every_number_equals_its_closed_form() -> None:
         predicted / PYTHIA_CE[-1] - 1,
     ]
     assert numbers(fit) == pytest.approx(expected, rel=1e-9)
-    assert fit.params["interval"] == "models"
+    assert fit.interval == "models"
 
 
 def test_the_params_reproduce_the_fit() -> None:
     fit = fit_power_law(GPT2_S, GPT2_CE)
-    params = fit.params
+    params = fit.record()
     S, y, residuals = (np.asarray(params[key], dtype=np.float64) for key in ("S", "y", "residuals_ln"))
     S_ref, ln_C_ref = float(str(params["S_ref"])), float(str(params["ln_C_ref"]))
     assert S_ref == pytest.approx(math.prod(GPT2_S) ** 0.25, rel=1e-12)
@@ -135,7 +134,7 @@ def test_a_value_without_a_logarithm_gives_a_status_and_no_numbers(bad: float) -
     fit = fit_power_law(GPT2_S, [1.0, 0.9, bad, 0.7])
     assert fit.status is Status.not_positive
     assert numbers(fit) == [None] * 9
-    assert "nan" not in str(dataclasses.asdict(fit)).replace("np.nan", "nan")
+    assert "nan" not in str(fit.record())
 
 
 def test_a_flat_quantity_is_no_law() -> None:
@@ -165,9 +164,9 @@ def test_a_negative_term_is_fitted_by_its_size_and_remembers_its_sign() -> None:
     resampled[7, 2] = 0.5
     fit = fit_signed_power_law(S, term, resampled)
     assert (fit.C, fit.alpha) == pytest.approx((2.0, -0.1), rel=1e-11)
-    assert fit.params["sign"] == -1
-    assert fit.params["y"] == term.tolist()
-    assert fit.params["n_resamples_left_out"] == 1
+    assert fit.sign == -1
+    assert fit.y == term.tolist()
+    assert fit.n_resamples_left_out == 1
 
 
 @pytest.mark.parametrize("term", [[-0.1, 0.1, 0.2, 0.3], [0.2, 0.1, 0.0, 0.1], [0.0, 0.0, 0.0, 0.0]])
@@ -180,7 +179,7 @@ def test_a_term_that_changes_sign_is_a_status_and_not_a_law(term: list[float]) -
 def test_a_signed_term_that_is_not_a_number_leaks_nothing() -> None:
     fit = fit_signed_power_law(GPT2_S, [-1.0, -0.9, math.nan, -0.7])
     assert fit.status is Status.not_positive
-    assert fit.params["y"] == [-1.0, -0.9, None, -0.7]
+    assert fit.record()["y"] == [-1.0, -0.9, None, -0.7]
 
 
 def test_the_text_interval_equals_one_regression_a_resample() -> None:
@@ -188,8 +187,8 @@ def test_the_text_interval_equals_one_regression_a_resample() -> None:
     alphas = [-linregress(np.log(GPT2_S), np.log(row)).slope for row in y_BN]
     fit = fit_power_law(GPT2_S, GPT2_CE, y_BN)
     assert fit.alpha is not None
-    assert fit.params["alpha_text_sd"] == pytest.approx(np.std(alphas, ddof=1), rel=1e-9)
-    assert fit.params["alpha_text_bias"] == pytest.approx(np.mean(alphas) - fit.alpha, rel=1e-9)
+    assert fit.alpha_sds[0] == pytest.approx(np.std(alphas, ddof=1), rel=1e-9)
+    assert fit.uncertainty.bias_P[1] == pytest.approx(np.mean(alphas) - fit.alpha, rel=1e-9)
 
 
 def test_resamples_without_a_logarithm_are_left_out_and_counted() -> None:
@@ -198,9 +197,9 @@ def test_resamples_without_a_logarithm_are_left_out_and_counted() -> None:
     spoiled_BN = np.vstack([y_BN, [[1.0, 1.0, 0.0, 1.0], [1.0, math.nan, 1.0, 1.0], [-1.0, 1.0, 1.0, math.inf]]])
     clean, spoiled = fit_power_law(GPT2_S, GPT2_CE, y_BN), fit_power_law(GPT2_S, GPT2_CE, spoiled_BN)
     assert (spoiled.alpha_lo, spoiled.alpha_hi) == (clean.alpha_lo, clean.alpha_hi)
-    assert spoiled.params["n_resamples_left_out"] == 3
-    assert spoiled.params["n_resamples"] == 203
-    assert spoiled.params["interval"] == "documents and models"
+    assert spoiled.n_resamples_left_out == 3
+    assert spoiled.n_resamples == 203
+    assert spoiled.interval == "documents and models"
 
 
 def test_too_few_usable_resamples_give_no_interval() -> None:
@@ -208,7 +207,7 @@ def test_too_few_usable_resamples_give_no_interval() -> None:
     y_BN[:90, 0] = 0.0
     fit = fit_power_law(GPT2_S, GPT2_CE, y_BN)
     assert fit.status is Status.ok
-    assert (fit.alpha_lo, fit.alpha_hi, fit.params["interval"]) == (None, None, None)
+    assert (fit.alpha_lo, fit.alpha_hi, fit.interval) == (None, None, None)
 
 
 def test_the_interval_covers_the_true_exponent_with_clustered_documents() -> None:
@@ -222,7 +221,7 @@ def test_the_interval_covers_the_true_exponent_with_clustered_documents() -> Non
         weights_BD = document_weights(60, 400, seed)
         y_BN = -np.log((weights_BD @ hits_DN) / (weights_BD @ tokens_D)[:, None])
         fit = fit_power_law(S, -np.log(hits_DN.sum(axis=0) / tokens_D.sum()), y_BN)
-        covered += fit.params["alpha_text_lo"] <= alpha <= fit.params["alpha_text_hi"]
+        covered += fit.alpha_text.lo <= alpha <= fit.alpha_text.hi
     assert 180 <= covered <= 198
 
 
@@ -246,7 +245,7 @@ def test_the_interval_covers_the_true_exponent_of_a_biased_quantity() -> None:
         weights_BD = document_weights(100, 100, seed).astype(np.float64)
         y_BN = np.stack([entropy((weights_BD @ counts_DX) / 6000) for counts_DX in counts_NDX], axis=1)
         fit = fit_power_law(S, [float(entropy(counts_DX.sum(axis=0) / 6000)) for counts_DX in counts_NDX], y_BN)
-        covered += fit.params["alpha_text_lo"] <= alpha <= fit.params["alpha_text_hi"]
+        covered += fit.alpha_text.lo <= alpha <= fit.alpha_text.hi
         about = np.log(S) - np.log(S).mean()
         low, high = np.quantile(-np.log(y_BN) @ about / (about @ about), [0.025, 0.975])
         covered_by_percentiles += low <= alpha <= high

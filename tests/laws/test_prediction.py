@@ -45,7 +45,7 @@ def test_a_prediction_is_the_law_at_that_size(method: str, size: float) -> None:
     assert fit.alpha is not None
     there = predict(fit, size)
     assert there.S == size
-    assert there.y == pytest.approx((fit.params["E"] or 0.0) + fit.C * size**-fit.alpha, rel=1e-10)
+    assert there.y == pytest.approx((fit.offset.value or 0.0) + fit.C * size**-fit.alpha, rel=1e-10)
     assert there.lo is not None
     assert there.hi is not None
     assert there.lo < there.y < there.hi
@@ -92,7 +92,7 @@ def test_the_interval_of_a_law_with_an_offset_follows_from_derivatives_taken_by_
 
 def test_far_out_only_the_offset_is_left() -> None:
     fit = fit_by("offset")
-    assert predict(fit, 1e60).y == pytest.approx(fit.params["E"], rel=1e-6)
+    assert predict(fit, 1e60).y == pytest.approx(fit.offset.value, rel=1e-6)
 
 
 @pytest.mark.parametrize("size", [1e6, 5e7, 1e10])

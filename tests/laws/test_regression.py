@@ -1,6 +1,5 @@
 """The four regressions of a size law, each held against a second, plainer way to the same numbers."""
 
-import dataclasses
 import json
 import math
 from typing import Any
@@ -99,7 +98,7 @@ def test_weighted_is_a_line_weighted_by_the_spread_of_the_resamples(seed: int) -
     ln_C, alpha = line(np.log(S), np.log(y), 1 / sigma)
     fit = fit_by("weighted", y, y_BN)
     assert (fit.C, fit.alpha) == pytest.approx((math.exp(ln_C), alpha), rel=1e-9)
-    assert fit.params["sigma_ln"] == pytest.approx(sigma, rel=1e-12)
+    assert fit.found.sigma_N == pytest.approx(sigma, rel=1e-12)
     assert abs(alpha - line(np.log(S), np.log(y))[1]) > 1e-3  # the weights matter here
 
 
@@ -137,7 +136,7 @@ def test_offset_recovers_an_exact_law(E: float, C: float, alpha: float, n_sizes:
     sizes = np.logspace(6, 10, n_sizes)
     fit = fit_power_law(sizes, E + C * sizes**-alpha, None, Method.offset)
     assert fit.status is Status.ok
-    assert (fit.params["E"], fit.C, fit.alpha) == pytest.approx((E, C, alpha), rel=1e-6)
+    assert (fit.offset.value, fit.C, fit.alpha) == pytest.approx((E, C, alpha), rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -146,15 +145,15 @@ def test_offset_equals_a_brute_force_search(seed: int) -> None:
     E, C, alpha, squares = offset_by_brute_force(y)
     fit = fit_by("offset", y)
     assert fit.status is Status.ok
-    assert (fit.params["E"], fit.C, fit.alpha) == pytest.approx((E, C, alpha), rel=1e-4)
-    assert np.sum(np.square(fit.params["residuals_ln"])) == pytest.approx(squares, rel=1e-9)
+    assert (fit.offset.value, fit.C, fit.alpha) == pytest.approx((E, C, alpha), rel=1e-4)
+    assert np.sum(np.square(fit.residuals_ln)) == pytest.approx(squares, rel=1e-9)
 
 
 @pytest.mark.parametrize("y", [-0.5 + 7 * S**-0.1, -0.05 + 50 * S**-0.2, 3 * S**0.1])
 def test_offset_is_held_at_zero_where_it_would_be_negative(y: np.ndarray) -> None:
     fit, plain = fit_by("offset", y), fit_by("ols", y)
     assert fit.status is Status.at_bound
-    assert fit.params["E"] == 0
+    assert fit.offset.value == 0
     ln_C, alpha = line(np.log(S), np.log(y))
     assert (fit.C, fit.alpha) == pytest.approx((math.exp(ln_C), alpha), rel=1e-10)
     assert (fit.C, fit.alpha, fit.r2) == pytest.approx((plain.C, plain.alpha, plain.r2), rel=1e-12)
@@ -162,7 +161,7 @@ def test_offset_is_held_at_zero_where_it_would_be_negative(y: np.ndarray) -> Non
 
 def test_offset_needs_four_sizes() -> None:
     fit = fit_by("offset", noisy_points(0)[:3])
-    assert (fit.status, fit.C, fit.alpha, fit.params.get("E")) == (Status.too_few_sizes, None, None, None)
+    assert (fit.status, fit.C, fit.alpha, fit.offset.value) == (Status.too_few_sizes, None, None, None)
 
 
 def test_offset_does_not_stumble_over_a_step() -> None:
@@ -192,7 +191,7 @@ def test_robust_equals_lines_reweighted_by_hubers_rule(seed: int, points: Any) -
     scale = scale_about_the_median_line(np.log(S), np.log(y))
     ln_C, alpha = huber_line(np.log(S), np.log(y), scale)
     fit = fit_by("robust", y)
-    assert fit.params["huber_scale_ln"] == pytest.approx(scale, rel=1e-9)
+    assert fit.found.regression.scale == pytest.approx(scale, rel=1e-9)
     assert (fit.C, fit.alpha) == pytest.approx((math.exp(ln_C), alpha), rel=1e-6)
 
 
@@ -243,9 +242,9 @@ def test_r2_is_that_of_the_weighted_squares() -> None:
 def test_the_params_reproduce_the_fit_even_after_json(method: str, seed: int) -> None:
     y = noisy_points(seed)
     fit = fit_by(method, y, resamples_of(y, seed))
-    written = json.dumps(fit.params, allow_nan=False)
-    expected = {"C": fit.C, "alpha": fit.alpha, "E": fit.params["E"] or 0.0}
-    assert reproduce(fit.params) == pytest.approx(expected, rel=1e-9)
+    written = json.dumps(fit.record(), allow_nan=False)
+    expected = {"C": fit.C, "alpha": fit.alpha, "E": fit.offset.value or 0.0}
+    assert reproduce(fit.record()) == pytest.approx(expected, rel=1e-9)
     assert reproduce(json.loads(written)) == pytest.approx(expected, rel=1e-9)
 
 
@@ -254,21 +253,21 @@ def test_a_law_of_a_negative_term_is_reproduced_too(method: str) -> None:
     y = noisy_points(5)
     fit = fit_signed_power_law(S, -y, -resamples_of(y, 5), Method(method))
     same = fit_by(method, y, resamples_of(y, 5))
-    assert (fit.status, fit.params["sign"]) == (Status.ok, -1)
+    assert (fit.status, fit.sign) == (Status.ok, -1)
     assert (fit.C, fit.alpha, fit.alpha_lo) == (same.C, same.alpha, same.alpha_lo)
-    assert reproduce(fit.params) == pytest.approx({"C": fit.C, "alpha": fit.alpha, "E": fit.params["E"] or 0.0})
+    assert reproduce(fit.record()) == pytest.approx({"C": fit.C, "alpha": fit.alpha, "E": fit.offset.value or 0.0})
 
 
 def test_a_law_at_its_bound_is_reproduced() -> None:
     fit = fit_by("offset", -0.5 + 7 * S**-0.1)
-    assert reproduce(fit.params) == pytest.approx({"C": fit.C, "alpha": fit.alpha, "E": 0.0}, rel=1e-9)
+    assert reproduce(fit.record()) == pytest.approx({"C": fit.C, "alpha": fit.alpha, "E": 0.0}, rel=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("points", [noisy_points, with_an_outlier])
 def test_the_gradient_vanishes_at_the_fit_and_not_beside_it(method: str, points: Any) -> None:
     y = points(6)
-    params = fit_by(method, y, resamples_of(y, 6)).params
+    params = fit_by(method, y, resamples_of(y, 6)).record()
     sigma = np.ones(7) if params["sigma_ln"] is None else np.array(params["sigma_ln"])
     bend = math.inf if params["huber_scale_ln"] is None else 1.345 * params["huber_scale_ln"]
 
@@ -310,8 +309,9 @@ def test_the_gradient_vanishes_at_the_fit_and_not_beside_it(method: str, points:
 def test_every_field_is_a_number_or_none_and_can_be_written(method: str, y: np.ndarray, documents: str) -> None:
     y_BN = None if documents == "none" else resamples_of(y, 7, 30 if documents == "some" else 5)
     fit = fit_by(method, y, y_BN)
-    written = json.dumps(dataclasses.asdict(fit), allow_nan=False)
-    assert json.loads(written) == dataclasses.asdict(fit)
+    columns = {name: value for name, value in vars(fit).items() if value is None or isinstance(value, float | str)}
+    told = columns | fit.record()
+    assert json.loads(json.dumps(told, allow_nan=False)) == told
     assert (fit.alpha is None) == (fit.status not in (Status.ok, Status.at_bound, Status.no_variation))
 
 
@@ -323,7 +323,7 @@ def test_the_order_of_the_sizes_does_not_matter(method: str) -> None:
     fit, again = fit_by(method, y, y_BN), fit_power_law(S[order], y[order], y_BN[:, order], Method(method))
     names = ["C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "r2", "aic", "bic", "backtest_error"]
     more = ["E", "C_lo", "C_hi", "E_lo", "E_hi", "r2_lo", "r2_hi", "alpha_text_sd", "alpha_models_sd"]
-    expected = {name: getattr(fit, name) for name in names} | {name: fit.params[name] for name in more}
+    expected = {name: getattr(fit, name) for name in names} | {name: fit.record()[name] for name in more}
     assert {name for name, value in expected.items() if value is None} == {
         "ols": {"E", "E_lo", "E_hi"},
         "weighted": {"E", "E_lo", "E_hi"},
@@ -331,16 +331,16 @@ def test_the_order_of_the_sizes_does_not_matter(method: str) -> None:
         "robust": {"E", "E_lo", "E_hi", "r2_lo", "r2_hi", "aic", "bic"},
     }[method]
     for name, value in expected.items():
-        found = again.params[name] if name in more else getattr(again, name)
+        found = again.record()[name] if name in more else getattr(again, name)
         assert found is None if value is None else found == pytest.approx(value, rel=1e-8), name
-    assert again.params["residuals_ln"] == pytest.approx(np.array(fit.params["residuals_ln"])[order], abs=1e-9)
+    assert again.residuals_ln == pytest.approx(np.array(fit.residuals_ln)[order], abs=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_backtest_error_is_that_of_a_fit_to_the_others(method: str) -> None:
     y = noisy_points(9)
     y_BN = resamples_of(y, 9)
-    rest = reproduce(fit_by(method, y[:-1], y_BN[:, :-1]).params)
+    rest = reproduce(fit_by(method, y[:-1], y_BN[:, :-1]).record())
     predicted = rest["E"] + rest["C"] * S[-1] ** -rest["alpha"]
     assert fit_by(method, y, y_BN).backtest_error == pytest.approx(predicted / y[-1] - 1, rel=1e-6)
 
@@ -361,8 +361,8 @@ def test_the_refits_equal_one_fit_a_resample(method: str) -> None:
     fit = fit_by(method, y, y_BN)
     assert fit.alpha is not None
     assert None not in alphas
-    assert fit.params["alpha_text_sd"] == pytest.approx(np.std(alphas, ddof=1), rel=1e-6)
-    assert fit.params["alpha_text_bias"] == pytest.approx(np.mean(alphas) - fit.alpha, rel=1e-5)
+    assert fit.alpha_sds[0] == pytest.approx(np.std(alphas, ddof=1), rel=1e-6)
+    assert fit.uncertainty.bias_P[1] == pytest.approx(np.mean(alphas) - fit.alpha, rel=1e-5)
 
 
 @pytest.mark.parametrize("points", [with_an_outlier, noisy_points])
@@ -372,7 +372,7 @@ def test_the_robust_refits_equal_lines_reweighted_at_the_scale_of_the_fit(points
     scale = scale_about_the_median_line(np.log(S), np.log(y))
     alphas = [huber_line(np.log(S), np.log(row), scale)[1] for row in y_BN]
     fit = fit_by("robust", y, y_BN)
-    assert fit.params["alpha_text_sd"] == pytest.approx(np.std(alphas, ddof=1), rel=1e-3)
+    assert fit.alpha_sds[0] == pytest.approx(np.std(alphas, ddof=1), rel=1e-3)
 
 
 def test_the_weighted_refits_keep_the_weights() -> None:
@@ -380,7 +380,7 @@ def test_the_weighted_refits_keep_the_weights() -> None:
     y_BN = resamples_of(y, 12, 30)
     w = 1 / np.log(y_BN).std(axis=0, ddof=1)
     alphas = [line(np.log(S), np.log(row), w)[1] for row in y_BN]
-    assert fit_by("weighted", y, y_BN).params["alpha_text_sd"] == pytest.approx(np.std(alphas, ddof=1), rel=1e-9)
+    assert fit_by("weighted", y, y_BN).alpha_sds[0] == pytest.approx(np.std(alphas, ddof=1), rel=1e-9)
 
 
 def test_the_refits_at_the_bound_may_leave_it() -> None:
@@ -389,4 +389,4 @@ def test_the_refits_at_the_bound_may_leave_it() -> None:
     fit = fit_by("offset", y, y_BN)
     assert fit.status is Status.at_bound
     alphas = [fit_by("offset", row).alpha for row in y_BN]
-    assert fit.params["alpha_text_sd"] == pytest.approx(np.std(alphas, ddof=1), rel=1e-6)
+    assert fit.alpha_sds[0] == pytest.approx(np.std(alphas, ddof=1), rel=1e-6)

@@ -56,13 +56,13 @@ def test_fewer_than_20_resamples_say_nothing(usable: int) -> None:
 
 @pytest.mark.parametrize("method", [Method.ols, Method.weighted])
 def test_the_uncertainty_of_a_linear_law_is_that_of_its_refits(method: Method) -> None:
-    about = fit_power_law(S, Y, DRAWN, method).params["uncertainty"]
+    about = fit_power_law(S, Y, DRAWN, method).uncertainty
     ln_y_BN = np.log(DRAWN)
     sigma_N = ln_y_BN.std(axis=0, ddof=1) if method is Method.weighted else None
     regression = alone(regress(X, np.log(Y), method, sigma_N))
     theta_BP = alone(refit(regression, method, X, ln_y_BN))
-    np.testing.assert_allclose(about["bias_P"], theta_BP.mean(axis=0) - regression.theta_P, rtol=1e-9)
-    np.testing.assert_allclose(about["text_PP"], np.cov(theta_BP, rowvar=False), rtol=1e-9)
+    np.testing.assert_allclose(about.bias_P, theta_BP.mean(axis=0) - regression.theta_P, rtol=1e-9)
+    np.testing.assert_allclose(about.text_PP, np.cov(theta_BP, rowvar=False), rtol=1e-9)
     centred_BN = ln_y_BN - ln_y_BN.mean(axis=0)
     left_BN = centred_BN - (theta_BP - theta_BP.mean(axis=0)) @ regression.jacobian_NP.T
-    assert about["text_scatter"] ** 2 == pytest.approx((left_BN**2 @ regression.weight_N).mean() / 4, rel=1e-9)
+    assert about.text_scatter**2 == pytest.approx((left_BN**2 @ regression.weight_N).mean() / 4, rel=1e-9)

@@ -14,7 +14,7 @@ OF_ALPHA = np.array([0.0, 1.0])
 
 def p_of(fit: PowerLawFit) -> float:
     assert fit.alpha is not None
-    return p_of_zero(fit.alpha, OF_ALPHA, Uncertainty.recall(fit.params["uncertainty"]))
+    return p_of_zero(fit.alpha, OF_ALPHA, fit.uncertainty)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.002, 0.03])
@@ -30,7 +30,7 @@ def test_it_is_below_5_percent_exactly_where_the_interval_leaves_out_zero() -> N
         y = 3 * S**-0.01 * np.exp(rng.normal(0, 0.01) * np.log(S / 1e6) / 5 + rng.normal(0, 0.02, 5))
         y_BN = y * np.exp(rng.normal(0, 0.01, (100, 1)) * np.log(S / 1e6) / 5 + rng.normal(0, 0.01, (100, 5)))
         fit = fit_power_law(S, y, y_BN)
-        about = Uncertainty.recall(fit.params["uncertainty"])
+        about = fit.uncertainty
         assert fit.alpha is not None
         lo, hi = about.interval(fit.alpha, OF_ALPHA)
         below.append(p_of(fit) < 0.05)

@@ -54,11 +54,11 @@ def test_intervals_of_a_power_law_hold_the_truth_95_times_of_100(noise: str, n_s
     held = dict.fromkeys(("alpha", "C", "r2", "new model"), 0)
     for _ in range(200):
         fit = fit_power_law(sizes, *family(law, NOISE[noise], rng))
-        more, there = fit.params, predict(fit, far)
+        there = predict(fit, far)
         new_model = C * far**-alpha * math.exp(scatter * rng.normal())
         held["alpha"] += covers(fit.alpha_lo, alpha, fit.alpha_hi)
-        held["C"] += covers(more["C_lo"], C, more["C_hi"])
-        held["r2"] += covers(more["r2_lo"], explained / (explained + apart), more["r2_hi"])
+        held["C"] += covers(fit.constant.lo, C, fit.constant.hi)
+        held["r2"] += covers(fit.determination.lo, explained / (explained + apart), fit.determination.hi)
         held["new model"] += covers(there.lo, new_model, there.hi)
     assert all(180 <= times <= 199 for times in held.values()), held
 
@@ -71,10 +71,9 @@ def test_intervals_of_a_law_with_an_offset_hold_the_truth_95_times_of_100(n_draw
     for i in range(n_draws):
         noise = np.array(list(NOISE.values())[i % 3]) / 2
         fit = fit_power_law(S, *family(E + C * S**-alpha, tuple(noise), rng, 40), Method.offset)
-        more = fit.params
         held["alpha"] += covers(fit.alpha_lo, alpha, fit.alpha_hi)
-        held["C"] += covers(more["C_lo"], C, more["C_hi"])
-        held["E"] += covers(more["E_lo"], E, more["E_hi"])
+        held["C"] += covers(fit.constant.lo, C, fit.constant.hi)
+        held["E"] += covers(fit.offset.lo, E, fit.offset.hi)
         closed += fit.alpha_lo is not None and fit.alpha_hi is not None
     assert all(plausible(times, n_draws) for times in held.values()), held
     assert closed >= 0.95 * n_draws  # open intervals would hold anything
@@ -115,9 +114,7 @@ def test_the_interval_of_alpha_equals_its_definition_over_plain_refits() -> None
     middle = 2 * alpha - refits.mean()
     fit = fit_power_law(S, y, y_BN)
     assert (fit.alpha_lo, fit.alpha_hi) == pytest.approx((middle - half, middle + half), rel=1e-6)
-    assert fit.params["alpha_models_sd"] == pytest.approx(
-        math.sqrt(max(scatter**2 - text_scatter**2, 0) * per_scatter), rel=1e-6
-    )
+    assert fit.alpha_sds[1] == pytest.approx(math.sqrt(max(scatter**2 - text_scatter**2, 0) * per_scatter), rel=1e-6)
 
 
 def test_noise_that_moves_all_sizes_alike_moves_the_constant_and_not_the_exponent() -> None:
@@ -127,12 +124,11 @@ def test_noise_that_moves_all_sizes_alike_moves_the_constant_and_not_the_exponen
     alone, moved = fit_power_law(S, y), fit_power_law(S, y, y * np.exp(shared_B1))
     assert (moved.alpha_lo, moved.alpha_hi) == pytest.approx((alone.alpha_lo, alone.alpha_hi), rel=1e-9)
     half_width = {
-        name: math.log(fit.params["C_hi"] / fit.params["C_lo"]) / 2
-        for name, fit in {"alone": alone, "moved": moved}.items()
+        name: math.log(fit.constant.hi / fit.constant.lo) / 2 for name, fit in {"alone": alone, "moved": moved}.items()
     }
     expected = math.hypot(half_width["alone"], 1.959964 * float(np.std(shared_B1, ddof=1)))
     assert half_width["moved"] == pytest.approx(expected, rel=1e-6)
-    middle = math.sqrt(moved.params["C_hi"] * moved.params["C_lo"])
+    middle = math.sqrt(moved.constant.hi * moved.constant.lo)
     assert middle == pytest.approx(alone.C * math.exp(-shared_B1.mean()), rel=1e-9)
 
 
@@ -143,7 +139,7 @@ def test_the_ends_of_an_offset_fit_lie_where_the_sum_of_squares_passes_the_f_tes
 
     def best_squares(name: str, value: float) -> float:
         """By a search over the other two parameters, from the fit."""
-        start = {"ln_C": fit.params["ln_C_ref"], "alpha": fit.alpha, "E": fit.params["E"]}
+        start = {"ln_C": fit.theta_P[0], "alpha": fit.alpha, "E": fit.offset.value}
         start.pop(name)
 
         def residual(free: np.ndarray) -> Any:
@@ -152,15 +148,15 @@ def test_the_ends_of_an_offset_fit_lie_where_the_sum_of_squares_passes_the_f_tes
 
         return 2 * float(least_squares(residual, list(start.values()), x_scale="jac").cost)
 
-    limit = np.sum(np.square(fit.params["residuals_ln"])) * (1 + student_t.ppf(0.975, 4) ** 2 / 4)
+    limit = np.sum(np.square(fit.residuals_ln)) * (1 + student_t.ppf(0.975, 4) ** 2 / 4)
     assert fit.alpha_lo is not None
     assert fit.alpha_hi is not None
     assert best_squares("alpha", fit.alpha_lo) == pytest.approx(limit, rel=0.005)
     assert best_squares("alpha", fit.alpha_hi) == pytest.approx(limit, rel=0.005)
     # Those of the offset are read off the valley of the exponent, which is nearly that of the offset.
-    assert 0.88 * limit < best_squares("E", fit.params["E_hi"]) < 1.005 * limit
-    if fit.params["E_lo"] > 0:
-        assert 0.88 * limit < best_squares("E", fit.params["E_lo"]) < 1.005 * limit
+    assert 0.88 * limit < best_squares("E", fit.offset.hi) < 1.005 * limit
+    if fit.offset.lo > 0:
+        assert 0.88 * limit < best_squares("E", fit.offset.lo) < 1.005 * limit
     else:
         assert best_squares("E", 0.0) <= limit
 
@@ -176,15 +172,13 @@ def test_what_limits_an_exponent_is_what_is_noisier(
     """The noise shared by all sizes is the same in both."""
     law = 50 * S**-0.2 + (1.7 if method == "offset" else 0.0)
     answers = [fit_power_law(S, *family(law, noise, np.random.default_rng(seed)), Method(method)) for seed in range(5)]
-    said = [fit.params["limited_by"] for fit in answers]
+    said = [fit.limited_by for fit in answers]
     # By chance a family of seven may scatter more or less than its noise says: not in most of five.
     assert said.count(answer) >= 4, said
 
 
 def test_nothing_is_said_of_limits_without_documents() -> None:
-    assert (
-        fit_power_law(S, *family(7 * S**-0.1, NOISE["scatter"], np.random.default_rng(5))).params["limited_by"] is None
-    )
+    assert fit_power_law(S, *family(7 * S**-0.1, NOISE["scatter"], np.random.default_rng(5))).limited_by is None
 
 
 # --------------------------------------------------------------------------------------------------------------- R2

@@ -37,4 +37,4 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
 def keep(store: Store, result: Typical) -> list[Record]:
     """Keep the law in `fits`, and return its row."""
     run_ids, fit = result.group.run_ids, result.fit
-    return keep_fits(store, [record_of(result.group, "typical_rank", fit, run_ids, Method.ols, params=fit.params)])
+    return keep_fits(store, [record_of(result.group, "typical_rank", fit, run_ids, Method.ols, params=fit.record())])

@@ -175,7 +175,7 @@ def records(audit: Audit) -> list[Record]:
             "again": alphas[1],
         }
         row |= {"difference": fit.alpha, "difference_lo": fit.alpha_lo, "difference_hi": fit.alpha_hi}
-        row |= {f"difference_text_{end}": fit.params.get(f"alpha_text_{end}") for end in ("lo", "hi")}
+        row |= {"difference_text_lo": fit.alpha_text.lo, "difference_text_hi": fit.alpha_text.hi}
         row |= {"status": fit.status.value, "n_points": fit.n_points, "run_ids": audit.group.run_ids}
         rows.append(row)
     return rows

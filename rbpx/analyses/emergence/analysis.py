@@ -5,7 +5,7 @@ p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import duckdb
 import numpy as np
@@ -28,8 +28,9 @@ from rbpx.groups.fits import keep_fits, of_dependent_documents, of_one_document,
 from rbpx.groups.group import Group, Run
 from rbpx.groups.text_ranks import text_ranks
 from rbpx.laws.names import MLE, Method
-from rbpx.laws.power import PowerLawFit
-from rbpx.laws.trend import judged, names_of, trend_doubts
+from rbpx.laws.power import LawFit, PowerLawFit
+from rbpx.laws.power_intervals import NO_INTERVALS
+from rbpx.laws.trend import judged, trend_doubts
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store
 
@@ -39,6 +40,7 @@ DEFAULT_K: Final = (1, 10, 100)
 DEFAULT_N: Final = (1, 5, 10, 50, 100)
 LEVELS: Final = (0.1, 0.5, 0.9)
 LAGS: Final = (1, 10, 100)
+_OfAll = TypeVar("_OfAll", PooledFit, JointFit)
 POOLED: Final = "pooled law"
 JOINT: Final = "joint law"
 
@@ -63,16 +65,35 @@ class WindowLaw:
     """A law of windows.
 
     Attributes:
-        n: their length; None for a law of all lengths.
+        n: their length.
         fit: its numbers.
-        crossings: where it reaches each of `LEVELS`; outside the sizes, over forms. Empty for a law of all lengths.
+        crossings: where it reaches each of `LEVELS`; outside the sizes, over forms.
+    """
+
+    n: int
+    fit: PowerLawFit
+    crossings: tuple[Crossing, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ShownLaw:
+    """A law of one length, or of all.
+
+    Attributes:
+        n: the length; None for a law of all.
+        fit: its numbers.
+        params: what else `fits` keeps of it.
+        crossings: as of `WindowLaw`; empty for a law of all lengths.
         kind: as rows for programs name it.
+        r2_p: of the joint law, R2 of the shares themselves.
     """
 
     n: int | None
-    fit: PowerLawFit
+    fit: LawFit
+    params: Record
     crossings: tuple[Crossing, ...] = ()
     kind: str = "law"
+    r2_p: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,14 +124,14 @@ class Emergence:
     joint_crossings: dict[int, tuple[Crossing, ...]]
 
     @property
-    def all_laws(self) -> list[WindowLaw]:
+    def all_laws(self) -> list[ShownLaw]:
         """The law of each length, then the pooled and the joint one, each with all that `fits` keeps of it."""
-        more = [{"n": law.n, "crossings": [_plain(crossing) for crossing in law.crossings]} for law in self.laws]
+        own = [{"n": law.n, "crossings": [_plain(crossing) for crossing in law.crossings]} for law in self.laws]
         laws = [
-            replace(law, fit=replace(law.fit, params=law.fit.params | of))
-            for law, of in zip(self.laws, more, strict=True)
+            ShownLaw(law.n, law.fit, law.fit.record() | of, law.crossings)
+            for law, of in zip(self.laws, own, strict=True)
         ]
-        return [*laws, WindowLaw(None, _pooled(self), kind=POOLED), WindowLaw(None, _joint(self), kind=JOINT)]
+        return [*laws, _pooled(self), _joint(self)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,16 +224,15 @@ def _emergence(
     pooled = fit_pooled(S, lengths, p_MN, windows_MN, p_BMN, n_documents)
     joint = fit_joint(S, lengths, p_MN, p_BMN, n_documents)
     if group.n_resampled == 1:
-        pooled = pooled if pooled.alpha is None else replace(pooled, **_unknown_interval(pooled.params))
-        one: dict[str, Any] = {"C_lo": None, "C_hi": None} | _unknown_interval(joint.params)
-        joint = joint if joint.alpha is None else replace(joint, **one)
+        pooled = pooled if pooled.alpha is None else _without_interval(pooled)
+        joint = joint if joint.alpha is None else _without_interval(joint)
     pooled = _of_dependent_documents(group, pooled)
     joint = _judged_joint(joint, pooled)
     pooled_crossings = {
         n: tuple(extrapolated[n].of(pooled_crossing(pooled, n, level), pooled.status) for level in LEVELS)
         for n in lengths
     }
-    documents = "document_covariance" in joint.params
+    documents = joint.document_22 is not None
     crossings = {n: tuple(joint_crossing(joint, n, q, documents=documents) for q in LEVELS) for n in lengths}
     independent_MN = rbp_M[:, None] ** np.array(lengths)
     more = (tuple(laws), pooled, pooled_crossings, joint, crossings)
@@ -221,31 +241,30 @@ def _emergence(
 
 def _of_dependent_documents(group: Group, pooled: PooledFit) -> PooledFit:
     """The pooled law with a status where its documents depend on each other more than its interval allows for."""
-    if group.documents is None or pooled.alpha_lo is None or pooled.alpha_hi is None:
+    if group.documents is None or pooled.found is None or pooled.alpha_lo is None or pooled.alpha_hi is None:
         return pooled
-    variance = pooled.params["uncertainty"]["sequences_PP"][-1][-1]
+    variance = float(pooled.found.scatter.sequences_PP[-1, -1])
     if not group.documents.leave_too_narrow((pooled.alpha_hi - pooled.alpha_lo) / 2, variance):
         return pooled
     reasons = in_order([*pooled.reasons, Status.dependent_documents])
-    return replace(pooled, status=first_of(reasons), params=pooled.params | {"reasons": names_of(reasons)})
+    return replace(pooled, status=first_of(reasons), reasons=reasons)
 
 
 def _judged_joint(joint: JointFit, pooled: PooledFit) -> JointFit:
     """The joint law bends where its exponent does, or where its constants do not grow as N."""
     if joint.alpha is None:
-        return replace(joint, params=joint.params | {"reasons": [joint.status.value]})
-    reasons: list[Status] = [] if joint.status is Status.ok else [joint.status]
-    reasons += trend_doubts(joint.alpha, joint.alpha_lo, joint.alpha_hi)
+        return replace(joint, reasons=(joint.status,))
+    reasons = [joint.status, *trend_doubts(joint.alpha, joint.alpha_lo, joint.alpha_hi)]
     reasons += [Status.bends] if pooled.bent or pooled.dependent else []
     reasons += [status for status in pooled.reasons if status is Status.dependent_documents]
-    return replace(joint, status=first_of(reasons), params=joint.params | {"reasons": names_of(reasons)})
+    return replace(joint, status=first_of(reasons), reasons=in_order(reasons))
 
 
-def _unknown_interval(params: Record) -> dict[str, Any]:
-    """What changes of a law where one document, which cannot be resampled, leaves its interval unknown."""
-    reasons = [Status.one_document, *([Status.bends] if Status.bends in params.get("reasons", []) else [])]
-    params = params | {"interval": None, "reasons": names_of(reasons)}
-    return {"alpha_lo": None, "alpha_hi": None, "status": first_of(reasons), "params": params}
+def _without_interval(fit: _OfAll) -> _OfAll:
+    """A law whose interval is unknown, because one document cannot be resampled."""
+    reasons = (Status.one_document, *([Status.bends] if Status.bends in (fit.reasons or ()) else []))
+    unknown: dict[str, Any] = {"alpha_lo": None, "alpha_hi": None, "ends": NO_INTERVALS, "interval": None}
+    return replace(fit, **unknown, status=first_of(reasons), reasons=in_order(reasons))
 
 
 def keep(store: Store, result: Emergences) -> list[Record]:
@@ -255,7 +274,7 @@ def keep(store: Store, result: Emergences) -> list[Record]:
         rows += _window_rows(result.group, emergence)
         for law in emergence.all_laws:
             method, n = (MLE, "pooled") if law.kind == POOLED else (Method.ols, law.n)
-            more = {"k": emergence.k, "n": n, "params": law.fit.params}
+            more = {"k": emergence.k, "n": n, "params": law.params}
             records = [record_of(result.group, "emergence", law.fit, result.group.run_ids, method, **more)]
             rows += [{"kind": law.kind, "n": law.n, **record} for record in keep_fits(store, records)]
     return rows
@@ -275,28 +294,23 @@ def _window_rows(group: Group, emergence: Emergence) -> list[Record]:
     return rows
 
 
-def _pooled(emergence: "Emergence") -> PowerLawFit:
-    """The pooled law in the columns of any other: it has a constant for each window length, so C is empty."""
+def _pooled(emergence: "Emergence") -> ShownLaw:
+    """The pooled law has a constant for each window length, so C is empty."""
     pooled = emergence.pooled
     more: Record = {name: getattr(pooled, name) for name in ("models_sd", "n_left_out", "n_sizes")}
     more |= {"C": {str(n): vars(constant) for n, constant in pooled.constants.items()}, "n": None}
     more |= {"crossings": {str(n): [_plain(c) for c in each] for n, each in emergence.pooled_crossings.items()}}
-    return _in_columns(pooled, None, None, more)
+    return ShownLaw(None, pooled, pooled.record() | more, kind=POOLED)
 
 
-def _joint(emergence: "Emergence") -> PowerLawFit:
-    """The joint law in the columns of any other; what it has beyond them goes into params."""
+def _joint(emergence: "Emergence") -> ShownLaw:
+    """What the joint law has beyond the columns of any other goes into params."""
     joint = emergence.joint
     crossings = {str(n): [_plain(c) for c in each] for n, each in emergence.joint_crossings.items()}
-    names = ("C_lo", "C_hi", "alpha_within", "r2_lnln", "r2_p", "n_left_out", "n_sizes")
-    more: Record = {"n": None, "crossings": crossings, **{name: getattr(joint, name) for name in names}}
-    return _in_columns(joint, joint.C, joint.r2_lnln, more)
-
-
-def _in_columns(fit: PooledFit | JointFit, C: float | None, r2: float | None, more: Record) -> PowerLawFit:
-    names = ("alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "n_points", "status")
-    shared: dict[str, Any] = {name: getattr(fit, name) for name in names}
-    return PowerLawFit(C=C, r2=r2, aic=None, bic=None, backtest_error=None, params=fit.params | more, **shared)
+    more: Record = {"n": None, "crossings": crossings, "C_lo": joint.constant.lo, "C_hi": joint.constant.hi}
+    more |= {"alpha_within": joint.alpha_within, "r2_lnln": joint.r2}
+    more |= {name: getattr(joint, name) for name in ("r2_p", "n_left_out", "n_sizes")}
+    return ShownLaw(None, joint, joint.record() | more, kind=JOINT, r2_p=joint.r2_p)
 
 
 def _plain(crossing: Crossing) -> Record:

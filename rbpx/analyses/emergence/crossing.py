@@ -5,7 +5,7 @@ Outside the sizes the answer is another (`rbpx.analyses.emergence.extrapolated`)
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +17,8 @@ from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.fieller import fieller
 from rbpx.laws.interval import document_t, student_t
 from rbpx.laws.line import line
-from rbpx.laws.model_scatter import Scatter
 from rbpx.laws.over_forms import COMBINED
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power import LawFit, PowerLawFit
 from rbpx.laws.shares import neg_ln
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status, first_of
@@ -95,15 +94,13 @@ def windows_crossing(fit: PowerLawFit, share: float, document_covariance: ArrayL
     Raises:
         ValueError: if share is not between 0 and 1, or the covariance is not 2 by 2.
     """
-    if fit.alpha is None or fit.alpha_stderr is None:
+    if fit.theta_P is None or fit.alpha_stderr is None:
         return _nowhere(share, fit.status)
-    params: dict[str, Any] = fit.params
-    ln_S_ref, n = math.log(params["S_ref"]), fit.n_points
-    spread = float(np.sum((np.log(params["S"]) - ln_S_ref) ** 2))
+    n, spread = fit.n_points, float(np.sum((np.log(fit.S) - math.log(fit.S_ref)) ** 2))
     covariance = np.diag([fit.alpha_stderr**2 * spread / n, fit.alpha_stderr**2])
-    n_documents = (params["uncertainty"] or {}).get("n_documents")
+    n_documents = None if fit.uncertainty is None else fit.uncertainty.n_documents
     region = _added(covariance, document_covariance) * _widest_t(n - 2, n_documents) ** 2
-    return _cross(share, fit, params["ln_C_ref"], region)
+    return _cross(share, fit, fit.S_ref, float(fit.theta_P[0]), region)
 
 
 def pooled_crossing(fit: PooledFit, N: int, share: float) -> Crossing:
@@ -122,15 +119,15 @@ def pooled_crossing(fit: PooledFit, N: int, share: float) -> Crossing:
     Raises:
         ValueError: if share is not between 0 and 1.
     """
-    if fit.alpha is None:
+    if fit.found is None:
         return _nowhere(share, fit.status)
     if N not in fit.constants:
         return _nowhere(share, Status.not_positive)
     places = [list(fit.constants).index(N), -1]
     region = None
-    if fit.params["interval"] is not None:
-        region = Scatter.recall(fit.params["uncertainty"]).region_PP()[np.ix_(places, places)]
-    return _cross(share, fit, fit.params["ln_C_ref"][str(N)], region)
+    if fit.interval is not None:
+        region = fit.found.scatter.region_PP()[np.ix_(places, places)]
+    return _cross(share, fit, fit.found.S_ref, fit.found.ln_C_ref[N], region)
 
 
 def joint_crossing(fit: JointFit, N: int, share: float, *, documents: bool = False) -> Crossing:
@@ -153,14 +150,16 @@ def joint_crossing(fit: JointFit, N: int, share: float, *, documents: bool = Fal
     """
     if N < 1:
         raise ValueError(f"a window has at least 1 token, got {N}")
-    if fit.alpha is None or fit.alpha_stderr is None:
+    at = fit.constant_at_ref
+    if at is None or fit.alpha_stderr is None:
         return _nowhere(share, fit.status)
-    covariance = np.diag([fit.params["ln_C_ref_stderr"] ** 2, fit.alpha_stderr**2])
-    added = fit.params.get("document_covariance") if documents else None
+    covariance = np.diag([at.ln_C_ref_stderr**2, fit.alpha_stderr**2])
+    added = fit.document_22 if documents else None
     if documents and added is None:
         raise ValueError("the fit has no resamples of the documents, or too few of them can be used")
-    region = _added(covariance, added) * _widest_t(fit.n_sizes - 2, fit.params.get("n_documents")) ** 2
-    return _cross(share, fit, fit.params["ln_C_ref"] + math.log(N), region)
+    n_documents = None if fit.document_22 is None else fit.n_documents
+    region = _added(covariance, added) * _widest_t(fit.n_sizes - 2, n_documents) ** 2
+    return _cross(share, fit, at.S_ref, at.ln_C_ref + math.log(N), region)
 
 
 def _widest_t(dof: int, n_documents: int | None) -> float:
@@ -197,14 +196,12 @@ def _added(scatter: NDArray[np.float64], added: ArrayLike | None) -> NDArray[np.
     return covariance
 
 
-def _cross(
-    share: float, fit: PowerLawFit | PooledFit | JointFit, ln_C_ref: float, region: NDArray[np.float64] | None
-) -> Crossing:
+def _cross(share: float, fit: LawFit, S_ref: float, ln_C_ref: float, region: NDArray[np.float64] | None) -> Crossing:
     """Where one law reaches a share, by its constant at S_ref and the region of its constant and exponent."""
     level, alpha = _level(share), fit.alpha
     if alpha is None or alpha <= 0:
         return _nowhere(share, Status.never_crosses)
-    ln_S_ref, ln_sizes = math.log(fit.params["S_ref"]), np.log(fit.params["S"])
+    ln_S_ref, ln_sizes = math.log(S_ref), np.log(fit.S)
     ln_S = ln_S_ref + (ln_C_ref - level) / alpha
     lo, hi = (None, None) if region is None else fieller(ln_C_ref - level, alpha, region)
     ends = [None if end is None else ln_S_ref + end for end in (lo, hi)]

@@ -7,7 +7,7 @@ documents, P points, each one size and one window length.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +17,8 @@ from rbpx.laws.bootstrap import moments
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import around, few_documents, half_width
 from rbpx.laws.line import line
-from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.power import LawFit, PowerLawFit, fit_power_law
+from rbpx.laws.power_intervals import Ends, Intervals
 from rbpx.laws.resampled import Resampled
 from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
@@ -32,42 +33,67 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class JointFit:
+class JointConstant:
+    """ln C at S_ref, the geometric mean of the sizes of the points, and its standard error."""
+
+    S_ref: float
+    ln_C_ref: float
+    ln_C_ref_stderr: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JointFit(LawFit):
     """A law -ln p_N = C * N * S^(-alpha) for all window lengths at once; every number None unless status is ok.
 
-    r2_lnln is of ln(-ln p) against ln C + ln N - alpha ln S, with the total about the mean of ln(-ln p): it credits
-    the law with ln N, which it does not fit. It may be negative. r2_p is the same of p against exp(-C N S^(-alpha)).
-    Both are over the n_points that were fitted; n_left_out have p of 0 or 1, or no window.
+    r2 is of ln(-ln p) against ln C + ln N - alpha ln S, with the total about the mean of ln(-ln p): it credits the law
+    with ln N, which it does not fit. It may be negative. r2_p is the same of p against exp(-C N S^(-alpha)). Both are
+    over the n_points that were fitted; n_left_out have p of 0 or 1, or no window.
 
     alpha_within is the exponent if every N has a constant of its own. It is alpha where no point is left out. Else the
     small sizes lack their long windows, and alpha takes on what is lack of fit in N; a difference of the two says so.
 
     alpha_stderr takes the sizes as the units that scatter, not the points: the points of a size share its tokens. It
     is from the means of ln(-ln p) - ln N at each size, weighted by their points, with n_sizes - 2 degrees of freedom.
-    With one window length it is that of `fit_power_law`. alpha_lo, alpha_hi, C_lo, C_hi are 95 % intervals about the
-    number, of the kind that params["interval"] names ("documents and models", "models" or None). None of them includes
-    the law's lack of fit in N, which r2_lnln shows, nor what leaving out the shares of 0 does, which `fit_pooled` does
-    without.
+    With one window length it is that of `fit_power_law`. alpha_lo, alpha_hi and the ends of C are 95 % intervals about
+    the number. None of them includes the law's lack of fit in N, which r2 shows, nor what leaving out the shares of 0
+    does, which `fit_pooled` does without.
 
-    params contains what reproduces the fit: S, lengths, p, S_ref, ln_C_ref, ln_C_ref_stderr, and with documents
-    n_documents, n_resamples, n_resamples_left_out and document_covariance, of (ln_C_ref, alpha).
+    Attributes:
+        lengths: of the windows.
+        p: the shares by size and length; None where there is no window.
+        constant_at_ref: None without a fit.
+        n_resamples: of the documents; None where there were none.
+        n_resamples_left_out: those in which a share that was fitted is 0, 1 or NaN.
+        n_documents: that were resampled; None where they are not counted.
+        document_22: covariance of (ln_C_ref, alpha) over documents; None where it is not known.
+        interval: what the intervals include, "documents and models" or "models"; None where there are none.
+        reasons: every status that holds; None before the law was judged.
     """
 
-    C: float | None
-    C_lo: float | None
-    C_hi: float | None
-    alpha: float | None
-    alpha_stderr: float | None
-    alpha_lo: float | None
-    alpha_hi: float | None
-    alpha_within: float | None
-    r2_lnln: float | None
-    r2_p: float | None
-    n_points: int
+    alpha_within: float | None = None
+    r2_p: float | None = None
     n_left_out: int
     n_sizes: int
-    status: Status
-    params: dict[str, Any]
+    lengths: Sequence[int]
+    p: list[list[float | None]]
+    constant_at_ref: JointConstant | None = None
+    n_resamples: int | None = None
+    n_resamples_left_out: int = 0
+    n_documents: int | None = None
+    document_22: Floats | None = None
+    interval: str | None = None
+    reasons: tuple[Status, ...] | None = None
+
+    def record(self) -> dict[str, Any]:
+        """What reproduces the fit, as JSON takes it."""
+        record: dict[str, Any] = {"S": list(self.S), "lengths": list(self.lengths), "p": self.p}
+        record |= {"interval": self.interval, "equation": EQUATION, "source": SOURCE}
+        record |= {} if self.constant_at_ref is None else vars(self.constant_at_ref)
+        if self.n_resamples is not None:
+            record |= {"n_resamples": self.n_resamples, "n_resamples_left_out": self.n_resamples_left_out}
+        if self.document_22 is not None:
+            record |= {"n_documents": self.n_documents, "document_covariance": self.document_22.tolist()}
+        return record if self.reasons is None else record | {"reasons": [reason.value for reason in self.reasons]}
 
 
 def fit_windows(
@@ -126,15 +152,21 @@ def fit_joint(
     used_MN = (y_MN > 0) & np.isfinite(y_MN)
     n_points, n_sizes = int(used_MN.sum()), int(used_MN.any(axis=1).sum())
     shares = [[None if math.isnan(p) else p for p in row] for row in np.exp(-y_MN).tolist()]
-    params: dict[str, Any] = {"S": S_M.tolist(), "lengths": list(lengths), "p": shares, "interval": None}
-    params |= {"equation": EQUATION, "source": SOURCE}
-    counts: dict[str, Any] = {"n_points": n_points, "n_left_out": used_MN.size - n_points, "n_sizes": n_sizes}
+    without = JointFit(
+        n_points=n_points,
+        n_left_out=used_MN.size - n_points,
+        n_sizes=n_sizes,
+        S=S_M.tolist(),
+        lengths=lengths,
+        p=shares,
+        status=Status.no_variation,
+    )
     if len(np.unique(S_M)) < 3:
-        return _without_numbers(counts, Status.too_few_sizes, params)
+        return replace(without, status=Status.too_few_sizes)
     if len(np.unique(S_M[used_MN.any(axis=1)])) < 3:
-        return _without_numbers(counts, Status.not_positive, params)
+        return replace(without, status=Status.not_positive)
     if np.ptp(y_MN[used_MN]) == 0:
-        return _without_numbers(counts, Status.no_variation, params)
+        return without
 
     m_P, n_P = np.nonzero(used_MN)
     ln_S_P, ln_N_P, ln_y_P = np.log(S_M)[m_P], np.log(N_N)[n_P], np.log(y_MN[used_MN])
@@ -148,28 +180,23 @@ def fit_joint(
     variance = float(np.sum(summed_M[points_M > 0] ** 2 / points_M[points_M > 0])) / (n_sizes - 2)
     unit_22 = np.diag([1 / n_points, 1 / float(x_P @ x_P)])
     covariance_22 = variance * unit_22
-    params |= {"S_ref": math.exp(ln_S_ref), "ln_C_ref": float(line_2[0])}
-    params |= {"ln_C_ref_stderr": math.sqrt(covariance_22[0, 0])}
 
-    document_22, own = np.zeros((2, 2)), 0.0
-    if y_BMN is None:
-        params["interval"] = "models"
-    else:
+    document_22, own, n_left_out = np.zeros((2, 2)), 0.0, 0
+    interval = "models" if y_BMN is None else None
+    if y_BMN is not None:
         y_BP = y_BMN[:, used_MN]
         y_BP = y_BP[np.all((y_BP > 0) & np.isfinite(y_BP), axis=1)]
-        params |= {"n_resamples": len(y_BMN), "n_resamples_left_out": len(y_BMN) - len(y_BP)}
-        z_BP = np.log(y_BP) - ln_N_P
+        n_left_out, z_BP = len(y_BMN) - len(y_BP), np.log(y_BP) - ln_N_P
         documents = moments(line_2, line(x_P, z_BP), n_documents)
         if documents is not None:
             document_22 = documents.covariance_PP
             own = few_documents(n_documents) * _own(z_BP, x_P, m_P) / (n_sizes - 2)
-            params |= {"n_documents": n_documents}
-            params |= {"interval": "documents and models", "document_covariance": document_22.tolist()}
+            interval = "documents and models"
 
-    def ends(of_2: Floats) -> tuple[float, float] | None:
+    def ends(of_2: Floats) -> Ends:
         """Interval of a linear combination of (ln_C_ref, alpha)."""
-        if params["interval"] is None:
-            return None
+        if interval is None:
+            return None, None
         unit = float(of_2 @ unit_22 @ of_2)
         shared = max(float(of_2 @ document_22 @ of_2) - own * unit, 0.0)
         half = half_width(shared, math.sqrt(variance), n_sizes - 2, math.sqrt(own), unit, n_documents)
@@ -177,27 +204,25 @@ def fit_joint(
 
     # alpha, and ln C at S = 1, which is ln C_ref + alpha ln S_ref
     alpha_ends, ln_C_ends = ends(np.array([0.0, 1.0])), ends(np.array([1.0, ln_S_ref]))
-    return JointFit(
+    return replace(
+        without,
         C=exp_or_none(float(line_2[0] + line_2[1] * ln_S_ref)),
-        C_lo=None if ln_C_ends is None else exp_or_none(ln_C_ends[0]),
-        C_hi=None if ln_C_ends is None else exp_or_none(ln_C_ends[1]),
+        ends=Intervals((exp_or_none(ln_C_ends[0]), exp_or_none(ln_C_ends[1]))),
         alpha=float(line_2[1]),
         alpha_stderr=math.sqrt(covariance_22[1, 1]),
-        alpha_lo=None if alpha_ends is None else alpha_ends[0],
-        alpha_hi=None if alpha_ends is None else alpha_ends[1],
+        alpha_lo=alpha_ends[0],
+        alpha_hi=alpha_ends[1],
         alpha_within=_slope_within(n_P, ln_S_P, ln_y_P),
-        r2_lnln=_r2(ln_y_P, ln_fitted_P),
+        r2=_r2(ln_y_P, ln_fitted_P),
         r2_p=_r2(np.exp(-y_MN[used_MN]), np.exp(-np.exp(ln_fitted_P))),
-        **counts,
         status=Status.ok,
-        params=params,
+        constant_at_ref=JointConstant(math.exp(ln_S_ref), float(line_2[0]), math.sqrt(covariance_22[0, 0])),
+        n_resamples=None if y_BMN is None else len(y_BMN),
+        n_resamples_left_out=n_left_out,
+        n_documents=n_documents,
+        document_22=None if interval != "documents and models" else document_22,
+        interval=interval,
     )
-
-
-def _without_numbers(counts: dict[str, Any], status: Status, params: dict[str, Any]) -> JointFit:
-    names = ["C", "C_lo", "C_hi", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "alpha_within", "r2_lnln", "r2_p"]
-    numbers: dict[str, Any] = dict.fromkeys(names)
-    return JointFit(**numbers, **counts, status=status, params=params)
 
 
 def _slope_within(n_P: NDArray[np.intp], x_P: Floats, z_P: Floats) -> float | None:

@@ -9,8 +9,8 @@ alpha), B resamples of the documents.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -21,9 +21,11 @@ from rbpx.analyses.emergence.quasi_likelihood import MeasuredShares, measured_sh
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import Estimate, around
 from rbpx.laws.model_scatter import Scatter, model_scatter
+from rbpx.laws.names import MLE
 from rbpx.laws.passing import Slopes, separated, slopes
-from rbpx.laws.trend import names_of, trend_doubts
-from rbpx.status import Status, first_of
+from rbpx.laws.power import LawFit
+from rbpx.laws.trend import trend_doubts
+from rbpx.status import Status, first_of, in_order
 
 __all__ = ["EQUATION", "SOURCE", "PooledFit", "fit_pooled"]
 
@@ -34,7 +36,24 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class PooledFit:
+class PooledConstants:
+    """What a pooled law was found to be.
+
+    Attributes:
+        S_ref: the geometric mean of the sizes.
+        counts_MN: what each share counts for in the likelihood, in proportion to independent windows; NaN for none.
+        ln_C_ref: ln C_N at S_ref, by window length.
+        scatter: of these, then alpha.
+    """
+
+    S_ref: float
+    counts_MN: Floats
+    ln_C_ref: dict[int, float]
+    scatter: Scatter
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PooledFit(LawFit):
     """A law -ln p_N = C_N * S^(-alpha) with one exponent; numbers are None where the status says that there is no fit.
 
     alpha_lo and alpha_hi are a 95 % interval that includes document sampling (where documents are known) and the
@@ -49,27 +68,34 @@ class PooledFit:
             `bent`.
         growth: ln C_N against ln N plus the same constant; those that differ from 0 are in `dependent`, and say that
             the joint law C N S^-alpha does not hold.
-        models_sd: standard deviation in ln(-ln p) of a model about its law.
-        n_points: cells that were fitted; n_left_out: those that were not.
-        params: equation, source, S, lengths, p, windows (None where they are unknown), counts (what each share counts
-            for in the likelihood, in proportion to independent windows), S_ref, ln_C_ref by window length, uncertainty
-            (`Scatter`), interval ("documents and models", "models" or None), reasons.
+        n_left_out: cells that were not fitted; n_points were.
+        n_sizes: of those that were.
+        lengths: of the windows.
+        p_MN: the shares; NaN where there is no window.
+        windows_MN: how many windows each share is of; None where they are unknown.
+        found: None without a fit.
+        interval: what the intervals include, "documents and models" or "models"; None where there are none.
+        reasons: every status that holds.
     """
 
-    alpha: float | None
-    alpha_stderr: float | None
-    alpha_lo: float | None
-    alpha_hi: float | None
-    constants: dict[int, Estimate]
-    alphas: dict[int, Estimate]
-    contrasts: tuple[tuple[Contrast, ...], ...]
-    growth: tuple[Contrast, ...]
-    models_sd: float | None
-    n_points: int
+    constants: dict[int, Estimate] = field(default_factory=dict)
+    alphas: dict[int, Estimate] = field(default_factory=dict)
+    contrasts: tuple[tuple[Contrast, ...], ...] = ()
+    growth: tuple[Contrast, ...] = ()
     n_left_out: int
     n_sizes: int
-    status: Status
-    params: dict[str, Any]
+    lengths: Sequence[int]
+    p_MN: Floats
+    windows_MN: Floats | None
+    found: PooledConstants | None = None
+    interval: str | None = None
+    reasons: tuple[Status, ...]
+
+    @property
+    def models_sd(self) -> float | None:
+        """Standard deviation in ln(-ln p) of a model about its law."""
+        variance = None if self.found is None else self.found.scatter.variance
+        return None if variance is None else math.sqrt(variance)
 
     @property
     def bent(self) -> list[Contrast]:
@@ -81,10 +107,24 @@ class PooledFit:
         """The constants that do not grow with N."""
         return significant(self.growth)
 
-    @property
-    def reasons(self) -> list[Status]:
-        """Every status that holds."""
-        return [Status(reason) for reason in self.params["reasons"]]
+    def record(self) -> dict[str, Any]:
+        """What reproduces the fit, as JSON takes it."""
+        record: dict[str, Any] = {"equation": EQUATION, "source": SOURCE, "method": MLE, "interval": self.interval}
+        record |= {"S": list(self.S), "lengths": list(self.lengths), "p": _plain(self.p_MN)}
+        record |= {"reasons": [reason.value for reason in self.reasons]}
+        record |= {"windows": None if self.windows_MN is None else _plain(self.windows_MN)}
+        if (found := self.found) is None:
+            return record
+        return record | {
+            "S_ref": found.S_ref,
+            "counts": _plain(found.counts_MN),
+            "ln_C_ref": {str(n): ln_C for n, ln_C in found.ln_C_ref.items()},
+            "uncertainty": found.scatter.record(),
+            "equal": {one.name: {**vars(one.estimate), "p": one.p} for each in self.contrasts for one in each},
+            "bent": [one.name for one in self.bent],
+            "independent": {one.name: {**vars(one.estimate), "p": one.p} for one in self.growth},
+            "alphas": {str(n): vars(one) for n, one in self.alphas.items()},
+        }
 
 
 def fit_pooled(
@@ -116,27 +156,36 @@ def fit_pooled(
     Returns:
         The fit. Its status is too_few_sizes below 3 sizes, not_positive where every window length has only windows of
         hits or only others, or fewer than 3 sizes have a share, separated where any steep law fits, not_converged
-        where the search fails; with numbers no_trend, bends, barely_determined or ok, every one that holds in
-        params["reasons"].
+        where the search fails; with numbers no_trend, bends, barely_determined or ok, every one that holds
+        among its reasons.
 
     Raises:
         ValueError: if shapes disagree, or a value is impossible.
     """
     cells = measured_shares(S, lengths, p_MN, windows_MN, p_BMN, n_documents)
-    params: dict[str, Any] = {"equation": EQUATION, "source": SOURCE, "method": "mle", "interval": None}
-    params |= {"S": cells.S_M.tolist(), "lengths": list(lengths), "p": _plain(cells.p_MN), "reasons": []}
-    params |= {"windows": None if cells.windows_MN is None else _plain(cells.windows_MN)}
-    n_sizes = len(np.unique(cells.size_C))
-    counts = {"n_points": len(cells.p_C), "n_left_out": cells.p_MN.size - len(cells.p_C), "n_sizes": n_sizes}
+    without = PooledFit(
+        n_points=len(cells.p_C),
+        n_left_out=cells.p_MN.size - len(cells.p_C),
+        n_sizes=len(np.unique(cells.size_C)),
+        S=cells.S_M.tolist(),
+        lengths=lengths,
+        p_MN=cells.p_MN,
+        windows_MN=cells.windows_MN,
+        status=Status.not_converged,
+        reasons=(Status.not_converged,),
+    )
+    doubt = None
     if len(np.unique(cells.S_M)) < 3:
-        return _without_numbers(counts, Status.too_few_sizes, params)
-    if len(np.unique(cells.x_C)) < 3:
-        return _without_numbers(counts, Status.not_positive, params)
-    if separated(tally_of(cells, cells.p_C[None], np.ones(len(cells.p_C)))).all():
-        return _without_numbers(counts, Status.separated, params)
+        doubt = Status.too_few_sizes
+    elif len(np.unique(cells.x_C)) < 3:
+        doubt = Status.not_positive
+    elif separated(tally_of(cells, cells.p_C[None], np.ones(len(cells.p_C)))).all():
+        doubt = Status.separated
+    if doubt is not None:
+        return replace(without, status=doubt, reasons=(doubt,))
     found = search(cells)
     if found is None:
-        return _without_numbers(counts, Status.not_converged, params)
+        return without
     theta_P, tau2, count_C = found
     tally = tally_of(cells, cells.p_C[None], count_C)
     at = slopes(theta_P[None], tally)
@@ -152,21 +201,10 @@ def fit_pooled(
     alpha = float(theta_P[-1])
     lo, hi = around(alpha, half) if has_interval else (None, None)
     ln_S_ref = float(np.log(cells.S_M).mean())
-    params |= {
-        "S_ref": math.exp(ln_S_ref),
-        "counts": _plain(_table(cells, count_C)),
-        "ln_C_ref": dict(zip(map(str, used), theta_P[:-1].tolist(), strict=True)),
-        "uncertainty": scatter.record(),
-        "interval": ("models" if cells.p_BC is None else "documents and models") if has_interval else None,
-        "equal": {one.name: {**vars(one.estimate), "p": one.p} for each in contrasts for one in each},
-        "bent": [one.name for one in bent],
-    }
-    independence = growth(points, used)
-    params["independent"] = {one.name: {**vars(one.estimate), "p": one.p} for one in independence}
-    params["alphas"] = {str(n): vars(one) for n, one in alphas.items()}
     reasons = [*trend_doubts(alpha, lo, hi), *([Status.bends] if bent else [])]
-    params["reasons"] = names_of(reasons)
-    return PooledFit(
+    ln_C_ref = dict(zip(used, theta_P[:-1].tolist(), strict=True))
+    return replace(
+        without,
         alpha=alpha,
         alpha_stderr=math.sqrt(scatter.variance_of(of_alpha_P)),
         alpha_lo=lo,
@@ -174,11 +212,11 @@ def fit_pooled(
         constants=_constants(theta_P, scatter if has_interval else None, ln_S_ref, used),
         alphas=alphas,
         contrasts=tuple(contrasts),
-        growth=tuple(independence),
-        models_sd=None if scatter.variance is None else math.sqrt(scatter.variance),
-        **counts,
+        growth=tuple(growth(points, used)),
+        found=PooledConstants(math.exp(ln_S_ref), _table(cells, count_C), ln_C_ref, scatter),
+        interval=("models" if cells.p_BC is None else "documents and models") if has_interval else None,
         status=first_of(reasons),
-        params=params,
+        reasons=in_order(reasons),
     )
 
 
@@ -201,11 +239,6 @@ def _constants(theta_P: Floats, scatter: Scatter | None, ln_S_ref: float, used: 
         lo, hi = (None, None) if scatter is None else map(exp_or_none, around(ln_C, scatter.half_width(of_P)))
         constants[n] = Estimate(exp_or_none(ln_C), lo, hi)
     return constants
-
-
-def _without_numbers(counts: Mapping[str, int], status: Status, params: dict[str, Any]) -> PooledFit:
-    params["reasons"] = [status.value]
-    return PooledFit(None, None, None, None, {}, {}, (), (), None, **counts, status=status, params=params)
 
 
 def _table(cells: MeasuredShares, value_C: Floats) -> Floats:

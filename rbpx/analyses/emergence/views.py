@@ -11,7 +11,7 @@ from rbpx.analyses.emergence.analysis import (
     Emergence,
     Emergences,
     Floats,
-    WindowLaw,
+    ShownLaw,
     analyse,
     keep,
 )
@@ -26,16 +26,16 @@ from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import AXES
 from rbpx.groups.group import Group, Run
 from rbpx.laws.interval import Estimate
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power import LawFit
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status
 
-_Row = tuple[Emergence, WindowLaw]
+_Row = tuple[Emergence, ShownLaw]
 _Window = tuple[str, Run, Floats]
 _NAMES: Final = {POOLED: "pooled", JOINT: "C·N"}
 
 
-def _fit(row: _Row) -> PowerLawFit:
+def _fit(row: _Row) -> LawFit:
     return row[1].fit
 
 
@@ -80,7 +80,7 @@ NUMBERS: Final[tuple[Column[_Row] | Sequence[Column[_Row]], ...]] = (
     exponent(_fit),
     constant(_fit, spare=5),
     determination(_fit, spare=2, ends_spare=8),
-    decimal("R² of p", "r2_p", lambda row: _fit(row).params.get("r2_p"), 3, spare=9),
+    decimal("R² of p", "r2_p", lambda row: row[1].r2_p, 3, spare=9),
     backtest(_fit, spare=6),
     points_of(_fit, spare=7),
 )

@@ -4,7 +4,7 @@ Source: RBP paper (arXiv 2510.20387), figures 3 to 5.
 """
 
 from collections.abc import Sequence
-from math import exp
+from math import exp, isfinite
 from typing import Final
 
 import numpy as np
@@ -51,7 +51,7 @@ def figures(results: Sequence[Laws], fit_ids: Sequence[str]) -> list[Figure | Un
 
 def _of_method(result: Laws, method: Method) -> list[Figure | Undrawn]:
     by = "" if method is result.laws[0].method else f"-{method.value}"
-    laws = [law for law in result.laws if law.method is method and any(law.fit.params["y"])]
+    laws = [law for law in result.laws if law.method is method and _known(law)]
     shares = spread([law for law in laws if law.law == "rbp"], MOST_SERIES)
     others = [law for law in laws if law.law != "rbp" and law.law not in _NATS]
     nats = Scale("nats", "nats a token", log=True)
@@ -95,13 +95,16 @@ def _figure(result: Laws, name: str, what: str, laws: Sequence[Law], y: Scale, k
 def _series(law: Law) -> str:
     if law.law == "rbp":
         return str(law.k)
-    return law_title(law.law, law.k) + (" (negated)" if law.fit.params["sign"] == -1 else "")
+    return law_title(law.law, law.k) + (" (negated)" if law.fit.sign == -1 else "")
+
+
+def _known(law: Law) -> list[tuple[int, float]]:
+    """What was measured, by run; 0 and unknown values have no place on a logarithmic axis."""
+    return [(at, abs(y)) for at, y in enumerate(law.fit.y) if y and isfinite(y)]
 
 
 def _points(result: Laws, law: Law) -> list[_Point]:
-    """What was measured; 0 and unknown values have no place on a logarithmic axis."""
-    values = enumerate(zip(law.runs, law.fit.params["y"], strict=True))
-    return [(_series(law), run, _within(result, law, at, abs(y))) for at, (run, y) in values if y]
+    return [(_series(law), law.runs[at], _within(result, law, at, y)) for at, y in _known(law)]
 
 
 def _within(result: Laws, law: Law, at: int, y: float) -> Estimate:
@@ -119,7 +122,7 @@ def _within(result: Laws, law: Law, at: int, y: float) -> Estimate:
 
 def _curve(law: Law, x: str, y: str, key: str) -> Rows:
     """The law between its smallest and its largest size, with the band of new models, whatever its sign."""
-    if law.fit.alpha is None or law.fit.params.get("ln_C_ref") is None:
+    if law.fit.alpha is None:
         return []
     series = {key: _series(law)}
     return [
@@ -129,7 +132,7 @@ def _curve(law: Law, x: str, y: str, key: str) -> Rows:
 
 
 def _change(law: Law) -> str:
-    values = [abs(y) for y in law.fit.params["y"] if y]
+    values = [y for _, y in _known(law)]
     alpha = law.fit.exponent
     slope = "" if alpha.value is None else f" with α = {interval(alpha.value, alpha.lo, alpha.hi, 4)}"
     return f"{law_title(law.law, law.k)} goes from {values[0]:.3g} to {values[-1]:.3g}{slope}"
@@ -156,7 +159,7 @@ def _residuals(result: Laws, name: str, laws: Sequence[Law]) -> Figure | Undrawn
 
 def _left(law: Law) -> list[float]:
     """The logarithm of y measured minus law, by size; empty where the law has no numbers."""
-    return law.fit.params.get("residuals_ln") or []
+    return law.fit.residuals_ln
 
 
 def _short(law: Law) -> str:
@@ -169,7 +172,7 @@ def _shape(law: Law) -> str:
     words = f", off by {rough(float(np.sqrt((left_N**2).mean())))}"
     if law.method is not Method.ols:
         return words
-    ln_S_N = np.log(np.array(law.fit.params["S"], dtype=np.float64))
+    ln_S_N = np.log(law.fit.S)
     curve, p = curvature(ln_S_N, left_N), runs_p(ln_S_N, left_N)
     if curve.lo is not None and curve.hi is not None:
         words += f", curvature {number(curve.value)} ({number(curve.lo)} to {number(curve.hi)})"

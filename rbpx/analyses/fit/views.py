@@ -17,7 +17,6 @@ from rbpx.display.vocabulary import AXES
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Run
-from rbpx.laws.interval import Estimate
 from rbpx.laws.names import IMPORTED, Axis, Method
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.rank_fit import RankFit
@@ -120,19 +119,15 @@ def _fit(row: Law) -> PowerLawFit:
     return row.fit
 
 
-def _offset(row: Law) -> Estimate:
-    return Estimate(*(row.fit.params.get(name) for name in ("E", "E_lo", "E_hi")))
-
-
 LAWS: Final = View[Law](
     "laws",
     (
         Column("law", ("law", "k", "method"), _name),
         exponent(_fit),
-        decimal("sd text", "alpha_text_sd", lambda row: row.fit.params.get("alpha_text_sd"), spare=9),
-        decimal("sd models", "alpha_models_sd", lambda row: row.fit.params.get("alpha_models_sd"), spare=8),
+        decimal("sd text", "alpha_text_sd", lambda row: row.fit.alpha_sds[0], spare=9),
+        decimal("sd models", "alpha_models_sd", lambda row: row.fit.alpha_sds[1], spare=8),
         constant(_fit, spare=3),
-        with_ends("E", "E", _offset, spare=6),
+        with_ends("E", "E", lambda row: row.fit.offset, spare=6),
         determination(_fit, spare=2, ends_spare=7),
         points_of(_fit, spare=4),
         backtest(_fit),

@@ -116,10 +116,10 @@ def _sentence(law: Law, words: AxisWords) -> str:
 
 def _limits(laws: Sequence[Law]) -> list[str]:
     """What the intervals are limited by."""
-    limits = [law.fit.params.get("limited_by") for law in laws]
+    limits = [law.fit.limited_by for law in laws]
     if not any(limits):
         return []
-    models, texts = limits.count("models"), [law for law in laws if law.fit.params.get("limited_by") == "text"]
+    models, texts = limits.count("models"), [law for law in laws if law.fit.limited_by == "text"]
     names = f" ({', '.join(dict.fromkeys(law_title(law.law, law.k) for law in texts))})" if texts and models else ""
     return [
         f"What would narrow the intervals: more models for {models} of these laws, more text for {len(texts)}{names}."
@@ -128,11 +128,11 @@ def _limits(laws: Sequence[Law]) -> list[str]:
 
 def _replicates(laws: Sequence[Law]) -> list[str]:
     """What models of one size differ by, beside what the laws are off by; nothing where no size was trained twice."""
-    tests = [test for law in laws if (test := law.fit.params.get("replicates")) is not None]
+    tests = [test for law in laws if (test := law.fit.replicates) is not None]
     if not tests:
         return []
-    within, off = ([test[name] for test in tests] for name in ("sd_rest", "sd_about"))
-    misfit = sum(test["p"] < SIGNIFICANT for test in tests)
+    within, off = [test.sd_rest for test in tests], [test.sd_about for test in tests]
+    misfit = sum(test.p < SIGNIFICANT for test in tests)
     return [
         f"Models of one size and different seeds differ by {min(within):.2g} to {max(within):.2g} in ln y (standard "
         f"deviation), the laws are off by {min(off):.2g} to {max(off):.2g}: {misfit} of {len(tests)} laws by "

@@ -146,11 +146,8 @@ def keep(store: Store, gaps: Gaps) -> list[Record]:
     records = []
     for each in gaps.gaps:
         a, b = (gaps.other, gaps.group) if each.gap.swapped else (gaps.group, gaps.other)
-        params = (
-            each.gap.fit.params
-            | _about(each.gap)
-            | {"loss": each.law, "verdict": each.gap.verdict, "equation": EQUATION}
-        )
+        params = each.gap.fit.record() | _about(each.gap)
+        params |= {"loss": each.law, "verdict": each.gap.verdict, "equation": EQUATION}
         params["text_hash_b"] = b.first.text_hash
         params |= _slice_params(gaps, each.gap.swapped)
         slices = [] if gaps.slices is None else sorted([part.chosen.name, part.chosen.where] for part in gaps.slices)

@@ -108,7 +108,7 @@ class Gap:
         """The factor by which the size of the closing lies outside the sizes; 1 within them."""
         if self.ln_S_closed is None:
             return None
-        ends = [math.log(end) for end in (min(self.fit.params["S"]), max(self.fit.params["S"]))]
+        ends = [math.log(end) for end in (min(self.fit.S), max(self.fit.S))]
         return _exp(max(self.ln_S_closed - ends[1], ends[0] - self.ln_S_closed, 0.0))
 
     @property
@@ -178,22 +178,20 @@ def fit_gap(
             ratio_BN = np.asarray(a_resampled, dtype=np.float64) / np.asarray(b_resampled, dtype=np.float64)
             resampled = Resampled.of(ratio_BN, n_documents)
         fit = fit_power_law(S, ratio_N, resampled)
-        swapped = fit.params.get("ln_C_ref", 0.0) < 0
+        swapped = fit.theta_P is not None and bool(fit.theta_P[0] < 0)
         if swapped:
             resampled = None if resampled is None else Resampled.of(1 / resampled.y_BN, n_documents)
             fit = fit_power_law(S, 1 / ratio_N, resampled)
-    if fit.alpha is None or fit.r2 is None:
+    if fit.alpha is None or fit.r2 is None or fit.theta_P is None:
         return Gap(swapped, fit)
-    params = fit.params
-    ln_G, S_ref = params["ln_C_ref"], params["S_ref"]
-    S_N, ln_ratio_N = np.asarray(params["S"], np.float64), np.log(np.asarray(params["y"], np.float64))
+    ln_G, S_ref = float(fit.theta_P[0]), fit.S_ref
+    S_N, ln_ratio_N = np.asarray(fit.S), np.log(fit.y)
     sides = (b_N, a_N, b_resampled, a_resampled) if swapped else (a_N, b_N, a_resampled, b_resampled)
     bent = curvature(S_N, ln_ratio_N, resampled)
     offset = _offset(S_N, *sides, n_documents)
     lo = hi = p = None
     closed: _Closing = (None, None, None)
-    if params["uncertainty"] is not None:
-        about = Uncertainty.recall(params["uncertainty"])
+    if (about := fit.uncertainty) is not None:
         lo, hi = (math.exp(end) for end in about.interval(ln_G, np.array([1.0, 0.0])))
         p = p_of_zero(fit.alpha, np.array([0.0, 1.0]), about)
         straight = _closed(ln_G, fit.alpha, math.log(S_ref), about)

@@ -200,15 +200,14 @@ def _side_of(S: tuple[float, ...], y: tuple[float, ...]) -> _Side | None:
 
 def _fitted(S_N: Floats, y_N: Floats, drawn: Resampled | None) -> _Side | None:
     fit = fit_power_law(S_N, y_N, drawn, Method.offset, backtests=False)
-    if fit.alpha is None or fit.r2 is None:
+    theta_P = fit.theta_P
+    if theta_P is None or fit.r2 is None:
         return None
-    theta_P = np.array([fit.params["ln_C_ref"], fit.alpha, fit.params["E"]])
     free = 2 if theta_P[2] == 0 else 3
     J_NP = _ln_loss(np.log(S_N) - np.log(S_N).mean(), theta_P)[1][:, :free]
     sensitivity_PN = np.zeros((3, len(S_N)))
     sensitivity_PN[:free] = np.linalg.pinv(J_NP)
-    ends = fit.params.get("E_lo"), fit.params.get("E_hi")
-    return _Side(theta_P, np.asarray(fit.params["residuals_ln"]), sensitivity_PN, ends, float(y_N.min()))
+    return _Side(theta_P, np.asarray(fit.residuals_ln), sensitivity_PN, fit.ends.E, float(y_N.min()))
 
 
 def _closed(

@@ -47,7 +47,7 @@ def closed(gap: Gap) -> tuple[str, str, str]:
     """The size at which a gap closes and the ends of its interval; what lies too far outside is named, not given."""
     if gap.is_beyond or gap.verdict != "closes":
         return "beyond" if gap.is_beyond else UNKNOWN, UNKNOWN, UNKNOWN
-    lo, hi = math.log(min(gap.fit.params["S"]) / REACH), math.log(max(gap.fit.params["S"]) * REACH)
+    lo, hi = math.log(min(gap.fit.S) / REACH), math.log(max(gap.fit.S) * REACH)
 
     def size(ln_S: float | None) -> str:
         return "beyond" if ln_S is not None and not lo <= ln_S <= hi else _power(ln_S)

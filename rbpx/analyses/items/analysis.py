@@ -126,7 +126,7 @@ def keep(store: Store, items: GroupItems) -> list[Record]:
     for law in items.emergence:
         for correction, fit in law.fits.items():
             row = {"kind": "law", **items.group.names(), "k": law.k, "correction": correction.value}
-            rows.append(row | {name: getattr(fit, name) for name in _OF_LAW} | {"reasons": fit.params.get("reasons")})
+            rows.append(row | {name: getattr(fit, name) for name in _OF_LAW} | {"reasons": fit.record().get("reasons")})
     return rows
 
 

@@ -79,9 +79,8 @@ def _judged(fit: OutcomeFit) -> OutcomeFit:
     """An exponent without an interval is not determined."""
     if fit.alpha is None or fit.alpha_lo is not None:
         return fit
-    reasons = in_order([*map(Status, fit.params.get("reasons", ())), Status.barely_determined])
-    params = fit.params | {"reasons": [reason.value for reason in reasons]}
-    return replace(fit, status=first_of(reasons), params=params)
+    reasons = in_order([*(fit.reasons or ()), Status.barely_determined])
+    return replace(fit, status=first_of(reasons), reasons=reasons)
 
 
 def _correlation(trials_BL: Floats, hits_BL: Floats, pairs_BL: Floats, lengths: npt.NDArray[np.int64]) -> Floats:

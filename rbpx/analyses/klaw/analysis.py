@@ -121,12 +121,13 @@ def _exchange(
     of_S = fit_power_law(sizes, y_NK[:, first], resampled)
     if of_S.alpha is None or of_S.alpha <= 0:
         return None
-    is_local = Status.bends in of_k.params["reasons"]
+    is_local = Status.bends in (of_k.reasons or ())
     alpha_k, ends = of_k.alpha, [k_grid.index(k) for k in (1, STEP) if k in k_grid]
     if is_local and len(ends) == 2:
         alpha_k = float(line(_LN_STEP, np.log(y_NK[at, ends]))[1])
     rate = alpha_k / of_S.alpha
-    if "alpha_models_sd" not in of_S.params:  # too few resamples for an interval
+    about, (_, alpha_sd) = of_S.uncertainty, of_S.alpha_sds
+    if about is None or alpha_sd is None:  # too few resamples for an interval
         factor = exp_or_none(rate * _LN_STEP[1])
         return None if factor is None else Exchange(rate, factor, None, None, is_local)
     text = 0.0
@@ -138,9 +139,8 @@ def _exchange(
             alpha_k_B = line(_LN_STEP, ln_y_BK[:, ends])[:, 1]
         alpha_S_B = line(np.log(sizes), np.log(y_BN[usable_B]))[:, 1]
         text = few_documents(group.n_resampled) * float(np.var(alpha_k_B / alpha_S_B, ddof=1))
-    models_sd = rate / of_S.alpha * of_S.params["alpha_models_sd"]
-    about = of_S.params["uncertainty"]
-    half = half_width(shared=text, scatter=models_sd, dof=about["dof"], n_documents=about["n_documents"])
+    models_sd = rate / of_S.alpha * alpha_sd
+    half = half_width(shared=text, scatter=models_sd, dof=about.dof, n_documents=about.n_documents)
     falls = of_S.alpha_lo is not None and of_S.alpha_lo > 0
     factor, lo = exp_or_none(rate * _LN_STEP[1]), exp_or_none(max(rate - half, 0.0) * _LN_STEP[1])
     if factor is None or lo is None:  # no size is so large
@@ -153,13 +153,11 @@ def keep(store: Store, laws: KLaws) -> list[Record]:
     records = []
     for law in laws.laws:
         exchange = None if law.exchange is None else vars(law.exchange)
-        params = law.fit.params | {"k": list(laws.k_grid), "exchange": exchange, "equation": "y = C * k^(-alpha)"}
-        params["non_embedding_params"] = law.run.non_embedding_params
+        params = law.fit.record() | {"k": list(laws.k_grid), "exchange": exchange}
+        params |= {"equation": "y = C * k^(-alpha)", "non_embedding_params": law.run.non_embedding_params}
         params |= about_axis(laws.group)
-        method = Method(law.fit.params["method"])
-        records.append(
-            record_of(laws.group, "k_law", law.fit, law.run.run_ids, method, params=params, **law.run.names())
-        )
+        run, method = law.run, law.fit.method
+        records.append(record_of(laws.group, "k_law", law.fit, run.run_ids, method, params=params, **run.names()))
     if laws.joint is not None and laws.joint.alpha.alpha is not None:
         records.append(_joint_record(laws, laws.joint))
     return keep_fits(store, records)
@@ -169,7 +167,7 @@ def _joint_record(laws: KLaws, joint: JointLaw) -> Record:
     """The one law of a group: C is at S = 1 and k = 1, alpha that of S; its tests and its rivals are in params."""
     status = Status.ok if joint.holds else Status.bends
     fit = with_document_doubts(laws.group, replace(joint.alpha, C=joint.C, status=status))
-    params = {name: value for name, value in fit.params.items() if name not in ("C_lo", "C_hi")}
+    params = {name: value for name, value in fit.record().items() if name not in ("C_lo", "C_hi")}
     params |= {
         "equation": "y = C * k^(-kappa) * S^(-alpha)",
         "k": list(joint.of_range),

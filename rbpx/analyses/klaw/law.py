@@ -11,7 +11,7 @@ Shapes: K ranks, P parameters, B resamples of the documents.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,12 @@ from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import Estimate, around, document_t, half_width, student_t
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.power_fit import Bend
+from rbpx.laws.power_intervals import Intervals
 from rbpx.laws.resampled import Resampled
-from rbpx.laws.trend import names_of, trend_doubts
-from rbpx.status import Status, first_of
+from rbpx.laws.trend import trend_doubts, with_reasons
+from rbpx.laws.uncertainty import Uncertainty
+from rbpx.status import Status
 
 __all__ = ["curvature_of", "fit_k_law", "nested_covariance"]
 
@@ -49,48 +52,44 @@ def fit_k_law(
 
     Returns:
         The fit of `fit_power_law`, with k in the place of S. alpha_stderr, alpha_lo and alpha_hi are of what the same
-        regression would find over other documents (params["interval"] is "documents"), or, where none are known, of
-        nested counts as variable as the residuals show ("nested counts"). params has residual_autocorrelation (of
-        neighbours in k), curvature (half of the second derivative of ln y by ln k, with its interval) and reasons: the
-        status is bends where the curvature is significant. The slope is then that of the best line over this grid.
+        regression would find over other documents (the interval is "documents"), or, where none are known, of nested
+        counts as variable as the residuals show ("nested counts"). The status is bends where the curvature of `bend` is
+        significant. The slope is then that of the best line over this grid.
 
     Raises:
         ValueError: as in `fit_power_law`.
     """
     resampled = None if y_BK is None else Resampled.of(y_BK, n_documents)
     fit = fit_power_law(k_grid, y_K, resampled, method)
-    if fit.alpha is None or fit.params["uncertainty"] is None:
-        return replace(fit, params=fit.params | {"reasons": names_of([fit.status])})
-    sd_P, kind = _standard_deviations(fit, k_grid, resampled is not None and resampled.suffices)
-    params: dict[str, Any] = fit.params | {"interval": kind, "limited_by": None if kind is None else "text"}
+    theta_P, about = fit.theta_P, fit.uncertainty
+    if fit.alpha is None or theta_P is None or about is None:
+        return with_reasons(fit, [fit.status])
+    sd_P, kind = _standard_deviations(fit, about, k_grid, resampled is not None and resampled.suffices)
     reach = document_t(n_documents) if kind == "documents" else student_t(len(y_K) - 2)
     alpha_lo, alpha_hi = (None, None) if kind is None else around(fit.alpha, float(sd_P[1]) * reach)
-    if kind is None:
-        params |= dict.fromkeys(("C_lo", "C_hi", "E_lo", "E_hi"))
-    else:
-        ln_C = params["ln_C_ref"] + fit.alpha * math.log(params["S_ref"])
-        params["C_lo"], params["C_hi"] = map(exp_or_none, around(ln_C, sd_P[2] * reach))
-        if params["E"] is not None:
-            lo, hi = around(params["E"], sd_P[3] * reach)
-            params["E_lo"], params["E_hi"] = max(lo, 0.0), hi
+    ends = Intervals(r2=fit.ends.r2)
+    if kind is not None:
+        ln_C_lo, ln_C_hi = around(float(theta_P[0]) + fit.alpha * math.log(fit.S_ref), sd_P[2] * reach)
+        ends = ends._replace(C=(exp_or_none(ln_C_lo), exp_or_none(ln_C_hi)))
+        if fit.offset.value is not None:
+            lo, hi = around(fit.offset.value, sd_P[3] * reach)
+            ends = ends._replace(E=(max(lo, 0.0), hi))
     curvature = curvature_of(k_grid, y_K, resampled)
-    residual_K = np.array(fit.params["residuals_ln"])
-    params["residual_autocorrelation"] = _autocorrelation(residual_K)
-    params["curvature"] = None if curvature is None else vars(curvature)
-    reasons: list[Status] = [] if fit.status is Status.ok else [fit.status]
-    reasons += trend_doubts(fit.alpha, alpha_lo, alpha_hi)
-    ends = None if curvature is None else curvature.ends
-    if method is not Method.offset and ends is not None and not ends[0] <= 0 <= ends[1]:
+    reasons = [fit.status, *trend_doubts(fit.alpha, alpha_lo, alpha_hi)]
+    bent = None if curvature is None else curvature.ends
+    if method is not Method.offset and bent is not None and not bent[0] <= 0 <= bent[1]:
         reasons.append(Status.bends)
-    params["reasons"] = names_of(reasons)
-    return replace(
+    judged = replace(
         fit,
         alpha_stderr=None if kind is None else float(sd_P[1]),
         alpha_lo=alpha_lo,
         alpha_hi=alpha_hi,
-        status=first_of(reasons),
-        params=params,
+        interval=kind,
+        limited_by=None if kind is None else "text",
+        ends=ends,
+        bend=Bend(_autocorrelation(np.array(fit.residuals_ln)), curvature),
     )
+    return with_reasons(judged, reasons)
 
 
 def curvature_of(k_grid: Sequence[int], y_K: Floats, resampled: Resampled | None) -> Estimate | None:
@@ -123,18 +122,19 @@ def nested_covariance(y_K: Floats) -> Floats:
     return np.asarray((1 - larger_KK) / (larger_KK * y_K[:, None] * y_K))
 
 
-def _standard_deviations(fit: PowerLawFit, k_grid: Sequence[int], knows_text: bool) -> tuple[Floats, str | None]:
+def _standard_deviations(
+    fit: PowerLawFit, about: Uncertainty, k_grid: Sequence[int], knows_text: bool
+) -> tuple[Floats, str | None]:
     """Standard deviations of ln C at k_ref, alpha, ln C at k = 1 and E (where there is one), and what they are of."""
-    n, ln_ref = 3 if fit.params["E"] is not None else 2, math.log(fit.params["S_ref"])
+    n, ln_ref = len(about.bias_P), math.log(fit.S_ref)
     if knows_text:
-        covariance_PP = np.array(fit.params["uncertainty"]["text_PP"])
-        kind = "documents"
-    elif fit.params["uncertainty"]["knows_text"] or fit.params["interval"] is None:
+        covariance_PP, kind = about.text_PP, "documents"
+    elif about.knows_text:
         return np.full(4, math.nan), None
     else:
         x_K = np.log(np.asarray(k_grid, dtype=np.float64)) - ln_ref
         J_KP = np.column_stack([np.ones(len(x_K)), -x_K])
-        covariance_KK, dof = _scaled(np.array(fit.params["y"]), J_KP)
+        covariance_KK, dof = _scaled(np.array(fit.y), J_KP)
         if n == 3 or dof < 1:
             return np.full(4, math.nan), None
         L_PK = np.linalg.pinv(J_KP)

@@ -26,7 +26,8 @@ LAWS: Final = View[KLaw](
         with_ends("C", "C", lambda law: law.fit.constant, lambda value: significant(value, 3), spare=4),
         decimal("R²", "r2", lambda law: law.fit.r2, 3),
         decimal(
-            "neighbours", "residual_autocorrelation", lambda law: law.fit.params.get("residual_autocorrelation"), 2,
+            "neighbours", "residual_autocorrelation",
+            lambda law: None if law.fit.bend is None else law.fit.bend.residual_autocorrelation, 2,
             means="correlation of the residuals of neighbouring k", spare=2,
         ),
         with_ends(

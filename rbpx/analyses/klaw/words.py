@@ -33,7 +33,7 @@ def _of_laws(laws: KLaws) -> list[str]:
     found = [
         f"In each model −ln RBP_k falls with k: for {last.label} as k^−α with α = {alpha}; R² is {worst:.3f} or more."
     ]
-    bent = [law.label for law in fitted if Status.bends in law.fit.params["reasons"]]
+    bent = [law.label for law in fitted if Status.bends in (law.fit.reasons or ())]
     if bent:
         which = "every one" if len(bent) == len(fitted) else ", ".join(bent)
         found.append(

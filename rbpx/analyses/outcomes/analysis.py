@@ -109,8 +109,8 @@ def _of_one_document(fit: OutcomeFit) -> OutcomeFit:
     if fit.alpha is None:
         return fit
     unknown: dict[str, Any] = dict.fromkeys(("alpha_stderr", "alpha_lo", "alpha_hi", "r_lo", "r_hi"))
-    params = fit.params | {"interval": None, "reasons": [Status.one_document.value]}
-    return replace(fit, **unknown, status=Status.one_document, params=params)
+    status = Status.one_document
+    return replace(fit, **unknown, status=status, interval=None, reasons=(status,))
 
 
 def keep(store: Store, result: OutcomesResult) -> list[Record]:

@@ -147,12 +147,9 @@ def records(result: OutcomesResult) -> list[Record]:
 
 
 def _record(group: Group, laws: OutcomeLaws, n: int | None, fit: OutcomeFit) -> Record:
-    columns = _columns(fit, laws)
-    columns["params"] |= {"cells": _cells_of(laws, n)}
-    numbers: dict[str, Any] = {name: columns[name] for name in PowerLawFit.__dataclass_fields__ if name in columns}
-    law = PowerLawFit(**numbers, r2=None, backtest_error=None)
-    apart = [n, fit.params["correction"], *([] if n is not None else laws.lengths)]
-    return record_of(group, "rbp", law, group.run_ids, MLE, k=laws.k, n=apart, params=columns["params"] | {"n": n})
+    params = _params(fit, laws) | {"cells": _cells_of(laws, n), "n": n}
+    apart = [n, fit.correction.value, *([] if n is not None else laws.lengths)]
+    return record_of(group, "rbp", fit, group.run_ids, MLE, k=laws.k, n=apart, params=params)
 
 
 def _cells_of(laws: OutcomeLaws, n: int | None) -> Record:
@@ -168,9 +165,12 @@ def _cells_of(laws: OutcomeLaws, n: int | None) -> Record:
 
 def _columns(fit: OutcomeFit, laws: OutcomeLaws) -> Record:
     """A fit in the columns of any law; what it has beyond them goes into params."""
-    shared = ("C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "aic", "bic", "status")
+    shared = ("C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "aic", "bic", "status", "n_points")
+    return {name: getattr(fit, name) for name in shared} | {"params": _params(fit, laws)}
+
+
+def _params(fit: OutcomeFit, laws: OutcomeLaws) -> Record:
     bias = laws.bias(fit)
     more: Record = {name: getattr(fit, name) for name in ("r", "r_lo", "r_hi", "n_sequences", "n_passed")}
     more |= {"S": list(laws.S), "bias_against_tokens": None if bias is None else vars(bias)}
-    columns = {name: getattr(fit, name) for name in shared}
-    return columns | {"n_points": fit.n_sizes, "params": fit.params | more}
+    return fit.record() | more

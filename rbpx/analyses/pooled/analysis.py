@@ -13,7 +13,7 @@ from rbpx.groups.group import ALIKE, Group, Run
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.laws.names import Method
 from rbpx.laws.pooled import PooledFit, fit_pooled
-from rbpx.laws.power import PowerLawFit, finite_or_none
+from rbpx.laws.power_fit import LawFit, PowerLawFit, finite_or_none
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 
@@ -127,24 +127,18 @@ def keep(store: Store, pooled: Pooled) -> list[Record]:
                 "own_alpha": [[own.alpha, own.alpha_lo, own.alpha_hi] for own in law.own],
             }
             more: Record = {"k": law.k, "n": law.law, "family": " + ".join(law.families), "params": params}
-            record = record_of(pooled.groups[0], "pooled", _as_law(fit, params), run_ids, fit.method, **more)
+            record = record_of(pooled.groups[0], "pooled", _as_law(fit, law), run_ids, fit.method, **more)
             records.append(record)
     return keep_fits(store, records)
 
 
-def _as_law(fit: PooledFit, params: dict[str, Any]) -> PowerLawFit:
+def _as_law(fit: PooledFit, law: PooledLaw) -> LawFit:
     """The columns of `fits`; constants differ between families, so they stand in params."""
-    return PowerLawFit(
-        C=None,
+    return LawFit(
         alpha=fit.alpha,
         alpha_stderr=fit.alpha_stderr,
         alpha_lo=fit.alpha_lo,
         alpha_hi=fit.alpha_hi,
-        r2=None,
-        aic=None,
-        bic=None,
-        n_points=sum(map(len, params["S"])),
-        backtest_error=None,
+        n_points=sum(len(points.S_N) for points in law.points),
         status=fit.status,
-        params=params,
     )

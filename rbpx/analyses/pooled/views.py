@@ -46,7 +46,7 @@ def _sd(row: _Row) -> float | None:
     """Standard deviation of ln y about the law."""
     if isinstance(row[3], PooledFit):
         return row[3].residual_sd
-    left = row[3].params.get("residuals_ln") or []
+    left = row[3].residuals_ln
     dof = len(left) - 2
     return float((sum(e**2 for e in left) / dof) ** 0.5) if dof > 0 else None
 

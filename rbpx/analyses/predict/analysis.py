@@ -123,7 +123,7 @@ def _foresee(group: Group, points: Points, methods: Sequence[Method], targets: l
 def _by_method(law: Law, targets: Sequence[float]) -> Foresight:
     if law.fit.alpha is None:
         return Foresight(law, law.method.value, (), ())
-    reasons = [Status(reason) for reason in law.fit.params["reasons"]]
+    reasons = law.fit.reasons or ()
     predictions = [predict(law.fit, S) for S in targets]
     foreseen = [Foreseen(p, in_order([*reasons, *([Status.beyond] if p.beyond > FAR else [])])) for p in predictions]
     return Foresight(law, law.method.value, tuple(foreseen), law.backtests)
@@ -131,12 +131,12 @@ def _by_method(law: Law, targets: Sequence[float]) -> Foresight:
 
 def _over_forms(law: Law, targets: Sequence[float]) -> list[Foresight]:
     """The combined answer, then each form by itself; none where nothing can be averaged."""
-    S, y = [float(run.non_embedding_params) for run in law.runs], law.fit.params["y"]
+    S, y = [float(run.non_embedding_params) for run in law.runs], law.fit.y
     answers = None if law.fit.alpha is None else average_forms(S, y, targets)
     if answers is None:
         return []
     tests = backtest_over_forms(S, y)
-    reasons = [Status(reason) for reason in law.fit.params["reasons"]]
+    reasons = law.fit.reasons or ()
     foreseen = [
         Foreseen(_prediction(answer.S, answer, S), judge_over_forms(reasons, answer, S, y, tests)) for answer in answers
     ]
@@ -182,7 +182,7 @@ def _answers(foresights: Foresights, records: dict[int, Record]) -> list[Record]
     answers = []
     for foresight in foresights.laws:
         fit = records[id(foresight.law)]
-        points = [foresight.law.fit.params["S"], foresight.law.fit.params["y"]] if foresight.weights else []
+        points = [foresight.law.fit.S, foresight.law.fit.y] if foresight.weights else []
         for each in foresight.predictions if foresight.method == COMBINED else ():
             answer = {"law": fit["law"], "k": fit["k"], "D": None, **vars(each.prediction)}
             answer |= {"status": each.status.value, "weights": foresight.weights, "fit_id": fit["fit_id"]}

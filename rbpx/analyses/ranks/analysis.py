@@ -30,7 +30,6 @@ from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.rank_fit import RankFit
 from rbpx.laws.resampled import Resampled
 from rbpx.laws.shares import neg_ln
-from rbpx.laws.uncertainty import Uncertainty
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 
@@ -98,13 +97,13 @@ class Closure:
 
         The interval is centred on the level less its bias, which counted entropies have, and reaches to the level.
         """
-        params = self.ratio.params
-        if self.ratio.alpha is None or "ln_C_ref" not in params:
+        theta_P, about = self.ratio.theta_P, self.ratio.uncertainty
+        if theta_P is None:
             return Estimate(None, None, None)
-        if params.get("uncertainty") is None or self.ratio.status is Status.one_document:
-            return Estimate(float(np.exp(params["ln_C_ref"])), None, None)
-        ends = Uncertainty.recall(params["uncertainty"]).interval(params["ln_C_ref"], np.array([1.0, 0.0]))
-        level = float(np.exp(params["ln_C_ref"]))
+        level = float(np.exp(theta_P[0]))
+        if about is None or self.ratio.status is Status.one_document:
+            return Estimate(level, None, None)
+        ends = about.interval(float(theta_P[0]), np.array([1.0, 0.0]))
         return Estimate(level, min(level, float(np.exp(ends[0]))), max(level, float(np.exp(ends[1]))))
 
 
@@ -320,7 +319,7 @@ def keep(store: Store, ranks: Ranks) -> list[Record]:
         record = _write_closure(store, ranks.group, closure)
         rows.append({"kind": "closure", "distribution": closure.distribution, **record})
     for name, trend in ranks.trends.items():
-        params = trend.params | {"equation": f"exp({name}) = C * S^(-alpha)", "distribution": PAPER}
+        params = trend.record() | {"equation": f"exp({name}) = C * S^(-alpha)", "distribution": PAPER}
         record = record_of(ranks.group, f"lognormal_{name}", trend, ranks.group.run_ids, Method.ols, params=params)
         store.write_record("fits", record["fit_id"], record)
         rows.append({"kind": "trend", **record})
@@ -369,7 +368,7 @@ def _write_closure(store: Store, group: Group, closure: Closure) -> Record:
         Method.ols,
         k=closure.k,
         n=closure.distribution,
-        params=closure.derived.params | beside,
+        params=closure.derived.record() | beside,
     )
     store.write_record("fits", record["fit_id"], record)
     return record

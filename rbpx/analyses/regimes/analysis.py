@@ -93,8 +93,8 @@ def _at_k(points: Points, regime: Regime) -> AtK:
         ln_y_N = np.log(points.y_N)
         if points.y_BN is not None:
             ln_y_BN = Resampled.of(points.y_BN, points.n_documents).ln_y_BN
-    about = fit.params.get("uncertainty")
-    models = 0.0 if about is None else max(about["scatter"] ** 2 - about["text_scatter"] ** 2, 0.0) ** 0.5
+    about = fit.uncertainty
+    models = 0.0 if about is None else max(about.scatter**2 - about.text_scatter**2, 0.0) ** 0.5
     return AtK(regime.k, ln_y_N, ln_y_BN, fit.alpha, fit.r2, models, regime.stands)
 
 

@@ -6,8 +6,8 @@ Shapes: B resamples, D documents, N sizes, J nodes of beta = 1 / T.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import duckdb
 import numpy as np
@@ -167,14 +167,14 @@ def keep(store: Store, result: Temperatures) -> list[Record]:
     rows: list[Record] = [{"kind": "run", **names, **_row(each)} for each in result.runs]
     if result.raw is None or result.tempered is None:
         return rows
-    record = fit_record(result.group, _with_temperatures(result, result.tempered), result.resamples)
+    record = fit_record(result.group, result.tempered, result.resamples, _temperatures(result))
     store.write_record("fits", record["fit_id"], record)
     return [*rows, {"kind": "law", **fit_record(result.group, result.raw, result.resamples)}, {"kind": "law", **record}]
 
 
-def _with_temperatures(result: Temperatures, law: Law) -> Law:
+def _temperatures(result: Temperatures) -> Record:
     found, fit = [each.temperature for each in result.runs], result.difference
-    more: dict[str, Any] = {
+    return {
         "temperature": [each.value for each in found],
         "temperature_lo": [each.lo for each in found],
         "temperature_hi": [each.hi for each in found],
@@ -183,7 +183,6 @@ def _with_temperatures(result: Temperatures, law: Law) -> Law:
         "alpha_difference_lo": None if fit is None else fit.alpha_lo,
         "alpha_difference_hi": None if fit is None else fit.alpha_hi,
     }
-    return replace(law, fit=replace(law.fit, params=law.fit.params | more))
 
 
 def _row(each: RunTemperature) -> Record:

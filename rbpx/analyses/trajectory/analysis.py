@@ -178,11 +178,10 @@ def _law_row(store: Store, group: TrainingGroup, each: Trajectory) -> Record:
     fit = after.law
     about: dict[str, Any] = {"axis": "D", "warm_up_until": after.D, "is_found": after.is_found, "p": list(after.p)}
     run_ids = [run_id for run in each.runs[after.first :] for run_id in run.run_ids]
-    more: Record = {"k": each.k, "size": each.name, "axis": "D", "params": fit.params | about}
+    more: Record = {"k": each.k, "size": each.name, "axis": "D", "params": fit.record() | about}
     more["n"] = ["along training", list(each.D[after.first :])]
     record = record_of(group, each.law, fit, sorted(set(run_ids)), Method.offset, **more)
     store.write_record("fits", record["fit_id"], record)
-    params = fit.params
     return {
         "fit_id": record["fit_id"],
         "run_ids": record["run_ids"],
@@ -190,12 +189,12 @@ def _law_row(store: Store, group: TrainingGroup, each: Trajectory) -> Record:
         "D_first": after.D,
         "is_found": after.is_found,
         "B": fit.C,
-        "B_lo": params.get("C_lo"),
-        "B_hi": params.get("C_hi"),
+        "B_lo": fit.constant.lo,
+        "B_hi": fit.constant.hi,
         "beta": fit.alpha,
         "beta_lo": fit.alpha_lo,
         "beta_hi": fit.alpha_hi,
-        "E": params.get("E"),
+        "E": fit.offset.value,
         "r2": fit.r2,
         "status": each.status.value,
     }

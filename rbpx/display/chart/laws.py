@@ -1,5 +1,6 @@
 """Power laws drawn: the points of each, its line, and the band in which new models would lie; and single numbers."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -52,8 +53,8 @@ def law_figure(
     fitted: list[_Point] = [
         (series, (sizes or {}).get(place), place, value)
         for series, fit in laws
-        for place, value in zip(fit.params["S"], fit.params["y"], strict=True)
-        if value is not None
+        for place, value in zip(fit.S, fit.y, strict=True)
+        if math.isfinite(value)
     ]
     rows = [
         row

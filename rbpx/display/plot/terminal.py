@@ -107,7 +107,7 @@ def is_plain(screen: Console) -> bool:
 
 def law_series(name: str, fit: PowerLawFit, exponent: str | None = None) -> Series:
     """The points that a law was fitted to, and the law between them; `exponent` is named in place of alpha."""
-    x_N, y_N = (np.array(fit.params[key], dtype=np.float64) for key in ("S", "y"))
+    x_N, y_N = np.array(fit.S), np.array(fit.y)
     if fit.alpha is None or not np.isfinite(y_N).all():
         return Series(f"{name}: {fit.status.label}", x_N, y_N)
     x_L, y_L = law_curve(fit)
