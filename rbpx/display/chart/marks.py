@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rbpx.display.column import Value
+from rbpx.display.vocabulary import AXES
 from rbpx.laws.names import Axis
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.prediction import along
@@ -86,18 +87,10 @@ class Chart:
     height: int = 300
 
 
-_TITLES = {  # of what laws are in
-    Axis.S: "S, non-embedding parameters",
-    Axis.D: "D, training tokens",
-    Axis.C: "C, training FLOPs",
-    Axis.step: "training steps",
-}
-
-
 def scale_of(axis: Axis, key: str = "") -> Scale:
     """The logarithmic axis of what laws are in."""
     of_S = "non_embedding_params" if axis is Axis.S else axis.value
-    return Scale(key or of_S, _TITLES[axis], log=True, form="~e" if axis is Axis.C else "~s")
+    return Scale(key or of_S, AXES[axis].title, log=True, form="~e" if axis is Axis.C else "~s")
 
 
 def curve(fit: PowerLawFit, x: str, y: str, steps: int = 12, **names: Value) -> list[dict[str, Value]]:

@@ -74,6 +74,8 @@ def _axis(scale: Scale, form: str) -> Spec:
         look: Spec = {"grid": True, "labelLimit": 160}
         return {"field": scale.key, "type": "nominal", "sort": list(scale.names), "title": None, "axis": look}
     axis: Spec = {"format": scale.form or (form if scale.log else "~g"), "tickCount": 6}
+    if axis["format"].endswith("s"):
+        axis["labelExpr"] = "replace(datum.label, 'G', 'B')"  # a billion, as models are named
     on: Spec = {"zero": scale.zero, "padding": 12}
     if scale.log:
         axis["gridOpacity"] = _AT_POWERS

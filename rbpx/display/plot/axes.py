@@ -77,6 +77,3 @@ def _even(lo: float, hi: float, most: int) -> list[float]:
         round(n * step, 12 - math.floor(math.log10(step)))
         for n in range(math.ceil(lo / step), math.floor(hi / step) + 1)
     ]
-
-
-SIZE = Axis("S, non-embedding parameters")

@@ -1,0 +1,55 @@
+"""Every question along every axis, under every tie rule and by every method: one answer in all formats."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from rbpx.analyses.registry import analyses
+from tests.support import golden
+from tests.support.commands import here
+from tests.support.once import answered_once, once_a_session
+
+MEASURING = [name for name, each in analyses().items() if each.measures or each.completes]
+CHOICES = {
+    "axis": ("axis=S", "axis=D", "axis=C", "axis=step"),
+    "ties": ("ties=optimistic", "ties=pessimistic", "ties=mid"),
+    "method": ("method=ols", "method=weighted", "method=offset", "method=robust", "method=all"),
+    "checkpoints": ("checkpoints=last",),
+}
+CASES = [
+    (store, name, word)
+    for store in golden.STORES
+    for name, each in analyses().items()
+    for key, words in CHOICES.items()
+    for word in words
+    if key in each.keys and name not in MEASURING
+]
+OF_SIZE = re.compile(r"\bwith size\b|\btimes the size\b|[^_]S\^|\blargest size\b")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("store", "name", "word"), CASES)
+def test_all_formats_tell_one_answer(
+    store: str, name: str, word: str, tmp_path_factory: pytest.TempPathFactory, cwd: Path
+) -> None:
+    root = once_a_session(tmp_path_factory, f"golden-{store}", golden.STORES[store])
+    asked = (name, *golden.WORDS.get(name, ()), word, "resamples=25", "fresh=true", "--store", root)
+    with answered_once():
+        told = {form: here(*asked, "--format", form, cwd=cwd) for form in ("table", "csv", "json", "html", "md", "tex")}
+    table = told["table"]
+    assert {each.returncode for each in told.values()} == {table.returncode}
+    if table.returncode:
+        assert table.returncode == 2
+        assert table.stderr.count("\n") == 1
+        return
+    rows = json.loads(told["json"].stdout)
+    assert len(rows) == len(list(csv.reader(io.StringIO(told["csv"].stdout)))) - bool(rows)
+    assert "Traceback" not in table.stderr
+    for form, begins in (("md", "<!-- rbpx report"), ("tex", "% rbpx report"), ("html", "<!doctype html>")):
+        assert told[form].stdout.lstrip().startswith(begins)
+    if word.startswith("axis=") and word != "axis=S" and name not in ("surface", "design"):
+        assert OF_SIZE.findall(table.stdout) == []
