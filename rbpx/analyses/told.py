@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from rbpx.analyses.question import OfGroup
 from rbpx.analyses.registry import analysis, question
-from rbpx.display.chart.figure import Figure
+from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.plot.terminal import print_chart
 from rbpx.display.section import Doubt, Section
 from rbpx.display.tables import console
@@ -16,6 +17,7 @@ from rbpx.groups.group import Group
 
 __all__ = ["plot", "section", "show", "tables", "together"]
 
+Shown = TypeVar("Shown", Figure, Undrawn, Figure | Undrawn, Table)
 _MOST_IN_WORDS = 3  # sections whose sentences are printed; of more it is said where they are
 
 
@@ -69,7 +71,7 @@ def plot(name: str, results: Sequence[OfGroup]) -> None:
     screen = console()
     for each in together(name, results):
         for figure in question(name).figures(each, ()):
-            if isinstance(figure, Figure) and figure.chart is not None and not figure.chart.y.names:
+            if isinstance(figure, Figure) and not figure.chart.y.names:
                 print_chart(screen, f"{_title(name, each)}: {figure.title}", figure.chart, figure.values)
                 screen.print(plain_signs(figure.says), markup=False, soft_wrap=True)
 
@@ -88,16 +90,8 @@ def _joined(title: str, parts: Sequence[tuple[str, Section]]) -> Section:
         parts[0][1].name,
         title,
         tuple(f"{of}: {sentence}" for of, part in parts for sentence in part.sentences),
-        tuple(
-            replace(figure, name=f"{figure.name}-{at}", title=f"{figure.title}: {of}")
-            for at, (of, part) in enumerate(parts)
-            for figure in part.figures
-        ),
-        tuple(
-            replace(table, name=f"{table.name}-{at}", title=f"{table.title}: {of}")
-            for at, (of, part) in enumerate(parts)
-            for table in part.sheets
-        ),
+        tuple(_numbered(figure, at, of) for at, (of, part) in enumerate(parts) for figure in part.figures),
+        tuple(_numbered(table, at, of) for at, (of, part) in enumerate(parts) for table in part.sheets),
         tuple(
             replace(doubt, of=tuple(f"{each} of {of}" for each in doubt.of))
             for of, part in parts
@@ -111,11 +105,13 @@ def _told_apart(found: Sequence[Table]) -> list[Table]:
     """Tables of one name, which are about several groups, each with its own name, and what it is about in its title."""
     names = [table.name for table in found]
     return [
-        replace(table, name=f"{table.name}-{at}", title=f"{table.title}: {table.about}")
-        if names.count(table.name) > 1
-        else table
-        for at, table in enumerate(found)
+        _numbered(table, at, table.about) if names.count(table.name) > 1 else table for at, table in enumerate(found)
     ]
+
+
+def _numbered(each: Shown, at: int, of: str) -> Shown:
+    """One of several of a name, with a name of its own, and what it is about in its title."""
+    return replace(each, name=f"{each.name}-{at}", title=f"{each.title}: {of}")
 
 
 def _section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> Section:

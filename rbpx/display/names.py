@@ -7,7 +7,7 @@ from rbpx.laws.quantity import quantity
 from rbpx.status import Status
 
 _LAWS = {
-    "rbp": "-ln RBP_",
+    "rbp": "−ln RBP_",
     "cross_entropy": "cross-entropy",
     "lognormal_rbp1": "lognormal RBP_1",
     "lognormal_cross_entropy": "lognormal CE",
@@ -16,27 +16,22 @@ _LAWS = {
     "confidence": "confidence",
     "bits_per_byte": "bits per byte",
     "accuracy": "1 - accuracy",
-    "exact_match": "-ln exact match ",
-    "soft_accuracy": "-ln soft accuracy",
+    "exact_match": "−ln exact match ",
+    "soft_accuracy": "−ln soft accuracy",
 }
 _VARIANTS = (("_share", ", share"), ("_corrected", ", corrected"), ("_at_temperature", " at T*"))
 
 
-def law_name(law: str, k: int | None = None, method: Method = Method.ols) -> str:
-    """A law for a terminal; the method of its fit is named unless it is least squares."""
+def law_title(law: str, k: int | None = None, method: Method = Method.ols) -> str:
+    """A law in tables and sentences; the method of its fit is named unless it is least squares."""
     if method is not Method.ols:
-        return f"{law_name(law, k)}, {method.value}"
+        return f"{law_title(law, k)}, {method.value}"
     own = quantity(law)
     if own is None:
         for ending, words in _VARIANTS:
             if law.endswith(ending):
-                return law_name(law.removesuffix(ending), k) + words
-    return f"{_LAWS[law] if own is None else own.label}{'' if k is None else k}"
-
-
-def law_title(law: str, k: int | None = None, method: Method = Method.ols) -> str:
-    """A law for the report: the same with a minus sign in place of the hyphen."""
-    return law_name(law, k, method).replace("-ln ", "−ln ")
+                return law_title(law.removesuffix(ending), k) + words
+    return f"{_LAWS[law] if own is None else own.label.replace('-ln ', '−ln ')}{'' if k is None else k}"
 
 
 def legible(text: str | None, token_id: int, longest: int = 13) -> str:

@@ -2,10 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from rbpx.laws.interval import Estimate
+from typing import Final
 
 UNKNOWN: Final = "–"
 
@@ -51,16 +48,6 @@ def significant(value: float | None, digits: int) -> str:
 def span(lo: float | None, hi: float | None, digits: int = 4) -> str:
     """An interval; a dash where an end is unknown, one dash where both are."""
     return UNKNOWN if lo is None and hi is None else f"{number(lo, digits)}..{number(hi, digits)}"
-
-
-def with_ends(estimate: "Estimate", digits: int = 4) -> list[str]:
-    """A number and its interval, as two cells."""
-    return [number(estimate.value, digits), span(estimate.lo, estimate.hi, digits)]
-
-
-def magnitude_span(lo: float | None, hi: float | None) -> str:
-    """An interval of any magnitude; a dash where an end is unknown, one dash where both are."""
-    return UNKNOWN if lo is None and hi is None else f"{significant(lo, 3)}..{significant(hi, 3)}"
 
 
 def percent(value: float | None) -> str:

@@ -1,7 +1,7 @@
 """Tables on a terminal: a grid of columns, printed whole with its notes, and the console that shows it."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from io import StringIO
 from typing import Any
 
@@ -10,9 +10,7 @@ from rich.segment import Segments
 from rich.text import Text
 
 from rbpx.display.grid import Grid, fitting, only, parts, width
-from rbpx.display.names import remedies
 from rbpx.display.visible import visible, write_as_ascii_where_needed
-from rbpx.status import Status
 
 
 def grid(title: str, columns: Sequence[str], left: int = 1, spare: Sequence[str] = ()) -> Grid:
@@ -41,12 +39,6 @@ def put(screen: Console, table: Grid) -> list[int]:
             screen.print(f" {heading}", style="bold", markup=False, soft_wrap=True)
         wide.print(Segments(lines), end="")
     return kept
-
-
-def print_notes(screen: Console, text: str, statuses: Iterable[Status] = ()) -> None:
-    """Print what the columns of a table mean, then a line for each status in it that is not ok."""
-    for line in (text, *remedies(statuses)):
-        screen.print(line, soft_wrap=True)
 
 
 class Screen(Console):

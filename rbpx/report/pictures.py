@@ -50,9 +50,9 @@ class Look:
     def rendered(self, figure: Figure, form: str) -> bytes:
         """A figure as a file."""
         pixels, font_px = self.width * _PIXELS[form], self.font_size * _PIXELS[form] / _POINTS
-        drawn = figure.spec if figure.chart is None else spec(figure.chart, figure.values, pixels / font_px)
-        height = min(float(drawn["height"]), 0.75 * pixels) if figure.chart and not figure.chart.y.names else None
-        drawn = {**drawn, "width": pixels, "height": height or drawn["height"]}
+        drawn = spec(figure.chart, figure.values, pixels / font_px)
+        height = drawn["height"] if figure.chart.y.names else min(drawn["height"], 0.75 * pixels)
+        drawn |= {"width": pixels, "height": height}
         drawn["autosize"] = {"type": "fit-x", "contains": "padding"}
         look = config("light", font_px, self.legend.value) | {"font": self.font, "padding": 1}
         if form == "pdf":

@@ -7,7 +7,7 @@ from rbpx.analyses.entropy.analysis import TERMS, Entropies, RunTerms
 from rbpx.display.chart.figure import Figure, drawn
 from rbpx.display.chart.marks import Chart, Scale, bars, line, points, scale_of
 from rbpx.display.column import decimal, place, text, with_ends
-from rbpx.display.names import law_name
+from rbpx.display.names import law_title
 from rbpx.display.view import View
 from rbpx.groups.question import from_fits
 from rbpx.laws.interval import Estimate
@@ -27,7 +27,7 @@ _SHARES: Final = View[_Term](
     (
         text("size", "size", lambda row: row[0].run.size),
         place(lambda row: row[0].run),
-        text("term", "term", lambda row: law_name(row[1])),
+        text("term", "term", lambda row: law_title(row[1])),
         decimal("nats", "nats", lambda row: row[0].terms[row[1]]),
         with_ends("share", "share", _share),
         decimal("as counted", "share_counted", lambda row: row[0].shares[row[1]]),
@@ -43,7 +43,7 @@ def figures(results: Sequence[Entropies], fit_ids: Sequence[str]) -> list[Figure
 def _figure(entropies: Entropies, fit_ids: Sequence[str]) -> Figure:
     group, ends = entropies.group, (entropies.runs[0], entropies.runs[-1])
     shares = [
-        f"{law_name(name)} {', '.join(f'{_share((each, name)).value:.1%} at {each.run.size}' for each in ends)}"
+        f"{law_title(name)} {', '.join(f'{_share((each, name)).value:.1%} at {each.run.size}' for each in ends)}"
         for name in TERMS
     ]
     rows = [(each, name) for each in entropies.runs for name in TERMS]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.entropy.analysis import TERMS, Entropies
-from rbpx.display.names import law_name
+from rbpx.display.names import law_title
 from rbpx.display.section import interval_of
 
 
@@ -14,9 +14,9 @@ def sentences(results: Sequence[Entropies]) -> list[str]:
 
 def _of_group(entropies: Entropies) -> list[str]:
     last = entropies.runs[-1]
-    terms = ", ".join(f"{law_name(name)} {last.terms[name]:.3f}" for name in TERMS)
+    terms = ", ".join(f"{law_title(name)} {last.terms[name]:.3f}" for name in TERMS)
     exponents = [
-        f"{law_name(law.law)} {interval_of(law.fit.exponent)}"
+        f"{law_title(law.law)} {interval_of(law.fit.exponent)}"
         for law in entropies.laws
         if law.law in ("cross_entropy", "error_entropy") and law.fit.alpha is not None
     ]

@@ -19,7 +19,7 @@ class Figure:
         title: what it shows.
         says: what can be seen, in a sentence, for those who cannot see it.
         caption: what its marks mean.
-        spec: its chart in Vega-Lite, without colours and font sizes, which the theme sets.
+        chart: its axes and marks.
         values: what it draws.
         sql: a query of the store that gives these numbers.
         run_ids: the runs that they come from.
@@ -29,11 +29,15 @@ class Figure:
     title: str
     says: str
     caption: str
-    spec: dict[str, Any]
+    chart: Chart
     values: Table
     sql: str
     run_ids: tuple[str, ...]
-    chart: Chart | None = None
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """Its chart in Vega-Lite, without colours and font sizes, which the theme sets."""
+        return spec(self.chart, self.values)
 
 
 @dataclass(frozen=True)
@@ -47,9 +51,7 @@ class Origin:
 def drawn(values: Table, chart: Chart, says: str, caption: str, origin: Origin) -> Figure:
     """The figure that a chart makes of a table, whose name and title it has."""
     titled = replace(values, title=f"{values.title}: values")
-    return Figure(
-        values.name, values.title, says, caption, spec(chart, values), titled, origin.sql, origin.run_ids, chart
-    )
+    return Figure(values.name, values.title, says, caption, chart, titled, origin.sql, origin.run_ids)
 
 
 @dataclass(frozen=True)

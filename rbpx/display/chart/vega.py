@@ -40,9 +40,9 @@ def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
         ems: how many times the size of its text it is wide, which its legend is laid out for.
     """
     rows = values.records()
-    layers = [_layer(chart, mark, rows if mark.rows is None else mark.rows, values) for mark in chart.marks]
+    order = chart.order or tuple(dict.fromkeys(str(row[chart.series]) for row in rows if chart.series in row))
+    layers = [_layer(chart, mark, rows if mark.rows is None else mark.rows, values, order) for mark in chart.marks]
     if chart.series:
-        order = _order(chart, values)
         longest, a_line = max((len(name) for name in order), default=0) + _SYMBOL, int(_A_LINE * ems)
         if longest * len(order) > a_line:
             for told in (layer["encoding"]["color"] for layer in layers if "color" in layer["encoding"]):
@@ -50,7 +50,7 @@ def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
     return {"layer": layers, "width": WIDTH, "height": chart.height}
 
 
-def _layer(chart: Chart, mark: Mark, rows: Rows, values: Table) -> Spec:
+def _layer(chart: Chart, mark: Mark, rows: Rows, values: Table, order: Sequence[str]) -> Spec:
     x, y = _axis(chart.x, "~s"), _axis(chart.y, "~g")
     encoding: Spec = {"x": x, "y": y}
     if mark.kind == "rule":
@@ -60,11 +60,11 @@ def _layer(chart: Chart, mark: Mark, rows: Rows, values: Table) -> Spec:
         encoding[along] = encoding[along] | {"field": mark.lo}
         encoding[f"{along}2"] = {"field": mark.hi}
     if chart.y.names and chart.series and mark.kind != "rule":
-        encoding["yOffset"] = {"field": chart.series, "type": "nominal", "sort": list(_order(chart, values))}
+        encoding["yOffset"] = {"field": chart.series, "type": "nominal", "sort": list(order)}
     if chart.series and not mark.plain:
-        encoding |= _told_apart(chart, mark, rows, values)
+        encoding |= _told_apart(chart, mark, rows, order)
     if mark.kind == "points":
-        encoding["tooltip"] = _tips(chart, values, rows)
+        encoding["tooltip"] = _tips(values, rows)
     look: Spec = {"strokeDash": [4, 4]} if mark.kind == "rule" else {}
     return {"data": _data(rows), "mark": {"type": _MARKS[mark.kind], **look, **mark.look}, "encoding": encoding}
 
@@ -83,14 +83,8 @@ def _axis(scale: Scale, form: str) -> Spec:
     return {"field": scale.key, "type": "quantitative", "title": scale.title, "axis": axis, "scale": on}
 
 
-def _order(chart: Chart, values: Table) -> Sequence[str]:
-    named = (row[chart.series] for row in values.records() if chart.series in row)
-    return chart.order or tuple(dict.fromkeys(map(str, named)))
-
-
-def _told_apart(chart: Chart, mark: Mark, rows: Rows, values: Table) -> Spec:
+def _told_apart(chart: Chart, mark: Mark, rows: Rows, order: Sequence[str]) -> Spec:
     """The colour of a series, the shape of its points, the dash of its line."""
-    order = _order(chart, values)
     told: Spec = {"color": _named(chart.series, chart.legend, order)}
     kinds = list(dict.fromkeys(str(row[mark.by]) for row in rows)) if mark.by else order
     if mark.kind == "points":
@@ -115,7 +109,7 @@ def _dash(field: str, order: Sequence[str]) -> Spec:
     return {"value": list(DASHES[0]), "condition": tests}
 
 
-def _tips(chart: Chart, values: Table, rows: Rows) -> list[Spec]:
+def _tips(values: Table, rows: Rows) -> list[Spec]:
     """What is shown when a point is pointed at: the columns of the values."""
     tips: list[Spec] = []
     for column in values.columns:

@@ -11,18 +11,14 @@ from rich.console import Console
 from rich.text import Text
 
 from rbpx.display.chart.marks import Chart, Mark, Rows
-from rbpx.display.numbers import number, span
 from rbpx.display.plot.axes import Axis
 from rbpx.display.plot.canvas import MARKS, PLAIN_MARKS, Floats, Series, draw
 from rbpx.display.spread import spread
 from rbpx.display.view import Table
 from rbpx.display.vocabulary import plain_signs
-from rbpx.laws.power import PowerLawFit
-from rbpx.laws.prediction import along
 
 HEIGHT: Final = 16  # lines
 WIDEST: Final = 100  # characters; a wider plot would show nothing more
-LENGTH: Final = 60  # places along a curve
 MOST: Final = len(MARKS)
 _COLOURS: Final = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta")
 
@@ -103,19 +99,3 @@ def _series(chart: Chart, name: str, values: Rows) -> Series:
 def is_plain(screen: Console) -> bool:
     """Whether a terminal shows only ASCII, by its encoding or because its font has no Braille."""
     return screen.options.ascii_only or os.environ.get("TERM") in ("linux", "dumb")
-
-
-def law_series(name: str, fit: PowerLawFit, exponent: str | None = None) -> Series:
-    """The points that a law was fitted to, and the law between them; `exponent` is named in place of alpha."""
-    x_N, y_N = np.array(fit.S), np.array(fit.y)
-    if fit.alpha is None or not np.isfinite(y_N).all():
-        return Series(f"{name}: {fit.status.label}", x_N, y_N)
-    x_L, y_L = law_curve(fit)
-    label = exponent or f"alpha {number(fit.alpha)} ({span(fit.alpha_lo, fit.alpha_hi)})"
-    return Series(f"{name}: {label}", x_N, y_N, x_L=x_L, y_L=y_L)
-
-
-def law_curve(fit: PowerLawFit) -> tuple[Floats, Floats]:
-    """S and y of a law, from its smallest size to its largest."""
-    x_L, y_L = np.array([(point.S, point.y) for point in along(fit, LENGTH)]).T
-    return x_L, y_L
