@@ -15,7 +15,7 @@ from rbpx.analyses.entropy.bias import entropy_extrapolated, entropy_jackknife
 from rbpx.config.request import Request
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence
-from rbpx.groups.fits import Law, doubted, fit_all, fit_points, fit_record
+from rbpx.groups.fits import Law, doubted, fit_all, fit_points, fit_record, keep_fits
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.laws.bootstrap import estimate
@@ -154,11 +154,8 @@ def _share(term: Points, whole: Points) -> Points:
 def keep(store: Store, entropies: Entropies) -> list[Record]:
     """Write the laws to the store; return the terms and the laws, a row each, for programs."""
     rows: list[Record] = [{"kind": "terms", **entropies.group.names(), **_row(each)} for each in entropies.runs]
-    for law in entropies.all_laws:
-        record = fit_record(entropies.group, law, entropies.resamples)
-        store.write_record("fits", record["fit_id"], record)
-        rows.append({"kind": "law", **record})
-    return rows
+    laws = [fit_record(entropies.group, law, entropies.resamples) for law in entropies.all_laws]
+    return [*rows, *({"kind": "law", **record} for record in keep_fits(store, laws))]
 
 
 def _row(each: RunTerms) -> Record:

@@ -14,7 +14,7 @@ from rbpx.analyses.gaps.law import EQUATION, Gap, fit_gap, settle
 from rbpx.analyses.gaps.slices import SlicePoints, slice_points
 from rbpx.config.request import Request
 from rbpx.groups.along import best_in_both
-from rbpx.groups.fits import document_doubts, record_of
+from rbpx.groups.fits import document_doubts, keep_fits, record_of
 from rbpx.groups.group import ALIKE, Group
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.laws.names import Axis, Method
@@ -154,10 +154,8 @@ def keep(store: Store, gaps: Gaps) -> list[Record]:
         more: Record = {"k": each.k, "n": [each.law, *slices] if slices else each.law}
         more |= {"dataset_b": b.first.dataset, "params": params}
         run_ids = sorted({*a.run_ids, *b.run_ids}) if slices else [*a.run_ids, *b.run_ids]
-        record = record_of(a, "gap", each.gap.fit, run_ids, Method.ols, **more)
-        store.write_record("fits", record["fit_id"], record)
-        records.append(record)
-    return records
+        records.append(record_of(a, "gap", each.gap.fit, run_ids, Method.ols, **more))
+    return keep_fits(store, records)
 
 
 def _about(gap: Gap) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from rbpx.analyses.predict.register import check, register_answers, targets_of
 from rbpx.analyses.predict.surface import SurfaceForesights, foresee, keep_foreseen
 from rbpx.config.request import Request
-from rbpx.groups.fits import Law, alike, doubted, fit_points, fit_record
+from rbpx.groups.fits import Law, alike, doubted, fit_points, fit_record, keep_fits
 from rbpx.groups.group import Group
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.trainings import TrainingGroup
@@ -157,8 +157,7 @@ def keep(store: Store, foresights: Foresights | SurfaceForesights) -> list[Recor
         return keep_foreseen(store, foresights)
     laws = {id(foresight.law): foresight.law for foresight in foresights.laws}
     records = {at: _record(foresights, law) for at, law in laws.items()}
-    for record in records.values():
-        store.write_record("fits", record["fit_id"], record)
+    keep_fits(store, list(records.values()))
     rows: list[Record] = []
     for foresight in foresights.laws:
         record = records[id(foresight.law)]

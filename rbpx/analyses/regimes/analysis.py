@@ -12,7 +12,7 @@ import numpy as np
 
 from rbpx.analyses.regimes.noise import AtK, NoiseModel, Predicted, noise_model, predict_noise
 from rbpx.config.request import Request
-from rbpx.groups.fits import Law, doubted, fit_points, fit_record
+from rbpx.groups.fits import Law, doubted, fit_points, fit_record, keep_fits
 from rbpx.groups.group import Group
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.standing import stands, supported
@@ -126,6 +126,5 @@ def keep(store: Store, regimes: Regimes) -> list[Record]:
         if regimes.noise is not None:
             more |= {"law_alpha": regimes.noise.alpha, "clumping": regimes.noise.clumping}
         record["params"] = record["params"] | {"regime": more}
-        store.write_record("fits", record["fit_id"], record)
         records.append(record)
-    return records
+    return keep_fits(store, records)
