@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from rbpx.version import __version__ as __version__
 
-__all__ = ["Answer", "Keys", "MeasureError", "Measurements", "RbpxError", "Status", "open"]
+__all__ = ["Answer", "MeasureError", "Measurements", "RbpxError", "Status", "open"]
 
 if TYPE_CHECKING:
     from rbpx.api.answer import Answer
-    from rbpx.api.keywords import Keys
     from rbpx.api.measurements import Measurements
     from rbpx.api.measurements import open_measurements as open
     from rbpx.errors import MeasureError, RbpxError
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 else:
     _PLACES = {
         "Answer": ("api.answer", "Answer"),
-        "Keys": ("api.keywords", "Keys"),
         "MeasureError": ("errors", "MeasureError"),
         "Measurements": ("api.measurements", "Measurements"),
         "RbpxError": ("errors", "RbpxError"),

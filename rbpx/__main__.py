@@ -66,11 +66,15 @@ def _do(argv: list[str]) -> int:
 
         print(help_text(line.verb if line.verb in argv else None))
         return 0
-    from rbpx.cli.launch import launch
+    from rbpx.cli.kept import print_again
     from rbpx.cli.messages import messages_on_stderr
     from rbpx.store.remote import opened_once
 
     with messages_on_stderr(), opened_once():
+        if print_again(line):
+            return 0
+        from rbpx.cli.launch import launch
+
         outcomes = launch(line)
         if outcomes:
             from rbpx.cli.finish import finish

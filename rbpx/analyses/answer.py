@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Container, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
 from typing import Final
 
 import duckdb
@@ -280,8 +279,8 @@ def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
 
 def _question(request: Request) -> Request:
     """A request without what narrows it."""
-    request = replace(request, variant=None) if request.base is None else request
-    return replace(request, model=None, dataset=None, protocol=None, family=None, source=None, size="all")
+    request = request.but(variant=None) if request.base is None else request
+    return request.but(model=None, dataset=None, protocol=None, family=None, source=None, size="all")
 
 
 def _suits(question: Analysis, group: Group) -> bool:

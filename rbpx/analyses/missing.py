@@ -28,11 +28,11 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
         FROM observations WHERE source <> 'measured' ORDER BY ALL"""
     named: dict[str, Any] = {
         "source": request.source,
-        "family": request.family or (None if request.model is None else request.model.family),
+        "family": request.typed.get("family") or (None if request.model is None else request.model.family),
         "dataset": None if request.dataset is None else request.dataset.name,
-        "size": None if request.size == "all" else request.size,
+        "size": None if request.size is None else request.typed["size"],
         "revision": _revisions(request),
-        "variant": None if request.variants() is None else request.variant,
+        "variant": None if request.variants is None else request.typed["variant"],
     }
     others = [
         (row[0], row[1])

@@ -7,11 +7,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rbpx.config.keys.shown import LOOKS
+from rbpx.config.request import Asking
+
 if TYPE_CHECKING:
     from rbpx.analyses.question import OfGroup, Question
     from rbpx.groups.group import Group
 
 _HERE = Path(__file__).resolve().parent
+_NARROWS = ("model", "size", "dataset", "protocol", "family", "source", "variant")
+_SHOWS = ("sql_memory_mib", "store", "format", "spreadsheet", "output")
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,24 @@ def analysis(name: str) -> Analysis:
     """What one question says of itself."""
     described: Analysis = import_module(f"rbpx.analyses.{name}").ANALYSIS
     return described
+
+
+def asking(name: str) -> Asking:
+    """What one question can be asked: what narrows it, its own keys, and how its answer is shown.
+
+    Which checkpoints of a training count is asked wherever it matters: not along the raw ones.
+    """
+    described = analysis(name)
+    narrows = _NARROWS if described.raw else (*_NARROWS, "checkpoints")
+    shows = (*(("plot", *LOOKS) if described.draws else ()), *(() if described.measures else ("fresh",)), *_SHOWS)
+    return Asking(name, described.primary, tuple(dict.fromkeys((*narrows, *described.keys, *shows))))
+
+
+def report_keys() -> tuple[str, ...]:
+    """The keys of a report: those of its questions, but for what only one of them can be asked."""
+    asked = [asking(name).names for name, each in analyses().items() if each.in_report]
+    one = ("D", "register", "plot", "spreadsheet")
+    return tuple(dict.fromkeys(("group", *(key for names in asked for key in names if key not in one))))
 
 
 def question(name: str) -> "Question[Group, OfGroup]":

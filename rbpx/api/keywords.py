@@ -1,161 +1,89 @@
 """Keys as Python has them in; the requests that the same keys make on a command line out."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import Enum
+from inspect import Parameter, Signature
 from itertools import product
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Final
 
-from rbpx.analyses.registry import analysis
-from rbpx.config.compose import compose, names_dataset
+import yaml
+
+from rbpx.config.hydra.compose import compose, names_dataset
 from rbpx.config.overrides import quoted
-from rbpx.config.request import Request
+from rbpx.config.request import KEYS, Asking, Request
 from rbpx.errors import RbpxError
 from rbpx.store.imports import dataset_names
 from rbpx.store.remote import open_store
 
-_GROUPS = ("model", "dataset", "protocol")
+_GROUPS: Final = ("model", "dataset", "protocol")
+_GIVEN: Final = r"(?<![\w'\"])([\w.]+)='([\[{].*?[\]}])'"  # a list or a mapping in quotes
+_HERE: Final = ("store", "format", "output", "fresh", "plot", "spreadsheet")  # answers are values here
 
 
-class Keys(TypedDict, total=False):
-    """What an analysis can be asked, as on the command line; a list of models, datasets or protocols is a sweep.
+def signature(asking: Asking) -> Signature:
+    """The parameters of the method that asks what a verb does: its keys, with their defaults."""
+    named = [Parameter(key.name, Parameter.KEYWORD_ONLY, default=_plain(key.default)) for key in taken(asking)]
+    rest = Parameter("keys", Parameter.VAR_KEYWORD)  # those of groups, as in **{"model.revision": "step1000"}
+    return Signature([Parameter("self", Parameter.POSITIONAL_OR_KEYWORD), *named, rest])
 
-    Attributes:
-        model: family, one or several.
-        size: label of a size, or several; all if left out.
-        dataset: text, one or several.
-        protocol: how documents were read.
-        family: narrows to families by name, also those without a file of their own.
-        source: whose observations: "measured", or the name that they were imported under.
-        variant: narrows to models that were trained so, one or several.
-        k: one, several, or "log".
-        n: lengths of windows and sequences, tokens.
-        S: sizes to predict, non-embedding parameters.
-        D: training tokens to predict at, with S: lists of one length go pairwise.
-        ties: tie rule.
-        method: how laws are fitted, one or several, or "all".
-        laws: which, or "all".
-        axis: what laws of one variable are in: size, training tokens, training FLOPs or steps.
-        form: equation of a surface, one or several, or "all".
-        objective: what a surface minimises.
-        delta: where Huber's loss of a surface turns linear.
-        register: name under which a prediction is written into the store for good.
-        budgets: training FLOPs whose best size and tokens are asked for.
-        checkpoints: whether all checkpoints of a training count or the last alone.
-        last: how many of the last checkpoints of each training are averaged and stand for it, in a surface.
-        unique_tokens: tokens that there are for the best of a budget; beyond them they are repeated.
-        features: of the right answer, from which success is predicted.
-        held_out: sizes that are predicted and not fitted; the largest without it.
-        drop: share of the checkpoints, the first ones, that success is not fitted to.
-        smooth: checkpoints in a trailing mean of those.
-        anchor: feature and success of one more point.
-        starts: constants of the sigmoid at which its search begins.
-        bounds: ends of these constants.
-        chance: success of guessing, or that of each task.
-        warm_up: training tokens from which a law of a training holds; found if left out.
-        next: how many runs to train next to name.
-        flops: what they may cost in all, training FLOPs.
-        slices: "position", "frequency", or SQL conditions by name.
-        tolerance: how many times as far as rounding explains another engine may be from float32.
-        resamples: of the documents.
-        seed: of the resamples.
-        least: how often a token id must be scored to be listed.
-        top: rows that are printed.
-        limit: documents at most, to measure.
-        dtype: precision to measure in.
-        device: to measure on: "auto", "cpu", "cuda" or "split".
-        tokens_per_batch: padded tokens in a batch; changes speed, and results by rounding alone.
-        deterministic: whether measured bits are to be the same for every batch size.
-        sql_timeout_s: seconds that an SQL condition of `slices` may take.
-        sql_memory_mib: memory, MiB, for SQL.
-    """
 
-    model: str | Sequence[str]
-    size: str | Sequence[str]
-    dataset: str | Sequence[str]
-    protocol: str | Sequence[str]
-    family: str | Sequence[str]
-    source: str
-    variant: str | Sequence[str]
-    k: int | Sequence[int] | Literal["log"]
-    n: int | Sequence[int]
-    S: float | Sequence[float]
-    D: float | Sequence[float]
-    ties: Literal["pessimistic", "optimistic", "mid"]
-    method: str | Sequence[str]
-    laws: str | Sequence[str]
-    axis: Literal["S", "D", "C", "step"]
-    form: str | Sequence[str]
-    objective: Literal["log_huber", "huber", "least_squares"]
-    delta: float
-    register: str
-    budgets: float | Sequence[float]
-    checkpoints: Literal["all", "last"]
-    last: int
-    unique_tokens: float
-    features: str | Sequence[str]
-    held_out: str | Sequence[str]
-    drop: float
-    smooth: int
-    anchor: Sequence[float] | None
-    starts: Mapping[str, float]
-    bounds: Mapping[str, Sequence[float | None]]
-    chance: float | Mapping[str, float]
-    warm_up: float
-    next: int
-    flops: float
-    slices: str | Mapping[str, str]
-    tolerance: float
-    resamples: int
-    seed: int
-    least: int
-    top: int
-    limit: int
-    dtype: Literal["float32", "bfloat16", "float16"]
-    device: Literal["auto", "cpu", "cuda", "split"]
-    tokens_per_batch: int
-    sql_timeout_s: float | None
-    sql_memory_mib: int | None
-    deterministic: bool
+def explained(asking: Asking) -> str:
+    """A line on each key of a verb, for the docstring of its method."""
+    return "\n".join(f"    {key.name}: {as_python(key.narrowing)}" for key in taken(asking))
+
+
+def taken(asking: Asking) -> list[Any]:
+    """The keys of a verb that stand for something in Python."""
+    return [KEYS[name] for name in asking.names if name not in _HERE and KEYS[name].help]
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Enum) else value
 
 
 def requests(
-    verb: str,
+    asking: Asking,
     keys: Mapping[str, Any],
     store: str,
     config_dir: Path | None = None,
-    primary: str | None = None,
     fixed: Mapping[str, Any] | None = None,
 ) -> list[Request]:
     """One request for each combination of the models, datasets and protocols that are listed.
 
     Args:
-        verb: as on the command line.
+        asking: what the verb can be asked.
         keys: by name; keys of a group have a dot: `**{"model.revision": "step1000"}`.
         store: folder or s3:// URL of the store.
         config_dir: folder with a user's own model/NAME.yaml and dataset/NAME.yaml.
-        primary: the file of conf/ that they begin from; None: that of the analysis.
         fixed: keys that are set beside them.
 
     Raises:
         RbpxError: a key is unknown, or a value is not what its key takes.
     """
-    reserved = [name for name in keys if name in ("store", "format", "output")]
-    if reserved:
+    reserved = next((name for name in keys if name in _HERE), None)
+    if reserved is not None:
         raise RbpxError(
-            f"{reserved[0]}= is not a key of {verb} here; name the store in rbpx.open(STORE), answers are values"
+            f"{reserved}= is not a key of {asking.verb} here; name the store in rbpx.open(STORE), answers are values"
         )
     own = [] if config_dir is None else [f"hydra.searchpath=[{quoted(f'file://{config_dir.resolve()}')}]"]
     combinations = [[(name, choice) for choice in _choices(name, value)] for name, value in keys.items()]
-    primary = primary or analysis(verb).primary
-    base = [f"store={quoted(store)}", *own, *(f"{name}={written(value)}" for name, value in (fixed or {}).items())]
-    jobs = [[f"{name}={written(value)}" for name, value in job] for job in product(*combinations)]
-    narrowed = any(names_dataset(primary, job) for job in jobs)
+    base = [f"store={quoted(store)}", *own, *overrides(fixed or {})]
+    jobs = [overrides(dict(job)) for job in product(*combinations)]
+    narrowed = any(names_dataset(asking.primary, job) for job in jobs)
     held = dataset_names(open_store(store)) if narrowed else []
-    return [compose(primary, [*base, *job], held) for job in jobs]
+    try:
+        return [compose(asking, [*base, *job], held) for job in jobs]
+    except RbpxError as problem:
+        raise type(problem)(as_python(str(problem))) from None
+
+
+def overrides(keys: Mapping[str, Any]) -> list[str]:
+    """Keys and values as they are typed on a command line."""
+    return [f"{name}={written(value)}" for name, value in keys.items()]
 
 
 def _choices(name: str, value: Any) -> list[Any]:
@@ -194,3 +122,40 @@ def written(value: Any) -> str:
 def _is_constant(text: str) -> bool:
     """Whether Hydra would read a word as something else than itself."""
     return text.lower() in {"null", "true", "false", "nan", "inf"}
+
+
+# ------------------------------------------------------------------------------------------------------ as Python says
+
+
+def as_python(text: str) -> str:
+    """What is said of a command line, said of Python: k='[1,10]' is k=[1, 10] there, model=pythia model="pythia"."""
+    text = re.sub(r"-m (\w+)=([\w.,-]+)", lambda found: f"{found[1]}={found[2].split(',')!r}", text)
+    text = re.sub(
+        r"(?<![\w'\"])([\w.]+)='([\[{].*?[\]}])'", lambda found: f"{_name(found[1])}={_literal(found[2])}", text
+    )
+    text = re.sub(r"'(\w+)=\"(.*?)\"'", r'\1="\2"', text)
+    text = re.sub(_GIVEN, lambda found: f"{_name(found[1])}={_literal(found[2])}", text)
+    names = "|".join(name for name, key in KEYS.items() if key.help)
+    text = re.sub(
+        rf"(?<![\w'\".])({names})=([A-Za-z_][\w./-]*)(?![\w(\[{{])",
+        lambda found: found[0] if found[2].isupper() else f"{found[1]}={_constant(found[2])}",
+        text,
+    )
+    return re.sub(r"python -m rbpx (\w+) --help", r"help(rbpx.Measurements.\1)", text)
+
+
+def _name(key: str) -> str:
+    return f"**{{{key!r}: ...}}, with {key}" if "." in key else key
+
+
+def _literal(text: str) -> str:
+    """A list or a mapping as Python writes it."""
+    try:
+        value = yaml.safe_load(text.replace("{{", "{").replace("}}", "}"))
+    except yaml.YAMLError:
+        return text
+    return repr(value)
+
+
+def _constant(word: str) -> str:
+    return {"null": "None", "true": "True", "false": "False"}.get(word, f'"{word}"')

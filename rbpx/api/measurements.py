@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from rbpx.analyses.answer import answer, open_filled
-from rbpx.analyses.registry import analyses, analysis, question
+from rbpx.analyses.registry import analyses, analysis, asking, question, report_keys
 from rbpx.api.answer import Answer
-from rbpx.api.keywords import Keys, requests, written
+from rbpx.api.keywords import explained, overrides, requests, signature
+from rbpx.config.keys.runs import GRID
+from rbpx.config.request import Asking
+from rbpx.config.typed import what_was_typed
 from rbpx.cores import share_cores
 from rbpx.errors import MeasureError
 from rbpx.files.output import plain
@@ -23,12 +26,17 @@ from rbpx.store.reread import read_again
 from rbpx.store.store import Store
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     import pandas as pd
     import pyarrow as pa
 
     from rbpx.measure.results import Measured
+
+
+_MEASURING = Asking("measure", "measure", (*GRID, "best", "store"))
+
+
+def _reporting() -> Asking:
+    return Asking("report", "analyse", report_keys())
 
 
 def open_measurements(
@@ -58,8 +66,8 @@ def open_measurements(
 class Measurements:
     """An open store. Nothing is kept in memory: each question sees what the store holds when it is asked.
 
-    Every analysis takes the keys of its verb on the command line (`rbpx.Keys`), does what the verb does, keeps its fits
-    in `fits` as the verb does, and returns an `Answer` in place of printing it.
+    Every analysis takes the keys of its verb on the command line, which its signature lists, does what the verb does,
+    keeps its fits in `fits` as the verb does, and returns an `Answer` in place of printing it.
 
     Attributes:
         store: its folder or URL.
@@ -100,16 +108,16 @@ class Measurements:
         """
         import pyarrow as pa
 
-        (request,) = requests("fit", {"ties": ties} | ({} if k is None else {"k": k}), self.store)
+        (request,) = requests(asking("fit"), {"ties": ties} | ({} if k is None else {"k": k}), self.store)
         if k is None:
             everything = self._ask(lambda connection: ask_user(connection, "FROM observations ORDER BY ALL"))
             return everything.filter(pa.compute.equal(everything["ties"], ties))
-        ks = request.k_listed()
+        ks = request.k.listed()
         return self._ask(lambda c: pa.concat_tables([ask(c, "rbp_at", k=each, ties=ties) for each in ks]))
 
     # ------------------------------------------------------------------------------------------- what is no question
 
-    def measure(self, **keys: Unpack[Keys]) -> Answer[Measured]:
+    def measure(self, **keys: Any) -> Answer[Measured]:
         """Measure every cell of a grid that the store does not hold yet, as the verb does; nothing is printed.
 
         A model and a dataset have the defaults of the command line; lists of them are a sweep, which loads each model
@@ -122,7 +130,7 @@ class Measurements:
         """
         from rbpx.api.measuring import measure
 
-        asked = requests("measure", dict(keys), self.store, self.config_dir, primary="measure")
+        asked = requests(_MEASURING, keys, self.store, self.config_dir)
         with collected_messages() as messages:
             results, rows = measure(asked)
         return Answer("measure", tuple(results), tuple(rows), tuple(messages))
@@ -131,7 +139,7 @@ class Measurements:
         self,
         output: str | Path | None = None,
         format: Literal["html", "md", "tex", "svg", "pdf"] | None = None,
-        **keys: Unpack[Keys],
+        **keys: Any,
     ) -> Path:
         """Write one page with the laws, figures and tables of the store, as the verb does.
 
@@ -151,12 +159,13 @@ class Measurements:
 
         told = {"output": None if output is None else str(output), "format": format}
         fixed = {name: value for name, value in told.items() if value is not None}
-        asked = requests("report", dict(keys), self.store, self.config_dir, primary="analyse", fixed=fixed)
+        asked = requests(_reporting(), keys, self.store, self.config_dir, fixed)
         for request in asked:
             check(request)
-        narrowed = " ".join(f"{name}={written(value)}" for name, value in keys.items())
+        typed = overrides(keys)
+        grids, what = [(request, None) for request in asked], what_was_typed("report", (), typed)
         with collected_messages():
-            return read_again(self.store, lambda: write_report([(request, None) for request in asked], narrowed))
+            return read_again(self.store, lambda: write_report(grids, " ".join(typed), what))
 
     def export(self, what: str, output: str | Path) -> Path:
         """Write a relation or the answer to a query to a file, as the verb does.
@@ -190,13 +199,13 @@ class Measurements:
 
         def __getattr__(self, verb: str) -> Ask: ...
 
-    def _answer(self, verb: str, keys: Keys) -> Answer[Any]:
+    def _answer(self, verb: str, keys: Mapping[str, Any]) -> Answer[Any]:
         """What a question finds, and its rows.
 
         Raises:
             MeasureError: what the store lacks for it could not be measured.
         """
-        grids = [(request, None) for request in requests(verb, dict(keys), self.store, self.config_dir)]
+        grids = [(request, None) for request in requests(asking(verb), keys, self.store, self.config_dir)]
         with collected_messages() as messages:
             measure = question(verb).measure
             failures = [] if measure is None else [each for request, _ in grids for each in measure(request).failures]
@@ -210,7 +219,7 @@ class Measurements:
 class Ask(Protocol):
     """One question as a method: its keys in, its answer out."""
 
-    def __call__(self, **keys: Unpack[Keys]) -> Answer[Any]:
+    def __call__(self, **keys: Any) -> Answer[Any]:
         """Ask the store."""
 
 
@@ -218,11 +227,15 @@ def _method(verb: str) -> Callable[..., Answer[Any]]:
     """A question as a method of `Measurements`."""
     described = analysis(verb)
 
-    def ask(self: Measurements, **keys: Unpack[Keys]) -> Answer[Any]:
+    def ask(self: Measurements, **keys: Any) -> Answer[Any]:
         return self._answer(verb, keys)
 
     ask.__name__, ask.__qualname__ = verb, f"Measurements.{verb}"
-    ask.__doc__ = f"{described.summary[:1].upper()}{described.summary[1:]}.\n\n{described.help}"
+    ask.__doc__ = (
+        f"{described.summary[:1].upper()}{described.summary[1:]}.\n\n{described.help}\n\n"
+        f"Args:\n{explained(asking(verb))}\n"
+    )
+    ask.__signature__ = signature(asking(verb))  # type: ignore[attr-defined]
     return ask
 
 

@@ -4,9 +4,10 @@ import re
 from dataclasses import dataclass
 
 from rbpx.cli.registry import names, takes_words, verbs
+from rbpx.config.hydra.trust import FLAG as TRUST
 from rbpx.config.overrides import quoted
+from rbpx.config.request import KEYS
 from rbpx.config.suggest import did_you_mean, near
-from rbpx.config.trust import FLAG as TRUST
 from rbpx.errors import RbpxError
 
 _OURS = ("format", "store", "output")
@@ -171,10 +172,10 @@ def _known_verb(word: str) -> str:
 
 def _flag_advice(flag: str, value: str, rest: list[str]) -> str:
     """What an unknown flag is called here: keys have no dashes, and some flags another name."""
-    keys, key = _keys(), flag.lstrip("-").replace("-", "_")
+    key = flag.lstrip("-").replace("-", "_")
     if flag in _ELSEWHERE:
         return f"did you mean {_ELSEWHERE[flag]}? "
-    if key in keys:
+    if key in KEYS:
         follows = value or next((word for word in rest[:1] if "=" not in word and not word.startswith("-")), "VALUE")
         return f"a key has no dashes: {key}={follows}; "
     if key in names():
@@ -188,13 +189,7 @@ def _word_advice(word: str) -> str | None:
 
     if word in _ELSEWHERE:
         return f"did you mean {_ELSEWHERE[word]}?"
-    if word in _keys():
+    if word in KEYS:
         return f"write {word}=VALUE, without blanks."
     groups = [group for group in ("model", "dataset") if (folder("conf") / group / f"{word}.yaml").is_file()]
     return f"did you mean {groups[0]}={word}, without blanks?" if groups else None
-
-
-def _keys() -> list[str]:
-    from rbpx.config.request import Request
-
-    return list(Request.__dataclass_fields__)

@@ -7,31 +7,22 @@ a file chose its name: words of the script are quoted, and bash compares them wi
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from enum import Enum
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
 from rbpx.cli.argv import FLAGS
 from rbpx.cli.registry import verbs
-from rbpx.config.options import Checkpoints, Device, Dtype, Format
+from rbpx.config.dataset import DatasetConfig
+from rbpx.config.model import ModelConfig
 from rbpx.config.places import experiments, folder
-from rbpx.config.request import Request
+from rbpx.config.protocol import ProtocolConfig
+from rbpx.config.request import KEYS
 from rbpx.errors import RbpxError
-from rbpx.laws.names import IMPORTED, LAWS, Axis, Method
-from rbpx.laws.surface.names import FORM_NAMES, Objective
-from rbpx.ties import Ties
 
 SHELLS: Final = ("bash", "zsh")
-_INNER: Final = (
-    "model.id",
-    "model.family",
-    "model.revision",
-    "model.bos",
-    "dataset.path",
-    "dataset.name",
-    "dataset.fields",
-)
-_FILES: Final = ("store", "output", "dataset.path", "model.id", "--store", "--output", "--config-dir")
+_GROUPS: Final[dict[str, Any]] = {"model": ModelConfig, "dataset": DatasetConfig, "protocol": ProtocolConfig}
+_FILES: Final = ("dataset.path", "model.id", "--store", "--output", "--config-dir")
 
 _SCRIPT: Final = r"""# completion of rbpx; in bash: eval "$(rbpx completion bash)"
 _rbpx() {
@@ -72,32 +63,22 @@ def script(shell: str) -> str:
     if shell not in SHELLS:
         raise RbpxError(f"completion for {shell} is not there; known: {', '.join(SHELLS)}, as in rbpx completion bash")
     cases = [f"    {key}) known=({shlex.join(values)}) ;;" for key, values in _values().items()]
-    cases.append(f"    {'|'.join(_FILES)}) ;;")
-    keys = [f"{name}=" for name in (*Request.__dataclass_fields__, *_INNER) if name not in ("study", "imports")]
-    words = shlex.join((*verbs(), *keys, "experiment=", *FLAGS))
+    files = (*(name for name, key in KEYS.items() if key.takes_path), *_FILES)
+    cases.append(f"    {'|'.join(files)}) ;;")
+    inner = [f"{group}.{field}=" for group, kind in _GROUPS.items() for field in (each.name for each in fields(kind))]
+    keys = [f"{name}=" for name, key in KEYS.items() if key.help]
+    words = shlex.join((*verbs(), *keys, *inner, *FLAGS))
     made = _SCRIPT.replace("@cases@", "\n".join(cases)).replace("@words@", words)
     return made if shell == "bash" else f"autoload -U +X bashcompinit && bashcompinit\n{made}"
 
 
 def _values() -> dict[str, Sequence[str]]:
     """The values of each key whose values are names."""
-    enums: dict[str, Any] = {"dtype": Dtype, "device": Device, "format|--format": Format, "ties": Ties}
-    enums |= {"objective": Objective, "checkpoints": Checkpoints, "axis": Axis}
-    values: dict[str, Sequence[str]] = {name: _named(kind) for name, kind in enums.items()}
-    for group in ("model", "dataset", "protocol", "parallel"):
+    values: dict[str, Sequence[str]] = {name: key.values for name, key in KEYS.items() if key.values}
+    values["--format"] = values["format"]
+    for group in ("model", "dataset", "protocol", "parallel", "engine"):
         values[group] = _stems((folder("conf") / group).glob("*.yaml"))
-    values["experiment"] = _stems(experiments("measure"))
-    return values | {
-        "laws": ["all", *LAWS, *IMPORTED],
-        "method": ["all", *Method],
-        "form": ["all", *FORM_NAMES],
-        "size": ["all"],
-        "plot|calibrate": ["true"],
-    }
-
-
-def _named(kind: type[Enum]) -> list[str]:
-    return [str(each.value) for each in kind]
+    return values | {"experiment": _stems(experiments("measure"))}
 
 
 def _stems(files: Iterable[Path]) -> list[str]:

@@ -6,53 +6,86 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any, Final, TextIO, cast
+from typing import Any, Final, TextIO, cast
 
+from rbpx.analyses import registry
+from rbpx.cli.argv import CommandLine
+from rbpx.config.overrides import store_of
+from rbpx.config.typed import what_was_typed
 from rbpx.display.visible import is_harmless, write_as_ascii_where_needed
-from rbpx.store.answers import kept_answer
+from rbpx.store.answers import KeptAnswer, kept_answer
 from rbpx.store.messages import collected_messages, repeat
 
-if TYPE_CHECKING:
-    from rbpx.config.request import Request
-
-__all__ = ["print_once"]
+__all__ = ["print_again", "print_once"]
 
 # By what of its surroundings a terminal's text differs.
 _OF_TERMINALS: Final = (
     *("COLORTERM", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONIOENCODING", "TERM"),
     *("TTY_COMPATIBLE", "TTY_INTERACTIVE"),
 )
+_COMPUTED: Final = ("output=", "register=")  # rows for a file, what is written for good
 
 
-def print_once(verb: str, requests: "Sequence[Request]", of: Sequence[str], do: Callable[[], object]) -> None:
+def print_again(line: CommandLine) -> bool:
+    """Print what a line printed before, before anything is composed; false where it has to be computed."""
+    if line.verb not in registry.names() or registry.analysis(line.verb).measures:
+        return False
+    kept = _kept(line, ())
+    return kept is not None and not _is_fresh(line) and _printed(kept)
+
+
+def print_once(line: CommandLine, of: Sequence[str], do: Callable[[], object], keeps: bool = True) -> None:
     """Do what prints the answer to a question, or print what it printed when the same was asked before.
 
     With `fresh=true` it is computed in any case. Answers are kept in stores on this machine, and only those that are
     printed: rows that go into a file are computed.
 
     Args:
-        verb: the question.
-        requests: one for each job of a sweep.
+        line: as typed.
         of: the cells that it is asked about; empty for all that the requests choose.
         do: computes and prints.
+        keeps: whether all came that was asked for.
     """
-    kept = None
-    if requests[0].output is None:
-        asked = {"verb": verb, "requests": [request.asked() for request in requests], "of": list(of), **_terminal()}
-        kept = kept_answer([request.store for request in requests], asked)
+    kept = _kept(line, of)
     if kept is None:
         do()
         return
-    answer = None if requests[0].fresh else kept.find()
-    write_as_ascii_where_needed()
-    if answer is not None and is_harmless(answer["printed"]):
-        repeat(answer["messages"])
-        sys.stdout.write(answer["printed"])
+    if not _is_fresh(line) and _printed(kept):
         return
     printed = _Copied(sys.stdout)
     with collected_messages() as messages, redirect_stdout(cast(TextIO, printed)):
         do()
-    kept.keep({"printed": printed.text.getvalue(), "messages": messages})
+    if keeps:
+        kept.keep({"printed": printed.text.getvalue(), "messages": messages})
+
+
+def _kept(line: CommandLine, of: Sequence[str]) -> KeptAnswer | None:
+    """What the store has of the answer to a line; None where it has to be computed whatever is there."""
+    words, described = [word.lstrip("+") for word in line.hydra], registry.analyses().get(line.verb)
+    reads_file = bool(line.words) and not (described is not None and described.words)
+    computes = any(word.startswith(_COMPUTED) or "${" in word or word.startswith("hydra/") for word in words)
+    prints = any(word.startswith("-") and word not in ("-m", "--multirun", "--config-dir", "-cd") for word in words)
+    stores = [word for word in words if word.startswith("store=")]
+    if reads_file or computes or prints or line.trusts_config or (line.sweeps and stores and "," in stores[-1]):
+        return None
+    asked = what_was_typed(line.verb, line.words, line.hydra)
+    return kept_answer([store_of(words)], {**asked, "of": list(of), "terminal": _terminal()})
+
+
+def _is_fresh(line: CommandLine) -> bool:
+    given = [word.partition("=")[2] for word in line.hydra if word.lstrip("+").startswith("fresh=")]
+    return bool(given) and given[-1].lower() != "false"
+
+
+def _printed(kept: KeptAnswer) -> bool:
+    """Print an answer that was kept; false where there is none."""
+    write_as_ascii_where_needed()
+    answer = kept.find()
+    if answer is None or not is_harmless(answer["printed"]):
+        return False
+    repeat(answer["messages"])
+    sys.stdout.write(answer["printed"])
+    return True
 
 
 class _Copied:

@@ -1,7 +1,6 @@
 """Every verb that is a question: the store is asked once, for all jobs of a sweep, after the last one."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from rbpx.config.request import Request
     from rbpx.measure.results import Measured
 
-_NARROWS = ("model", "dataset", "protocol", "family", "source", "variant")
+_NARROWS = ("model", "size", "dataset", "protocol", "family", "source", "variant")
 
 
 def start(job: Job) -> Any:
@@ -55,7 +54,8 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     if line.words and not described.words:
         _tell(line.verb, [outcome.answer for outcome in outcomes], requests[0])
     elif is_main_process():
-        print_once(line.verb, requests, (), lambda: _ask(line.verb, requests))
+        complete = not described.completes or all(not each.answer.failures for each in outcomes)
+        print_once(line, (), lambda: _ask(line.verb, requests), complete)
     if described.completes:
         return [Measured(each.request, each.answer.run_ids, each.answer.failures) for each in outcomes]
     return []
@@ -65,7 +65,7 @@ def _named(line: "CommandLine", request: "Request") -> "Request":
     """The request with the words of the command line as the keys that they stand for."""
     keys = analysis(line.verb).words
     if not line.words:
-        given = [key for key in keys if getattr(request, key) is not None]
+        given = [key for key in keys if request.typed.get(key) is not None]
         if given and len(given) < len(keys):
             (missing,) = set(keys) - set(given)
             raise RbpxError(
@@ -77,7 +77,7 @@ def _named(line: "CommandLine", request: "Request") -> "Request":
         example = f"python -m rbpx {line.verb} {' '.join(keys).upper()}"
         raise RbpxError(f"{line.verb} takes {len(keys)} words, got {len(line.words)}: {example}")
     named: dict[str, Any] = dict(zip(keys, line.words, strict=True))
-    return replace(request, **named)
+    return request.but(**named)
 
 
 def _ask(verb: str, requests: "Sequence[Request]") -> None:
@@ -128,6 +128,5 @@ def _file(job: Job) -> Path:
 
 def _refuse_narrowing(verb: str, request: "Request") -> None:
     """A file is taken whole; what narrows the store would be passed over in silence."""
-    narrowing = [name for name in _NARROWS if getattr(request, name) is not None]
-    for name in [*narrowing, *(["size"] if request.size != "all" else [])]:
+    for name in (name for name in _NARROWS if getattr(request, name) is not None):
         raise RbpxError(f"{name}= narrows what the store holds, and {verb} FILE takes all rows of its file; drop it")

@@ -1,6 +1,6 @@
 """All verbs by name: the questions of `rbpx.analyses` and the files of `rbpx.cli.verbs`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -9,6 +9,7 @@ from types import ModuleType
 from rbpx.analyses import registry
 from rbpx.analyses.registry import Analysis
 from rbpx.cli.verb import Verb
+from rbpx.config.request import Asking, Request
 
 _VERBS = Path(__file__).resolve().parent / "verbs"
 _QUESTIONS = 100  # their place among the other verbs
@@ -39,6 +40,27 @@ def about(name: str) -> Verb | Analysis:
 def module(name: str) -> ModuleType:
     """The file of a verb, with its `start` and `finish`; all questions share one."""
     return import_module("rbpx.cli.question" if name in registry.names() else f"rbpx.cli.verbs.{_files()[name]}")
+
+
+def asking(name: str) -> Asking:
+    """What a verb can be asked."""
+    if name in registry.names():
+        return registry.asking(name)
+    described: Verb = module(name).VERB
+    keys = described.keys
+    if described.needs_store and "store" not in keys:
+        keys += ("store",)
+    if "format" in keys and described.primary == "analyse" and "spreadsheet" not in keys:
+        keys += ("spreadsheet",)
+    kind = None if described.kind is None else described.kind()
+    return Asking(name, described.primary, keys, kind, _of_questions if described.performs else None)
+
+
+def _of_questions(request: Request) -> Iterable[str]:
+    """The keys of the questions that a request asks; of what it measures it looks at all."""
+    asked = [registry.asking(name).names for name in request.analyses if name in registry.names()]
+    passed_over = () if request.model is None else ("family", "source", "variant")
+    return (key for names in asked for key in names if key not in passed_over)
 
 
 def takes_words(name: str) -> bool:

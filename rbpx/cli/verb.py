@@ -1,35 +1,11 @@
 """The description of a verb, the job that it is given, and the outcome of a job."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine
-
-# What says which cells make a grid, and how they are measured.
-GRID_KEYS: Final = (
-    *(
-        "model",
-        "model.bos",
-        "size",
-        "dataset",
-        "dataset.fields",
-        "dataset.chunk",
-        "protocol",
-        "limit",
-        "dtype",
-        "device",
-    ),
-)
-RARE_GRID_KEYS: Final = (
-    "model.pickled",
-    "dataset.draw",
-    "protocol.padding",
-    "memory",
-    "parallel",
-    "deterministic",
-    "model.quantise",
-)
 
 
 @dataclass(frozen=True)
@@ -44,7 +20,9 @@ class Verb:
         primary: the file of conf/ that its request begins from.
         takes_words: whether it takes words beside key=value, as the query of sql.
         needs_store: whether it reads or writes a store.
-        keys: what it can be asked beside the store, for its page.
+        keys: what it can be asked beside the store; one with a dot stands here to be explained on its page.
+        kind: returns the dataclass of its request, where that is not a `Request`.
+        performs: whether it asks questions, whose keys it then has too.
     """
 
     order: int
@@ -55,6 +33,8 @@ class Verb:
     takes_words: bool = False
     needs_store: bool = True
     keys: tuple[str, ...] = ()
+    kind: Callable[[], type] | None = None
+    performs: bool = False
 
 
 @dataclass(frozen=True)

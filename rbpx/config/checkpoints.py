@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from rbpx.config.options import check_name
+from rbpx.config.keys.key import name_of
 from rbpx.errors import RbpxError
 
 __all__ = ["chosen_revisions", "listed_steps", "log_spaced"]
@@ -50,7 +50,7 @@ def chosen_revisions(revision: Any, checkpoints: Sequence[Any], family: str | No
     """
     names = revision if isinstance(revision, list) else [revision]
     for name in names:
-        check_name("model.revision", name)
+        name_of("model.revision", name)
     if not names or len(set(names)) < len(names) or (isinstance(revision, list) and {None, *_EVERY} & set(names)):
         raise RbpxError(
             f"model.revision={revision} is not a list of different revisions; write model.revision='[step1000,main]'"

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from rbpx.config.items import ItemKeys
-from rbpx.config.options import Chunk, Draw, check_name
+from rbpx.config.keys.key import name_of
+from rbpx.config.options import Chunk, Draw
 from rbpx.config.row_choice import FILE_MIB, ROW_MIB, RowChoice
 from rbpx.errors import RbpxError
 
@@ -60,7 +61,7 @@ class DatasetConfig(ItemKeys):
                 for the hub's datasets, or for those on this machine, alone.
         """
         for name in ("subset", "split", "revision"):
-            check_name(f"dataset.{name}", getattr(self, name))
+            name_of(f"dataset.{name}", getattr(self, name))
         for name in ("row_mib", "file_mib"):
             if getattr(self, name) < 1:
                 raise RbpxError(f"dataset.{name}={getattr(self, name)} is below 1; give a whole number of MiB")

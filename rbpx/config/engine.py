@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
-from rbpx.config.options import check_name
+from rbpx.config.keys.key import name_of
 from rbpx.errors import RbpxError
 
 _KNOWN: Final = ("vllm",)
@@ -38,7 +38,7 @@ class EngineConfig:
         if self.name not in _KNOWN:
             raise RbpxError(f"engine.name={self.name} is unknown; known: {', '.join(_KNOWN)}")
         for key in ("model", "version"):
-            check_name(f"engine.{key}", getattr(self, key))
+            name_of(f"engine.{key}", getattr(self, key))
         if not 0 < self.timeout_s <= _LONGEST_S:
             raise RbpxError(
                 f"engine.timeout_s={self.timeout_s} is not a positive number of seconds up to {_LONGEST_S:,}; give one"

@@ -226,7 +226,7 @@ def cells(
         )
     if request.dtype is None:
         raise RbpxError("dtype=null is not a precision to measure in; give dtype=float32, bfloat16 or float16")
-    family, chosen = members(model, request.sizes())
+    family, chosen = members(model, request.size)
     if engine is not None and engine.model is not None and len(chosen) > 1:
         raise RbpxError(
             f"engine.model={engine.model} is one model, and {len(chosen)} are asked for; give one of them with size="

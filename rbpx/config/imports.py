@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from rbpx.config.options import Format, check_name
+from rbpx.config.keys.key import explained, name_of
+from rbpx.config.options import Format
 from rbpx.errors import RbpxError
 from rbpx.files.numbers import large_number
 from rbpx.files.wide_runs import WideRun, read_wide_runs
@@ -32,18 +33,35 @@ class ImportConfig:
     """
 
     file: str | None = None
-    source: Any = None
-    ties: Ties | None = None
-    family: Any = None
-    dataset: Any = None
-    revision: Any = None
-    protocol: Any = None
-    dtype: Any = None
-    variant: Any = None
-    columns: Any = None  # a dict; Hydra adds no keys to one that is typed
-    texts: Any = None  # as columns
-    runs: Any = None  # as columns
-    where: Any = None
+    source: Any = explained(None, "NAME", "under which the observations are kept")
+    ties: Ties | None = explained(
+        None,
+        "RULE",
+        "of their ranks: pessimistic, optimistic, mid; unless a column says it; not for losses alone",
+    )
+    family: Any = explained(None, "NAME", "of the models, unless a column says it")
+    dataset: Any = explained(None, "NAME", "of the text, unless a column says it")
+    revision: Any = explained(None, "NAME", "if it is known")
+    protocol: Any = explained(None, "NAME", "if it is known")
+    dtype: Any = explained(None, "NAME", "if it is known")
+    variant: Any = explained(None, "NAME", "how the models were trained, if it is known")
+    columns: Any = explained(  # a dict; Hydra adds no keys to one that is typed
+        None,
+        "",
+        "'{our name: their name}', for columns of other names: '{S: params, D: tokens, loss_nats: loss}'",
+    )
+    texts: Any = explained(  # as columns
+        None, "", "'{text: {quantity: column}}', where several texts stand side by side in columns"
+    )
+    runs: Any = explained(  # as columns
+        None,
+        "",
+        "'{quantity: {column: S}}', where each run has a column; {S: 60M, column: NAME, variant: x, "
+        "tokens_per_step: 4M} in place of S says more of a run",
+    )
+    where: Any = explained(
+        None, "SQL", "a condition on the columns of the file: only rows for which it is true come in"
+    )
 
     def __post_init__(self) -> None:
         """Refuse an import without a valid source.
@@ -54,14 +72,14 @@ class ImportConfig:
         if self.source is None:
             raise RbpxError("an import needs source=NAME, which says whose results they are, as in source=rbp_paper")
         for name in ("source", "family", "dataset", "revision", "protocol", "dtype", "variant"):
-            check_name(name, getattr(self, name))
+            name_of(name, getattr(self, name))
         _check_choice("columns", self.columns, "columns='{rbp: NAME, k: NAME}'")
         if self.texts is not None:
             how = "texts='{c4: {loss_nats: NAME}, hellaswag: {bits_per_byte: NAME, accuracy: NAME}}'"
             if not isinstance(self.texts, dict) or not self.texts:
                 raise RbpxError(f"texts={self.texts} is not a mapping; write {how}")
             for text, fields in self.texts.items():
-                check_name("texts", text)
+                name_of("texts", text)
                 if not fields:
                     raise RbpxError(f"texts: {text} has no columns; write {how}")
                 _check_choice(f"texts: {text}", fields, how)
@@ -103,17 +121,21 @@ class ImportRequest(ImportConfig):
     `dataset=`, `protocol=` and `engine=` are passed in `plain`: by their own names Hydra would look for files of conf/.
     """
 
-    dataset: Any = "${plain.dataset}"
-    protocol: Any = "${plain.protocol}"
+    dataset: Any = explained("${plain.dataset}", "NAME", "of the text, unless a column says it")
+    protocol: Any = explained("${plain.protocol}", "NAME", "if it is known")
     plain: dict[str, Any] = field(default_factory=lambda: {"dataset": None, "protocol": None, "engine": None})
-    store: str = "${oc.env:RBPX_STORE,store}"
-    format: Format = Format.table
-    dry_run: bool = False
-    engine: Any = "${plain.engine}"  # this and what follows: of `import tokens`; size and S of `import samples` too
-    engine_version: Any = None
-    size: Any = None
-    S: Any = None
-    vocab_size: int | None = None
+    store: str = explained(
+        "${oc.env:RBPX_STORE,store}", "DIR", "folder of the store (--store DIR), default $RBPX_STORE or store/"
+    )
+    format: Format = explained(Format.table, "table", "or csv, json: how --dry-run prints its rows")
+    dry_run: bool = explained(
+        False, "true", "says what would come in, by text and quantity, and writes nothing (--dry-run)"
+    )
+    engine: Any = explained("${plain.engine}", "NAME", "that told the rows of `import tokens FILE`")
+    engine_version: Any = explained(None, "NAME", "of that engine")
+    size: Any = explained(None, "NAME", "of the one model of `import tokens` and `import samples`")
+    S: Any = explained(None, "N", "its non-embedding parameters, as 6.5B")
+    vocab_size: int | None = explained(None, "N", "entries of its vocabulary")
 
     def __post_init__(self) -> None:
         """Refuse an import without a valid source; that of tokens is their engine.
@@ -122,7 +144,7 @@ class ImportRequest(ImportConfig):
             RbpxError: as for any import.
         """
         for name in ("engine", "engine_version", "size"):
-            check_name(name, getattr(self, name))
+            name_of(name, getattr(self, name))
         if self.source is None:
             self.source = self.engine
         if self.S is not None:

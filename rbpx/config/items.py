@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from rbpx.config.options import check_name
+from rbpx.config.keys.key import name_of
 from rbpx.config.template import FUNCTIONS, Place, Template, column, parse
 from rbpx.errors import RbpxError
 
@@ -197,7 +197,7 @@ class ItemKeys:
         return {str(category): str(domain) for domain, categories in self.domains.items() for category in categories}
 
     def _check_fewshot(self) -> None:
-        check_name("dataset.fewshot_split", self.fewshot_split)
+        name_of("dataset.fewshot_split", self.fewshot_split)
         if self.fewshot < 0:
             raise RbpxError(f"dataset.fewshot={self.fewshot} is below 0; give a number of examples")
         if self.fewshot_seed is not None and self.fewshot_seed < 0:

@@ -1,9 +1,6 @@
 """Options with a few values each: precision, device, format, special tokens, drawing, padding."""
 
 from enum import Enum
-from typing import Any
-
-from rbpx.errors import RbpxError
 
 
 class Dtype(Enum):
@@ -99,13 +96,3 @@ class Padding(Enum):
 
     counted = "counted"
     masked = "masked"
-
-
-def check_name(key: str, value: Any) -> None:
-    """Refuse a name that YAML read as a number.
-
-    Raises:
-        RbpxError: it is a number.
-    """
-    if value is not None and not isinstance(value, str):
-        raise RbpxError(f"{key}={value} was read as a number; quote it to keep it as typed: '{key}=\"...\"'")

@@ -3,6 +3,9 @@
 import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
+
+from rbpx.errors import RbpxError
 
 
 def quoted(value: str) -> str:
@@ -21,3 +24,22 @@ def store_of(overrides: Sequence[str]) -> str:
     """The store that overrides name, before Hydra has read them; else the environment's, else `store`."""
     stores = [override.partition("=")[2].strip("\"'") for override in overrides if override.startswith("store=")]
     return stores[-1] if stores else os.environ.get("RBPX_STORE", "store")
+
+
+def config_folders(overrides: Sequence[str]) -> list[Path]:
+    """The folders of a user's own configuration: of --config-dir, and of hydra.searchpath."""
+    searched = re.findall(r"file://([^\"',\]]+)", "\n".join(overrides))
+    return [*config_dirs(overrides), *map(Path, searched)]
+
+
+def config_dirs(overrides: Sequence[str]) -> list[Path]:
+    """The folders that --config-dir names.
+
+    Raises:
+        RbpxError: one is not there.
+    """
+    named = re.findall(r"(?:^|\n)(?:--config-dir|-cd)[=\n](.+)", "\n".join(overrides))
+    for name in named:
+        if not Path(name).is_dir():
+            raise RbpxError(f"--config-dir {name} is not a folder; name the one with your model/ and dataset/")
+    return [Path(name) for name in named]

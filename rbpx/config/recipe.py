@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from rbpx.config.keys.key import explained
 from rbpx.config.options import Device
 from rbpx.errors import RbpxError
 
@@ -173,18 +174,24 @@ class Recipe:
     """
 
     family: str | None = None
-    text: TextConfig = field(default_factory=TextConfig)
+    text: TextConfig = explained(
+        TextConfig(), "DIR", "folder with the installed packages, default this interpreter's", "text.site"
+    )
     shapes: dict[str, Any] = field(default_factory=dict)
     vocab_size: int = 4096
-    tokens: Any = 8_000_000
-    budgets: Any = None
-    flops: Any = None
+    tokens: Any = explained(8_000_000, "8m", "budget of the model that stands for its size")
+    budgets: Any = explained(None, "'[1m,2m]'", "further ones; '{3k: [1m,2m]}' for some sizes, null for none")
+    flops: Any = explained(
+        None,
+        "'[1e12]'",
+        "budgets of compute: C / (6 N) tokens for each size, where that is in flops_tokens='[0.5m,20m]'",
+    )
     flops_tokens: Any = (500_000, 20_000_000)
-    checkpoints: Any = None
-    seeds: Any = None
+    checkpoints: Any = explained(None, "8", "log-spaced raw checkpoints, before any decay; '{7k: 8}' for some sizes")
+    seeds: Any = explained(None, "'[43,44]'", "further seeds at tokens=; '{3k: [43,44]}' for some sizes")
     context: int = 512
     windows_per_step: int = 16
-    unique_tokens: Any = None
+    unique_tokens: Any = explained(None, "1m", "reads only so much of the text, again and again")
     learning_rate: float = 0.04
     warmup_steps: int = 100
     decay: float = 0.2
@@ -217,9 +224,9 @@ class TrainRequest(Recipe):
         study: the named study that the recipe comes from.
     """
 
-    size: Any = "all"
-    output: str = "ladder"
-    device: Device = Device.auto
-    threads: int = 0
+    size: Any = explained("all", "SIZE", "all (default), one, or a list")
+    output: str = explained("ladder", "DIR", "where the models go, default ladder/")
+    device: Device = explained(Device.auto, "auto", "or cpu, cuda")
+    threads: int = explained(0, "N", "on a CPU")
     checkpoint_s: float = 60.0
     study: Any = None

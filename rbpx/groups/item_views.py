@@ -7,14 +7,12 @@ changed or gone, the context is not known.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 import numpy as np
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
-from rbpx.config.request import Request
+from rbpx.config.hydra.compose import restored
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
 from rbpx.errors import MeasureError, RbpxError
@@ -76,9 +74,10 @@ def documents_of_items(connection: duckdb.DuckDBPyConnection, store: str, run_id
     if None in values.values():
         return {}
     try:
-        request: Any = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Request), values))
+        request = restored(values, _ASKED)
+        assert request.dataset is not None, "a run is of a text"
         drawn = sample_here(request.dataset, request.limit, request.seed, open_store(store))
-    except (RbpxError, MeasureError, OmegaConfBaseException):  # a file that has gone, a record of another version
+    except (RbpxError, MeasureError):  # a file that has gone, a record of another version
         return {}
     if drawn is None or text_hash(drawn.documents) != row["text_hash"]:
         return {}

@@ -112,7 +112,7 @@ def size_points(
                 y_BN = neg_ln(np.column_stack([e.resampled["rbp"][:, at] for e in evidence]))
                 points.append(Points(law, k, group.runs, y_N, y_BN, doubt, n_documents))
             smallest = min(run.vocab_size or 0 for run in group.runs)
-            points += [_unknown(group, k, Status.beyond_vocabulary) for k in request.k_beyond(smallest)]
+            points += [_unknown(group, k, Status.beyond_vocabulary) for k in request.k.beyond(smallest)]
         elif law in laws:
             y_N = np.array([e.measured[law] for e in evidence])
             y_BN = np.column_stack([e.resampled[law] for e in evidence])
@@ -131,7 +131,7 @@ def _imported_points(group: Group, request: Request, laws: Collection[str]) -> l
     points = []
     observed = sorted({k for run in group.runs for k, n in run.observed if n == 1})
     if "rbp" in laws:
-        for k in observed if request.k is None or request.k == "log" else request.k_listed():
+        for k in observed if not request.k.by_number else request.k.listed():
             runs = tuple(run for run in group.runs if (k, 1) in run.observed)
             y_N = neg_ln(np.array([run.observed[k, 1] for run in runs]))
             points.append(Points("rbp", k, runs, y_N, None) if runs else _unknown(group, k, Status.not_known))
@@ -145,7 +145,7 @@ def _imported_points(group: Group, request: Request, laws: Collection[str]) -> l
         if runs and law in laws:
             y_N = np.array([run.imported[law] for run in runs], dtype=np.float64)
             points.append(Points(law, None, runs, 1 - y_N if law == "accuracy" else y_N, None))
-        elif law in laws and request.names_laws:
+        elif law in laws and request.laws.by_name:
             points.append(_unknown(group, None, Status.not_known, law))
-    named = [law for law in LAWS[2:] if law in laws and request.names_laws]
+    named = [law for law in LAWS[2:] if law in laws and request.laws.by_name]
     return points + [_unknown(group, None, Status.not_known, law) for law in named]

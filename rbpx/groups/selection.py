@@ -94,18 +94,18 @@ def choices(request: Request) -> dict[str, list[str] | None]:
         RbpxError: it names a model that is not a family.
     """
     model, dataset, protocol = request.model, request.dataset, request.protocol
-    families = request.families()
+    families = request.family
     if model is not None and not (model.family is None and model.id is None and model.revision is not None):
         families = [*(families or []), family_name(request)]
     return {
         "sources": None if request.source is None else [request.source],
         "families": families,
-        "sizes": request.sizes(),
+        "sizes": request.size,
         "datasets": None if dataset is None else [dataset.name],
         "protocols": None if protocol is None else [protocol.name],
         "revisions": None if model is None else _revisions(model),
         "quantise": None if model is None or model.quantise is None else [model.quantise.value],
-        "variants": request.variants(),
+        "variants": request.variants,
     }
 
 

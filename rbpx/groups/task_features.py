@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from rbpx.config.keys.tasks import chance_of
 from rbpx.config.protocol import HARNESS
 from rbpx.config.request import Request
-from rbpx.config.step_keys import chance_of
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Group, Run
 from rbpx.groups.item_answers import Answers, item_answers
@@ -101,9 +101,9 @@ def task_values(connection: duckdb.DuckDBPyConnection, group: Group, request: Re
 
 
 def _imported(group: Group, request: Request) -> TaskValues:
-    runs, wanted = group.runs, request.chosen_features()
+    runs, wanted = group.runs, request.features.names
     observed = sorted({k for run in runs for k, n in run.observed if n == 1})
-    ks = observed if request.k is None or request.k == "log" else request.k_listed()
+    ks = observed if not request.k.by_number else request.k.listed()
     found: list[tuple[str, int | None, Callable[[Run], float | None]]] = [
         ("cross_entropy", None, lambda run: run.cross_entropy_nats),
         ("bits_per_byte", None, lambda run: run.imported.get("bits_per_byte")),
@@ -131,9 +131,9 @@ def _measured(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
     n_items = len(answers[0].nats_I)
     drawn_BI = document_weights(n_items, min(request.resamples, 200), request.seed).astype(np.float64)
     weights_BI = np.vstack([np.ones(n_items), drawn_BI])  # all items once, then the resamples
-    k_grid = request.k_grid(min(run.vocab_size or 2 for run in group.runs), DEFAULT_K)
+    k_grid = request.k.grid(min(run.vocab_size or 2 for run in group.runs), DEFAULT_K)
     features = []
-    for name in request.chosen_features():
+    for name in request.features.names:
         for k in k_grid if name in ("rbp", "exact_match") else [None]:
             x_BR = np.column_stack([_FEATURES[name](each, weights_BI, k or 1) for each in answers])
             features.append(FeatureValues(name, k, x_BR[0], x_BR[1:]))

@@ -5,13 +5,10 @@ A run records its request, which is repeated: the same text, cut by the same pro
 
 from dataclasses import dataclass, field, replace
 
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-
 from rbpx.config.grid import Cell, cells
+from rbpx.config.hydra.compose import restored
 from rbpx.config.options import Dtype, Quantise
 from rbpx.config.placement import Split
-from rbpx.config.request import Request
 from rbpx.data.corpus import Document, text_hash
 from rbpx.errors import RbpxError, UnexpectedError
 from rbpx.files.digest import digest
@@ -142,16 +139,11 @@ class Reopener:
             )
         if None in values.values():
             raise RbpxError("its record does not contain the whole request; measure the run anew")
-        try:
-            request = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Request), values))
-        except OmegaConfBaseException as problem:
-            reason = str(problem).split("\n")[0]
-            raise RbpxError(f"its record is of another version of rbpx ({reason}); measure the run anew") from None
-        assert isinstance(request, Request)
+        request = restored(values, _ASKED)
         if dtype is not None:
             assert request.model is not None, "a run is of a model"
-            request = replace(request, dtype=dtype, model=replace(request.model, quantise=None))
-        request = replace(request, size=[record["size"]], store=str(self.store.root))
+            request = request.but(dtype=dtype, model=replace(request.model, quantise=None))
+        request = request.but(size=[record["size"]], store=str(self.store.root))
         hashes = hash_members(request, self.store)
         key = digest([values["dataset"], values["limit"], values["seed"]])
         if key not in self._texts:

@@ -35,7 +35,7 @@ def grid_offline(request: Request, store: Store, by_name: bool = False) -> tuple
     sample = None if is_name else sample_here(request.dataset, request.limit, request.seed, store)
     documents = None if sample is None else sample.documents
     if request.protocol is None:
-        request = replace(request, protocol=ProtocolConfig())
+        request = request.but(protocol=ProtocolConfig())
     text = None if documents is None else text_hash(documents)
     return cells(as_held(request, text, store), text, hashes), documents
 
@@ -59,7 +59,7 @@ def as_held(request: Request, text: str | None, store: Store) -> Request:
         name for name, of in zip(*(runs[c].to_pylist() for c in ("dataset", "text_hash")), strict=True) if of == text
     }
     held_unnamed = UNNAMED in names and dataset.name not in names
-    return replace(request, dataset=replace(dataset, name=UNNAMED)) if held_unnamed else request
+    return request.but(dataset=replace(dataset, name=UNNAMED)) if held_unnamed else request
 
 
 def training_beside(request: Request, hashes: Mapping[str, str | None]) -> dict[str, Training]:
@@ -90,7 +90,7 @@ def hash_members(request: Request, store: Store) -> dict[str, str | None]:
         raise RbpxError(INCOMPLETE)
     hashes: dict[str, str | None] = {}
     problems: list[RbpxError] = []
-    for member in members(model, request.sizes())[1]:
+    for member in members(model, request.size)[1]:
         try:
             folder, cache = local_folder(member.model, model.pickled), store.hashes
             hashes[member.model] = None if folder is None else hash_model(folder, member.model, cache, model.pickled)

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, is_dataclass
 from enum import Enum
 from functools import cache, partial
 from itertools import groupby
@@ -103,7 +103,7 @@ def measure_grids(
 
 def _parts(requests: Sequence[Request]) -> Sequence[tuple[int, ...] | None]:
     """The places of the cells that are measured in the grid of each request; None for all of them."""
-    shard = requests[0].part() if requests else None
+    shard = requests[0].shard if requests else None
     if shard is None:
         return [None] * len(requests)
     from rbpx.measure.shards import places_in
@@ -160,7 +160,7 @@ def _not_measured(request: Request, problem: RbpxError) -> Measured:
 
 def _grid(request: Request, quiet: bool, places: Collection[int] | None) -> _Grid:
     """The cells of a request, those at some places of its grid, and the documents that they share."""
-    store, request = own_store(request.store), replace(request, shard=None)
+    store, request = own_store(request.store), request.but(shard=None)
     hashes = hash_members(request, store)
     texts = draw_sample(request, store, quiet)
     text = text_hash(texts.documents)
@@ -323,7 +323,7 @@ def _measure(
     from rbpx.measure.repeatable import repeatable
 
     place = {"cell": progress.n_done + 1, "cells": n_cells}
-    store, config = grid.store, _plain(grid.request)
+    store, config = grid.store, {name: _plain(value) for name, value in grid.request.typed.items()}
     try:
         with heartbeat(store, cell.names() | place, processes.is_main) as beat:
 
@@ -365,13 +365,17 @@ def split_of(request: Request, store: Store) -> Iterator[Split | None]:
         yield None
         return
     with store.scratch() as folder:
-        yield Split(folder, request.memory_limits())
+        yield Split(folder, request.memory)
 
 
 def _plain(value: Any) -> Any:
-    """A dataclass as a record that can be written as JSON."""
+    """The value of a key as it can be written as JSON."""
 
     def simple(items: list[tuple[str, Any]]) -> dict[str, Any]:
         return {key: item.value if isinstance(item, Enum) else item for key, item in items}
 
-    return asdict(value, dict_factory=simple)
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, Enum):
+        return value.value
+    return asdict(value, dict_factory=simple) if is_dataclass(value) and not isinstance(value, type) else value

@@ -6,7 +6,7 @@ of its models, and its windows.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -102,7 +102,7 @@ def _items(requests: Sequence[Request]) -> list[_Item]:
 
 def _named(request: Request) -> list[Cell]:
     """The grid of a request without its text and the contents of its models: the same cells in the same order."""
-    named = request if request.protocol is not None else replace(request, protocol=ProtocolConfig())
+    named = request if request.protocol is not None else request.but(protocol=ProtocolConfig())
     return cells(named, None, _Unhashed())
 
 

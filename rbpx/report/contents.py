@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from rbpx.analyses import told
@@ -158,7 +158,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     Raises:
         RbpxError: nothing in a store that holds something matches.
     """
-    grids = [(replace(request, D=None), cell_keys) for request, cell_keys in grids]  # predictions are in S alone
+    grids = [(request.but(D=None), cell_keys) for request, cell_keys in grids]  # predictions are in S alone
     request = grids[0][0]
     store = open_store(request.store)
     n_failed = sum(1 for _ in store.records("failures"))
@@ -198,7 +198,7 @@ def _asked(grids: Sequence[Grid]) -> list[Group] | None:
     if named is None:
         return None if len(groups) <= _MANY else []
     by_slug = dict(zip(slugs_of(groups), groups, strict=True))
-    names = [name if name in by_slug else _slug(name) for name in ([named] if isinstance(named, str) else named)]
+    names = [name if name in by_slug else _slug(name) for name in named]
     for name in names:
         if name not in (*by_slug, "all"):
             known = f"{', '.join(list(by_slug)[:3])}{', ...' if len(by_slug) > 3 else ''} or all"

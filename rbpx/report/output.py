@@ -1,7 +1,7 @@
 """Where a report goes: requests in; a page, a text or a folder of figures out."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -56,8 +56,14 @@ def check(request: Request, verb: str = "report") -> None:
         raise RbpxError(f"{named} exists and is not a report; name another file with --output FILE, or move it away")
 
 
-def write_report(grids: "Sequence[Grid]", narrowed: str) -> Path:
-    """Make a report of everything that is asked for, and write it; return where it is."""
+def write_report(grids: "Sequence[Grid]", narrowed: str, asked: "Mapping[str, object]") -> Path:
+    """Make a report of everything that is asked for, and write it; return where it is.
+
+    Args:
+        grids: what to look at.
+        narrowed: what was typed to choose it.
+        asked: all that was typed, with what it is read with (`rbpx.config.typed`).
+    """
     request = grids[0][0]
     form, path = _place(request, "report")
     if form in _FOLDERS:
@@ -65,7 +71,7 @@ def write_report(grids: "Sequence[Grid]", narrowed: str) -> Path:
 
         _write_pictures(gather(grids, narrowed), request, "report")
         return path
-    text, n_runs = _once(grids, narrowed, form)
+    text, n_runs = _once(grids, narrowed, form, asked)
     with opened(str(path)) as file:
         file.write(text)
     _LOGGER.info(f"report of {number_of(n_runs, 'run')} written to {path} ({len(text.encode()) / 1e6:.1f} MB)")
@@ -92,12 +98,10 @@ def _write_pictures(report: "Report", request: Request, verb: str) -> None:
     _LOGGER.info(f"{number_of(n, 'figure')} written to {path}")
 
 
-def _once(grids: "Sequence[Grid]", narrowed: str, form: Format) -> tuple[str, int]:
+def _once(grids: "Sequence[Grid]", narrowed: str, form: Format, asked: "Mapping[str, object]") -> tuple[str, int]:
     """The text of a report and its runs, from the store where the same was asked before, with the time of then."""
     requests = [request for request, _ in grids]
-    cells = [None if cell_keys is None else list(cell_keys) for _, cell_keys in grids]
-    asked = {"verb": "report", "form": form.value, "requests": [request.asked() for request in requests], "of": cells}
-    kept = kept_answer([request.store for request in requests], asked | {"narrowed": narrowed})
+    kept = kept_answer([request.store for request in requests], {**asked, "form": form.value})
     answer = kept.find() if kept is not None and not requests[0].fresh else None
     if answer is None:
         from rbpx.report.contents import gather

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rbpx.config.compose import compose
-from rbpx.config.trust import check_overrides_trusted, load_trusted
+from rbpx.config.hydra.trust import check_overrides_trusted, load_trusted
 from rbpx.config.yaml_files import check_yaml, load_yaml
 from rbpx.errors import RbpxError
 from tests.support.commands import Answer, here

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from rbpx.config.dataset import DatasetConfig
-from rbpx.config.step_keys import chance_of
+from rbpx.config.keys.tasks import chance_of
 from rbpx.config.template import parse
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here

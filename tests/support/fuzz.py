@@ -22,7 +22,7 @@ from rbpx.config.compose import compose
 from rbpx.config.imports import ImportConfig
 from rbpx.config.overrides import quoted
 from rbpx.config.row_choice import RowChoice
-from rbpx.config.trust import load_trusted
+from rbpx.config.hydra.trust import load_trusted
 from rbpx.data.corpus import read_file
 from rbpx.errors import RbpxError
 from rbpx.files.column_table import read_columns

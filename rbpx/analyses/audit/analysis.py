@@ -113,7 +113,7 @@ def analyse(
     place = {doc_id: at for at, doc_id in enumerate(doc_ids)}
     sampled = _sampled(group, measured, len(doc_ids))
     weights_BD = document_weights(len(doc_ids), request.resamples, request.seed)
-    k_grid = request.k_grid(min(run.vocab_size or 0 for run in sampled.runs), DEFAULT_K)
+    k_grid = request.k.grid(min(run.vocab_size or 0 for run in sampled.runs), DEFAULT_K)
     evidence: dict[str, list[Evidence]] = {"": [], "_again": []}
     for run, pairs in measured:
         doc_id = pa.array([place[doc_id] for doc_id in pairs["doc_id"].to_pylist()])

@@ -16,5 +16,5 @@ Measure the ways first, for example: measure dtype=bfloat16.""",
     sizes=1,
     tokens=True,
     across=True,
-    keys=("k", "ties"),
+    keys=("k", "ties", "resamples", "seed"),
 )

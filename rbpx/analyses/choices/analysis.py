@@ -101,7 +101,7 @@ def _text(group: Group) -> tuple[str, ...]:
 def _compare(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Choices:
     first = max(groups, key=_plainness)
     others = sorted((group for group in groups if group is not first), key=lambda group: len(_apart(first, group)))
-    k_grid = request.k_grid(min(run.vocab_size or 0 for group in groups for run in group.runs), DEFAULT_K)
+    k_grid = request.k.grid(min(run.vocab_size or 0 for group in groups for run in group.runs), DEFAULT_K)
     rule_asked_for = request.ties or rule_of(first.first.protocol)
     reference = replace(first, ties=rule_asked_for)
     evidence = weigh_group(connection, reference, request, k_grid, _LAWS)

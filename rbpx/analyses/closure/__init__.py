@@ -17,5 +17,5 @@ A form is a file of rbpx/laws/rank_forms; a new file is a new row.""",
     draws=True,
     in_report=True,
     tokens=True,
-    keys=("k", "ties", "resamples", "checkpoints"),
+    keys=("k", "ties", "resamples", "seed"),
 )

@@ -71,7 +71,7 @@ class Closures:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Closures:
     """Fit every form to the smaller sizes of a group, and judge what it says of the largest."""
-    k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
+    k_grid = request.k.grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
     if group.ties is Ties.mid:
         return Closures(group, tuple(k_grid), None, (), None, None, (), Status.mid_ranks)
     evidence = weigh_group(connection, group, request, k_grid, ("error_entropy",))

@@ -22,6 +22,6 @@ ranks move. Intervals are over documents.""",
     tokens=True,
     across=True,
     words=("a", "b"),
-    keys=("a", "k", "ties", "slices", "sql_timeout_s", "top"),
+    keys=("a", "b", "k", "ties", "slices", "sql_timeout_s", "top"),
     lacking="compare needs two models that were measured on the same text; store={store} has none",
 )

@@ -241,7 +241,7 @@ def _slices(
         RbpxError: a condition is wrong, or nothing meets it.
     """
     limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
-    conditions = request.conditions()
+    conditions = request.conditions
     if not conditions:
         return
     rows, columns = _rows(met), TOKEN_COLUMNS if met.one_tokenizer else COLUMNS
@@ -321,7 +321,7 @@ def _hits(met: _Met, request: Request, vocab_size: int) -> tuple[tuple[Hits, ...
     key, at_a, at_b = np.intersect1d(key_a, key_b, assume_unique=True, return_indices=True)
     doc_ids, doc_N = np.unique(key >> 32, return_inverse=True)
     rank_a, rank_b = met.rows_a["rank"].to_numpy()[at_a], met.rows_b["rank"].to_numpy()[at_b]
-    return hits(rank_a, rank_b, doc_N, len(doc_ids), request.k_grid(vocab_size, DEFAULT_K))
+    return hits(rank_a, rank_b, doc_N, len(doc_ids), request.k.grid(vocab_size, DEFAULT_K))
 
 
 def _columns(table: pa.Table) -> list[list[Any]]:

@@ -65,12 +65,12 @@ class Designs:
 def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Designs:
     """Judge the design of one group, by cross-entropy unless quantities are named, and choose runs if asked to."""
     quantities = trained_quantities(connection, group, request)
-    if not request.names_laws:
+    if not request.laws.by_name:
         quantities = sorted(quantities, key=lambda each: each.law != "cross_entropy")[:1]
     n_resamples = min(request.resamples, MOST_RESAMPLES)
     of = []
     for trained in quantities:
-        for form in request.forms():
+        for form in request.form:
             fit = fit_surface(trained.runs, form, request.objective, request.delta, n_resamples)
             reasons = doubts_of_points(group, trained, fit)
             target, chosen = _chosen(fit, trained, request)
@@ -95,7 +95,7 @@ def _chosen(fit: SurfaceFit, trained: Trained, request: Request) -> tuple[str | 
 
 def _target(surface: Surface, request: Request) -> tuple[str, Floats]:
     """What is asked for, in words and by its derivatives."""
-    points, budgets = request.points_to_predict(), request.flops_of_budgets()
+    points, budgets = request.points_to_predict(), request.budgets
     if points:
         named = ", ".join(f"S = {S:.3g}, D = {D:.3g}" for S, D in points)
         return f"ln y at {named}", np.vstack([prediction_at(surface, S, D) for S, D in points])

@@ -133,7 +133,7 @@ def fit_steps(task: TaskValues, values: FeatureValues, parts: Split, request: Re
         doubts.append(Status.mixed_checkpoints)
     places: list[tuple[float, float | None, Training | None]] = [(each.S, each.D, each) for each in parts.held_out]
     asked = request.points_to_predict()
-    places += [(S, D, None) for S, D in asked] if asked else [(S, None, None) for S in request.targets()]
+    places += [(S, D, None) for S, D in asked] if asked else [(S, None, None) for S in request.S]
     predictions = tuple(_predict(task, values, first, second, doubts, place, request) for place in places)
     n_points = 0 if second.sigmoid is None else second.sigmoid.n_points
     return FeatureSteps(values, first.form, first.surface, second.sigmoid, len(fitted), n_points, predictions)
@@ -194,7 +194,7 @@ class _First:
     def fit(cls, trainings: Sequence[Training], x_T: Floats, request: Request) -> "_First":
         """A surface where tokens are known, vary apart from size, and there are runs enough; else a law in size."""
         S, D = [each.S for each in trainings], [each.D for each in trainings if each.D]
-        form = request.forms()[0]
+        form = request.form[0]
         if len(D) == len(S) > 5 and not judge(np.array(S, float), np.array(D, float)).is_collinear:
             n_resamples = min(request.resamples, _RESAMPLES)
             of = (request.objective, request.delta, n_resamples, request.seed)
@@ -248,8 +248,8 @@ class _Second:
         if not task.has_success or task.chance is None:
             return cls(None, None, ())
         x_N, y_N, group_N = points_of_success(task, values.x_R, trainings, request)
-        anchor, chance = request.point_of_anchor(), task.chance
-        starts, bounds = request.starts_of_sigmoid(), request.ends_of_sigmoid()
+        anchor, chance = request.anchor, task.chance
+        starts, bounds = request.starts, request.bounds
         fit = fit_sigmoid(x_N, y_N, chance, anchor, starts, bounds) if len(x_N) else None
         if fit is None:
             at = [run for training in trainings for run in training.at]

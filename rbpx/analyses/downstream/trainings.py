@@ -61,11 +61,11 @@ def split(values: TaskValues, request: Request) -> Split:
         RbpxError: a size that is to be held out is not among them.
     """
     trainings = _trainings(values.group.runs)
-    asked = request.sizes_held_out()
+    asked = request.held_out
     if asked is None:
         largest = max(training.S for training in trainings)
         # With models still to be trained to predict, all that are there may be fitted.
-        out = [training.S == largest and not request.targets() for training in trainings]
+        out = [training.S == largest and not request.S for training in trainings]
     else:
         sizes = list(dict.fromkeys(training.last.size for training in trainings))
         unknown = next((size for size in asked if size not in sizes), None)

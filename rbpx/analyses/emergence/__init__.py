@@ -16,5 +16,5 @@ corrected for dependence, and the sizes at which p crosses 0.1, 0.5 and 0.9.""",
     sizes=3,
     draws=True,
     in_report=True,
-    keys=("k", "n", "ties", "resamples", "axis", "checkpoints"),
+    keys=("k", "n", "ties", "resamples", "seed", "axis"),
 )

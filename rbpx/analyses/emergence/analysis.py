@@ -146,8 +146,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     """Count or read the windows at each k, and fit their laws."""
     if not group.is_measured:
         return Emergences(group, tuple(_imported(group, request)))
-    lengths = request.n_listed(DEFAULT_N)
-    k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
+    lengths = request.n.listed(DEFAULT_N)
+    k_grid = request.k.grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
     weights_BD = group.weights(request)
     counted = [_count(connection, group, run, k_grid, lengths) for run in group.runs]
     by_k = [_measured(group, k, lengths, weights_BD, [of_run[at] for of_run in counted]) for at, k in enumerate(k_grid)]
@@ -190,11 +190,11 @@ def _count_hits(
 
 def _imported(group: Group, request: Request) -> list[Emergence]:
     observed_k = sorted({k for run in group.runs for k, n in run.observed if n > 1})
-    k_grid = observed_k if request.k in (None, "log") else [k for k in request.k_listed() if k in observed_k]
+    k_grid = observed_k if not request.k.by_number else [k for k in request.k.listed() if k in observed_k]
     by_k = []
     for k in k_grid:
         observed = sorted({n for run in group.runs for k_, n in run.observed if k_ == k})
-        lengths = [n for n in request.n_listed(observed) if n in observed]
+        lengths = [n for n in request.n.listed(observed) if n in observed]
         p_MN = np.array([[run.observed.get((k, n), np.nan) for n in lengths] for run in group.runs])
         rbp_M = np.array([run.observed.get((k, 1), np.nan) for run in group.runs])
         by_k.append(_emergence(group, k, lengths, p_MN, rbp_M, None, None, []))

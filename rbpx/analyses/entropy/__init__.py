@@ -17,5 +17,5 @@ ranks strictly: compare with ties=optimistic.""",
     draws=True,
     in_report=True,
     tokens=True,
-    keys=("ties", "resamples", "axis", "checkpoints"),
+    keys=("ties", "resamples", "seed", "axis"),
 )

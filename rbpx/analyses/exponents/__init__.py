@@ -19,6 +19,6 @@ with columns dataset, family, k (a number or CE) and slope, to ask it of these."
     sizes=3,
     across=True,
     file="FILE.csv",
-    keys=("k", "ties", "resamples"),
+    keys=("k", "ties", "resamples", "seed"),
     lacking="exponents needs a family with cross-entropy and RBP_k at three sizes; store={store} has none",
 )

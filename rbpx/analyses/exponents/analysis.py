@@ -130,7 +130,7 @@ def _mean(pairs: Sequence[Pair], estimates: Sequence[Estimate]) -> Estimate:
 def _pair(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Pair | None:
     k_grid: list[int] = []
     if group.is_measured:
-        k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
+        k_grid = request.k.grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
     evidence = weigh_group(connection, group, request, k_grid, ())
     points = [p for p in size_points(group, evidence, request, k_grid, {"rbp", "cross_entropy"}) if _usable(p)]
     of_k = {p.k: p for p in points if p.law == "rbp" and p.k is not None}

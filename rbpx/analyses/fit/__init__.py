@@ -26,5 +26,5 @@ its checkpoints and runs; along C through the best model of each budget.""",
     draws=True,
     in_report=True,
     small=True,
-    keys=("k", "ties", "resamples", "laws", "axis", "checkpoints", "method"),
+    keys=("k", "ties", "resamples", "seed", "laws", "axis", "method"),
 )

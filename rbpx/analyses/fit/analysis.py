@@ -38,17 +38,17 @@ class Laws:
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Laws:
     """Fit every requested law to one group of runs, by every requested method."""
     k_grid = _k_grid(group, request)
-    chosen = request.chosen_laws()
+    chosen = set(request.laws.names)
     evidence = weigh_group(connection, group, request, k_grid, chosen)
     points = size_points(group, evidence, request, k_grid, chosen)
-    laws = [doubted(group, law) for method in request.methods() for law in fit_all(points, method)]
+    laws = [doubted(group, law) for method in request.method for law in fit_all(points, method)]
     return Laws(group, tuple(evidence), tuple(laws), tuple(k_grid), request.resamples)
 
 
 def _k_grid(group: Group, request: Request) -> list[int]:
     if not group.is_measured:
         return sorted({k for run in group.runs for k, n in run.observed if n == 1})
-    return request.k_grid(min(run.vocab_size or 0 for run in group.runs))
+    return request.k.grid(min(run.vocab_size or 0 for run in group.runs))
 
 
 def _derived_curves(evidence: Evidence) -> Record:

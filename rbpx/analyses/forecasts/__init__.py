@@ -22,5 +22,6 @@ was edited, renamed or taken away, and the ids printed here stand for all that w
     across=True,
     of_any_runs=True,
     small=True,
+    keys=("ties",),
     lacking="store={store} has no forecasts; register one: python -m rbpx predict model=ladder S=1e7 register=NAME",
 )

@@ -30,5 +30,5 @@ A condition on rank or logprob selects different tokens at each size; such a gap
     draws=True,
     in_report=True,
     across=True,
-    keys=("k", "ties", "resamples", "laws", "axis", "checkpoints", "slices", "sql_timeout_s"),
+    keys=("k", "ties", "resamples", "seed", "laws", "axis", "slices", "sql_timeout_s"),
 )

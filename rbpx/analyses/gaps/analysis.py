@@ -74,7 +74,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         if not both or pair[0].n_sizes < 3:
             continue
         # The documents of two texts are drawn independently of each other.
-        points = [_points(connection, g, replace(request, seed=request.seed + n)) for n, g in enumerate(pair)]
+        points = [_points(connection, g, request.but(seed=request.seed + n)) for n, g in enumerate(pair)]
         gaps.append(Gaps(pair[0], pair[1], _loss_gaps(points[0], points[1])))
     return _adjusted(gaps)
 
@@ -132,7 +132,7 @@ def _by_law(points: Sequence[Points]) -> _ByLaw:
 
 
 def _k_grid(group: Group, request: Request) -> list[int]:
-    return request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K) if group.is_measured else []
+    return request.k.grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K) if group.is_measured else []
 
 
 def _points(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> _ByLaw:

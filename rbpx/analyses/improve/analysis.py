@@ -120,9 +120,9 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     Raises:
         RbpxError: more than one k is requested, or the sizes share no token.
     """
-    if request.k == "log" or len(request.k_listed((1,))) != 1:
-        raise RbpxError(f"k={request.k} is more than one; improve counts hits at one k, as in k=1")
-    (k,) = request.k_grid(min(run.vocab_size or 0 for run in group.runs), (1,))
+    if request.k.is_log or len(request.k.listed((1,))) != 1:
+        raise RbpxError(f"k={request.typed['k']} is more than one; improve counts hits at one k, as in k=1")
+    (k,) = request.k.grid(min(run.vocab_size or 0 for run in group.runs), (1,))
     rows = ask(
         connection,
         "improvements",

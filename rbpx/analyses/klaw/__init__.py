@@ -17,5 +17,5 @@ Last, one law for all k and sizes, C k^-kappa S^-alpha: the range of k over whic
     sizes=1,
     draws=True,
     in_report=True,
-    keys=("k", "ties", "resamples", "method", "axis", "checkpoints"),
+    keys=("k", "ties", "resamples", "seed", "method", "axis"),
 )

@@ -87,17 +87,17 @@ class KLaws:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> KLaws:
     """Fit -ln RBP_k against k for each run, on the paper's grid of k unless others are requested."""
-    method = request.methods()[0]
+    method = request.method[0]
     if group.is_measured:
-        k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), PAPER_K)
+        k_grid = request.k.grid(min(run.vocab_size or 0 for run in group.runs), PAPER_K)
         evidence = weigh_group(connection, group, request, k_grid, ())
         y_NK = neg_ln(np.array([e.measured["rbp"] for e in evidence]))
         one = group.n_resampled == 1
         y_NBK = None if one else neg_ln(np.stack([e.resampled["rbp"] for e in evidence]))
     else:
-        ks = request.k_listed(PAPER_K) if request.k != "log" else range(1, 2**31)
+        ks = request.k.listed(PAPER_K) if not request.k.is_log else range(1, 2**31)
         shared = set.intersection(*({k for k, n in run.observed if n == 1} for run in group.runs))
-        k_grid = sorted(shared & set(ks)) if request.k != "log" else sorted(shared)
+        k_grid = sorted(shared & set(ks)) if not request.k.is_log else sorted(shared)
         y_NK = neg_ln(np.array([[run.observed[k, 1] for k in k_grid] for run in group.runs]))
         y_NBK = None
     laws, n_documents = [], group.n_resampled if group.is_measured else None

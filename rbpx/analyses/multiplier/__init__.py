@@ -23,6 +23,6 @@ those without a variant, if it has any. `multiplier A B` says the same in two wo
     sizes=1,
     across=True,
     words=("base", "variant"),
-    keys=("base", "axis", "checkpoints", "k", "ties", "resamples", "laws", "features"),
+    keys=("base", "axis", "k", "ties", "resamples", "seed", "laws", "features", "chance"),
     lacking="multiplier needs two families that were measured on the same text; store={store} has none",
 )

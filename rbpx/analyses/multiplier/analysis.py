@@ -8,7 +8,6 @@ from typing import Any, Final
 import duckdb
 import numpy as np
 
-from rbpx.config.options import check_name
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.along import AlongGroup, best_of_budgets
@@ -74,7 +73,10 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         RbpxError: a side is not named, is not there or is several groups on one text, or they share no text.
     """
     families = {group.first.family for group in groups}
-    sides = [_side(key, name, families) for key, name in (("base", request.base), ("variant", request.variant))]
+    variant, *others = request.variant or [""]
+    if others:
+        raise RbpxError(f"variant={request.typed['variant']} is more than one; multiplier compares one with base=")
+    sides = [_side(key, name, families) for key, name in (("base", request.base), ("variant", variant))]
     along_C = request.axis is Axis.C
     groups = [best_of_budgets(group) if along_C and isinstance(group, AlongGroup) else group for group in groups]
     worth = [_worth(connection, base, variant, request) for base, variant in _pairs(groups, sides)]
@@ -87,9 +89,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     return worth
 
 
-def _side(key: str, name: Any, families: Container[str]) -> tuple[str, str, str | None]:
+def _side(key: str, name: str | None, families: Container[str]) -> tuple[str, str, str | None]:
     """The family and the way of training that a side names; a family may have a colon in its own name."""
-    check_name(key, name)
     if not name:
         raise RbpxError(f"{key}= is missing; name two families: base=pythia variant=pythia-deduped")
     family, _, trained = (name, "", "") if name in families else name.partition(":")
@@ -183,10 +184,10 @@ def _points(
     connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request, notes: list[str]
 ) -> list[tuple[Points, Points]]:
     """Every quantity that both have; losses in bits per byte, and no ranks, where the tokenizers differ."""
-    laws = request.chosen_laws() if request.names_laws else set(_DEFAULT_LAWS)
+    laws = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
     measured = base.is_measured and variant.is_measured
     vocab = min((run.vocab_size or 2 for group in (base, variant) for run in group.runs), default=2)
-    k_grid = request.k_grid(vocab, DEFAULT_K) if measured else request.k_listed(DEFAULT_K)
+    k_grid = request.k.grid(vocab, DEFAULT_K) if measured else request.k.listed(DEFAULT_K)
     sides = []
     for group in (base, variant):
         each = _features(connection, group, request) if measured else []

@@ -21,5 +21,5 @@ and two corrections are given. Two sizes are enough.""",
     sizes=2,
     tokens=True,
     file="FILE.csv",
-    keys=("k", "n", "ties", "resamples"),
+    keys=("k", "n", "ties", "resamples", "seed"),
 )

@@ -41,9 +41,9 @@ DEFAULT_N: Final = (1, 2, 5, 10, 20, 50)
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> OutcomesResult:
     """Cut, count, and fit at each k, a measured group."""
-    k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
+    k_grid = request.k.grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
     weights_BD = None if group.n_resampled == 1 else group.weights(request)
-    lengths = request.n_listed(DEFAULT_N)
+    lengths = request.n.listed(DEFAULT_N)
     counts_4KMLD = _count(connection, group, k_grid, sorted({1, *lengths}))
     laws = tuple(_measured(counts_4KMLD[:, at], group, k, lengths, weights_BD) for at, k in enumerate(k_grid))
     return OutcomesResult(group, group.title, laws)
@@ -133,14 +133,14 @@ def analyse_file(path: Path, request: Request) -> OutcomesResult:
         RbpxError: the file or a row is invalid.
     """
     trials = read_trials(read_table(path))
-    wanted = None if request.k is None else set(request.k_listed())
+    wanted = None if not request.k.by_number else set(request.k.listed())
     k_grid = sorted({one.k for one in trials}, key=lambda k: k or 0)
     chosen = [k for k in k_grid if wanted is None or k in wanted]
     if not chosen:
         available = ", ".join("none" if k is None else str(k) for k in k_grid)
-        raise RbpxError(f"no row of {path} has the k asked for, k={request.k}; it has k = {available}")
+        raise RbpxError(f"no row of {path} has the k asked for, k={request.typed['k']}; it has k = {available}")
     lengths = sorted({one.N for one in trials})
-    if not set(lengths) & set(request.n_listed(lengths)):
+    if not set(lengths) & set(request.n.listed(lengths)):
         raise RbpxError(
             f"no row of {path} has the n asked for, n={request.n}; it has n = {', '.join(map(str, lengths))}"
         )
@@ -152,7 +152,7 @@ def analyse_file(path: Path, request: Request) -> OutcomesResult:
 
 def _laws_of_trials(trials: Sequence[Trial], k: int | None, request: Request) -> OutcomeLaws:
     names = {one.S: one.size for one in trials}
-    S, wanted = sorted(names), request.n_listed([one.N for one in trials])
+    S, wanted = sorted(names), request.n.listed([one.N for one in trials])
     lengths = sorted({one.N for one in trials} & set(wanted))
     groups = sorted({one.group or "" for one in trials})
     counts_2MLD = np.zeros((2, len(S), len(lengths), len(groups)))

@@ -26,7 +26,7 @@ together. Kept in `fits` as law pooled, the quantity in params.loss.""",
     draws=True,
     in_report=True,
     across=True,
-    keys=("k", "ties", "resamples", "laws", "checkpoints"),
+    keys=("k", "ties", "resamples", "seed", "laws"),
     lacking="no two families in store={store} were measured on one text alike at 3 sizes each; measure another family "
     "on it, or import one: python -m rbpx import FILE source=NAME ties=RULE family=NAME dataset=TEXT",
 )

@@ -27,5 +27,5 @@ one family on one text, and only for models that nobody has measured on it. `for
     draws=True,
     in_report=True,
     trainings_with="D",
-    keys=("k", "S", "D", "checkpoints", "last", "ties", "resamples", "laws", "method", "register"),
+    keys=("k", "S", "D", "last", "ties", "resamples", "seed", "laws", "method", "register", "delta", "objective"),
 )

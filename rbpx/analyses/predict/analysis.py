@@ -101,14 +101,14 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     """
     if isinstance(group, TrainingGroup):
         return foresee(connection, group, request)
-    chosen = request.chosen_laws()
+    chosen = set(request.laws.names)
     k_grid: list[int] = []
     if group.is_measured:
-        k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs))
+        k_grid = request.k.grid(min(run.vocab_size or 0 for run in group.runs))
     evidence = weigh_group(connection, group, request, k_grid, chosen)
     points = size_points(group, evidence, request, k_grid, chosen)
     targets = targets_of(group, request)
-    foreseen = [_foresee(group, series, request.methods(), targets) for series in points]
+    foreseen = [_foresee(group, series, request.method, targets) for series in points]
     foreseen.sort(key=lambda of_law: (of_law[0].mean_error is None, of_law[0].mean_error))
     laws = tuple(each for of_law in foreseen for each in of_law)
     return Foresights(group, laws, tuple(targets), request.resamples, request.register)

@@ -17,5 +17,5 @@ ones.""",
     draws=True,
     in_report=True,
     tokens=True,
-    keys=("k", "ties", "resamples"),
+    keys=("k", "ties", "resamples", "seed"),
 )

@@ -183,7 +183,7 @@ def _ends(items: Sequence[Of]) -> Sequence[Of]:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Ranks:
     """Fit all distributions to each run, then laws in S to what they derive."""
-    k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
+    k_grid = request.k.grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
     weights_BD = None
     if group.n_resampled > 1:
         weights_BD = group.weights(request)

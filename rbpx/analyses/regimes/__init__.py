@@ -14,5 +14,5 @@ supported up to the largest k at which alpha, there and at every smaller k, is s
     sizes=3,
     draws=True,
     in_report=True,
-    keys=("k", "ties", "resamples", "method", "axis", "checkpoints"),
+    keys=("k", "ties", "resamples", "seed", "method", "axis"),
 )

@@ -63,13 +63,13 @@ class Regimes:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Regimes:
     """Fit the law at every k, log-spaced up to V unless others are requested."""
-    method = request.methods()[0]
+    method = request.method[0]
     if group.is_measured:
-        k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), "log")
+        k_grid = request.k.grid(min(run.vocab_size or 0 for run in group.runs), "log")
         evidence = weigh_group(connection, group, request, k_grid, ())
         points = size_points(group, evidence, request, k_grid, {"rbp"})
     else:
-        points = size_points(group, [], replace(request, k=request.k or "log"), [], {"rbp"})
+        points = size_points(group, [], request if request.k.by_number else request.but(k="log"), [], {"rbp"})
     regimes = []
     for series in points:
         law = doubted(group, fit_points(series, method))

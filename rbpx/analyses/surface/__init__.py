@@ -24,7 +24,7 @@ Kept in `fits`.""",
     draws=True,
     in_report=True,
     trainings=True,
-    keys=("k", "ties", "resamples", "laws", "form", "objective", "budgets", "checkpoints", "last"),
+    keys=("k", "ties", "resamples", "seed", "laws", "form", "objective", "delta", "budgets", "unique_tokens", "last"),
     lacking="no family in store={store} has 3 trainings with known tokens on one text; import a table with a column D "
     "(python -m rbpx import FILE source=NAME), or measure with model.tokens=N",
 )

@@ -148,14 +148,14 @@ def surface_laws(
 ) -> tuple[SurfaceLaw, ...]:
     """Fit every requested form to each quantity, and find the best of each budget in every way there is."""
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
-    compared = compare_each([(each.runs, request.forms()) for each in quantities], n_resamples, **options)
+    compared = compare_each([(each.runs, request.form) for each in quantities], n_resamples, **options)
     return tuple(_law(*each, group, request) for each in zip(quantities, compared, strict=True))
 
 
 def _law(trained: Trained, compared: Sequence[Compared], group: TrainingGroup, request: Request) -> SurfaceLaw:
     runs, C_N = trained.runs, trained.C_N
     is_positive = len(runs.y_N) > 0 and bool((runs.y_N > 0).all())
-    asked = tuple(request.flops_of_budgets())
+    asked = tuple(request.budgets)
     chosen, reached = _budgets(runs, asked, C_N) if is_positive else (Chosen.asked, asked)
     largest = float(C_N.max()) if len(C_N) else 1.0
     budgets = asked or (*reached, 10 * largest)

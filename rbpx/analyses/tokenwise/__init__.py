@@ -19,5 +19,5 @@ without features. Name two sizes to choose the models.""",
     title="Hits learned from outcomes",
     sizes=2,
     tokens=True,
-    keys=("k", "n", "ties"),
+    keys=("k", "n", "ties", "seed"),
 )

@@ -24,7 +24,7 @@ kept in `fits`.""",
     in_report=True,
     trainings=True,
     raw=True,
-    keys=("k", "ties", "resamples", "laws", "warm_up", "top"),
+    keys=("k", "ties", "resamples", "seed", "laws", "warm_up", "top", "last"),
     lacking="no size in store={store} has two points along training; measure checkpoints (model.revision=...), or "
     "import a table with a column D: python -m rbpx import FILE source=NAME",
 )

@@ -133,7 +133,7 @@ def _histories(
     sizes = [last[S] for S in sorted(last)]
     series = [(runs, [tokens_of(run) or 0.0 for run in runs], ("training", name)) for name, runs in by_size.items()]
     series.append((sizes, [float(run.non_embedding_params) for run in sizes], ("size", "sizes")))
-    for k in request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K):
+    for k in request.k.grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K):
         for runs, at, along in series:
             if len(runs) > 1:
                 found = token_histories(connection, runs, at, along, k, group.ties, request.top)

@@ -15,5 +15,5 @@ side; intervals are over documents.""",
     title="Units across tokenizers",
     sizes=1,
     tokens=True,
-    keys=("k", "ties", "resamples"),
+    keys=("k", "ties", "resamples", "seed"),
 )

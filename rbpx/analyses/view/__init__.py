@@ -23,6 +23,6 @@ beyond.""",
     in_report=True,
     tokens=True,
     across=True,
-    keys=("doc", "a", "ties"),
+    keys=("doc", "a", "b", "ties"),
     lacking="view needs a measured text; store={store} has none that was asked about",
 )

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from rbpx.store.imports import Imported
     from rbpx.store.store import Store
 
+
+def _kind() -> type:
+    from rbpx.config.imports import ImportRequest
+
+    return ImportRequest
+
+
 VERB = Verb(
     order=320,
     summary="bring other people's results into `observations`",
@@ -44,6 +51,7 @@ columns='{accuracy: acc_norm}') and bits per byte of the right targets, as one o
     ),
     primary="import",
     takes_words=True,
+    kind=_kind,
 )
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rbpx.cli.verb import GRID_KEYS, RARE_GRID_KEYS, Job, Outcome, Verb
+from rbpx.cli.verb import Job, Outcome, Verb
+from rbpx.config.keys.runs import GRID
 from rbpx.config.options import Format
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ device, or calibrate=true. --format jobs prints the lines that measure the grid 
         "python -m rbpx plan -m model=gpt2,pythia dataset=wikipedia,c4 shard=16 --format jobs",
     ),
     primary="measure",
-    keys=(*GRID_KEYS, *RARE_GRID_KEYS, "shard", "calibrate", "format"),
+    keys=(*GRID, "best", "shard", "calibrate", "format"),
 )
 
 
@@ -45,7 +46,7 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
 
         print_jobs(requests, line)
         return
-    parts = places_in(requests, requests[0].part())
+    parts = places_in(requests, requests[0].shard)
     planned = [
         cell
         for outcome, places in zip(outcomes, parts, strict=True)

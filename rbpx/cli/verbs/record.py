@@ -4,8 +4,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rbpx.cli.verb import GRID_KEYS, Job, Outcome, Verb
+from rbpx.cli.verb import Job, Outcome, Verb
 from rbpx.cli.verbs import run
+from rbpx.config.keys.runs import GRID
 from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ writes elsewhere. `run experiment=NAME` does the same without writing.""",
         "python -m rbpx record experiment=rbp_figure_3 model=ladder --output figure_3.yaml",
     ),
     primary="measure",
-    keys=(*GRID_KEYS, "output", "experiment"),
+    keys=(*GRID, "experiment", "sql_timeout_s", "output"),
+    performs=True,
 )
 
 

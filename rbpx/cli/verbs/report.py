@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rbpx.analyses.registry import report_keys
 from rbpx.cli.verb import Job, Outcome, Verb
+from rbpx.config.typed import what_was_typed
 
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine
@@ -26,25 +28,7 @@ figures. --output names the file or folder; an existing file that is not a repor
         "python -m rbpx report --format pdf --output figures",
         "python -m rbpx report --format tex --output tables.tex",
     ),
-    keys=(
-        "model",
-        "size",
-        "dataset",
-        "protocol",
-        "source",
-        "k",
-        "n",
-        "S",
-        "ties",
-        "resamples",
-        "laws",
-        "method",
-        "axis",
-        "group",
-        "format",
-        "fresh",
-        "output",
-    ),
+    keys=report_keys(),
 )
 
 
@@ -61,4 +45,5 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
     from rbpx.store.reread import read_again
 
     grids = [(outcome.request, None) for outcome in outcomes]
-    read_again(outcomes[0].request.store, lambda: write_report(grids, line.narrowing))
+    asked = what_was_typed(line.verb, (), line.hydra)
+    read_again(outcomes[0].request.store, lambda: write_report(grids, line.narrowing, asked))

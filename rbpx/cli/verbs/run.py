@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rbpx.cli.verb import GRID_KEYS, Job, Outcome, Verb
+from rbpx.cli.verb import Job, Outcome, Verb
 from rbpx.cli.verbs import measure
+from rbpx.config.keys.runs import GRID
 from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ Measures every cell of the grid (family x size x dataset) that the store lacks, 
         "python -m rbpx model=hub model.id='[A,B,C]' model.family=mine dataset=file dataset.path=notes.jsonl",
     ),
     primary="measure",
-    keys=(*GRID_KEYS, "k", "ties", "resamples", "laws", "plot", "format", "fresh", "experiment"),
+    keys=(*GRID, "best", "shard", "analyses", "experiment"),
+    performs=True,
 )
 
 
@@ -48,7 +50,7 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
 
     grids, requests, done = measured(outcomes)
     if requests and is_main_process():
-        print_once(line.verb, requests, done, lambda: analyse(requests, done))
+        print_once(line, done, lambda: analyse(requests, done))
     return grids
 
 

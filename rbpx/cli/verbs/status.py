@@ -48,7 +48,7 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
     if requests[0].shard is not None:
         from rbpx.measure.shards import places_in
 
-        parts = places_in(requests, requests[0].part())
+        parts = places_in(requests, requests[0].shard)
     states = [
         state
         for outcome, places in zip(outcomes, parts, strict=True)

@@ -2,6 +2,13 @@
 
 from rbpx.cli.verb import Job, Verb
 
+
+def _kind() -> type:
+    from rbpx.config.recipe import TrainRequest
+
+    return TrainRequest
+
+
 VERB = Verb(
     order=370,
     summary="train a ladder of small models",
@@ -17,6 +24,7 @@ experiment=ladder is a grid of seven sizes; its file says how the bundled models
     ),
     primary="train",
     needs_store=False,
+    kind=_kind,
 )
 
 

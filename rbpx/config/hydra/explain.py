@@ -7,11 +7,11 @@ from typing import Any
 
 from rbpx.config.dataset import DatasetConfig
 from rbpx.config.engine import EngineConfig
-from rbpx.config.imports import ImportConfig, ImportRequest
+from rbpx.config.imports import ImportConfig
 from rbpx.config.model import ModelConfig
 from rbpx.config.places import experiments, folder
 from rbpx.config.protocol import ProtocolConfig
-from rbpx.config.request import Request
+from rbpx.config.request import KEYS, Asking
 from rbpx.config.suggest import did_you_mean, near
 
 _GROUPS: dict[str, Any] = {
@@ -33,28 +33,25 @@ _EXAMPLES = {
 _OPTIONS = (*_GROUPS, "parallel", "experiment")  # groups of files
 
 
-_OF_MEASURING = ("engine", "parallel")  # groups of files that verbs which measure have
-
-
 _LISTED = ("size", "k", "n", "S", "laws", "method", "family", "analyses")  # keys that one list may be given to
 
 
 _NAMED_BY = {"model": "family=", "dataset": "dataset=file dataset.name="}  # for names without a file in conf/
 
 
-def explain(problem: Exception, primary: str, overrides: Sequence[str], held: Sequence[str] = ()) -> str:
+def explain(problem: Exception, asking: Asking, overrides: Sequence[str], held: Sequence[str] = ()) -> str:
     """One line for an error of Hydra or OmegaConf: what is wrong, and what there is instead.
 
     Args:
         problem: what they raised.
-        primary: the file of conf/ that the request begins from.
+        asking: what the verb can be asked.
         overrides: as typed.
         held: names of the datasets in the store that a question is asked of.
     """
     text = str(problem)
     missing = re.search(r"Could not find '(\w+)/([^']*)'", text)
     if missing:
-        return _unknown_option(missing[1], missing[2], primary, held)
+        return _unknown_option(missing[1], missing[2], asking.primary, held)
     if "Config group override must be a string" in text:
         groups = (re.fullmatch(rf"\+?({'|'.join(_OPTIONS)})=([^\"'].*)", each) for each in overrides)
         for name, value in ((each[1], value) for each in groups if each for value in each[2].split(",")):
@@ -71,12 +68,9 @@ def explain(problem: Exception, primary: str, overrides: Sequence[str], held: Se
     deleted = re.search(r"Could not delete from config. '([^']+)' does not exist", text)
     if deleted:
         return f"~{deleted[1]} deletes what is not there; drop it, and see python -m rbpx --help"
-    deleted = re.search(r"Error merging override (~\S+)", text)
-    if deleted:
-        return undeletable(deleted[1])
     key = re.search(r"Could not override '([^']+)'|Key '([^']+)' (?:is )?not in", text)
     if key:
-        return unknown_key(next(k for k in key.groups() if k), primary)
+        return unknown_key(next(k for k in key.groups() if k), asking)
     ambiguous = re.search(r"Ambiguous value for argument '([^']+)'", text)
     if ambiguous:
         name, _, values = ambiguous[1].partition("=")
@@ -144,32 +138,18 @@ def _unknown_option(group: str, option: str, primary: str, held: Sequence[str]) 
     return f"{group}={option} is unknown; {hint}known: {', '.join(known)}{own}"
 
 
-def known_keys(primary: str) -> list[str]:
-    """The keys of the request that begins from a file of conf/."""
-    from rbpx.config.recipe import TrainRequest
-
-    requests: dict[str, Any] = {"train": TrainRequest, "import": ImportRequest}
-    return [name for name in requests.get(primary, Request).__dataclass_fields__ if name != "plain"]
-
-
-def undeletable(override: str) -> str:
-    """One line for a key that is deleted, and that a request has all the same."""
-    key = override[1:].partition("=")[0]
-    return f"{override} deletes a key that every request has; leave it out for its default, or set {key}="
-
-
-def unknown_key(key: str, primary: str) -> str:
-    """One line for a key that no request has, with the one that may have been meant."""
-    known = known_keys(primary)
+def unknown_key(key: str, asking: Asking) -> str:
+    """One line for a key that a verb does not have, with the one that may have been meant."""
     group, _, inner = key.partition(".")
-    if inner and group in _GROUPS and primary != "import":
+    known = [name for name in asking.names if name != "plain"]
+    if inner and group in _GROUPS and group in known:
         known = [f"{group}.{name}" for name in _GROUPS[group].__dataclass_fields__]
-    if key == "dataset.where" and primary == "measure":
+    if key == "dataset.where" and asking.primary == "measure":
         return f"{key} is a mapping that can be changed but not added to; put yours into a file given with --config-dir"
-    if key in _OF_MEASURING and primary not in ("measure", "import"):
-        return f"{key}= is of verbs that measure (run, measure, plan); drop it, or narrow by what `runs` has, as dtype="
     if key in known:  # Hydra takes it for a group of files
         return f"{key}= cannot be given while --config-dir holds a folder {key}/; keep that folder elsewhere"
     meant = near(key, known)
-    hint = f"did you mean {meant}?" if meant is not None else f"known keys: {', '.join(known)}."
-    return f"{key} is not a key; {hint} See python -m rbpx --help"
+    hint = f"did you mean {meant}?" if meant is not None else f"its keys: {', '.join(known)}."
+    if key in KEYS:
+        hint = f"it is a key of other verbs; {hint}"
+    return f"{asking.verb} has no key {key}; {hint} See python -m rbpx {asking.verb} --help"

@@ -4,18 +4,16 @@ Hydra builds objects from configuration, and Python's logging too: a file that w
 anything. So the files of a user, and studies, may hold values of rbpx's own keys, and of Hydra's the few in `_HYDRA`.
 """
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rbpx.config.places import folder
-from rbpx.config.yaml_files import load_yaml, read_yaml
+from rbpx.config.yaml_files import load_yaml
 from rbpx.errors import RbpxError
 
 FLAG: Final = "--trust-config"
-_ADVICE: Final = f"drop it, or add {FLAG} if you trust whoever wrote it with your account"
+ADVICE: Final = f"drop it, or add {FLAG} if you trust whoever wrote it with your account"
 
 # What files may say of Hydra: how a sweep runs, and the size of its jobs; nothing that is run by a shell or imported.
 _HYDRA: Final = {
@@ -27,7 +25,7 @@ _HYDRA: Final = {
         "array_parallelism",
     ),
 }  # fmt: skip
-_PACKAGES: Final = (None, "_global_", "_group_", "model", "dataset", "protocol")
+PACKAGES: Final = (None, "_global_", "_group_", "model", "dataset", "protocol")
 _CHOICES: Final = re.compile(r"(override +)?/?hydra/(launcher|sweeper)")
 _REFERENCES: Final = re.compile(r"\$\{[\w.]+\}")  # to another key, which no resolver computes
 _MOST_REFERENCES: Final = 8  # a file; more could stand for each other as aliases do
@@ -45,7 +43,7 @@ def check_overrides_trusted(overrides: Sequence[str]) -> None:
     """
     for override in overrides:
         if _BUILDS.search(override) or _IMPORTS.search(override):
-            raise RbpxError(f"{override} names code that Hydra would run; {_ADVICE}")
+            raise RbpxError(f"{override} names code that Hydra would run; {ADVICE}")
 
 
 def load_trusted(path: Path, trusts: bool) -> Any:
@@ -78,7 +76,7 @@ def check_values(node: Any, path: Path) -> None:
     for keys, value in _leaves(values):
         key = ".".join(map(str, keys))
         if "_target_" in keys:
-            raise RbpxError(f"{path}: {key} names code that Hydra would run; {_ADVICE}")
+            raise RbpxError(f"{path}: {key} names code that Hydra would run; {ADVICE}")
         texts = [str(each) for each in (*keys, value)]
         references += sum(len(_REFERENCES.findall(text)) for text in texts)
         if any("${" in _REFERENCES.sub("", text) for text in texts):
@@ -94,7 +92,7 @@ def check_values(node: Any, path: Path) -> None:
         for words in (entry,) if isinstance(entry, str) else entry.items() if isinstance(entry, dict) else ():
             group, option = (words, "") if isinstance(words, str) else map(str, words)
             if "@" in f"{group}{option}" or ("hydra" in group and not _CHOICES.fullmatch(group)):
-                raise RbpxError(f"{path}: defaults chooses {group}, which configures Hydra or moves a file; {_ADVICE}")
+                raise RbpxError(f"{path}: defaults chooses {group}, which configures Hydra or moves a file; {ADVICE}")
 
 
 def _leaves(value: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -113,37 +111,4 @@ def _check_hydra(hydra: Any, path: Path) -> None:
     for key in keys:
         group, name = (*key[1:], None, None)[:2]
         if group not in _HYDRA or (name not in _HYDRA[group] if _HYDRA[group] else name is not None):
-            raise RbpxError(f"{path}: {'.'.join(map(str, key))} configures Hydra, which may run code; {_ADVICE}")
-
-
-def install(trusts: bool) -> None:
-    """Let Hydra read files through these checks; those of conf/ are ours, and only their bounds are looked at."""
-    from hydra._internal.core_plugins.file_config_source import FileConfigSource
-    from hydra._internal.sources_registry import SourcesRegistry
-    from hydra.core.plugins import Plugins
-    from hydra.plugins.config_source import ConfigLoadError, ConfigResult
-
-    ours = folder("conf").resolve()
-
-    class CheckedFiles(FileConfigSource):
-        def load_config(self, config_path: str) -> ConfigResult:
-            name = self._normalize_file_name(config_path)
-            path = Path(self.path, name)
-            if not path.is_file():
-                raise ConfigLoadError(f"Config not found : {path}")
-            header = self._get_header_dict(read_yaml(path)[:512])
-            top = Path(os.path.normpath(name)).parts[0]
-            is_trusted = trusts or (Path(self.path).resolve() == ours and top != "..")
-            if not is_trusted and top in ("hydra", ".."):
-                raise RbpxError(f"{path} configures Hydra, or lies outside its folder; {_ADVICE}")
-            if not is_trusted and header.get("package") not in _PACKAGES:
-                raise RbpxError(f"{path} is for the package {header['package']}; {_ADVICE}")
-            node = load_trusted(path, is_trusted)
-            return ConfigResult(
-                config=node, path=f"{self.scheme()}://{self.path}", provider=self.provider, header=header
-            )
-
-    # The registry goes to the jobs of launchers, where Hydra registers its own again: a name that is there stays.
-    CheckedFiles.__name__ = FileConfigSource.__name__
-    Plugins.instance()  # registers Hydra's own sources, once
-    SourcesRegistry.instance().types["file"] = CheckedFiles
+            raise RbpxError(f"{path}: {'.'.join(map(str, key))} configures Hydra, which may run code; {ADVICE}")

@@ -1,0 +1,154 @@
+"""Hydra, and every name of its inside that rbpx touches: overrides in, composed configurations out.
+
+Private names go without notice, so all of them stand in this module, and a test fails by name where one has gone.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra._internal.core_plugins.file_config_source import FileConfigSource
+from hydra._internal.sources_registry import SourcesRegistry
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.plugins import Plugins
+from hydra.core.utils import configure_log
+from hydra.errors import HydraException
+from hydra.plugins.config_source import ConfigLoadError, ConfigResult
+from hydra.types import RunMode
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from rbpx.config.hydra.trust import ADVICE, PACKAGES, load_trusted
+from rbpx.config.places import folder
+from rbpx.config.yaml_files import read_yaml
+from rbpx.errors import RbpxError
+
+__all__ = ["BASIC", "EXPECTED", "composed", "initialized", "is_basic", "jobs", "place", "register", "run_main"]
+
+EXPECTED = (HydraException, OmegaConfBaseException, ValueError, AssertionError)
+"""What Hydra and OmegaConf raise where overrides or files are wrong."""
+
+_VERSION = "1.3"
+BASIC = "basic"
+
+
+@contextmanager
+def initialized() -> Iterator[None]:
+    """Let Hydra read conf/ while the block lasts."""
+    with hydra.initialize_config_dir(str(folder("conf")), version_base=_VERSION):
+        yield
+
+
+def composed(primary: str, overrides: Sequence[str]) -> Any:
+    """The configuration of one job, with the node of Hydra's own; within `initialized`."""
+    return hydra.compose(primary, overrides=list(overrides), return_hydra_config=True)
+
+
+def show_warnings(config: Any) -> None:
+    """Do what Hydra's main does for each job: its configuration of Python's logging."""
+    configure_log(config.hydra.job_logging, config.hydra.verbose)
+
+
+def is_basic(config: Any) -> bool:
+    """Whether the jobs of a configuration run one after the other in this process."""
+    choices = config.hydra.runtime.choices
+    return bool(choices["hydra/launcher"] == BASIC and choices["hydra/sweeper"] == BASIC)
+
+
+def jobs(config: Any, overrides: Sequence[str], sweeps: bool) -> list[list[str]] | None:
+    """The overrides of each job of a sweep; None where a configuration is no sweep; within `initialized`.
+
+    Args:
+        config: what the overrides without their lists compose to, in which a study may ask for a sweep.
+        overrides: key=value, as typed.
+        sweeps: whether -m was typed.
+    """
+    if not sweeps and config.hydra.mode is not RunMode.MULTIRUN:
+        return None
+    params = [f"{key}={value}" for key, value in (config.hydra.sweeper.get("params") or {}).items()]
+    return _split([*params, *overrides])
+
+
+def first_job(overrides: Sequence[str]) -> list[str]:
+    """The overrides of the first job that lists make; within `initialized`."""
+    return _split(overrides)[0]
+
+
+def _split(overrides: Sequence[str]) -> list[list[str]]:
+    parser = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
+    return [
+        job for batch in BasicSweeper.split_arguments(parser.parse_overrides(list(overrides)), None) for job in batch
+    ]
+
+
+def run_main(primary: str, task: Callable[[Any], None]) -> None:
+    """Hydra's own main, over `sys.argv`: launchers, and flags that print."""
+    hydra.main(version_base=_VERSION, config_path=str(folder("conf")), config_name=primary)(task)()
+
+
+def place(overrides: Sequence[str]) -> tuple[int, int | None]:
+    """The number of the job that Hydra's main runs, from 1, and how many its sweep has; None where it does not know."""
+    of_job = HydraConfig.get()
+    if of_job.mode != RunMode.MULTIRUN:
+        return 1, 1
+    number = int(of_job.job.num) + 1
+    if not of_job.sweeper["_target_"].endswith(f".{BasicSweeper.__name__}"):
+        return number, None
+    params = [f"{key}={value}" for key, value in (of_job.sweeper.get("params") or {}).items()]
+    parsed = OverridesParser.create().parse_overrides([*params, *overrides])
+    return number, sum(len(batch) for batch in BasicSweeper.split_arguments(parsed, None))
+
+
+def register(nodes: Sequence[tuple[str, str, Any, str | None]], trusts: bool) -> None:
+    """Tell Hydra of schemas and options that are no files, in place of those that it was told of before.
+
+    Args:
+        nodes: group, name, value and package of each; the group is empty for a schema.
+        trusts: whether files of the user may name code.
+    """
+    _check_files(trusts)
+    store = ConfigStore.instance()
+    for group in ("dataset", "experiment"):
+        store.repo.pop(group, None)
+    for group, name, node, package in nodes:
+        store.store(group=group or None, name=name, node=node, package=package)
+
+
+def _check_files(trusts: bool) -> None:
+    """Let Hydra read files through the checks of `trust`; of those in conf/, which are ours, the bounds alone."""
+    ours = folder("conf").resolve()
+
+    class CheckedFiles(FileConfigSource):
+        def load_config(self, config_path: str) -> ConfigResult:
+            name = self._normalize_file_name(config_path)
+            path = Path(self.path, name)
+            if not path.is_file():
+                raise ConfigLoadError(f"Config not found : {path}")
+            header = self._get_header_dict(read_yaml(path)[:512])
+            top = Path(os.path.normpath(name)).parts[0]
+            is_trusted = trusts or (Path(self.path).resolve() == ours and top != "..")
+            if not is_trusted and top in ("hydra", ".."):
+                raise RbpxError(f"{path} configures Hydra, or lies outside its folder; {ADVICE}")
+            if not is_trusted and header.get("package") not in PACKAGES:
+                raise RbpxError(f"{path} is for the package {header['package']}; {ADVICE}")
+            node = load_trusted(path, is_trusted)
+            return ConfigResult(
+                config=node, path=f"{self.scheme()}://{self.path}", provider=self.provider, header=header
+            )
+
+    # The registry goes to the jobs of launchers, where Hydra registers its own again: a name that is there stays.
+    CheckedFiles.__name__ = FileConfigSource.__name__
+    Plugins.instance()  # registers Hydra's own sources, once
+    SourcesRegistry.instance().types["file"] = CheckedFiles
+
+
+def typed(config: Any) -> Any:
+    """The object that a composed configuration makes of its schema; a key that the schema does not have is an error."""
+    return OmegaConf.to_object(config)

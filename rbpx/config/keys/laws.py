@@ -1,0 +1,141 @@
+"""Keys of ranks and laws: k, tie rule, which laws, fitted how, along which axis."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from rbpx.config.keys.key import LARGEST_COUNT, Asked, Key, as_list, as_typed, checked_names, one_of, positive, whole
+from rbpx.config.options import Checkpoints
+from rbpx.errors import RbpxError
+from rbpx.laws.names import IMPORTED, LAWS, Axis, Method
+from rbpx.ties import Ties
+
+__all__ = ["DEFAULT_K", "Choice", "LawKeys", "Numbers"]
+
+DEFAULT_K: Final = (1, 10, 100, 500, 1000, 2500, 10000)
+_MOST_RESAMPLES: Final = 100_000  # their weights take 0.8 GB for 1,000 documents
+_LONGEST_WINDOW: Final = 1_000_000  # tokens in a row
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Names that were chosen.
+
+    Attributes:
+        names: all of them, or those asked for.
+        by_name: whether they were asked for by name.
+    """
+
+    names: tuple[str, ...]
+    by_name: bool
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The ranks k, or the window lengths n, that were asked for.
+
+    Attributes:
+        asked: by number; None where none were.
+        is_log: whether a log-spaced grid was asked for.
+    """
+
+    asked: tuple[int, ...] | None = None
+    is_log: bool = False
+
+    @property
+    def by_number(self) -> bool:
+        """Whether they were asked for by number."""
+        return self.asked is not None
+
+    def listed(self, default: Sequence[int] = ()) -> list[int]:
+        """Those asked for by number, in order; the default where none were."""
+        return sorted(set(default if self.asked is None else self.asked))
+
+    def beyond(self, vocab_size: int) -> list[int]:
+        """The k asked for by number at which every token is a hit."""
+        return [k for k in self.listed() if k >= vocab_size]
+
+    def grid(self, vocab_size: int, default: Sequence[int] | Literal["log"] = DEFAULT_K) -> list[int]:
+        """The k asked for, in order, those below V; `log` is log-spaced from 1 to V with the powers of ten.
+
+        Raises:
+            RbpxError: none is below `vocab_size`.
+        """
+        if self.is_log or (self.asked is None and default == "log"):
+            steps = round(8 * math.log10(vocab_size))
+            return sorted(k for k in {round(10 ** (i / 8)) for i in range(steps + 1)} if k < vocab_size)
+        numbers = self.listed([k for k in default if isinstance(k, int)])
+        below = [k for k in numbers if k < vocab_size]
+        if not below:
+            raise RbpxError(f"k={min(numbers)} is not below the vocabulary of {vocab_size:,}; give a smaller k")
+        return below
+
+
+def _ranks(key: str, value: Any) -> Numbers:
+    what = "rank; give whole numbers from 1 to {:,}, as in k='[1,10,100]', or k=log"
+    return Numbers(is_log=True) if value == "log" else _numbers(key, value, LARGEST_COUNT, what)
+
+
+def _lengths(key: str, value: Any) -> Numbers:
+    what = "window length; give whole numbers from 1 to {:,}, as in n='[1,5,10]'"
+    return _numbers(key, value, _LONGEST_WINDOW, what)
+
+
+def _numbers(key: str, value: Any, most: int, what: str) -> Numbers:
+    numbers = None if value is None else tuple(as_list(value))
+    for number in numbers or ():
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= most:
+            raise RbpxError(f"{key}={number} is not a valid {what.format(most)}")
+    return Numbers(numbers)
+
+
+def _laws(key: str, value: Any) -> Choice:
+    names = checked_names(key, value, (*LAWS, *IMPORTED))
+    return Choice(LAWS, False) if "all" in names else Choice(tuple(dict.fromkeys(names)), True)
+
+
+def _methods(key: str, value: Any) -> list[Method]:
+    return [Method(name) for name in one_of(tuple(Method))(key, value)]
+
+
+class LawKeys(Asked):
+    """Which laws, of what, fitted how."""
+
+    k: Key[Numbers] = Key(
+        Any, None, _ranks, "K", "one, a list k='[1,10,100]', or log; default 1, 10, 100, 500, 1000, 2500, 10000 below V"
+    )
+    n: Key[Numbers] = Key(Any, None, _lengths, "N", "lengths of windows and sequences, in tokens: n='[1,2,5]'")
+    ties: Key[Ties | None] = Key(
+        Ties | None, None, as_typed, "RULE", "pessimistic (default), optimistic (default for protocol=official), mid"
+    )
+    resamples: Key[int] = Key(int, 1000, whole(1, _MOST_RESAMPLES), "1000", "of the documents, for intervals")
+    laws: Key[Choice] = Key(Any, "all", _laws, "all", "or a list of laws", values=("all", *LAWS, *IMPORTED))
+    method: Key[list[Method]] = Key(
+        Any,
+        "ols",
+        _methods,
+        "ols",
+        "weighted, offset, robust, a list or all: how laws are fitted",
+        values=("all", *Method),
+    )
+    axis: Key[Axis] = Key(
+        Axis,
+        Axis.S,
+        as_typed,
+        "S",
+        "what laws are in: size; D (training tokens) or step, a law a size; C (FLOPs), the best a budget",
+    )
+    checkpoints: Key[Checkpoints] = Key(
+        Checkpoints, Checkpoints.all, as_typed, "all", "or last: of each training only its last checkpoint counts"
+    )
+    last: Key[int | None] = Key(
+        int | None, None, whole(1), "N", "the mean of its last N checkpoints stands for each training (downstream: 5)"
+    )
+    warm_up: Key[float | None] = Key(
+        float | None,
+        None,
+        positive("training tokens, as in warm_up=1e9"),
+        "TOKENS",
+        "where the law of a training begins; found if left out",
+    )

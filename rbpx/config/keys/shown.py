@@ -1,0 +1,76 @@
+"""Keys that say where answers come from and go to, and how they look."""
+
+from typing import Any, Final
+
+from rbpx.config.imports import ImportConfig
+from rbpx.config.keys.key import Asked, Key, as_typed, number_within
+from rbpx.config.options import Format, Legend
+from rbpx.config.study import StudyConfig
+
+__all__ = ["LOOKS", "ShownKeys", "StudyKeys"]
+
+LOOKS: Final = ("width", "font_size", "font", "legend")
+
+
+class ShownKeys(Asked):
+    """From where, to where, and how."""
+
+    fresh: Key[bool] = Key(
+        bool,
+        False,
+        as_typed,
+        "true",
+        "compute again what was asked before of the same runs; without it, it is printed from the store",
+    )
+    store: Key[str] = Key(
+        str,
+        "${oc.env:RBPX_STORE,store}",
+        as_typed,
+        "DIR",
+        "folder of the store (--store DIR), or s3://BUCKET/PATH; default $RBPX_STORE or store/",
+        takes_path=True,
+    )
+    plot: Key[bool] = Key(bool, False, as_typed, "true", "small plots under the tables (--plot)", values=("true",))
+    format: Key[Format] = Key(
+        Format,
+        Format.table,
+        as_typed,
+        "table",
+        "or csv, json, html, md, tex, svg, pdf (--format F)",
+        "or csv, json, html, md, tex; svg and pdf: its figures (--format F)",
+    )
+    spreadsheet: Key[bool] = Key(
+        bool,
+        False,
+        as_typed,
+        "true",
+        ("in csv, put a ' before text that begins with = + - @, a tab or a line end, which spreadsheets run"),
+    )
+    width: Key[float | None] = Key(
+        float | None, None, number_within(1, 40, "inches"), "INCHES", "of a figure in a file, with its axes"
+    )
+    font_size: Key[float | None] = Key(
+        float | None, None, number_within(4, 40, "points"), "POINTS", "of the text of figures in files"
+    )
+    font: Key[str | None] = Key(str | None, None, as_typed, "NAME", "of these")
+    legend: Key[Legend | None] = Key(Legend | None, None, as_typed, "right", "of these, or top, bottom, left, none")
+    output: Key[str | None] = Key(
+        str | None,
+        None,
+        as_typed,
+        "FILE",
+        "where a verb writes (--output FILE)",
+        "where that is written, a folder for several figures (--output FILE)",
+        takes_path=True,
+    )
+
+
+class StudyKeys(Asked):
+    """What a named study says beside these."""
+
+    study: Key[StudyConfig | None] = Key(StudyConfig | None, None, as_typed, "", "")
+    imports: Key[list[ImportConfig]] = Key(list[ImportConfig], [], as_typed, "", "")
+    analyses: Key[list[str]] = Key(
+        list[str], ["fit"], as_typed, "'[fit,ranks]'", "questions that are asked of what was measured; default fit"
+    )
+    experiment: Key[Any] = Key(Any, None, as_typed, "NAME", "{experiments}")

@@ -1,0 +1,124 @@
+"""Keys of `downstream`: features of the right answer, and the sigmoid from a feature to success."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rbpx.config.keys.key import Asked, Key, checked_names, is_number, names_of, whole
+from rbpx.config.keys.laws import Choice
+from rbpx.config.places import folder
+from rbpx.config.yaml_files import load_yaml
+from rbpx.errors import RbpxError
+
+__all__ = ["FEATURES", "N_AVERAGED", "TaskKeys", "chance_of"]
+
+N_AVERAGED: Final = 5  # checkpoints of a training whose mean predicts success (OLMo ladder, arXiv 2412.04403)
+FEATURES: Final = ("cross_entropy", "bits_per_byte", "rbp", "exact_match", "error_entropy", "soft_accuracy")
+_CONSTANTS: Final = ("a", "x0", "h", "b")
+
+
+def _features(key: str, value: Any) -> Choice:
+    names = checked_names(key, value, FEATURES, " (rbp at each k=)")
+    return Choice(FEATURES, False) if "all" in names else Choice(tuple(dict.fromkeys(names)), True)
+
+
+def _share(key: str, value: float) -> float:
+    if not 0 <= value < 1:
+        raise RbpxError(f"drop={value} is not a share of the checkpoints; give one in [0, 1), as in drop=0.1")
+    return value
+
+
+def _anchor(key: str, value: Any) -> tuple[float, float] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != 2 or not all(is_number(each) for each in value):
+        raise RbpxError(f"anchor={value} is not a point; give a feature and a share, as in anchor='[0,1]', or null")
+    x, y = value
+    if x < 0 or not 0 <= y <= 1:
+        raise RbpxError(f"anchor={value} is no feature from 0 with a share in [0, 1]; give one, as in anchor='[0,1]'")
+    return float(x), float(y)
+
+
+def _starts(key: str, value: Any) -> dict[str, float]:
+    how = "starts='{x0: 0.9, h: 3}'"
+    for name, number in _constants(key, value, how).items():
+        if not is_number(number):
+            raise RbpxError(f"{key}: {name}: {number} is not a number; give one, as in {how}")
+    return {name: float(number) for name, number in (value or {}).items()}
+
+
+def _bounds(key: str, value: Any) -> dict[str, tuple[float, float]]:
+    how = "bounds='{b: [0.9, 1]}'"
+    checked = {}
+    for name, ends in _constants(key, value, how).items():
+        if not isinstance(ends, list) or len(ends) != 2 or not all(each is None or is_number(each) for each in ends):
+            raise RbpxError(
+                f"bounds: {name}: {ends} is not a pair of ends; give two numbers (null: no end), as in {how}"
+            )
+        lower, upper = (-math.inf if ends[0] is None else ends[0], math.inf if ends[1] is None else ends[1])
+        if lower > upper:
+            raise RbpxError(f"bounds: {name}: {ends} ends before it begins; give the lower end first, as in {how}")
+        checked[name] = float(lower), float(upper)
+    return checked
+
+
+def _constants(key: str, value: Any, how: str) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise RbpxError(f"{key}={value} is not a mapping of constants; write {how}")
+    for name in value:
+        if name not in _CONSTANTS:
+            raise RbpxError(
+                f"{key}: {name} is unknown; the constants of the sigmoid are {', '.join(_CONSTANTS)}: {how}"
+            )
+    return value
+
+
+def _chance(key: str, value: Any) -> Any:
+    for share in value.values() if isinstance(value, Mapping) else () if value is None else (value,):
+        if not is_number(share) or not 0 <= share < 1:
+            raise RbpxError(f"chance={share} is not a share in [0, 1); give that of guessing, as in chance=0.25")
+    return value
+
+
+def chance_of(task: str, given: Any) -> float | None:
+    """Success of guessing: as given (a number, or task -> number), else as the task's file in conf/dataset says."""
+    number = given.get(task) if isinstance(given, Mapping) else given
+    if number is not None:
+        return float(number)
+    known = {path.stem: path for path in (folder("conf") / "dataset").glob("*.yaml")}
+    chance = load_yaml(known[task]).get("chance") if task in known else None
+    return None if chance is None else float(chance)
+
+
+class TaskKeys(Asked):
+    """The two steps from size to success."""
+
+    features: Key[Choice] = Key(
+        Any,
+        "all",
+        _features,
+        "all",
+        "or a list: cross_entropy, bits_per_byte, rbp, exact_match, error_entropy, soft_accuracy",
+        values=("all", *FEATURES),
+    )
+    held_out: Key[list[str] | None] = Key(
+        Any, None, names_of, "", "sizes that are predicted, not fitted, as in '[7B,13B]'; the largest if left out"
+    )
+    drop: Key[float] = Key(
+        float, 0.1, _share, "0.1", "share of the checkpoints, the first ones, that step 2 leaves out"
+    )
+    smooth: Key[int] = Key(int, 5, whole(1), "5", "checkpoints in the trailing means of step 2")
+    anchor: Key[tuple[float, float] | None] = Key(
+        Any, [0, 1], _anchor, "'[0,1]'", "feature and success of one point more in step 2; null for none"
+    )
+    starts: Key[dict[str, float]] = Key(
+        Any, None, _starts, "", "where the search for constants of the sigmoid begins, as in '{x0: 0.9, h: 3}'"
+    )
+    bounds: Key[dict[str, tuple[float, float]]] = Key(
+        Any, None, _bounds, "", "ends of these constants, as in '{b: [0.9, 1]}'"
+    )
+    chance: Key[Any] = Key(  # a number, or task -> number
+        Any, None, _chance, "C", "success of guessing, where the task is not in conf/dataset; or '{task: C}'"
+    )
