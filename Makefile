@@ -56,6 +56,7 @@ gallery: $(TOOLS) ## draw every picture of README and documentation again, from 
 
 golden: $(TOOLS) ## write what every question says of four stores anew, after a difference that is a mend
 	$(BIN)/python -m tests.support.golden
+	$(BIN)/python -m tests.support.signatures
 
 census: $(TOOLS) ## which architectures of transformers are measured: docs/reference/architectures.csv, in twenty minutes
 	rm -f docs/reference/architectures.csv

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from rbpx.config.compose import compose
-from rbpx.config.request import Request
+from rbpx.cli.registry import asking
+from rbpx.config.hydra.compose import compose
 from rbpx.data.windows import cut_windows
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import TokenRows, measure_windows
@@ -30,8 +30,7 @@ BUDGETS = (512, 4096)  # of tokens a batch
 
 def main(size: str, n_rounds: int) -> None:
     """Print a line for each way of measuring, and how far two budgets are apart in each."""
-    request = compose("measure", ["model=ladder", f"size={size}", "dataset=pydoc", "device=cpu"])
-    assert isinstance(request, Request)
+    request = compose(asking("measure"), ["model=ladder", f"size={size}", "dataset=pydoc", "device=cpu"])
     assert request.model is not None
     documents = draw_sample(request, Store(Path("store")), quiet=True).documents
     device = torch.device("cpu")

@@ -19,7 +19,7 @@ from rbpx.config.imports import ImportConfig
 from rbpx.config.model import ModelConfig, SizeConfig
 from rbpx.config.places import experiments, folder
 from rbpx.config.protocol import ProtocolConfig
-from rbpx.config.request import Request
+from rbpx.config.request import KEYS
 from rbpx.config.study import StudyConfig
 from rbpx.display.view import View
 
@@ -60,8 +60,13 @@ def keys() -> str:
         + table(["key", "default", "meaning"], [_key(field, meanings(kind)) for field in fields(kind)])
         for group, kind in groups
     ]
-    top = [[name(f.name), _default(f)] for f in fields(Request) if f.name not in ("model", "dataset", "protocol")]
-    return "\n".join([*parts, "## defaults of all other keys\n", table(["key", "default"], top)])
+    verbs_of = {key: [verb for verb in registry.names() if key in registry.asking(verb).names] for key in KEYS}
+    top = [
+        [name(key.name), plain(str(_shown(key.default))), plain(", ".join(verbs_of[key.name]))]
+        for key in KEYS.values()
+        if key.help and key.name not in ("model", "dataset", "protocol")
+    ]
+    return "\n".join([*parts, "## all other keys\n", table(["key", "default", "verbs"], top)])
 
 
 def meanings(kind: type) -> dict[str, str]:
@@ -79,8 +84,10 @@ def _default(field: Field[Any]) -> str:
     value = field.default if field.default is not MISSING else MISSING
     if field.default_factory is not MISSING:
         value = field.default_factory()
-    if value is MISSING:
-        return "needed"
+    return "needed" if value is MISSING else _shown(value)
+
+
+def _shown(value: Any) -> str:
     if isinstance(value, Enum):
         others = [name(each.value) for each in type(value) if each is not value]
         return f"{name(value.value)}, or {', '.join(others)}"

@@ -261,8 +261,7 @@ def _selected(
 
 def _of_trainings(question: Analysis, request: Request) -> bool:
     """Whether a question looks at all trainings of a family, in place of one run a size."""
-    with_key = question.trainings_with and getattr(request, question.trainings_with) is not None
-    return question.trainings or bool(with_key)
+    return question.trainings or bool(question.trainings_with and getattr(request, question.trainings_with))
 
 
 def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:

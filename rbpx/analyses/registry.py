@@ -113,6 +113,11 @@ def asking(name: str) -> Asking:
     return Asking(name, described.primary, tuple(dict.fromkeys((*narrows, *described.keys, *shows))))
 
 
+def own_keys(name: str) -> tuple[str, ...]:
+    """The keys of one question without those that say which runs it looks at."""
+    return tuple(key for key in asking(name).names if key not in _NARROWS)
+
+
 def report_keys() -> tuple[str, ...]:
     """The keys of a report: those of its questions, but for what only one of them can be asked."""
     asked = [asking(name).names for name, each in analyses().items() if each.in_report]

@@ -13,6 +13,7 @@ from typing import Any, Final
 import yaml
 
 from rbpx.config.hydra.compose import compose, names_dataset
+from rbpx.config.keys.shown import LOOKS
 from rbpx.config.overrides import quoted
 from rbpx.config.request import KEYS, Asking, Request
 from rbpx.errors import RbpxError
@@ -38,7 +39,7 @@ def explained(asking: Asking) -> str:
 
 def taken(asking: Asking) -> list[Any]:
     """The keys of a verb that stand for something in Python."""
-    return [KEYS[name] for name in asking.names if name not in _HERE and KEYS[name].help]
+    return [KEYS[name] for name in asking.names if name not in (*_HERE, *LOOKS) and KEYS[name].help]
 
 
 def _plain(value: Any) -> Any:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
-from rbpx.analyses.answer import answer, open_filled
-from rbpx.analyses.registry import analyses, analysis, asking, question, report_keys
+from rbpx.analyses.answer import open_filled
+from rbpx.analyses.registry import asking, report_keys
 from rbpx.api.answer import Answer
-from rbpx.api.keywords import explained, overrides, requests, signature
+from rbpx.api.keywords import overrides, requests
+from rbpx.api.questions import Questions
 from rbpx.config.keys.runs import GRID
 from rbpx.config.request import Asking
 from rbpx.config.typed import what_was_typed
 from rbpx.cores import share_cores
-from rbpx.errors import MeasureError
-from rbpx.files.output import plain
 from rbpx.store.bounded import SqlLimits
 from rbpx.store.export import export
 from rbpx.store.messages import collected_messages
@@ -63,7 +62,7 @@ def open_measurements(
 
 
 @dataclass(frozen=True)
-class Measurements:
+class Measurements(Questions):
     """An open store. Nothing is kept in memory: each question sees what the store holds when it is asked.
 
     Every analysis takes the keys of its verb on the command line, which its signature lists, does what the verb does,
@@ -73,9 +72,6 @@ class Measurements:
         store: its folder or URL.
         config_dir: folder with a user's own models and datasets.
     """
-
-    store: str
-    config_dir: Path | None = None
 
     def sql(self, query: str, sql_timeout_s: float | None = 60.0, sql_memory_mib: int | None = None) -> pa.Table:
         """The answer to one SELECT over the relations of the store, as an Arrow table; reading only.
@@ -192,53 +188,3 @@ class Measurements:
 
     def _opened(self) -> Store:
         return open_store(self.store)
-
-    # ------------------------------------------------------------------------------------------------------- analyses
-
-    if TYPE_CHECKING:  # at run time the methods come from the folders of the questions
-
-        def __getattr__(self, verb: str) -> Ask: ...
-
-    def _answer(self, verb: str, keys: Mapping[str, Any]) -> Answer[Any]:
-        """What a question finds, and its rows.
-
-        Raises:
-            MeasureError: what the store lacks for it could not be measured.
-        """
-        grids = [(request, None) for request in requests(asking(verb), keys, self.store, self.config_dir)]
-        with collected_messages() as messages:
-            measure = question(verb).measure
-            failures = [] if measure is None else [each for request, _ in grids for each in measure(request).failures]
-            for failure in failures[:1]:
-                raise MeasureError(f"{failure.cell} failed: {failure.error}")
-            found = read_again(self.store, lambda: answer(verb, grids))
-        records = tuple({name: plain(value) for name, value in row.items()} for _, rows in found for row in rows)
-        return Answer(verb, tuple(result for result, _ in found), records, tuple(messages))
-
-
-class Ask(Protocol):
-    """One question as a method: its keys in, its answer out."""
-
-    def __call__(self, **keys: Any) -> Answer[Any]:
-        """Ask the store."""
-
-
-def _method(verb: str) -> Callable[..., Answer[Any]]:
-    """A question as a method of `Measurements`."""
-    described = analysis(verb)
-
-    def ask(self: Measurements, **keys: Any) -> Answer[Any]:
-        return self._answer(verb, keys)
-
-    ask.__name__, ask.__qualname__ = verb, f"Measurements.{verb}"
-    ask.__doc__ = (
-        f"{described.summary[:1].upper()}{described.summary[1:]}.\n\n{described.help}\n\n"
-        f"Args:\n{explained(asking(verb))}\n"
-    )
-    ask.__signature__ = signature(asking(verb))  # type: ignore[attr-defined]
-    return ask
-
-
-for _verb, _described in analyses().items():
-    if not _described.measures:
-        setattr(Measurements, _verb, _method(_verb))

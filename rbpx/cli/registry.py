@@ -53,14 +53,15 @@ def asking(name: str) -> Asking:
     if "format" in keys and described.primary == "analyse" and "spreadsheet" not in keys:
         keys += ("spreadsheet",)
     kind = None if described.kind is None else described.kind()
-    return Asking(name, described.primary, keys, kind, _of_questions if described.performs else None)
+    return Asking(
+        name, described.primary, tuple(dict.fromkeys(keys)), kind, _of_questions if described.performs else None
+    )
 
 
 def _of_questions(request: Request) -> Iterable[str]:
     """The keys of the questions that a request asks; of what it measures it looks at all."""
-    asked = [registry.asking(name).names for name in request.analyses if name in registry.names()]
-    passed_over = () if request.model is None else ("family", "source", "variant")
-    return (key for names in asked for key in names if key not in passed_over)
+    keys = registry.own_keys if request.model is not None else lambda name: registry.asking(name).names
+    return (key for name in request.analyses if name in registry.names() for key in keys(name))
 
 
 def takes_words(name: str) -> bool:

@@ -43,3 +43,9 @@ def config_dirs(overrides: Sequence[str]) -> list[Path]:
         if not Path(name).is_dir():
             raise RbpxError(f"--config-dir {name} is not a folder; name the one with your model/ and dataset/")
     return [Path(name) for name in named]
+
+
+def without_flags(words: Sequence[str]) -> list[str]:
+    """Overrides alone; the folder behind --config-dir is none."""
+    named = [at + 1 for at, word in enumerate(words) if word in ("--config-dir", "-cd")]
+    return [word for at, word in enumerate(words) if not word.startswith("-") and at not in named]

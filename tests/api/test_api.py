@@ -1,8 +1,10 @@
 """The Python interface: what a notebook gets is what the command line prints, typed, and light to import."""
 
 import csv
+import inspect
 import io
 import json
+import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -14,10 +16,11 @@ import pytest
 
 import rbpx
 from rbpx.analyses.fit.analysis import Laws
-from rbpx.analyses.registry import analyses
-from rbpx.api.keywords import Keys, written
+from rbpx.analyses.registry import analyses, asking
+from rbpx.api.keywords import written
 from tests.support.commands import here
 from tests.support.places import PROJECT
+from tests.support.signatures import STUB, stub
 from tests.support.synthetic import Truth, write_store
 
 FEW = "resamples=60"
@@ -117,7 +120,7 @@ def test_observations_are_counted_tokens_at_any_k_under_any_rule(store: Path) ->
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
-        (lambda m: m.fit(limti=3), "limti is not a key; did you mean limit"),
+        (lambda m: m.fit(resampels=3), "fit has no key resampels; did you mean resamples"),
         (lambda m: m.fit(k=0), "k=0 is not a valid rank"),
         (lambda m: m.fit(dataset="pydco"), "did you mean pydoc"),
         (lambda m: m.fit(store="elsewhere"), r"rbpx\.open"),
@@ -147,7 +150,7 @@ def test_a_store_with_nothing_in_it_is_not_opened(tmp_path: Path) -> None:
 def test_text_reaches_an_analysis_as_it_was_given(value: str, tmp_path: Path) -> None:
     from rbpx.api.keywords import requests
 
-    (request,) = requests("fit", {"source": value, "slices": {"a": f"x{value}"}}, str(tmp_path / value))
+    (request,) = requests(asking("gaps"), {"source": value, "slices": {"a": f"x{value}"}}, str(tmp_path / value))
     assert (request.source, request.store) == (value, str(tmp_path / value))
 
 
@@ -231,7 +234,25 @@ def test_a_script_of_a_user_is_checked_strictly(tmp_path: Path) -> None:
     ], done.stdout
 
 
-def test_the_keys_are_keys_of_the_command_line() -> None:
-    from rbpx.config.request import Request
+def test_the_types_of_the_questions_are_those_of_their_keys() -> None:
+    assert STUB.read_text(encoding="utf-8") == stub()
 
-    assert [name for name in Keys.__annotations__ if name not in Request.__dataclass_fields__] == []
+
+def test_a_method_lists_the_keys_of_its_verb() -> None:
+    parameters = inspect.signature(rbpx.Measurements.klaw).parameters
+    assert {"k", "ties", "axis", "dataset"} <= set(parameters)
+    assert {"chance", "store", "format"}.isdisjoint(parameters)
+    assert parameters["resamples"].default == 1000
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"k": 0}, 'as in k=[1, 10, 100], or k="log"'),
+        ({"sieze": "3k"}, "did you mean size? See help(rbpx.Measurements.fit)"),
+        ({"chance": 0.3}, "fit has no key chance"),
+    ],
+)
+def test_what_is_wrong_is_said_as_python_writes_it(keys: dict[str, Any], said: str, store: Path) -> None:
+    with pytest.raises(rbpx.RbpxError, match=re.escape(said)):
+        rbpx.open(store).fit(**keys)

@@ -81,7 +81,7 @@ def test_a_cell_that_fails_is_a_row_and_a_grid_that_fails_is_an_error(family: Fa
         opened.measure(**text, **{"model.id": [broken]})  # type: ignore[arg-type]
     with pytest.raises(rbpx.RbpxError, match=r"nosuch\.jsonl is not a file"):
         opened.measure(**{**text, "dataset.path": "nosuch.jsonl", "model.id": [broken]})  # type: ignore[arg-type]
-    with pytest.raises(rbpx.RbpxError, match="limti is not a key; did you mean limit"):
+    with pytest.raises(rbpx.RbpxError, match="measure has no key limti; did you mean limit"):
         opened.measure(limti=3)  # type: ignore[call-arg]
 
 

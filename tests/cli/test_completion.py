@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from rbpx.cli.registry import names
-from rbpx.config.request import Request
+from rbpx.config.request import KEYS
 from tests.support.clone import Clone
 from tests.support.commands import here
 from tests.support.places import CONF
@@ -53,7 +53,7 @@ def test_bash_knows_the_function_for_rbpx(script: Path) -> None:
 def test_verbs_keys_and_flags_are_offered(script: Path) -> None:
     found = offered(script, "")
     assert set(names()) <= set(found)
-    keys = set(Request.__dataclass_fields__) - {"study", "imports"}
+    keys = set(KEYS) - {"study", "imports"}
     assert {f"{key}=" for key in keys} <= set(found)
     assert offered(script, "me") == ["measure", "memory=", "method="]
     assert offered(script, "fit", "--fo") == ["--format"]

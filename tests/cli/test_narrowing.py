@@ -183,13 +183,22 @@ def test_what_failed_of_a_mistyped_name_is_forgotten_by_that_name(named: Path, c
 def test_a_family_with_signs_of_the_grammar_of_sides_is_a_side(cwd: Path, tmp_path: Path) -> None:
     for family in ("drawn", "org/fam:v2@1"):
         store = write_store(tmp_path / "store", Truth(), seed=1, n_documents=4, n_tokens=8, family=family)
-    words = ("--format", "json", "resamples=25", "--store", store.root)
+    words = ("--format", "json", "--store", store.root)
     told = here("compare", "org/fam:v2@1/nosuch", "drawn/1000", *words, cwd=cwd, check=2).stderr
     for name in ("org/fam:v2@1/1000", "drawn/10000"):
         assert name in told
         answer = here("compare", name, "drawn/1000" if "org" in name else "org/fam:v2@1/1000", *words, cwd=cwd, check=0)
         assert json.loads(answer.stdout)
-    answer = here("multiplier", "base=drawn", "variant=org/fam:v2@1", "laws=[cross_entropy]", *words, cwd=cwd, check=0)
+    answer = here(
+        "multiplier",
+        "base=drawn",
+        "variant=org/fam:v2@1",
+        "laws=[cross_entropy]",
+        "resamples=25",
+        *words,
+        cwd=cwd,
+        check=0,
+    )
     assert json.loads(answer.stdout)
     assert (
         "families: drawn, org/fam:v2@1"

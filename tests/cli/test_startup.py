@@ -12,7 +12,6 @@ from tests.support.synthetic import Truth, write_store
 
 MODELS = {"torch", "transformers", "accelerate", "datasets", "tokenizers", "safetensors", "huggingface_hub", "numba"}
 FITS = {"scipy", "lmfit"}
-HYDRA = {"hydra", "omegaconf", "antlr4"}
 STORE = {"duckdb", "pyarrow", "pandas", "rich"}
 PICTURES = {"altair", "vl_convert"}
 PANDAS = {"pandas.core"}  # pandas itself is listed where it was only looked for
@@ -47,14 +46,14 @@ def test_a_configuration_is_shown_without_the_libraries_of_the_verbs(words: list
 def test_what_reads_the_store_waits_for_no_model_and_no_fit(words: list[str], store: Path, tmp_path: Path) -> None:
     names = read_by(*words, "--store", store, cwd=tmp_path)
     assert "duckdb" in names
-    assert names.isdisjoint(MODELS | FITS | PICTURES | PANDAS | HYDRA)
+    assert names.isdisjoint(MODELS | FITS | PICTURES | PANDAS)
 
 
 def test_what_fits_waits_for_no_model(store: Path, tmp_path: Path) -> None:
     names = read_by("fit", "k=1", "resamples=20", "--store", store, cwd=tmp_path)
     assert "scipy" in names
     assert names.isdisjoint(
-        MODELS | PICTURES | PANDAS | HYDRA | {"lmfit", "scipy.stats", "scipy.optimize", "numpy.f2py.f2py2e"}
+        MODELS | PICTURES | PANDAS | {"lmfit", "scipy.stats", "scipy.optimize", "numpy.f2py.f2py2e"}
     )
 
 
@@ -64,7 +63,7 @@ def test_a_run_that_has_nothing_left_to_measure_waits_for_no_model(tmp_path: Pat
     here(*words, "--store", store, cwd=_folder(tmp_path / "first"), check=0)
     names = read_by(*words, "--store", store, cwd=_folder(tmp_path / "second"))
     assert "duckdb" in names
-    assert names.isdisjoint(MODELS | PICTURES | HYDRA)
+    assert names.isdisjoint(MODELS | PICTURES)
 
 
 def _folder(path: Path) -> Path:

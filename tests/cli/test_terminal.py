@@ -150,6 +150,12 @@ def test_an_output_that_was_closed_is_no_failure(store: Path, cwd: Path) -> None
 
 # ------------------------------------------------------------------------------------------------------ for programs
 
+QUICKLY = {
+    "improve": ("k=[2]", "least=2"),
+    "tokenwise": ("k=[2]",),
+    "entropy": ("resamples=25",),
+    "temperature": ("resamples=25",),
+}
 SHORT = {"tokenwise": ("n=[5]",), "outcomes": ("n=[2]",), "emergence": ("n=[1,2]",), "gaps": ("slices=position",)}
 
 
@@ -160,7 +166,7 @@ def test_every_analysis_has_rows_for_programs_alone_on_stdout(verb: str, measure
     import csv
     import io
 
-    words = (verb, *SHORT.get(verb, ()), "k=[2]", "resamples=25", "least=2", "--store", measured.store)
+    words = (verb, *SHORT.get(verb, ()), *QUICKLY.get(verb, ("k=[2]", "resamples=25")), "--store", measured.store)
     rows = json.loads(here(*words, "--format", "json", cwd=cwd, check=0).stdout)
     table = list(csv.DictReader(io.StringIO(here(*words, "--format", "csv", cwd=cwd, check=0).stdout)))
     assert len(rows) == len(table) > 0

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from rbpx.cli.registry import asking
 from rbpx.config.checkpoints import chosen_revisions, listed_steps, log_spaced
-from rbpx.config.compose import compose
 from rbpx.config.grid import cells
+from rbpx.config.hydra.compose import compose
 from rbpx.errors import RbpxError
 from tests.support.commands import here
 
@@ -53,7 +54,7 @@ def test_a_sweep_of_checkpoints_has_a_cell_for_each_with_its_tokens(cwd: Path, t
         (size, step) for size in ("14m", "70m") for step in ("step512", "step1000")
     ]
     assert len(json.loads(here(*words, "model.revision=log", cwd=cwd, check=0).stdout)) == 2 * 20
-    request = compose("measure", ["model=pythia", "size=14m", "dataset=pydoc", "model.revision=log"])
+    request = compose(asking("measure"), ["model=pythia", "size=14m", "dataset=pydoc", "model.revision=log"])
     grid = cells(request, None, {"EleutherAI/pythia-14m": None})
     assert [cell.training.training_tokens for cell in grid][:3] == [0, 2_097_152, 2 * 2_097_152]
     assert grid[-1].training.training_step == 143_000

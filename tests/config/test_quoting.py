@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rbpx.cli.argv import parse
-from rbpx.config.compose import compose
+from rbpx.cli.registry import asking
+from rbpx.config.hydra.compose import compose
 from rbpx.config.options import Format
 from rbpx.config.overrides import quoted
 from rbpx.errors import RbpxError
@@ -55,6 +56,6 @@ def test_overrides_come_back_in_the_request_as_they_were_given(
     text: str, k: list[int], limit: int, format: Format, fresh: bool
 ) -> None:
     words = [f"output={quoted(text)}", f"k={k}", f"limit={limit}", f"format={format.value}", f"fresh={fresh}"]
-    request = compose("measure", words)
-    assert (request.output, list(request.k), request.limit) == (text, k, limit)
+    request = compose(asking("run"), words)
+    assert (request.output, request.typed["k"], request.limit) == (text, k, limit)
     assert (request.format, request.fresh) == (format, fresh)

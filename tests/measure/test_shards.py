@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from rbpx.cli.registry import asking
+from rbpx.config.hydra.compose import Overrides, requests
 from rbpx.config.shard import Shard
-from rbpx.config.sweep import sweep
 from rbpx.measure.shards import divide, places_in
 from tests.support.commands import here
 from tests.support.stores import Family, cell_records, run_folders
@@ -19,7 +20,7 @@ KNOWN = ("-m", "model=pythia,gpt2", "dataset=pydoc,c4,lambada", "limit=10,1000")
 
 
 def requests_of(*words: str) -> list[Any]:
-    return [read_request() for read_request in sweep("measure", words)]
+    return [read_request() for read_request in requests(Overrides(asking("measure"), words)) or ()]
 
 
 def test_the_shards_of_a_sweep_are_disjoint_and_together_all_of_it() -> None:

@@ -243,7 +243,7 @@ REQUESTS = {
     "no tie rule": ("source=them", ["no column ties", "ties=optimistic"]),
     "unknown tie rule": ("source=them ties=nosuch", ["nosuch", "pessimistic"]),
     "unknown key": ("source=them ties=mid famly=x", ["famly", "did you mean family"]),
-    "a model": ("source=them ties=mid model=gpt2", ["model is not a key"]),
+    "a model": ("source=them ties=mid model=gpt2", ["import has no key model"]),
     "a column that is not there": ("source=them ties=mid columns={rbp: nosuch}", ["no column 'nosuch'", "n_tokens"]),
     "a field that is none": ("source=them ties=mid columns={rpb: ce}", ["rpb is not a field", "rbp_K"]),
     "columns that are no mapping": ("source=them ties=mid columns=[ce]", ["not a mapping", "columns='{rbp: NAME"]),

@@ -18,11 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
-from rbpx.config.compose import compose
+from rbpx.cli.registry import asking
+from rbpx.config.hydra.compose import compose
+from rbpx.config.hydra.trust import load_trusted
 from rbpx.config.imports import ImportConfig
 from rbpx.config.overrides import quoted
 from rbpx.config.row_choice import RowChoice
-from rbpx.config.hydra.trust import load_trusted
 from rbpx.data.corpus import read_file
 from rbpx.errors import RbpxError
 from rbpx.files.column_table import read_columns
@@ -122,7 +123,7 @@ def composed(content: bytes) -> None:
         path.parent.mkdir()
         path.write_bytes(content)
         own = f"hydra.searchpath=[{quoted(f'file://{folder}')}]"
-        refused(lambda: compose("measure", [own, "dataset=mine"]))
+        refused(lambda: compose(asking("measure"), [own, "dataset=mine"]))
 
 
 # -------------------------------------------------------------------------------------------------------------- corpora

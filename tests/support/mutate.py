@@ -66,7 +66,7 @@ ROOMS = {
     "store/mirror": _BUCKET,
     "store/bucket": _BUCKET,
     "store/outbox": ["tests/store/test_outbox.py", *_BUCKET],
-    "config/plain": ["tests/config/test_plain_requests.py"],
+    "config/request": ["tests/config/test_keys.py"],
     "store/observations": _IMPORT,
     "store/imports": _IMPORT,
     "store/import_cells": _IMPORT,

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from rbpx.config.compose import compose
+from rbpx.cli.registry import asking
+from rbpx.config.hydra.compose import compose
 from rbpx.config.recipe import LadderSize, Recipe
 from rbpx.errors import RbpxError
 from rbpx.train.design import Planned, Trunk, token_count, token_label, total_params, training_flops, trunks
@@ -82,7 +83,7 @@ def test_the_rate_rises_stays_and_decays_in_its_branch_alone() -> None:
 
 @pytest.mark.parametrize("study", [[], ["experiment=arms"]])
 def test_budgets_and_seeds_of_all_sizes_take_the_place_of_those_of_each(study: list[str]) -> None:
-    recipe = compose("train", [*study, "budgets=[1m,2m]", "seeds=[7]", "size=[3k,7k]"])
+    recipe = compose(asking("train"), [*study, "budgets=[1m,2m]", "seeds=[7]", "size=[3k,7k]"])
     assert recipe.budgets == ["1m", "2m"]
     assert recipe.seeds == [7]
     assert {trunk.seed for trunk in trunks(recipe, ["3k", "7k"])} == {recipe.seed, 7}

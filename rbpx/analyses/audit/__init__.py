@@ -28,5 +28,5 @@ to rounding. dtype= narrows to runs of that dtype.""",
     tokens=True,
     measures=True,
     primary="audit",
-    keys=("k", "ties", "limit", "dtype", "device", "tolerance", "resamples", "seed"),
+    keys=("k", "ties", "limit", "dtype", "device", "tokens_per_batch", "tolerance", "resamples", "seed"),
 )

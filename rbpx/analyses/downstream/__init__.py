@@ -36,6 +36,7 @@ Success of guessing is known for the tasks in conf/dataset; chance= gives it for
         "seed",
         "form",
         "objective",
+        "delta",
         "features",
         "held_out",
         "last",

@@ -35,6 +35,6 @@ All intervals are over items.""",
     in_report=True,
     tokens=True,
     across=True,
-    keys=("k", "ties", "resamples", "slices"),
+    keys=("k", "ties", "resamples", "seed", "slices"),
     lacking="items looks at the items of tasks, and store={store} has none: python -m rbpx measure dataset=lambada",
 )

@@ -14,7 +14,7 @@ Takes the name of a relation or a SELECT. The suffix of --output gives the forma
         'python -m rbpx export "SELECT size, cross_entropy_nats FROM runs" --output runs.csv',
     ),
     takes_words=True,
-    keys=("sql_timeout_s", "format", "output"),
+    keys=("sql_timeout_s", "sql_memory_mib", "format", "output"),
 )
 
 

@@ -25,7 +25,7 @@ writes elsewhere. `run experiment=NAME` does the same without writing.""",
         "python -m rbpx record experiment=rbp_figure_3 model=ladder --output figure_3.yaml",
     ),
     primary="measure",
-    keys=(*GRID, "experiment", "sql_timeout_s", "output"),
+    keys=(*GRID, "experiment", "sql_timeout_s", "sql_memory_mib", "output"),
     performs=True,
 )
 

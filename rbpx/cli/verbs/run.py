@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rbpx.analyses.registry import own_keys
 from rbpx.cli.verb import Job, Outcome, Verb
 from rbpx.cli.verbs import measure
 from rbpx.config.keys.runs import GRID
@@ -29,7 +30,7 @@ Measures every cell of the grid (family x size x dataset) that the store lacks, 
         "python -m rbpx model=hub model.id='[A,B,C]' model.family=mine dataset=file dataset.path=notes.jsonl",
     ),
     primary="measure",
-    keys=(*GRID, "best", "shard", "analyses", "experiment"),
+    keys=(*GRID, "best", "shard", "experiment", "analyses", *own_keys("fit")),
     performs=True,
 )
 

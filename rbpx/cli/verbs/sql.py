@@ -18,7 +18,7 @@ sql_timeout_s or more memory than sql_memory_mib is stopped.""",
         'python -m rbpx sql "FROM tokens JOIN runs USING (run_id) JOIN vocab USING (tokenizer_hash, token_id) LIMIT 9"',
     ),
     takes_words=True,
-    keys=("sql_timeout_s", "format", "output"),
+    keys=("sql_timeout_s", "sql_memory_mib", "format", "output"),
 )
 
 

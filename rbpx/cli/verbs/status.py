@@ -8,6 +8,8 @@ from rbpx.cli.verb import Job, Outcome, Verb
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine
 
+_OF_CELLS = ("limit", "seed", "dtype", "deterministic")  # by which a cell is looked up
+
 VERB = Verb(
     order=350,
     summary="print what the store holds, what is being measured and what failed",
@@ -21,7 +23,7 @@ a heartbeat to the store; one that was killed is shown as stopped.""",
         "python -m rbpx status model=ladder dataset=pydoc",
         "python -m rbpx status -m model=ladder,pythia dataset=pydoc,stdlib",
     ),
-    keys=("model", "size", "dataset", "protocol", "source", "limit", "dtype", "shard", "format"),
+    keys=("model", "size", "dataset", "protocol", "family", "source", "variant", *_OF_CELLS, "shard", "format"),
 )
 
 

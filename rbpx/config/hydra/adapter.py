@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra._internal.core_plugins.basic_launcher import BasicLauncher
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
 from hydra._internal.sources_registry import SourcesRegistry
@@ -58,8 +59,8 @@ def show_warnings(config: Any) -> None:
 
 def is_basic(config: Any) -> bool:
     """Whether the jobs of a configuration run one after the other in this process."""
-    choices = config.hydra.runtime.choices
-    return bool(choices["hydra/launcher"] == BASIC and choices["hydra/sweeper"] == BASIC)
+    built = (config.hydra.launcher["_target_"], config.hydra.sweeper["_target_"])
+    return tuple(str(name).rpartition(".")[2] for name in built) == (BasicLauncher.__name__, BasicSweeper.__name__)
 
 
 def jobs(config: Any, overrides: Sequence[str], sweeps: bool) -> list[list[str]] | None:

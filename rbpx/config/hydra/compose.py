@@ -10,9 +10,9 @@ from typing import Any, Final
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
 from rbpx.config.hydra import adapter
-from rbpx.config.hydra.explain import explain, unknown_key
+from rbpx.config.hydra.explain import explain, undeletable, unknown_key
 from rbpx.config.hydra.trust import load_trusted
-from rbpx.config.overrides import config_dirs, config_folders, quoted
+from rbpx.config.overrides import config_dirs, config_folders, quoted, without_flags
 from rbpx.config.places import _PACKAGE, experiments, folder
 from rbpx.config.request import KEYS, Asking, Request, schema_of
 from rbpx.errors import RbpxError
@@ -48,7 +48,7 @@ class Overrides:
         check_overrides(asking, self.typed)
         self.words = with_groups(asking.primary, self.typed)
         self.own = config_dirs(self.words)
-        self.values = [word for word in self.words if not word.startswith("-")]
+        self.values = without_flags(self.words)
         if self.own:
             self.values.append(
                 f"hydra.searchpath=[{','.join(quoted(f'file://{place.resolve()}') for place in self.own)}]"
@@ -108,7 +108,9 @@ class Overrides:
     def _refuse_foreign(self, request: Request) -> None:
         """Refuse keys that were typed and that neither the verb nor a question that it asks has."""
         performs = self.asking.performs
-        known = {*self.asking.names, "experiment", *(performs(request) if performs is not None else ())}
+        of_study = ("study", "imports", "analyses") if self.names_study else ()
+        of_questions = performs(request) if performs is not None else ()
+        known = {*self.asking.names, "experiment", *of_study, *of_questions}
         for word in self.typed:
             name = re.split(r"[.=@]", word.lstrip("+~"))[0]
             if name in KEYS and name not in known:
@@ -222,9 +224,7 @@ def check_overrides(asking: Asking, overrides: Sequence[str]) -> None:
             )
         key = override[1:].partition("=")[0]
         if override.startswith("~") and key in (*asking.names, *KEYS, *undone):
-            raise RbpxError(
-                f"{override} deletes a key that every request has; leave it out for its default, or set {key}="
-            )
+            raise RbpxError(undeletable(override))
     reads_file = any(re.match(r"\+?dataset\.path=(?!null$)", override) for override in overrides)
     hubs = [override for override in overrides if re.match(r"\+?dataset\.(split|subset|revision)=(?!null$)", override)]
     if reads_file and hubs:

@@ -68,6 +68,9 @@ def explain(problem: Exception, asking: Asking, overrides: Sequence[str], held: 
     deleted = re.search(r"Could not delete from config. '([^']+)' does not exist", text)
     if deleted:
         return f"~{deleted[1]} deletes what is not there; drop it, and see python -m rbpx --help"
+    deleted = re.search(r"Error merging override (~\S+)", text)
+    if deleted:
+        return undeletable(deleted[1])
     key = re.search(r"Could not override '([^']+)'|Key '([^']+)' (?:is )?not in", text)
     if key:
         return unknown_key(next(k for k in key.groups() if k), asking)
@@ -136,6 +139,12 @@ def _unknown_option(group: str, option: str, primary: str, held: Sequence[str]) 
     if group in _NAMED_BY and primary == "analyse":
         own += f"; what the store holds by another name is {_NAMED_BY[group]}{option}"
     return f"{group}={option} is unknown; {hint}known: {', '.join(known)}{own}"
+
+
+def undeletable(override: str) -> str:
+    """One line for a key that is deleted, and that a request has all the same."""
+    key = override[1:].partition("=")[0]
+    return f"{override} deletes a key that every request has; leave it out for its default, or set {key}="
 
 
 def unknown_key(key: str, asking: Asking) -> str:

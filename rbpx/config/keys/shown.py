@@ -73,4 +73,4 @@ class StudyKeys(Asked):
     analyses: Key[list[str]] = Key(
         list[str], ["fit"], as_typed, "'[fit,ranks]'", "questions that are asked of what was measured; default fit"
     )
-    experiment: Key[Any] = Key(Any, None, as_typed, "NAME", "{experiments}")
+    experiment: Key[Any] = Key(None, None, as_typed, "NAME", "{experiments}")

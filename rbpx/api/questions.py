@@ -1,0 +1,63 @@
+"""Every question as a method of an open store: its keys in, its answer out.
+
+The methods come from the folders of the questions, so the types of their keys stand in questions.pyi, which `make
+golden` writes from the same keys.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rbpx.analyses.answer import answer
+from rbpx.analyses.registry import analyses, analysis, asking, question
+from rbpx.api.answer import Answer
+from rbpx.api.keywords import explained, requests, signature
+from rbpx.errors import MeasureError
+from rbpx.files.output import plain
+from rbpx.store.messages import collected_messages
+from rbpx.store.reread import read_again
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The questions to a store."""
+
+    store: str
+    config_dir: Path | None = None
+
+    def _answer(self, verb: str, keys: Mapping[str, Any]) -> Answer[Any]:
+        """What a question finds, and its rows.
+
+        Raises:
+            MeasureError: what the store lacks for it could not be measured.
+        """
+        grids = [(request, None) for request in requests(asking(verb), keys, self.store, self.config_dir)]
+        with collected_messages() as messages:
+            measure = question(verb).measure
+            failures = [] if measure is None else [each for request, _ in grids for each in measure(request).failures]
+            for failure in failures[:1]:
+                raise MeasureError(f"{failure.cell} failed: {failure.error}")
+            found = read_again(self.store, lambda: answer(verb, grids))
+        records = tuple({name: plain(value) for name, value in row.items()} for _, rows in found for row in rows)
+        return Answer(verb, tuple(result for result, _ in found), records, tuple(messages))
+
+
+def _method(verb: str) -> Callable[..., Answer[Any]]:
+    described = analysis(verb)
+
+    def ask(self: Questions, **keys: Any) -> Answer[Any]:
+        return self._answer(verb, keys)
+
+    ask.__name__, ask.__qualname__ = verb, f"Measurements.{verb}"
+    ask.__doc__ = (
+        f"{described.summary[:1].upper()}{described.summary[1:]}.\n\n{described.help}\n\n"
+        f"Args:\n{explained(asking(verb))}\n"
+    )
+    ask.__signature__ = signature(asking(verb))  # type: ignore[attr-defined]
+    return ask
+
+
+for _verb, _described in analyses().items():
+    if not _described.measures:
+        setattr(Questions, _verb, _method(_verb))
