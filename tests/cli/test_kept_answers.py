@@ -1,15 +1,20 @@
 """Answers that are kept in the store: printed again to the last bit, computed anew when what they depend on changes."""
 
 import json
+import random
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from rbpx.analyses import perform
+from rbpx.config.typed import what_was_typed
 from rbpx.files.sealed import read_sealed, write_sealed
 from tests.support.commands import command_environment, here, rbpx, start
 from tests.support.places import PROJECT
@@ -121,6 +126,110 @@ def test_an_answer_of_which_only_the_head_was_read_is_not_kept(form: str, store:
     assert process.wait() == 0
     again, fresh = (rbpx(*line, *words, cwd=store.parent, check=0).stdout for words in ([], ["fresh=true"]))
     assert without_times(again) == without_times(fresh)
+
+
+def of_environment(store: Path, folder: Path) -> tuple[list[str], dict[str, str], Path]:
+    return list(ASKED), {"RBPX_OTHER": "1"}, folder
+
+
+def of_folder(store: Path, folder: Path) -> tuple[list[str], dict[str, str], Path]:
+    return list(ASKED), {}, _made(folder / "elsewhere")
+
+
+def of_config(store: Path, folder: Path) -> tuple[list[str], dict[str, str], Path]:
+    (folder / "own" / "dataset" / "mine.yaml").write_text("name: mine\nkind: file\npath: changed.txt\n")
+    return list(ASKED), {}, folder
+
+
+def of_typed(store: Path, folder: Path) -> tuple[list[str], dict[str, str], Path]:
+    return [*ASKED, "seed=42"], {}, folder
+
+
+def of_store(store: Path, folder: Path) -> tuple[list[str], dict[str, str], Path]:
+    (store / "samples").mkdir(exist_ok=True)
+    (store / "samples" / "another.json").write_text("{}")
+    return list(ASKED), {}, folder
+
+
+ASKED = ("fit", *LAWS, RESAMPLES, "--config-dir", "own")
+
+
+def _made(folder: Path) -> Path:
+    (folder / "own" / "dataset").mkdir(parents=True)
+    (folder / "own" / "dataset" / "mine.yaml").write_text("name: mine\nkind: file\npath: a.txt\n")
+    return folder
+
+
+@pytest.mark.parametrize("change", [None, of_environment, of_folder, of_config, of_typed, of_store])
+def test_what_the_meaning_of_a_line_depends_on_misses_when_it_changes(
+    change: Callable[[Path, Path], tuple[list[str], dict[str, str], Path]] | None,
+    store: Path,
+    tmp_path: Path,
+    computed: list[str],
+) -> None:
+    folder = _made(tmp_path / "here")
+
+    def asked(words: list[str], environment: dict[str, str], place: Path) -> None:
+        here(*words, "--store", store, cwd=place, env={"COLUMNS": "80"} | environment, check=0)
+
+    asked(list(ASKED), {}, folder)
+    asked(*([list(ASKED), {}, folder] if change is None else change(store, folder)))
+    assert computed == ["fit"] * (1 if change is None else 2)
+
+
+def test_the_files_that_lines_are_read_with_are_part_of_what_was_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The contents of conf/ and experiments/, in a copy of them."""
+    for name in ("conf", "experiments"):
+        (tmp_path / name / "model").mkdir(parents=True)
+        (tmp_path / name / "model" / "a.yaml").write_text("family: a\n")
+    monkeypatch.setattr("rbpx.config.typed.folder", lambda name: tmp_path / name)
+    found = [what_was_typed("fit", (), ["k=1"])]
+    for name in ("conf", "experiments"):
+        (tmp_path / name / "model" / "a.yaml").write_text("family: b\n")
+        found.append(what_was_typed("fit", (), ["k=1"]))
+    (tmp_path / "conf" / "model" / "a.yaml").rename(tmp_path / "conf" / "model" / "c.yaml")
+    found.append(what_was_typed("fit", (), ["k=1"]))
+    assert len({json.dumps(each) for each in found}) == len(found) == 4
+
+
+def test_keys_in_another_order_are_the_same_line_but_in_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = ["k=1", "ties=mid", "k=2"], ["ties=mid", "k=1", "k=2"]
+    assert what_was_typed("fit", (), one) == what_was_typed("fit", (), other)
+    assert what_was_typed("fit", (), one) != what_was_typed("fit", (), ["k=2", "ties=mid", "k=1"])
+    assert what_was_typed("fit", (), ["-m", *one]) != what_was_typed("fit", (), ["-m", *other])
+    assert what_was_typed("fit", (), one) == what_was_typed("fit", (), [*one, "fresh=true"])
+
+
+VALUES = st.fixed_dictionaries(
+    {},
+    optional={
+        "k": st.sampled_from(["1", "[1,10]", "log", "[10]"]),
+        "ties": st.sampled_from(["mid", "optimistic"]),
+        "laws": st.sampled_from(["[rbp]", "cross_entropy", "all"]),
+        "method": st.sampled_from(["ols", "[ols,weighted]"]),
+        "size": st.sampled_from(["all", "[xs,s,m]"]),
+        "format": st.sampled_from(["json", "csv", "table", "md"]),
+        "seed": st.integers(0, 3).map(str),
+    },
+)
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(keys=VALUES, order=st.randoms(use_true_random=False))
+def test_a_line_typed_twice_is_answered_as_it_is_when_composed(
+    keys: dict[str, str], order: random.Random, store: Path
+) -> None:
+    """Kept and composed, in any order of the keys, a line has one answer."""
+    words = [f"{key}={value}" for key, value in keys.items()]
+    line = ("fit", "resamples=20", "--store", store)
+    first = here(*line, *words, cwd=store.parent, env={"COLUMNS": "80"}, check=0)
+    order.shuffle(words)
+    again = here(*line, *words, cwd=store.parent, env={"COLUMNS": "80"}, check=0)
+    fresh = here(*line, *words, "fresh=true", cwd=store.parent, env={"COLUMNS": "80"}, check=0)
+    assert (again.stdout, again.stderr) == (first.stdout, first.stderr)
+    assert without_times(fresh.stdout) == without_times(first.stdout)
 
 
 def test_fresh_computes_in_any_case(store: Path, computed: list[str]) -> None:
