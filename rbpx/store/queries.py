@@ -12,7 +12,6 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from rbpx.config.protocol import HARNESS
 from rbpx.errors import DamageError, RbpxError
 from rbpx.files.output import Rows
 from rbpx.store import relations
@@ -20,7 +19,6 @@ from rbpx.store.bounded import Bounded, SqlLimits, close, limit, too_large, was_
 from rbpx.store.integrity import sound_runs
 from rbpx.store.known_rows import opened_index, stamps_of
 from rbpx.store.lazy_files import take_problem
-from rbpx.store.run_tokens import offer_tokens, untold
 from rbpx.store.schema import OBSERVATIONS, RUNS
 from rbpx.store.store import Store
 
@@ -112,14 +110,8 @@ def _fill(connection: duckdb.DuckDBPyConnection, store: Store, with_fits: bool) 
         connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
         connection.unregister(f"{name}_arrow")
     for name in (*relations.BY_FILE, *relations.ALSO_BY_FILE):
-        dataset = relations.dataset(store, name, run_ids)
-        connection.register(name, dataset)
-        if name == "tokens":
-            offer_tokens(connection, dataset)
+        connection.register(name, relations.dataset(store, name, run_ids))
     connection.execute(read_sql("relations"))
-    if not connection.sql("FROM runs WHERE protocol = $protocol LIMIT 1", params={"protocol": HARNESS}).fetchall():
-        # Without items all tokens are true; not to ask saves a fifth of the time to count them.
-        connection.execute("CREATE OR REPLACE VIEW true_tokens AS FROM tokens")
     _lock(connection)
 
 
@@ -360,7 +352,12 @@ def _unread(problem: Exception) -> RbpxError | None:
 def _untold(problem: Exception) -> RbpxError | None:
     """The error to raise when a rank is asked for that an engine did not tell; None if it is another."""
     rule = re.search(r"rank untold: (\w+)", str(problem))
-    return None if rule is None else untold(rule[1])
+    if rule is None:
+        return None
+    return RbpxError(
+        f"a run has tokens of another engine that told no ranks with ties={rule[1]}; see `engine` in python -m rbpx "
+        "sql 'FROM runs', and ask with the rule of its ranks, or narrow the question to other runs"
+    )
 
 
 def _one_line(problem: Exception) -> str:
