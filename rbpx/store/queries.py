@@ -15,7 +15,7 @@ import pyarrow as pa
 from rbpx.errors import DamageError, RbpxError
 from rbpx.files.output import Rows
 from rbpx.store import relations
-from rbpx.store.bounded import Bounded, SqlLimits, close, limit, too_large, was_stopped
+from rbpx.store.bounded import Bounded, SqlLimits, close, is_left_behind, limit, too_large
 from rbpx.store.integrity import sound_runs
 from rbpx.store.known_rows import opened_index, stamps_of
 from rbpx.store.lazy_files import take_problem
@@ -90,10 +90,12 @@ def shared(store: Store, limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnectio
     key = (store.root, limits)
     if key not in connections:
         connections[key] = stack.enter_context(connect(store, with_fits=False, limits=limits))
+    connection = connections[key]
     try:
-        yield connections[key]
-    except BaseException as problem:  # one that was stopped, or found damage, may not be asked again
-        if was_stopped() or isinstance(problem, DamageError) or not isinstance(problem, RbpxError):
+        yield connection
+    except BaseException as problem:  # one that found damage, or computes still, may not be asked again
+        known = isinstance(problem, RbpxError) and not isinstance(problem, DamageError)
+        if not known or is_left_behind(connection):
             connections.pop(key, None)
         raise
 
