@@ -1,10 +1,12 @@
-"""The models of a ladder: a GPT-NeoX or Mamba-2 of a shape, its optimizer, and the folder that it is written to."""
+"""The models of a ladder: a GPT-NeoX or Mamba-2 of a shape, its tokenizer, optimizer, and the folder it is written to."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     GPTNeoXConfig,
     GPTNeoXForCausalLM,
@@ -17,7 +19,6 @@ from transformers.utils.logging import disable_progress_bar
 
 from rbpx.config.recipe import LadderSize, Mamba2Size, Recipe, Shape
 from rbpx.files.atomic import atomic_write
-from rbpx.train.tokenizer import END_OF_TEXT
 
 
 def build_model(recipe: Recipe, shape: Shape, seed: int) -> PreTrainedModel:
@@ -87,3 +88,21 @@ def write_model(
             clean_up_tokenization_spaces=False,
         ).save_pretrained(parts)
         (parts / "training.json").write_text(json.dumps(facts) + "\n")
+
+
+END_OF_TEXT = "<|endoftext|>"
+
+
+def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
+    """Train a byte-level BPE of `vocab_size` entries; every text round-trips, and id 0 ends a document."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=[END_OF_TEXT],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
