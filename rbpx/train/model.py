@@ -1,4 +1,4 @@
-"""The models of a ladder: a GPT-NeoX or Mamba-2 of a shape, its tokenizer, optimizer, and the folder it is written to."""
+"""The models of a ladder: a GPT-NeoX or Mamba-2 of a shape, tokenizer, optimizer, and the folder it is written to."""
 
 import json
 from collections.abc import Iterable
