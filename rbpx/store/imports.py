@@ -26,8 +26,8 @@ from rbpx.store.import_faults import refuse
 from rbpx.store.integrity import TABLE_MIB, file_fault, is_copy, read_whole, sound_files, trust
 from rbpx.store.locked import locked
 from rbpx.store.observation_ids import run_ids
-from rbpx.store.observations import FIELDS, MODEL, QUANTITIES, ROW, Reading, read_observations, with_all_fields
-from rbpx.store.schema import OBSERVATIONS
+from rbpx.store.observations import FIELDS, MODEL, QUANTITIES, ROW, Reading, read_observations
+from rbpx.store.schema import OBSERVATIONS, with_all
 from rbpx.store.store import Record, Store, now
 
 _PROVENANCE = b"rbpx.import"  # key in the metadata of the Parquet schema
@@ -235,7 +235,7 @@ def adopt(store: Store, path: Path) -> int:
     """
     origin = provenance(path)
     with locked(store.root, ".imports.lock"):
-        read = with_all_fields(read_whole(path))
+        read = with_all(read_whole(path), _NOTHING.schema)
         read = read.append_column(ROW, pa.array(np.arange(read.num_rows)))
         judged = not_stored(read, observations_of(store, origin["source"]), lambda row: f"row {row + 1}")
         faults = judged.faults.lines(lambda row: f"{path.name}, row {row + 1}")
@@ -271,7 +271,7 @@ def observations_of(store: Store, source: str) -> pa.Table:
         fault = file_fault(path)
         if fault is not None and not is_copy(fault):
             raise RbpxError(f"{path} is corrupt: {fault}; move it out of the store, and import its file again")
-    tables = [with_all_fields(table) for origin, table in _tables(store) if origin["source"] == source]
+    tables = [with_all(table, _NOTHING.schema) for origin, table in _tables(store) if origin["source"] == source]
     return pa.concat_tables([_NOTHING, *tables])
 
 

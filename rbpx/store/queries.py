@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
+from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -26,18 +27,18 @@ _LIMITS = SqlLimits()
 _ROWS = 2048  # asked for at a time; DuckDB computes no fewer
 _Connections = dict[tuple[Path, SqlLimits], duckdb.DuckDBPyConnection]
 _shared: ContextVar[tuple[ExitStack, _Connections] | None] = ContextVar("shared", default=None)
-_PACKAGE = Path(__file__).resolve().parents[1]
+_PACKAGE = Path(str(files("rbpx")))
 
 
 @cache
 def read_sql(name: str) -> str:
     """The SQL of one question, header included; its file lies beside the code that asks it and has a unique name."""
-    (path,) = (path for path in _files() if path.stem == name)
+    (path,) = (path for path in _sql_files() if path.stem == name)
     return path.read_text(encoding="utf-8")
 
 
 @cache
-def _files() -> tuple[Path, ...]:
+def _sql_files() -> tuple[Path, ...]:
     """All files of SQL; the package is searched once for all questions of a command."""
     return tuple(_PACKAGE.rglob("*.sql"))
 

@@ -33,6 +33,13 @@ def _field(column: str) -> pa.Field:
     return pa.field(name, _TYPES[kind[0] if kind else "text"])
 
 
+def with_all(table: pa.Table, columns: pa.Schema) -> pa.Table:
+    """Rows with these columns and no others; those that they lack, as rows of an earlier version do, are null."""
+    own, n = set(table.column_names), table.num_rows
+    each = [table[column.name] if column.name in own else pa.nulls(n, column.type) for column in columns]
+    return pa.table(each, names=columns.names).cast(columns)
+
+
 # `first_byte` and `n_bytes` are null in runs of earlier versions.
 TOKENS = _schema(
     "run_id, doc_id int32, position int32, token_id int32, greater int32, ties int32, logprob float, "

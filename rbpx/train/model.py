@@ -27,27 +27,26 @@ def build_model(recipe: Recipe, shape: Shape, seed: int) -> PreTrainedModel:
     return _gpt_neox(recipe, shape) if isinstance(shape, LadderSize) else _mamba2(recipe, shape)
 
 
+def _shared(recipe: Recipe, shape: Shape) -> dict[str, Any]:
+    """What any architecture is told."""
+    sizes = {"vocab_size": recipe.vocab_size, "hidden_size": shape.hidden, "num_hidden_layers": shape.layers}
+    return {**sizes, "tie_word_embeddings": True, "bos_token_id": 0, "eos_token_id": 0}
+
+
 def _gpt_neox(recipe: Recipe, shape: LadderSize) -> GPTNeoXForCausalLM:
     config = GPTNeoXConfig(
-        vocab_size=recipe.vocab_size,
-        hidden_size=shape.hidden,
-        num_hidden_layers=shape.layers,
+        **_shared(recipe, shape),
         num_attention_heads=shape.heads,
         intermediate_size=4 * shape.hidden,
         max_position_embeddings=recipe.context,
-        tie_word_embeddings=True,
         rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": shape.rotary},
-        bos_token_id=0,
-        eos_token_id=0,
     )
     return GPTNeoXForCausalLM(config)
 
 
 def _mamba2(recipe: Recipe, shape: Mamba2Size) -> Mamba2ForCausalLM:
     config = Mamba2Config(
-        vocab_size=recipe.vocab_size,
-        hidden_size=shape.hidden,
-        num_hidden_layers=shape.layers,
+        **_shared(recipe, shape),
         num_heads=shape.heads,
         head_dim=shape.expand * shape.hidden // shape.heads,
         state_size=shape.state,
@@ -55,9 +54,6 @@ def _mamba2(recipe: Recipe, shape: Mamba2Size) -> Mamba2ForCausalLM:
         expand=shape.expand,
         conv_kernel=shape.convolution,
         chunk_size=shape.chunk,
-        tie_word_embeddings=True,
-        bos_token_id=0,
-        eos_token_id=0,
         pad_token_id=0,
     )
     return Mamba2ForCausalLM(config)
